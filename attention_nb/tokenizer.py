@@ -15,16 +15,17 @@ from pathlib import Path
 import regex, torch
 from torch import Tensor
 
-# %% ../nbs/01_tokenizer.ipynb #d7ecf7c4
+# %% ../nbs/01_tokenizer.ipynb #f088932b
 def _list_of_texts(texts):
-    if isinstance(texts, str): raise TypeError(f"expected a list of texts, got one text: {texts[:40]!r}; put it in a list")
+    if isinstance(texts, str):
+        raise TypeError(f"expected a list of texts, got one text: {texts[:40]!r}; put it in a list")
     return texts
 
 def _check_text(text):
     if not isinstance(text, str): raise TypeError(f"expected a text (str), got {type(text).__name__}")
 
 class _Tokenizer:
-    "What tokenizers share; a subclass has `vocab`, `bos_id`, `eos_id`, `pad_id`, `special_ids`, `_encode(text)` and `_decode(ids)`"
+    "What tokenizers share; a subclass has `vocab`, `special_ids`, ids for bos, eos and pad, `_encode` and `_decode`"
     def __len__(self): return len(self.vocab)
     def __repr__(self): return f"{type(self).__name__}({len(self)} tokens)"
 
@@ -37,7 +38,8 @@ class _Tokenizer:
         "The ids of `text`"
         _check_text(text)
         for wanted,name in ((bos,'bos_id'), (eos,'eos_id')):
-            if wanted and getattr(self, name) is None: raise ValueError(f"this vocabulary has no token for {name}")
+            if wanted and getattr(self, name) is None:
+                raise ValueError(f"this vocabulary has no token for {name}")
         return [self.bos_id]*bos + self._encode(text) + [self.eos_id]*eos
 
     def decode(self,
@@ -48,7 +50,8 @@ class _Tokenizer:
         "The text of `ids`"
         ids = ids.tolist() if isinstance(ids, Tensor) else list(ids)
         for i in ids:
-            if not isinstance(i, int) or isinstance(i, bool): raise TypeError(f"ids must be a list of integers, got {i!r} in it")
+            if not isinstance(i, int) or isinstance(i, bool):
+                raise TypeError(f"ids must be a list of integers, got {i!r} in it")
             if not 0 <= i < len(self): raise ValueError(f"id {i} is outside 0..{len(self)-1}")
         return self._decode([i for i in ids if i not in self.special_ids] if skip_special else ids)
 
@@ -61,9 +64,11 @@ class _Tokenizer:
     )->tuple[Tensor,Tensor]: # ids (B, L), filled up with `pad_id`, and mask (B, L), True where a token is
         "Encode `texts` side by side; the mask tells tokens from filling"
         marks = bool(bos) + bool(eos)
-        if max_len is not None and max_len < marks: raise ValueError(f"max_len={max_len} leaves no room for {marks} mark(s)")
+        if max_len is not None and max_len < marks:
+            raise ValueError(f"max_len={max_len} leaves no room for {marks} mark(s)")
         rows = [self.encode(t, bos=bos, eos=eos) for t in _list_of_texts(texts)]
-        if max_len is not None: rows = [r if len(r) <= max_len else r[:max_len-bool(eos)] + r[len(r)-bool(eos):] for r in rows]
+        if max_len is not None:
+            rows = [r if len(r) <= max_len else r[:max_len-bool(eos)] + r[len(r)-bool(eos):] for r in rows]
         L = max(map(len, rows), default=0)
         ids = torch.tensor([r + [self.pad_id]*(L-len(r)) for r in rows], dtype=torch.long).reshape(len(rows), L)
         return ids, torch.arange(L) < torch.tensor([len(r) for r in rows], dtype=torch.long)[:,None]
@@ -75,7 +80,7 @@ class _Tokenizer:
         path = Path(path)
         tmp = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         try:
-            tmp.write_text(json.dumps(dict(type=type(self).__name__) | self._state(), ensure_ascii=True), encoding='utf-8')
+            tmp.write_text(json.dumps(dict(type=type(self).__name__) | self._state()), encoding='ascii')
             os.replace(tmp, path)
         finally: tmp.unlink(missing_ok=True)
 
@@ -85,19 +90,23 @@ class _Tokenizer:
     ): # The tokenizer
         "Read a tokenizer; a damaged file raises a `ValueError` that names it"
         try: state = json.loads(Path(path).read_text(encoding='utf-8'))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as e: raise ValueError(f"{path}: not a JSON file: {e}") from None
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as e:
+            raise ValueError(f"{path}: not a JSON file: {e}") from None
         kind = state.pop('type', None) if isinstance(state, dict) else None
-        if kind != cls.__name__: raise ValueError(f"{path}: expected a saved {cls.__name__}, got {kind or type(state).__name__}")
+        if kind != cls.__name__:
+            raise ValueError(f"{path}: expected a saved {cls.__name__}, got {kind or type(state).__name__}")
         try: return cls(**state)
         except (TypeError, ValueError) as e: raise ValueError(f"{path}: {e}") from None
 
 def _check_vocab(vocab):
     "`vocab` as a list of different strings"
-    if not isinstance(vocab, (list,tuple)) or not all(isinstance(t, str) for t in vocab): raise TypeError("vocab must be a list of strings")
-    if repeated := [t for t,n in Counter(vocab).items() if n > 1]: raise ValueError(f"vocab holds tokens twice: {repeated[:3]}")
+    if not isinstance(vocab, (list,tuple)) or not all(isinstance(t, str) for t in vocab):
+        raise TypeError("vocab must be a list of strings")
+    if repeated := [t for t,n in Counter(vocab).items() if n > 1]:
+        raise ValueError(f"vocab holds tokens twice: {repeated[:3]}")
     return list(vocab)
 
-# %% ../nbs/01_tokenizer.ipynb #2d0fba02
+# %% ../nbs/01_tokenizer.ipynb #e9b5dc9d
 _word = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]")
 
 class WordTokenizer(_Tokenizer):
@@ -111,7 +120,8 @@ class WordTokenizer(_Tokenizer):
         lower:bool=True # Texts are lower-cased before they are split
     ):
         self.vocab,self.lower = _check_vocab(vocab),bool(lower)
-        if tuple(self.vocab[:4]) != self.special: raise ValueError(f"vocab must begin with {self.special}, got {tuple(self.vocab[:4])}")
+        if tuple(self.vocab[:4]) != self.special:
+            raise ValueError(f"vocab must begin with {self.special}, got {tuple(self.vocab[:4])}")
         self.ids = {t:i for i,t in enumerate(self.vocab)}
 
     @classmethod
@@ -120,10 +130,11 @@ class WordTokenizer(_Tokenizer):
         *,
         lower:bool=True, # Lower-case all texts
         min_count:int=1, # Leave out words that occur less often
-        max_vocab:int|None=None # Size of the vocabulary at most, special tokens included; the most frequent words stay
+        max_vocab:int|None=None # Largest size, special tokens included; the most frequent words stay
     )->'WordTokenizer': # The same texts give the same ids
         "Number the words of `texts`, most frequent first, equally frequent ones in alphabetical order"
-        if max_vocab is not None and max_vocab < 4: raise ValueError(f"max_vocab must be at least 4, the special tokens, got {max_vocab}")
+        if max_vocab is not None and max_vocab < 4:
+            raise ValueError(f"max_vocab must be at least 4, the special tokens, got {max_vocab}")
         counts = Counter(w for t in _list_of_texts(texts) for w in cls._split(t, lower))
         words = sorted((w for w,n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
         return cls([*cls.special, *words][:max_vocab], lower)
@@ -137,21 +148,23 @@ class WordTokenizer(_Tokenizer):
     def _decode(self, ids): return ' '.join(self.vocab[i] for i in ids)
     def _state(self): return dict(lower=self.lower, vocab=self.vocab)
 
-# %% ../nbs/01_tokenizer.ipynb #dec04d49
+# %% ../nbs/01_tokenizer.ipynb #ec3a0ab7
 _printable = [*range(ord('!'), ord('~')+1), *range(ord('¡'), ord('¬')+1), *range(ord('®'), ord('ÿ')+1)]
-_byte_to_char = {b: chr(b) for b in _printable} | {b: chr(256+i) for i,b in enumerate(b for b in range(256) if b not in set(_printable))}
+_others = [b for b in range(256) if b not in _printable]
+_byte_to_char = {b: chr(b) for b in _printable} | {b: chr(256+i) for i,b in enumerate(_others)}
 _char_to_byte = {c:b for b,c in _byte_to_char.items()}
 
 # %% ../nbs/01_tokenizer.ipynb #c8eba6cd
 _piece = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 
-# %% ../nbs/01_tokenizer.ipynb #0cee8cd4
+# %% ../nbs/01_tokenizer.ipynb #703c2adb
 def _merge_scan(ids, merges):
-    "Apply `merges`, a dict (left, right) -> (rank, merged), to the list `ids`: lowest rank first, leftmost first; looks at all pairs each time"
+    "Apply `merges`, (left, right) -> (rank, merged), to the list `ids`: lowest rank first, then leftmost; looks at all pairs each time"
     while len(ids) > 1:
-        rank,i = min((merges[p][0], i) if (p := (ids[i],ids[i+1])) in merges else (float('inf'), -1) for i in range(len(ids)-1))
-        if i < 0: break
-        ids[i:i+2] = [merges[ids[i],ids[i+1]][1]]
+        fits = [(m[0], i, m[1]) for i,pair in enumerate(zip(ids, ids[1:])) if (m := merges.get(pair))]
+        if not fits: break
+        _,i,merged = min(fits)
+        ids[i:i+2] = [merged]
     return ids
 
 def _merge_heap(ids, merges):
@@ -163,18 +176,19 @@ def _merge_heap(ids, merges):
     while heap:
         _,i,merged,a,b = heapq.heappop(heap)
         j = right[i]
-        if ids[i] != a or j == n or ids[j] != b: continue            # one of the two is already part of another token
+        if ids[i] != a or j == n or ids[j] != b: continue  # one of the two is already part of another token
         ids[i],ids[j],right[i] = merged,None,right[j]
         if right[j] < n: left[right[j]] = i
         for i in (left[i], i):
-            if i >= 0 and right[i] < n and (m := merges.get((ids[i],ids[right[i]]))): heapq.heappush(heap, (m[0], i, m[1], ids[i], ids[right[i]]))
+            if i >= 0 and right[i] < n and (m := merges.get((ids[i],ids[right[i]]))):
+                heapq.heappush(heap, (m[0], i, m[1], ids[i], ids[right[i]]))
     return [i for i in ids if i is not None]
 
-# %% ../nbs/01_tokenizer.ipynb #57837370
+# %% ../nbs/01_tokenizer.ipynb #9cd0537f
 def _learn_merges(words, n_merges, symbols):
-    "The merges, as pairs of strings, that turn `words` (tuples of ids -> count) into fewer tokens; new tokens are appended to `symbols`"
+    "The merges, pairs of strings, that shorten `words` (tuples of ids -> count) most; appends new tokens to `symbols`"
     words,counts = [list(w) for w in words],list(words.values())
-    pairs,where = Counter(),defaultdict(set)                          # pair -> count, pair -> words that may contain it
+    pairs,where = Counter(),defaultdict(set)  # pair -> count, pair -> words that may contain it
     for w,(word,n) in enumerate(zip(words, counts)):
         for p in zip(word, word[1:]):
             pairs[p] += n
@@ -207,62 +221,74 @@ def _learn_merges(words, n_merges, symbols):
     return merges
 
 class BPETokenizer(_Tokenizer):
-    "Byte-level byte pair encoding (Sennrich et al. 2016; Radford et al. 2019): every text has ids, and decoding gives it back"
+    "Byte-level byte pair encoding (Sennrich et al. 2016; Radford et al. 2019); decoding gives every text back"
     end = '<|endoftext|>'
 
     def __init__(self,
-        vocab:Sequence[str], # Tokens by id, bytes written as in GPT-2's files (`Ġthe` is ` the`); the 256 bytes must be among them
+        vocab:Sequence[str], # Tokens by id, written as in GPT-2's files (`Ġthe` is ` the`), all 256 bytes among them
         merges:Sequence[Sequence[str]] # Pairs of tokens, first learned first
     ):
         self.vocab = _check_vocab(vocab)
         self.ids = {t:i for i,t in enumerate(self.vocab)}
-        if missing := [b for b,c in _byte_to_char.items() if c not in self.ids]: raise ValueError(f"vocab lacks {len(missing)} of the 256 bytes, the first is {missing[0]:#04x}")
+        if missing := [b for b,c in _byte_to_char.items() if c not in self.ids]:
+            raise ValueError(f"vocab lacks {len(missing)} of the 256 bytes, the first is {missing[0]:#04x}")
         self.merges = []
         for n,m in enumerate(merges):
-            if not isinstance(m, (list,tuple)) or len(m) != 2 or not all(isinstance(t, str) for t in m): raise ValueError(f"merge {n} must be two tokens, got {m!r}")
-            if lacking := [t for t in (*m, ''.join(m)) if t not in self.ids]: raise ValueError(f"merge {n}, {m!r}: {lacking[0]!r} is not in vocab")
+            if not isinstance(m, (list,tuple)) or len(m) != 2 or not all(isinstance(t, str) for t in m):
+                raise ValueError(f"merge {n} must be two tokens, got {m!r}")
+            if lacking := [t for t in (*m, ''.join(m)) if t not in self.ids]:
+                raise ValueError(f"merge {n}, {m!r}: {lacking[0]!r} is not in vocab")
             self.merges.append(tuple(m))
         self.bos_id = self.eos_id = self.ids.get(self.end)
         self.pad_id = self.eos_id or 0
         self.special_ids = frozenset({self.eos_id} - {None})
         self._ranks = {}
-        for rank,(a,b) in enumerate(self.merges): self._ranks.setdefault((self.ids[a],self.ids[b]), (rank,self.ids[a+b]))
+        for rank,(a,b) in enumerate(self.merges):
+            self._ranks.setdefault((self.ids[a],self.ids[b]), (rank,self.ids[a+b]))
         self._byte_ids = [self.ids[_byte_to_char[b]] for b in range(256)]
-        self._bytes = [t.encode() if any(c not in _char_to_byte for c in t) else bytes(_char_to_byte[c] for c in t) for t in self.vocab]
+        def to_bytes(t):
+            return bytes(_char_to_byte[c] for c in t) if all(c in _char_to_byte for c in t) else t.encode()
+        self._bytes = [to_bytes(t) for t in self.vocab]
         self._known = {}
 
     @classmethod
     def train(cls,
         texts:Iterable[str], # Texts to learn from
-        vocab_size:int # Tokens in all: 256 bytes, merges, and the end-of-text token; fewer if the texts hold no more pairs
+        vocab_size:int # Tokens in all: 256 bytes, merges, end-of-text; fewer if the texts run out of pairs
     )->'BPETokenizer': # The same texts give the same tokens
         "Learn merges from `texts`: the most frequent pair each time, a tie goes to the tokens that are older"
-        if vocab_size < 257: raise ValueError(f"vocab_size must be at least 257, 256 bytes and the end-of-text token, got {vocab_size}")
+        if vocab_size < 257:
+            raise ValueError(f"vocab_size must be at least 257 (256 bytes and end-of-text), got {vocab_size}")
         pieces = Counter()
         for t in _list_of_texts(texts):
             _check_utf8(t)
             pieces.update(_piece.findall(t))
         symbols = sorted(_char_to_byte)
         number = {_char_to_byte[c]:i for i,c in enumerate(symbols)}
-        merges = _learn_merges({tuple(number[b] for b in p.encode()):n for p,n in pieces.items()}, vocab_size-257, symbols)
+        words = {tuple(number[b] for b in p.encode()):n for p,n in pieces.items()}
+        merges = _learn_merges(words, vocab_size-257, symbols)
         return cls([*symbols, cls.end], merges)
 
     @classmethod
     def from_files(cls,
         vocab_json:str|os.PathLike, # JSON file, token -> id (GPT-2's encoder.json, vocab.json elsewhere)
-        merges:str|os.PathLike # Text file, a `#version` line and then one merge a line (GPT-2's vocab.bpe, merges.txt elsewhere)
+        merges:str|os.PathLike # Text file, `#version`, then one merge a line (GPT-2's vocab.bpe, merges.txt elsewhere)
     )->'BPETokenizer':
         "Read a tokenizer in GPT-2's two-file format; a damaged file raises a `ValueError` that names it"
         try: ids = json.loads(Path(vocab_json).read_text(encoding='utf-8'))
-        except (UnicodeDecodeError, json.JSONDecodeError) as e: raise ValueError(f"{vocab_json}: not a JSON file: {e}") from None
-        if not isinstance(ids, dict) or sorted(i for i in ids.values() if isinstance(i, int)) != list(range(len(ids))):
-            raise ValueError(f"{vocab_json}: expected a dictionary from tokens to the ids 0, 1, 2, ... without gaps")
+        except (UnicodeDecodeError, json.JSONDecodeError) as e:
+            raise ValueError(f"{vocab_json}: not a JSON file: {e}") from None
+        numbers = sorted(i for i in ids.values() if isinstance(i, int)) if isinstance(ids, dict) else None
+        if numbers != list(range(len(ids))):
+            raise ValueError(f"{vocab_json}: expected a dictionary from tokens to ids 0, 1, 2, ...")
         try: lines = Path(merges).read_text(encoding='utf-8').split('\n')
         except UnicodeDecodeError as e: raise ValueError(f"{merges}: not a UTF-8 text: {e}") from None
         pairs = []
         for n,line in enumerate(lines, 1):
-            if n == 1 and line.startswith('#version') or not line.strip('\r'): continue        # only there: merges may begin with # too
-            if len(pair := line.strip('\r').split(' ')) != 2: raise ValueError(f"{merges}, line {n}: expected two tokens with a space between, got {line[:60]!r}")
+            # only there: merges may begin with # too
+            if n == 1 and line.startswith('#version') or not line.strip('\r'): continue
+            if len(pair := line.strip('\r').split(' ')) != 2:
+                raise ValueError(f"{merges}, line {n}: expected two tokens, got {line[:60]!r}")
             pairs.append(pair)
         try: return cls(sorted(ids, key=ids.get), pairs)
         except (TypeError, ValueError) as e: raise ValueError(f"{vocab_json}, {merges}: {e}") from None
@@ -291,4 +317,5 @@ class BPETokenizer(_Tokenizer):
 def _check_utf8(text):
     _check_text(text)
     try: text.encode()
-    except UnicodeEncodeError as e: raise ValueError(f"character {e.start} of the text is a lone surrogate, {text[e.start]!r}, which has no UTF-8 bytes") from None
+    except UnicodeEncodeError as e:
+        raise ValueError(f"character {e.start} is a lone surrogate, {text[e.start]!r}, which has no UTF-8 bytes") from None

@@ -1,0 +1,38 @@
+"Sphinx configuration. What is about the project comes from pyproject.toml and settings.ini; what is about the book stands here."
+import configparser, sys
+from pathlib import Path
+from nbdev.config import get_config
+
+here = Path(__file__).parent
+sys.path.insert(0, str(here))
+cfg = get_config()
+ini = configparser.ConfigParser(delimiters=['='])
+ini.read(cfg.config_path/'settings.ini', encoding='utf-8')
+
+project,release,author,copyright = cfg.title,cfg.version,ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
+book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,12), 'Scaling': range(12,100)}   # chapter numbers
+
+extensions = ['nbdev_sphinx', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton', 'sphinx-mathjax-offline']
+exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
+nb_custom_formats = {'.ipynb': 'nbdev_sphinx.read_for_sphinx'}
+nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true
+nb_merge_streams = True
+nb_render_markdown_format = 'myst'
+myst_enable_extensions = ['amsmath', 'attrs_block', 'attrs_inline', 'colon_fence', 'deflist', 'dollarmath', 'alert']
+myst_heading_anchors = 4
+myst_dmath_double_inline = True
+bibtex_bibfiles = [str(here.parent/'references.bib')]
+numfig = True
+copybutton_exclude = '.linenos, .gp, .go'
+
+html_theme = 'sphinx_book_theme'
+html_title = cfg.title
+html_favicon = str(here/'_static'/'favicon.svg')
+html_static_path = [str(here/'_static')]
+html_css_files = ['custom.css']
+html_show_sourcelink = False
+html_context = dict(default_mode='auto')
+html_theme_options = dict(
+    repository_url=cfg.git_url, repository_branch=cfg.branch, path_to_docs='nbs', use_repository_button=True, use_source_button=True,
+    use_issues_button=True, use_download_button=True, use_fullscreen_button=False, launch_buttons=dict(colab_url='https://colab.research.google.com'),
+    show_toc_level=2, show_navbar_depth=1, home_page_in_toc=True, article_header_end=['article-header-buttons'])

@@ -1,0 +1,227 @@
+"""Sphinx extension: nbdev notebooks as pages; as a script, README.md from the index notebook.
+
+A notebook goes through nbdev's own documentation processors, so `#| hide`, `#| export`, `show_doc` and backticked names mean here
+what they mean in nbdev. The markdown it is written in, shared by nbdev and Quarto, is then translated to what MyST-NB reads.
+
+    Quarto                             becomes
+    #| explain "code" in a markdown cell   that line of the cell above, and the note beside it
+    ::: {.callout-note title="T"}      an admonition; `collapse="true"` folds it
+    ::: {.panel-tabset}                tabs
+    $$ ... $$ {#eq-name}, @eq-name     a numbered equation and a link to it; @fig-, @tbl- and {#sec-} likewise
+    [@key]                             a footnote-like citation from references.bib
+    #| code-fold, fig-cap, echo ...    MyST-NB's tags and metadata
+"""
+import contextlib, html, inspect, io, json, os, pydoc, re
+from pathlib import Path
+from textwrap import dedent
+import nbformat, yaml
+from docutils.nodes import make_id
+from fastcore.nbio import dict2nb, nb2str, read_nb
+from nbdev.config import get_config, nbpath2html
+from nbdev.doclinks import NbdevLookup
+from nbdev.process import Processor
+from nbdev.processors import FilterDefaults
+
+_app = None    # the Sphinx application, for the reader that MyST-NB calls with the text alone
+
+# %% `#| explain`
+_explain = re.compile(r'\A#\|\s*explain:?[ \t]+(.+)\n?')
+
+def quoted_lines(code, quote):
+    'The lines of `code` that `quote` names: `"part of a line"`, or a range `"part of the first" to "part of the last"`'
+    def squash(s): return re.sub(r'\s', '', s)
+    lines,parts = code.splitlines(),re.split(r'"\s+to\s+"', quote.strip().strip('"'))
+    first = next((i for i,l in enumerate(lines) if squash(parts[0]) in squash(l)), None)
+    last = None if first is None else next((i for i,l in enumerate(lines) if i >= first and squash(parts[-1]) in squash(l)), None)
+    if last is None or not all(map(squash, parts)): raise ValueError(f'#| explain quotes code that is not in the cell above it: {quote}')
+    return dedent('\n'.join(lines[first:last+1]))
+
+class Explain(Processor):
+    "Replace each `#| explain` cell by the code it quotes, with its text beside it"
+    def begin(self):
+        self.quotes,code = {},''
+        for c in read_nb(self.nb.path_).cells:
+            if c.cell_type == 'code': code = c.source
+            elif m := _explain.match(c.source): self.quotes[c.id] = quoted_lines(code, m[1])
+    def cell(self, cell):
+        if (code := self.quotes.get(cell.get('id'))) is None: return
+        text = _explain.sub('', cell.source).strip()
+        cell.source = f'::::{{div}} code-note\n```python\n{code}\n```\n:::{{div}} code-note-text\n{text}\n:::\n::::'
+
+# %% Quarto's markdown to MyST's
+def callout(m):
+    colons,kind,attrs,body = m.groups()
+    title = re.search(r'title="([^"]*)"', attrs)
+    heading = None if title else re.match(r'\s*#{1,6}\s+(.*)\n', body)
+    if heading: body = body[heading.end():]
+    title = title[1] if title else heading[1] if heading else kind.title()
+    return f'{colons}{{admonition}} {title}\n:class: {kind}{" dropdown" if "collapse=" in attrs else ""}\n{body}{colons}'
+
+def tabset(m):
+    colons,body = m.groups()
+    names_and_bodies = re.split(r'^#{1,6}\s+(.*)$', body, flags=re.M)[1:]
+    tabs = [f'{colons}{{tab-item}} {name}\n{text.strip()}\n{colons}\n' for name,text in zip(names_and_bodies[::2], names_and_bodies[1::2])]
+    return f'{colons}:{{tab-set}}\n{"".join(tabs)}{colons}:'
+
+def cite(m): return '{footcite:p}`' + re.sub(r'[@\s]', '', m[1]).replace(';', ',') + '`'
+
+def fenced_div(name): return rf'^(:{{3,}})[ \t]*\{{{name}\}}[ \t]*\n(.*?)^\1[ \t]*$'
+_blocks = [(fenced_div(r'\.callout-(\w+)([^}\n]*)'), callout), (fenced_div(r'\.panel-tabset[^}\n]*'), tabset),
+           (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)'), (r'^(#{1,6} .*?)[ \t]*\{#(sec-[\w-]+)[^}\n]*\}', r'(\2)=\n\1')]
+_inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite), (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`'),
+           (r'(?<![\w/])@((?:fig|tbl)-[\w-]+)', r'{numref}`\1`'), (r'(?<![\w/])@(sec-[\w-]+)', r'{ref}`\1`')]
+
+def own_names():
+    "Address in the docs -> qualified name, for the names of this project"
+    prefix = get_config().lib_path.name + '.'
+    return {v[0]:k for k,v in NbdevLookup().syms.items() if isinstance(v, tuple) and k.startswith(prefix)}
+
+def myst(text):
+    "MyST for Quarto's `text`; code is left alone, and links to names of the project become links inside the site"
+    for pattern,new in _blocks: text = re.sub(pattern, new, text, flags=re.M|re.S)
+    parts = re.split(r'(^```.*?^```|`[^`\n]+`)', text, flags=re.M|re.S)
+    for i in range(0, len(parts), 2):
+        for pattern,new in _inline: parts[i] = re.sub(pattern, new, parts[i])
+    names = own_names()
+    def link(m):
+        name = names.get(m[2])
+        return m[0] if name is None else m[1] if name.split('.')[-1].startswith('_') else f'[{m[1]}](#{name})'   # private names have no entry
+    return re.sub(r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)', link, ''.join(parts))
+
+def api_entry(md):
+    "A `show_doc` entry: registered in Sphinx's Python domain, so that search and other projects find it, with its source link beside it"
+    head = re.search(r'^#+ (\S+)$', md, re.M)
+    entry = head and NbdevLookup()[head[1].replace('\\', '')]
+    if not isinstance(entry, tuple): return md
+    name,anchor = own_names()[entry[0]],entry[0].split('#')[-1]
+    kind = 'class' if inspect.isclass(pydoc.locate(name)) else 'method' if '.' in head[1] else 'function'
+    target = f'<a id="{anchor}"></a>\n\n' if make_id(anchor) != anchor else ''            # the anchor of nbdev's own links
+    return (f':::{{py:{kind}}} {name}\n:no-typesetting:\n:::\n\n{target}{head[0]}\n\n'
+            f'[source]({NbdevLookup().code(head[1])}){{.api-source}}\n\n{md[head.end():].strip()}')
+
+# %% notebooks
+def process(text, path):
+    "The notebook `text` after nbdev's documentation processors and `Explain`"
+    nb,filters = dict2nb(json.loads(text)),FilterDefaults()
+    nb.path_ = Path(path)
+    procs = filters.procs() + [Explain]
+    filters.procs = lambda: procs
+    os.environ['IN_TEST'] = '1'
+    try:
+        with contextlib.redirect_stdout(io.StringIO()): filters(nb)
+    finally: del os.environ['IN_TEST']
+    for c in nb.cells:
+        c.pop('has_sd', None)                      # marks that nbformat refuses
+        c.metadata.pop('execution', None)
+    nb.metadata.pop('widgets', None)               # an empty widget state, for which MyST-NB would load scripts from elsewhere
+    return nbformat.reads(nb2str(nb), 4)
+
+def front_matter(cell): return yaml.safe_load(cell.source.strip().strip('-')) if cell.cell_type == 'raw' and cell.source.startswith('---') else None
+
+def pop_options(cell):
+    "Remove the `#| name: value` lines that begin a code cell, and return them"
+    options,lines = {},cell.source.splitlines()
+    while lines and (m := re.match(r'#\|\s*([\w-]+):?\s*(.*)', lines[0])):
+        options[m[1]] = yaml.safe_load(m[2]) if m[2] else True
+        lines.pop(0)
+    cell.source = '\n'.join(lines).strip('\n')
+    return options
+
+def page_cells(cell):
+    "The MyST-NB cells, none or more, for one processed cell"
+    markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
+    if cell.cell_type == 'raw':
+        fm = front_matter(cell) or {}
+        return [markdown(myst(f"# {fm['title']}\n\n" + (f"{{.lead}}\n{fm['description']}" if 'description' in fm else '')))] if 'title' in fm else []
+    if cell.cell_type == 'markdown': return [markdown(myst(cell.source), attachments=cell.get('attachments', {}))] if cell.source.strip() else []
+    o = pop_options(cell)
+    if o.get('include') is False: return []
+    if o.get('warning') is False: cell.outputs = [out for out in cell.outputs if out.get('name') != 'stderr']
+    for out in cell.outputs:
+        if 'text/markdown' in out.get('data', {}): out.data['text/markdown'] = myst(out.data['text/markdown'])
+    if o.get('output') == 'asis':
+        texts = [out.get('text') or out.data.get('text/markdown') or out.data.get('text/html', '') for out in cell.outputs]
+        return ([] if o.get('echo') is False else [code(cell.source)]) + [markdown(api_entry(t)) for t in texts]
+    tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'remove-output': o.get('output') is False, 'hide-input': o.get('code-fold') in (True,'true')}.items() if on]
+    meta = {}
+    prompt = o.get('code-summary', 'Show the code')
+    if 'hide-input' in tags: meta |= dict(code_prompt_show=prompt, code_prompt_hide=prompt)
+    if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap'])) | (dict(name=o['label']) if 'label' in o else {})
+    if 'fig-alt' in o: meta['image'] = dict(alt=o['fig-alt'])
+    return [code(cell.source, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
+
+def contents(app):
+    "A table of contents for each part of the book that has chapters"
+    chapters = {int(m[1]): doc for doc in sorted(app.env.found_docs) if (m := re.match(r'(\d+)_', doc))}
+    parts = {name: [chapters[n] for n in numbers if n in chapters] for name,numbers in app.config.book_parts.items()}
+    return '\n\n'.join(f'```{{toctree}}\n:hidden:\n:caption: {name}\n\n' + '\n'.join(docs) + '\n```' for name,docs in parts.items() if docs)
+
+def read_for_sphinx(text):
+    "The reader that `nb_custom_formats` names"
+    docname,markdown = _app.env.docname,nbformat.v4.new_markdown_cell
+    nb = process(text, _app.env.doc2path(docname))
+    nb.cells = [o for c in nb.cells for o in page_cells(c)]
+    if any('{footcite:' in c.source for c in nb.cells): nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
+    if docname == _app.config.root_doc: nb.cells.append(markdown(contents(_app)))
+    return nb
+
+# %% markdown: README.md, and the plain text of each page
+def markdown_of(path):
+    "(markdown, files) of the notebook at `path`, as nbdev's readers see it: `#| hide` cells left out, API entries in"
+    from nbconvert import MarkdownExporter
+    nb = process(path.read_text(encoding='utf-8'), path)
+    cells = []
+    for c in nb.cells:
+        if fm := front_matter(c): c = nbformat.v4.new_markdown_cell(f"# {fm['title']}\n\n" + (f"> {fm['description']}" if 'description' in fm else ''))
+        if c.cell_type == 'code':
+            o = pop_options(c)
+            if o.get('include') is False: continue
+            if o.get('echo') is False: c.source = ''
+            for out in c.outputs: out.get('data', {}).pop('text/plain' if any(k.startswith('image/') for k in out.get('data', {})) else '', None)
+            c.metadata['alt'] = o.get('fig-alt', '')
+        cells.append(c)
+    nb.cells,nb.metadata['language_info'] = cells,dict(name='python')
+    body,resources = MarkdownExporter().from_notebook_node(nb, resources=dict(output_files_dir=f'{path.stem}_files'))
+    alts = iter([c.metadata['alt'] for c in cells for out in c.get('outputs', []) if any(k.startswith('image/') for k in out.get('data', {}))])
+    body = re.sub(r'!\[\w+\]\((\w+_files/)', lambda m: f'![{next(alts, "")}]({m[1]}', body)
+    return re.sub(r'\n{3,}', '\n\n', re.sub(r'^```python\n\n```\n', '', body, flags=re.M)).strip()+'\n', resources['outputs']
+
+def write_if_changed(path, data):
+    if path.exists() and path.read_bytes() == data: return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tmp = path.with_name(path.name+'.tmp')
+    tmp.write_bytes(data)
+    tmp.replace(path)
+
+def write_readme():
+    "README.md from nbdev's `readme_nb`; links to notebooks become links to the site"
+    cfg = get_config()
+    body,files = markdown_of(cfg.nbs_path/cfg.readme_nb)
+    def link(m): return f']({cfg.doc_host}{cfg.doc_baseurl}/{nbpath2html(Path(m[1])).as_posix()}'
+    body = re.sub(r'\]\((?!https?:|#|index_files/)([^)\s#]+?\.ipynb)', link, body)
+    write_if_changed(cfg.config_path/'README.md', body.encode())
+    for name,data in files.items(): write_if_changed(cfg.config_path/name, data)
+
+def extra_pages(app, exception):
+    "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
+    if exception or app.builder.name != 'html': return
+    for doc in app.env.found_docs:
+        page = Path(app.outdir)/f'{doc}.html'
+        alias = page.with_name(nbpath2html(Path(page.name)).name)
+        path = Path(app.env.doc2path(doc))
+        body,files = markdown_of(path)
+        for target in {alias.with_name(alias.name+'.md'), page.with_name(page.name+'.md')}: target.write_text(body, encoding='utf-8')
+        for name,data in files.items(): write_if_changed(page.parent/name, data)
+        if alias == page: continue
+        name = html.escape(page.name)
+        alias.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title><link rel="canonical" href="{name}">'
+                         f'<script>location.replace("{name}"+location.hash)</script><a href="{name}">{name}</a></html>', encoding='utf-8')
+
+def setup(app):
+    global _app
+    _app = app
+    app.add_config_value('book_parts', {}, 'env')
+    app.connect('build-finished', extra_pages)
+    return dict(parallel_read_safe=False, parallel_write_safe=True)
+
+if __name__ == '__main__': write_readme()
