@@ -90,7 +90,7 @@ def _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p):
             raise ValueError(f"sinks must hold one number for each query head, ({heads},), got {_shape(sinks)}")
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
-# %% ../nbs/03_attention.ipynb #2912b579
+# %% ../nbs/03_attention.ipynb #c92faf9b
 def attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
     k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor
@@ -109,7 +109,7 @@ def attention(
     _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p)
     if q.shape[-3:-2] != k.shape[-3:-2] and q.dim() > 3:
         k,v = (t.repeat_interleave(q.shape[-3]//k.shape[-3], -3) for t in (k,v))
-    wide = torch.promote_types(q.dtype, torch.float32)  # halves compute scores and softmax in float32
+    wide = torch.promote_types(q.dtype, torch.float32)  # halves are computed in float32
     if scale is None: scale = q.shape[-1]**-0.5
     scores = (q.to(wide) * scale) @ k.to(wide).mT                             # (..., L, S)
     if softcap is not None: scores = softcap * torch.tanh(scores/softcap)
@@ -124,8 +124,8 @@ def attention(
     empty = (scores == -math.inf).all(-1, keepdim=True)
     weights = scores.masked_fill(empty, 0.).softmax(-1).masked_fill(empty, 0.)
     if sinks is not None: weights = weights[..., :-1]
-    weights = F.dropout(weights, dropout_p).to(q.dtype)
-    return weights @ v, weights
+    weights = F.dropout(weights, dropout_p)
+    return (weights @ v.to(wide)).to(q.dtype), weights.to(q.dtype)
 
 # %% ../nbs/03_attention.ipynb #c18a2b5d
 def _add_sink(q, k, v, sinks, scale):
