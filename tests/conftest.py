@@ -1,0 +1,43 @@
+import contextlib, functools, http.server, os, sys, threading
+from pathlib import Path
+import pytest
+
+root = Path(__file__).parent.parent
+sys.path[:0] = [str(root/'nbs'/'_sphinx'), str(root/'tests')]
+
+@pytest.fixture(scope='session')
+def site():
+    "Folder of the built site"
+    folder = root/'_build'/'html'
+    if not (folder/'index.html').exists(): pytest.fail('the site is not built: run `make docs` first, or the tests with `make test`')
+    return folder
+
+@contextlib.contextmanager
+def serve(folder):
+    "Address of a server for the files of `folder`"
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args): pass
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try: yield f'http://127.0.0.1:{server.server_port}'
+        finally: server.shutdown()
+
+@pytest.fixture(scope='session')
+def address(site):
+    with serve(site) as url: yield url
+
+@pytest.fixture(scope='session')
+def browser():
+    "A Chromium that can reach this machine only"
+    from find_browser import find
+    path = find()
+    if not path:
+        if os.environ.get('BROWSER') == 'required': pytest.fail('no browser, and BROWSER=required')
+        pytest.skip('NO BROWSER: set CHROME to the path of a Chromium')
+    from playwright.sync_api import sync_playwright
+    args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+            '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1']
+    with sync_playwright() as p:
+        chromium = p.chromium.launch(executable_path=path, args=args)
+        yield chromium
+        chromium.close()

@@ -1,0 +1,109 @@
+"Properties that must hold for any input"
+import random, string
+import numpy as np, pytest, torch
+from hypothesis import given, settings, strategies as st
+from torch.testing import assert_close
+from attention_nb import embedding
+from attention_nb.embedding import load_glove
+from attention_nb.attention import attention, scaled_dot_product_attention
+from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+
+text = st.text(st.characters(exclude_categories=['Cs']))
+bpe = BPETokenizer.train(['the ship and the crew of the ship', 'naïve 你好 🙂'], 300)
+
+@given(text)
+def test_bpe_round_trip(s): assert bpe.decode(bpe.encode(s)) == s
+
+@given(st.text())
+def test_bpe_refuses_lone_surrogates_only(s):
+    try: s.encode()
+    except UnicodeEncodeError:
+        with pytest.raises(ValueError, match='lone surrogate'): bpe.encode(s)
+    else: bpe.encode(s)
+
+@given(st.lists(text, max_size=4))
+def test_words_round_trip_on_normalized_text(texts):
+    tok = WordTokenizer.train(texts)
+    for s in texts:
+        normal = tok.decode(tok.encode(s))
+        assert tok.decode(tok.encode(normal)) == normal
+        assert tok.unk_id not in tok.encode(s)
+
+@settings(deadline=None)
+@given(st.lists(text, max_size=4), st.booleans(), st.booleans(), st.integers(2, 9))
+def test_batches_are_rectangles(texts, bos, eos, max_len):
+    for tok in (bpe, WordTokenizer.train(texts)):
+        ids,mask = tok.batch(texts, bos=bos, eos=eos, max_len=max_len)
+        assert ids.shape == mask.shape and ids.shape[0] == len(texts) and (not texts or ids.shape[1] <= max_len)
+        for s,row,m in zip(texts, ids, mask):
+            whole = tok.encode(s, bos=bos, eos=eos)
+            assert row[m].tolist() == (whole if len(whole) <= max_len else [*whole[:max_len-eos], *whole[len(whole)-eos:]])
+
+# fields and line ends that a file of word vectors may hold, good and bad
+field = st.one_of(st.sampled_from([b'a', b'ship', b'.', b'', b'nan', b'1e39', b'0', b'\xff', b'"', b'new', b'\xc2\xa0', b'1_0', b'\0', b'\t', b'x\ry']),
+                  st.floats(-9, 9, width=16).map(lambda x: repr(x).encode()))
+line = st.one_of(st.tuples(field, st.floats(-9, 9, width=16), st.floats(-9, 9, width=16)).map(lambda t: b' '.join([t[0], *(repr(x).encode() for x in t[1:])])),
+                 st.lists(field, max_size=5).map(b' '.join))
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(st.tuples(line, st.sampled_from([b'\n', b'\n', b'\n', b'\r\n', b' \n', b'\n\n'])), min_size=1, max_size=6), st.booleans())
+def test_fast_and_slow_reading_agree(lines, cut):
+    block = b''.join(a+b for a,b in lines)
+    if cut: block = block[:-1]
+    def result(f):
+        try: words,numbers = f()
+        except ValueError as e: return str(e)
+        return [str(w) for w in words], np.asarray(numbers).tolist()
+    n = embedding._count_lines(block, len(block))
+    assert result(lambda: embedding._parse_lines(block, 2, 'f', 1)) == result(lambda: embedding._parse_block(bytearray(block), len(block), n, 2, 'f', 1))
+
+def test_a_file_of_many_blocks_with_odd_lines(tmp_path):
+    "Words with spaces, empty lines, repeated words and long lines, spread over blocks, and an error in the last"
+    rng = random.Random(0)
+    def word(i): return f'w{i}' if rng.random() > .01 else f'w{i} and more'
+    words = [word(i) for i in range(60_000)]
+    rows = np.round(np.random.default_rng(0).normal(size=(len(words), 12)), 4).astype(np.float32)
+    lines = [w + ' ' + ' '.join(map(str, r)) for w,r in zip(words, rows)]
+    for i in range(0, len(lines), 7001): lines[i] = '\n' + lines[i]
+    lines.insert(30_000, lines[5])                                     # a repeated word: the first wins
+    path = tmp_path/'v.txt'
+    path.write_text('\n'.join(lines)+'\n')
+    assert path.stat().st_size > 4<<20
+    wv = load_glove(path, progress=False, cache=False)
+    assert wv.words == words
+    assert_close(wv.vectors, torch.from_numpy(rows))
+    path.write_text('\n'.join(lines)+'\nlast 1 2 oops' + ' 0'*9 + '\n')
+    bad = '\n'.join(lines).count('\n') + 2
+    with pytest.raises(ValueError, match=f"line {bad}: expected a number, got 'oops'"): load_glove(path, progress=False, cache=False)
+    path.write_text('x'*(9<<20) + ' 1 2\n' + 'y 3 4\n')                # one line longer than two blocks
+    assert load_glove(path, progress=False, cache=False).vectors.tolist() == [[1,2],[3,4]]
+
+def test_the_cache_where_its_folder_cannot_be_written(tmp_path, monkeypatch):
+    import os
+    (tmp_path/'data').mkdir()
+    path = tmp_path/'data'/'v.txt'
+    path.write_text('a 1 2\n')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path/'cache'))
+    replace = os.replace
+    def refuse(src, dst):                                              # the owner of a test run may write anywhere, so pretend
+        if str(dst).startswith(str(path.parent)): raise PermissionError(dst)
+        replace(src, dst)
+    monkeypatch.setattr(os, 'replace', refuse)
+    load_glove(path, progress=False)
+    assert [p.name for p in path.parent.iterdir()] == ['v.txt']
+    assert len(list((tmp_path/'cache'/'attention_nb').iterdir())) == 1
+    monkeypatch.setattr(embedding, '_read_text', None)                  # a second parse would fail
+    assert load_glove(path, progress=False).words == ['a']
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_fast_attention_equals_readable_attention(data):
+    draw = data.draw
+    B,Hkv,group,L,S,E,Ev = (draw(st.integers(1, n)) for n in (2,3,3,6,6,9,9))
+    torch.manual_seed(draw(st.integers(0, 99)))
+    q,k,v = torch.randn(B,Hkv*group,L,E).double(),torch.randn(B,Hkv,S,E).double(),torch.randn(B,Hkv,S,Ev).double()
+    def some(*shape): return [n if draw(st.booleans()) else 1 for n in shape][draw(st.integers(0, 3)):]
+    kw = dict(causal=draw(st.booleans()), window=draw(st.sampled_from([None, (0,0), (2,None), (None,1), (1,3)])), scale=draw(st.sampled_from([None, 0., -1.5, .3])),
+              softcap=draw(st.sampled_from([None, None, 2.])), sinks=torch.randn(Hkv*group).double() if draw(st.booleans()) else None,
+              mask=torch.rand(some(B,Hkv*group,L,S)) > .4 if draw(st.booleans()) else None, bias=torch.randn(some(B,Hkv*group,L,S)).double() if draw(st.booleans()) else None)
+    assert_close(scaled_dot_product_attention(q, k, v, **kw), attention(q, k, v, **kw)[0])
