@@ -1,5 +1,5 @@
 "The built site, read as files and in a real browser that can reach no other host"
-import json, re, shutil, subprocess, sys, zlib
+import html, json, re, shutil, subprocess, sys, zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
@@ -162,7 +162,7 @@ def test_a_page_may_hold_all_this(tmp_path):
     done = build(tmp_path, sample)
     assert done.returncode == 0, done.stderr
     text = (tmp_path/'html'/'index.html').read_text()
-    words = re.sub(r'\s+', ' ', re.sub(r'<[^>]*>', ' ', text))
+    words = re.sub(r'\s+', ' ', html.unescape(re.sub(r'<[^>]*>', ' ', text)))
     assert 'secret_of_the_cell' not in text and 'shown_only' not in text and '<p class="lead">All that a page may hold' in text.replace('class="lead">\n', 'class="lead">')
     for piece in ('The text of the note', 'arXiv:1706.03762', 'Mind', 'The gap', 'Folded', 'Inside', 'Adds one', 'All of it', 'two'): assert piece in words, piece
     assert text.count('class="code-note') >= 2 and 'sd-tab-set' in text and '@eq-one' in words and 'id="equation-eq-one"' in text
