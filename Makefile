@@ -6,7 +6,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 READY  := .venv/.ready
 SITE   := _build/html/.built
 SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/*)
-PACKAGING := settings.ini setup.py pyproject.toml constraints.txt
+# pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
+PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help docs test lab serve bench outputs clean
