@@ -137,7 +137,7 @@ def _parse_line(line, width, where):
     if not word: raise ValueError(f"{where}: the line has {width} numbers and no word")
     return word,numbers
 
-# %% ../nbs/02_embedding.ipynb #2a77ba6b
+# %% ../nbs/02_embedding.ipynb #07bc074b
 def _arrow(what):
     try: import pyarrow
     except ImportError as e:

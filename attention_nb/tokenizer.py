@@ -15,8 +15,9 @@ from pathlib import Path
 import regex, torch
 from torch import Tensor
 
-# %% ../nbs/01_tokenizer.ipynb #f088932b
+# %% ../nbs/01_tokenizer.ipynb #3ace9c62
 def _list_of_texts(texts):
+    "`texts`, unless it is one text: its letters would be taken for texts"
     if isinstance(texts, str):
         raise TypeError(f"expected a list of texts, got one text: {texts[:40]!r}; put it in a list")
     return texts

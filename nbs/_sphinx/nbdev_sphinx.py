@@ -11,7 +11,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     [@key]                             a footnote-like citation from references.bib
     #| code-fold, fig-cap, echo ...    MyST-NB's tags and metadata
 """
-import ast, contextlib, html, inspect, io, json, os, pydoc, re
+import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re
 from pathlib import Path
 from textwrap import dedent
 import nbformat, yaml
@@ -111,15 +111,15 @@ def process(text, path):
     nb,filters = dict2nb(json.loads(text)),FilterDefaults()
     for c in nb.cells: show_source(c)
     nb.path_ = Path(path)
-    procs = filters.procs() + [Explain]
+    procs = [p for p in filters.procs() if p.__name__ not in ('mv_exports', 'add_fold')] + [Explain]
     filters.procs = lambda: procs
     os.environ['IN_TEST'] = '1'
     try:
         with contextlib.redirect_stdout(io.StringIO()): filters(nb)
     finally: del os.environ['IN_TEST']
     for c in nb.cells:
-        c.pop('has_sd', None)                      # marks that nbformat refuses
-        c.metadata.pop('execution', None)
+        if c.pop('has_sd', None): c.metadata['entry'] = True
+        c.metadata.pop('execution', None)          # nbformat refuses it
     nb.metadata.pop('widgets', None)               # an empty widget state, for which MyST-NB would load scripts from elsewhere
     return nbformat.reads(nb2str(nb), 4)
 
@@ -135,7 +135,15 @@ def split_options(source):
 
 def folded(options): return options.get('code-fold') in (True, 'true')
 
-def page_cells(cell, next_cell=None):
+def entries_first(cells):
+    "Pairs (cell, does its code follow?), each API entry before the code that it is for"
+    for i,c in enumerate(cells):
+        if c.metadata.get('entry'): continue
+        entries = list(itertools.takewhile(lambda o: o.metadata.get('entry'), cells[i+1:]))
+        yield from ((e, not folded(split_options(c.source)[0])) for e in entries)
+        yield c, False
+
+def page_cells(cell, code_follows=False):
     "The MyST-NB cells, none or more, for one processed cell"
     markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
     if cell.cell_type == 'raw':
@@ -149,8 +157,6 @@ def page_cells(cell, next_cell=None):
         if 'text/markdown' in out.get('data', {}): out.data['text/markdown'] = myst(out.data['text/markdown'])
     if o.get('output') == 'asis':
         texts = [out.get('text') or out.data.get('text/markdown') or out.data.get('text/html', '') for out in cell.outputs]
-        following = split_options(next_cell.source)[0] if next_cell is not None and next_cell.cell_type == 'code' else {}
-        code_follows = 'exports' in following and not folded(following)
         return ([] if o.get('echo') is False else [code(cell.source)]) + [markdown(api_entry(t, code_follows)) for t in texts]
     tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'remove-output': o.get('output') is False, 'hide-input': folded(o)}.items() if on]
     meta = {}
@@ -169,7 +175,7 @@ def read_for_sphinx(text):
     "The reader that `nb_custom_formats` names"
     docname,markdown = _app.env.docname,nbformat.v4.new_markdown_cell
     nb = process(text, _app.env.doc2path(docname))
-    nb.cells = [o for c,after in zip(nb.cells, [*nb.cells[1:], None]) for o in page_cells(c, after)]
+    nb.cells = [o for c,code_follows in entries_first(nb.cells) for o in page_cells(c, code_follows)]
     if any('{footcite:' in c.source for c in nb.cells): nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
     if docname == _app.config.root_doc: nb.cells.append(markdown(contents(_app)))
     return nb
