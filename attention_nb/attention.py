@@ -127,7 +127,7 @@ def attention(
     weights = F.dropout(weights, dropout_p)
     return (weights @ v.to(wide)).to(q.dtype), weights.to(q.dtype)
 
-# %% ../nbs/03_attention.ipynb #c18a2b5d
+# %% ../nbs/03_attention.ipynb #5996ed99
 def _add_sink(q, k, v, sinks, scale):
     "Queries, keys and values with a first key that scores `sinks` for every query and has the value 0"
     z = (sinks.to(torch.promote_types(q.dtype, torch.float32))/scale).reshape(-1, 1, 1).expand(*q.shape[:-1], 1)
@@ -183,7 +183,7 @@ def scaled_dot_product_attention(
         q,k,v = _add_sink(q, k, v, sinks, scale)
         if mask is not None: mask = F.pad(mask.expand(*mask.shape[:-1], S), (1,0), value=True)
         if bias is not None: bias = F.pad(bias.expand(*bias.shape[:-1], S), (1,0))
-        if ahead: q = F.pad(q, (0,0,1,0))  # a first query for the first key: L = S again
+        if ahead: q = F.pad(q, (0,0,1,0))  # and a first query for the first key
     empty = None
     if bias is not None:
         if mask is not None: bias = bias.masked_fill(~mask, -math.inf)

@@ -185,7 +185,7 @@ def _merge_heap(ids, merges):
                 heapq.heappush(heap, (m[0], i, m[1], ids[i], ids[right[i]]))
     return [i for i in ids if i is not None]
 
-# %% ../nbs/01_tokenizer.ipynb #9cd0537f
+# %% ../nbs/01_tokenizer.ipynb #1bdc54cd
 def _learn_merges(words, n_merges, symbols):
     "The merges, pairs of strings, that shorten `words` (tuples of ids -> count) most; appends new tokens to `symbols`"
     words,counts = [list(w) for w in words],list(words.values())
@@ -221,6 +221,7 @@ def _learn_merges(words, n_merges, symbols):
         for q in changed: heapq.heappush(heap, (-pairs[q],q))
     return merges
 
+# %% ../nbs/01_tokenizer.ipynb #cb0c6d66
 class BPETokenizer(_Tokenizer):
     "Byte-level byte pair encoding (Sennrich et al. 2016; Radford et al. 2019); decoding gives every text back"
     end = '<|endoftext|>'
