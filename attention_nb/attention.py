@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# %% ../nbs/03_attention.ipynb #d27c51cc
+# %% ../nbs/03_attention.ipynb #00a856e8
 def allowed(
     L:int, # Number of queries
     S:int, # Number of keys; the last query is aligned with the last key
@@ -24,6 +24,7 @@ def allowed(
 )->Tensor: # Bool (L, S), True = may attend
     "Which keys each query may see by position alone"
     left,right = _check_window(window)
+    if L < 0 or S < 0: raise ValueError(f"L and S must not be negative, got {L} and {S}")
     if causal: right = 0
     place = torch.arange(L, device=device)[:,None] + (S-L)      # (L, 1)
     key = torch.arange(S, device=device)                        # (S,)
@@ -37,7 +38,7 @@ def _check_window(window):
     if not isinstance(window, (tuple,list)) or len(window) != 2:
         raise ValueError(f"window must be (left, right), got {window!r}")
     for side in window:
-        if side is not None and (not isinstance(side, int) or side < 0):
+        if side is not None and (isinstance(side, bool) or not isinstance(side, int) or side < 0):
             raise ValueError(f"each side of window must be None or an integer from 0 up, got {window!r}")
     return window
 
@@ -127,10 +128,11 @@ def attention(
     weights = F.dropout(weights, dropout_p)
     return (weights @ v.to(wide)).to(q.dtype), weights.to(q.dtype)
 
-# %% ../nbs/03_attention.ipynb #5996ed99
+# %% ../nbs/03_attention.ipynb #157e583d
 def _add_sink(q, k, v, sinks, scale):
     "Queries, keys and values with a first key that scores `sinks` for every query and has the value 0"
     z = (sinks.to(torch.promote_types(q.dtype, torch.float32))/scale).reshape(-1, 1, 1).expand(*q.shape[:-1], 1)
+    z = z.clamp(-torch.finfo(q.dtype).max/4, torch.finfo(q.dtype).max/4)     # infinity times the keys' 0 would be NaN
     high = z.to(q.dtype)
     q = torch.cat([q, high, (z-high).to(q.dtype)], -1)                     # (B, H, L, E+2)
     k = F.pad(k, (0,2,1,0))                                                # (B, Hkv, S+1, E+2)

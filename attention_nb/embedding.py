@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-# %% ../nbs/02_embedding.ipynb #8956f763
+# %% ../nbs/02_embedding.ipynb #4c971761
 def _unit(x):
     "Rows of `x` scaled to length one; a zero row stays zero"
     # dividing by the largest entry first keeps the squares in range
@@ -31,13 +31,14 @@ def cosine_similarity(
     y = x if y is None else y
     for name,t in dict(x=x, y=y).items():
         if not t.is_floating_point(): raise TypeError(f"{name} must be floating point, got {t.dtype}")
-        if t.dim() not in (1,2): raise ValueError(f"{name} must be (n, D) or (D,), got {tuple(t.shape)}")
+        if t.dim() not in (1,2) or t.shape[-1] < 1: raise ValueError(f"{name} must be (n, D) or (D,), got {tuple(t.shape)}")
+        if t.dtype != x.dtype: raise TypeError(f"{name} must have x's dtype {x.dtype}, got {t.dtype}")
     if x.shape[-1] != y.shape[-1]:
         raise ValueError(f"x and y need the same width, got {tuple(x.shape)} and {tuple(y.shape)}")
     cos = _unit(torch.atleast_2d(x)) @ _unit(torch.atleast_2d(y)).mT      # (n, m)
     return cos.clamp(-1, 1).reshape(x.shape[:-1] + y.shape[:-1])
 
-# %% ../nbs/02_embedding.ipynb #a7b96768
+# %% ../nbs/02_embedding.ipynb #16e2ac7d
 class WordVectors:
     "A table of word vectors: `wv['ship']` is one row"
     def __init__(self,
@@ -89,6 +90,7 @@ class WordVectors:
     )->list[tuple[str,float]]: # (word, cosine), closest first
         "The `k` words with the largest cosine to `word`, without the word itself"
         if isinstance(word, str): return self._nearest(self[word], k, {self.ids[word]})
+        if not isinstance(word, Tensor): raise TypeError(f"expected a word or a tensor, got {type(word).__name__}")
         if tuple(word.shape) != tuple(self.vectors.shape[1:]):
             raise ValueError(f"a vector here is ({self.vectors.shape[1]},), got {tuple(word.shape)}")
         return self._nearest(word, k, set())
@@ -129,7 +131,7 @@ def _packaged():
     vectors = np.load(Path(ROOT)/'glove_6B_50d_emb.npy', mmap_mode='c')
     return WordVectors('\n'.join(words).encode(), torch.from_numpy(vectors))
 
-# %% ../nbs/02_embedding.ipynb #a7583d16
+# %% ../nbs/02_embedding.ipynb #74b73f23
 class Embeddings(nn.Module):
     "Token embedding plus a learned position embedding"
     def __init__(self,
@@ -145,7 +147,7 @@ class Embeddings(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self,
-        ids:Tensor # Token ids, integers, (..., L); ids outside 0..V-1 raise torch's `IndexError`
+        ids:Tensor # Token ids, integers, (..., L), each below `vocab_size`; on the CPU others raise an `IndexError`
     )->Tensor: # Vectors, (..., L, D)
         "Embed `ids`"
         if ids.is_floating_point() or ids.dtype == torch.bool:
@@ -153,22 +155,24 @@ class Embeddings(nn.Module):
         if ids.dim() == 0: raise ValueError("ids must be (..., L), got a single number")
         if ids.shape[-1] > self.position.num_embeddings:
             raise ValueError(f"sequence of {ids.shape[-1]} tokens is longer than max_len={self.position.num_embeddings}")
-        return self.dropout(self.token(ids) + self.position.weight[:ids.shape[-1]])
+        try: tokens = self.token(ids)
+        except IndexError: raise IndexError(f"ids must be from 0 to {self.token.num_embeddings-1}, got {ids.min()} to {ids.max()}") from None
+        return self.dropout(tokens + self.position.weight[:ids.shape[-1]])
 
-# %% ../nbs/02_embedding.ipynb #b86af641
+# %% ../nbs/02_embedding.ipynb #2908d9da
 def sinusoidal_positions(
     L:int, # Number of positions
     D:int # Width, even
 )->Tensor: # (L, D), float32
     "Positions as sines and cosines of D/2 frequencies, interleaved (Vaswani et al. 2017)"
-    if L < 0: raise ValueError(f"L must not be negative, got {L}")
-    if D < 2 or D % 2:
+    if not isinstance(L, int) or L < 0: raise ValueError(f"L must be an integer from 0 up, got {L}")
+    if not isinstance(D, int) or D < 2 or D % 2:
         raise ValueError(f"D must be even and at least 2, one sine and one cosine for each frequency, got {D}")
     freq = 10_000.**(-torch.arange(0, D, 2, dtype=torch.float64)/D)              # (D/2,)
     angle = torch.arange(L, dtype=torch.float64)[:,None] * freq                  # (L, D/2)
     return torch.stack((angle.sin(), angle.cos()), -1).reshape(L, D).float()
 
-# %% ../nbs/02_embedding.ipynb #6a667293
+# %% ../nbs/02_embedding.ipynb #84b2a98d
 def _number(field):
     "The number that the bytes `field` spell, None if they are not one"
     try: return None if b'_' in field else float(field)    # float() would take 1_000
@@ -191,7 +195,7 @@ def _parse_line(line, width, where):
             raise ValueError(f"{where}: expected a finite float32 number, got {f.decode()!r}")
     try: word = b' '.join(fields[:-width]).decode()
     except UnicodeDecodeError as e: raise ValueError(f"{where}: the word is not UTF-8 text ({e})") from None
-    if not word: raise ValueError(f"{where}: the line has {width} numbers and no word")
+    if not word.strip(' '): raise ValueError(f"{where}: the line has {width} numbers and no word")
     return word,numbers
 
 # %% ../nbs/02_embedding.ipynb #651e84c6
@@ -244,21 +248,23 @@ def _parse_block(buffer, end, n_lines, width, path, line, out=None):
         rows.append(row[1])
     return words, np.insert(numbers, places, rows, axis=0) if rows else numbers
 
-# %% ../nbs/02_embedding.ipynb #cbeb4ebd
+# %% ../nbs/02_embedding.ipynb #14a8e682
 def _locate(path):
     "(file, member of the zip archive or None) for `path`, which may go on inside an archive"
     import zipfile
     path = Path(path).expanduser()
     file = next((p for p in (path, *path.parents) if p.is_file()), None)
+    if path.is_dir(): raise IsADirectoryError(f"a folder, not a file: {path}")
     if file is None: raise FileNotFoundError(f"no such file: {path}")
     inner = path.relative_to(file).as_posix()
     with open(file, 'rb') as f: is_zip = f.read(4) == b'PK\3\4'
     if not is_zip:
         if inner != '.': raise FileNotFoundError(f"no such file: {path} ({file} is not a zip archive)")
         return file,None
-    try: members = [m for m in zipfile.ZipFile(file).namelist() if m.endswith('.txt')]
+    try: members = [m for m in zipfile.ZipFile(file).namelist() if not m.endswith('/')]
     except zipfile.BadZipFile as e: raise ValueError(f"{file}: damaged archive: {e}") from None
-    if inner == '.' and len(members) == 1: inner = members[0]
+    texts = [m for m in members if m.endswith('.txt')] or members
+    if inner == '.' and len(texts) == 1: inner = texts[0]
     if inner not in members: raise ValueError(f"{file} holds {members}; say which one: {file.name}/MEMBER")
     return file,inner
 

@@ -7,15 +7,16 @@ Docs: https://attention-nb.github.io/attention_nb/tokenizer.html.md"""
 # %% auto #0
 __all__ = ['WordTokenizer', 'BPETokenizer']
 
-# %% ../nbs/01_tokenizer.ipynb #11b0f6e8
+# %% ../nbs/01_tokenizer.ipynb #e5e81b18
 import heapq, json, os, unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 import regex, torch
 from torch import Tensor
 
-# %% ../nbs/01_tokenizer.ipynb #3ace9c62
+# %% ../nbs/01_tokenizer.ipynb #e8e49686
 def _list_of_texts(texts):
     "`texts`, unless it is one text: its letters would be taken for texts"
     if isinstance(texts, str):
@@ -49,7 +50,8 @@ class _Tokenizer:
         skip_special:bool=True # Leave special tokens out
     )->str: # The text
         "The text of `ids`"
-        ids = ids.tolist() if isinstance(ids, Tensor) else list(ids)
+        if isinstance(ids, Tensor) and ids.dim() != 1: raise ValueError(f"ids must be (L,), got {tuple(ids.shape)}")
+        ids = ids.tolist() if hasattr(ids, 'tolist') else [int(i) if isinstance(i, Integral) else i for i in ids]
         for i in ids:
             if not isinstance(i, int) or isinstance(i, bool):
                 raise TypeError(f"ids must be a list of integers, got {i!r} in it")
@@ -65,6 +67,7 @@ class _Tokenizer:
     )->tuple[Tensor,Tensor]: # ids (B, L), filled up with `pad_id`, and mask (B, L), True where a token is
         "Encode `texts` side by side; the mask tells tokens from filling"
         marks = bool(bos) + bool(eos)
+        if max_len is not None and max_len < 0: raise ValueError(f"max_len must not be negative, got {max_len}")
         if max_len is not None and max_len < marks:
             raise ValueError(f"max_len={max_len} leaves no room for {marks} mark(s)")
         rows = [self.encode(t, bos=bos, eos=eos) for t in _list_of_texts(texts)]
@@ -107,7 +110,7 @@ def _check_vocab(vocab):
         raise ValueError(f"vocab holds tokens twice: {repeated[:3]}")
     return list(vocab)
 
-# %% ../nbs/01_tokenizer.ipynb #e9b5dc9d
+# %% ../nbs/01_tokenizer.ipynb #67412e19
 _word = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]")
 
 class WordTokenizer(_Tokenizer):
@@ -120,7 +123,8 @@ class WordTokenizer(_Tokenizer):
         vocab:Sequence[str], # Tokens by id; the first four are the special ones
         lower:bool=True # Texts are lower-cased before they are split
     ):
-        self.vocab,self.lower = _check_vocab(vocab),bool(lower)
+        if not isinstance(lower, bool): raise TypeError(f"lower must be True or False, got {lower!r}")
+        self.vocab,self.lower = _check_vocab(vocab),lower
         if tuple(self.vocab[:4]) != self.special:
             raise ValueError(f"vocab must begin with {self.special}, got {tuple(self.vocab[:4])}")
         self.ids = {t:i for i,t in enumerate(self.vocab)}
@@ -221,7 +225,7 @@ def _learn_merges(words, n_merges, symbols):
         for q in changed: heapq.heappush(heap, (-pairs[q],q))
     return merges
 
-# %% ../nbs/01_tokenizer.ipynb #cb0c6d66
+# %% ../nbs/01_tokenizer.ipynb #a3612bfd
 class BPETokenizer(_Tokenizer):
     "Byte-level byte pair encoding (Sennrich et al. 2016; Radford et al. 2019); decoding gives every text back"
     end = '<|endoftext|>'
@@ -234,6 +238,7 @@ class BPETokenizer(_Tokenizer):
         self.ids = {t:i for i,t in enumerate(self.vocab)}
         if missing := [b for b,c in _byte_to_char.items() if c not in self.ids]:
             raise ValueError(f"vocab lacks {len(missing)} of the 256 bytes, the first is {missing[0]:#04x}")
+        if not isinstance(merges, (list,tuple)): raise TypeError(f"merges must be a list of pairs, got {type(merges).__name__}")
         self.merges = []
         for n,m in enumerate(merges):
             if not isinstance(m, (list,tuple)) or len(m) != 2 or not all(isinstance(t, str) for t in m):
@@ -259,6 +264,7 @@ class BPETokenizer(_Tokenizer):
         vocab_size:int # Tokens in all: 256 bytes, merges, end-of-text; fewer if the texts run out of pairs
     )->'BPETokenizer': # The same texts give the same tokens
         "Learn merges from `texts`: the most frequent pair each time, a tie goes to the tokens that are older"
+        if not isinstance(vocab_size, int): raise TypeError(f"vocab_size must be an integer, got {vocab_size!r}")
         if vocab_size < 257:
             raise ValueError(f"vocab_size must be at least 257 (256 bytes and end-of-text), got {vocab_size}")
         pieces = Counter()
