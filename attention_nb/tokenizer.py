@@ -16,7 +16,7 @@ from pathlib import Path
 import regex, torch
 from torch import Tensor
 
-# %% ../nbs/01_tokenizer.ipynb #e8e49686
+# %% ../nbs/01_tokenizer.ipynb #5ab4e716
 def _list_of_texts(texts):
     "`texts`, unless it is one text: its letters would be taken for texts"
     if isinstance(texts, str):
@@ -53,7 +53,7 @@ class _Tokenizer:
         if isinstance(ids, Tensor) and ids.dim() != 1: raise ValueError(f"ids must be (L,), got {tuple(ids.shape)}")
         ids = ids.tolist() if hasattr(ids, 'tolist') else [int(i) if isinstance(i, Integral) else i for i in ids]
         for i in ids:
-            if not isinstance(i, int) or isinstance(i, bool):
+            if not isinstance(i, int):
                 raise TypeError(f"ids must be a list of integers, got {i!r} in it")
             if not 0 <= i < len(self): raise ValueError(f"id {i} is outside 0..{len(self)-1}")
         return self._decode([i for i in ids if i not in self.special_ids] if skip_special else ids)

@@ -11,6 +11,7 @@ modules = sorted(p.stem for p in (root/'attention_nb').glob('*.py') if not p.ste
 documented = dict(
     tokenizer={'WordTokenizer', 'BPETokenizer'},
     embedding={'load_glove', 'WordVectors', 'cosine_similarity', 'sinusoidal_positions', 'Embeddings'},
+    mask={'causal_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask', 'show_mask'},
     attention={'attention', 'scaled_dot_product_attention', 'allowed', 'SelfAttention'})
 
 def run(*command, **kw):
