@@ -29,11 +29,11 @@ def causal_mask(
     L = _count('L', L)
     return allowed(L, L if S is None else _count('S', S), causal=True, device=device)
 
-# %% ../nbs/04_mask.ipynb #4ad6cb99
+# %% ../nbs/04_mask.ipynb #1185789a
 def show_mask(
     mask:Tensor, # Bool (L, S), True = may attend
     ax=None # Axes to draw on; None makes one
-)->'plt.Axes': # The axes, not shown and not saved
+)->object: # The matplotlib axes, not shown and not saved
     "Draw `mask`, queries down, keys across, visible keys dark"
     if mask.dtype != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {mask.dtype}")
     if mask.dim() != 2: raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")
