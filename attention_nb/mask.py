@@ -29,7 +29,7 @@ def causal_mask(
     L = _count('L', L)
     return allowed(L, L if S is None else _count('S', S), causal=True, device=device)
 
-# %% ../nbs/04_mask.ipynb #1185789a
+# %% ../nbs/04_mask.ipynb #a591f99e
 def show_mask(
     mask:Tensor, # Bool (L, S), True = may attend
     ax=None # Axes to draw on; None makes one
@@ -38,6 +38,7 @@ def show_mask(
     if mask.dtype != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {mask.dtype}")
     if mask.dim() != 2: raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
     if ax is None: _,ax = plt.subplots(figsize=(2.4,2.4))
     L,S = mask.shape
     ax.imshow(mask.cpu(), vmin=0, vmax=1, cmap='Blues', extent=(-.5, S-.5, L-.5, -.5))
@@ -45,6 +46,7 @@ def show_mask(
     ax.set_yticks([i-.5 for i in range(L+1)], minor=True)
     if max(L,S) <= 32: ax.grid(which='minor', color='white', linewidth=.8)
     ax.tick_params(which='minor', length=0)
+    for axis in (ax.xaxis, ax.yaxis): axis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel='key', ylabel='query')
     return ax
 
