@@ -12,6 +12,7 @@ documented = dict(
     tokenizer={'WordTokenizer', 'BPETokenizer'},
     embedding={'load_glove', 'WordVectors', 'cosine_similarity', 'sinusoidal_positions', 'Embeddings'},
     mask={'causal_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask', 'show_mask'},
+    multihead={'MultiHeadAttention', 'MultiHeadAttentionLoop', 'split_heads', 'merge_heads'},
     attention={'attention', 'scaled_dot_product_attention', 'allowed', 'SelfAttention'})
 
 def run(*command, **kw):

@@ -140,7 +140,7 @@ def entries_first(cells):
     for i,c in enumerate(cells):
         if c.metadata.get('entry'): continue
         entries = list(itertools.takewhile(lambda o: o.metadata.get('entry'), cells[i+1:]))
-        yield from ((e, not folded(split_options(c.source)[0])) for e in entries)
+        yield from ((e, not folded(split_options(c.source)[0])) for e in reversed(entries))     # nbdev adds them last name first
         yield c, False
 
 def page_cells(cell, code_follows=False):
