@@ -7,13 +7,13 @@ Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 # %% auto #0
 __all__ = ['allowed', 'attention', 'scaled_dot_product_attention', 'SelfAttention']
 
-# %% ../nbs/03_attention.ipynb #124e435d
-import math
+# %% ../nbs/03_attention.ipynb #bfa2eb24
+import functools, math
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# %% ../nbs/03_attention.ipynb #00a856e8
+# %% ../nbs/03_attention.ipynb #fcb8b096
 def allowed(
     L:int, # Number of queries
     S:int, # Number of keys; the last query is aligned with the last key
@@ -26,6 +26,7 @@ def allowed(
     left,right = _check_window(window)
     if L < 0 or S < 0: raise ValueError(f"L and S must not be negative, got {L} and {S}")
     if causal: right = 0
+    left,right = (None if side is None else min(side, L+S) for side in (left,right))      # more than all is all
     place = torch.arange(L, device=device)[:,None] + (S-L)      # (L, 1)
     key = torch.arange(S, device=device)                        # (S,)
     see = torch.ones(L, S, dtype=torch.bool, device=device)
@@ -42,8 +43,18 @@ def _check_window(window):
             raise ValueError(f"each side of window must be None or an integer from 0 up, got {window!r}")
     return window
 
-# %% ../nbs/03_attention.ipynb #2dee7e67
+# %% ../nbs/03_attention.ipynb #72219675
 _dtypes = torch.float16,torch.bfloat16,torch.float32,torch.float64
+
+def _without_autocast(f):
+    "`f`, computed in the dtypes that it chooses itself"
+    @functools.wraps(f)
+    def g(*args, **kw):
+        q = args[0] if args else kw.get('q')
+        kind = q.device.type if isinstance(q, Tensor) else 'cpu'
+        if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind): return f(*args, **kw)
+        with torch.autocast(kind, enabled=False): return f(*args, **kw)
+    return g
 
 def _shape(t): return tuple(t.shape)
 
@@ -80,7 +91,10 @@ def _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p):
         if t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1])):
             raise ValueError(f"{name} must broadcast to the scores {shape}, got {_shape(t)}")
     _check_window(window)
-    if scale is not None and not math.isfinite(scale):
+    for name,x in (('scale',scale), ('softcap',softcap), ('dropout_p',dropout_p)):
+        if x is not None and not isinstance(x, (int,float)) or name == 'dropout_p' and x is None:
+            raise TypeError(f"{name} must be a number, got {type(x).__name__}")
+    if scale is not None and not -math.inf < scale < math.inf:
         raise ValueError(f"scale must be a finite number, got {scale}")
     if softcap is not None and not 0 < softcap < math.inf:
         raise ValueError(f"softcap must be a positive number, got {softcap}")
@@ -91,7 +105,8 @@ def _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p):
             raise ValueError(f"sinks must hold one number for each query head, ({heads},), got {_shape(sinks)}")
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
-# %% ../nbs/03_attention.ipynb #c92faf9b
+# %% ../nbs/03_attention.ipynb #7d7ab6b4
+@_without_autocast
 def attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
     k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor
@@ -126,9 +141,10 @@ def attention(
     weights = scores.masked_fill(empty, 0.).softmax(-1).masked_fill(empty, 0.)
     if sinks is not None: weights = weights[..., :-1]
     weights = F.dropout(weights, dropout_p)
-    return (weights @ v.to(wide)).to(q.dtype), weights.to(q.dtype)
+    out = (weights @ v.to(wide)).masked_fill(empty, 0.)
+    return out.to(q.dtype), weights.to(q.dtype)
 
-# %% ../nbs/03_attention.ipynb #157e583d
+# %% ../nbs/03_attention.ipynb #b1512069
 def _add_sink(q, k, v, sinks, scale):
     "Queries, keys and values with a first key that scores `sinks` for every query and has the value 0"
     z = (sinks.to(torch.promote_types(q.dtype, torch.float32))/scale).reshape(-1, 1, 1).expand(*q.shape[:-1], 1)
@@ -148,6 +164,7 @@ def _four_dims(t, q):
     if any(n > 1 for n in t.shape[:-3]): t = t.expand(*q.shape[:-3], *t.shape[-3:])
     return t.flatten(0, -4)
 
+@_without_autocast
 def scaled_dot_product_attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
     k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor
@@ -167,7 +184,8 @@ def scaled_dot_product_attention(
     _check(q, k, v, **options)
     L,S,Ev = q.shape[-2],k.shape[-2],v.shape[-1]
     scale = q.shape[-1]**-0.5 if scale is None else scale
-    no_kernel = (softcap is not None or scale == 0 or dropout_p == 1 or sinks is not None and dropout_p > 0
+    no_kernel = (softcap is not None or scale == 0 or dropout_p == 1
+                 or sinks is not None and (dropout_p > 0 or abs(scale)*torch.finfo(q.dtype).max < 1e4)
                  or bias is not None and bias.dtype != q.dtype or 0 in q.shape or 0 in k.shape)
     if no_kernel: return attention(q, k, v, causal=causal, **options)[0]
     if scale < 0:
@@ -177,7 +195,7 @@ def scaled_dot_product_attention(
     mask,bias,q,k,v = (_four_dims(t, q) for t in (mask,bias,q,k,v))
     if window is None and L == 1: causal = False
     # the kernel's own causality
-    ahead = causal and window is None and mask is None and bias is None and L == S
+    ahead = True if causal and window is None and mask is None and bias is None and L == S else False    # not a symbol, for torch.compile
     if (causal and not ahead) or window is not None:
         see = allowed(L, S, causal=causal, window=window, device=q.device)
         mask = see if mask is None else mask & see
@@ -194,7 +212,7 @@ def scaled_dot_product_attention(
     elif mask is not None:
         empty = ~mask.any(-1, keepdim=True)
         mask = mask | empty
-    grouped = q.shape[1] != k.shape[1]
+    grouped = True if q.shape[1] != k.shape[1] else False
     out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, ahead, scale=scale, enable_gqa=grouped)
     if sinks is not None: out = out[..., -L:, :Ev]
     if empty is not None: out = out.masked_fill(empty, 0.)

@@ -7,19 +7,20 @@ Docs: https://attention-nb.github.io/attention_nb/embedding.html.md"""
 # %% auto #0
 __all__ = ['cosine_similarity', 'WordVectors', 'Embeddings', 'sinusoidal_positions', 'load_glove']
 
-# %% ../nbs/02_embedding.ipynb #ce7cdc08
-import math, os, warnings, zlib
+# %% ../nbs/02_embedding.ipynb #dbbcdf86
+import contextlib, math, os, threading, warnings, zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-# %% ../nbs/02_embedding.ipynb #4c971761
+# %% ../nbs/02_embedding.ipynb #a46032b9
 def _unit(x):
     "Rows of `x` scaled to length one; a zero row stays zero"
     # dividing by the largest entry first keeps the squares in range
-    x = x / x.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
+    big = x.abs().amax(-1, keepdim=True)
+    x = x / torch.where(big > 0, big, 1.)
     norm = x.norm(dim=-1, keepdim=True)
     return x / torch.where(norm > 0, norm, 1.)
 
@@ -38,7 +39,7 @@ def cosine_similarity(
     cos = _unit(torch.atleast_2d(x)) @ _unit(torch.atleast_2d(y)).mT      # (n, m)
     return cos.clamp(-1, 1).reshape(x.shape[:-1] + y.shape[:-1])
 
-# %% ../nbs/02_embedding.ipynb #16e2ac7d
+# %% ../nbs/02_embedding.ipynb #b5858111
 class WordVectors:
     "A table of word vectors: `wv['ship']` is one row"
     def __init__(self,
@@ -48,7 +49,9 @@ class WordVectors:
         if vectors.dim() != 2 or not vectors.is_floating_point():
             raise ValueError(f"vectors must be floats (N, D), got {vectors.dtype} {tuple(vectors.shape)}")
         self.vectors,self._text,self._words,self._ids,self._directions = vectors,None,None,None,None
-        if isinstance(words, bytes): self._text = words
+        if isinstance(words, bytes):
+            self._text = words
+            if len(vectors) != (n := words.count(b'\n') + (words != b'')): raise ValueError(f"{n} words for {len(vectors)} vectors")
         else:
             self._words = list(words)
             if len(self._words) != len(vectors):
@@ -65,10 +68,13 @@ class WordVectors:
     @property
     def ids(self)->dict[str,int]: # Word -> row
         "The row of every word"
-        if self._ids is None: self._ids = {w:i for i,w in enumerate(self.words)}
+        if self._ids is None:
+            self._ids = {w:i for i,w in enumerate(self.words)}
+            if len(self._ids) != len(self): raise ValueError(f"{len(self)-len(self._ids)} words occur twice")
         return self._ids
 
     def __len__(self): return len(self.vectors)
+    def __iter__(self): return iter(self.words)
     def __contains__(self, word): return word in self.ids
     def __repr__(self): return f"WordVectors({len(self)} words, D={self.vectors.shape[1]})"
     def __getitem__(self, word): return self.matrix([word])[0]
@@ -131,7 +137,7 @@ def _packaged():
     vectors = np.load(Path(ROOT)/'glove_6B_50d_emb.npy', mmap_mode='c')
     return WordVectors('\n'.join(words).encode(), torch.from_numpy(vectors))
 
-# %% ../nbs/02_embedding.ipynb #74b73f23
+# %% ../nbs/02_embedding.ipynb #bdd9ef49
 class Embeddings(nn.Module):
     "Token embedding plus a learned position embedding"
     def __init__(self,
@@ -150,8 +156,9 @@ class Embeddings(nn.Module):
         ids:Tensor # Token ids, integers, (..., L), each below `vocab_size`; on the CPU others raise an `IndexError`
     )->Tensor: # Vectors, (..., L, D)
         "Embed `ids`"
-        if ids.is_floating_point() or ids.dtype == torch.bool:
+        if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
             raise TypeError(f"ids must be integers, got {ids.dtype}")
+        ids = ids.long()
         if ids.dim() == 0: raise ValueError("ids must be (..., L), got a single number")
         if ids.shape[-1] > self.position.num_embeddings:
             raise ValueError(f"sequence of {ids.shape[-1]} tokens is longer than max_len={self.position.num_embeddings}")
@@ -172,7 +179,7 @@ def sinusoidal_positions(
     angle = torch.arange(L, dtype=torch.float64)[:,None] * freq                  # (L, D/2)
     return torch.stack((angle.sin(), angle.cos()), -1).reshape(L, D).float()
 
-# %% ../nbs/02_embedding.ipynb #84b2a98d
+# %% ../nbs/02_embedding.ipynb #eb3ed865
 def _number(field):
     "The number that the bytes `field` spell, None if they are not one"
     try: return None if b'_' in field else float(field)    # float() would take 1_000
@@ -193,12 +200,15 @@ def _parse_line(line, width, where):
             raise ValueError(f"{where}: expected a number, got {f.decode(errors='backslashreplace')!r}")
         if not abs(n) <= torch.finfo(torch.float32).max:
             raise ValueError(f"{where}: expected a finite float32 number, got {f.decode()!r}")
-    try: word = b' '.join(fields[:-width]).decode()
+    word = b' '.join(fields[:-width])
+    if not word.strip(b' '): raise ValueError(f"{where}: the line has {width} numbers and no word")
+    if word != word.strip(b' ') or b'\t' in word and _number(word.split(b'\t')[-1]) is not None:
+        raise ValueError(f"{where}: expected fields with one space between, got {line[:40]!r}")
+    try: word = word.decode()
     except UnicodeDecodeError as e: raise ValueError(f"{where}: the word is not UTF-8 text ({e})") from None
-    if not word.strip(' '): raise ValueError(f"{where}: the line has {width} numbers and no word")
     return word,numbers
 
-# %% ../nbs/02_embedding.ipynb #651e84c6
+# %% ../nbs/02_embedding.ipynb #a208e6f6
 def _parse_lines(block, width, path, line):
     "(words, float32 array (n, width)) of `block`, whose first line is number `line` of the file `path`"
     import numpy as np
@@ -237,7 +247,8 @@ def _parse_block(buffer, end, n_lines, width, path, line, out=None):
     numbers = np.empty((n, width), np.float32) if out is None or len(out) != n else out
     for j in range(width): numbers[:,j] = table.column(j+1).to_numpy()
     def longest(column): return compute.max(compute.binary_length(column)).as_py() or 0
-    if (n+len(odd) != n_lines or not np.isfinite(numbers.sum()) or compute.any(compute.equal(words, '')).as_py()
+    if (n+len(odd) != n_lines or not np.isfinite(numbers.sum())
+        or compute.any(compute.or_(compute.equal(words, ''), compute.match_substring(words, '\t'))).as_py()
         or padded and longest(table.column('end'))): return slowly()
     if not odd: return words,numbers
     words,places,rows = words.to_pylist(),[],[]
@@ -248,7 +259,7 @@ def _parse_block(buffer, end, n_lines, width, path, line, out=None):
         rows.append(row[1])
     return words, np.insert(numbers, places, rows, axis=0) if rows else numbers
 
-# %% ../nbs/02_embedding.ipynb #14a8e682
+# %% ../nbs/02_embedding.ipynb #20620895
 def _locate(path):
     "(file, member of the zip archive or None) for `path`, which may go on inside an archive"
     import zipfile
@@ -257,7 +268,7 @@ def _locate(path):
     if path.is_dir(): raise IsADirectoryError(f"a folder, not a file: {path}")
     if file is None: raise FileNotFoundError(f"no such file: {path}")
     inner = path.relative_to(file).as_posix()
-    with open(file, 'rb') as f: is_zip = f.read(4) == b'PK\3\4'
+    with open(file, 'rb') as f: is_zip = f.read(4) in (b'PK\3\4', b'PK\5\6')
     if not is_zip:
         if inner != '.': raise FileNotFoundError(f"no such file: {path} ({file} is not a zip archive)")
         return file,None
@@ -278,19 +289,25 @@ def _open_text(file, member):
     return (gzip.open(file), None) if is_gzip else (open(file, 'rb'), file.stat().st_size)
 
 def _first_line(f, path):
-    "(width, words that a word2vec header promises or None, number of the next line, what was read of it)"
+    "(width, words that a word2vec header promises or None, number of the first line of data, that line)"
+    header = None
     for n,line in enumerate(f, 1):
         if n == 1: line = line.removeprefix(b'\xef\xbb\xbf')
         fields = line.rstrip(b' \r\n').split(b' ')
         if fields == [b'']: continue
-        if len(fields) == 2 and all(o.isdigit() for o in fields):
+        if not header and len(fields) == 2 and all(o.isdigit() and len(o) < 12 for o in fields):
             if b'0' in (o.lstrip(b'0') or b'0' for o in fields):
                 raise ValueError(f"{path}, line {n}: the header promises no words or no numbers")
-            return int(fields[1]), int(fields[0]), n+1, b''
+            header = int(fields[1]),int(fields[0])
+            continue
+        if header:                                    # a wrong width must not cost memory
+            if len(fields) <= header[0]: raise ValueError(f"{path}, line {n}: expected a word and {header[0]} numbers, got {len(fields)} field(s)")
+            return *header, n, line
         width = next((i for i,o in enumerate(reversed(fields[1:])) if _number(o) is None), len(fields)-1)
         if b'\0' in line: raise ValueError(f"{path}, line {n}: a NUL byte: is this a binary file?")
         if not width: raise ValueError(f"{path}, line {n}: expected a word and then numbers, got {line[:60]!r}")
         return width, None, n, line
+    if header: raise ValueError(f"{path}, line {n}: the header promises {header[1]} words, found 0")
     raise ValueError(f"{path}, line 1: the file is empty")
 
 def _next_block(stream, rest, buffer):
@@ -342,8 +359,8 @@ def _read_text(file, member, progress):
                 line,rows,last = line+n, rows+n, buffer[end-1]
                 if len(pending) > threads: buffers.append(finish())
             while pending: finish()
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as e:
-        raise ValueError(f"{path}: damaged archive: {e}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError) as e:    # RuntimeError: an encrypted zip
+        raise ValueError(f"{path}: cannot read this archive: {e}") from None
     words = pa.chunked_array(words, pa.string())
     if promised not in (None, len(words)):
         raise ValueError(f"{path}, line {line-1}: the header promises {promised} words, found {len(words)}")
@@ -360,7 +377,7 @@ def _read_text(file, member, progress):
     text = pa.compute.binary_join(pa.ListArray.from_arrays([0,len(flat)], flat), '\n')[0]
     return WordVectors(text.as_buffer().to_pybytes(), vectors)
 
-# %% ../nbs/02_embedding.ipynb #ebe7c0bc
+# %% ../nbs/02_embedding.ipynb #9aad84e3
 def _checksum(file):
     "CRC-32 of the bytes of `file`"
     crc = 0
@@ -375,7 +392,9 @@ def _cache_files(file, member):
     from fastcore.xdg import xdg_cache_home
     name = f"{file.name}{'.' + member.replace('/', '.') if member else ''}.safetensors"
     key = zlib.crc32(str(file.resolve()).encode())
-    return file.with_name('.'+name), xdg_cache_home()/'attention_nb'/f"{key:08x}-{name}"
+    beside = file.with_name('.'+name)
+    try: return beside, xdg_cache_home()/'attention_nb'/f"{key:08x}-{name}"
+    except RuntimeError: return (beside,)                     # a user without a home
 
 def _read_cache(file, member):
     "`WordVectors` from a cache that is whole and belongs to `file` as it is now, else None"
@@ -385,7 +404,7 @@ def _read_cache(file, member):
         try:
             with safe_open(cache, 'pt') as f:
                 meta = f.metadata() or {}
-                if meta.get('size') != str(stat.st_size) or meta.get('format') != _format: continue
+                if any(meta.get(n) != v for n,v in (('format',_format), ('size',str(stat.st_size)), ('member',member or ''))): continue
                 recent = int(meta['saved']) - max(stat.st_mtime_ns, stat.st_ctime_ns) < 2e9
                 if (recent or meta['times'] != _times(stat)) and meta['crc'] != _checksum(file): continue
                 return WordVectors(f.get_tensor('words').numpy().tobytes(), f.get_tensor('vectors'))
@@ -396,14 +415,14 @@ def _write_cache(file, member, stat, wv):
     import time
     from safetensors import SafetensorError
     from safetensors.torch import save_file
-    meta = dict(format=_format, size=str(stat.st_size), times=_times(stat), crc=_checksum(file),
+    meta = dict(format=_format, size=str(stat.st_size), member=member or '', times=_times(stat), crc=_checksum(file),
                 saved=str(time.time_ns()))
     after = file.stat()
     # it changed while we read it
     if (after.st_size, _times(after)) != (stat.st_size, _times(stat)): return
     words = torch.frombuffer(bytearray(wv._text or '\n'.join(wv.words).encode()), dtype=torch.uint8)
     for cache in _cache_files(file, member):
-        tmp = cache.with_name(f"{cache.name}.{os.getpid()}-{time.time_ns()}.tmp")
+        tmp = cache.with_name(f"{cache.name}.{os.getpid()}-{threading.get_ident()}.tmp")
         try:
             cache.parent.mkdir(parents=True, exist_ok=True)
             save_file(dict(words=words, vectors=wv.vectors), tmp, meta)
@@ -412,7 +431,8 @@ def _write_cache(file, member, stat, wv):
             return
         # a folder we may not write to, or a full disk: try the next, then do without
         except (OSError, SafetensorError): continue
-        finally: tmp.unlink(missing_ok=True)
+        finally:
+            with contextlib.suppress(OSError): tmp.unlink(missing_ok=True)
 
 _format = '1'
 

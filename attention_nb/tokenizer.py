@@ -7,8 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/tokenizer.html.md"""
 # %% auto #0
 __all__ = ['WordTokenizer', 'BPETokenizer']
 
-# %% ../nbs/01_tokenizer.ipynb #e5e81b18
-import heapq, json, os, unicodedata
+# %% ../nbs/01_tokenizer.ipynb #93fab230
+import heapq, json, os, threading, unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from numbers import Integral
@@ -16,7 +16,7 @@ from pathlib import Path
 import regex, torch
 from torch import Tensor
 
-# %% ../nbs/01_tokenizer.ipynb #5ab4e716
+# %% ../nbs/01_tokenizer.ipynb #677272a7
 def _list_of_texts(texts):
     "`texts`, unless it is one text: its letters would be taken for texts"
     if isinstance(texts, str):
@@ -25,6 +25,11 @@ def _list_of_texts(texts):
 
 def _check_text(text):
     if not isinstance(text, str): raise TypeError(f"expected a text (str), got {type(text).__name__}")
+
+def _read_json(path):
+    "What the JSON file `path` holds"
+    try: return json.loads(Path(path).read_text(encoding='utf-8'))
+    except (ValueError, RecursionError) as e: raise ValueError(f"{path}: not a JSON file: {e}") from None
 
 class _Tokenizer:
     "What tokenizers share; a subclass has `vocab`, `special_ids`, ids for bos, eos and pad, `_encode` and `_decode`"
@@ -42,7 +47,7 @@ class _Tokenizer:
         for wanted,name in ((bos,'bos_id'), (eos,'eos_id')):
             if wanted and getattr(self, name) is None:
                 raise ValueError(f"this vocabulary has no token for {name}")
-        return [self.bos_id]*bos + self._encode(text) + [self.eos_id]*eos
+        return [self.bos_id]*bool(bos) + self._encode(text) + [self.eos_id]*bool(eos)
 
     def decode(self,
         ids:Iterable[int]|Tensor, # Token ids, a list or a tensor (L,)
@@ -81,8 +86,8 @@ class _Tokenizer:
         path:str|os.PathLike # JSON file to write
     ):
         "Write the tokenizer to `path`, whole or not at all"
-        path = Path(path)
-        tmp = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        path = Path(os.path.realpath(path))
+        tmp = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
         try:
             tmp.write_text(json.dumps(dict(type=type(self).__name__) | self._state()), encoding='ascii')
             os.replace(tmp, path)
@@ -93,9 +98,7 @@ class _Tokenizer:
         path:str|os.PathLike # JSON file that `save` wrote
     ): # The tokenizer
         "Read a tokenizer; a damaged file raises a `ValueError` that names it"
-        try: state = json.loads(Path(path).read_text(encoding='utf-8'))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as e:
-            raise ValueError(f"{path}: not a JSON file: {e}") from None
+        state = _read_json(path)
         kind = state.pop('type', None) if isinstance(state, dict) else None
         if kind != cls.__name__:
             raise ValueError(f"{path}: expected a saved {cls.__name__}, got {kind or type(state).__name__}")
@@ -110,8 +113,8 @@ def _check_vocab(vocab):
         raise ValueError(f"vocab holds tokens twice: {repeated[:3]}")
     return list(vocab)
 
-# %% ../nbs/01_tokenizer.ipynb #67412e19
-_word = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]")
+# %% ../nbs/01_tokenizer.ipynb #905e90d9
+_word = regex.compile(r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:['’][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{N}_]\p{M}*")
 
 class WordTokenizer(_Tokenizer):
     "Words and punctuation marks as tokens; ids 0 to 3 are `<pad> <unk> <bos> <eos>`"
@@ -225,7 +228,7 @@ def _learn_merges(words, n_merges, symbols):
         for q in changed: heapq.heappush(heap, (-pairs[q],q))
     return merges
 
-# %% ../nbs/01_tokenizer.ipynb #a3612bfd
+# %% ../nbs/01_tokenizer.ipynb #ca112760
 class BPETokenizer(_Tokenizer):
     "Byte-level byte pair encoding (Sennrich et al. 2016; Radford et al. 2019); decoding gives every text back"
     end = '<|endoftext|>'
@@ -283,9 +286,7 @@ class BPETokenizer(_Tokenizer):
         merges:str|os.PathLike # Text file, `#version`, then one merge a line (GPT-2's vocab.bpe, merges.txt elsewhere)
     )->'BPETokenizer':
         "Read a tokenizer in GPT-2's two-file format; a damaged file raises a `ValueError` that names it"
-        try: ids = json.loads(Path(vocab_json).read_text(encoding='utf-8'))
-        except (UnicodeDecodeError, json.JSONDecodeError) as e:
-            raise ValueError(f"{vocab_json}: not a JSON file: {e}") from None
+        ids = _read_json(vocab_json)
         numbers = sorted(i for i in ids.values() if isinstance(i, int)) if isinstance(ids, dict) else None
         if numbers != list(range(len(ids))):
             raise ValueError(f"{vocab_json}: expected a dictionary from tokens to ids 0, 1, 2, ...")
