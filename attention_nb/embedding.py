@@ -179,7 +179,7 @@ def sinusoidal_positions(
     angle = torch.arange(L, dtype=torch.float64)[:,None] * freq                  # (L, D/2)
     return torch.stack((angle.sin(), angle.cos()), -1).reshape(L, D).float()
 
-# %% ../nbs/02_embedding.ipynb #eb3ed865
+# %% ../nbs/02_embedding.ipynb #adad3a5c
 def _number(field):
     "The number that the bytes `field` spell, None if they are not one"
     try: return None if b'_' in field else float(field)    # float() would take 1_000
@@ -203,7 +203,7 @@ def _parse_line(line, width, where):
     word = b' '.join(fields[:-width])
     if not word.strip(b' '): raise ValueError(f"{where}: the line has {width} numbers and no word")
     if word != word.strip(b' ') or b'\t' in word and _number(word.split(b'\t')[-1]) is not None:
-        raise ValueError(f"{where}: expected fields with one space between, got {line[:40]!r}")
+        raise ValueError(f"{where}: expected fields with one space between, got {b' '.join(fields)[:40]!r}")
     try: word = word.decode()
     except UnicodeDecodeError as e: raise ValueError(f"{where}: the word is not UTF-8 text ({e})") from None
     return word,numbers

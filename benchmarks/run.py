@@ -1,6 +1,6 @@
 """Speed and memory against peers, as tables. Nothing is asserted: machines differ, ratios differ less.
 
-usage: python benchmarks/run.py [glove] [bpe] [import] [attention] [--rounds N] [--threads N]
+usage: python benchmarks/run.py [glove] [bpe] [imports] [attention] [multihead] [--rounds N] [--threads N]
 
 All contestants of a table take turns in one run, so that a noisy machine disturbs them alike; the ratio is the median over rounds of
 the contestant's time divided by ours in the same round. `make bench` installs the peers.
@@ -126,7 +126,35 @@ def attention(rounds):
                        'the same again': lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal), 'attention (readable)': lambda: readable(q, k, v, causal=causal)}
         show(f'B={B} H={H} L={L} E={E} causal={causal}, float32, {torch.get_num_threads()} threads', interleave(contestants, rounds, 'scaled_dot_product_attention'))
 
-tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention)
+def multihead(rounds):
+    import torch, torch.nn.functional as F
+    from torch import nn
+    from attention_nb.multihead import MultiHeadAttention
+    class Limit(nn.Module):
+        "Fused projection, torch's kernel, output projection: what eager PyTorch can do"
+        def __init__(self, D, H):
+            super().__init__()
+            self.H,self.qkv,self.out = H,nn.Linear(D, 3*D),nn.Linear(D, D)
+        def forward(self, x):
+            q,k,v = self.qkv(x).unflatten(-1, (3, self.H, -1)).permute(2,0,3,1,4)
+            return self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(-2))
+    for B,L,D,H in ((8,1024,768,12), (16,256,512,8), (1,4096,512,8), (32,64,256,8)):
+        torch.manual_seed(0)
+        x,future = torch.randn(B, L, D, requires_grad=True),torch.ones(L, L, dtype=torch.bool).triu(1)
+        ours,limit,again,theirs = MultiHeadAttention(D, H),Limit(D, H),Limit(D, H),nn.MultiheadAttention(D, H, batch_first=True)
+        forward = {'the eager limit': lambda: limit(x), 'the same again': lambda: again(x), 'MultiHeadAttention': lambda: ours(x, causal=True),
+                   'nn.MultiheadAttention, causal hint': lambda: theirs(x, x, x, attn_mask=future, is_causal=True, need_weights=False)[0],
+                   'nn.MultiheadAttention': lambda: theirs(x, x, x, attn_mask=future)[0], 'MultiHeadAttention, weights': lambda: ours(x, causal=True, need_weights=True)[0]}
+        def inference(f):
+            def g():
+                with torch.no_grad(): return f()
+            return g
+        title = f'B={B} L={L} D={D} H={H}, causal, float32, {torch.get_num_threads()} threads'
+        show(f'Forward, {title}', interleave({n:inference(f) for n,f in forward.items()}, rounds, 'the eager limit'), ('', 'seconds', 'limit = 1'))
+        both = {n:(lambda f=f: f().sum().backward()) for n,f in forward.items()}
+        show(f'Forward and backward, {title}', interleave(both, rounds, 'the eager limit'), ('', 'seconds', 'limit = 1'))
+
+tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead)
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
