@@ -87,3 +87,6 @@ def test_notebook_is_small_and_clean(path):
     nb = json.loads(path.read_text(encoding='utf-8'))
     assert not [c for c in nb['cells'] if c.get('execution_count')]
     assert 'widgets' not in nb['metadata']
+    outputs = [o for c in nb['cells'] for o in c.get('outputs', [])]
+    assert not [o['text'] for o in outputs if o.get('name') == 'stderr'], 'warnings are stored; mend their cause or filter them'
+    assert str(root) not in json.dumps(outputs), 'a path of this machine is stored'
