@@ -259,7 +259,7 @@ def _parse_block(buffer, end, n_lines, width, path, line, out=None):
         rows.append(row[1])
     return words, np.insert(numbers, places, rows, axis=0) if rows else numbers
 
-# %% ../nbs/02_embedding.ipynb #20620895
+# %% ../nbs/02_embedding.ipynb #94058ec7
 def _locate(path):
     "(file, member of the zip archive or None) for `path`, which may go on inside an archive"
     import zipfile
@@ -272,7 +272,8 @@ def _locate(path):
     if not is_zip:
         if inner != '.': raise FileNotFoundError(f"no such file: {path} ({file} is not a zip archive)")
         return file,None
-    try: members = [m for m in zipfile.ZipFile(file).namelist() if not m.endswith('/')]
+    try:
+        with zipfile.ZipFile(file) as archive: members = [m for m in archive.namelist() if not m.endswith('/')]
     except zipfile.BadZipFile as e: raise ValueError(f"{file}: damaged archive: {e}") from None
     texts = [m for m in members if m.endswith('.txt')] or members
     if inner == '.' and len(texts) == 1: inner = texts[0]
