@@ -1,4 +1,4 @@
-"""Several attentions side by side, each with its own idea of what matters, and the module that everyone imports
+"""Several attentions side by side, each with its own idea of what matters, and one module for all of them
 
 Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 

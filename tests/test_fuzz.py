@@ -1,5 +1,5 @@
 "Properties that must hold for any input"
-import random, string
+import random
 import numpy as np, pytest, torch
 from hypothesis import given, settings, strategies as st
 from torch.testing import assert_close

@@ -1,5 +1,5 @@
 "Every notebook runs, its stored text outputs are what it prints today, and it is in step with the exported module"
-import copy, json, math, os, re, shutil, subprocess, sys, time
+import json, math, os, re, shutil, subprocess, sys, time
 from pathlib import Path
 import pytest
 from fastcore.nbio import read_nb

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 import nbformat, pytest
-from conftest import root, serve
+from conftest import root
 from test_package import documented
 
 chapters = sorted(p.stem for p in (root/'nbs').glob('*.ipynb') if p.stem != 'index')
