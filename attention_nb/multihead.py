@@ -7,12 +7,12 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #b6708f89
+# %% ../nbs/05_multihead.ipynb #3f0de45f
 import torch
 import torch.nn.functional as F
 from fastcore.basics import patch
 from torch import Tensor, nn
-from .attention import _check, allowed, attention, scaled_dot_product_attention
+from .attention import _check, _without_autocast, allowed, attention, scaled_dot_product_attention
 
 # %% ../nbs/05_multihead.ipynb #ff87b152
 def _check_widths(d_model, n_heads):
@@ -71,12 +71,13 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #7f7f6544
+# %% ../nbs/05_multihead.ipynb #f306de6a
+@_without_autocast
 def _attend_with_weights(q, k, v, *, mask, bias, causal, window, scale, softcap, sinks, dropout_p):
     "What `attention` gives, in less memory, for float32 and float64 without soft cap, sinks and bias"
     options = dict(mask=mask, bias=bias, causal=causal, window=window, scale=scale, softcap=softcap, sinks=sinks, dropout_p=dropout_p)
     plain = softcap is None and sinks is None and bias is None and q.dtype in (torch.float32, torch.float64) and q.shape[1] == k.shape[1]
-    if not plain or torch.is_autocast_enabled(q.device.type): return attention(q, k, v, **options)
+    if not plain: return attention(q, k, v, **options)
     _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p)
     scores = (q * (q.shape[-1]**-0.5 if scale is None else scale)) @ k.mT               # (B, H, L, S)
     empty = None
