@@ -5,7 +5,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 READY  := .venv/.ready
 SITE   := _build/html/.built
-SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/*)
+SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/figures/*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
 PACKAGING := settings.ini setup.py constraints.txt
 

@@ -7,11 +7,13 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #3f0de45f
+# %% ../nbs/05_multihead.ipynb #250a2b06
+import numpy as np
 import torch
 import torch.nn.functional as F
 from fastcore.basics import patch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from .attention import _check, _without_autocast, allowed, attention, scaled_dot_product_attention
 
 # %% ../nbs/05_multihead.ipynb #ff87b152
@@ -71,26 +73,42 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #f306de6a
+# %% ../nbs/05_multihead.ipynb #465dea36
+def _is_plain(*tensors):
+    "Whether results may be written over: tensors on a CPU that no gradient, compiler, transform or mode follows"
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack(): return False
+    def followed(t): return torch.is_grad_enabled() and t.requires_grad or forward_ad.unpack_dual(t).tangent is not None
+    return all(type(t) in (Tensor, nn.Parameter) and t.device.type == 'cpu' and not followed(t) for t in tensors)
+
+def _uninitialized(shape, dtype):
+    "Memory for `shape` on a CPU, from NumPy, which asks for huge pages: the system hands out few large ones sooner than many small ones"
+    return torch.from_numpy(np.empty(shape, torch.empty(0, dtype=dtype).numpy().dtype))
+
 @_without_autocast
 def _attend_with_weights(q, k, v, *, mask, bias, causal, window, scale, softcap, sinks, dropout_p):
     "What `attention` gives, in less memory, for float32 and float64 without soft cap, sinks and bias"
     options = dict(mask=mask, bias=bias, causal=causal, window=window, scale=scale, softcap=softcap, sinks=sinks, dropout_p=dropout_p)
-    plain = softcap is None and sinks is None and bias is None and q.dtype in (torch.float32, torch.float64) and q.shape[1] == k.shape[1]
-    if not plain: return attention(q, k, v, **options)
+    simple = softcap is None and sinks is None and bias is None and q.dtype in (torch.float32, torch.float64) and q.shape[1] == k.shape[1]
+    if not simple: return attention(q, k, v, **options)
     _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p)
-    scores = (q * (q.shape[-1]**-0.5 if scale is None else scale)) @ k.mT               # (B, H, L, S)
+    L,S,plain = q.shape[-2],k.shape[-2],_is_plain(q, k, v)
+    scale = q.shape[-1]**-0.5 if scale is None else scale
+    if plain:
+        q = torch.mul(q, scale, out=q.new_empty(q.shape))
+        scores = torch.matmul(q, k.mT, out=_uninitialized((*q.shape[:-1], S), q.dtype))
+    else: scores = q*scale @ k.mT                                             # (B, H, L, S)
     empty = None
     if causal or window is not None:
-        see = allowed(q.shape[-2], k.shape[-2], causal=causal, window=window, device=q.device)
-        if mask is None and q.shape[-2] <= k.shape[-2]: scores = scores.masked_fill_(~see, -torch.inf)      # no row is empty
-        else: mask = see if mask is None else mask & see
+        see = allowed(L, S, causal=causal, window=window, device=q.device)
+        if mask is not None or window is not None or L > S: mask = see if mask is None else mask & see
+        else: scores = scores.add_(torch.zeros_like(see, dtype=q.dtype).masked_fill_(~see, -torch.inf))      # no row is empty
     if mask is not None:
         empty = ~mask.any(-1, keepdim=True)
-        scores = scores.masked_fill_(~(mask | empty), -torch.inf)
-    weights = scores.softmax(-1)
-    if empty is not None: weights = weights.masked_fill(empty, 0.)
-    weights = F.dropout(weights, dropout_p)
+        scores = scores.add_(torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~(mask | empty), -torch.inf))
+        if plain and not empty.any(): empty = None
+    weights = torch.softmax(scores, -1, out=scores) if plain else scores.softmax(-1)
+    if empty is not None: weights = weights.mul_(~empty) if plain else weights.masked_fill(empty, 0.)
+    if dropout_p: weights = F.dropout(weights, dropout_p)
     return weights @ v, weights
 
 # %% ../nbs/05_multihead.ipynb #4e49df3d

@@ -1,6 +1,6 @@
 """Speed and memory against peers, as tables. Nothing is asserted: machines differ, ratios differ less.
 
-usage: python benchmarks/run.py [glove] [bpe] [imports] [attention] [multihead] [--rounds N] [--threads N]
+usage: python benchmarks/run.py [glove] [bpe] [imports] [attention] [multihead] [weights] [memory] [--rounds N] [--threads N]
 
 All contestants of a table take turns in one run, so that a noisy machine disturbs them alike; the ratio is the median over rounds of
 the contestant's time divided by ours in the same round. `make bench` installs the peers.
@@ -126,40 +126,120 @@ def attention(rounds):
                        'the same again': lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal), 'attention (readable)': lambda: readable(q, k, v, causal=causal)}
         show(f'B={B} H={H} L={L} E={E} causal={causal}, float32, {torch.get_num_threads()} threads', interleave(contestants, rounds, 'scaled_dot_product_attention'))
 
-def multihead(rounds):
+# ---- multi-head attention
+
+def peers(D, H, L, dtype):
+    "Modules of one size by name, each a function of x (B, L, D), causal; the first three are measured most"
     import torch, torch.nn.functional as F
     from torch import nn
-    from attention_nb.multihead import MultiHeadAttention
-    class Limit(nn.Module):
-        "Fused projection, torch's kernel, output projection: what eager PyTorch can do"
-        def __init__(self, D, H):
+    from x_transformers.x_transformers import Attention
+    from attention_nb.multihead import MultiHeadAttention, MultiHeadAttentionLoop
+    class Fused(nn.Module):
+        "Fused projection, attention, output projection, by hand"
+        def __init__(self, attend):
             super().__init__()
-            self.H,self.qkv,self.out = H,nn.Linear(D, 3*D),nn.Linear(D, D)
+            self.attend,self.qkv,self.out = attend,nn.Linear(D, 3*D),nn.Linear(D, D)
         def forward(self, x):
-            q,k,v = self.qkv(x).unflatten(-1, (3, self.H, -1)).permute(2,0,3,1,4)
-            return self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(-2))
-    for B,L,D,H in ((8,1024,768,12), (16,256,512,8), (1,4096,512,8), (32,64,256,8)):
-        torch.manual_seed(0)
-        x,future = torch.randn(B, L, D, requires_grad=True),torch.ones(L, L, dtype=torch.bool).triu(1)
-        ours,limit,again,theirs = MultiHeadAttention(D, H),Limit(D, H),Limit(D, H),nn.MultiheadAttention(D, H, batch_first=True)
-        forward = {'the eager limit': lambda: limit(x), 'the same again': lambda: again(x), 'MultiHeadAttention': lambda: ours(x, causal=True),
-                   'nn.MultiheadAttention, causal hint': lambda: theirs(x, x, x, attn_mask=future, is_causal=True, need_weights=False)[0],
-                   'nn.MultiheadAttention': lambda: theirs(x, x, x, attn_mask=future)[0], 'MultiHeadAttention, weights': lambda: ours(x, causal=True, need_weights=True)[0]}
-        def inference(f):
-            def g():
-                with torch.no_grad(): return f()
-            return g
-        title = f'B={B} L={L} D={D} H={H}, causal, float32, {torch.get_num_threads()} threads'
-        show(f'Forward, {title}', interleave({n:inference(f) for n,f in forward.items()}, rounds, 'the eager limit'), ('', 'seconds', 'limit = 1'))
-        both = {n:(lambda f=f: f().sum().backward()) for n,f in forward.items()}
-        show(f'Forward and backward, {title}', interleave(both, rounds, 'the eager limit'), ('', 'seconds', 'limit = 1'))
+            q,k,v = self.qkv(x).unflatten(-1, (3, H, -1)).permute(2,0,3,1,4)
+            return self.out(self.attend(q, k, v).transpose(1, 2).flatten(-2))
+    def kernel(q, k, v): return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    def naive(q, k, v): return (q @ k.mT * q.shape[-1]**-0.5).masked_fill(future, -torch.inf).softmax(-1) @ v
+    future = torch.ones(L, L, dtype=torch.bool).triu(1)
+    modules = dict(limit=Fused(kernel), again=Fused(kernel), ours=MultiHeadAttention(D, H), theirs=nn.MultiheadAttention(D, H, batch_first=True),
+                   x=Attention(dim=D, heads=H, dim_head=D//H, causal=True, flash=True), naive=Fused(naive), loop=MultiHeadAttentionLoop(D, H))
+    modules = {n:m.to(dtype) for n,m in modules.items()}
+    limit,again,ours,theirs,x_transformers,by_hand,loop = modules.values()
+    return {'the eager limit': limit, 'the same again': again, 'MultiHeadAttention': lambda x: ours(x, causal=True),
+            'x-transformers': x_transformers,
+            'nn.MultiheadAttention, no weights, causal hint': lambda x: theirs(x, x, x, attn_mask=future, is_causal=True, need_weights=False)[0],
+            'nn.MultiheadAttention, no weights': lambda x: theirs(x, x, x, attn_mask=future, need_weights=False)[0],
+            'naive softmax': by_hand, 'a list of heads': lambda x: loop(x, causal=True)[0]}
 
-tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead)
+def weighted(D, H, L):
+    "The same, returning weights; torch's module also in evaluation, where it has a path of its own"
+    import torch
+    from torch import nn
+    from attention_nb.multihead import MultiHeadAttention
+    future,ours = torch.ones(L, L, dtype=torch.bool).triu(1),MultiHeadAttention(D, H)
+    training,evaluation = (nn.MultiheadAttention(D, H, batch_first=True).train(mode) for mode in (True, False))
+    rows = {}
+    for kind,ours_kw,theirs_kw in (('causal', dict(causal=True), dict(attn_mask=future)), ('no mask', {}, {})):
+        rows[kind] = {'MultiHeadAttention': lambda x, kw=ours_kw: ours(x, need_weights=True, **kw)[0],
+                      'the same again': lambda x, kw=ours_kw: ours(x, need_weights=True, **kw)[0]}
+        for mode,m in (('training', training), ('evaluation', evaluation)):
+            for what,average in (('each head', False), ('averaged', True)):
+                rows[kind][f'nn.MultiheadAttention, {mode}, {what}'] = lambda x, m=m, kw=theirs_kw, average=average: m(x, x, x, average_attn_weights=average, **kw)[0]
+    return rows
+
+sizes = (8,1024,768,12),(16,256,512,8),(1,4096,512,8),(32,64,256,8)
+
+def bound(fs, x, train):
+    "Functions of nothing: `fs` on `x`, with gradients or without"
+    import torch
+    def call(f):
+        if train: f(x).sum().backward()
+        else:
+            with torch.no_grad(): f(x)
+    return {n: (lambda f=f: call(f)) for n,f in fs.items()}
+
+def multihead(rounds):
+    import torch
+    for dtype in (torch.float32, torch.bfloat16):
+        for B,L,D,H in sizes:
+            torch.manual_seed(0)
+            fs,x = peers(D, H, L, dtype),torch.randn(B, L, D, dtype=dtype, requires_grad=True)
+            for train in (False, True):
+                calls = bound(fs, x, train)
+                first = dict(list(calls.items())[:3])
+                rows = interleave(first, rounds, 'the eager limit')
+                rows += interleave({n:f for n,f in calls.items() if n not in first or n == 'the eager limit'}, max(2, rounds//6), 'the eager limit')[1:]
+                show(f"Forward{' and backward' if train else ''}, B={B} L={L} D={D} H={H}, causal, {dtype}, {torch.get_num_threads()} threads", rows, ('', 'seconds', 'limit = 1'))
+
+def weights(rounds):
+    import torch
+    for B,L,D,H in sizes:
+        torch.manual_seed(0)
+        x = torch.randn(B, L, D, requires_grad=True)
+        for kind,fs in weighted(D, H, L).items():
+            for train in (False, True):
+                calls = bound(fs, x, train)
+                if train: calls = {n:f for n,f in calls.items() if 'evaluation' not in n}
+                show(f"With weights, forward{' and backward' if train else ''}, {kind}, B={B} L={L} D={D} H={H}, {torch.get_num_threads()} threads", interleave(calls, rounds, 'MultiHeadAttention'))
+
+growth = '''
+import sys, json, torch
+from attention_nb.mask import padding_mask
+from attention_nb.multihead import MultiHeadAttention
+def rss(): return int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1])
+L,make,call = int(sys.argv[1]),sys.argv[2],sys.argv[3]
+def step(L):
+    torch.manual_seed(0)
+    m,x = eval(f"MultiHeadAttention(512, 8{make})"),torch.randn(1, L, 512)
+    out = eval(f"m(x{call})")
+    (out[0] if isinstance(out, tuple) else out).sum().backward()
+step(64)
+before = rss()
+step(L)
+print(json.dumps((rss()-before)/1e3))
+'''
+
+def memory(rounds):
+    "Peak of forward and backward; `rounds` is not used, since one process measures once"
+    lengths = 1024,2048,4096,8192
+    rows = []
+    for name,make,call in (('nothing', '', ''), ('causal', '', ', causal=True'), ('padding', '', ', mask=padding_mask([L-9], L)'),
+                           ('causal, sinks', ', sinks=True', ', causal=True'), ('causal and padding', '', ', causal=True, mask=padding_mask([L-9], L)'), ('window=(64,0)', ', window=(64,0)', ''),
+                           ('causal, add_zero_attn', ', add_zero_attn=True', ', causal=True'), ('bias (1, 1, L, L)', '', ', bias=torch.zeros(1, 1, L, L)'),
+                           ('softcap', ', softcap=5.', ''), ('need_weights', '', ', need_weights=True')):
+        rows.append((name, *(in_process(growth, L, make, call) for L in lengths if L < 8192 or name not in ('softcap', 'need_weights'))))
+    show('MB that forward and backward add, B=1 D=512 H=8, float32', rows, ('', *(f'L={L}' for L in lengths)))
+
+tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead, weights=weights, memory=memory)
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('tables', nargs='*', choices=[[], *tables], help='which tables; all if none is named')
-    parser.add_argument('--rounds', type=int, default=9)
+    parser.add_argument('--rounds', type=int, default=31)
     parser.add_argument('--threads', type=int, help="torch's threads; its own default if not given")
     args = parser.parse_args()
     if args.threads:

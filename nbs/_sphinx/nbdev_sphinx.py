@@ -11,7 +11,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     [@key]                             a footnote-like citation from references.bib
     #| code-fold, fig-cap, echo ...    MyST-NB's tags and metadata
 """
-import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re
+import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re, shutil
 from pathlib import Path
 from textwrap import dedent
 import nbformat, yaml
@@ -167,8 +167,8 @@ def page_cells(cell, code_follows=False):
 
 def contents(app):
     "A table of contents for each part of the book that has chapters"
-    chapters = {int(m[1]): doc for doc in sorted(app.env.found_docs) if (m := re.match(r'(\d+)_', doc))}
-    parts = {name: [chapters[n] for n in numbers if n in chapters] for name,numbers in app.config.book_parts.items()}
+    found = [(int(m[1]), doc) for doc in sorted(app.env.found_docs) if (m := re.match(r'(\d+)[a-z]?_', doc))]      # 05_name, 05a_name
+    parts = {name: [doc for n,doc in found if n in numbers] for name,numbers in app.config.book_parts.items()}
     return '\n\n'.join(f'```{{toctree}}\n:hidden:\n:caption: {name}\n\n' + '\n'.join(docs) + '\n```' for name,docs in parts.items() if docs)
 
 def read_for_sphinx(text):
@@ -220,6 +220,7 @@ def write_readme():
 def extra_pages(app, exception):
     "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
     if exception or app.builder.name != 'html': return
+    shutil.copytree(Path(app.srcdir)/'figures', Path(app.outdir)/'figures', dirs_exist_ok=True)      # for the plain texts
     for doc in app.env.found_docs:
         page = Path(app.outdir)/f'{doc}.html'
         alias = page.with_name(nbpath2html(Path(page.name)).name)
