@@ -73,10 +73,10 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #465dea36
+# %% ../nbs/05_multihead.ipynb #39425184
 def _is_plain(*tensors):
-    "Whether results may be written over: tensors on a CPU that no gradient, compiler, transform or mode follows"
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack(): return False
+    "Whether results may be written over: tensors on a CPU that no gradient, compiler or transform follows"
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active(): return False
     def followed(t): return torch.is_grad_enabled() and t.requires_grad or forward_ad.unpack_dual(t).tangent is not None
     return all(type(t) in (Tensor, nn.Parameter) and t.device.type == 'cpu' and not followed(t) for t in tensors)
 
