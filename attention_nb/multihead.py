@@ -7,14 +7,15 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #250a2b06
+# %% ../nbs/05_multihead.ipynb #4d7ad79b
+import math
 import numpy as np
 import torch
 import torch.nn.functional as F
 from fastcore.basics import patch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from .attention import _check, _without_autocast, allowed, attention, scaled_dot_product_attention
+from .attention import _check, _check_window, _without_autocast, allowed, attention, scaled_dot_product_attention
 
 # %% ../nbs/05_multihead.ipynb #ff87b152
 def _check_widths(d_model, n_heads):
@@ -73,16 +74,16 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #39425184
+# %% ../nbs/05_multihead.ipynb #8d462d01
 def _is_plain(*tensors):
     "Whether results may be written over: tensors on a CPU that no gradient, compiler or transform follows"
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active(): return False
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._are_functorch_transforms_active(): return False
     def followed(t): return torch.is_grad_enabled() and t.requires_grad or forward_ad.unpack_dual(t).tangent is not None
     return all(type(t) in (Tensor, nn.Parameter) and t.device.type == 'cpu' and not followed(t) for t in tensors)
 
 def _uninitialized(shape, dtype):
     "Memory for `shape` on a CPU, from NumPy, which asks for huge pages: the system hands out few large ones sooner than many small ones"
-    return torch.from_numpy(np.empty(shape, torch.empty(0, dtype=dtype).numpy().dtype))
+    return torch.from_numpy(np.empty(shape, torch.empty(0, dtype=dtype, device='cpu').numpy().dtype))
 
 @_without_autocast
 def _attend_with_weights(q, k, v, *, mask, bias, causal, window, scale, softcap, sinks, dropout_p):
@@ -107,11 +108,12 @@ def _attend_with_weights(q, k, v, *, mask, bias, causal, window, scale, softcap,
         scores = scores.add_(torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~(mask | empty), -torch.inf))
         if plain and not empty.any(): empty = None
     weights = torch.softmax(scores, -1, out=scores) if plain else scores.softmax(-1)
-    if empty is not None: weights = weights.mul_(~empty) if plain else weights.masked_fill(empty, 0.)
+    if empty is not None: weights = weights.masked_fill_(empty, 0.) if plain else weights.masked_fill(empty, 0.)
     if dropout_p: weights = F.dropout(weights, dropout_p)
-    return weights @ v, weights
+    out = weights @ v
+    return out if empty is None else out.masked_fill(empty, 0.), weights
 
-# %% ../nbs/05_multihead.ipynb #4e49df3d
+# %% ../nbs/05_multihead.ipynb #10009d81
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), self-, cross- and grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -147,6 +149,10 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"n_heads must be a multiple of n_kv_heads, got {n_heads} and {n_kv_heads}")
         for name,p in dict(dropout=dropout, out_dropout=out_dropout).items():
             if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
+        _check_window(window)
+        for name,x in dict(softcap=softcap, scale=scale).items():
+            if x is not None and not (isinstance(x, (int,float)) and math.isfinite(x) and (x > 0 or name == 'scale')):
+                raise ValueError(f"{name} must be None or a {'positive' if name == 'softcap' else 'finite'} number, got {x!r}")
         if qk_norm not in (None,'rms','layer'):
             raise ValueError(f"qk_norm must be None, 'rms' or 'layer', got {qk_norm!r}")
         self.dropout,self.window,self.softcap,self.scale = dropout,window,softcap,scale
@@ -206,8 +212,9 @@ class MultiHeadAttention(nn.Module):
         return (out,weights) if need_weights else out
 
     def _check(self, query, key, value):
-        "Raise a `ValueError` that names the input that is wrong"
+        "Raise a `TypeError` or `ValueError` that names the input that is wrong"
         for name,t,width in (('query',query,self.d_model), ('key',key,self.kdim), ('value',value,self.vdim)):
+            if not isinstance(t, Tensor): raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
             if t.dim() not in (2,3) or t.dim() != query.dim() or t.shape[-1] != width or t.shape[:-2] != query.shape[:-2]:
                 raise ValueError(f"{name} must be (B, length, {width}), B as in query {tuple(query.shape)}, got {tuple(t.shape)}")
         if key.shape[-2] != value.shape[-2]:
@@ -218,6 +225,8 @@ class MultiHeadAttention(nn.Module):
         B,L,S = q.shape[0],q.shape[1],k.shape[1]
         scores = (B, self.n_heads, L, S)
         for name,t in (('mask',mask), ('bias',bias)):
+            if t is not None and not isinstance(t, Tensor): raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
+            if name == 'mask' and t is not None and t.dtype != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {t.dtype}")
             if t is not None and (t.dim() > 4 or any(n not in (1,m) for n,m in zip(t.shape[::-1], scores[::-1]))):
                 raise ValueError(f"{name} must broadcast to the scores {scores}, got {tuple(t.shape)}")
         if causal or window is not None:                     # positions are counted without the new columns
@@ -231,11 +240,11 @@ class MultiHeadAttention(nn.Module):
         if bias is not None: bias = F.pad(bias.expand(*bias.shape[:-1], S), (0,extra))
         return k, v, dict(mask=mask, bias=bias, causal=False, window=None)
 
-# %% ../nbs/05_multihead.ipynb #331cfa3c
+# %% ../nbs/05_multihead.ipynb #3b1c3600
 @patch(cls_method=True)
 def from_torch(cls:MultiHeadAttention,
     m:nn.MultiheadAttention # Any: with or without biases, `kdim`, `vdim`, `add_bias_kv`, `add_zero_attn`; either batch order, any dtype
-)->MultiHeadAttention: # The same function of (B, L, D), with copies of the weights; in its masks True = may attend
+)->MultiHeadAttention: # The same function of (B, L, D), with copies of the weights, all trainable; in its masks True = may attend
     "Convert a `torch.nn.MultiheadAttention`"
     if not isinstance(m, nn.MultiheadAttention):
         raise TypeError(f"m must be a torch.nn.MultiheadAttention, got {type(m).__name__}")
