@@ -220,7 +220,7 @@ def write_readme():
 def extra_pages(app, exception):
     "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
     if exception or app.builder.name != 'html': return
-    shutil.copytree(Path(app.srcdir)/'figures', Path(app.outdir)/'figures', dirs_exist_ok=True)      # for the plain texts
+    if (figures := Path(app.srcdir)/'figures').exists(): shutil.copytree(figures, Path(app.outdir)/'figures', dirs_exist_ok=True)      # for the plain texts
     for doc in app.env.found_docs:
         page = Path(app.outdir)/f'{doc}.html'
         alias = page.with_name(nbpath2html(Path(page.name)).name)
