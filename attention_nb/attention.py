@@ -144,7 +144,7 @@ def attention(
     out = (weights @ v.to(wide)).masked_fill(empty, 0.)
     return out.to(q.dtype), weights.to(q.dtype)
 
-# %% ../nbs/03_attention.ipynb #b1512069
+# %% ../nbs/03_attention.ipynb #8d62b804
 def _add_sink(q, k, v, sinks, scale):
     "Queries, keys and values with a first key that scores `sinks` for every query and has the value 0"
     z = (sinks.to(torch.promote_types(q.dtype, torch.float32))/scale).reshape(-1, 1, 1).expand(*q.shape[:-1], 1)
@@ -192,7 +192,7 @@ def scaled_dot_product_attention(
         # torch 2.13's causal kernel has NaN gradients for a negative scale
         q,scale = -q,-scale
     shape = q.shape[:-1]
-    mask,bias,q,k,v = (_four_dims(t, q) for t in (mask,bias,q,k,v))
+    if q.dim() != 4 or mask is not None or bias is not None: mask,bias,q,k,v = (_four_dims(t, q) for t in (mask,bias,q,k,v))
     if window is None and L == 1: causal = False
     # the kernel's own causality
     ahead = True if causal and window is None and mask is None and bias is None and L == S else False    # not a symbol, for torch.compile

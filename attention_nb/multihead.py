@@ -56,7 +56,7 @@ class MultiHeadAttentionLoop(nn.Module):
             weights.append(w)
         return self.out_proj(torch.cat(outs, -1)), torch.stack(weights, 1)
 
-# %% ../nbs/05_multihead.ipynb #e1e4d14d
+# %% ../nbs/05_multihead.ipynb #341c5b06
 def split_heads(
     x:Tensor, # (..., L, H * E)
     n_heads:int # Number of heads H
@@ -64,7 +64,7 @@ def split_heads(
     "Cut the width into heads, and put the heads before the length"
     if n_heads < 1 or x.dim() < 2 or x.shape[-1] % n_heads:
         raise ValueError(f"x must be (..., L, width), width a multiple of {n_heads}, got {tuple(x.shape)}")
-    return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
+    return x.view(*x.shape[:-1], n_heads, x.shape[-1]//n_heads).transpose(-3, -2)
 
 # %% ../nbs/05_multihead.ipynb #60d5d7cf
 def merge_heads(
@@ -113,7 +113,7 @@ def _attend_with_weights(q, k, v, *, mask, bias, causal, window, scale, softcap,
     out = weights @ v
     return out if empty is None else out.masked_fill(empty, 0.), weights
 
-# %% ../nbs/05_multihead.ipynb #10009d81
+# %% ../nbs/05_multihead.ipynb #15bd05d2
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), self-, cross- and grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -194,22 +194,26 @@ class MultiHeadAttention(nn.Module):
         need_weights:bool=False # Return the weights too, which takes memory for all L x S of them
     )->Tensor|tuple[Tensor,Tensor]: # Output (B, L, D); with `need_weights` also weights (B, H, L, S), appended columns too
         "Attend with every head and mix the results"
+        q,k,v,options = self._inputs(query, key, value, mask=mask, bias=bias, causal=causal)
+        if need_weights: out,weights = _attend_with_weights(q, k, v, **options)
+        else: out,weights = scaled_dot_product_attention(q, k, v, **options),None
+        out = self.out_proj(merge_heads(out))                                      # (B, L, D)
+        if self.training: out = self.out_dropout(out)
+        if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
+        return (out,weights) if need_weights else out
+
+    def _inputs(self, query, key=None, value=None, *, mask=None, bias=None, causal=False):
+        "Queries, keys and values of all heads, and the other arguments of `attention`"
         key = query if key is None else key
         value = key if value is None else value
         self._check(query, key, value)
-        batched = query.dim() == 3
-        if not batched: query,key,value = query[None],key[None],value[None]
+        if query.dim() == 2: query,key,value = query[None],key[None],value[None]
         q,k,v = self.q_proj(query),self.k_proj(key),self.v_proj(value)             # (B, length, heads * E)
         options = dict(mask=mask, bias=bias, causal=causal, window=self.window)
         if self.bias_k is not None or self.add_zero_attn: k,v,options = self._append(q, k, v, **options)
         q,k,v = split_heads(q, self.n_heads),split_heads(k, self.n_kv_heads),split_heads(v, self.n_kv_heads)
         if self.qk_norm: q,k = self.q_norm(q).to(v.dtype),self.k_norm(k).to(v.dtype)
-        options |= dict(scale=self.scale, softcap=self.softcap, sinks=self.sinks, dropout_p=self.dropout if self.training else 0.)
-        if need_weights: out,weights = _attend_with_weights(q, k, v, **options)
-        else: out,weights = scaled_dot_product_attention(q, k, v, **options),None
-        out = self.out_dropout(self.out_proj(merge_heads(out)))                    # (B, L, D)
-        if not batched: out,weights = out[0],None if weights is None else weights[0]
-        return (out,weights) if need_weights else out
+        return q, k, v, options | dict(scale=self.scale, softcap=self.softcap, sinks=self.sinks, dropout_p=self.dropout if self.training else 0.)
 
     def _check(self, query, key, value):
         "Raise a `TypeError` or `ValueError` that names the input that is wrong"
