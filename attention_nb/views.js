@@ -30,7 +30,8 @@ function select(label, names, value, change) {
 
 // bytes of base64, inflated by the browser itself
 async function inflate(text) {
-  const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  const letters = atob(text), packed = new Uint8Array(letters.length);
+  for (let n = 0; n < letters.length; n++) packed[n] = letters.charCodeAt(n);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return await new Response(stream).arrayBuffer();
 }
@@ -150,7 +151,7 @@ function headView(root, groups, start) {
     else if (e.key === "Escape") { state.pinned = false; state.focus = null; draw(); }
   });
 
-  // what to draw: all pairs above the threshold, or those of the token in focus; at most 20,000 lines, strongest first
+  // what to draw: all pairs above the threshold, or those of the token in focus; at most 3,000 lines, the strongest
   function lines() {
     const g = group(), list = [], top = stage.scrollTop / rowHeight - 2, bottom = top + stage.clientHeight / rowHeight + 4;
     const visible = n => n > top && n < bottom;
@@ -158,12 +159,14 @@ function headView(root, groups, start) {
     const add = (h, i, j) => { const w = weights.at(h, i, j); if (w > 0 && w >= state.threshold) list.push([w, h, i, j]); };
     if (state.focus?.side === "q") row(state.focus.i);
     else if (state.focus) { const j = state.focus.i; for (let i = 0; i < g.q.length; i++) if (inPart(i, j)) for (const h of state.heads) add(h, i, j); }
-    else for (let i = 0; i < g.q.length; i++) row(i);
-    if (list.length > 20000) { list.sort((a, b) => b[0] - a[0]); list.length = 20000; }
-    return list;
+    else for (let i = 0; i < g.q.length; i++) if (visible(i) || g.k.length < 200) row(i);          // in long texts, only of the queries in sight
+    return list.sort((a, b) => a[0] - b[0]).slice(-3000);
   }
 
-  function draw() {
+  let waiting = 0;
+  function draw() { waiting ||= requestAnimationFrame(() => { waiting = 0; paint(); }); }           // once for each picture, however often asked
+
+  function paint() {
     if (!weights) return;
     const scale = devicePixelRatio || 1, width = canvas.parentElement.clientWidth, height = Math.min(stage.clientHeight, stage.scrollHeight);
     canvas.style.height = height + "px";
@@ -177,6 +180,7 @@ function headView(root, groups, start) {
       pen.beginPath(); pen.moveTo(0, y(i) + place.get(h)); pen.bezierCurveTo(width / 3, y(i) + place.get(h), 2 * width / 3, y(j) + place.get(h), width, y(j) + place.get(h)); pen.stroke();
     }
     mark();
+    root.dataset.ready = "yes";
   }
 
   function mark() {
@@ -217,7 +221,6 @@ function headView(root, groups, start) {
     controls(); showHeads();
     if (left.dataset.group !== String(state.group)) { tokens(left, g.q, "q"); tokens(right, g.k, "k"); left.dataset.group = state.group; }
     draw();
-    root.dataset.ready = "yes";
   }
   stage.addEventListener("scroll", draw);
   addEventListener("redraw", draw);
@@ -318,8 +321,8 @@ async function neuronView(root, d) {
     const most = list => list.flat().reduce((m, x) => Math.max(m, Math.abs(x)), 0), mk = most(keys), mp = most(products);
     bar.replaceChildren(select("layer ", d.layers, l, v => { state.layer = v; show(); }), select("head ", Array.from({length: H}, (_, n) => String(n)), h, v => { state.head = v; show(); }),
       select("query ", d.q.map((t, n) => `${n}: ${t.slice(0, 40)}`), i, v => { state.i = v; show(); }));
-    top.replaceChildren(make("span", {}, "query"), strip(qv, most(qv)));
-    scroll.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...["key", "key, neuron by neuron", "query × key", "score", "weight"].map(t => make("th", {scope: "col"}, t)))),
+    top.replaceChildren(make("span", {}, `query ${i}, ${d.q[i].slice(0, 40)}`), strip(qv, most(qv)));
+    scroll.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...["key", "key, neuron by neuron", "query × key", "score", "weight"].map((t, n) => make(n < 3 ? "th.left" : "th", {scope: "col"}, t)))),
       make("tbody", {}, ...d.k.map((name, j) => make(j === state.j ? "tr.on" : "tr", {onclick: () => { state.j = j; show(); }}, make("th", {scope: "row", title: name}, name),
         make("td", {}, strip(keys[j], mk)), make("td", {}, strip(products[j], mp)), make("td", {}, scores[j] === -Infinity ? "hidden" : two(scores[j])),
         make("td", {}, make("span.meter", {ariaHidden: "true"}, make("i", {style: `width: ${100 * weights[j]}%`})), " ", two(weights[j])))))));

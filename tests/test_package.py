@@ -12,6 +12,8 @@ documented = dict(
     tokenizer={'WordTokenizer', 'BPETokenizer'},
     embedding={'load_glove', 'WordVectors', 'cosine_similarity', 'sinusoidal_positions', 'Embeddings'},
     mask={'causal_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask', 'show_mask'},
+    visualize={'show_attention', 'View', 'head_view', 'model_view', 'neuron_view', 'attention_rollout', 'Recording', 'record', 'load_hf', 'look', 'previous_token', 'next_token',
+               'same_token', 'attention_entropy', 'separator_mass', 'main'},
     multihead={'MultiHeadAttention', 'MultiHeadAttentionLoop', 'split_heads', 'merge_heads'},
     attention={'attention', 'scaled_dot_product_attention', 'allowed', 'SelfAttention'})
 
@@ -67,12 +69,12 @@ def built(tmp_path_factory):
 def test_wheel_and_sdist_hold_what_they_must(built):
     wheel,sdist = built
     names = zipfile.ZipFile(wheel).namelist()
-    assert {'attention_nb/__init__.py', 'attention_nb/py.typed', *(f'attention_nb/{m}.py' for m in modules)} <= set(names)
+    assert {'attention_nb/__init__.py', 'attention_nb/py.typed', 'attention_nb/views.css', 'attention_nb/views.js', *(f'attention_nb/{m}.py' for m in modules)} <= set(names)
     assert not [n for n in names if n.startswith(('nbs', 'tests', 'benchmarks'))]
     meta = zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith('METADATA'))).decode()
     assert f"Version: {settings['version']}" in meta and 'License-Expression: Apache-2.0' in meta
     for requirement in settings['requirements'].split(): assert f'Requires-Dist: {requirement}' in meta
-    for extra in ('glove', 'dev', 'docs', 'bench'): assert f'Provides-Extra: {extra}' in meta
+    for extra in ('glove', 'models', 'dev', 'docs', 'bench'): assert f'Provides-Extra: {extra}' in meta
     assert not re.search(r'\]\((?!https?:|#)', meta), 'a relative link, which the package index cannot follow'
     assert any(n.endswith('/py.typed') for n in tarfile.open(sdist).getnames())
 
@@ -97,8 +99,16 @@ for path in (None, "v.txt"):
     try: load_glove(path)
     except ImportError as e: assert "attention_nb[glove]" in str(e)
     else: raise AssertionError("load_glove worked without its extra")
+from attention_nb.visualize import head_view, load_hf
+view = head_view(torch.eye(3)[None], ["a", "b", "c"])
+for name in ("x.html", "x.svg", "x.png"): assert view.save(name).stat().st_size > 1000
+try: load_hf("minilm")
+except ImportError as e: assert "attention_nb[models]" in str(e)
+else: raise AssertionError("load_hf worked without its extra")
 print("fine", attention_nb.__version__)
 '''
     assert f"fine {settings['version']}" in run(python, '-c', script, cwd=tmp_path)
+    command = subprocess.run([python.with_name('attention-view'), 'some text', '--no-open'], cwd=tmp_path, capture_output=True, text=True)
+    assert command.returncode == 1 and 'attention_nb[models]' in command.stderr and command.stderr.count('\n') == 1
     run(python, '-m', 'pip', 'install', '-q', '-c', root/'constraints.txt', f'{built[0]}[glove]')
     assert 'crew' in run(python, '-c', 'from attention_nb.embedding import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")', cwd=tmp_path)
