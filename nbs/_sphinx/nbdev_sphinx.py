@@ -192,7 +192,8 @@ def markdown_of(path):
             o,c.source = split_options(c.source)
             if o.get('include') is False: continue
             if o.get('echo') is False: c.source = ''
-            for out in c.outputs: out.get('data', {}).pop('text/plain' if any(k.startswith('image/') for k in out.get('data', {})) else '', None)
+            for data in (out.get('data', {}) for out in c.outputs):                # a live view's picture, not its page
+                if any(k.startswith('image/') for k in data): data.pop('text/plain', None); data.pop('text/html', None)
             c.metadata['alt'] = o.get('fig-alt', '')
         cells.append(c)
     nb.cells,nb.metadata['language_info'] = cells,dict(name='python')
