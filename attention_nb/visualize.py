@@ -22,12 +22,15 @@ from torch import Tensor, nn
 from .attention import SelfAttention, allowed, attention
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
 
-# %% ../nbs/06_visualize.ipynb #996c4869
+# %% ../nbs/06_visualize.ipynb #4e99ef43
 def _readable(token):
-    "`token` as text; what has no picture (control characters, line separators, lone surrogates) as an escape"
+    "`token` as text; what has no picture (control characters, line separators, lone surrogates, noncharacters) as an escape"
     if not isinstance(token, str): raise TypeError(f"tokens must be strings, got {type(token).__name__}")
-    hidden = {'Cc','Cs','Zl','Zp'}
-    return ''.join(repr(c)[1:-1] if unicodedata.category(c) in hidden else c for c in token)
+    return ''.join(repr(c)[1:-1] if _has_no_picture(c) else c for c in token)
+
+def _has_no_picture(c):
+    noncharacter = ord(c) & 0xfffe == 0xfffe or 0xfdd0 <= ord(c) <= 0xfdef      # XML forbids some of them
+    return noncharacter or unicodedata.category(c) in ('Cc','Cs','Zl','Zp')
 
 def _clip(token, n=24):
     token = _readable(token)
@@ -55,7 +58,7 @@ def show_attention(
             else: a.axis('off')
         return axs.ravel()[:n]
     if ax is None: _,ax = plt.subplots(figsize=(3,3))
-    ax.imshow(weights, vmin=0, vmax=1, cmap='Blues')
+    ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap='Blues')
     small = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
     ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right', rotation_mode='anchor', **small)
     ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
@@ -331,7 +334,7 @@ def model_view(
     def draw(fig): _title(fig, title); _thumbnails(fig, groups)
     return View(data, draw, f"Model view: {len(groups[0]['w'])} layers, {len(groups[0]['w'][0])} heads, {L} queries, {S} keys")
 
-# %% ../nbs/06_visualize.ipynb #f0295c61
+# %% ../nbs/06_visualize.ipynb #51dda5c0
 def _per_layer(x, n, name):
     x = list(x) if isinstance(x, list|tuple) else [x]*n
     if len(x) != n: raise ValueError(f"{name} must be one, or a list of {n}, one for each layer, got {len(x)}")
@@ -401,7 +404,7 @@ def _neurons(fig, q, k, w, q_token, k_tokens, where):
     S,E = k.shape
     fig.set_size_inches(8.5, 0.24*S+1.2)
     (a,b,c),(x,y,z) = fig.subplots(2, 3, sharey='row', height_ratios=[1, max(1, S)], width_ratios=[3,3,1.2])
-    def strips(ax, t): ax.imshow(t, cmap='RdBu', vmin=-t.abs().max(), vmax=t.abs().max(), aspect='auto', interpolation='nearest')
+    def strips(ax, t): ax.imshow(t.numpy(), cmap='RdBu', vmin=-t.abs().max(), vmax=t.abs().max(), aspect='auto', interpolation='nearest')
     strips(a, q[None])
     a.set_yticks([0], [_clip(q_token)], parse_math=False)
     a.set_title(f'query, {where}', fontsize=9, parse_math=False)
@@ -412,7 +415,7 @@ def _neurons(fig, q, k, w, q_token, k_tokens, where):
     x.set_xlabel('keys, neuron by neuron')
     strips(y, k*q)
     y.set_xlabel('query × key')
-    z.barh(range(S), w, color='#0b6bcb')
+    z.barh(range(S), w.tolist(), color='#0b6bcb')
     z.set(xlim=(0,1), xlabel='weight')
     for ax in (x,y,z): ax.tick_params(axis='y', length=0)
 
