@@ -87,7 +87,7 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06_visualize.ipynb #efbbf912
+# %% ../nbs/06_visualize.ipynb #d4cdebb7
 class View:
     "A picture of attention: shows itself in a notebook, and saves itself as a page or as a picture"
     def __init__(self, data, draw, summary):
@@ -149,7 +149,7 @@ def _write(path, body):
         os.replace(tmp, path)
     finally: tmp.unlink(missing_ok=True)
 
-# %% ../nbs/06_visualize.ipynb #bd97a023
+# %% ../nbs/06_visualize.ipynb #1b8dcd27
 def _layers(weights, name):
     "A list of float32 (H, L, S), one for each layer"
     if isinstance(weights, Tensor|np.ndarray): weights = [torch.as_tensor(weights)] if weights.ndim == 3 else weights
@@ -240,7 +240,7 @@ def attention_rollout(
         R = A/A.sum(-1, keepdim=True) @ R
     return R
 
-# %% ../nbs/06_visualize.ipynb #8999f76d
+# %% ../nbs/06_visualize.ipynb #a6ae2925
 _palette = '#88ccee #cc6677 #ddcc77 #44aa99 #aa4499 #999933 #6699cc #ee8866 #bbcc33'.split()      # Paul Tol's muted colours, as in views.js
 
 def _lines(fig, group, start):
@@ -293,7 +293,7 @@ def head_view(
     def draw(fig): _title(fig, title); _lines(fig, g, start)
     return View(data, draw, f"Head view: {len(g['w'])} layers, {len(g['w'][0])} heads, {L} queries, {S} keys")
 
-# %% ../nbs/06_visualize.ipynb #b8f6315f
+# %% ../nbs/06_visualize.ipynb #85baa0bc
 def _thumbnails(fig, groups):
     "Draw every layer and head of the first group as a thumbnail"
     g = groups[0]
@@ -334,7 +334,7 @@ def model_view(
     def draw(fig): _title(fig, title); _thumbnails(fig, groups)
     return View(data, draw, f"Model view: {len(groups[0]['w'])} layers, {len(groups[0]['w'][0])} heads, {L} queries, {S} keys")
 
-# %% ../nbs/06_visualize.ipynb #51dda5c0
+# %% ../nbs/06_visualize.ipynb #d5055301
 def _per_layer(x, n, name):
     x = list(x) if isinstance(x, list|tuple) else [x]*n
     if len(x) != n: raise ValueError(f"{name} must be one, or a list of {n}, one for each layer, got {len(x)}")
@@ -419,7 +419,7 @@ def _neurons(fig, q, k, w, q_token, k_tokens, where):
     z.set(xlim=(0,1), xlabel='weight')
     for ax in (x,y,z): ax.tick_params(axis='y', length=0)
 
-# %% ../nbs/06_visualize.ipynb #1c6e8226
+# %% ../nbs/06_visualize.ipynb #8e3d90b8
 @dataclass
 class Recorded:
     "One attention of a model, as it was in the last forward pass"
@@ -457,10 +457,12 @@ class Recording:
 
     def neurons(self,
         batch:int=0, # Which sequence of the batch
-        kind:str|None=None # One of `kinds()`; None means the only one
+        kind:str|None=None, # One of `kinds()`; None means the only one
+        layers:list|None=None # Which layers; None means all
     )->dict: # Arguments of `neuron_view`, but the tokens
         "Queries, keys and options as `neuron_view` takes them: `neuron_view(**r.neurons(), tokens=tokens)`"
         rows = self._of(kind)
+        rows = rows if layers is None else [rows[l] for l in layers]
         def one(t): return t if t is None or t.dim() < 4 else t[min(batch, len(t)-1)]
         return dict(q=[r.q[batch] for r in rows], k=[r.k[batch] for r in rows], **{n: [one(r.options[n]) if n in ('mask','bias') else r.options[n] for r in rows] for n in ('mask','bias','scale','softcap','sinks')})
 
@@ -472,7 +474,7 @@ def _keep(recording, name, q, k, weights, kind, *, mask=None, bias=None, scale=N
         if weights is None: weights = attention(q, k, k, **options)[1]
         recording.layers.append(Recorded(name, q, k, plain(weights), options, kind))
 
-# %% ../nbs/06_visualize.ipynb #30831650
+# %% ../nbs/06_visualize.ipynb #1ded90c2
 def _watch_ours(recording, name, module):
     "A hook for one of our modules"
     def hook(m, args, kw, out):
@@ -687,7 +689,7 @@ def separator_mass(
     if len(k_tokens) != w.shape[-1]: raise ValueError(f"k_tokens must be {w.shape[-1]}, as the weights are, got {len(k_tokens)}")
     return w.float()[..., torch.tensor([t in separators for t in k_tokens])].sum(-1).mean(-1)
 
-# %% ../nbs/06_visualize.ipynb #bd665340
+# %% ../nbs/06_visualize.ipynb #f8b874fa
 def _parser():
     p = argparse.ArgumentParser('attention-view', description='Draw the attention of a model on a text.',
                                 epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; 2 the options make no sense.')

@@ -1,6 +1,6 @@
 """Speed and memory against peers, as tables. Nothing is asserted: machines differ, ratios differ less.
 
-usage: python benchmarks/run.py [glove] [bpe] [imports] [attention] [multihead] [weights] [memory] [--rounds N] [--threads N]
+usage: python benchmarks/run.py [glove] [bpe] [imports] [attention] [multihead] [weights] [memory] [views] [--rounds N] [--threads N]
 
 All contestants of a table take turns in one run, so that a noisy machine disturbs them alike; the ratio is the median over rounds of
 the contestant's time divided by ours in the same round. `make bench` installs the peers.
@@ -234,7 +234,64 @@ def memory(rounds):
         rows.append((name, *(in_process(growth, L, make, call) for L in lengths if L < 8192 or name not in ('softcap', 'need_weights'))))
     show('MB that forward and backward add, B=1 D=512 H=8, float32', rows, ('', *(f'L={L}' for L in lengths)))
 
-tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead, weights=weights, memory=memory)
+# ---- views
+
+def libraries(folder):
+    "Local copies of the libraries that bertviz loads from a CDN, by file name; None without npm"
+    import shutil, tarfile
+    if not shutil.which('npm'): return None
+    found = {}
+    for package,inside,name in (('requirejs@2.3.6', 'package/require.js', 'require.min.js'), ('d3@5.7.0', 'package/dist/d3.min.js', 'd3.min.js'), ('jquery@2.2.4', 'package/dist/jquery.min.js', 'jquery.min.js')):
+        packed = subprocess.run(['npm', 'pack', '--silent', package], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+        found[name] = tarfile.open(Path(folder)/packed).extractfile(inside).read()
+    return found
+
+def views(rounds):
+    "Size, build time, and time until a page has opened and answered a hover; `rounds` is not used, pages are opened once"
+    import torch, transformers
+    from bertviz import head_view as bert_head, model_view as bert_model
+    from attention_nb.visualize import head_view, load_hf, look, model_view
+    sys.path.insert(0, str(Path(__file__).parent.parent/'tests'))
+    from find_browser import find
+    from playwright.sync_api import sync_playwright
+    transformers.utils.logging.disable_progress_bar()
+    model,tokenizer = load_hf('minilm')
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as p:
+        local,browser = libraries(folder),p.chromium.launch(executable_path=find(), args=['--no-sandbox'])
+        def opens(page_html, token, theirs):
+            path = Path(folder)/'page.html'
+            path.write_text(page_html, encoding='utf-8')
+            page = browser.new_page()
+            if theirs:
+                if local is None: return None
+                def copy_of(body):
+                    def answer(route): route.fulfill(body=body, content_type='text/javascript', headers={'Access-Control-Allow-Origin': '*'})
+                    return answer
+                for name,body in local.items(): page.route(f'**/{name}', copy_of(body))
+            start = time.perf_counter()
+            page.goto(path.as_uri(), timeout=120_000)
+            page.locator(token).first.hover(timeout=120_000)
+            page.evaluate('new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))')
+            taken = time.perf_counter()-start
+            page.close()
+            return taken
+        for repeat in (3, 14, 60):
+            seen = look('time flies like an arrow , fruit flies '*repeat, model, tokenizer)
+            ws,n = seen.recording.weights(),len(seen.tokens)
+            batches = [w[None] for w in ws]
+            contestants = {'head_view': (lambda: head_view(ws, seen.tokens).html, '.left .token', False), 'model_view': (lambda: model_view(ws, seen.tokens).html, '.grid button', False)}
+            if n < 200: contestants |= {'bertviz head_view': (lambda: bert_head(batches, seen.tokens, html_action='return').data, 'svg text', True),
+                                        'bertviz model_view': (lambda: bert_model(batches, seen.tokens, html_action='return').data, 'svg', True)}
+            for name,(build,token,theirs) in contestants.items():
+                start = time.perf_counter()
+                page_html = build()
+                built = time.perf_counter()-start
+                rows.append((name, n, len(page_html.encode())/1e6, built, opens(('<!doctype html><body>' if theirs else '')+page_html, token, theirs)))
+        browser.close()
+    show("MiniLM, 6 layers of 12 heads", rows, ('', 'tokens', 'MB', 'seconds to build', 'seconds to open and answer'))
+
+tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead, weights=weights, memory=memory, views=views)
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -63,6 +63,12 @@ def test_module_and_readme_are_in_step(tmp_path):
     changed = [str(p.relative_to(root)) for p,data in before.items() if (work/p.relative_to(root)).read_bytes() != data]
     assert not changed, f'{changed} are not what the notebooks give: run nbdev-export, nbdev-clean and nbs/_sphinx/nbdev_sphinx.py'
 
+def test_quoted_script_is_in_the_file():
+    "What chapter 06 shows of views.js is what views.js says"
+    quoted = [b for c in read_nb(root/'nbs'/'06_visualize.ipynb').cells if c.cell_type == 'markdown' for b in re.findall(r'```js\n(.*?)```', c.source, re.S)]
+    script = (root/'attention_nb'/'views.js').read_text()
+    assert quoted and all(q in script for q in quoted)
+
 def colab_cell(path): return next(c for c in read_nb(path).cells if c.cell_type == 'code')
 
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
