@@ -30,7 +30,7 @@ function select(label, names, value, change) {
 
 // bytes of base64, inflated by the browser itself
 async function inflate(text) {
-  const letters = atob(text), packed = new Uint8Array(letters.length);
+  const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/")), packed = new Uint8Array(letters.length);
   for (let n = 0; n < letters.length; n++) packed[n] = letters.charCodeAt(n);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return await new Response(stream).arrayBuffer();

@@ -65,12 +65,12 @@ def show_attention(
     ax.set(xlabel='key', ylabel='query')
     return ax
 
-# %% ../nbs/06_visualize.ipynb #054865c8
+# %% ../nbs/06_visualize.ipynb #9c0f9458
 _most = 64_000_000      # weights in one view
 
 def _pack(
     weights:Tensor # One layer's weights (H, L, S)
-)->str: # Base64 of a raw deflate stream: float32 steps (H, L), then uint8 counts (H, L, S)
+)->str: # Base64 (with - and _) of a raw deflate stream: float32 steps (H, L), then uint8 counts (H, L, S)
     "Weights as whole numbers of a step for each row"
     top = weights.amax(-1, keepdim=True)
     step = top/255 if weights.numel() <= 20_000 else (top/15).clamp(max=0.01)
@@ -79,11 +79,11 @@ def _pack(
 
 def _deflate(*parts):
     packer = zlib.compressobj(6, zlib.DEFLATED, -15, 9, zlib.Z_RLE)
-    return base64.b64encode(b''.join(packer.compress(p) for p in parts) + packer.flush()).decode()
+    return base64.urlsafe_b64encode(b''.join(packer.compress(p) for p in parts) + packer.flush()).decode()
 
 def _unpack(text, H, L, S):
     "What the page computes from the text of `_pack`"
-    data = zlib.decompress(base64.b64decode(text), -15)
+    data = zlib.decompress(base64.urlsafe_b64decode(text), -15)
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
