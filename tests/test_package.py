@@ -12,7 +12,7 @@ documented = dict(
     tokenizer={'WordTokenizer', 'BPETokenizer'},
     embedding={'load_glove', 'WordVectors', 'cosine_similarity', 'sinusoidal_positions', 'Embeddings'},
     mask={'causal_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask', 'show_mask'},
-    visualize={'show_attention', 'View', 'head_view', 'model_view', 'neuron_view', 'attention_rollout', 'Recording', 'record', 'load_hf', 'look', 'previous_token', 'next_token',
+    visualize={'show_attention', 'View', 'head_view', 'model_view', 'neuron_view', 'attention_rollout', 'Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look', 'previous_token', 'next_token',
                'same_token', 'attention_entropy', 'separator_mass', 'main'},
     multihead={'MultiHeadAttention', 'MultiHeadAttentionLoop', 'split_heads', 'merge_heads'},
     attention={'attention', 'scaled_dot_product_attention', 'allowed', 'SelfAttention'})

@@ -228,7 +228,7 @@ def test_in_jupyter(browser, tmp_path, app):
         cell.click()
         page.keyboard.press('Shift+Enter')
         frame = page.frame_locator('.jp-OutputArea iframe')
-        frame.locator('[data-ready=yes]').wait_for(timeout=90_000)
+        frame.locator('[data-ready=yes]').wait_for(timeout=240_000)
         frame.locator('.left .token').nth(1).hover()
         page.wait_for_timeout(300)
         assert 'two → two: 1.00' in frame.locator('.status').inner_text()
