@@ -10,7 +10,7 @@ __all__ = ['causal_mask', 'show_mask', 'padding_mask', 'window_mask', 'document_
 # %% ../nbs/04_mask.ipynb #ff28339c
 import torch
 from torch import Tensor
-from .attention import allowed
+from .core import allowed
 
 # %% ../nbs/04_mask.ipynb #d1fe6ad2
 def _count(name, n, least=0):

@@ -15,7 +15,9 @@ import torch.nn.functional as F
 from fastcore.basics import patch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from .attention import _check, _check_window, _without_autocast, allowed, attention, scaled_dot_product_attention
+from .checks import _check, _check_window, _without_autocast
+from .core import allowed, attention
+from .fast import scaled_dot_product_attention
 
 # %% ../nbs/05_multihead.ipynb #ff87b152
 def _check_widths(d_model, n_heads):

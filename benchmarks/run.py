@@ -118,7 +118,8 @@ def imports(rounds):
 
 def attention(rounds):
     import torch, torch.nn.functional as F
-    from attention_nb.attention import attention as readable, scaled_dot_product_attention as fast
+    from attention_nb.core import attention as readable
+    from attention_nb.fast import scaled_dot_product_attention as fast
     torch.manual_seed(0)
     for (B,H,L,E),causal in (((8,12,1024,64), True), ((16,8,256,64), False), ((1,8,4096,64), True)):
         q,k,v = torch.randn(3, B, H, L, E)
@@ -250,7 +251,8 @@ def views(rounds):
     "Size, build time, and time until a page has opened and answered a hover; `rounds` is not used, pages are opened once"
     import torch, transformers
     from bertviz import head_view as bert_head, model_view as bert_model
-    from attention_nb.visualize import head_view, load_hf, look, model_view
+    from attention_nb.recording import load_hf, look
+    from attention_nb.views import head_view, model_view
     sys.path.insert(0, str(Path(__file__).parent.parent/'tests'))
     from find_browser import find
     from playwright.sync_api import sync_playwright

@@ -5,7 +5,8 @@ from hypothesis import given, settings, strategies as st
 from torch.testing import assert_close
 from attention_nb import embedding
 from attention_nb.embedding import load_glove
-from attention_nb.attention import attention, scaled_dot_product_attention
+from attention_nb.core import attention
+from attention_nb.fast import scaled_dot_product_attention
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
 
 text = st.text(st.characters(exclude_categories=['Cs']))

@@ -65,7 +65,7 @@ def test_module_and_readme_are_in_step(tmp_path):
 
 def test_quoted_script_is_in_the_file():
     "What chapter 06 shows of views.js is what views.js says"
-    quoted = [b for c in read_nb(root/'nbs'/'06_visualize.ipynb').cells if c.cell_type == 'markdown' for b in re.findall(r'```js\n(.*?)```', c.source, re.S)]
+    quoted = [b for c in read_nb(root/'nbs'/'06b_views.ipynb').cells if c.cell_type == 'markdown' for b in re.findall(r'```js\n(.*?)```', c.source, re.S)]
     script = (root/'attention_nb'/'views.js').read_text()
     assert quoted and all(q in script for q in quoted)
 

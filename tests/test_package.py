@@ -86,7 +86,7 @@ def test_wheel_works_alone_in_an_empty_environment(built, tmp_path):
     script = '''
 import importlib, pkgutil, attention_nb, torch
 for m in pkgutil.iter_modules(attention_nb.__path__): importlib.import_module("attention_nb." + m.name)
-from attention_nb.attention import SelfAttention
+from attention_nb.core import SelfAttention
 from attention_nb.embedding import Embeddings, load_glove
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
 tok = WordTokenizer.train(["a ship and a crew"])
@@ -99,7 +99,8 @@ for path in (None, "v.txt"):
     try: load_glove(path)
     except ImportError as e: assert "attention_nb[glove]" in str(e)
     else: raise AssertionError("load_glove worked without its extra")
-from attention_nb.visualize import head_view, load_hf
+from attention_nb.recording import load_hf
+from attention_nb.views import head_view
 view = head_view(torch.eye(3)[None], ["a", "b", "c"])
 for name in ("x.html", "x.svg", "x.png"): assert view.save(name).stat().st_size > 1000
 try: load_hf("minilm")

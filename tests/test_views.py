@@ -1,8 +1,10 @@
 "The views in a real browser: what they show, how they answer, hostile text, hosts of all kinds"
 import html, json, re, subprocess, sys, time, urllib.request, xml.etree.ElementTree as xml
 import pytest, torch
-from attention_nb.attention import attention
-from attention_nb.visualize import _readable, head_view, load_hf, look, model_view, neuron_view, record
+from attention_nb.core import attention
+from attention_nb.heads import _readable
+from attention_nb.recording import load_hf, look, record
+from attention_nb.views import head_view, model_view, neuron_view
 
 words = 'time flies like an arrow .'.split()
 
@@ -208,7 +210,7 @@ def test_long_texts(open_view, shape):
 def test_in_jupyter(browser, tmp_path, app):
     "A real server, a real kernel: the cell is run in the browser and its view answers"
     import nbformat
-    code = "import torch\nfrom attention_nb.visualize import head_view\nhead_view(torch.eye(3)[None], ['one', 'two', 'three'])"
+    code = "import torch\nfrom attention_nb.views import head_view\nhead_view(torch.eye(3)[None], ['one', 'two', 'three'])"
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)], metadata=dict(kernelspec=dict(name='python3', display_name='Python 3', language='python')))
     nbformat.write(nb, tmp_path/'view.ipynb')
     module = 'jupyterlab' if app.startswith('lab') else 'notebook'
