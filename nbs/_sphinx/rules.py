@@ -9,6 +9,7 @@ WIDTH = 100                                             # characters in a line o
 OPEN_PROOF = 5                                          # lines of code in a cell that only asserts and stays open
 OPEN_CELL,FUNCTION,CLASS,CHECKS = 30,20,60,25           # of a lesson: lines of an open cell, of an exported function, of a class; % of open lines in checks
 NAMES = dict(lesson=8, workshop=12)                     # exported public names
+NOTES = 3                                               # #| explain notes of a lesson, at least
 NAMES_OF = {'09_transformer': 12}
 
 # %% pages
@@ -90,4 +91,60 @@ def fold_problems(cells, name):
         elif not hidden(options) and only_asserts(c) and len(lines) > OPEN_PROOF:
             found.append(f'{where}: {len(lines)} lines that only assert stand open; fold them (#| code-fold: true, #| code-summary: "the claim"), '
                          f'or move what is not a check to a cell of its own')
+    return found
+
+# %% budgets
+def size(node, text):
+    "Lines of a function or class, without blank lines, decorators, docstrings, and lines that hold only parameters and their docments"
+    lines = text.splitlines()
+    drop = {n for n,l in enumerate(lines, 1) if not l.strip()}
+    for d in ast.walk(node):
+        if not isinstance(d, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)): continue
+        first = d.body[0]
+        is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+        if is_doc and first.lineno > d.lineno: drop |= set(range(first.lineno, first.end_lineno+1))
+        drop |= set(range(min([d.lineno, *(x.lineno for x in d.decorator_list)]), d.lineno))
+        if not isinstance(d, ast.ClassDef): drop |= set(range(d.lineno+1, first.lineno))
+    return len(set(range(node.lineno, node.end_lineno+1)) - drop)
+
+def definitions(cell): return [n for n in syntax(source(cell)).body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+
+def share_of_checks(code):
+    "Per cent of the lines on the open page that stand in cells that only assert"
+    on_page = [c for c in code if not directive(c, 'code-fold') and not directive(c, 'hide') and not directive(c, 'echo')]
+    return round(100 * sum(len(code_lines(c)) for c in on_page if only_asserts(c)) / max(1, sum(len(code_lines(c)) for c in on_page)))
+
+def first_prose(cells):
+    "The first prose of a page below its title and promise"
+    for c in cells:
+        if c['cell_type'] != 'markdown': continue
+        text = re.sub(r'\A\s*# .*\n*(^>.*\n?)*', '', source(c), flags=re.M).strip()
+        if text: return text
+    return ''
+
+def budget_problems(cells, name, public=(), names=()):
+    "Where the page `name` leaves its budgets; `public`: what it exports, `names`: all pages of the book"
+    found = fold_problems(cells, name)
+    code = [c for c in cells if c['cell_type'] == 'code']
+    for i,heading,c in places(cells):
+        where = f'{name}.ipynb, under {heading!r}, cell {i}'
+        found += [f'{where}: a line of {len(l)} characters, {WIDTH} at most: {l.strip()[:40]}' for l in source(c).splitlines() if len(l) > WIDTH]
+        try: options = split_options(source(c))[0]
+        except ValueError: continue                    # named among the folds
+        if not folded(options) and not hidden(options) and len(code_lines(c)) > OPEN_CELL: found.append(f'{where}: {len(code_lines(c))} open lines, {OPEN_CELL} at most')
+        if kind(name) == 'lesson' and exported(c):
+            for d in definitions(c):
+                most = CLASS if isinstance(d, ast.ClassDef) else FUNCTION
+                if size(d, source(c)) > most: found.append(f'{where}: {d.name} has {size(d, source(c))} lines, {most} at most')
+    if kind(name) is None: return found
+    most = NAMES_OF.get(name, NAMES[kind(name)])
+    if len(public) > most: found.append(f'{name}.ipynb exports {len(public)} public names, {most} at most: {", ".join(public)}')
+    if kind(name) == 'lesson':
+        if share_of_checks(code) > CHECKS: found.append(f'{name}.ipynb: {share_of_checks(code)} % of the open lines only assert, {CHECKS} % at most')
+        notes = sum(source(c).startswith('#| explain') for c in cells if c['cell_type'] == 'markdown')
+        if notes < NOTES: found.append(f'{name}.ipynb: {notes} #| explain notes, {NOTES} at least')
+    else:
+        lesson = lesson_of(name, names)
+        if lesson is None: found.append(f'{name}.ipynb is a workshop without a lesson')
+        elif f']({lesson}.ipynb' not in first_prose(cells): found.append(f'{name}.ipynb: its first prose does not link its lesson, [...]({lesson}.ipynb)')
     return found
