@@ -15,7 +15,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
 """
-import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re, shutil
+import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re, warnings
 from pathlib import Path
 from textwrap import dedent
 import nbformat, yaml
@@ -126,7 +126,9 @@ def process(text, path):
     filters.procs = lambda: procs
     os.environ['IN_TEST'] = '1'
     try:
-        with contextlib.redirect_stdout(io.StringIO()): filters(nb)
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.filterwarnings('ignore', 'Found cells containing imports and other code')      # hidden cells that also set a seed
+            filters(nb)
     finally: del os.environ['IN_TEST']
     for c in nb.cells:
         if c.pop('has_sd', None): c.metadata['entry'] = True
@@ -143,6 +145,11 @@ def entries_first(cells):
         entries = list(itertools.takewhile(lambda o: o.metadata.get('entry'), cells[i+1:]))
         yield from ((e, not folded(split_options(c.source)[0])) for e in reversed(entries))     # nbdev adds them last name first
         yield c, False
+
+def described(outputs):
+    "What a drawn figure says of itself, in the `<desc>` of its SVG"
+    svgs = (''.join(out.get('data', {}).get('image/svg+xml', '')) for out in outputs)
+    return next((html.unescape(m[1]).strip() for svg in svgs if (m := re.search(r'<desc[^>]*>(.*?)</desc>', svg, re.S))), None)
 
 def live_view(data):
     "The output of a view as the site shows it: its page, put together from the stored data and still"
@@ -172,6 +179,7 @@ def page_cells(cell, code_follows=False, mark=''):
     if folded(o): meta |= dict.fromkeys(['code_prompt_show', 'code_prompt_hide'], rules.fold_label(o, cell.source))
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap'])) | (dict(name=o['label']) if 'label' in o else {})
     if 'fig-alt' in o: meta['image'] = dict(alt=o['fig-alt'])
+    elif text := described(cell.outputs): meta['image'] = dict(alt=text, classes='scheme')
     return [code(cell.source, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 
 def toctree(docs, *options): return '\n'.join(['```{toctree}', ':hidden:', *options, '', *docs, '```'])
@@ -211,7 +219,7 @@ def markdown_of(path):
             for data in (out.get('data', {}) for out in c.outputs):                # a live view's picture, not its page
                 data.pop(VIEW, None)
                 if any(k.startswith('image/') for k in data): data.pop('text/plain', None); data.pop('text/html', None)
-            c.metadata['alt'] = o.get('fig-alt', '')
+            c.metadata['alt'] = o.get('fig-alt') or described(c.outputs) or ''
         cells.append(c)
     nb.cells,nb.metadata['language_info'] = cells,dict(name='python')
     body,resources = MarkdownExporter().from_notebook_node(nb, resources=dict(output_files_dir=f'{path.stem}_files'))
@@ -249,7 +257,6 @@ def fail_on_problems(app, exception):
 def extra_pages(app, exception):
     "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
     if exception or app.builder.name != 'html': return
-    if (figures := Path(app.srcdir)/'figures').exists(): shutil.copytree(figures, Path(app.outdir)/'figures', dirs_exist_ok=True)      # for the plain texts
     for doc in app.env.found_docs:
         page = Path(app.outdir)/f'{doc}.html'
         alias = page.with_name(nbpath2html(Path(page.name)).name)

@@ -2,7 +2,7 @@
 
 Each runs in a process of its own. In one process the settings of the first would stay for the others: `%config` hears no change
 where matplotlib's inline backend already holds the value, and their figures came out as PNG instead of SVG.
-A second run changes nothing: a cell marked `#| timed` keeps its stored output as long as its code is the same.
+A second run changes nothing: a cell marked `#| timed` keeps its stored output if the fresh one differs in numbers only.
 """
 import argparse, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +22,11 @@ def execute(path, timeout=600):
 
 def is_timed(cell): return cell.cell_type == 'code' and re.search(r'^#\|\s*timed\b', cell.source, re.M) is not None
 
+def words(cell):
+    "The outputs of a cell without their numbers"
+    texts = [''.join(o.get('text') or o.get('data', {}).get('text/plain', '')) for o in cell.get('outputs', [])]
+    return [re.sub(r'\s+', ' ', re.sub(r'[-+]?\d[\d.,]*(e[-+]?\d+)?', '#', t)).strip() for t in texts]
+
 def store(path):
     "Run the notebook at `path` and store its outputs, clean; an error message, or None"
     from nbdev.clean import clean_nb
@@ -32,7 +37,7 @@ def store(path):
     nb = read_nb(path)
     for c in nb.cells:
         old = stored.get(c.get('id'))
-        if is_timed(c) and old and old.source == c.source and old.get('outputs'): c.outputs = old.outputs
+        if is_timed(c) and old and words(old) == words(c): c.outputs = old.outputs
     clean_nb(nb)
     write_nb(tidy(nb), path)
 
