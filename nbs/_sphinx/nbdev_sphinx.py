@@ -15,7 +15,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
 """
-import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re, warnings
+import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re
 from pathlib import Path
 from textwrap import dedent
 import nbformat, yaml
@@ -24,8 +24,10 @@ from fastcore.nbio import dict2nb, nb2str, read_nb
 from nbdev.config import get_config, nbpath2html
 from nbdev.doclinks import NbdevLookup
 from nbdev.process import Processor
-from nbdev.processors import FilterDefaults
+from nbdev.processors import FilterDefaults, exec_show_docs
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
+from sphinx.addnodes import pending_xref
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 import rules
 from rules import folded, split_options
@@ -99,6 +101,15 @@ def myst(text):
         return m[0] if name is None else m[1] if name.split('.')[-1].startswith('_') else f'[{m[1]}](#{name})'   # private names have no entry
     return re.sub(r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)', link, ''.join(parts))
 
+class MethodsOfClasses(SphinxPostTransform):
+    "A link to a method that has no entry of its own leads to its class"
+    default_priority = 8                                                                     # before MyST resolves its links
+    def run(self, **kwargs):
+        entries = self.env.domains.python_domain.objects
+        for node in self.document.findall(pending_xref):
+            owner = node.get('reftarget', '').rpartition('.')[0]
+            if node.get('reftype') == 'myst' and node['reftarget'] not in entries and owner in entries: node['reftarget'] = owner
+
 def api_entry(md, code_follows=False):
     "A `show_doc` entry: registered in Sphinx's Python domain, so that search and other projects find it; its signature only if the code does not follow"
     head = re.search(r'^#+ (\S+)$', md, re.M)
@@ -117,18 +128,21 @@ def show_source(cell):
     if all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in ast.parse(cell.source).body): return
     cell.source = re.sub(r'^#\|\s*export\s*$', '#| exports', cell.source, flags=re.M)
 
+class ExecEntries(exec_show_docs):
+    "Execute what the API entries need and nothing else: exported cells and the entries, not every cell that imports something"
+    def __call__(self, cell):
+        if {'export', 'exports', 'exporti'} & set(cell.directives_) or re.search(r'^show_doc\(', cell.source, re.M): super().__call__(cell)
+
 def process(text, path):
     "The notebook `text` after nbdev's documentation processors and `Explain`"
     nb,filters = dict2nb(json.loads(text)),FilterDefaults()
     for c in nb.cells: show_source(c)
     nb.path_ = Path(path)
-    procs = [p for p in filters.procs() if p.__name__ not in ('mv_exports', 'add_fold')] + [Explain]
+    procs = [ExecEntries if p is exec_show_docs else p for p in filters.procs() if p.__name__ not in ('mv_exports', 'add_fold')] + [Explain]
     filters.procs = lambda: procs
     os.environ['IN_TEST'] = '1'
     try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.filterwarnings('ignore', 'Found cells containing imports and other code')      # hidden cells that also set a seed
-            filters(nb)
+        with contextlib.redirect_stdout(io.StringIO()): filters(nb)
     finally: del os.environ['IN_TEST']
     for c in nb.cells:
         if c.pop('has_sd', None): c.metadata['entry'] = True
@@ -276,6 +290,7 @@ def setup(app):
     app.setup_extension('myst_nb')
     app.add_node(HideCodeCellNode, override=True, html=(label_fold, depart_HideCellInput))
     app.add_config_value('book_parts', {}, 'env')
+    app.add_post_transform(MethodsOfClasses)
     app.connect('build-finished', extra_pages)
     app.connect('build-finished', fail_on_problems)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
