@@ -180,7 +180,7 @@ def check_attention(
     check_number('dropout_p', dropout_p, torch.float32)
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
-# %% ../nbs/03b_checks.ipynb #bf52eda0
+# %% ../nbs/03b_checks.ipynb #f67cc22a
 _P,_R = ParamSpec('_P'),TypeVar('_R')
 
 def checked(
@@ -194,6 +194,8 @@ def checked(
         if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
             return f(*args, **kw)
         with torch.autocast(kind, enabled=False): return f(*args, **kw)
+    # a compiler keeps few versions of each piece of code: let each function have its own
+    g.__code__ = g.__code__.replace(co_name=f.__name__)
     return g
 
 def in_float32(
