@@ -6,7 +6,7 @@ Docs: https://attention-nb.github.io/attention_nb/checks.html.md"""
 
 # %% auto #0
 __all__ = ['check_window', 'check_broadcast', 'check_number', 'check_attention', 'checked', 'in_float32', 'check_sizes',
-           'check_layer_mask', 'one_head_mask']
+           'check_layer_mask', 'one_head_mask', 'check_layer', 'check_inputs', 'check_attended']
 
 # %% ../nbs/03b_checks.ipynb #49d474f4
 import functools
@@ -246,3 +246,61 @@ def one_head_mask(
         raise ValueError("mask must have 0 to 2 dimensions, or 4 with one head, (B, 1, L, S), "
                          f"got {_shape(mask)}")
     return mask[:,0]
+
+# %% ../nbs/03b_checks.ipynb #3a2d293b
+def check_layer(
+    *,
+    dropout:float, # From 0 to 1
+    out_dropout:float, # From 0 to 1
+    window:tuple[int|None,int|None]|None, # (left, right), or None
+    softcap:float|None, # Positive, or None
+    scale:float|None # Finite, or None
+)->None:
+    "Raise a `TypeError` or `ValueError` for an option that no attention could take"
+    for name,p in dict(dropout=dropout, out_dropout=out_dropout).items():
+        check_number(name, p, torch.float32)
+        if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
+    check_window(window)
+    if softcap is not None: check_number('softcap', softcap, torch.float64, positive=True)
+    if scale is not None: check_number('scale', scale, torch.float64)
+
+# %% ../nbs/03b_checks.ipynb #2a2dedc0
+def check_inputs(
+    query:Tensor, # (B, L, width) or (L, width)
+    key:Tensor, # (B, S, width) or (S, width)
+    value:Tensor, # (B, S, width) or (S, width)
+    widths:tuple[int,int,int], # What each must have
+    *,
+    mask:Tensor|None=None, # 0 to 2 or 4 dimensions
+    bias:Tensor|None=None, # Likewise
+    causal:bool=False # Any truth value
+)->None:
+    "Raise a `TypeError` or `ValueError` that names the input of a layer that is wrong"
+    for name,t,width in zip(('query','key','value'), (query,key,value), widths):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
+        lead,dims = query.shape[:-2],(2,3)
+        if t.dim() not in dims or t.shape[-1] != width or t.shape[:-2] != lead:
+            raise ValueError(f"{name} must be (B, length, {width}), B as in query {_shape(query)}, "
+                             f"got {_shape(t)}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"value must have key's length {key.shape[-2]}, got {_shape(value)}")
+    check_layer_mask('mask', mask)
+    check_layer_mask('bias', bias)
+
+# %% ../nbs/03b_checks.ipynb #54af608b
+def check_attended(
+    out:Tensor|tuple[Tensor,...], # What an attention function returned
+    q:Tensor, # (B, H, L, E)
+    k:Tensor, # (B, Hkv, S, E)
+    v:Tensor, # (B, Hkv, S, Ev)
+    need_weights:bool # Were weights asked for?
+)->Tensor|tuple[Tensor,Tensor]: # The output, or output and weights
+    "What `attend` returned, if it is what was asked for, else a `ValueError`"
+    parts = out if isinstance(out, tuple) else (out,)
+    shapes = [(*q.shape[:-1],v.shape[-1]), (*q.shape[:-1],k.shape[-2])][:1+need_weights]
+    got = [_shape(t) if isinstance(t, Tensor) else type(t).__name__ for t in parts]
+    if got[:len(shapes)] != shapes:
+        asked = f"(out {shapes[0]}, weights {shapes[1]})" if need_weights else f"out {shapes[0]}"
+        raise ValueError(f"attend must return {asked}, got {', '.join(map(str, got))}")
+    return (parts[0],parts[1]) if need_weights else parts[0]

@@ -40,7 +40,7 @@ def attention_scores(
     if softcap is not None: scores = softcap * torch.tanh(scores/softcap)
     return scores if bias is None else scores + bias
 
-# %% ../nbs/03_attention.ipynb #7eefeb57
+# %% ../nbs/03_attention.ipynb #4648cf26
 def visible(
     q_pos:Tensor, # Places of queries, integers
     k_pos:Tensor, # Places of keys, integers, broadcastable to `q_pos`
@@ -51,10 +51,11 @@ def visible(
     "May a query at one place see a key at another? Element by element"
     left,right = check_window(window)
     if causal: right = 0
-    ahead = k_pos.long() - q_pos.long()      # how far the key stands after the query
-    see = torch.ones_like(ahead, dtype=torch.bool)
-    if left is not None: see = see & (ahead >= -left)
-    if right is not None: see = see & (ahead <= right)
+    q_pos,k_pos = q_pos.long(),k_pos.long()
+    shape = torch.broadcast_shapes(q_pos.shape, k_pos.shape)
+    see = torch.ones(shape, dtype=torch.bool, device=k_pos.device)
+    if left is not None: see = see & (k_pos >= q_pos-left)
+    if right is not None: see = see & (k_pos <= q_pos+right)
     return see
 
 # %% ../nbs/03_attention.ipynb #bab9441c
