@@ -26,13 +26,10 @@ def _is_plain(*tensors):
                 or forward_ad.unpack_dual(t).tangent is not None)
     return all(type(t) in (Tensor, nn.Parameter) and not followed(t) for t in tensors)
 
-# %% ../nbs/05b_weights.ipynb #ea28dc53
-def _hidden(scores, mask, plain):
-    "`scores` with hidden ones at minus infinity, and the rows that see nothing or None"
-    empty = ~mask.any(-1, keepdim=True)
-    closed = ~(mask | empty)
-    if not plain: return scores.masked_fill(closed, -math.inf), empty
-    return scores.masked_fill_(closed, -math.inf), empty if empty.any() else None
+# %% ../nbs/05b_weights.ipynb #c035c2fb
+def _fill(t, where, x, over):
+    "`t` with `x` put in, written over or not"
+    return t.masked_fill_(where, x) if over else t.masked_fill(where, x)
 
 @checked
 def attention_with_weights(
@@ -64,9 +61,11 @@ def attention_with_weights(
         see = allowed(L, S, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos, device=q.device)
         if see.dim() == 3 and q.dim() == 4: see = see[:,None]
         mask = see if mask is None else mask & see
-    if mask is not None: scores,empty = _hidden(scores, mask, plain)
+    if mask is not None:
+        empty = ~mask.any(-1, keepdim=True)
+        scores = _fill(scores, ~(mask | empty), -math.inf, plain)
     weights = torch.softmax(scores, -1, out=scores) if plain else scores.softmax(-1)
-    if empty is not None: weights = weights.masked_fill(empty, 0.)
+    if empty is not None: weights = _fill(weights, empty, 0., plain)
     if dropout_p: weights = F.dropout(weights, dropout_p)
     out = weights @ v
     return out if empty is None else out.masked_fill(empty, 0.), weights
