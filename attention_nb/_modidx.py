@@ -288,6 +288,7 @@ d = { 'settings': { 'branch': 'main',
                                     'attention_nb.views.neuron_view': ('views.html#neuron_view', 'attention_nb/views.py'),
                                     'attention_nb.views.show_attention': ('views.html#show_attention', 'attention_nb/views.py')},
             'attention_nb.weights': { 'attention_nb.weights._fill': ('weights.html#_fill', 'attention_nb/weights.py'),
+                                      'attention_nb.weights._is_eager': ('weights.html#_is_eager', 'attention_nb/weights.py'),
                                       'attention_nb.weights._is_plain': ('weights.html#_is_plain', 'attention_nb/weights.py'),
                                       'attention_nb.weights.attention_with_weights': ( 'weights.html#attention_with_weights',
                                                                                        'attention_nb/weights.py')}}}

@@ -16,17 +16,20 @@ from torch.autograd import forward_ad
 from .checks import checked
 from .core import allowed, attention
 
-# %% ../nbs/05b_weights.ipynb #554532e7
+# %% ../nbs/05b_weights.ipynb #aa55b903
+def _is_eager():
+    "Whether each operation runs when it is called: no compiler, no transform"
+    return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
 def _is_plain(*tensors):
     "Whether results may be written over: plain tensors that nobody follows"
-    if (torch.compiler.is_compiling() or torch.jit.is_tracing()
-        or torch._C._are_functorch_transforms_active()): return False
+    if torch.jit.is_tracing() or not _is_eager(): return False
     def followed(t):
         return (torch.is_grad_enabled() and t.requires_grad
                 or forward_ad.unpack_dual(t).tangent is not None)
     return all(type(t) in (Tensor, nn.Parameter) and not followed(t) for t in tensors)
 
-# %% ../nbs/05b_weights.ipynb #c035c2fb
+# %% ../nbs/05b_weights.ipynb #2b8979bc
 def _fill(t, where, x, over):
     "`t` with `x` put in, written over or not"
     return t.masked_fill_(where, x) if over else t.masked_fill(where, x)
@@ -54,16 +57,20 @@ def attention_with_weights(
         return attention(q, k, v, mask=mask, bias=bias, causal=causal, window=window, q_pos=q_pos,
                          k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks,
                          dropout_p=dropout_p)
-    plain,empty = _is_plain(q, k, v),None
+    plain,empty,full = _is_plain(q, k, v),None,False
     scores = q*(q.shape[-1]**-0.5 if scale is None else scale) @ k.mT    # (B, H, L, S)
     if causal or window is not None:
         L,S = scores.shape[-2:]
         see = allowed(L, S, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos, device=q.device)
         if see.dim() == 3 and q.dim() == 4: see = see[:,None]
+        # a causal query at the end of its keys sees at least one
+        full = mask is None and window is None and q_pos is None and k_pos is None and L <= S
         mask = see if mask is None else mask & see
     if mask is not None:
-        empty = ~mask.any(-1, keepdim=True)
-        scores = _fill(scores, ~(mask | empty), -math.inf, plain)
+        if not full: empty = ~mask.any(-1, keepdim=True)
+        hidden = ~mask if full else ~(mask | empty)
+        # autograd does not need the scores that are filled
+        scores = _fill(scores, hidden, -math.inf, _is_eager())
     weights = torch.softmax(scores, -1, out=scores) if plain else scores.softmax(-1)
     if empty is not None: weights = _fill(weights, empty, 0., plain)
     if dropout_p: weights = F.dropout(weights, dropout_p)

@@ -210,7 +210,7 @@ def weights(rounds):
 growth = '''
 import sys, json, torch
 from attention_nb.mask import padding_mask
-from attention_nb.multihead import MultiHeadAttention
+from attention_nb.interop import AppendedAttention as MultiHeadAttention
 def rss(): return int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1])
 L,make,call = int(sys.argv[1]),sys.argv[2],sys.argv[3]
 def step(L):
