@@ -98,12 +98,12 @@ def _lacking(m):
                  out_dropout=m.out_dropout.p > 0)
     return [name for name,lacking in lacks.items() if lacking]
 
-# %% ../nbs/05a_interop.ipynb #83f41648
+# %% ../nbs/05a_interop.ipynb #012664c6
 def to_torch(
     m:MultiHeadAttention, # A module with no option that torch lacks
     *,
     batch_first:bool=True # Inputs are (B, L, D); False: (L, B, D)
-)->nn.MultiheadAttention: # The same function, with copies of the weights; its masks: True = must not attend
+)->nn.MultiheadAttention: # The same function, copies of the weights; True = must not attend
     "Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks"
     if not isinstance(m, MultiHeadAttention):
         raise TypeError(f"m must be a MultiHeadAttention, got {type(m).__name__}")
