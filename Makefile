@@ -3,14 +3,16 @@ PYTHON ?= python3
 PORT   ?= 8000
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
+# the modules, then the package that offers their names
+EXPORT := $(BIN)/nbdev-export && $(BIN)/python nbs/_sphinx/package.py
 READY  := .venv/.ready
 SITE   := _build/html/.built
-SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/figures/* attention_nb/views.*)
+SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* attention_nb/views.*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help docs test lab serve bench outputs clean
+.PHONY: help docs test lab serve bench outputs tidy clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
@@ -18,7 +20,7 @@ help:  ## Show this list
 docs: $(SITE)  ## Set up, export the module, build the site; says how to open it
 	@echo "The site is in _build/html. To read it: $(BIN)/python -m http.server -d _build/html $(PORT), then open http://localhost:$(PORT)"
 
-test: $(SITE)  ## Set up, then run every notebook and every test; ARGS="-k name" runs some
+test: $(SITE)  ## Set up, then run every notebook and every test; ARGS="-k name" runs some, STANDALONE=1 also each notebook alone
 	$(BIN)/python tests/find_browser.py --install
 	$(BIN)/python -m pytest $(ARGS)
 
@@ -26,15 +28,23 @@ lab: $(READY)  ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab nbs
 
 serve: $(SITE)  ## Serve the site and rebuild it on change
-	$(BIN)/sphinx-autobuild -q -E -d _build/doctrees -c nbs/_sphinx nbs _build/html --port $(PORT) --pre-build "$(BIN)/nbdev-export" --ignore "*/attention_nb/*" --ignore "*.tmp"
+	$(BIN)/sphinx-autobuild -q -E -d _build/doctrees -c nbs/_sphinx nbs _build/html --port $(PORT) --pre-build "$(BIN)/nbdev-export" --pre-build "$(BIN)/python nbs/_sphinx/package.py" --ignore "*/attention_nb/*" --ignore "*.tmp"
 
 bench: $(READY)  ## Measure speed against peers and print tables
 	$(PIP) install -q -e '.[bench]' -c constraints.txt
 	$(PIP) install -q --no-deps bertviz -c constraints.txt
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-outputs: $(READY)  ## Run all notebooks and store their outputs
-	$(BIN)/nbdev-export && $(BIN)/nbdev-test --save --n-workers 1 && $(BIN)/nbdev-clean && $(BIN)/python nbs/_sphinx/nbdev_sphinx.py
+outputs: $(READY)  ## Run all notebooks, or those in ARGS, and store their outputs
+	$(EXPORT)
+	$(BIN)/python nbs/_sphinx/outputs.py $(ARGS)
+	@$(MAKE) --no-print-directory tidy
+
+tidy: $(READY)  ## Before a commit: write modules, package and README, clean the notebooks
+	$(EXPORT)
+	$(BIN)/nbdev-clean
+	$(BIN)/python nbs/_sphinx/tidy.py
+	$(BIN)/python nbs/_sphinx/nbdev_sphinx.py
 
 clean:  ## Remove the environment and all that was built
 	rm -rf .venv _build build dist *.egg-info .pytest_cache .hypothesis
@@ -50,7 +60,7 @@ $(READY): $(PACKAGING)
 	@touch $@
 
 $(SITE): $(READY) $(SOURCES)
-	$(BIN)/nbdev-export
+	$(EXPORT)
 	$(BIN)/python nbs/_sphinx/nbdev_sphinx.py
 	$(BIN)/sphinx-build -q -W --keep-going -E -d _build/doctrees -c nbs/_sphinx nbs _build/html
 	@touch $@

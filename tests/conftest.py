@@ -1,4 +1,4 @@
-import contextlib, functools, http.server, os, sys, threading
+import contextlib, functools, http.server, os, subprocess, sys, threading
 from pathlib import Path
 import pytest
 
@@ -11,6 +11,17 @@ def site():
     folder = root/'_build'/'html'
     if not (folder/'index.html').exists(): pytest.fail('the site is not built: run `make docs` first, or the tests with `make test`')
     return folder
+
+@pytest.fixture(scope='session')
+def built(tmp_path_factory):
+    "Wheel and sdist, the wheel made from the sdist as an installer would"
+    dist = tmp_path_factory.mktemp('dist')
+    done = subprocess.run([sys.executable, '-m', 'build', '--outdir', str(dist), str(root)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return next(dist.glob('*.whl')), next(dist.glob('*.tar.gz'))
+
+@pytest.fixture(scope='session')
+def wheel(built): return built[0]
 
 @contextlib.contextmanager
 def serve(folder):

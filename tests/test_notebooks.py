@@ -1,8 +1,10 @@
 "Every notebook runs, its stored text outputs are what it prints today, and it is in step with the exported module"
-import json, math, os, re, shutil, subprocess, sys, time
+import html, json, math, os, re, shutil, subprocess, sys, time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-import pytest
+import nbformat, pytest, tidy
 from fastcore.nbio import read_nb
+from outputs import execute
 from conftest import root
 
 notebooks = sorted((root/'nbs').glob('*.ipynb'))
@@ -22,23 +24,36 @@ def same(stored, fresh, rel=1e-3, abs_=2e-4):
     words,numbers = zip(*((re.split(r'\s+', number.sub('#', s).strip()), [float(n) for n in number.findall(s)]) for s in clean))
     return words[0] == words[1] and all(math.isclose(a, b, rel_tol=rel, abs_tol=abs_) for a,b in zip(*numbers))
 
+@pytest.fixture(scope='session')
+def executed(request):
+    "Notebook -> (its copy with fresh outputs, the process that ran it); two at a time, each in a process of its own, the largest first"
+    chosen = [i.callspec.params['path'] for i in request.session.items if i.name.startswith('test_runs_and_outputs_are_true[')]
+    fresh = root/'_build'/'fresh'                             # inside the project, where nbdev finds its settings
+    fresh.mkdir(parents=True, exist_ok=True)
+    def run(path):
+        target,start = fresh/path.name,time.time()
+        shutil.copy(path, target)
+        done = execute(target)
+        print(f'{path.name}: {time.time()-start:.0f} s', file=sys.__stderr__)
+        return target, done
+    with ThreadPoolExecutor(2) as pool:
+        jobs = {path: pool.submit(run, path) for path in sorted(chosen, key=lambda p: -len(''.join(c.source for c in read_nb(p).cells)))}
+        return {path: job.result() for path,job in jobs.items()}
+
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
-def test_runs_and_outputs_are_true(path, tmp_path):
-    target = root/'_build'/'fresh'/path.name                  # inside the project, where nbdev finds its settings
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(path, target)
-    code = ('import sys; from nbdev.test import test_nb; from nbdev.config import get_config\n'
-            'ok,seconds = test_nb(sys.argv[1], skip_flags=get_config().tst_flags.split(), basepath=get_config().config_path, save=True)\n'
-            'sys.exit(not ok)')
-    start = time.time()
-    done = subprocess.run([sys.executable, '-c', code, str(target)], cwd=root/'nbs', capture_output=True, text=True, timeout=300)
+def test_runs_and_outputs_are_true(path, executed):
+    target,done = executed[path]
     assert done.returncode == 0, done.stderr[-6000:]
-    print(f'{path.name}: {time.time()-start:.0f} s')
     stored,fresh = outputs(read_nb(path)),outputs(read_nb(target))
     assert stored.keys() == fresh.keys()
     wrong = [f'cell {i}: stored\n{stored[i]}\nfresh\n{fresh[i]}' for i in stored
              if [k for k,_ in stored[i]] != [k for k,_ in fresh[i]] or not all(same(a, b) for (_,a),(_,b) in zip(stored[i], fresh[i]))]
     assert not wrong, 'Stored outputs are not what the notebook prints; `make outputs` stores them anew.\n' + '\n'.join(wrong)
+    assert kinds(read_nb(path)) == kinds(tidy.tidy(read_nb(target))), 'what is shown is stored in other formats; `make outputs` stores it anew'
+
+def kinds(nb):
+    "Cell id -> the formats of its outputs: text, SVG, the data of a view, ..."
+    return {c.id: [sorted(o.get('data', {})) for o in c.get('outputs', [])] for c in nb.cells if c.cell_type == 'code'}
 
 def test_the_check_of_outputs_can_fail():
     assert same('loss 0.1234 at 0xff', 'loss 0.12341 at 0xee')
@@ -48,7 +63,7 @@ def test_the_check_of_outputs_can_fail():
     assert same('tensor([[1.,  2.]])', 'tensor([[1., 2.]])') is True
 
 def test_module_and_readme_are_in_step(tmp_path):
-    "Exporting, cleaning and writing the README change nothing"
+    "What `make tidy` runs changes nothing"
     kept = [*root.glob('attention_nb/*'), *root.glob('nbs/*.ipynb'), root/'README.md', *root.glob('index_files/*')]
     work = tmp_path/'project'
     for p in [*kept, *root.glob('nbs/_sphinx/*.py'), *root.glob('nbs/*.bib'), *(root/n for n in ('pyproject.toml', 'settings.ini', 'setup.py'))]:
@@ -57,11 +72,12 @@ def test_module_and_readme_are_in_step(tmp_path):
         shutil.copy(p, work/p.relative_to(root))
     before = {p: (work/p.relative_to(root)).read_bytes() for p in kept if p.is_file()}
     bin_ = Path(sys.executable).parent
-    for command in ([bin_/'nbdev-export'], [bin_/'nbdev-clean'], [sys.executable, 'nbs/_sphinx/nbdev_sphinx.py']):
+    scripts = [[sys.executable, f'nbs/_sphinx/{name}.py'] for name in ('package', 'tidy', 'nbdev_sphinx')]
+    for command in ([bin_/'nbdev-export'], scripts[0], [bin_/'nbdev-clean'], *scripts[1:]):
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, env=os.environ | dict(PYTHONPATH=str(work)))
         assert done.returncode == 0, done.stderr
     changed = [str(p.relative_to(root)) for p,data in before.items() if (work/p.relative_to(root)).read_bytes() != data]
-    assert not changed, f'{changed} are not what the notebooks give: run nbdev-export, nbdev-clean and nbs/_sphinx/nbdev_sphinx.py'
+    assert not changed, f'{changed} are not what the notebooks give: run make tidy'
 
 def test_quoted_script_is_in_the_file():
     "What chapter 06 shows of views.js is what views.js says"
@@ -87,6 +103,81 @@ def test_first_cell_installs_in_colab_and_only_there(path):
     exec(code, dict(get_ipython=lambda: Shell('google.colab._shell.Shell')))
     assert ran and all(name == 'pip' for name,_ in ran) and 'attention_nb' in ran[0][1]
 
+def project(folder, cells):
+    "A project of one notebook with the machinery of this one, and the path of the notebook"
+    shutil.copytree(root/'nbs'/'_sphinx', folder/'nbs'/'_sphinx', ignore=shutil.ignore_patterns('__pycache__'))
+    for name in ('pyproject.toml', 'settings.ini'): shutil.copy(root/name, folder/name)
+    (folder/'attention_nb').mkdir()
+    (folder/'attention_nb'/'__init__.py').write_text('__version__ = "0.1.0"')
+    path = folder/'nbs'/'a.ipynb'
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells], metadata=dict(kernelspec=dict(name='python3', display_name='python3', language='python'))), path)
+    return path
+
+def store(*paths):
+    done = subprocess.run([sys.executable, paths[0].parent/'_sphinx'/'outputs.py', *paths], capture_output=True, text=True, cwd=paths[0].parent.parent)
+    return done.returncode, done.stdout + done.stderr
+
+drawn = ["import time, matplotlib.pyplot as plt\n%config InlineBackend.figure_formats = ['svg']\nplt.rcParams['svg.hashsalt'] = 'attention_nb'",
+         'plt.figure(figsize=(1,1)).add_subplot().plot([1,2]);', '#| timed\nprint(time.time())', 'print("the same")']
+
+def test_outputs_are_stored_the_same_twice(tmp_path):
+    "Figures keep their format, whichever notebook ran before, and have no date; a cell that shows times keeps its output while only numbers differ"
+    path = project(tmp_path, drawn)
+    other = path.with_name('b.ipynb')
+    shutil.copy(path, other)
+    assert store(path, other)[0] == 0
+    first = path.read_bytes()
+    nb = nbformat.reads(first, 4)
+    assert list(nb.cells[1].outputs[0].data) == ['image/svg+xml', 'text/plain'] and 'dc:date' not in nb.cells[1].outputs[0].data['image/svg+xml']
+    assert nb.cells[3].outputs[0].text == 'the same\n' and nb.cells[3].execution_count is None
+    assert [list(o.data) for o in nbformat.read(other, 4).cells[1].outputs] == [['image/svg+xml', 'text/plain']]
+    assert store(path)[0] == 0 and path.read_bytes() == first
+    nb.cells[2].source += '\nprint("more")'
+    nbformat.write(nb, path)
+    assert store(path)[0] == 0 and 'more' in nbformat.read(path, 4).cells[2].outputs[0].text
+
+def test_a_notebook_that_fails_stays_as_it_was(tmp_path):
+    path = project(tmp_path, ['print("before")', '1/0'])
+    before = path.read_bytes()
+    code,text = store(path)
+    assert code and 'ZeroDivisionError' in text and path.read_bytes() == before
+
+def test_views_are_stored_as_data_and_picture(tmp_path):
+    "The live page goes; an output without the data keeps its HTML; a second time nothing changes"
+    def output(**data): return nbformat.v4.new_output('display_data', data={k.replace('_', '/', 1): v for k,v in data.items()})
+    view = output(text_html='<iframe></iframe>', image_svg='x', text_plain='A view')
+    view.data |= {'image/svg+xml': '<svg>\n    <dc:date>2026-01-01</dc:date>\n</svg>', tidy.VIEW: dict(summary='A view', data=dict(n=1))}
+    cell = nbformat.v4.new_code_cell('v', outputs=[view, output(text_html='<b>kept</b>', text_plain='b')])
+    path = tmp_path/'v.ipynb'
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    tidy.tidy_file(path)
+    data = [o.data for o in nbformat.read(path, 4).cells[0].outputs]
+    assert 'text/html' not in data[0] and data[0][tidy.VIEW] == dict(summary='A view', data=dict(n=1)) and data[0]['image/svg+xml'] == '<svg>\n</svg>'
+    assert data[1] == {'text/html': '<b>kept</b>', 'text/plain': 'b'}
+    once = path.read_bytes(),path.stat().st_mtime_ns
+    tidy.tidy_file(path)
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == once
+
+def test_stored_figures_are_those_of_the_package():
+    from IPython.display import SVG
+    shown = [(m[1], c.outputs) for p in notebooks for c in read_nb(p).cells if c.cell_type == 'code' for m in re.finditer(r"/'figures'/'([^']+)'", c.source)]
+    for name,outputs in shown:
+        assert [o.data['image/svg+xml'] for o in outputs] == [SVG(filename=root/'attention_nb'/'figures'/name).data], f'{name}: `make outputs` stores it anew'
+    assert {name for name,_ in shown} == {p.name for p in (root/'attention_nb'/'figures').glob('*.svg')}, 'a figure that no page shows'
+
+@pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
+def test_no_script_is_stored(path):
+    script = (root/'attention_nb'/'views.js').read_text()
+    pieces = [l.strip() for l in script.splitlines() if len(l.strip()) > 60][::10]
+    assert pieces
+    for c in json.loads(path.read_text(encoding='utf-8'))['cells']:
+        for o in c.get('outputs', []):
+            data = {k: v if isinstance(v, str) else ''.join(v) if isinstance(v, list) else json.dumps(v) for k,v in o.get('data', {}).items()}
+            assert not (tidy.VIEW in data and 'text/html' in data), f'{c["id"]}: run make tidy'
+            for kind,text in data.items():
+                text = html.unescape(text)
+                assert '<script' not in text.lower() and not any(p in text for p in pieces), f'{c["id"]}: a script is stored in {kind}'
+
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_notebook_is_small_and_clean(path):
     assert path.stat().st_size < 1_000_000
@@ -96,3 +187,4 @@ def test_notebook_is_small_and_clean(path):
     outputs = [o for c in nb['cells'] for o in c.get('outputs', [])]
     assert not [o['text'] for o in outputs if o.get('name') == 'stderr'], 'warnings are stored; mend their cause or filter them'
     assert str(root) not in json.dumps(outputs), 'a path of this machine is stored'
+    assert '<dc:date>' not in json.dumps(outputs), 'the date of a figure is stored: run make tidy'

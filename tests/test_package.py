@@ -1,21 +1,23 @@
-"Packaging: one version everywhere, wheel and sdist that install alone, light imports, the documented names"
+"Packaging: one version everywhere, wheel and sdist that install alone, light imports, the names that the package offers"
 import ast, configparser, json, os, re, subprocess, sys, tarfile, tomllib, venv, zipfile
 from pathlib import Path
-import pytest
+import package, pytest
 from conftest import root
 
 ini = configparser.ConfigParser(delimiters=['='])
 ini.read(root/'settings.ini', encoding='utf-8')
 settings = ini['DEFAULT']
 modules = sorted(p.stem for p in (root/'attention_nb').glob('*.py') if not p.stem.startswith('_'))
-documented = dict(
-    tokenizer={'WordTokenizer', 'BPETokenizer'},
-    embedding={'load_glove', 'WordVectors', 'cosine_similarity', 'sinusoidal_positions', 'Embeddings'},
-    mask={'causal_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask', 'show_mask'},
-    visualize={'show_attention', 'View', 'head_view', 'model_view', 'neuron_view', 'attention_rollout', 'Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look', 'previous_token', 'next_token',
-               'same_token', 'attention_entropy', 'separator_mass', 'main'},
-    multihead={'MultiHeadAttention', 'MultiHeadAttentionLoop', 'split_heads', 'merge_heads'},
-    attention={'attention', 'scaled_dot_product_attention', 'allowed', 'SelfAttention'})
+documented = {m: set(package.public_names(root/'attention_nb'/f'{m}.py')) for m in modules}
+contract = dict(                                       # DESIGN.md, Chapters and public names: code outside this repository relies on these
+    tokenizer='WordTokenizer BPETokenizer', embedding='cosine_similarity sinusoidal_positions Embeddings', glove='load_glove WordVectors',
+    core='attention visible allowed SelfAttention', fast='scaled_dot_product_attention attention_lse merge_attention',
+    mask='causal_mask padding_mask window_mask document_mask prefix_mask show_mask',
+    multihead='split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention', interop='from_torch to_torch',
+    recording='record Recording load_hf look', views='show_attention show_tokens head_view model_view neuron_view View',
+    heads='previous_token next_token same_token attention_entropy separator_mass attention_rollout', command='main',
+    position='Rope apply_rope alibi_bias relative_bias', cache='KVCache', transformer='TransformerConfig Transformer', parallel='parallelize',
+    pretrained='load_pretrained load_tokenizer from_hf', flash='flash_attention')
 
 def run(*command, **kw):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **kw)
@@ -48,8 +50,51 @@ def test_links_in_docstrings_lead_to_pages(site):
         for link in links: assert (site/link).exists(), f'{m} names {link}, which the site has not'
 
 def test_importing_the_package_imports_nothing_heavy():
-    loaded = json.loads(run(sys.executable, '-c', 'import sys, json, attention_nb; print(json.dumps(sorted(sys.modules)))'))
-    assert not {'torch', 'numpy', 'matplotlib', 'fastcore', 'regex'} & set(loaded)
+    loaded,names = json.loads(run(sys.executable, '-c', 'import sys, json, attention_nb; names = dir(attention_nb); print(json.dumps([sorted(sys.modules), names]))'))
+    assert not {'torch', 'numpy', 'matplotlib', 'fastcore', 'regex'} & set(loaded) and not [m for m in loaded if m.startswith('attention_nb.')]
+    assert {*modules, '__version__', *(n for m in modules for n in documented[m] if m != 'command')} <= set(names), 'completion does not know all names'
+
+@pytest.mark.parametrize('module', [m for m in modules if m in contract])
+def test_a_module_has_the_names_of_the_contract(module):
+    assert set(contract[module].split()) <= documented[module]
+
+def test_the_package_offers_every_public_name_once():
+    import attention_nb, importlib
+    for module in modules:
+        m = importlib.import_module(f'attention_nb.{module}')
+        for name in documented[module] - {'main'}: assert getattr(attention_nb, name) is getattr(m, name)
+    with pytest.raises(AttributeError, match="'attention_nb' has no attribute 'main'"): attention_nb.main
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"): from attention_nb import nothing
+    every = {}
+    exec('from attention_nb import *', every)
+    assert set(every) - {'__builtins__'} == set(attention_nb.__all__) == {n for names in documented.values() for n in names} - {'main'}
+
+def test_init_and_declarations_are_in_step_with_the_modules():
+    for name,text in package.texts(root/'attention_nb').items(): assert (root/'attention_nb'/name).read_text() == text, f'run nbs/_sphinx/package.py: {name}'
+
+@pytest.mark.parametrize('files,message', [({'a': ['f'], 'b': ['f']}, 'a and b both export f'), ({'a': ['b'], 'b': ['f']}, 'a.b bears the name of the module b')])
+def test_names_that_collide_are_refused(tmp_path, files, message):
+    for m,names in files.items(): (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')
+    with pytest.raises(ValueError, match=message): package.table(tmp_path)
+
+def test_private_modules_and_the_command_are_not_offered(tmp_path):
+    for m,names in {'_hidden': ['f'], '__main__': ['g'], 'command': ['main'], 'a': ['h'], 'b': []}.items(): (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')
+    assert package.table(tmp_path) == {'a': ['h'], 'b': [], 'command': []}
+
+def test_type_checkers_and_editors_know_what_is_imported_lazily(tmp_path):
+    pytest.importorskip('mypy', reason='NO MYPY: install the extra dev')
+    names = sorted({n for m in modules for n in documented[m]} - {'main'})
+    (tmp_path/'use.py').write_text('import attention_nb\n' + ''.join(f'reveal_type(attention_nb.{n})\n' for n in names) + 'attention_nb.nothing\n')
+    (tmp_path/'mypy.ini').write_text('[mypy]\nfollow_imports = silent\ncache_dir = cache\n[mypy-torch.*,transformers.*,matplotlib.*,numpy.*,IPython.*]\nfollow_imports = skip\nignore_missing_imports = true\n')
+    done = subprocess.run([sys.executable, '-m', 'mypy', 'use.py'], cwd=tmp_path, capture_output=True, text=True, env=os.environ | dict(MYPYPATH=str(root)))
+    kinds = re.findall(r'use.py:(\d+): note: Revealed type is "(.*)"', done.stdout)
+    assert len(kinds) == len(names), done.stdout
+    unknown = [n for n,(_,kind) in zip(names, kinds) if kind == 'Any']
+    assert not unknown, f'{unknown}: a type checker does not know them; an untyped decorator?'
+    assert done.stdout.count('error:') == 1 and 'Module has no attribute "nothing"' in done.stdout, done.stdout
+    import jedi
+    code = 'import attention_nb\nattention_nb.load_g'
+    assert [(c.name, c.type) for c in jedi.Script(code, project=jedi.Project(root)).complete()] == [('load_glove', 'function')]
 
 @pytest.mark.parametrize('module', modules)
 def test_a_module_exports_the_documented_names_and_imports_what_is_slow_when_used(module):
@@ -59,17 +104,10 @@ def test_a_module_exports_the_documented_names_and_imports_what_is_slow_when_use
     assert set(names) == documented[module]
     assert not {'matplotlib', 'pyarrow', 'IPython', 'nbdev', 'tqdm', 'safetensors'} & {m.split('.')[0] for m in loaded}
 
-@pytest.fixture(scope='session')
-def built(tmp_path_factory):
-    "Wheel and sdist, the wheel made from the sdist as an installer would"
-    dist = tmp_path_factory.mktemp('dist')
-    run(sys.executable, '-m', 'build', '--outdir', dist, root)
-    return next(dist.glob('*.whl')), next(dist.glob('*.tar.gz'))
-
 def test_wheel_and_sdist_hold_what_they_must(built):
     wheel,sdist = built
     names = zipfile.ZipFile(wheel).namelist()
-    assert {'attention_nb/__init__.py', 'attention_nb/py.typed', 'attention_nb/views.css', 'attention_nb/views.js', *(f'attention_nb/{m}.py' for m in modules)} <= set(names)
+    assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed', 'attention_nb/views.css', 'attention_nb/views.js', *(f'attention_nb/{m}.py' for m in modules)} <= set(names)
     assert not [n for n in names if n.startswith(('nbs', 'tests', 'benchmarks'))]
     meta = zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith('METADATA'))).decode()
     assert f"Version: {settings['version']}" in meta and 'License-Expression: Apache-2.0' in meta
@@ -86,9 +124,7 @@ def test_wheel_works_alone_in_an_empty_environment(built, tmp_path):
     script = '''
 import importlib, pkgutil, attention_nb, torch
 for m in pkgutil.iter_modules(attention_nb.__path__): importlib.import_module("attention_nb." + m.name)
-from attention_nb.core import SelfAttention
-from attention_nb.embedding import Embeddings, load_glove
-from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+from attention_nb import BPETokenizer, Embeddings, SelfAttention, WordTokenizer, head_view, load_glove, load_hf
 tok = WordTokenizer.train(["a ship and a crew"])
 ids,mask = tok.batch(["a ship", "a crew and a ship"], bos=True, eos=True)
 out = SelfAttention(8, 4)(Embeddings(len(tok), 8, 16)(ids), mask=mask[:,None])
@@ -99,8 +135,6 @@ for path in (None, "v.txt"):
     try: load_glove(path)
     except ImportError as e: assert "attention_nb[glove]" in str(e)
     else: raise AssertionError("load_glove worked without its extra")
-from attention_nb.recording import load_hf
-from attention_nb.views import head_view
 view = head_view(torch.eye(3)[None], ["a", "b", "c"])
 for name in ("x.html", "x.svg", "x.png"): assert view.save(name).stat().st_size > 1000
 try: load_hf("minilm")
@@ -112,4 +146,4 @@ print("fine", attention_nb.__version__)
     command = subprocess.run([python.with_name('attention-view'), 'some text', '--no-open'], cwd=tmp_path, capture_output=True, text=True)
     assert command.returncode == 1 and 'attention_nb[models]' in command.stderr and command.stderr.count('\n') == 1
     run(python, '-m', 'pip', 'install', '-q', '-c', root/'constraints.txt', f'{built[0]}[glove]')
-    assert 'crew' in run(python, '-c', 'from attention_nb.embedding import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")', cwd=tmp_path)
+    assert 'crew' in run(python, '-c', 'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")', cwd=tmp_path)

@@ -1,14 +1,29 @@
 "The built site, read as files and in a real browser that can reach no other host"
-import html, json, re, shutil, subprocess, sys, zlib
+import ast, html, json, re, shutil, subprocess, sys, zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
-import nbformat, pytest
+import nbformat, package, pytest, rules, tidy
 from conftest import root
-from test_package import documented
 
 chapters = sorted(p.stem for p in (root/'nbs').glob('*.ipynb') if p.stem != 'index')
 pages = ['index', *chapters]
+
+def cells(page): return json.loads((root/'nbs'/f'{page}.ipynb').read_text(encoding='utf-8'))['cells']
+def code_cells(page): return [c for c in cells(page) if c['cell_type'] == 'code']
+
+def module_of(page):
+    "The module that the notebook writes, or None"
+    return next((rules.split_options(rules.source(c))[0]['default_exp'] for c in code_cells(page) if rules.directive(c, 'default_exp')), None)
+
+def entries(module):
+    "Public functions and classes of a module"
+    if module is None: return []
+    path = root/'attention_nb'/f'{module}.py'
+    defined = {n.name for n in ast.parse(path.read_text(encoding='utf-8')).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    return sorted(defined & set(package.public_names(path)))
+
+home = {name: (page, module_of(page)) for page in chapters for name in entries(module_of(page))}      # public name -> its page and module
 
 class Links(HTMLParser):
     "Targets of links and anchors of a page"
@@ -44,60 +59,105 @@ def test_no_page_loads_from_elsewhere(parsed):
 def test_the_inventory_knows_every_public_name(site):
     data = (site/'objects.inv').read_bytes()
     body = zlib.decompress(data.split(b'\n', 4)[4]).decode()
-    for module,names in documented.items():
-        for name in names: assert re.search(rf'^attention_nb\.{module}\.{name} py:(function|class) ', body, re.M), name
+    assert home
+    for name,(_,module) in home.items(): assert re.search(rf'^attention_nb\.{module}\.{name} py:(function|class) ', body, re.M), name
 
 @pytest.mark.parametrize('page', pages)
 def test_a_page_has_what_a_reader_expects(site, page):
     text = (site/f'{page}.html').read_text(encoding='utf-8')
-    nb = json.loads((root/'nbs'/f'{page}.ipynb').read_text(encoding='utf-8'))
     assert 'class="lead"' in text and text.split('<article')[1].count('<h1') == 1
     assert f'colab.research.google.com/github/attention-nb/attention_nb/blob/main/nbs/{page}.ipynb' in text
     assert f'_sources/{page}.ipynb' in text and (site/'_sources'/f'{page}.ipynb').exists()
     assert 'github.com/attention-nb/attention_nb' in text and 'favicon.svg' in text
-    for c in nb['cells']:
-        source = ''.join(c['source'])
-        if c['cell_type'] == 'code' and re.search(r'^#\|\s*hide\s*$', source, re.M):
-            last = re.sub(r'\W', '', source.strip().splitlines()[-1])
-            assert last not in re.sub(r'<[^>]*>|\W', '', text), f'a hidden cell is on the page: {source[-80:]}'
+    squashed = re.sub(r'<[^>]*>|\W', '', text)
+    for c in code_cells(page):
+        if rules.directive(c, 'hide'): assert re.sub(r'\W', '', '\n'.join(rules.code_lines(c))) not in squashed, f'a hidden cell is on the page: {rules.source(c)[-80:]}'
     assert '#| ' not in re.sub(r'<[^>]*>', '', text), 'a directive is on the page'
     assert '(site)' not in text and not re.search(r'@(eq|fig|sec|tbl)-', re.sub(r'<(code|pre|span)[^>]*>.*?</\1>', '', text, flags=re.S))
 
 @pytest.mark.parametrize('chapter', chapters)
 def test_a_chapter_has_entries_aliases_and_plain_text(site, chapter):
-    module = chapter.split('_', 1)[1]
-    names = documented.get(module, ())                                     # a page beside a chapter exports nothing
+    alias,module = chapter.split('_', 1)[1],module_of(chapter)
+    names = entries(module)                                                # a page may export nothing
     text = (site/f'{chapter}.html').read_text(encoding='utf-8')
     for name in names:
         assert f'id="attention_nb.{module}.{name}"' in text
         assert re.search(rf'github.com/attention-nb/attention_nb/blob/main/attention_nb/{module}.py#L\d+', text)
-    assert f'{chapter}.html' in (site/f'{module}.html').read_text()
-    plain = (site/f'{module}.html.md').read_text()
+    assert f'{chapter}.html' in (site/f'{alias}.html').read_text()
+    plain = (site/f'{alias}.html.md').read_text()
     assert plain.startswith('# ') and all(name in plain for name in names)
+    assert not re.search(r'^#\||✓', plain, re.M) and tidy.VIEW not in plain, 'the plain text has code as it is'
     assert 'prev-next' in text
+
+def labels(text): return [html.unescape(re.sub(r'<[^>]*>', '', l)) for l in re.findall(r'<details class="admonition hide[^>]*>\s*<summary>(.*?)</summary>', text, re.S)]
+
+@pytest.mark.parametrize('page', pages)
+def test_folds_are_labelled_with_their_claim(site, page):
+    options = [(rules.split_options(rules.source(c)), c) for c in code_cells(page) if not rules.directive(c, 'hide')]
+    expected = [rules.fold_label(o, rules.source(c)).replace('`', '') for (o,_),c in options if rules.folded(o) and o.get('include') is not False]
+    assert labels((site/f'{page}.html').read_text(encoding='utf-8')) == expected
+
+def following(text): return re.findall(r'<a[^>]*class="right-next"[^>]*href="([^"#]*)', text) or re.findall(r'href="([^"#]*)"[^>]*class="right-next"', text)
+
+def sidebar(text):
+    "[(lesson, [its workshops])] as the sidebar of a page shows them, by their titles' links"
+    nav = text[text.index('class="bd-links'):]
+    nav = nav[:nav.index('</nav>')]
+    found = []
+    for level,href in re.findall(r'<li class="toctree-l(\d)[^"]*">\s*<a[^>]*href="([^"]*)"', nav):
+        if level == '1': found.append((href, []))
+        else: found[-1][1].append(href)
+    return found
+
+def test_workshops_stand_under_their_lesson_and_follow_it(site):
+    lessons = [c for c in chapters if rules.kind(c) == 'lesson']
+    expected = [(f'{l}.html', [f'{w}.html' for w in rules.workshops_of(l, chapters)]) for l in lessons]
+    assert any(w for _,w in expected)
+    found = sidebar((site/'index.html').read_text(encoding='utf-8'))
+    assert [(l, w) for l,w in found if l != '#'] == expected
+    order = ['index.html', *(p for l,w in expected for p in (l, *w))]
+    assert [following((site/p).read_text(encoding='utf-8')) for p in order] == [*([p] for p in order[1:]), []]
+
+@pytest.mark.parametrize('chapter', chapters)
+def test_a_workshop_is_marked_and_names_its_lesson(site, chapter):
+    "The mark is made by the build; what is in it and for whom stands in the first prose, which links the lesson"
+    text = (site/f'{chapter}.html').read_text(encoding='utf-8')
+    article = text[text.index('<article'):]
+    assert ('class="page-kind"' in article) == (rules.kind(chapter) == 'workshop')
+    if rules.kind(chapter) == 'workshop':
+        top = article.split('<h2')[0]
+        assert top.count('Workshop') == 1 and f'{rules.lesson_of(chapter, chapters)}.html' in top, 'the lines above the first section'
 
 # ---- in the browser
 
-@pytest.fixture(params=[(1400, 'light'), (1400, 'dark'), (390, 'light')], ids=['wide', 'dark', 'phone'])
+screens = dict(wide=(1400, 'light'), dark=(1400, 'dark'), phone=(390, 'light'))
+
+@pytest.fixture(scope='module', params=screens)
 def view(request, browser):
-    width,scheme = request.param
+    width,scheme = screens[request.param]
     context = browser.new_context(viewport=dict(width=width, height=900), color_scheme=scheme)
     yield context
     context.close()
 
+@pytest.fixture
+def page(browser):
+    page = browser.new_page(viewport=dict(width=1400, height=900))
+    yield page
+    page.close()
+
 @pytest.mark.parametrize('name', pages)
 def test_a_page_in_the_browser(view, address, name):
+    from playwright.sync_api import expect
     page,problems = view.new_page(),[]
     page.on('request', lambda r: problems.append(r.url) if not r.url.startswith((address, 'data:', 'blob:')) else None)
     page.on('requestfailed', lambda r: problems.append(f'failed: {r.url}'))
     page.on('response', lambda r: problems.append(f'{r.status} {r.url}') if r.status >= 400 else None)
     page.on('pageerror', lambda e: problems.append(str(e)))
     page.on('console', lambda m: problems.append(m.text) if m.type in ('error', 'warning') else None)
-    page.goto(f'{address}/{name}.html', wait_until='networkidle')
+    page.goto(f'{address}/{name}.html')
+    expect(page.locator('.math:not(:has(mjx-container))')).to_have_count(0, timeout=60_000)
+    expect(page.locator('mjx-merror')).to_have_count(0)
     assert page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'), 'the page scrolls sideways'
-    if page.locator('.math').count(): page.wait_for_selector('mjx-container')
-    math = page.evaluate("[...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container') || e.querySelector('mjx-merror')).map(e => e.textContent)")
-    assert not math, f'not rendered: {math}'
     wide = page.evaluate("""[...document.querySelectorAll('article img, article svg, article table')].filter(e => {
         const box = e.getBoundingClientRect(), scrolls = e.closest('.table-wrapper, .pst-scrollable-table-container, .output') || getComputedStyle(e.parentElement).overflowX === 'auto';
         return box.right > window.innerWidth + 1 && !scrolls && !e.closest('mjx-container') }).map(e => e.outerHTML.slice(0, 80))""")
@@ -106,32 +166,55 @@ def test_a_page_in_the_browser(view, address, name):
     dark = page.evaluate("document.documentElement.dataset.theme") == 'dark'
     background = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0,3).map(Number)")
     assert (max(background) < 80) == dark == (page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"))
+    page.close()
     assert not problems, problems
 
-@pytest.mark.parametrize('query', ['scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'softmax'])
-def test_search_finds(browser, address, query):
-    page = browser.new_page()
-    page.goto(f'{address}/search.html?q={query}')
-    page.wait_for_selector('#search-results ul.search li a', timeout=20_000)
-    found = page.locator('#search-results ul.search li a').all_inner_texts()
-    assert any(query.lower() in t.lower() or 'Attention' in t for t in found), found
+def test_the_sidebar_shows_every_page(view, address):
+    "Without a click on a wide screen, after one on a phone; workshops indented under their lesson, with a mark"
+    from playwright.sync_api import expect
+    page = view.new_page()
+    page.goto(f'{address}/index.html')
+    if page.viewport_size['width'] < 900: page.locator('.primary-toggle:visible').first.click()
+    for chapter in chapters: expect(page.locator(f'.bd-links a[href="{chapter}.html"]')).to_be_visible()
+    lesson,workshop = (page.locator(f'.bd-links li.toctree-l{n} > a[href*="_"]').first for n in (1, 2))
+    left = 'e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)'
+    assert workshop.evaluate(left) > lesson.evaluate(left) + 8
+    assert workshop.evaluate("e => getComputedStyle(e, '::before').maskImage") != 'none' == lesson.evaluate("e => getComputedStyle(e, '::before').maskImage")
     page.close()
 
-def test_code_has_a_copy_button_and_folded_code_opens(browser, address):
-    page = browser.new_page()
-    page.goto(f'{address}/03_attention.html', wait_until='networkidle')
-    assert page.locator('button.copybtn').count() > 10
-    fold = page.locator('details.hide').first
-    assert not fold.locator('pre').first.is_visible()
+@pytest.mark.parametrize('name', ['scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view'])
+def test_search_leads_to_the_page_that_defines_the_name(page, address, name):
+    from playwright.sync_api import expect
+    where,module = home[name]
+    page.goto(f'{address}/search.html?q={name}')
+    page.locator(f'#search-results a[href*="{where}.html"][href*="#attention_nb.{module}.{name}"]').first.click(timeout=30_000)
+    expect(page).to_have_url(re.compile(rf'{where}\.html.*#attention_nb\.{module}\.{name}$'))
+    expect(page.locator(f'[id="attention_nb.{module}.{name}"]').first).to_be_attached()
+
+def test_search_finds_words_of_the_text(page, address):
+    from playwright.sync_api import expect
+    page.goto(f'{address}/search.html?q=softmax')
+    expect(page.locator('#search-results a[href^="03_attention.html"]').first).to_be_visible(timeout=30_000)
+    page.goto(f'{address}/search.html?q=zweihundertfach')
+    expect(page.locator('#search-results')).to_contain_text('did not match any documents', timeout=30_000)
+    expect(page.locator('#search-results ul.search li')).to_have_count(0)
+
+def test_code_has_a_copy_button_and_folded_code_opens(page, address):
+    from playwright.sync_api import expect
+    page.goto(f'{address}/03_attention.html')
+    expect(page.locator('button.copybtn').nth(10)).to_be_attached()
+    fold = page.locator('details.hide:has(.fold-tick)').first
+    expect(fold.locator('pre').first).not_to_be_visible()
+    expect(fold.locator('summary')).to_contain_text(re.compile(r'^\s*✓ .+ · \d+ checks?\s*$'))
     fold.locator('summary').click()
-    assert fold.locator('pre').first.is_visible()
+    expect(fold.locator('pre').first).to_be_visible()
     note = page.locator('.code-note').first
+    expect(note).to_be_visible()
     code,text = note.locator('pre').bounding_box(),note.locator('.code-note-text').bounding_box()
     assert text['x'] > code['x'] + code['width'] - 1 and abs(text['y'] - code['y']) < 60, 'the note stands beside its code'
     page.set_viewport_size(dict(width=390, height=900))
     code,text = note.locator('pre').bounding_box(),note.locator('.code-note-text').bounding_box()
     assert text['y'] > code['y'] + code['height'] - 1, 'on a phone the note stands below its code'
-    page.close()
 
 # ---- the machinery, on a notebook that has everything
 
@@ -144,19 +227,26 @@ sample = [('raw', '---\ntitle: Sample\ndescription: All that a page may hold\n--
     ('code', 'for r in range(3):\n    total = r + 1\nprint(total)'),
     ('markdown', '#| explain "total = r + 1"\n\nAdds **one**.'),
     ('markdown', '#| explain "for r in range(3):" to "print(total)"\n\nAll of it.'),
-    ('code', '#| code-fold: true\nfolded = 1'), ('code', '#| echo: false\nshown_only = 2')]
+    ('code', '#| code-fold: true\n#| code-summary: "What `x < y` means"\nfolded = 1'),
+    ('code', '#| code-fold: true\n#| code-summary: "One is one: \\"always\\""\n' + 'assert folded == 1\n'*6),
+    ('code', '#| echo: false\nshown_only = 2')]
 
-def build(folder, cells):
-    "Build a site of one notebook with the project's own machinery"
+def notebook(cells):
     nb = nbformat.v4.new_notebook(metadata=dict(kernelspec=dict(name='python3', display_name='python3', language='python')))
-    for kind,source in cells:
+    for kind,source,*outputs in cells:
         cell = dict(raw=nbformat.v4.new_raw_cell, code=nbformat.v4.new_code_cell, markdown=nbformat.v4.new_markdown_cell)[kind](source)
         if 'shown_only' in source: cell.outputs = [nbformat.v4.new_output('stream', name='stdout', text='two\n')]
+        if outputs: cell.outputs = [nbformat.v4.new_output('display_data', data=o) for o in outputs]
         nb.cells.append(cell)
-    for d in ('nbs/_sphinx', 'attention_nb'): shutil.copytree(root/d, folder/d, ignore=shutil.ignore_patterns('__pycache__'))
+    return nb
+
+def build(folder, cells, strict=True, **others):
+    "Build a site of one notebook, and others by name, with the project's own machinery"
+    for d in ('nbs/_sphinx', 'attention_nb'):
+        if not (folder/d).exists(): shutil.copytree(root/d, folder/d, ignore=shutil.ignore_patterns('__pycache__'))
     for f in ('pyproject.toml', 'settings.ini', 'nbs/references.bib'): shutil.copy(root/f, folder/f)
-    nbformat.write(nb, folder/'nbs'/'index.ipynb')
-    return subprocess.run([sys.executable, '-m', 'sphinx', '-q', '-W', '--keep-going', '-E', '-d', folder/'trees', '-c', folder/'nbs'/'_sphinx', folder/'nbs', folder/'html'],
+    for name,cs in dict(index=cells, **others).items(): nbformat.write(notebook(cs), folder/'nbs'/f'{name}.ipynb')
+    return subprocess.run([sys.executable, '-m', 'sphinx', '-q', *(['-W', '--keep-going'] if strict else []), '-E', '-d', folder/'trees', '-c', folder/'nbs'/'_sphinx', folder/'nbs', folder/'html'],
                           cwd=folder, capture_output=True, text=True)
 
 def test_a_page_may_hold_all_this(tmp_path):
@@ -167,14 +257,63 @@ def test_a_page_may_hold_all_this(tmp_path):
     assert 'secret_of_the_cell' not in text and 'shown_only' not in text and '<p class="lead">All that a page may hold' in text.replace('class="lead">\n', 'class="lead">')
     for piece in ('The text of the note', 'arXiv:1706.03762', 'Mind', 'The gap', 'Folded', 'Inside', 'Adds one', 'All of it', 'two'): assert piece in words, piece
     assert text.count('class="code-note') >= 2 and 'sd-tab-set' in text and '@eq-one' in words and 'id="equation-eq-one"' in text
-    assert re.search(r'admonition dropdown note|note dropdown', text) and 'Show the code' in text
+    assert re.search(r'admonition dropdown note|note dropdown', text)
+    assert labels(text) == ['What x < y means', '✓ One is one: "always" · 6 checks'] and '<code>x &lt; y</code>' in text
+    plain = (tmp_path/'html'/'index.html.md').read_text()
+    assert 'folded = 1' in plain and '✓' not in plain and '#|' not in plain.replace('#| explain', '')
 
-@pytest.mark.parametrize('quote', ['"total = r + 2"', '"print(total)" to "for r in range(3):"', '""'])
-def test_a_note_on_code_that_is_not_there_is_a_build_error(tmp_path, quote):
-    cells = [sample[0], ('code', 'for r in range(3):\n    total = r + 1\nprint(total)'), ('markdown', f'#| explain {quote}\n\nWrong.')]
+def test_what_is_wrong_with_folds_fails_the_build_and_is_named(tmp_path):
+    proof = '\n'.join(f'assert {i} == {i}' for i in range(6))
+    title = ('markdown', '# Page\n\n> A page')
+    lesson = [title, ('markdown', '## Here'), ('code', '#| code-fold: true\nx = 1'), ('markdown', '### There'), ('code', proof),
+              ('code', '#| export\n#| code-fold: true\n#| code-summary: "A function"\ndef f(): return 1'), ('code', f'#| hide\n{proof}'), ('code', '\n'.join(proof.splitlines()[:5]))]
+    workshop = [title, ('code', '#| export\n#| code-fold: true\n#| code-summary: "A function"\ndef f(): return 1'), ('code', '#| code-fold: true\n#| code-summary: ""\ny = 2')]
+    done = build(tmp_path, [title], strict=False, **{'01_page': lesson, '01a_page': workshop})
+    found = re.findall(r'(\w+\.ipynb, under .*)', done.stderr)
+    assert done.returncode != 0 and len(found) == 4, done.stderr
+    for piece,line in zip((r"01_page.ipynb, under 'Here', cell 2 \(\w+: 'x = 1'\): folded without a summary", r"01_page.ipynb, under 'There', cell 4 .*: 6 lines that only assert stand open",
+                           r"01_page.ipynb, under 'There', cell 5 .*'def f\(\): return 1'\): a lesson shows all the code it exports", r"01a_page.ipynb, under 'Page', cell 2 .*: folded without a summary"), found):
+        assert re.match(piece, line), line
+
+def test_workshops_are_children_of_their_lesson(tmp_path):
+    def page(title, text=''): return [('markdown', f'# {title}\n\n> A page'), ('markdown', f'## Part\n\n{text}')]
+    done = build(tmp_path, page('Home'), **{'01_first': page('First'), '01a_fast': page('Fast', '[First](01_first.ipynb)'), '01b_more': page('More'), '02_second': page('Second'), '02a_last': page('Last')})
+    assert done.returncode == 0, done.stderr
+    texts = {p.name: p.read_text() for p in (tmp_path/'html').glob('*.html')}
+    expected = [('01_first.html', ['01a_fast.html', '01b_more.html']), ('02_second.html', ['02a_last.html'])]
+    assert [x for x in sidebar(texts['index.html']) if x[0] != '#'] == expected
+    order = ['index.html', '01_first.html', '01a_fast.html', '01b_more.html', '02_second.html', '02a_last.html']
+    assert [following(texts[p]) for p in order] == [*([p] for p in order[1:]), []]
+    assert [p for p in order if 'class="page-kind"' in texts[p]] == ['01a_fast.html', '01b_more.html', '02a_last.html']
+
+def test_a_stored_view_comes_to_life_when_the_site_is_built(tmp_path):
+    "From its data, by View.from_data; what has no data is shown as it is stored, and the plain text has the picture"
+    view = {tidy.VIEW: dict(summary='A view', data=dict(n=[1, 2])), 'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg"/>', 'text/plain': 'A view'}
+    old = {'text/html': '<p>stored page</p>', 'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg"/>', 'text/plain': 'An old view'}
+    stand_in = ('class View:\n    @classmethod\n    def from_data(cls, data, summary, svg=None):\n        self = cls(); self.text = f"<p>live {summary} {data} {svg}</p>"; return self\n'
+                '    def _repr_html_(self): return self.text\n')
+    (tmp_path/'nbs').mkdir()
+    cells = [sample[0], ('code', 'v', view), ('code', 'w', old)]
+    shutil.copytree(root/'nbs'/'_sphinx', tmp_path/'nbs'/'_sphinx', ignore=shutil.ignore_patterns('__pycache__'))
+    (tmp_path/'nbs'/'_sphinx'/'stand_in.py').write_text(f'import sys, types\nviews = sys.modules["attention_nb.views"] = types.ModuleType("attention_nb.views")\nexec({stand_in!r}, views.__dict__)')
+    conf = tmp_path/'nbs'/'_sphinx'/'conf.py'
+    conf.write_text(conf.read_text() + '\nimport stand_in\n')
     done = build(tmp_path, cells)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path/'html'/'index.html').read_text()
+    assert "<p>live A view {'n': [1, 2]} <svg" in text and '<p>stored page</p>' in text
+    plain = (tmp_path/'html'/'index.html.md').read_text()
+    assert plain.count('![](index_files/') == 2 and 'live' not in plain and 'stored page' not in plain
+
+def test_a_note_on_code_that_is_not_there_is_a_build_error(tmp_path):
+    from nbdev_sphinx import quoted_lines
+    code = 'for r in range(3):\n    total = r + 1\nprint(total)'
+    assert quoted_lines(code, '"total=r + 1"') == 'total = r + 1' and quoted_lines(code, '"for r" to "print(total)"') == code
+    for quote in ('"total = r + 2"', '"print(total)" to "for r in range(3):"', '""'):
+        with pytest.raises(ValueError, match='not in the cell above'): quoted_lines(code, quote)
+    done = build(tmp_path, [sample[0], ('code', code), ('markdown', '#| explain "total = r + 2"\n\nWrong.')])
     assert done.returncode != 0 and 'not in the cell above' in done.stderr
 
-@pytest.mark.parametrize('text', ['A reference @eq-nowhere.', 'A [link](nowhere.ipynb).', 'A citation [@nobody1900].'])
-def test_a_reference_to_nothing_is_a_build_error(tmp_path, text):
-    assert build(tmp_path, [sample[0], ('markdown', text)]).returncode != 0
+def test_a_reference_to_nothing_is_a_build_error(tmp_path):
+    done = build(tmp_path, [sample[0], ('markdown', 'A reference @eq-nowhere.\n\nA [link](nowhere.ipynb).\n\nA citation [@nobody1900].')])
+    assert done.returncode != 0 and all(name in done.stderr for name in ('eq-nowhere', 'nowhere.ipynb', 'nobody1900')), done.stderr

@@ -9,9 +9,13 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     ::: {.panel-tabset}                tabs
     $$ ... $$ {#eq-name}, @eq-name     a numbered equation and a link to it; @fig-, @tbl- and {#sec-} likewise
     [@key]                             a footnote-like citation from references.bib
-    #| code-fold, fig-cap, echo ...    MyST-NB's tags and metadata
+    #| code-fold, code-summary         a fold whose label is the summary, for a proof with the number of its checks
+    #| fig-cap, echo ...               MyST-NB's tags and metadata
+
+Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
+rules.py finds wrong with the folds of a page fails the build.
 """
-import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re, shutil
+import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re, warnings
 from pathlib import Path
 from textwrap import dedent
 import nbformat, yaml
@@ -21,8 +25,15 @@ from nbdev.config import get_config, nbpath2html
 from nbdev.doclinks import NbdevLookup
 from nbdev.process import Processor
 from nbdev.processors import FilterDefaults
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
+from sphinx.util import logging
+import rules
+from rules import folded, split_options
+from tidy import VIEW
 
 _app = None    # the Sphinx application, for the reader that MyST-NB calls with the text alone
+_log = logging.getLogger(__name__)
+_problems = []
 
 # %% `#| explain`
 _explain = re.compile(r'\A#\|\s*explain:?[ \t]+(.+)\n?')
@@ -115,7 +126,9 @@ def process(text, path):
     filters.procs = lambda: procs
     os.environ['IN_TEST'] = '1'
     try:
-        with contextlib.redirect_stdout(io.StringIO()): filters(nb)
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.filterwarnings('ignore', 'Found cells containing imports and other code')      # hidden cells that also set a seed
+            filters(nb)
     finally: del os.environ['IN_TEST']
     for c in nb.cells:
         if c.pop('has_sd', None): c.metadata['entry'] = True
@@ -125,16 +138,6 @@ def process(text, path):
 
 def front_matter(cell): return yaml.safe_load(cell.source.strip().strip('-')) if cell.cell_type == 'raw' and cell.source.startswith('---') else None
 
-def split_options(source):
-    "The `#| name: value` lines that begin a code cell, as a dictionary, and the rest of it"
-    options,lines = {},source.splitlines()
-    while lines and (m := re.match(r'#\|\s*([\w-]+):?\s*(.*)', lines[0])):
-        options[m[1]] = yaml.safe_load(m[2]) if m[2] else True
-        lines.pop(0)
-    return options, '\n'.join(lines).strip('\n')
-
-def folded(options): return options.get('code-fold') in (True, 'true')
-
 def entries_first(cells):
     "Pairs (cell, does its code follow?), each API entry before the code that it is for"
     for i,c in enumerate(cells):
@@ -143,41 +146,62 @@ def entries_first(cells):
         yield from ((e, not folded(split_options(c.source)[0])) for e in reversed(entries))     # nbdev adds them last name first
         yield c, False
 
-def page_cells(cell, code_follows=False):
-    "The MyST-NB cells, none or more, for one processed cell"
+def described(outputs):
+    "What a drawn figure says of itself, in the `<desc>` of its SVG"
+    svgs = (''.join(out.get('data', {}).get('image/svg+xml', '')) for out in outputs)
+    return next((html.unescape(m[1]).strip() for svg in svgs if (m := re.search(r'<desc[^>]*>(.*?)</desc>', svg, re.S))), None)
+
+def live_view(data):
+    "The output of a view as the site shows it: its page, put together from the stored data and still"
+    from attention_nb.views import View
+    stored = json.loads(json.dumps(data[VIEW]))
+    return {'text/html': View.from_data(stored['data'], stored['summary'], data.get('image/svg+xml'))._repr_html_()}
+
+def page_cells(cell, code_follows=False, mark=''):
+    "The MyST-NB cells, none or more, for one processed cell; `mark` stands below the title"
     markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
     if cell.cell_type == 'raw':
         fm = front_matter(cell) or {}
-        return [markdown(myst(f"# {fm['title']}\n\n" + (f"{{.lead}}\n{fm['description']}" if 'description' in fm else '')))] if 'title' in fm else []
+        lead = f"{{.lead}}\n{fm['description']}" if 'description' in fm else ''
+        return [markdown(myst(f"# {fm['title']}\n\n{mark}{lead}"))] if 'title' in fm else []
     if cell.cell_type == 'markdown': return [markdown(myst(cell.source), attachments=cell.get('attachments', {}))] if cell.source.strip() else []
     o,cell.source = split_options(cell.source)
     if o.get('include') is False: return []
     if o.get('warning') is False: cell.outputs = [out for out in cell.outputs if out.get('name') != 'stderr']
     for out in cell.outputs:
+        if VIEW in out.get('data', {}): out['data'] = live_view(out.data)
         if 'text/markdown' in out.get('data', {}): out.data['text/markdown'] = myst(out.data['text/markdown'])
     if o.get('output') == 'asis':
         texts = [out.get('text') or out.data.get('text/markdown') or out.data.get('text/html', '') for out in cell.outputs]
         return ([] if o.get('echo') is False else [code(cell.source)]) + [markdown(api_entry(t, code_follows)) for t in texts]
     tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'remove-output': o.get('output') is False, 'hide-input': folded(o)}.items() if on]
     meta = {}
-    if folded(o): meta |= dict(code_prompt_show='Show the code', code_prompt_hide='Hide the code')
+    if folded(o): meta |= dict.fromkeys(['code_prompt_show', 'code_prompt_hide'], rules.fold_label(o, cell.source))
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap'])) | (dict(name=o['label']) if 'label' in o else {})
     if 'fig-alt' in o: meta['image'] = dict(alt=o['fig-alt'])
+    elif text := described(cell.outputs): meta['image'] = dict(alt=text, classes='scheme')
     return [code(cell.source, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 
+def toctree(docs, *options): return '\n'.join(['```{toctree}', ':hidden:', *options, '', *docs, '```'])
+
 def contents(app):
-    "A table of contents for each part of the book that has chapters"
-    found = [(int(m[1]), doc) for doc in sorted(app.env.found_docs) if (m := re.match(r'(\d+)[a-z]?_', doc))]      # 05_name, 05a_name
-    parts = {name: [doc for n,doc in found if n in numbers] for name,numbers in app.config.book_parts.items()}
-    return '\n\n'.join(f'```{{toctree}}\n:hidden:\n:caption: {name}\n\n' + '\n'.join(docs) + '\n```' for name,docs in parts.items() if docs)
+    "A table of contents for each part of the book that has lessons"
+    lessons = [doc for doc in sorted(app.env.found_docs) if rules.kind(doc) == 'lesson']
+    parts = {name: [doc for doc in lessons if int(doc.split('_')[0]) in numbers] for name,numbers in app.config.book_parts.items()}
+    return '\n\n'.join(toctree(docs, f':caption: {name}') for name,docs in parts.items() if docs)
 
 def read_for_sphinx(text):
     "The reader that `nb_custom_formats` names"
     docname,markdown = _app.env.docname,nbformat.v4.new_markdown_cell
+    for problem in rules.fold_problems(json.loads(text)['cells'], docname):
+        _problems.append(problem)
+        _log.error(problem)
     nb = process(text, _app.env.doc2path(docname))
-    nb.cells = [o for c,code_follows in entries_first(nb.cells) for o in page_cells(c, code_follows)]
+    mark = '{.page-kind}\nWorkshop\n\n' if rules.kind(docname) == 'workshop' else ''
+    nb.cells = [o for c,code_follows in entries_first(nb.cells) for o in page_cells(c, code_follows, mark)]
     if any('{footcite:' in c.source for c in nb.cells): nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
     if docname == _app.config.root_doc: nb.cells.append(markdown(contents(_app)))
+    if workshops := rules.workshops_of(docname, _app.env.found_docs): nb.cells.append(markdown(toctree(workshops)))
     return nb
 
 # %% markdown: README.md, and the plain text of each page
@@ -193,8 +217,9 @@ def markdown_of(path):
             if o.get('include') is False: continue
             if o.get('echo') is False: c.source = ''
             for data in (out.get('data', {}) for out in c.outputs):                # a live view's picture, not its page
+                data.pop(VIEW, None)
                 if any(k.startswith('image/') for k in data): data.pop('text/plain', None); data.pop('text/html', None)
-            c.metadata['alt'] = o.get('fig-alt', '')
+            c.metadata['alt'] = o.get('fig-alt') or described(c.outputs) or ''
         cells.append(c)
     nb.cells,nb.metadata['language_info'] = cells,dict(name='python')
     body,resources = MarkdownExporter().from_notebook_node(nb, resources=dict(output_files_dir=f'{path.stem}_files'))
@@ -218,10 +243,20 @@ def write_readme():
     write_if_changed(cfg.config_path/'README.md', body.encode())
     for name,data in files.items(): write_if_changed(cfg.config_path/name, data)
 
+def label_fold(self, node):
+    "The summary of a fold; MyST-NB's own has two texts, and for screen readers a name that hides both"
+    label = re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(node['prompt_show']))
+    proof = re.fullmatch(r'✓ (.*) · (\d+ checks?)', label)
+    if proof: label = f'<span class="fold-tick">✓</span> {proof[1]} <span class="fold-count">· {proof[2]}</span>'
+    self.body.append(f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary><p class="admonition-title">{label}</p></summary>\n')
+
+def fail_on_problems(app, exception):
+    "Also a build that does not take warnings for errors fails"
+    if _problems and not exception: app.statuscode = 1
+
 def extra_pages(app, exception):
     "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
     if exception or app.builder.name != 'html': return
-    if (figures := Path(app.srcdir)/'figures').exists(): shutil.copytree(figures, Path(app.outdir)/'figures', dirs_exist_ok=True)      # for the plain texts
     for doc in app.env.found_docs:
         page = Path(app.outdir)/f'{doc}.html'
         alias = page.with_name(nbpath2html(Path(page.name)).name)
@@ -237,8 +272,12 @@ def extra_pages(app, exception):
 def setup(app):
     global _app
     _app = app
+    _problems.clear()
+    app.setup_extension('myst_nb')
+    app.add_node(HideCodeCellNode, override=True, html=(label_fold, depart_HideCellInput))
     app.add_config_value('book_parts', {}, 'env')
     app.connect('build-finished', extra_pages)
+    app.connect('build-finished', fail_on_problems)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
 
 if __name__ == '__main__': write_readme()

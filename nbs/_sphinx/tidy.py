@@ -1,0 +1,28 @@
+"""What nbdev-clean leaves in the stored outputs of the notebooks, and does not belong there; run it after nbdev-clean.
+
+A view is stored as its data and its still; the site puts the live page together from them, so no notebook holds a copy of a script.
+A figure is stored without the date at which it was drawn.
+"""
+import re, sys
+from pathlib import Path
+from fastcore.nbio import nb2str, read_nb, write_nb
+
+VIEW = 'application/vnd.attention-nb.view+json'         # {"summary": ..., "data": what the live page holds}
+_date = re.compile(r'[ \t]*<dc:date>[^<]*</dc:date>\n?')
+
+def tidy(nb):
+    "Clean the outputs of `nb` in place"
+    for out in (o for c in nb['cells'] for o in c.get('outputs', [])):
+        data = out.get('data', {})
+        if VIEW in data: data.pop('text/html', None)
+        if 'image/svg+xml' in data: data['image/svg+xml'] = _date.sub('', ''.join(data['image/svg+xml']))
+    return nb
+
+def tidy_file(path):
+    "Tidy the notebook at `path`; it is written only if that changes it"
+    nb = read_nb(path)
+    before = nb2str(nb)
+    if nb2str(tidy(nb)) != before: write_nb(nb, path)
+
+if __name__ == '__main__':
+    for path in sys.argv[1:] or sorted(Path(__file__).resolve().parents[1].glob('*.ipynb')): tidy_file(path)
