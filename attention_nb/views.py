@@ -21,11 +21,22 @@ from .core import attention
 from .heads import (_layers, _limit, _readable, _stacked, _tensor, _tokens,
                                 attention_rollout)
 
-# %% ../nbs/06b_views.ipynb #4e99ef43
+# %% ../nbs/06b_views.ipynb #a2d90c5e
 def _clip(token, n=24):
     token = _readable(token)
     return token if len(token) <= n else token[:n-1]+'…'
 
+def _heat(ax, weights, q_tokens, k_tokens):
+    "Draw one head on `ax`"
+    ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap='Blues')
+    small = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
+    ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right',
+                  rotation_mode='anchor', **small)
+    ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
+    ax.set(xlabel='key', ylabel='query')
+    return ax
+
+# %% ../nbs/06b_views.ipynb #4e99ef43
 def show_attention(
     weights:Tensor, # Weights of one head (L, S), or of several (H, L, S), which make a grid
     q_tokens:list, # L row labels
@@ -39,11 +50,10 @@ def show_attention(
     if weights.dim() not in (2,3) or tuple(weights.shape[-2:]) != (L,S):
         raise ValueError(f"weights must be (L, S) or (H, L, S) with L={L} and S={S} tokens, "
                          f"got {tuple(weights.shape)}")
-    if not weights.isfinite().all():
-        raise ValueError("weights must be finite, got NaN or infinity")
+    if not weights.isfinite().all(): raise ValueError("weights must be finite, got NaN or infinity")
     labels = _tokens(q_tokens, L, 'q_tokens'),_tokens(k_tokens, S, 'k_tokens')
     if weights.dim() == 2:
-        if ax is None: _,ax = plt.subplots(figsize=(3,3))
+        ax = plt.figure(figsize=(3,3)).gca() if ax is None else ax
         return _heat(ax, weights, *labels)
     if ax is not None: raise ValueError(f"ax takes one head, got {len(weights)}")
     n,columns = len(weights),min(len(weights), 4)
@@ -54,16 +64,6 @@ def show_attention(
     for h,a in enumerate(axs.flat[:n]):
         _heat(a, weights[h], *labels).set(title=f'head {h}', xlabel='', ylabel='')
     return axs.ravel()[:n]
-
-def _heat(ax, weights, q_tokens, k_tokens):
-    "Draw one head on `ax`"
-    ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap='Blues')
-    small = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
-    ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right',
-                  rotation_mode='anchor', **small)
-    ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
-    ax.set(xlabel='key', ylabel='query')
-    return ax
 
 # %% ../nbs/06b_views.ipynb #9c0f9458
 def _pack(
@@ -232,6 +232,10 @@ def _index(x, most, name):
     if not _is_index(x, most): raise ValueError(f"{name} must be from 0 to {most-1}, got {x!r}")
     return int(x)
 
+def _check_length(n):
+    if n > _longest:
+        raise ValueError(f"{n:,} tokens are more than the {_longest:,} a page can hold")
+
 def _given(weights, tokens, split):
     "Weights, tokens and split; what `look` gives holds all three, a recording the weights"
     if hasattr(weights, 'recording'):
@@ -266,8 +270,7 @@ def _groups(weights, tokens, k_tokens, split, average, rollout):
     for name,w in weights.items():
         layers = _layers(w, f"weights[{name!r}]" if name else 'weights', _most)
         _,L,S = layers[0].shape
-        if max(L, S) > _longest:
-            raise ValueError(f"{max(L, S):,} tokens are more than the {_longest:,} a page can hold")
+        _check_length(max(L, S))
         q,k = _tokens(tokens[name], L),k_tokens.get(name)
         k = _tokens(q, S) if k is None else _tokens(k, S, 'k_tokens')
         if split is not None and (L != S or not _is_index(split, L, 1)):
@@ -553,6 +556,7 @@ def neuron_view(
     query = L-1 if query is None else _index(query, L, 'query')
     taken = n*(H*L+G*S)*E
     _fits(taken)
+    _check_length(max(L, S))
     given = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
     options = _options(n, (H, L, S), E, given)
     weights = [_one_query(q[l], k[l], query, causal=causal, **o) for l,o in enumerate(options)]

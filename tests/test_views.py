@@ -208,8 +208,9 @@ hostile = [
     '\u202eevil\u202c', '\u2066iso', '\u200b', '\u200d', '\ufeff', '\u2028', '\u2029', '\ud800',
     '\udfff', 'a\udc00b', '\U0001f600', '\U0001f468\u200d\U0001f469\u200d\U0001f467',
     '\U0001f1e9\U0001f1ea', 'e\u0301\u0301\u0301\u0301', 'שלום', 'مرحبا', '漢字', 'ไทย',
-    'x'*10_000, ' '*50, '', '\t', '\n', '\r\n', '$x^2$', '$\\frac{$', '%s', '__proto__', 'constructor', 'NaN',
-    'null', 'undefined', '0', '-1', '\\', '\\n', '//', '/*', '*/', '<b>bold</b>', '<a href=//evil>',
+    'x'*10_000, ' '*50, '', '\t', '\n', '\r\n', '$x^2$', '$\\frac{$', '%s', '__proto__',
+    'constructor', 'NaN', 'null', 'undefined', '0', '-1', '\\', '\\n', '//', '/*', '*/', '<b>bold</b>',
+    '<a href=//evil>',
     'style="x"', '\ufffe', '\uffff', '\U0010ffff', '<style>*{display:none}</style>',
     '<base href=//evil>', '<meta http-equiv=refresh content=0>',
     '<iframe srcdoc="<script>parent.hacked=1</script>">',
@@ -389,7 +390,7 @@ def test_in_jupyter(browser, tmp_path, app):
         cell = page.locator('.jp-Cell .cm-content').first
         frame = page.frame_locator('.jp-OutputArea iframe')
         shown = frame.locator('[data-ready=yes]')
-        for _ in range(24):                    # a cell that is run before the kernel is there is lost
+        for _ in range(24):                 # a cell that is run before the kernel is there is lost
             cell.click()
             page.keyboard.press('Control+Enter')
             try: shown.wait_for(timeout=10_000)
