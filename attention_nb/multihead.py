@@ -51,12 +51,14 @@ class MultiHeadAttentionLoop(nn.Module):
         "Attend, head after head"
         key = query if key is None else key
         value = key if value is None else value
-        outs,weights = [],[]
-        for q_proj,k_proj,v_proj in zip(self.q_projs, self.k_projs, self.v_projs):
-            out,w = attention(q_proj(query), k_proj(key), v_proj(value), mask=mask, causal=causal)
-            outs.append(out)
-            weights.append(w)
-        return self.out_proj(torch.cat(outs, -1)), torch.stack(weights, 1)
+        heads = ((query,self.q_projs), (key,self.k_projs), (value,self.v_projs))
+        q,k,v = (torch.stack([p(x) for p in ps], 1) for x,ps in heads)
+        out,weights = self._attend(q, k, v, True, mask=mask, causal=causal)
+        return self.out_proj(out.transpose(1, 2).flatten(2)), weights
+
+    def _attend(self, q, k, v, need_weights, **options):
+        out,weights = attention(q, k, v, **options)
+        return (out,weights) if need_weights else out
 
 # %% ../nbs/05_multihead.ipynb #341c5b06
 def split_heads(
@@ -197,12 +199,16 @@ class MultiHeadAttention(nn.Module):
     )->Tensor|tuple[Tensor,Tensor]: # Output (B, L, D); with `need_weights` also weights (B, H, L, S), appended columns too
         "Attend with every head and mix the results"
         q,k,v,options = self._inputs(query, key, value, mask=mask, bias=bias, causal=causal)
-        if need_weights: out,weights = _attend_with_weights(q, k, v, **options)
-        else: out,weights = scaled_dot_product_attention(q, k, v, **options),None
+        out = self._attend(q, k, v, need_weights, **options)
+        out,weights = out if need_weights else (out, None)
         out = self.out_proj(merge_heads(out))                                      # (B, L, D)
         if self.training: out = self.out_dropout(out)
         if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
         return (out,weights) if need_weights else out
+
+    def _attend(self, q, k, v, need_weights, **options):
+        if need_weights: return _attend_with_weights(q, k, v, **options)
+        return scaled_dot_product_attention(q, k, v, **options)
 
     def _inputs(self, query, key=None, value=None, *, mask=None, bias=None, causal=False):
         "Queries, keys and values of all heads, and the other arguments of `attention`"
