@@ -89,7 +89,7 @@ class Merger(dict[str,list[int]]):
         if len(piece) <= 100: self[piece] = ids
         return ids
 
-# %% ../nbs/01a_merges.ipynb #3ba2e281
+# %% ../nbs/01a_merges.ipynb #99458750
 class _Pairs:
     "How often each pair of neighbours occurs, in words whose symbols are glued one pair at a time"
     def __init__(self, words:list[list[int]], counts:list[int])->None:
