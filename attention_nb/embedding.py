@@ -20,6 +20,10 @@ def _unit(x):
     norm = x.norm(dim=-1, keepdim=True)
     return x / torch.where(norm > 0, norm, 1.)
 
+def _kind(x):
+    "The dtype of a tensor, the type of anything else, for messages"
+    return x.dtype if isinstance(x, Tensor) else type(x).__name__
+
 # %% ../nbs/02_embedding.ipynb #a46032b9
 def cosine_similarity(
     x:Tensor, # Vectors, (n, D) or one vector (D,)
@@ -28,8 +32,8 @@ def cosine_similarity(
     "Cosine of the angle between every vector of `x` and every vector of `y`"
     y = x if y is None else y
     for name,t in dict(x=x, y=y).items():
-        if not t.is_floating_point():
-            raise TypeError(f"{name} must be floating point, got {t.dtype}")
+        if not (isinstance(t, Tensor) and t.is_floating_point()):
+            raise TypeError(f"{name} must be a floating point tensor, got {_kind(t)}")
         if t.dim() not in (1,2) or t.shape[-1] < 1:
             raise ValueError(f"{name} must be (n, D) or (D,), got {tuple(t.shape)}")
     if x.dtype != y.dtype: raise TypeError(f"y must have x's dtype {x.dtype}, got {y.dtype}")
@@ -48,8 +52,9 @@ def _whole(name, value, least):
 
 def _rows(table, name, ids):
     "Rows `ids` of the `nn.Embedding` `table`"
-    if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
-        raise TypeError(f"{name} must be integers, got {ids.dtype}")
+    whole = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.is_complex())
+    if not whole or ids.dtype == torch.bool:
+        raise TypeError(f"{name} must be a tensor of integers, got {_kind(ids)}")
     try: return table(ids.long())
     except IndexError:
         last,least,most = len(table.weight)-1,ids.min(),ids.max()
@@ -76,15 +81,16 @@ class Embeddings(nn.Module):
         positions:Tensor|None=None # Places below `max_len`, (L,) or ids' shape; None: 0 to L-1
     )->Tensor: # Vectors, (..., L, D)
         "Embed `ids`; on the CPU an id or a place outside its table is an `IndexError`"
+        tokens = _rows(self.token, 'ids', ids)                                # (..., L, D)
         if ids.dim() == 0: raise ValueError("ids must be (..., L), got a single number")
         L,max_len = ids.shape[-1],len(self.position.weight)
         if positions is None:
             if L > max_len: raise ValueError(f"sequence of {L} tokens is longer than {max_len=}")
             positions = torch.arange(L, device=ids.device)
+        places = _rows(self.position, 'positions', positions)                 # (L, D) or as tokens
         if positions.shape not in (ids.shape, ids.shape[-1:]):
             raise ValueError(f"positions must be ({L},) or {tuple(ids.shape)} like ids, "
                              f"got {tuple(positions.shape)}")
-        tokens,places = _rows(self.token, 'ids', ids),_rows(self.position, 'positions', positions)
         return self.dropout(tokens + places)
 
 # %% ../nbs/02_embedding.ipynb #2908d9da

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 import torch
 from torch import Tensor
-from .embedding import _unit, _whole
+from .embedding import _kind, _unit, _whole
 
 # %% ../nbs/02a_glove.ipynb #8087356c
 class WordVectors:
@@ -25,9 +25,10 @@ class WordVectors:
         words:Sequence[str]|bytes, # N words in row order, all different; or UTF-8 lines of them
         vectors:Tensor # One row for each word, (N, D)
     )->None:
-        if vectors.dim() != 2 or not vectors.is_floating_point():
-            raise ValueError(f"vectors must be floats (N, D), got {vectors.dtype} "
-                             f"{tuple(vectors.shape)}")
+        if not (isinstance(vectors, Tensor) and vectors.is_floating_point()):
+            raise TypeError(f"vectors must be a floating point tensor, got {_kind(vectors)}")
+        if vectors.dim() != 2 or vectors.shape[1] < 1:
+            raise ValueError(f"vectors must be (N, D), got {tuple(vectors.shape)}")
         if isinstance(words, str):
             raise TypeError(f"words must be a list, got the text {words[:40]!r}")
         self.vectors,self._text,self._words,self._ids,self._units = vectors,None,None,None,None
@@ -193,24 +194,26 @@ def _quickly(block, n_lines, width, out=None, joint=''):
     if len(table) != n_lines: return None
     words = table.column(0).combine_chunks()
     if padded and compute.any(compute.not_equal(table.column('end'), '')).as_py(): return None
-    if _refused(words, joint): return None
+    if joint: words = compute.replace_substring(words, joint, ' ')
+    if _refused(words, spaces=bool(joint)): return None
     numbers = np.empty((n_lines, width), np.float32) if out is None else out
     for j in range(width): numbers[:,j] = table.column(j+1).to_numpy()
     # both are NaN if one number is
     if not np.isfinite([numbers.min(), numbers.max()]).all(): return None
-    return (compute.replace_substring(words, joint, ' ') if joint else words), numbers
+    return words,numbers
 
-def _refused(words, joint):
-    "May one of `words`, an Arrow array with `joint` for spaces inside words, be against the rule?"
+def _refused(words, spaces):
+    "Is one of the Arrow array `words` against the rule? If none holds spaces, they need no look"
     from pyarrow import compute
-    odd = compute.or_(compute.equal(words, ''), compute.match_substring(words, '\t'))
-    if compute.any(odd).as_py(): return True
-    if not joint: return False
-    doubtful = rf'^{joint}|{joint}$|{joint}[\v\f]*[+-]?(?i:\.?[0-9]|inf|nan)'
-    for word in words.filter(compute.match_substring_regex(words, doubtful)).to_pylist():
-        first,*others = word.split(joint)
-        if not first or not others[-1]: return True
-        if any(_number(o.encode()) is not None for o in others): return True
+    doubtful = compute.or_(compute.equal(words, ''), compute.match_substring(words, '\t'))
+    if spaces:
+        edge_or_number = r'^ | $| [\v\f]*[+-]?(?i:\.?[0-9]|inf|nan)'
+        doubtful = compute.or_(doubtful, compute.match_substring_regex(words, edge_or_number))
+    for word in words.filter(doubtful).to_pylist():
+        fields = word.split(' ')
+        numbers = fields[1:] + word.split('\t')[1:][-1:]
+        if not (fields[0] and fields[-1]): return True
+        if any(_number(n.encode()) is not None for n in numbers): return True
     return False
 
 # %% ../nbs/02a_glove.ipynb #96c57eff
@@ -241,7 +244,7 @@ def _plain(block, width):
 def _parse_block(block, n_lines, width, path, line, out=None):
     "What `_parse_lines` gives for `block`, the words as an Arrow array, plain numbers in `out`"
     import numpy as np, pyarrow as pa
-    if np.frombuffer(block, np.uint8).all():                      # no NUL
+    if np.frombuffer(block, np.uint8).min(initial=1) > 0:         # no NUL
         if found := _quickly(block, n_lines, width, out): return found
         text,n,joint = _plain(bytes(block), width)
         if n == 0: return pa.array([], pa.string()),np.empty((0, width), np.float32)
@@ -317,7 +320,7 @@ def _first_line(f, path):
     if header: raise ValueError(f"{where}: the header promises {header[1]} words, found 0")
     raise ValueError(f"{path}, line 1: the file is empty")
 
-# %% ../nbs/02a_glove.ipynb #7bc27fe6
+# %% ../nbs/02a_glove.ipynb #a00c3822
 def _next_block(stream, rest, buffer):
     """(buffer, end of its last whole line, what comes after): `rest`, then as much of `stream` as
     fits; None at its end"""
@@ -378,12 +381,16 @@ def _read_blocks(stream, size, path, progress):
 def _read_text(file, member, progress):
     "`WordVectors` of a text file, every line checked"
     pa = _arrow('load_glove')
-    import gzip, zipfile, pyarrow.compute
+    import zipfile, pyarrow.compute
+    try: from lzma import LZMAError
+    # a Python that was built without it, and reads no such archive
+    except ImportError: LZMAError = EOFError
     path = file/member if member else file
     try:
         stream,size = _open_text(file, member)
         with stream: words,table,promised,line,last = _read_blocks(stream, size, path, progress)
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as e:
+    except (EOFError, zlib.error, LZMAError, zipfile.BadZipFile, OSError) as e:
+        if getattr(e, 'errno', None): raise             # the system's error, not the archive's
         raise ValueError(f"{path}: cannot read this archive: {e}") from None
     words,vectors = pa.chunked_array(words, pa.string()),torch.from_numpy(table)
     if promised not in (None, len(words)):
