@@ -37,9 +37,11 @@ def split_options(text):
     "The `#| name: value` lines that begin a code cell, as a dictionary, and the rest of it"
     options,lines = {},text.splitlines()
     while lines and (m := re.match(r'#\|\s*([\w-]+):?\s*(.*)', lines[0])):
-        try: options[m[1]] = yaml.safe_load(m[2]) if m[2] else True
-        except yaml.YAMLError: raise ValueError(f'{lines[0]!r} is not YAML: put the value in double quotes') from None
-        lines.pop(0)
+        value,first = m[2],lines.pop(0)
+        if re.fullmatch(r'[>|][+-]?', value):            # a text of several lines: `>-`, then lines that are indented
+            while lines and (more := re.match(r'#\|(\s{2,}\S.*)', lines[0])): value,_ = f'{value}\n{more[1]}',lines.pop(0)
+        try: options[m[1]] = yaml.safe_load(value) if value else True
+        except yaml.YAMLError: raise ValueError(f'{first!r} is not YAML: put the value in double quotes') from None
     return options, '\n'.join(lines).strip('\n')
 
 def folded(options): return options.get('code-fold') in (True, 'true')
@@ -109,6 +111,13 @@ def size(node, text):
 
 def definitions(cell): return [n for n in syntax(source(cell)).body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
 
+def open_lines(cell):
+    "Lines of a cell, without directives, blank lines, and what `size` leaves out of its definitions"
+    text,kinds = source(cell),(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    whole = [n for n in syntax(text).body if isinstance(n, kinds)]
+    inside = sum(len([l for l in text.splitlines()[n.lineno-1:n.end_lineno] if l.strip()]) - size(n, text) for n in whole)
+    return len(code_lines(cell)) - inside
+
 def share_of_checks(code):
     "Per cent of the lines on the open page that stand in cells that only assert"
     on_page = [c for c in code if not directive(c, 'code-fold') and not directive(c, 'hide') and not directive(c, 'echo')]
@@ -131,7 +140,8 @@ def budget_problems(cells, name, public=(), names=()):
         found += [f'{where}: a line of {len(l)} characters, {WIDTH} at most: {l.strip()[:40]}' for l in source(c).splitlines() if len(l) > WIDTH]
         try: options = split_options(source(c))[0]
         except ValueError: continue                    # named among the folds
-        if not folded(options) and not hidden(options) and len(code_lines(c)) > OPEN_CELL: found.append(f'{where}: {len(code_lines(c))} open lines, {OPEN_CELL} at most')
+        most = CLASS if any(isinstance(d, ast.ClassDef) for d in definitions(c)) else OPEN_CELL
+        if not folded(options) and not hidden(options) and (n := open_lines(c)) > most: found.append(f'{where}: {n} open lines, {most} at most')
         if kind(name) == 'lesson' and exported(c):
             for d in definitions(c):
                 most = CLASS if isinstance(d, ast.ClassDef) else FUNCTION
