@@ -5,6 +5,10 @@ import pytest
 root = Path(__file__).parent.parent
 sys.path[:0] = [str(root/'nbs'/'_sphinx'), str(root/'tests')]
 
+def clean_env(**extra):
+    "This process's environment without what points to the repository or to its own environment"
+    return {k:v for k,v in os.environ.items() if not k.startswith(('PYTHON', 'IN_TEST', 'VIRTUAL_ENV', 'JUPYTER', 'MPL'))} | extra
+
 @pytest.fixture(scope='session')
 def site():
     "Folder of the built site"

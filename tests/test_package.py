@@ -2,7 +2,7 @@
 import ast, configparser, json, os, re, subprocess, sys, tarfile, tomllib, venv, zipfile
 from pathlib import Path
 import package, pytest
-from conftest import root
+from conftest import clean_env, root
 
 ini = configparser.ConfigParser(delimiters=['='])
 ini.read(root/'settings.ini', encoding='utf-8')
@@ -120,7 +120,7 @@ def test_wheel_works_alone_in_an_empty_environment(built, tmp_path):
     "Only the runtime dependencies: every module imports and works, and what needs an extra says which"
     venv.create(tmp_path/'env', with_pip=True)
     python = tmp_path/'env'/('Scripts' if os.name == 'nt' else 'bin')/'python'
-    run(python, '-m', 'pip', 'install', '-q', '-c', root/'constraints.txt', built[0])
+    run(python, '-m', 'pip', 'install', '-q', '--no-compile', '-c', root/'constraints.txt', built[0], env=clean_env())
     script = '''
 import importlib, pkgutil, attention_nb, torch
 for m in pkgutil.iter_modules(attention_nb.__path__): importlib.import_module("attention_nb." + m.name)
@@ -142,8 +142,8 @@ except ImportError as e: assert "attention_nb[models]" in str(e)
 else: raise AssertionError("load_hf worked without its extra")
 print("fine", attention_nb.__version__)
 '''
-    assert f"fine {settings['version']}" in run(python, '-c', script, cwd=tmp_path)
-    command = subprocess.run([python.with_name('attention-view'), 'some text', '--no-open'], cwd=tmp_path, capture_output=True, text=True)
+    assert f"fine {settings['version']}" in run(python, '-c', script, cwd=tmp_path, env=clean_env())
+    command = subprocess.run([python.with_name('attention-view'), 'some text', '--no-open'], cwd=tmp_path, capture_output=True, text=True, env=clean_env())
     assert command.returncode == 1 and 'attention_nb[models]' in command.stderr and command.stderr.count('\n') == 1
-    run(python, '-m', 'pip', 'install', '-q', '-c', root/'constraints.txt', f'{built[0]}[glove]')
-    assert 'crew' in run(python, '-c', 'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")', cwd=tmp_path)
+    run(python, '-m', 'pip', 'install', '-q', '--no-compile', '-c', root/'constraints.txt', f'{built[0]}[glove]', env=clean_env())
+    assert 'crew' in run(python, '-c', 'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")', cwd=tmp_path, env=clean_env())

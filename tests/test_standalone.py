@@ -4,7 +4,7 @@ import json, os, re, shlex, shutil, subprocess, sys, time, venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import pytest
-from conftest import root
+from conftest import clean_env, root
 
 notebooks = sorted((root/'nbs').glob('*.ipynb'))
 
@@ -12,10 +12,6 @@ def install_lines(path):
     "The arguments of the literal `%pip install` lines of the first code cell"
     first = next(c for c in json.loads(path.read_text(encoding='utf-8'))['cells'] if c['cell_type'] == 'code')
     return tuple(re.findall(r'^[ \t]*%pip install (.+)$', ''.join(first['source']), re.M))
-
-def clean_env(**extra):
-    "This process's environment without what points to the repository"
-    return {k:v for k,v in os.environ.items() if not k.startswith(('PYTHON', 'IN_TEST', 'VIRTUAL_ENV', 'JUPYTER', 'MPL'))} | extra
 
 def run(*command):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=900, env=clean_env())
