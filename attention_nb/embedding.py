@@ -102,5 +102,5 @@ def sinusoidal_positions(
     L,D = _whole('L', L, 0),_whole('D', D, 2)
     if D % 2: raise ValueError(f"D must be even, a sine and a cosine for each frequency, got {D}")
     freq = 10_000.**(-torch.arange(0, D, 2, dtype=torch.float64)/D)            # (D/2,)
-    angle = torch.arange(L, dtype=torch.float64)[:,None] * freq                # (L, D/2)
+    angle = torch.arange(L)[:,None] * freq                                     # (L, D/2)
     return torch.stack((angle.sin(), angle.cos()), -1).reshape(L, D).float()

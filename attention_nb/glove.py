@@ -71,7 +71,7 @@ class WordVectors:
         if missing := [w for w in words if w not in self.ids]:
             raise KeyError(f"not in the table: {missing[:5]} (those of glove.6B are lower case)")
         rows = torch.tensor([self.ids[w] for w in words], dtype=torch.long)
-        return self.vectors[rows.to(self.vectors.device)]
+        return self.vectors[rows]
 
     def nearest(self,
         word:str|Tensor, # A word of the table, or any vector (D,)
@@ -97,7 +97,7 @@ class WordVectors:
         return self._nearest(vb - va + vc, k, {self.ids[w] for w in (a,b,c)})
 
     def _nearest(self, vector, k, skip):
-        k,vector = _whole('k', k, 0),vector.detach().to(self.vectors)
+        k,vector = _whole('k', k, 0),vector.to(self.vectors)
         if not vector.isfinite().all(): raise ValueError("the vector holds NaN or infinite numbers")
         top = (self._rows_of_length_one() @ _unit(vector)).topk(min(k+len(skip), len(self)))
         found = zip(top.indices.tolist(), top.values.tolist())
@@ -106,13 +106,15 @@ class WordVectors:
     def _rows_of_length_one(self):
         "Kept until `vectors` is replaced or written to"
         v = self.vectors.detach()
-        now = self.vectors,None if v.is_inference() else v._version
-        if self._units is None or self._units[0][0] is not now[0] or self._units[0][1] != now[1]:
+        table,version,units = self._units or (None,0,None)
+        # an inference tensor does not count its changes
+        if table is not self.vectors or version != v._version or v.is_inference():
             if len(v) and not torch.stack(torch.aminmax(v)).isfinite().all():
                 row = int((~v.isfinite().all(-1)).nonzero()[0])
                 raise ValueError(f"the vector of {self.words[row]!r} holds NaN or infinite numbers")
-            self._units = now,_unit(v)
-        return self._units[1]
+            units = _unit(v)
+            self._units = self.vectors,v._version,units
+        return units
 
 # %% ../nbs/02a_glove.ipynb #55cf072d
 def _arrow(what):
@@ -176,9 +178,9 @@ def _parse_lines(block, width, path, line):
 def _count_lines(buffer, end):
     return buffer.count(b'\n', 0, end) + (end > 0 and buffer[end-1] != ord('\n'))
 
-def _quickly(block, n_lines, width, out=None, joint=''):
-    """(words, numbers) of `n_lines` plain lines, through Arrow, the numbers in `out` if given;
-    None where a line may be odd. A space inside a word is written as `joint`"""
+def _quickly(block, n_lines, width, numbers, joint=''):
+    """(words, numbers) of `n_lines` plain lines, through Arrow into the array `numbers`; None
+    where a line may be odd. A space inside a word is written as `joint`"""
     import numpy as np, pyarrow as pa
     from pyarrow import compute, csv
     head = bytes(block[:1<<16])
@@ -188,15 +190,14 @@ def _quickly(block, n_lines, width, out=None, joint=''):
     try:
         table = csv.read_csv(pa.BufferReader(block),
             csv.ReadOptions(use_threads=False, block_size=len(block)+1, column_names=names),
-            csv.ParseOptions(delimiter=' ', quote_char=False, ignore_empty_lines=False),
-            csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False))
+            csv.ParseOptions(delimiter=' ', quote_char=False),
+            csv.ConvertOptions(column_types=types))
     except pa.ArrowInvalid: return None
     if len(table) != n_lines: return None
     words = table.column(0).combine_chunks()
     if padded and compute.any(compute.not_equal(table.column('end'), '')).as_py(): return None
     if joint: words = compute.replace_substring(words, joint, ' ')
     if _refused(words, spaces=bool(joint)): return None
-    numbers = np.empty((n_lines, width), np.float32) if out is None else out
     for j in range(width): numbers[:,j] = table.column(j+1).to_numpy()
     # both are NaN if one number is
     if not np.isfinite([numbers.min(), numbers.max()]).all(): return None
@@ -225,8 +226,7 @@ def _plain(block, width):
     text = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(text == ord('\n'))
     if np.isin(text[ends-1], list(b'\n\r ')).any():
-        block = block.replace(b'\r\n', b'\n').replace(b' \n', b'\n')
-        if b' \n' in block: block = re.sub(rb'(?<! ) ++\n', b'\n', block)
+        block = re.sub(rb'(?<! ) ++\n', b'\n', block.replace(b'\r\n', b'\n'))
         block = re.sub(rb'\n\n+', b'\n', block).lstrip(b'\n')
         text = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(text == ord('\n'))
@@ -240,23 +240,23 @@ def _plain(block, width):
     text[spaces[np.repeat(first, inside) + np.arange(inside.sum())]] = joint
     return text,len(ends),chr(joint)
 
-# %% ../nbs/02a_glove.ipynb #78221866
-def _parse_block(block, n_lines, width, path, line, out=None):
-    "What `_parse_lines` gives for `block`, the words as an Arrow array, plain numbers in `out`"
+# %% ../nbs/02a_glove.ipynb #c8f7306e
+def _parse_block(block, width, path, line, out):
+    """What `_parse_lines` gives for `block`, the words as an Arrow array; numbers of plain lines
+    are written to `out`, which has a row for each line"""
     import numpy as np, pyarrow as pa
     if np.frombuffer(block, np.uint8).min(initial=1) > 0:         # no NUL
-        if found := _quickly(block, n_lines, width, out): return found
+        if found := _quickly(block, len(out), width, out): return found
         text,n,joint = _plain(bytes(block), width)
-        if n == 0: return pa.array([], pa.string()),np.empty((0, width), np.float32)
-        if found := _quickly(memoryview(text), n, width, joint=joint): return found
+        if found := _quickly(memoryview(text), n, width, out[:n], joint): return found
     block = bytes(block)
     middle = block.find(b'\n', len(block)//2) + 1
     if len(block) <= _small or not 0 < middle < len(block):
         words,numbers = _parse_lines(block, width, path, line)
         return pa.array(words, pa.string()),numbers
     n = block.count(b'\n', 0, middle)
-    halves = (_parse_block(block[:middle], n, width, path, line),
-              _parse_block(block[middle:], n_lines-n, width, path, line+n))
+    halves = (_parse_block(block[:middle], width, path, line, out[:n]),
+              _parse_block(block[middle:], width, path, line+n, out[n:]))
     words,numbers = zip(*halves)
     return pa.concat_arrays(words),np.concatenate(numbers)
 
@@ -365,7 +365,7 @@ def _read_blocks(stream, size, path, progress):
                 old,most = table,max(2*len(table), rows+n, expected)
                 table = np.empty((most, width), np.float32)
                 table[:rows] = old[:rows]
-            job = pool.submit(_parse_block, memoryview(buffer)[:end], n, width, path, line,
+            job = pool.submit(_parse_block, memoryview(buffer)[:end], width, path, line,
                               table[rows:rows+n])
             pending.append((rows, buffer, job))
             bar.update(end)

@@ -116,9 +116,9 @@ def test_fast_and_slow_reading_agree(small, monkeypatch, lines, cut):
         try: words,numbers = parse()
         except ValueError as e: return str(e)
         return [str(w) for w in words], np.asarray(numbers).tolist()
-    n = glove._count_lines(block, len(block))
+    out = np.empty((glove._count_lines(block, len(block)), 2), np.float32)
     assert (result(lambda: glove._parse_lines(block, 2, 'f', 1))
-            == result(lambda: glove._parse_block(memoryview(bytearray(block)), n, 2, 'f', 1)))
+            == result(lambda: glove._parse_block(memoryview(bytearray(block)), 2, 'f', 1, out)))
 
 def test_a_file_of_many_blocks_with_odd_lines(tmp_path):
     "Words with spaces, empty lines, repeated words, long lines; an error in the last block"
