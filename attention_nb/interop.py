@@ -20,7 +20,7 @@ def _append(
     t, # Keys or values, (B, Hkv, S, E)
     b # The learned one, (Hkv * E,)
 ): # (B, Hkv, S+1, E)
-    b = b.to(t.dtype).view(t.shape[1], 1, -1)           # under autocast t is in half precision
+    b = b.to(t.dtype).view(t.shape[1], 1, -1)    # under autocast t is in half precision
     return torch.cat([t, b.expand(len(t), -1, -1, -1)], -2)
 
 # %% ../nbs/05a_interop.ipynb #709e427e

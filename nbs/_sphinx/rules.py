@@ -37,11 +37,9 @@ def split_options(text):
     "The `#| name: value` lines that begin a code cell, as a dictionary, and the rest of it"
     options,lines = {},text.splitlines()
     while lines and (m := re.match(r'#\|\s*([\w-]+):?\s*(.*)', lines[0])):
-        value,first = m[2],lines.pop(0)
-        if re.fullmatch(r'[>|][+-]?', value):            # a text of several lines: `>-`, then lines that are indented
-            while lines and (more := re.match(r'#\|(\s{2,}\S.*)', lines[0])): value,_ = f'{value}\n{more[1]}',lines.pop(0)
-        try: options[m[1]] = yaml.safe_load(value) if value else True
-        except yaml.YAMLError: raise ValueError(f'{first!r} is not YAML: put the value in double quotes') from None
+        try: options[m[1]] = yaml.safe_load(m[2]) if m[2] else True
+        except yaml.YAMLError: raise ValueError(f'{lines[0]!r} is not YAML: put the value in double quotes') from None
+        lines.pop(0)
     return options, '\n'.join(lines).strip('\n')
 
 def folded(options): return options.get('code-fold') in (True, 'true')
@@ -78,6 +76,11 @@ def places(cells):
             heading = ([heading] + re.findall(r'^#{1,6}\s+(.+?)\s*$', prose, re.M))[-1]
         elif c['cell_type'] == 'code': yield i,heading,c
 
+def mixes_imports(cell):
+    "Imports beside other statements: nbdev runs such a cell when it makes the docs, and its names may not be there"
+    kinds = {isinstance(n, (ast.Import, ast.ImportFrom)) for n in syntax(source(cell)).body}
+    return not exported(cell) and kinds == {True, False}
+
 def fold_problems(cells, name):
     "What is wrong with the folds of the notebook `name`, each with notebook, nearest heading and cell"
     found = []
@@ -86,6 +89,7 @@ def fold_problems(cells, name):
         where = f'{name}.ipynb, under {heading!r}, cell {i} ({c.get("id", "no id")}: {lines[0].strip()[:40] if lines else ""!r})'
         try: options,_ = split_options(source(c))
         except ValueError as e: found.append(f'{where}: {e}'); continue
+        if not hidden(options) and mixes_imports(c): found.append(f'{where}: imports and other code in one cell, which nbdev would run for the docs; give imports a cell of their own')
         if folded(options):
             if not isinstance(options.get('code-summary'), str) or not options['code-summary'].strip():
                 found.append(f'{where}: folded without a summary; add #| code-summary: "what it proves or holds, in words"')
