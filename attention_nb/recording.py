@@ -9,7 +9,7 @@ __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
 # %% ../nbs/06a_recording.ipynb #4295698d
 import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
-import threading, types, warnings, weakref
+import threading, types, warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -269,16 +269,16 @@ class _Watch:
         self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
         self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}
         self.ours = [m for m in self.names if isinstance(m, _our_modules)]
-        self.theirs = [m for m in self.names if _is_attention(m) and m not in self.ours]
+        self.theirs = {m for m in self.names if _is_attention(m)} - {*self.ours}
         self.torchs = [m for m in self.names if isinstance(m, nn.MultiheadAttention)]
-        known = [m for m in self.theirs if _library(m)]
+        known = [m for m in self.names if m in self.theirs and _library(m)]
         if not self.ours and not known: raise ValueError(_no_attention(model, self.names))
         self.towers = _towers([self.names[m] for m in known if not {*m.modules()} & {*self.torchs}])
         self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
 
     def hooks(self):
         "Put hooks on every module with an attention in it; torch's own are left alone"
-        attentions = {*self.ours, *self.theirs}
+        attentions = self.theirs.union(self.ours)
         for m in self.names:
             if attentions.isdisjoint(m.modules()): continue
             yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
@@ -324,10 +324,11 @@ class _Watch:
         now = self.thread.now if frames else self.new_pass()
         if frames: frames[-1].served = True
         frame = next((f for f in reversed(frames) if f.module is m), None)
-        cross = frame is not None and frame.other or m not in self.ours and _is_cross(name)
+        ours = isinstance(m, _our_modules)
+        cross = frame is not None and frame.other or not ours and _is_cross(name)
         kind = 'cross' if cross else _tower(self.towers, name)
         cache,before = (frames[-1].cache,frames[-1].before) if frames else (None,None)
-        if not cross: call = _filled(call, before)
+        if not cross and (ours or before is not None): call = _filled(call, before)
         with self.lock:
             rows,nth = self.recording._rows,now.count[name]
             mine = [(name,nth), *((name,n) for n in reversed(range(nth)) if (name,n) in now.seen)]
@@ -342,7 +343,7 @@ class _Watch:
             if key == mine[0]: now.count[name] += 1
             now.seen.add(key)
             self.times[key] = now.time
-            self.caches[key] = None if cache is None else weakref.ref(cache)
+            self.caches[key] = cache
 
     def goes_on(self, rows, call, now, key, cross, cache):
         "Put `call` under `rows` if it goes on with them"
@@ -357,8 +358,8 @@ class _Watch:
             if found is None: return False
             call.places,origins = found
             if not origins.any(1).all():
-                known = self.caches.get(key)
-                if known is None or known() is not cache or len(call.k) != len(rows.k): return False
+                same = cache is not None and self.caches.get(key) is cache
+                if not same or len(call.k) != len(rows.k): return False
                 origins = torch.eye(len(call.k)).bool()
             call.at = call.places[call.past:]
             before = int(call.at[0])
@@ -401,18 +402,17 @@ def _plain(name):
 
 def _filled(call, before):
     "The call without keys that are only reserved; `before`: the place of its first query, if known"
-    L,S = call.q.shape[2],call.k.shape[2]
-    if call.places is not None or S <= L: n = S
-    elif before is not None: n = min(S, before+L)
-    else:           # after the last key that anyone sees there is nothing
-        mask = call.options['mask']
-        seen = torch.ones(S).bool() if mask is None else _four(mask, L, S).flatten(0, 2).any(0)
-        n = max(L, int(seen.nonzero().max())+1 if seen.any() else S)
+    L,S,mask = call.q.shape[2],call.k.shape[2],call.options['mask']
+    if call.places is not None: return call
+    n = S
+    if S > L and mask is not None:      # after the last key that anyone sees there is nothing
+        seen = _four(mask, L, S).flatten(0, 2).any(0).nonzero()
+        n = max(L, int(seen.max())+1) if len(seen) else S
     if n < S:
         def cut(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,:n]
         options = call.options | {o: cut(call.options[o]) for o in ('mask','bias')}
         call = replace(call, k=call.k[:,:,:n], options=options)
-    if call.places is not None or before is None: return call
+    if before is None or n > before+L: return call      # unknown, or not of this cache
     return replace(call, places=torch.arange(n) + (before+L-n))
 
 # %% ../nbs/06a_recording.ipynb #a1c0de11
@@ -607,7 +607,9 @@ def _stand_in(original, module, query, key, value, attention_mask, *args, **kw):
     f,watches = original or _eager(type(module)),_watched(module)
     if watches: call = _their_call(module, query, key, attention_mask, original is None, kw)
     out = f(module, query, key, value, attention_mask, *args, **kw)
-    if watches and not kw.get('dropout'): _check(module, call, value, out[0].transpose(1, 2))
+    if watches and not kw.get('dropout'):
+        heads = out[0].reshape(*out[0].shape[:2], -1, value.shape[-1])        # (B, L, H, Ev)
+        _check(module, call, value, heads.transpose(1, 2))
     for w in watches: w.keep(module, replace(call))
     return out
 
