@@ -4,33 +4,70 @@ from . import command as command
 from . import core as core
 from . import embedding as embedding
 from . import fast as fast
+from . import glove as glove
 from . import heads as heads
+from . import interop as interop
 from . import mask as mask
+from . import merges as merges
 from . import multihead as multihead
 from . import recording as recording
 from . import tokenizer as tokenizer
+from . import tokenizer_base as tokenizer_base
 from . import views as views
+from . import weights as weights
+from .checks import check_attended as check_attended
+from .checks import check_attention as check_attention
+from .checks import check_broadcast as check_broadcast
+from .checks import check_inputs as check_inputs
+from .checks import check_layer as check_layer
+from .checks import check_layer_mask as check_layer_mask
+from .checks import check_number as check_number
+from .checks import check_sizes as check_sizes
+from .checks import check_window as check_window
+from .checks import checked as checked
+from .checks import in_float32 as in_float32
+from .checks import one_head_mask as one_head_mask
 from .core import SelfAttention as SelfAttention
 from .core import allowed as allowed
 from .core import attention as attention
+from .core import attention_scores as attention_scores
+from .core import group_heads as group_heads
+from .core import hide as hide
+from .core import softmax_with_sink as softmax_with_sink
+from .core import visible as visible
 from .embedding import Embeddings as Embeddings
-from .embedding import WordVectors as WordVectors
 from .embedding import cosine_similarity as cosine_similarity
-from .embedding import load_glove as load_glove
 from .embedding import sinusoidal_positions as sinusoidal_positions
+from .fast import attention_lse as attention_lse
+from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
+from .glove import WordVectors as WordVectors
+from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
 from .heads import attention_rollout as attention_rollout
 from .heads import next_token as next_token
 from .heads import previous_token as previous_token
 from .heads import same_token as same_token
 from .heads import separator_mass as separator_mass
+from .interop import AppendedAttention as AppendedAttention
+from .interop import TorchInterface as TorchInterface
+from .interop import from_torch as from_torch
+from .interop import to_torch as to_torch
 from .mask import causal_mask as causal_mask
 from .mask import document_mask as document_mask
 from .mask import padding_mask as padding_mask
 from .mask import prefix_mask as prefix_mask
 from .mask import show_mask as show_mask
 from .mask import window_mask as window_mask
+from .merges import Merger as Merger
+from .merges import apply_merges as apply_merges
+from .merges import checked_merges as checked_merges
+from .merges import checked_pattern as checked_pattern
+from .merges import learn_merges as learn_merges
+from .merges import merge_heap as merge_heap
+from .merges import merge_scan as merge_scan
+from .merges import read_merges as read_merges
+from .merges import split_pieces as split_pieces
 from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import merge_heads as merge_heads
@@ -42,19 +79,46 @@ from .recording import load_hf as load_hf
 from .recording import look as look
 from .recording import record as record
 from .tokenizer import BPETokenizer as BPETokenizer
+from .tokenizer import GPT2 as GPT2
 from .tokenizer import WordTokenizer as WordTokenizer
+from .tokenizer import apply_merges_naive as apply_merges_naive
+from .tokenizer import count_pairs as count_pairs
+from .tokenizer import glue_pair as glue_pair
+from .tokenizer import learn_merges_naive as learn_merges_naive
+from .tokenizer import split_words as split_words
+from .tokenizer_base import SpecialTokenizer as SpecialTokenizer
+from .tokenizer_base import Tokenizer as Tokenizer
+from .tokenizer_base import checked_flag as checked_flag
+from .tokenizer_base import checked_integer as checked_integer
+from .tokenizer_base import checked_special as checked_special
+from .tokenizer_base import checked_text as checked_text
+from .tokenizer_base import checked_texts as checked_texts
+from .tokenizer_base import checked_utf8 as checked_utf8
+from .tokenizer_base import checked_vocab as checked_vocab
+from .tokenizer_base import nfc as nfc
+from .tokenizer_base import read_vocab as read_vocab
+from .tokenizer_base import split_special as split_special
 from .views import View as View
 from .views import head_view as head_view
 from .views import model_view as model_view
 from .views import neuron_view as neuron_view
 from .views import show_attention as show_attention
+from .weights import attention_with_weights as attention_with_weights
 
 __version__: str
 __all__ = [
-    'SelfAttention', 'allowed', 'attention', 'Embeddings', 'WordVectors', 'cosine_similarity', 'load_glove',
-    'sinusoidal_positions', 'scaled_dot_product_attention', 'attention_entropy', 'attention_rollout', 'next_token',
-    'previous_token', 'same_token', 'separator_mass', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask',
-    'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
-    'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'BPETokenizer', 'WordTokenizer', 'View',
-    'head_view', 'model_view', 'neuron_view', 'show_attention'
+    'check_attended', 'check_attention', 'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask',
+    'check_number', 'check_sizes', 'check_window', 'checked', 'in_float32', 'one_head_mask', 'SelfAttention',
+    'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'visible', 'Embeddings',
+    'cosine_similarity', 'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention',
+    'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout', 'next_token', 'previous_token',
+    'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'causal_mask',
+    'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
+    'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Recorded', 'Recording', 'Seen',
+    'load_hf', 'look', 'record', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs',
+    'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
+    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
+    'read_vocab', 'split_special', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
+    'attention_with_weights'
 ]

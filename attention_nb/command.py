@@ -10,56 +10,120 @@ __all__ = ['main']
 # %% ../nbs/06d_command.ipynb #c2bb9a79
 import argparse, importlib.util, sys
 from pathlib import Path
-from .recording import _need, load_hf, look
+from .recording import load_hf, look
 from .views import head_view, model_view, neuron_view
 
 # %% ../nbs/06d_command.ipynb #52d1192c
 def _parser():
-    p = argparse.ArgumentParser('attention-view', description='Draw the attention of a model on a text.',
-                                epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; 2 the options make no sense.')
-    p.add_argument('text', nargs='?', help='the text; without it, --file or standard input')
-    p.add_argument('--file', type=Path, help='read the text from a file, UTF-8')
-    p.add_argument('--pair', help='a second text, for models that read two')
-    p.add_argument('--model', default='minilm', help="'minilm', a model's folder, or its name on the hub (default minilm)")
-    p.add_argument('--view', choices=['head','model','neuron'], default='head')
-    p.add_argument('--layer', type=int, default=0, help='layer shown first')
-    p.add_argument('--head', type=int, help='head shown first (default: all; 0 in the neuron view)')
-    p.add_argument('--average', action='store_true', help='add means over heads and layers')
-    p.add_argument('--rollout', action='store_true', help='add attention rollout')
-    p.add_argument('--title', default='')
-    p.add_argument('--out', type=Path, default=Path('attention.html'), help='.html, .svg or .png (default attention.html)')
-    p.add_argument('--no-open', action='store_true', help='do not open the page in the browser')
+    p = argparse.ArgumentParser(
+        'attention-view', description='Draw the attention of a model on a text.',
+        epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; '
+               '2 the options make no sense.')
+    add = p.add_argument
+    add('text', nargs='?', help='the text; without it, --file or standard input')
+    add('--file', type=Path, help='read the text from a file, UTF-8')
+    add('--pair', help='a second text, for models that read two')
+    add('--model', default='minilm',
+        help="'minilm', a model's folder, or its name on the hub (default minilm)")
+    add('--view', choices=['head','model','neuron'], default='head')
+    add('--layer', type=int, help='layer shown first (default 0; not in the model view)')
+    add('--head', type=int, help='head shown first (default: all, or 0 in the neuron view; '
+                                 'not in the model view)')
+    add('--average', action='store_true', help='add means (not in the neuron view)')
+    add('--rollout', action='store_true', help='add attention rollout (not in the neuron view)')
+    add('--title', default='', help='heading')
+    add('--out', type=Path, default=Path('attention.html'),
+        help='.html, .svg or .png (default attention.html)')
+    add('--no-open', action='store_true', help='do not open the page in the browser')
     return p
 
+def _parsed(argv):
+    "The arguments; exit code 2 for those that do not go together"
+    parser = _parser()
+    args = parser.parse_args(argv)
+    for name in dict(model=('layer','head'), neuron=('average','rollout')).get(args.view, ()):
+        given = getattr(args, name)
+        if given is not None and given is not False:
+            parser.error(f"--{name} means nothing in the {args.view} view")
+    if args.text is not None and args.file is not None:
+        parser.error("give the text as an argument or with --file, not both")
+    return args
+
+# %% ../nbs/06d_command.ipynb #9d3c7f18
+def _decoded(raw, what):
+    try: return raw.decode('utf-8-sig')
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{what} is not UTF-8: byte {raw[e.start]:#04x} "
+                         f"at place {e.start}") from None
+
+def _check_text(text, what):
+    try: text.encode()
+    except UnicodeEncodeError as e:
+        raise ValueError(f"{what} is not text: {ascii(text[e.start])} at place {e.start}") from None
+
 def _text(args):
-    if args.text is not None and args.file is not None: raise ValueError("give the text as an argument or with --file, not both")
+    "The text to show"
     if args.text is not None: text = args.text
-    elif args.file is not None: text = args.file.read_text(encoding='utf-8')
-    elif sys.stdin.isatty(): raise ValueError("no text: give it as an argument, with --file, or on standard input")
+    elif args.file is not None: text = _decoded(args.file.read_bytes(), f"the file {args.file}")
+    elif sys.stdin is None or sys.stdin.isatty():
+        raise ValueError("no text: give it as an argument, with --file, or on standard input")
+    elif hasattr(sys.stdin, 'buffer'): text = _decoded(sys.stdin.buffer.read(), 'standard input')
     else: text = sys.stdin.read()
+    _check_text(text, 'the text')
+    _check_text(args.pair or '', 'the second text')
+    _check_text(args.title, 'the title')
     if not text.strip(): raise ValueError("the text is empty")
     return text.strip('\n')
 
+def _check_name(path):
+    "Is `path` a view's name, and can standard output print it?"
+    if path.suffix not in ('.html','.svg','.png'):
+        raise ValueError(f"--out must end in .html, .svg or .png, got {str(path)!r}")
+    encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
+    try: str(path).encode(encoding, getattr(sys.stdout, 'errors', None) or 'strict')
+    except UnicodeEncodeError:
+        raise ValueError(f"standard output ({encoding}) cannot print the name "
+                         f"{ascii(str(path))}: choose another") from None
+
+# %% ../nbs/06d_command.ipynb #e7f52c3b
+def _check_model(name):
+    "Say at once that a model is neither here nor to be had"
+    if name == 'minilm' or Path(name).is_dir(): return
+    if not importlib.util.find_spec('transformers'): return         # `load_hf` says what is missing
+    import huggingface_hub as hub
+    try:
+        cached = hub.try_to_load_from_cache(name, 'config.json')
+        if not isinstance(cached, str): hub.model_info(name, timeout=10)
+    except Exception as e:
+        raise ValueError(f"no model {name!r} here, and none to be had from the hub: {e}") from e
+
 def _draw(args, text):
     "The view that the options ask for"
-    if importlib.util.find_spec('transformers'): _need('transformers', 'models').utils.logging.disable_progress_bar()
-    model,tokenizer = load_hf(args.model)
-    seen = look(text, model, tokenizer, pair=args.pair)
-    if args.view == 'neuron': return neuron_view(**seen.recording.neurons(), tokens=seen.tokens, layer=args.layer, head=args.head or 0, title=args.title)
-    common = dict(split=seen.split, average=args.average, rollout=args.rollout, title=args.title)
-    if args.view == 'model': return model_view(seen.recording.weights(), seen.tokens, **common)
-    return head_view(seen.recording.weights(), seen.tokens, layer=args.layer, heads=args.head, **common)
+    _check_model(args.model)
+    if importlib.util.find_spec('transformers'):
+        from transformers.utils import logging
+        logging.disable_progress_bar()
+    seen = look(text, *load_hf(args.model), pair=args.pair)
+    layer,options = args.layer or 0,dict(title=args.title)
+    if args.view == 'neuron':
+        rows = seen.recording.neurons()
+        return neuron_view(**rows, tokens=seen.tokens, layer=layer, head=args.head or 0, **options)
+    options |= dict(split=seen.split, average=args.average, rollout=args.rollout)
+    weights = seen.recording.weights()
+    if args.view == 'model': return model_view(weights, seen.tokens, **options)
+    return head_view(weights, seen.tokens, layer=layer, heads=args.head, **options)
 
+# %% ../nbs/06d_command.ipynb #f30a6d91
 def main(
     argv:list|None=None # Arguments; None means those of the command line
 )->int: # Exit code
     "The command `attention-view`"
-    args = _parser().parse_args(argv)
+    args = _parsed(argv)
     try:
-        if args.out.suffix not in ('.html','.svg','.png'): raise ValueError(f"--out must end in .html, .svg or .png, got {str(args.out)!r}")
+        _check_name(args.out)
         path = _draw(args, _text(args)).save(args.out)
-    except Exception as e:                                                     # whatever a broken model raises: one line
-        print(f"attention-view: {' '.join(str(e).split())}", file=sys.stderr)
+    except Exception as e:                             # whatever a broken model raises: one line
+        print('attention-view:', *(str(e) or type(e).__name__).split(), file=sys.stderr)
         return 1
     print(path)
     if not args.no_open and path.suffix == '.html':

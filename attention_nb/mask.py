@@ -8,16 +8,17 @@ Docs: https://attention-nb.github.io/attention_nb/mask.html.md"""
 __all__ = ['causal_mask', 'show_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask']
 
 # %% ../nbs/04_mask.ipynb #ff28339c
+from numbers import Integral
 import torch
 from torch import Tensor
 from .core import allowed
 
 # %% ../nbs/04_mask.ipynb #d1fe6ad2
-def _count(name, n, least=0):
-    "`n`, if it is an integer from `least` up"
-    if isinstance(n, bool) or not isinstance(n, (int,torch.SymInt)) or n < least:
-        raise ValueError(f"{name} must be an integer from {least} up, got {n!r}")
-    return n
+def _count(name, n):
+    "`n` as an integer, if it is one and not negative"
+    if isinstance(n, bool) or not isinstance(n, (Integral,torch.SymInt)) or n < 0:
+        raise ValueError(f"{name} must be an integer from 0 up, got {n!r}")
+    return n if isinstance(n, torch.SymInt) else int(n)
 
 def causal_mask(
     L:int, # Number of queries
@@ -32,11 +33,13 @@ def causal_mask(
 # %% ../nbs/04_mask.ipynb #a591f99e
 def show_mask(
     mask:Tensor, # Bool (L, S), True = may attend
-    ax=None # Axes to draw on; None makes one
+    ax:object=None # Axes to draw on; None makes one
 )->object: # The matplotlib axes, not shown and not saved
     "Draw `mask`, queries down, keys across, visible keys dark"
-    if mask.dtype != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {mask.dtype}")
-    if mask.dim() != 2: raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")
+    kind = getattr(mask, 'dtype', type(mask).__name__)
+    if kind != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {kind}")
+    if mask.dim() != 2:
+        raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
     if ax is None: _,ax = plt.subplots(figsize=(2.4,2.4))
@@ -51,19 +54,34 @@ def show_mask(
     return ax
 
 # %% ../nbs/04_mask.ipynb #14919991
+def _integers(name, x, device=None):
+    "`x` as a tensor of 64-bit integers"
+    x = torch.as_tensor(x, device=device)
+    if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
+        raise TypeError(f"{name} must be integers, got {x.dtype}")
+    return x.long()
+
+def _first_keys(name, n, S, device=None):
+    "Bool (B, 1, 1, S): the first `n` keys, (B,), of each sequence"
+    counts = _integers(name, n, device)
+    if counts.dim() != 1: raise ValueError(f"{name} must be (B,), got {tuple(counts.shape)}")
+    if counts.numel() and not 0 <= counts.min() <= counts.max() <= S:
+        raise ValueError(f"{name} must be from 0 to S={S}, got {torch.as_tensor(n).tolist()[:8]}")
+    return (torch.arange(S, device=counts.device) < counts[:,None])[:,None,None]
+
+# %% ../nbs/04_mask.ipynb #c4d5e004
 def padding_mask(
-    lengths:Tensor|list[int], # Number of real keys of each sequence, (B,), integers from 0 to S
-    S:int # Number of keys, filling included
+    lengths_or_mask:Tensor|list[int], # Lengths (B,), integers from 0 to S; or a bool mask (B, S)
+    S:int|None=None # Number of keys, filling included; needed with lengths
 )->Tensor: # Bool (B, 1, 1, S), True = may attend
-    "Each sequence sees its first `lengths` keys"
-    lengths,S = torch.as_tensor(lengths),_count('S', S)
-    if not lengths.numel(): lengths = lengths.long()
-    if lengths.is_floating_point() or lengths.dtype == torch.bool:
-        raise TypeError(f"lengths must be integers, got {lengths.dtype}")
-    if lengths.dim() != 1: raise ValueError(f"lengths must be (B,), got {tuple(lengths.shape)}")
-    if lengths.numel() and not 0 <= lengths.min() <= lengths.max() <= S:
-        raise ValueError(f"lengths must be from 0 to S={S}, got {lengths.tolist()[:8]}")
-    return (torch.arange(S, device=lengths.device) < lengths[:,None])[:,None,None]
+    "Each sequence sees its real keys and not the filling"
+    given = torch.as_tensor(lengths_or_mask)
+    if given.dtype == torch.bool:
+        if given.dim() != 2 or S not in (None, given.shape[1]):
+            raise ValueError(f"a mask must be (B, S={S}), got {tuple(given.shape)}")
+        return given[:,None,None]
+    if S is None: raise ValueError("lengths need S, the number of keys")
+    return _first_keys('lengths', given, _count('S', S))
 
 # %% ../nbs/04_mask.ipynb #d6573b26
 def window_mask(
@@ -75,30 +93,39 @@ def window_mask(
     device:torch.device|str|None=None # Where the mask is made
 )->Tensor: # Bool (L, S), True = may attend
     "Each query sees the keys near its own place, and itself"
+    left = None if left is None else _count('left', left)
+    right = None if right is None else _count('right', right)
     return allowed(_count('L', L), _count('S', S), window=(left,right), device=device)
 
 # %% ../nbs/04_mask.ipynb #6b60542c
 def document_mask(
-    doc_ids:Tensor # The document that each token belongs to, integers, (L,) or (B, L)
-)->Tensor: # Bool (L, L) or (B, 1, L, L), True = may attend
+    doc_ids:Tensor|list[int], # The document of each query, integers (L,) or (B, L)
+    k_ids:Tensor|list[int]|None=None # The document of each key, (S,) or (B, S); None: the queries'
+)->Tensor: # Bool (L, S) or (B, 1, L, S), True = may attend
     "Each token sees the tokens of its own document"
-    if doc_ids.is_floating_point() or doc_ids.dtype == torch.bool:
-        raise TypeError(f"doc_ids must be integers, got {doc_ids.dtype}")
-    if doc_ids.dim() not in (1,2):
-        raise ValueError(f"doc_ids must be (L,) or (B, L), got {tuple(doc_ids.shape)}")
-    same = doc_ids[...,:,None] == doc_ids[...,None,:]
-    return same if doc_ids.dim() == 1 else same[:,None]
+    q_ids = _integers('doc_ids', doc_ids)
+    if q_ids.dim() not in (1,2):
+        raise ValueError(f"doc_ids must be (L,) or (B, L), got {tuple(q_ids.shape)}")
+    k_ids = q_ids if k_ids is None else _integers('k_ids', k_ids)
+    if q_ids.dim() != k_ids.dim() or q_ids.shape[:-1] != k_ids.shape[:-1]:
+        raise ValueError("doc_ids and k_ids must be (L,) and (S,), or (B, L) and (B, S), "
+                         f"got {tuple(q_ids.shape)} and {tuple(k_ids.shape)}")
+    same = q_ids[...,:,None] == k_ids[...,None,:]
+    return same if q_ids.dim() == 1 else same[:,None]
 
 # %% ../nbs/04_mask.ipynb #856f6356
 def prefix_mask(
     L:int, # Number of queries
-    prefix:int|Tensor, # Number of keys that everyone sees; one for all, or integers (B,)
     S:int|None=None, # Number of keys; None means L. The last query is aligned with the last key
     *,
-    device:torch.device|str|None=None # Where the mask is made, for one number; a tensor decides itself
-)->Tensor: # Bool (L, S), or (B, 1, L, S) for a tensor; True = may attend
+    prefix:int|Tensor|list[int], # Number of keys that everyone sees; one for all, or (B,)
+    device:torch.device|str|None=None # Where the mask is made; None: where a tensor `prefix` is
+)->Tensor: # Bool (L, S), or (B, 1, L, S) for several; True = may attend
     "Each query sees the first `prefix` keys, and those up to its own place"
     S = _count('L', L) if S is None else _count('S', S)
-    if isinstance(prefix, Tensor): return causal_mask(L, S, device=prefix.device) | padding_mask(prefix, S)
-    if _count('prefix', prefix) > S: raise ValueError(f"prefix must be from 0 to S={S}, got {prefix}")
-    return causal_mask(L, S, device=device) | (torch.arange(S, device=device) < prefix)
+    if not isinstance(prefix, (Integral,torch.SymInt)):
+        first = _first_keys('prefix', prefix, S, device)
+        return causal_mask(L, S, device=first.device) | first
+    n = _count('prefix', prefix)
+    if n > S: raise ValueError(f"prefix must be from 0 to S={S}, got {n}")
+    return causal_mask(L, S, device=device) | (torch.arange(S, device=device) < n)

@@ -7,25 +7,24 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #4d7ad79b
-import math
-import numpy as np
+# %% ../nbs/05_multihead.ipynb #78fbb724
+from collections.abc import Callable
 import torch
-import torch.nn.functional as F
-from fastcore.basics import patch
 from torch import Tensor, nn
-from torch.autograd import forward_ad
-from .checks import _check, _check_window, _without_autocast
-from .core import allowed, attention
+from .checks import check_attended, check_inputs, check_layer, check_sizes
+from .core import attention
 from .fast import scaled_dot_product_attention
+from .weights import attention_with_weights
 
-# %% ../nbs/05_multihead.ipynb #ff87b152
-def _check_widths(d_model, n_heads):
-    if d_model < 1 or n_heads < 1:
-        raise ValueError(f"d_model and n_heads must be at least 1, got {d_model} and {n_heads}")
+# %% ../nbs/05_multihead.ipynb #cc267e68
+def _head_dim(d_model, n_heads):
+    "The width of a head, if it is a whole number"
+    check_sizes(d_model=d_model, n_heads=n_heads)
     if d_model % n_heads:
         raise ValueError(f"d_model must be a multiple of n_heads, got {d_model} and {n_heads}")
+    return d_model//n_heads
 
+# %% ../nbs/05_multihead.ipynb #cc4a10fc
 class MultiHeadAttentionLoop(nn.Module):
     "Multi-head attention as a list of heads: slow, obvious, and the oracle of `MultiHeadAttention`"
     def __init__(self,
@@ -35,40 +34,42 @@ class MultiHeadAttentionLoop(nn.Module):
         bias:bool=True # Give all projections a bias
     ):
         super().__init__()
-        _check_widths(d_model, n_heads)
-        def heads(): return nn.ModuleList(nn.Linear(d_model, d_model//n_heads, bias) for _ in range(n_heads))
+        E = _head_dim(d_model, n_heads)
+        def heads(): return nn.ModuleList(nn.Linear(d_model, E, bias) for _ in range(n_heads))
         self.q_projs,self.k_projs,self.v_projs = heads(),heads(),heads()
         self.out_proj = nn.Linear(d_model, d_model, bias)
 
     def forward(self,
-        query:Tensor, # (B, L, D)
+        query:Tensor, # (B, L, D), or (L, D) without a batch
         key:Tensor|None=None, # (B, S, D); None means `query`
         value:Tensor|None=None, # (B, S, D); None means `key`
         *,
-        mask:Tensor|None=None, # Bool, broadcastable to (B, L, S); True = may attend
+        mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
         causal:bool=False # Query i sees keys up to i + S - L
     )->tuple[Tensor,Tensor]: # Output (B, L, D), weights (B, H, L, S)
-        "Attend, head after head"
+        "Attend with each head and mix the results"
         key = query if key is None else key
         value = key if value is None else value
-        outs,weights = [],[]
-        for q_proj,k_proj,v_proj in zip(self.q_projs, self.k_projs, self.v_projs):
-            out,w = attention(q_proj(query), k_proj(key), v_proj(value), mask=mask, causal=causal)
-            outs.append(out)
-            weights.append(w)
-        return self.out_proj(torch.cat(outs, -1)), torch.stack(weights, 1)
+        check_inputs(query, key, value, (self.out_proj.in_features,)*3, mask=mask)
+        q = torch.stack([proj(query) for proj in self.q_projs], -3)    # (B, H, L, E)
+        k = torch.stack([proj(key) for proj in self.k_projs], -3)      # (B, H, S, E)
+        v = torch.stack([proj(value) for proj in self.v_projs], -3)    # (B, H, S, E)
+        out,weights = self._attend(q, k, v, True, mask=mask, causal=causal)
+        return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
-# %% ../nbs/05_multihead.ipynb #341c5b06
+    def _attend(self, q, k, v, need_weights, **options): return attention(q, k, v, **options)
+
+# %% ../nbs/05_multihead.ipynb #ae8cde57
 def split_heads(
     x:Tensor, # (..., L, H * E)
     n_heads:int # Number of heads H
-)->Tensor: # (..., H, L, E), a view
+)->Tensor: # (..., H, L, E), a view where possible
     "Cut the width into heads, and put the heads before the length"
     if n_heads < 1 or x.dim() < 2 or x.shape[-1] % n_heads:
-        raise ValueError(f"x must be (..., L, width), width a multiple of {n_heads}, got {tuple(x.shape)}")
-    return x.view(*x.shape[:-1], n_heads, x.shape[-1]//n_heads).transpose(-3, -2)
+        raise ValueError(f"x must be (..., L, width), width a multiple of {n_heads}, "
+                         f"got {tuple(x.shape)}")
+    return x.unflatten(-1, (n_heads, x.shape[-1]//n_heads)).transpose(-3, -2)
 
-# %% ../nbs/05_multihead.ipynb #60d5d7cf
 def merge_heads(
     x:Tensor # (..., H, L, E)
 )->Tensor: # (..., L, H * E)
@@ -76,217 +77,139 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #8d462d01
-def _is_plain(*tensors):
-    "Whether results may be written over: tensors on a CPU that no gradient, compiler or transform follows"
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._are_functorch_transforms_active(): return False
-    def followed(t): return torch.is_grad_enabled() and t.requires_grad or forward_ad.unpack_dual(t).tangent is not None
-    return all(type(t) in (Tensor, nn.Parameter) and t.device.type == 'cpu' and not followed(t) for t in tensors)
+# %% ../nbs/05_multihead.ipynb #5d92a9a2
+def _width(norm):
+    "What a norm is wide; None if it does not say"
+    shape = getattr(norm, 'normalized_shape', None)
+    shape = getattr(getattr(norm, 'weight', None), 'shape', None) if shape is None else shape
+    return shape[-1] if shape else None
 
-def _uninitialized(shape, dtype):
-    "Memory for `shape` on a CPU, from NumPy, which asks for huge pages: the system hands out few large ones sooner than many small ones"
-    return torch.from_numpy(np.empty(shape, torch.empty(0, dtype=dtype, device='cpu').numpy().dtype))
+def _role(x, proj, n_heads, norm):
+    "Queries, keys or values of all heads, (B, n_heads, length, width of a head)"
+    x = proj(x)    # (B, length, heads * width)
+    if norm is None: return split_heads(x, n_heads)
+    if _width(norm) == x.shape[-1]: return split_heads(norm(x).to(x.dtype), n_heads)
+    return norm(split_heads(x, n_heads)).to(x.dtype)
 
-@_without_autocast
-def _attend_with_weights(q, k, v, *, mask, bias, causal, window, scale, softcap, sinks, dropout_p):
-    "What `attention` gives, in less memory, for float32 and float64 without soft cap, sinks and bias"
-    options = dict(mask=mask, bias=bias, causal=causal, window=window, scale=scale, softcap=softcap, sinks=sinks, dropout_p=dropout_p)
-    simple = softcap is None and sinks is None and bias is None and q.dtype in (torch.float32, torch.float64) and q.shape[1] == k.shape[1]
-    if not simple: return attention(q, k, v, **options)
-    _check(q, k, v, mask, bias, window, scale, softcap, sinks, dropout_p)
-    L,S,plain = q.shape[-2],k.shape[-2],_is_plain(q, k, v)
-    scale = q.shape[-1]**-0.5 if scale is None else scale
-    if plain:
-        q = torch.mul(q, scale, out=q.new_empty(q.shape))
-        scores = torch.matmul(q, k.mT, out=_uninitialized((*q.shape[:-1], S), q.dtype))
-    else: scores = q*scale @ k.mT                                             # (B, H, L, S)
-    empty = None
-    if causal or window is not None:
-        see = allowed(L, S, causal=causal, window=window, device=q.device)
-        if mask is not None or window is not None or L > S: mask = see if mask is None else mask & see
-        else: scores = scores.add_(torch.zeros_like(see, dtype=q.dtype).masked_fill_(~see, -torch.inf))      # no row is empty
-    if mask is not None:
-        empty = ~mask.any(-1, keepdim=True)
-        scores = scores.add_(torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~(mask | empty), -torch.inf))
-        if plain and not empty.any(): empty = None
-    weights = torch.softmax(scores, -1, out=scores) if plain else scores.softmax(-1)
-    if empty is not None: weights = weights.masked_fill_(empty, 0.) if plain else weights.masked_fill(empty, 0.)
-    if dropout_p: weights = F.dropout(weights, dropout_p)
-    out = weights @ v
-    return out if empty is None else out.masked_fill(empty, 0.), weights
+# %% ../nbs/05_multihead.ipynb #6e798bf4
+def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
+    "Key/value heads, widths of a head and of its value, widths of `key` and `value`"
+    n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+    head_dim = _head_dim(d_model, n_heads) if head_dim is None else head_dim
+    v_head_dim = head_dim if v_head_dim is None else v_head_dim
+    kdim,vdim = d_model if kdim is None else kdim,d_model if vdim is None else vdim
+    check_sizes(d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads, head_dim=head_dim,
+                v_head_dim=v_head_dim, kdim=kdim, vdim=vdim)
+    if n_heads % n_kv_heads:
+        raise ValueError("n_heads must be a multiple of n_kv_heads, "
+                         f"got {n_heads} and {n_kv_heads}")
+    return n_kv_heads, head_dim, v_head_dim, kdim, vdim
 
-# %% ../nbs/05_multihead.ipynb #15bd05d2
+def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
+    "The norms of queries and keys, or None"
+    if kind is not None:
+        kinds = dict(rms=nn.RMSNorm, layer=nn.LayerNorm)
+        if kind not in kinds:
+            raise ValueError(f"qk_norm must be None, 'rms' or 'layer', got {kind!r}")
+        if q_norm is not None or k_norm is not None:
+            raise ValueError("qk_norm is short for q_norm and k_norm: give it or them")
+        q_norm,k_norm = (kinds[kind](head_dim, eps=1e-6) for _ in 'qk')
+    for name,norm,width in (('q_norm',q_norm,q_width), ('k_norm',k_norm,k_width)):
+        if norm is not None and _width(norm) not in (None, head_dim, width):
+            raise ValueError(f"{name} must be as wide as a head, {head_dim}, or as the projection, "
+                             f"{width}, got {_width(norm)}")
+    return q_norm, k_norm
+
+# %% ../nbs/05_multihead.ipynb #5a385659
 class MultiHeadAttention(nn.Module):
-    "Multi-head attention (Vaswani et al. 2017), self-, cross- and grouped-query (Ainslie et al. 2023)"
+    "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
         *,
         n_kv_heads:int|None=None, # Number of key/value heads, a divisor of H; None means H
-        head_dim:int|None=None, # Width E of a head; None means D / H
+        head_dim:int|None=None, # Width E of a query or key; None means D / H
+        v_head_dim:int|None=None, # Width Ev of a value; None means `head_dim`
         kdim:int|None=None, # Width of `key`; None means D
         vdim:int|None=None, # Width of `value`; None means D
         bias:bool=True, # Give the query, key and value projections a bias
         out_bias:bool|None=None, # Give the output projection a bias; None means `bias`
         dropout:float=0., # Probability of zeroing a weight, in training
         out_dropout:float=0., # Probability of zeroing a number of the output, in training
-        add_bias_kv:bool=False, # Append one learned key and value, which masks do not cover
-        add_zero_attn:bool=False, # Append one key and value of zeros, which masks do not cover
-        qk_norm:str|None=None, # Normalize queries and keys, each head's width: 'rms' or 'layer'
-        window:tuple[int|None,int|None]|None=None, # (left, right) of the query's place; None leaves a side open
+        qk_norm:str|None=None, # Normalize queries and keys of each head: 'rms' or 'layer'
+        q_norm:nn.Module|None=None, # Norm of queries, as wide as a head or as the projection
+        k_norm:nn.Module|None=None, # Norm of keys, likewise
+        window:tuple[int|None,int|None]|None=None, # (left, right) of the query; None opens a side
         softcap:float|None=None, # Scores s become softcap * tanh(s / softcap)
-        sinks:bool=False, # A learned score for each query head that takes weight and carries no value
-        scale:float|None=None # Score multiplier; None means 1/sqrt(E)
+        sinks:bool=False, # A learned score for each query head that takes weight, not values
+        scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
+        attend:Callable|None=None # Function to call, with `attention`'s options; None means ours
     ):
         super().__init__()
-        if head_dim is None: _check_widths(d_model, n_heads)
+        check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
+                    scale=scale)
         self.d_model,self.n_heads = d_model,n_heads
-        self.n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        self.head_dim = d_model//n_heads if head_dim is None else head_dim
-        self.kdim,self.vdim = d_model if kdim is None else kdim,d_model if vdim is None else vdim
-        for name in ('d_model', 'n_heads', 'n_kv_heads', 'head_dim', 'kdim', 'vdim'):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if n_heads % self.n_kv_heads:
-            raise ValueError(f"n_heads must be a multiple of n_kv_heads, got {n_heads} and {n_kv_heads}")
-        for name,p in dict(dropout=dropout, out_dropout=out_dropout).items():
-            if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
-        _check_window(window)
-        for name,x in dict(softcap=softcap, scale=scale).items():
-            if x is not None and not (isinstance(x, (int,float)) and math.isfinite(x) and (x > 0 or name == 'scale')):
-                raise ValueError(f"{name} must be None or a {'positive' if name == 'softcap' else 'finite'} number, got {x!r}")
-        if qk_norm not in (None,'rms','layer'):
-            raise ValueError(f"qk_norm must be None, 'rms' or 'layer', got {qk_norm!r}")
+        sizes = _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim)
+        self.n_kv_heads,self.head_dim,self.v_head_dim,self.kdim,self.vdim = sizes
         self.dropout,self.window,self.softcap,self.scale = dropout,window,softcap,scale
-        self.qk_norm,self.add_zero_attn = qk_norm,add_zero_attn
-        inner,kv = n_heads*self.head_dim,self.n_kv_heads*self.head_dim
-        self.q_proj = nn.Linear(d_model, inner, bias)
-        self.k_proj,self.v_proj = nn.Linear(self.kdim, kv, bias),nn.Linear(self.vdim, kv, bias)
-        self.out_proj = nn.Linear(inner, d_model, bias if out_bias is None else out_bias)
+        self.attend = attend
+        E,Ev,kv_heads = self.head_dim,self.v_head_dim,self.n_kv_heads
+        self.q_proj = nn.Linear(d_model, n_heads*E, bias)
+        self.k_proj = nn.Linear(self.kdim, kv_heads*E, bias)
+        self.v_proj = nn.Linear(self.vdim, kv_heads*Ev, bias)
+        self.out_proj = nn.Linear(n_heads*Ev, d_model, bias if out_bias is None else out_bias)
         self.out_dropout = nn.Dropout(out_dropout)
-        norm = dict(rms=nn.RMSNorm, layer=nn.LayerNorm).get(qk_norm)
-        if norm: self.q_norm,self.k_norm = norm(self.head_dim, eps=1e-6),norm(self.head_dim, eps=1e-6)
-        self.bias_k,self.bias_v = (nn.Parameter(torch.empty(kv)) if add_bias_kv else None for _ in range(2))
         self.sinks = nn.Parameter(torch.empty(n_heads)) if sinks else None
-        self.reset_parameters()
+        self.q_norm = self.k_norm = None
+        self.reset_parameters()    # before norms come that someone may have trained
+        self.q_norm,self.k_norm = _norms(qk_norm, q_norm, k_norm, E, n_heads*E, kv_heads*E)
 
-    def reset_parameters(self):
-        "Xavier uniform weights, zero biases and sinks, appended key and value from a normal distribution"
+    def reset_parameters(self)->None:
+        "Xavier uniform weights, zero biases and sinks, norms as they begin"
         for proj in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
             nn.init.xavier_uniform_(proj.weight)
             if proj.bias is not None: nn.init.zeros_(proj.bias)
         if self.sinks is not None: nn.init.zeros_(self.sinks)
-        for t in (self.bias_k, self.bias_v):
-            if t is not None: nn.init.normal_(t, std=self.head_dim**-0.5)
+        for norm in (self.q_norm, self.k_norm):
+            if hasattr(norm, 'reset_parameters'): norm.reset_parameters()
 
-    def extra_repr(self):
-        sizes = {n: getattr(self, n) for n in ('d_model', 'n_heads', 'n_kv_heads', 'head_dim')}
-        options = {n: getattr(self, n) for n in ('dropout', 'qk_norm', 'window', 'softcap', 'scale', 'add_zero_attn')}
-        options |= dict(add_bias_kv=self.bias_k is not None, sinks=self.sinks is not None)
-        return ', '.join(f"{n}={v!r}" for n,v in (sizes | {n:v for n,v in options.items() if v}).items())
+    def extra_repr(self)->str:
+        names = 'd_model n_heads n_kv_heads head_dim v_head_dim dropout window softcap scale attend'
+        return ', '.join(f'{n}={v!r}' for n in names.split() if (v := getattr(self, n)))
 
     def forward(self,
         query:Tensor, # (B, L, D), or (L, D) without a batch
         key:Tensor|None=None, # (B, S, kdim); None means `query`
         value:Tensor|None=None, # (B, S, vdim); None means `key`
         *,
-        mask:Tensor|None=None, # Bool, broadcastable to (B, H, L, S); True = may attend
-        bias:Tensor|None=None, # Added to the scores, broadcastable to (B, H, L, S)
+        mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
+        bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
         causal:bool=False, # Query i sees keys up to i + S - L
         need_weights:bool=False # Return the weights too, which takes memory for all L x S of them
-    )->Tensor|tuple[Tensor,Tensor]: # Output (B, L, D); with `need_weights` also weights (B, H, L, S), appended columns too
+    )->Tensor|tuple[Tensor,Tensor]: # (B, L, D); with `need_weights` also weights (B, H, L, S)
         "Attend with every head and mix the results"
         q,k,v,options = self._inputs(query, key, value, mask=mask, bias=bias, causal=causal)
-        if need_weights: out,weights = _attend_with_weights(q, k, v, **options)
-        else: out,weights = scaled_dot_product_attention(q, k, v, **options),None
-        out = self.out_proj(merge_heads(out))                                      # (B, L, D)
-        if self.training: out = self.out_dropout(out)
-        if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
+        attended = self._attend(q, k, v, need_weights, **options)   # (B, H, L, Ev)
+        out,weights = attended if need_weights else (attended,None)
+        out = self.out_dropout(self.out_proj(merge_heads(out)))     # (B, L, D)
+        if query.dim() == 2: out,weights = out[0],weights[0] if need_weights else None
         return (out,weights) if need_weights else out
 
-    def _inputs(self, query, key=None, value=None, *, mask=None, bias=None, causal=False):
-        "Queries, keys and values of all heads, and the other arguments of `attention`"
+    def _inputs(self, query, key, value, **options):
+        "Queries, keys and values of all heads, and all options of their attention"
         key = query if key is None else key
         value = key if value is None else value
-        self._check(query, key, value)
+        check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim), **options)
         if query.dim() == 2: query,key,value = query[None],key[None],value[None]
-        q,k,v = self.q_proj(query),self.k_proj(key),self.v_proj(value)             # (B, length, heads * E)
-        options = dict(mask=mask, bias=bias, causal=causal, window=self.window)
-        if self.bias_k is not None or self.add_zero_attn: k,v,options = self._append(q, k, v, **options)
-        q,k,v = split_heads(q, self.n_heads),split_heads(k, self.n_kv_heads),split_heads(v, self.n_kv_heads)
-        if self.qk_norm: q,k = self.q_norm(q).to(v.dtype),self.k_norm(k).to(v.dtype)
-        return q, k, v, options | dict(scale=self.scale, softcap=self.softcap, sinks=self.sinks, dropout_p=self.dropout if self.training else 0.)
+        q = _role(query, self.q_proj, self.n_heads, self.q_norm)    # (B, H, L, E)
+        k = _role(key, self.k_proj, self.n_kv_heads, self.k_norm)   # (B, Hkv, S, E)
+        v = _role(value, self.v_proj, self.n_kv_heads, None)    # (B, Hkv, S, Ev)
+        options |= dict(window=self.window, scale=self.scale, softcap=self.softcap)
+        return q, k, v, options | dict(sinks=self.sinks, dropout_p=self.dropout*self.training)
 
-    def _check(self, query, key, value):
-        "Raise a `TypeError` or `ValueError` that names the input that is wrong"
-        for name,t,width in (('query',query,self.d_model), ('key',key,self.kdim), ('value',value,self.vdim)):
-            if not isinstance(t, Tensor): raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-            if t.dim() not in (2,3) or t.dim() != query.dim() or t.shape[-1] != width or t.shape[:-2] != query.shape[:-2]:
-                raise ValueError(f"{name} must be (B, length, {width}), B as in query {tuple(query.shape)}, got {tuple(t.shape)}")
-        if key.shape[-2] != value.shape[-2]:
-            raise ValueError(f"value must have key's length {key.shape[-2]}, got {tuple(value.shape)}")
-
-    def _append(self, q, k, v, *, mask, bias, causal, window):
-        "Keys, values and options with the learned and the zero column, which all queries see"
-        B,L,S = q.shape[0],q.shape[1],k.shape[1]
-        scores = (B, self.n_heads, L, S)
-        for name,t in (('mask',mask), ('bias',bias)):
-            if t is not None and not isinstance(t, Tensor): raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-            if name == 'mask' and t is not None and t.dtype != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {t.dtype}")
-            if t is not None and (t.dim() > 4 or any(n not in (1,m) for n,m in zip(t.shape[::-1], scores[::-1]))):
-                raise ValueError(f"{name} must broadcast to the scores {scores}, got {tuple(t.shape)}")
-        if causal or window is not None:                     # positions are counted without the new columns
-            see = allowed(L, S, causal=causal, window=window, device=q.device)
-            mask = see if mask is None else mask & see
-        if self.bias_k is not None:
-            k,v = (torch.cat([t, b.expand(B, 1, -1)], 1) for t,b in ((k,self.bias_k), (v,self.bias_v)))
-        if self.add_zero_attn: k,v = F.pad(k, (0,0,0,1)),F.pad(v, (0,0,0,1))
-        extra = k.shape[1]-S
-        if mask is not None: mask = F.pad(mask.expand(*mask.shape[:-1], S), (0,extra), value=True)
-        if bias is not None: bias = F.pad(bias.expand(*bias.shape[:-1], S), (0,extra))
-        return k, v, dict(mask=mask, bias=bias, causal=False, window=None)
-
-# %% ../nbs/05_multihead.ipynb #3b1c3600
-@patch(cls_method=True)
-def from_torch(cls:MultiHeadAttention,
-    m:nn.MultiheadAttention # Any: with or without biases, `kdim`, `vdim`, `add_bias_kv`, `add_zero_attn`; either batch order, any dtype
-)->MultiHeadAttention: # The same function of (B, L, D), with copies of the weights, all trainable; in its masks True = may attend
-    "Convert a `torch.nn.MultiheadAttention`"
-    if not isinstance(m, nn.MultiheadAttention):
-        raise TypeError(f"m must be a torch.nn.MultiheadAttention, got {type(m).__name__}")
-    ours = cls(m.embed_dim, m.num_heads, kdim=m.kdim, vdim=m.vdim, bias=m.in_proj_bias is not None, dropout=m.dropout,
-               out_bias=m.out_proj.bias is not None, add_bias_kv=m.bias_k is not None, add_zero_attn=m.add_zero_attn)
-    ours.to(m.out_proj.weight).train(m.training)
-    weights = (m.q_proj_weight, m.k_proj_weight, m.v_proj_weight) if m.in_proj_weight is None else m.in_proj_weight.chunk(3)
-    biases = (None, None, None) if m.in_proj_bias is None else m.in_proj_bias.chunk(3)
-    state = {f'{p}_proj.weight': w for p,w in zip('qkv', weights)} | {f'{p}_proj.bias': b for p,b in zip('qkv', biases)}
-    state |= {f'out_proj.{n}': t for n,t in m.out_proj.named_parameters()}
-    state |= {n: t.flatten() for n,t in (('bias_k',m.bias_k), ('bias_v',m.bias_v)) if t is not None}
-    ours.load_state_dict({n:t for n,t in state.items() if t is not None})
-    return ours
-
-# %% ../nbs/05_multihead.ipynb #31d6fb1f
-@patch
-def to_torch(self:MultiHeadAttention,
-    *,
-    batch_first:bool=True # Inputs are (B, L, D); False: (L, B, D)
-)->nn.MultiheadAttention: # The same function, with copies of the weights; in its masks True = must not attend
-    "Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks"
-    biased = self.q_proj.bias is not None
-    lacks = dict(n_kv_heads=self.n_kv_heads != self.n_heads, head_dim=self.head_dim*self.n_heads != self.d_model,
-                 qk_norm=self.qk_norm, window=self.window, softcap=self.softcap, sinks=self.sinks is not None,
-                 scale=self.scale not in (None, self.head_dim**-0.5), out_bias=(self.out_proj.bias is not None) != biased,
-                 out_dropout=self.out_dropout.p)
-    if any(lacks.values()):
-        raise ValueError(f"torch.nn.MultiheadAttention has no {', '.join(n for n,v in lacks.items() if v)}")
-    m = nn.MultiheadAttention(self.d_model, self.n_heads, self.dropout, biased, self.bias_k is not None, self.add_zero_attn,
-                              self.kdim, self.vdim, batch_first)
-    m.to(self.out_proj.weight).train(self.training)
-    projs = dict(q=self.q_proj, k=self.k_proj, v=self.v_proj)
-    state = {f'out_proj.{n}': t for n,t in self.out_proj.named_parameters()}
-    if m.in_proj_weight is None: state |= {f'{p}_proj_weight': proj.weight for p,proj in projs.items()}
-    else: state['in_proj_weight'] = torch.cat([proj.weight for proj in projs.values()])
-    if biased: state['in_proj_bias'] = torch.cat([proj.bias for proj in projs.values()])
-    if self.bias_k is not None: state |= dict(bias_k=self.bias_k[None,None], bias_v=self.bias_v[None,None])
-    m.load_state_dict(state)
-    return m
+    def _attend(self, q, k, v, need_weights, **options):
+        "The one call of an attention function"
+        if self.attend is not None:
+            return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
+        attend = attention_with_weights if need_weights else scaled_dot_product_attention
+        return attend(q, k, v, **options)

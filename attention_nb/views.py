@@ -8,7 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 __all__ = ['show_attention', 'View', 'head_view', 'model_view', 'neuron_view']
 
 # %% ../nbs/06b_views.ipynb #9e74d359
-import base64, html, io, json, math, os, warnings, zlib
+import base64, contextlib, copy, html, io, json, math, numbers, os, secrets, shutil
+import threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -17,275 +18,516 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from .core import attention
-from .heads import _layers, _readable, _tokens, attention_rollout
+from .heads import (_layers, _limit, _readable, _stacked, _tensor, _tokens,
+                                attention_rollout)
 
-# %% ../nbs/06b_views.ipynb #4e99ef43
+# %% ../nbs/06b_views.ipynb #a2d90c5e
 def _clip(token, n=24):
     token = _readable(token)
     return token if len(token) <= n else token[:n-1]+'…'
 
+def _heat(ax, weights, q_tokens, k_tokens):
+    "Draw one head on `ax`"
+    ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap='Blues')
+    small = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
+    ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right',
+                  rotation_mode='anchor', **small)
+    ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
+    ax.set(xlabel='key', ylabel='query')
+    return ax
+
+# %% ../nbs/06b_views.ipynb #4e99ef43
 def show_attention(
     weights:Tensor, # Weights of one head (L, S), or of several (H, L, S), which make a grid
     q_tokens:list, # L row labels
     k_tokens:list|None=None, # S column labels; None means `q_tokens`
     ax=None # Axes to draw one head on; None makes one
 )->object: # The matplotlib axes, or an array of them for several heads; not shown and not saved
-    "Heatmap of attention weights, queries down, keys across, the same colours from 0 to 1 everywhere"
+    "Heatmap of attention weights, queries down, keys across, the same colours from 0 to 1"
     import matplotlib.pyplot as plt
-    k_tokens = q_tokens if k_tokens is None else k_tokens
-    weights = torch.as_tensor(weights).detach().cpu().float()
-    if weights.dim() not in (2,3) or tuple(weights.shape[-2:]) != (len(q_tokens), len(k_tokens)):
-        raise ValueError(f"weights must be (L, S) or (H, L, S) with L={len(q_tokens)} and S={len(k_tokens)} tokens, got {tuple(weights.shape)}")
+    weights,k_tokens = _stacked(weights).float(),q_tokens if k_tokens is None else k_tokens
+    L,S = len(q_tokens),len(k_tokens)
+    if weights.dim() not in (2,3) or tuple(weights.shape[-2:]) != (L,S):
+        raise ValueError(f"weights must be (L, S) or (H, L, S) with L={L} and S={S} tokens, "
+                         f"got {tuple(weights.shape)}")
     if not weights.isfinite().all(): raise ValueError("weights must be finite, got NaN or infinity")
-    if weights.dim() == 3:
-        if ax is not None: raise ValueError(f"ax takes one head, got {len(weights)}")
-        n,columns = len(weights),min(len(weights), 4)
-        fig,axs = plt.subplots(-(-n//columns), columns, squeeze=False, figsize=(2.1*columns, 2.2*-(-n//columns)), layout='constrained')
-        for h,a in enumerate(axs.flat):
-            if h < n: show_attention(weights[h], q_tokens, k_tokens, a).set(title=f'head {h}', xlabel='', ylabel='')
-            else: a.axis('off')
-        return axs.ravel()[:n]
-    if ax is None: _,ax = plt.subplots(figsize=(3,3))
-    ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap='Blues')
-    small = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
-    ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right', rotation_mode='anchor', **small)
-    ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
-    ax.set(xlabel='key', ylabel='query')
-    return ax
+    labels = _tokens(q_tokens, L, 'q_tokens'),_tokens(k_tokens, S, 'k_tokens')
+    if weights.dim() == 2:
+        ax = plt.figure(figsize=(3,3)).gca() if ax is None else ax
+        return _heat(ax, weights, *labels)
+    if ax is not None: raise ValueError(f"ax takes one head, got {len(weights)}")
+    n,columns = len(weights),min(len(weights), 4)
+    rows = -(-n//columns)
+    _,axs = plt.subplots(rows, columns, squeeze=False, figsize=(2.1*columns, 2.2*rows),
+                         layout='constrained')
+    for a in axs.flat[n:]: a.axis('off')
+    for h,a in enumerate(axs.flat[:n]):
+        _heat(a, weights[h], *labels).set(title=f'head {h}', xlabel='', ylabel='')
+    return axs.ravel()[:n]
 
 # %% ../nbs/06b_views.ipynb #9c0f9458
-_most = 64_000_000      # weights in one view
-
 def _pack(
     weights:Tensor # One layer's weights (H, L, S)
-)->str: # Base64 (with - and _) of a raw deflate stream: float32 steps (H, L), then uint8 counts (H, L, S)
+)->str: # Base64 (with - and _) of a deflate stream: float32 steps (H, L), uint8 counts (H, L, S)
     "Weights as whole numbers of a step for each row"
     top = weights.amax(-1, keepdim=True)
     step = top/255 if weights.numel() <= 20_000 else (top/15).clamp(max=0.01)
     counts = (weights/step.masked_fill(step == 0, 1.)).round_().to(torch.uint8)
-    return _deflate(step.numpy().tobytes(), counts.numpy())
+    return _deflate(zlib.Z_RLE, step.numpy().tobytes(), counts.numpy())
 
-def _deflate(*parts):
-    packer = zlib.compressobj(6, zlib.DEFLATED, -15, 9, zlib.Z_RLE)
-    return base64.urlsafe_b64encode(b''.join(packer.compress(p) for p in parts) + packer.flush()).decode()
+def _deflate(strategy, *parts):
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15, 9, strategy)
+    packed = b''.join(packer.compress(p) for p in parts) + packer.flush()
+    return base64.urlsafe_b64encode(packed).decode()
+
+def _inflate(text): return zlib.decompress(base64.urlsafe_b64decode(text), -15)
 
 def _unpack(text, H, L, S):
     "What the page computes from the text of `_pack`"
-    data = zlib.decompress(base64.urlsafe_b64decode(text), -15)
+    data = _inflate(text)
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
+# %% ../nbs/06b_views.ipynb #5c8e7a10
+_policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+
+def _page(data, summary):
+    "A view as a page that stands alone and loads nothing"
+    # in JSON a lone surrogate is an escape, and \u003c cannot end the script
+    text = json.dumps(data, allow_nan=False)
+    for c in '<>&': text = text.replace(c, f'\\u{ord(c):04x}')
+    style,script = (files('attention_nb').joinpath(n).read_text(encoding='utf-8')
+                    for n in ('views.css', 'views.js'))
+    return f'''<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_policy}">
+<title>{html.escape(data['title'] or summary)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main id="view"></main>
+<noscript>This view needs JavaScript.</noscript>
+<script type="application/json" id="data">{text}</script>
+<script>
+{script}</script>
+</body>
+</html>
+'''
+
+# %% ../nbs/06b_views.ipynb #d1b7c4f9
+_drawing = threading.Lock()
+_drawings = {}      # kind of view -> function of figure and data; filled below
+_looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}
+
+def _still(data, kind):
+    "Bytes of the still, `kind` 'svg' or 'png'"
+    from matplotlib import style
+    from matplotlib.figure import Figure
+    with _drawing, style.context(['default', _looks]), warnings.catch_warnings():
+        warnings.filterwarnings('ignore', message='Glyph')
+        fig,out = Figure(layout='constrained'),io.BytesIO()
+        title = _clip(data['title'], 80)
+        if title: fig.suptitle(title, fontsize=11, parse_math=False)
+        _drawings[data['kind']](fig, data)
+        dpi = min(200, 60_000/max(fig.get_size_inches()))
+        fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
+    return out.getvalue()
+
 # %% ../nbs/06b_views.ipynb #d76bd6cf
+_media_type = 'application/vnd.attention-nb.view+json'
+
 class View:
-    "A picture of attention: shows itself in a notebook, and saves itself as a page or as a picture"
-    def __init__(self, data, draw, summary):
-        self._data,self._draw,self._summary = data,draw,summary
+    "A picture of attention: shows itself in a notebook, saves itself as a page or a picture"
+    def __init__(self,
+        data:dict, # Everything the page needs: numbers and strings, as JSON can hold them
+        summary:str, # What is seen, in a line
+        svg:str|None=None # The still; None draws it when it is asked for
+    ):
+        if not isinstance(data, dict) or data.get('kind') not in ('head','model','neuron'):
+            raise ValueError("data must be that of a view: a dict whose 'kind' is "
+                             f"'head', 'model' or 'neuron', got {str(data)[:60]}")
+        self._data,self._summary,self._svg = copy.deepcopy(data),str(summary),svg
+
+    @classmethod
+    def from_data(cls,
+        data:dict, # What a notebook keeps of a view, its 'data'
+        summary:str, # Its 'summary'
+        svg:str|None=None # Its stored still; None draws it when it is asked for
+    )->'View':
+        "Make a view again from what a notebook stores of it"
+        return cls(data, summary, svg)
 
     def __repr__(self): return self._summary
 
     @property
     def html(self)->str: # A page that stands alone and loads nothing
         "The view as a standalone page"
-        # in JSON a lone surrogate is an escape, and \u003c cannot end the script
-        data = json.dumps(self._data, allow_nan=False).replace('<', '\\u003c').replace('>', '\\u003e').replace('&', '\\u0026')
-        style,script = (files('attention_nb').joinpath(n).read_text(encoding='utf-8') for n in ('views.css', 'views.js'))
-        title = html.escape(self._data['title'] or self._summary)
-        return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-                f'''<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">\n'''
-                f'<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main id="view"></main>\n<noscript>This view needs JavaScript.</noscript>\n'
-                f'<script type="application/json" id="data">{data}</script>\n<script>\n{script}</script>\n</body>\n</html>\n')
+        return _page(self._data, self._summary)
 
-    def _small(self): return self._data['size'] <= 128
+    def _repr_svg_(self):
+        "The still, if it is small enough for a notebook"
+        if self._svg is None and self._data['size'] <= 128:
+            self._svg = _still(self._data, 'svg').decode()
+        return self._svg
 
     def _repr_html_(self):
-        "A frame with the page in it; where scripts are taken out, the picture before it remains"
-        still = ''
-        if self._small():
-            picture = base64.b64encode(self._picture('svg')).decode()
-            still = f'<img data-still src="data:image/svg+xml;base64,{picture}" alt="{html.escape(self._summary)}" style="max-width:100%">'
-        return f'<div>{still}<iframe title="{html.escape(self._summary)}" srcdoc="{html.escape(self.html)}" style="width:100%;height:480px;border:0"></iframe></div>'
+        "A frame with the page in it; where scripts are taken out, the still before it remains"
+        what,picture = html.escape(self._summary),self._repr_svg_()
+        if picture:
+            picture = base64.b64encode(picture.encode()).decode()
+            picture = (f'<img data-still src="data:image/svg+xml;base64,{picture}" alt="{what}" '
+                       'style="max-width:100%">')
+        return (f'<div>{picture or ""}<iframe title="{what}" srcdoc="{html.escape(self.html)}" '
+                'style="width:100%;height:480px;border:0"></iframe></div>')
 
-    def _repr_svg_(self): return self._picture('svg').decode() if self._small() else None
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        "All forms of the view; a stored notebook keeps every one but text/html"
+        forms = {'text/plain': self.__repr__, 'text/html': self._repr_html_,
+                 'image/svg+xml': self._repr_svg_, _media_type: self._stored}
+        wanted = [t for t in forms if (not include or t in include) and t not in (exclude or ())]
+        return {t:form for t in wanted if (form := forms[t]()) is not None}
 
-    def _picture(self, kind):
-        "The still picture's bytes, drawn by matplotlib without a display"
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-        with rc_context({'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}), warnings.catch_warnings():
-            warnings.filterwarnings('ignore', message='Glyph')
-            fig,out = Figure(layout='constrained'),io.BytesIO()
-            self._draw(fig)
-            dpi = min(200, 60_000/max(fig.get_size_inches()))
-            fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
-        return out.getvalue()
+    def _stored(self): return dict(summary=self._summary, data=copy.deepcopy(self._data))
 
     def save(self,
-        path:str|Path # Ends in .html (a page that stands alone), .svg or .png (what is shown first, as a picture)
+        path:str|Path # Ends in .html (a page that stands alone), .svg or .png (the still)
     )->Path: # The path
         "Write the view to a file, without a browser"
         path = Path(path)
-        if path.suffix not in ('.html','.svg','.png'): raise ValueError(f"path must end in .html, .svg or .png, got {str(path)!r}")
-        body = self.html.encode() if path.suffix == '.html' else self._picture(path.suffix[1:])
+        if path.suffix not in ('.html','.svg','.png'):
+            raise ValueError(f"path must end in .html, .svg or .png, got {str(path)!r}")
+        if path.suffix == '.html': body = self.html.encode()
+        elif path.suffix == '.svg' and self._svg: body = self._svg.encode()
+        else: body = _still(self._data, path.suffix[1:])
         _write(path, body)
         return path
 
+# %% ../nbs/06b_views.ipynb #61f0b9de
 def _write(path, body):
-    "Write to a temporary name, then move"
-    tmp = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
+    "Write `body` beside the file that `path` names, then move it there"
+    target = Path(os.path.realpath(path))
+    if target.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
+    if target.exists() and not target.is_file(): return target.write_bytes(body)  # a device
+    tmp = target.with_name(f'.{secrets.token_hex(8)}.tmp')
     try:
-        tmp.write_bytes(body)
-        os.replace(tmp, path)
+        with open(tmp, 'xb') as f: f.write(body)
+        with contextlib.suppress(FileNotFoundError): shutil.copymode(target, tmp)
+        os.replace(tmp, target)
     finally: tmp.unlink(missing_ok=True)
 
 # %% ../nbs/06b_views.ipynb #f28320bb
-def _groups(weights, tokens, k_tokens, split, extra):
+_most = 64_000_000      # weights in one view
+_longest = 200_000      # tokens of one side
+
+def _is_index(x, most, least=0):
+    "Is `x` an integer from `least` to `most`-1? NumPy's integers are, True is not"
+    return isinstance(x, numbers.Integral) and not isinstance(x, bool) and least <= x < most
+
+def _index(x, most, name):
+    "`x` as a Python integer from 0 to most-1"
+    if not _is_index(x, most): raise ValueError(f"{name} must be from 0 to {most-1}, got {x!r}")
+    return int(x)
+
+def _check_length(n):
+    if n > _longest:
+        raise ValueError(f"{n:,} tokens are more than the {_longest:,} a page can hold")
+
+def _given(weights, tokens, split):
+    "Weights, tokens and split; what `look` gives holds all three, a recording the weights"
+    if hasattr(weights, 'recording'):
+        tokens = weights.tokens if tokens is None else tokens
+        split = weights.split if split is None else split
+        weights = weights.recording
+    if callable(getattr(weights, 'weights', None)):
+        B = max((len(r.weights) for r in weights.layers), default=1)
+        if B > 1:
+            raise ValueError(f"the recording holds {B} sequences: choose one, as in "
+                             "recording.weights(0)")
+        weights = weights.weights()
+    if tokens is None: raise TypeError("tokens must be a list of strings, got None")
+    return weights,tokens,split
+
+def _by_name(weights, tokens, k_tokens):
+    "Dicts of weights, tokens and key tokens; the name of a single attention is empty"
+    if not isinstance(weights, dict): return {'':weights},{'':tokens},{'':k_tokens}
+    if not weights: raise ValueError("weights is an empty dict: there is nothing to show")
+    k_tokens = {} if k_tokens is None else k_tokens
+    for what,x in dict(tokens=tokens, k_tokens=k_tokens).items():
+        if not isinstance(x, dict):
+            raise TypeError(f"{what} must be a dict as weights are, got {type(x).__name__}")
+    for name in weights:
+        if name not in tokens: raise ValueError(f"tokens must have {name!r}, as weights have")
+    return weights,tokens,k_tokens
+
+def _groups(weights, tokens, k_tokens, split, average, rollout):
     "What the page calls groups: one kind of attention each, with names for layers and tokens"
+    weights,tokens,k_tokens = _by_name(weights, tokens, k_tokens)
     groups = []
-    named = isinstance(weights, dict)
-    for name,w in (weights if named else {'': weights}).items():
-        layers = _layers(w, f"weights[{name!r}]" if named else 'weights')
-        q = tokens[name] if named else tokens
-        k = (k_tokens or {}).get(name, q) if named else q if k_tokens is None else k_tokens
+    for name,w in weights.items():
+        layers = _layers(w, f"weights[{name!r}]" if name else 'weights', _most)
         _,L,S = layers[0].shape
-        groups.append(dict(name=name, w=layers, q=_tokens(q, L, 'tokens'), k=_tokens(k, S, 'tokens' if k is q else 'k_tokens'), labels=[str(n) for n in range(len(layers))]))
-        if split is not None and (not isinstance(split, int) or not 0 < split < L or L != S):
-            raise ValueError(f"split must be a place between two of the {L} tokens of a self-attention, from 1 to {L-1}, got {split!r}")
-        for label,more in extra(layers): groups[-1]['labels'].append(label); groups[-1]['w'].append(more)
-    if not groups: raise ValueError("weights is an empty dict: there is nothing to show")
-    total = sum(w.numel() for g in groups for w in g['w'])
-    if total > _most: raise ValueError(f"{total:,} weights are more than the {_most:,} a page can hold: choose layers, as in weights[:2], or heads, or a shorter text")
+        _check_length(max(L, S))
+        q,k = _tokens(tokens[name], L),k_tokens.get(name)
+        k = _tokens(q, S) if k is None else _tokens(k, S, 'k_tokens')
+        if split is not None and (L != S or not _is_index(split, L, 1)):
+            raise ValueError(f"split must be a place between two of the {L} tokens of a "
+                             f"self-attention, from 1 to {L-1}, got {split!r}")
+        labels = [str(n) for n in range(len(layers))]
+        for label,more in list(_extras(layers, average, rollout)):
+            labels.append(label)
+            layers.append(more)
+        name = _readable(name, 'names of attentions')
+        groups.append(dict(name=name, w=layers, q=q, k=k, labels=labels))
+        _limit(sum(w.numel() for g in groups for w in g['w']), _most)
     return groups
 
-def _extras(average, rollout):
+def _extras(layers, average, rollout):
     "Averages and rollout of layers, from the full numbers"
-    def extra(layers):
-        if average:
-            mean = torch.stack([w.mean(0) for w in layers])
-            yield 'means, by layer', mean
-            yield 'mean of all', mean.mean(0, keepdim=True)
-        if rollout: yield 'rollout', attention_rollout(layers)[None]
-    return extra
+    if average:
+        mean = torch.stack([w.mean(0) for w in layers])
+        yield 'means, by layer', mean
+        yield 'mean of all', mean.mean(0, keepdim=True)
+    if rollout: yield 'rollout', attention_rollout(layers)[None]
 
 def _packed(groups, split):
-    with ThreadPoolExecutor() as pool:
-        packed = [list(pool.map(_pack, g['w'])) for g in groups]
-    return [dict(name=g['name'], q=g['q'], k=g['k'], split=split, layers=[dict(label=label, heads=len(w), data=data) for label,w,data in zip(g['labels'], g['w'], datas)])
+    "The groups as the page holds them"
+    with ThreadPoolExecutor() as pool: packed = [list(pool.map(_pack, g['w'])) for g in groups]
+    split = None if split is None else int(split)
+    return [dict(name=g['name'], q=g['q'], k=g['k'], split=split,
+                 layers=[dict(label=label, heads=len(w), data=data)
+                         for label,w,data in zip(g['labels'], g['w'], datas)])
             for g,datas in zip(groups, packed)]
 
-def _start(groups, layer, heads, threshold, token):
-    "What is shown first, checked"
-    g = groups[0]
-    if not isinstance(layer, int) or not 0 <= layer < len(g['w']): raise ValueError(f"layer must be from 0 to {len(g['w'])-1}, got {layer!r}")
-    H,L,S = g['w'][layer].shape
-    heads = list(range(H)) if heads is None else [heads] if isinstance(heads, int) else list(heads)
-    if not heads or any(not isinstance(h, int) or not 0 <= h < H for h in heads): raise ValueError(f"heads must be from 0 to {H-1}, got {heads}")
-    if token is not None and (not isinstance(token, int) or not 0 <= token < L): raise ValueError(f"token must be from 0 to {L-1}, got {token!r}")
-    threshold = min(0.05, 2/S) if threshold is None else threshold
-    if not 0 <= threshold <= 1: raise ValueError(f"threshold must be from 0 to 1, got {threshold}")
-    return dict(group=0, layer=layer, heads=heads, threshold=threshold, token=token)
+# %% ../nbs/06b_views.ipynb #b25c6ea9
+def _start(g, layer, heads, threshold, token):
+    "What the page shows first, of group `g`"
+    layer = _index(layer, len(g['w']), 'layer')
+    w = g['w'][layer]
+    H,L,S = w.shape
+    heads = list(range(H) if heads is None else heads if np.iterable(heads) else [heads])
+    if not heads or not all(_is_index(h, H) for h in heads):
+        raise ValueError(f"heads must be from 0 to {H-1}, got {heads}")
+    heads = sorted(set(map(int, heads)))
+    if token is not None: token = _index(token, L, 'token')
+    if threshold is None: threshold = _threshold(w[heads] if token is None else w[heads, token])
+    if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
+        raise ValueError(f"threshold must be from 0 to 1, got {threshold!r}")
+    return dict(group=0, layer=layer, heads=heads, threshold=float(threshold), token=token)
+
+def _threshold(w):
+    "0.05, less for long texts, and at most what half of the queries reach"
+    top = w.amax(-1)
+    top = top[top > 0]
+    return min(0.05, 2/w.shape[-1], 0.99*top.median().item() if len(top) else 1.)
+
+def _view(kind, groups, start, split, title):
+    "The view of packed groups"
+    layers,(_,L,S) = groups[0]['w'],groups[0]['w'][0].shape
+    data = dict(kind=kind, title=_readable(title, 'titles'), size=L+S,
+                groups=_packed(groups, split), start=start)
+    return View(data, f"{kind.title()} view: {len(layers)} layers, {len(layers[0])} heads, "
+                      f"{L} queries, {S} keys")
+
+def _layer_of(group, n):
+    "Layer `n` of a packed group, as the page sees it"
+    stored = group['layers'][n]
+    return _unpack(stored['data'], stored['heads'], len(group['q']), len(group['k']))
 
 # %% ../nbs/06b_views.ipynb #a6ae2925
-_palette = '#88ccee #cc6677 #ddcc77 #44aa99 #aa4499 #999933 #6699cc #ee8866 #bbcc33'.split()      # Paul Tol's muted colours, as in views.js
+# Paul Tol's muted colours, as in views.js
+_palette = '#88ccee #cc6677 #ddcc77 #44aa99 #aa4499 #999933 #6699cc #ee8866 #bbcc33'.split()
 
-def _lines(fig, group, start):
+def _lines(fig, data):
     "Draw one layer's lines between two columns of tokens"
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path as Curve
-    w,(q,k) = group['w'][start['layer']],(group['q'],group['k'])
+    start = data['start']
+    group,heads,token = data['groups'][start['group']],start['heads'],start['token']
+    q,k,label = group['q'],group['k'],group['layers'][start['layer']]['label']
     n = max(len(q), len(k))
     fig.set_size_inches(5.2, 0.22*n+0.5)
     ax = fig.subplots()
-    heads = torch.tensor(start['heads'])
-    shown = w[heads] if start['token'] is None else w[heads, start['token']][:,None]
-    h,i,j = (shown >= max(start['threshold'], 1e-12)).nonzero(as_tuple=True)
-    strength = shown[h,i,j]
-    best = strength.argsort()[-5000:]                                        # the strongest on top
-    i = i if start['token'] is None else i+start['token']
-    bend = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
-    curves = [Curve([(0,a), (1/3,a), (2/3,b), (1,b)], bend) for a,b in zip(i[best].tolist(), j[best].tolist())]
-    colors = [_palette[c % len(_palette)] for c in heads[h[best]].tolist()]
-    ax.add_collection(PathCollection(curves, facecolors='none', edgecolors=colors, linewidths=(.5+2.5*strength[best]).tolist(), alpha=(.1+.9*strength[best].clamp(max=1)).tolist()))
+    w = _layer_of(group, start['layer'])[heads]
+    if token is not None: w[:, torch.arange(len(q)) != token] = 0
+    at = (w >= max(start['threshold'], 1e-12)).nonzero()
+    strength = w[tuple(at.T)]
+    best = strength.argsort()[-3000:]      # the strongest on top
+    strength = strength[best]
+    if len(best):                          # matplotlib refuses a collection of none
+        bend = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
+        curves = [Curve([(0,i), (1/3,i), (2/3,j), (1,j)], bend) for _,i,j in at[best].tolist()]
+        colors = [_palette[heads[h] % len(_palette)] for h,_,_ in at[best].tolist()]
+        ax.add_collection(PathCollection(curves, facecolors='none', edgecolors=colors,
+                                         linewidths=(.5+2.5*strength).tolist(),
+                                         alpha=(.1+.9*strength.clamp(max=1)).tolist()))
     for x,names,side in ((-.02,q,'right'), (1.02,k,'left')):
-        for y,name in enumerate(names): ax.text(x, y, _clip(name), ha=side, va='center', parse_math=False)
+        for y,name in enumerate(names):
+            ax.text(x, y, _clip(name), ha=side, va='center', parse_math=False)
     ax.set(xlim=(0,1), ylim=(n-.5,-.5))
     ax.axis('off')
-    ax.set_title(f"layer {group['labels'][start['layer']]}" + (f", head {start['heads'][0]}" if len(heads) == 1 else ''), fontsize=9, parse_math=False)
+    one = f', head {heads[0]}' if len(heads) == 1 else ''
+    ax.set_title(f'layer {label}{one}', fontsize=9, parse_math=False)
 
-def _title(fig, title):
-    if title: fig.suptitle(_clip(title, 80), fontsize=11, parse_math=False)
+_drawings['head'] = _lines
 
 def head_view(
-    weights:Tensor|list|dict, # (layers, H, L, S), one layer (H, L, S), or a list of layers; a dict names several attentions
-    tokens:list|dict, # L query tokens; with a dict of weights, a dict of the same names
+    weights:Tensor|list|dict, # (layers, H, L, S), (H, L, S), a list, a recording; or a dict
+    tokens:list|dict|None=None, # L query tokens, or a dict of them; None takes those of `look`
     k_tokens:list|dict|None=None, # S key tokens; None means `tokens`
     *,
     layer:int=0, # Layer shown first
     heads:int|list|None=None, # Heads shown first; None means all
     token:int|None=None, # Query token to point at first
-    split:int|None=None, # For a pair of texts, the number of tokens of the first; adds a choice of A to B and so on
-    threshold:float|None=None, # Smallest weight drawn at first; None means 0.05, less for long texts
+    split:int|None=None, # Tokens of the first of two texts; adds a choice of A to B and so on
+    threshold:float|None=None, # Smallest weight drawn at first; None means 0.05 or less
     average:bool=False, # Add means over heads and layers as layers to choose
     rollout:bool=False, # Add attention rollout as a layer to choose
     title:str='' # Heading
 )->View:
     "Lines between tokens, weighted by attention"
-    groups = _groups(weights, tokens, k_tokens, split, _extras(average, rollout))
-    start = _start(groups, layer, heads, threshold, token)
-    g = groups[0]
-    _,L,S = g['w'][0].shape
-    data = dict(kind='head', title=_readable(title), size=L+S, groups=_packed(groups, split), start=start)
-    def draw(fig): _title(fig, title); _lines(fig, g, start)
-    return View(data, draw, f"Head view: {len(g['w'])} layers, {len(g['w'][0])} heads, {L} queries, {S} keys")
+    weights,tokens,split = _given(weights, tokens, split)
+    groups = _groups(weights, tokens, k_tokens, split, average, rollout)
+    return _view('head', groups, _start(groups[0], layer, heads, threshold, token), split, title)
 
 # %% ../nbs/06b_views.ipynb #85baa0bc
-def _thumbnails(fig, groups):
+def _thumbnails(fig, data):
     "Draw every layer and head of the first group as a thumbnail"
-    g = groups[0]
+    group = data['groups'][0]
+    layers = [_layer_of(group, n) for n in range(len(group['layers']))]
     side,gap = 48,4
-    L,S = g['w'][0].shape[1:]
-    tall,wide = min(L, side),min(S, side)
-    rows,columns = len(g['w']),max(len(w) for w in g['w'])
-    sheet = np.full((rows*(tall+gap)-gap, columns*(wide+gap)-gap), np.nan)
-    for l,w in enumerate(g['w']):
-        small = F.adaptive_max_pool2d(w, (tall,wide)).sqrt().numpy()
-        for h,t in enumerate(small): sheet[l*(tall+gap):l*(tall+gap)+tall, h*(wide+gap):h*(wide+gap)+wide] = t
+    tall,wide = min(len(group['q']), side),min(len(group['k']), side)
+    rows,columns = len(layers),max(map(len, layers))
+    sheet = np.full((rows*(tall+gap)-gap, columns*(wide+gap)-gap), np.nan, np.float32)
+    for l,w in enumerate(layers):
+        y = l*(tall+gap)
+        for h,t in enumerate(F.adaptive_max_pool2d(w, (tall,wide)).sqrt().numpy()):
+            sheet[y:y+tall, h*(wide+gap):h*(wide+gap)+wide] = t
     cell = max(0.3, min(0.8, 9/columns))
     fig.set_size_inches(columns*cell+1, rows*cell*tall/wide+0.8)
     ax = fig.subplots()
     ax.imshow(sheet, vmin=0, vmax=1, cmap='Blues', interpolation='nearest')
     ax.set_xticks([h*(wide+gap)+wide/2 for h in range(columns)], range(columns))
-    ax.set_yticks([l*(tall+gap)+tall/2 for l in range(rows)], [_clip(t, 12) for t in g['labels']])
+    labels = [_clip(stored['label'], 12) for stored in group['layers']]
+    ax.set_yticks([l*(tall+gap)+tall/2 for l in range(rows)], labels)
     ax.set(xlabel='head', ylabel='layer')
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 
+_drawings['model'] = _thumbnails
+
 def model_view(
-    weights:Tensor|list|dict, # (layers, H, L, S), one layer (H, L, S), or a list of layers; a dict names several attentions
-    tokens:list|dict, # L query tokens; with a dict of weights, a dict of the same names
+    weights:Tensor|list|dict, # (layers, H, L, S), (H, L, S), a list, a recording; or a dict
+    tokens:list|dict|None=None, # L query tokens, or a dict of them; None takes those of `look`
     k_tokens:list|dict|None=None, # S key tokens; None means `tokens`
     *,
-    split:int|None=None, # For a pair of texts, the number of tokens of the first
-    threshold:float|None=None, # Smallest weight drawn at first in the large view; None means 0.05, less for long texts
+    split:int|None=None, # Tokens of the first of two texts
+    threshold:float|None=None, # Smallest weight drawn in the large view; None means 0.05 or less
     average:bool=False, # Add means over heads and layers
     rollout:bool=False, # Add attention rollout
     title:str='' # Heading
 )->View:
     "All layers and heads as thumbnails, each opens as a head view"
-    groups = _groups(weights, tokens, k_tokens, split, _extras(average, rollout))
-    start = _start(groups, 0, None, threshold, None)
-    _,L,S = groups[0]['w'][0].shape
-    data = dict(kind='model', title=_readable(title), size=L+S, groups=_packed(groups, split), start=start)
-    def draw(fig): _title(fig, title); _thumbnails(fig, groups)
-    return View(data, draw, f"Model view: {len(groups[0]['w'])} layers, {len(groups[0]['w'][0])} heads, {L} queries, {S} keys")
+    weights,tokens,split = _given(weights, tokens, split)
+    groups = _groups(weights, tokens, k_tokens, split, average, rollout)
+    return _view('model', groups, _start(groups[0], 0, None, threshold, None), split, title)
 
 # %% ../nbs/06b_views.ipynb #e401c78b
-def _per_layer(x, n, name):
-    x = list(x) if isinstance(x, list|tuple) else [x]*n
-    if len(x) != n: raise ValueError(f"{name} must be one, or a list of {n}, one for each layer, got {len(x)}")
+def _rows(x, name):
+    "Queries or keys as a list of float32 (H, length, E), one for each layer"
+    if isinstance(x, Tensor|np.ndarray): x = x[None] if x.ndim == 3 else x
+    elif not isinstance(x, list|tuple):
+        raise TypeError(f"{name} must be a tensor (layers, H, length, E) or a list, "
+                        f"got {type(x).__name__}")
+    x = [_tensor(t).float() for t in x]
+    if not x or any(t.dim() != 3 or 0 in t.shape or t.shape != x[0].shape for t in x):
+        shapes = [tuple(t.shape) for t in x]
+        raise ValueError(f"{name} must be (layers, H, length, E), got {shapes}")
+    if not all(t.isfinite().all() for t in x):
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
     return x
 
+def _per_layer(x, n, name):
+    x = list(x) if isinstance(x, list|tuple) else [x]*n
+    if len(x) != n:
+        raise ValueError(f"{name} must be one, or a list of {n}, one for each layer, got {len(x)}")
+    return x
+
+def _number(x): return float(x) if isinstance(x, numbers.Real) and not isinstance(x, bool) else x
+
+def _three(t, name, shape):
+    "A mask or bias as three dimensions that broadcast to `shape`, (H, L, S)"
+    if t is None: return None
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
+    if (t.dtype == torch.bool) != (name == 'mask'):
+        kind = 'bool (True = may attend)' if name == 'mask' else 'floating point'
+        raise TypeError(f"{name} must be {kind}, got {t.dtype}")
+    x = t.detach().cpu()
+    if x.dim() == 4 and len(x) == 1: x = x[0]
+    while x.dim() < 3: x = x[None]
+    if x.dim() != 3 or any(n not in (1,m) for n,m in zip(x.shape, shape)):
+        raise ValueError(f"{name} must broadcast to the scores {shape}, got {tuple(t.shape)}")
+    if name == 'bias': x = x.float()
+    return x
+
+def _options(n, shape, width, given):
+    "Options of each of `n` layers as `attention` takes them, masks and biases of three dimensions"
+    each = zip(*(_per_layer(x, n, name) for name,x in given.items()))
+    layers = [dict(zip(given, o)) for o in each]
+    for o in layers:
+        for name in ('mask','bias'): o[name] = _three(o[name], name, shape)
+        o['scale'] = width**-0.5 if o['scale'] is None else _number(o['scale'])
+        o['softcap'] = _number(o['softcap'])
+        for t in (o['bias'], o['sinks']):
+            if isinstance(t, Tensor) and not (t < math.inf).all():
+                raise ValueError("bias and sinks must not be NaN, nor infinitely large")
+    return layers
+
+def _one_query(q, k, i, *, mask, bias, causal, **options):
+    "Weights (H, S) of query `i` of one layer; `attention` checks the options"
+    L,S = q.shape[1],k.shape[1]
+    def row(t): return None if t is None else t[None, :, min(i, t.shape[1]-1), None]
+    mask,bias = row(mask),row(bias)
+    if causal:
+        see = torch.arange(S) <= i+S-L
+        mask = see if mask is None else mask & see
+    return attention(q[None,:,i:i+1], k[None], k[None], mask=mask, bias=bias, **options)[1][0,:,0]
+
+# %% ../nbs/06b_views.ipynb #8ad3b05e
+def _fits(n):
+    if n > _most//8:
+        raise ValueError(f"{n:,} numbers are more than the {_most//8:,} a page can hold: "
+                         "choose layers, as in q[:2], k[:2], or a shorter text")
+
+def _added(options, taken):
+    "What masks and biases add to the scores, (layers, H, L, S), 1 where it is the same for all"
+    shapes = [t.shape for o in options for t in (o['mask'], o['bias']) if t is not None]
+    if not shapes: return None
+    shape = torch.broadcast_shapes(*shapes)
+    _fits(taken + math.prod(shape))
+    def part(o):
+        x = torch.zeros(shape) if o['bias'] is None else o['bias'].expand(shape)
+        return x if o['mask'] is None else x.masked_fill(~o['mask'], -math.inf)
+    first = part(options[0])
+    if all(torch.equal(part(o), first) for o in options[1:]): return first[None]
+    _fits(taken + len(options)*math.prod(shape))
+    return torch.stack([part(o) for o in options])
+
+def _floats(t): return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy())
+
+def _numbers(text, *shape):
+    "What `_floats` packed"
+    return torch.from_numpy(np.frombuffer(_inflate(text), np.float32).copy()).view(shape)
+
+def _sinks(t): return None if t is None else [z if z > -math.inf else None for z in t.tolist()]
+
+# %% ../nbs/06b_views.ipynb #5e0c9b18
 def neuron_view(
-    q:Tensor|list, # Queries (layers, H, L, E), one layer (H, L, E), or a list of layers; after rotation, if the model rotates
+    q:Tensor|list, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
     k:Tensor|list, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
     tokens:list, # L query tokens
     k_tokens:list|None=None, # S key tokens; None means `tokens`
@@ -294,72 +536,84 @@ def neuron_view(
     head:int=0, # Head shown first
     query:int|None=None, # Query token shown first; None means the last
     key:int|None=None, # Key token pointed at first; None means the one with the largest weight
-    mask:Tensor|list|None=None, # Bool, True = may attend, broadcastable to (H, L, S); or one for each layer
-    bias:Tensor|list|None=None, # Added to scores, broadcastable to (H, L, S); or one for each layer
+    mask:Tensor|list|None=None, # Bool, broadcastable to (H, L, S), True = may attend; or a list
+    bias:Tensor|list|None=None, # Added to scores, broadcastable to (H, L, S); or a list
     causal:bool=False, # Query i sees keys up to i + S - L
-    scale:float|list|None=None, # Score multiplier, or one for each layer; None means 1/sqrt(E)
+    scale:float|list|None=None, # Score multiplier, or a list; None means 1/sqrt(E)
     softcap:float|list|None=None, # Scores s become softcap * tanh(s / softcap)
-    sinks:Tensor|list|None=None, # (H,), a score that takes weight and carries no value; or one for each layer
+    sinks:Tensor|list|None=None, # (H,), a score that takes weight, without a value; or a list
     title:str='' # Heading
 )->View:
     "Query, key and their product neuron by neuron, with scores and weights"
-    def layers(x, name):
-        x = [x] if isinstance(x, Tensor) and x.dim() == 3 else list(x)
-        x = [t.detach().cpu().float() for t in x]
-        if not x or any(t.dim() != 3 or 0 in t.shape or t.shape != x[0].shape for t in x): raise ValueError(f"{name} must be (layers, H, length, E), got {[tuple(t.shape) for t in x]}")
-        if not all(t.isfinite().all() for t in x): raise ValueError(f"{name} must be finite, got NaN or infinity")
-        return torch.stack(x)
-    q,k = layers(q, 'q'),layers(k, 'k')
-    n,H,L,E = q.shape
-    _,G,S,_ = k.shape
-    if len(k) != n or k.shape[-1] != E or H % G: raise ValueError(f"k must be ({n}, Hkv, S, {E}) with Hkv a divisor of {H}, got {tuple(k.shape)}")
-    q_tokens = _tokens(tokens, L, 'tokens')
-    k_tokens = _tokens(tokens if k_tokens is None else k_tokens, S, 'tokens' if k_tokens is None else 'k_tokens')
-    query = L-1 if query is None else query
-    for name,at,most in (('layer',layer,n), ('head',head,H), ('query',query,L), ('key',0 if key is None else key,S)):
-        if not isinstance(at, int) or not 0 <= at < most: raise ValueError(f"{name} must be from 0 to {most-1}, got {at!r}")
-    if q.numel()+k.numel() > _most//8: raise ValueError(f"{q.numel()+k.numel():,} numbers are more than the {_most//8:,} a page can hold: choose layers, as in q[:2], k[:2]")
-    options = [dict(mask=m, bias=b, scale=E**-0.5 if s is None else s, softcap=c, sinks=z, causal=causal) for m,b,s,c,z in
-               zip(*(_per_layer(x, n, name) for name,x in dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks).items()))]
-    weights = [attention(q[l:l+1], k[l:l+1], k[l:l+1], **o)[1][0] for l,o in enumerate(options)]            # checks the options too
-    if not all(w.isfinite().all() for w in weights): raise ValueError("bias and sinks must not be NaN")
-    if key is None: key = weights[layer][head,query].argmax().item()
-    added = _added(options, H, L, S)
-    data = dict(kind='neuron', title=_readable(title), size=L+S, q=q_tokens, k=k_tokens, layers=[str(l) for l in range(n)], heads=H, kvHeads=G, width=E, layer=layer, head=head, query=query, key=key,
-                scale=[o['scale'] for o in options], softcap=[o['softcap'] or 0 for o in options], sinks=[None if o['sinks'] is None else [z if math.isfinite(z) else None for z in o['sinks'].tolist()] for o in options],
-                qdata=_deflate(q.numpy().tobytes()), kdata=_deflate(k.numpy().tobytes()), added=None if added is None else dict(shape=list(added.shape), data=_deflate(added.numpy().tobytes())))
-    def draw(fig): _title(fig, title); _neurons(fig, q[layer,head,query], k[layer, head*G//H], weights[layer][head,query], q_tokens[query], k_tokens, f'layer {layer}, head {head}')
-    return View(data, draw, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
+    q,k = _rows(q, 'q'),_rows(k, 'k')
+    n,(H,L,E),(G,S,width) = len(q),q[0].shape,k[0].shape
+    if len(k) != n or width != E or H % G:
+        raise ValueError(f"k must be ({n}, Hkv, S, {E}) with Hkv a divisor of {H}, "
+                         f"got {(len(k), G, S, width)}")
+    q_tokens = _tokens(tokens, L)
+    k_tokens = _tokens(q_tokens, S) if k_tokens is None else _tokens(k_tokens, S, 'k_tokens')
+    layer,head = _index(layer, n, 'layer'),_index(head, H, 'head')
+    query = L-1 if query is None else _index(query, L, 'query')
+    taken = n*(H*L+G*S)*E
+    _fits(taken)
+    _check_length(max(L, S))
+    given = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
+    options = _options(n, (H, L, S), E, given)
+    weights = [_one_query(q[l], k[l], query, causal=causal, **o) for l,o in enumerate(options)]
+    key = weights[layer][head].argmax().item() if key is None else _index(key, S, 'key')
+    added = _added(options, taken)
+    data = dict(kind='neuron', title=_readable(title, 'titles'), size=L+S, q=q_tokens, k=k_tokens,
+                layers=[str(l) for l in range(n)], heads=H, kvHeads=G, width=E,
+                layer=layer, head=head, query=query, key=key, causal=bool(causal),
+                scale=[o['scale'] for o in options], softcap=[o['softcap'] or 0 for o in options],
+                sinks=[_sinks(o['sinks']) for o in options],
+                qdata=_floats(torch.stack(q)), kdata=_floats(torch.stack(k)), added=None)
+    if added is not None: data['added'] = dict(shape=list(added.shape), data=_floats(added))
+    return View(data, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
 
-def _added(options, H, L, S):
-    "What masks and biases add to the scores, as small as it can be: (layers, H or 1, L or 1, S), or None"
-    def four(o):
-        x = torch.zeros(1, 1, S)
-        if o['bias'] is not None: x = x + o['bias'].detach().cpu().float().reshape((1,)*(3-min(3, o['bias'].dim())) + tuple(o['bias'].shape[-3:]))
-        if o['causal']: x = x.masked_fill(torch.arange(S) > torch.arange(L)[:,None]+S-L, -math.inf)
-        if o['mask'] is not None: x = x.masked_fill(~o['mask'].detach().cpu().reshape((1,)*(3-min(3, o['mask'].dim())) + tuple(o['mask'].shape[-3:])), -math.inf)
-        return x
-    if all(o['bias'] is None and o['mask'] is None and not o['causal'] for o in options): return None
-    parts = torch.broadcast_tensors(*[four(o) for o in options])
-    if all(torch.equal(p, parts[0]) for p in parts): parts = parts[:1]
-    return torch.stack(parts).contiguous()
+# %% ../nbs/06b_views.ipynb #2b81c6fd
+def _shown(data):
+    "From stored data: the query's numbers (E,), the keys' (S, E) and the weights (S,)"
+    l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
+    n,L,S,E = len(data['layers']),len(data['q']),len(data['k']),data['width']
+    q = _numbers(data['qdata'], n, H, L, E)[l,h,i:i+1]
+    k = _numbers(data['kdata'], n, G, S, E)[l, h*G//H]
+    bias = torch.zeros(1, S)
+    if added := data['added']:
+        x = _numbers(added['data'], *added['shape'])
+        at = [min(place, size-1) for place,size in zip((l, h, i), x.shape)]
+        bias = bias + x[tuple(at)]
+    if data['causal']: bias = bias.masked_fill(torch.arange(S) > i+S-L, -math.inf)
+    sinks = data['sinks'][l]
+    if sinks is not None: sinks = torch.tensor([-math.inf if sinks[h] is None else sinks[h]])
+    softcap = data['softcap'][l] or None
+    _,w = attention(q, k, k, bias=bias, scale=data['scale'][l], softcap=softcap, sinks=sinks)
+    return q[0], k, w[0]
 
-def _neurons(fig, q, k, w, q_token, k_tokens, where):
+def _neurons(fig, data):
     "Draw one query against every key: keys and products as strips, weights as bars"
-    S,E = k.shape
+    q,k,w = _shown(data)
+    S,tokens,token = len(k),[_clip(t) for t in data['k']],_clip(data['q'][data['query']])
     fig.set_size_inches(8.5, 0.24*S+1.2)
-    (a,b,c),(x,y,z) = fig.subplots(2, 3, sharey='row', height_ratios=[1, max(1, S)], width_ratios=[3,3,1.2])
-    def strips(ax, t): ax.imshow(t.numpy(), cmap='RdBu', vmin=-t.abs().max(), vmax=t.abs().max(), aspect='auto', interpolation='nearest')
+    (a,b,c),(x,y,z) = fig.subplots(2, 3, sharey='row', height_ratios=[1, max(1, S)],
+                                   width_ratios=[3,3,1.2])
+    def strips(ax, t):
+        most = t.abs().max()
+        ax.imshow(t.numpy(), cmap='RdBu', vmin=-most, vmax=most, aspect='auto',
+                  interpolation='nearest')
     strips(a, q[None])
-    a.set_yticks([0], [_clip(q_token)], parse_math=False)
+    a.set_yticks([0], [token], parse_math=False)
+    where = f"layer {data['layers'][data['layer']]}, head {data['head']}"
     a.set_title(f'query, {where}', fontsize=9, parse_math=False)
     b.axis('off')
     c.axis('off')
     strips(x, k)
-    x.set_yticks(range(S), [_clip(t) for t in k_tokens], parse_math=False)
+    x.set_yticks(range(S), tokens, parse_math=False)
     x.set_xlabel('keys, neuron by neuron')
     strips(y, k*q)
     y.set_xlabel('query × key')
     z.barh(range(S), w.tolist(), color='#0b6bcb')
     z.set(xlim=(0,1), xlabel='weight')
     for ax in (x,y,z): ax.tick_params(axis='y', length=0)
+
+_drawings['neuron'] = _neurons

@@ -35,7 +35,7 @@ def in_process(code, *args):
 def glove_file(folder):
     "glove.6B.50d.txt, written back from its package; the numbers read as float32 are the same"
     import numpy as np
-    from attention_nb.embedding import load_glove
+    from attention_nb.glove import load_glove
     path = folder/'glove.6B.50d.txt'
     wv = load_glove()
     with open(path, 'w', encoding='utf-8', newline='\n') as f:
@@ -53,9 +53,9 @@ before = rss()
 print(json.dumps([before, rss()]))
 '''
 readers = {
-    'load_glove, no cache': ('from attention_nb.embedding import load_glove, _arrow; import pyarrow.csv, pyarrow.compute, concurrent.futures, tqdm',
+    'load_glove, no cache': ('from attention_nb.glove import load_glove, _arrow; import pyarrow.csv, pyarrow.compute, concurrent.futures, tqdm',
                              'x = load_glove(path, cache=False, progress=False)'),
-    'load_glove, cached': ('from attention_nb.embedding import load_glove; import safetensors.torch', 'x = load_glove(path, progress=False)'),
+    'load_glove, cached': ('from attention_nb.glove import load_glove; import safetensors.torch', 'x = load_glove(path, progress=False)'),
     'pyarrow.csv, unchecked': ('import pyarrow.csv as pc', 'x = pc.read_csv(path, pc.ReadOptions(autogenerate_column_names=True), pc.ParseOptions(delimiter=" ", quote_char=False))'),
     'gensim': ('from gensim.models import KeyedVectors', 'x = KeyedVectors.load_word2vec_format(path, no_header=True)')}
 
@@ -63,7 +63,7 @@ def glove(rounds):
     with tempfile.TemporaryDirectory() as folder:
         path = glove_file(Path(folder))
         print(f'\n{path.name}: {path.stat().st_size/1e6:.0f} MB, in the page cache')
-        from attention_nb.embedding import load_glove
+        from attention_nb.glove import load_glove
         load_glove(path, progress=False)                                     # writes the cache
         def reader(name):
             names,(setup,code) = dict(path=str(path)),readers[name]
@@ -210,7 +210,7 @@ def weights(rounds):
 growth = '''
 import sys, json, torch
 from attention_nb.mask import padding_mask
-from attention_nb.multihead import MultiHeadAttention
+from attention_nb.interop import AppendedAttention as MultiHeadAttention
 def rss(): return int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1])
 L,make,call = int(sys.argv[1]),sys.argv[2],sys.argv[3]
 def step(L):

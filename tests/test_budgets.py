@@ -51,6 +51,7 @@ bad = dict(
     no_summary=('folded without a summary', '01_page', code('#| code-fold: true\nx = 1')),
     empty_summary=('folded without a summary', '01a_page', code(fold('x = 1', ' '))),
     open_proof=('6 lines that only assert stand open', '01_page', code(six)),
+    imports_beside_code=('imports and other code', '01_page', code('import math\nx = math.pi')),
     summary_that_is_not_yaml=('is not YAML', '01_page', code('#| code-fold: true\n#| code-summary: a: b: c\nx = 1')))
 
 @pytest.mark.parametrize('why', bad)

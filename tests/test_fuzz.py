@@ -1,20 +1,64 @@
 "Properties that must hold for any input"
-import random
+import os, random, subprocess, sys, threading, unicodedata
 import numpy as np, pytest, torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from torch.testing import assert_close
-from attention_nb import embedding
-from attention_nb.embedding import load_glove
+from attention_nb import glove
+from attention_nb.glove import load_glove
 from attention_nb.core import attention
 from attention_nb.fast import scaled_dot_product_attention
-from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+from attention_nb.merges import apply_merges, learn_merges, merge_heap, merge_scan
+from attention_nb.tokenizer import (GPT2, BPETokenizer, WordTokenizer, apply_merges_naive,
+                                    learn_merges_naive)
+from attention_nb.tokenizer_base import nfc
 
+# how fast a machine is must not decide
+calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 text = st.text(st.characters(exclude_categories=['Cs']))
 bpe = BPETokenizer.train(['the ship and the crew of the ship', 'naïve 你好 🙂'], 300)
 
+@calm
 @given(text)
 def test_bpe_round_trip(s): assert bpe.decode(bpe.encode(s)) == s
 
+# gaps, groups, empty matches, lookaround, search from the right
+patterns = [GPT2, r'\w+', r'x', r'\w*', r'(\w)(\s)?', r'(?=(..))\S', r'\w\K\w', r'(?r)\w+|\s', r'\b',
+            r'(?s).+']
+special = ['<|user|>', '<|', '<é>', '.*', '<|endoftext|>']
+chat = ['the ship <|user|> and the crew <é>']*3
+tokenizers = [BPETokenizer.train(chat, 300, pattern=p, special=special) for p in patterns]
+
+@calm
+@given(st.lists(st.one_of(text, st.sampled_from(special)), max_size=6), st.sampled_from(tokenizers))
+def test_bpe_loses_nothing_whatever_the_pattern_and_forges_nothing(parts, tok):
+    s = ''.join(parts)
+    plain,read = tok.encode(s),tok.encode(s, allow_special=True)
+    assert not tok.special_ids & set(plain)
+    assert tok.decode(plain) == s and tok.decode(read, skip_special=False) == s
+    assert bool(tok.special_ids & set(read)) == any(t in s for t in special)
+
+symbols = st.lists(st.sampled_from('aab'), max_size=12).map(tuple)
+
+@calm
+@given(st.dictionaries(symbols, st.integers(1, 3), max_size=8), st.integers(0, 20), symbols)
+def test_bpe_fast_and_naive_agree(words, n, word):
+    merges = learn_merges(words, n)
+    assert merges == learn_merges_naive(words, n)[0]
+    tokens = [*dict.fromkeys([*'ab', *map(''.join, merges)])]
+    ids = {t:i for i,t in enumerate(tokens)}
+    ranks = {(ids[a],ids[b]): (r,ids[a+b]) for r,(a,b) in enumerate(merges)}
+    named = {pair:r for r,pair in enumerate(merges)}
+    want = [ids[t] for t in apply_merges_naive(word, named)]
+    for f in (merge_scan, merge_heap, apply_merges): assert f([ids[c] for c in word], ranks) == want
+
+marks = st.sampled_from('\u0301\u0323\u0344\u0345\u034f\u093c\u0f71\u0f73\u3099\u20dd')
+runs = st.lists(marks, min_size=30, max_size=90).map(''.join)
+
+@calm
+@given(st.lists(st.one_of(text, runs), max_size=4).map(''.join))
+def test_words_are_composed_as_python_does_it(s): assert nfc(s) == unicodedata.normalize('NFC', s)
+
+@calm
 @given(st.text())
 def test_bpe_refuses_lone_surrogates_only(s):
     try: s.encode()
@@ -22,6 +66,7 @@ def test_bpe_refuses_lone_surrogates_only(s):
         with pytest.raises(ValueError, match='lone surrogate'): bpe.encode(s)
     else: bpe.encode(s)
 
+@calm
 @given(st.lists(text, max_size=4))
 def test_words_round_trip_on_normalized_text(texts):
     tok = WordTokenizer.train(texts)
@@ -30,43 +75,60 @@ def test_words_round_trip_on_normalized_text(texts):
         assert tok.decode(tok.encode(normal)) == normal
         assert tok.unk_id not in tok.encode(s)
 
-@settings(deadline=None)
+@calm
 @given(st.lists(text, max_size=4), st.booleans(), st.booleans(), st.integers(2, 9))
 def test_batches_are_rectangles(texts, bos, eos, max_len):
     for tok in (bpe, WordTokenizer.train(texts)):
         ids,mask = tok.batch(texts, bos=bos, eos=eos, max_len=max_len)
-        assert ids.shape == mask.shape and ids.shape[0] == len(texts) and (not texts or ids.shape[1] <= max_len)
+        assert ids.shape == mask.shape and ids.shape[0] == len(texts)
+        assert not texts or ids.shape[1] <= max_len
         for s,row,m in zip(texts, ids, mask):
             whole = tok.encode(s, bos=bos, eos=eos)
-            assert row[m].tolist() == (whole if len(whole) <= max_len else [*whole[:max_len-eos], *whole[len(whole)-eos:]])
+            cut = [*whole[:max_len-eos], *whole[len(whole)-eos:]]
+            assert row[m].tolist() == (whole if len(whole) <= max_len else cut)
+
+fixtures = [HealthCheck.function_scoped_fixture]
 
 # fields and line ends that a file of word vectors may hold, good and bad
-field = st.one_of(st.sampled_from([b'a', b'ship', b'.', b'', b'nan', b'1e39', b'0', b'\xff', b'"', b'new', b'\xc2\xa0', b'1_0', b'\0', b'\t', b'x\ry']),
-                  st.floats(-9, 9, width=16).map(lambda x: repr(x).encode()))
-line = st.one_of(st.tuples(field, st.floats(-9, 9, width=16), st.floats(-9, 9, width=16)).map(lambda t: b' '.join([t[0], *(repr(x).encode() for x in t[1:])])),
+field = st.one_of(
+    st.sampled_from([b'a', b'ship', b'.', b'', b'nan', b'1e39', b'0', b'\xff', b'"', b'new',
+                     b'\xc2\xa0', b'1_0', b'\0', b'\t', b'x\ry', b'a\t5', b'a\tb', b'5\t', b'\x0b5',
+                     b'\x01', b'+', b'-inf', b'inform', b'.5', b'5.', b'+.5x', b'0x1p3', b'1e-50',
+                     b'\xe2\x80\xa8', b'\xed\xa0\x80',
+                     bytes(b for b in range(1, 32) if b not in b'\t\n\r')]),
+    st.binary(max_size=3).map(lambda b: b.replace(b'\n', b'')),
+    st.floats(-9, 9, width=16).map(lambda x: repr(x).encode()))
+number = st.floats(-9, 9, width=16).map(lambda x: repr(x).encode())
+line = st.one_of(st.tuples(field, number, number).map(b' '.join),
+                 st.tuples(field, field, number, number).map(b' '.join),
                  st.lists(field, max_size=5).map(b' '.join))
+ending = st.sampled_from([b'\n', b'\n', b'\n', b'\r\n', b' \n', b'  \n', b' \r\n', b'\n\n'])
 
-@settings(deadline=None, max_examples=400)
-@given(st.lists(st.tuples(line, st.sampled_from([b'\n', b'\n', b'\n', b'\r\n', b' \n', b'\n\n'])), min_size=1, max_size=6), st.booleans())
-def test_fast_and_slow_reading_agree(lines, cut):
+# whole, and cut in two all the way down
+@pytest.mark.parametrize('small', [1<<16, 4])
+@settings(deadline=None, max_examples=400, suppress_health_check=fixtures)
+@given(st.lists(st.tuples(line, ending), min_size=1, max_size=8), st.booleans())
+def test_fast_and_slow_reading_agree(small, monkeypatch, lines, cut):
+    monkeypatch.setattr(glove, '_small', small)
     block = b''.join(a+b for a,b in lines)
     if cut: block = block[:-1]
-    def result(f):
-        try: words,numbers = f()
+    def result(parse):
+        try: words,numbers = parse()
         except ValueError as e: return str(e)
         return [str(w) for w in words], np.asarray(numbers).tolist()
-    n = embedding._count_lines(block, len(block))
-    assert result(lambda: embedding._parse_lines(block, 2, 'f', 1)) == result(lambda: embedding._parse_block(bytearray(block), len(block), n, 2, 'f', 1))
+    out = np.empty((glove._count_lines(block, len(block)), 2), np.float32)
+    assert (result(lambda: glove._parse_lines(block, 2, 'f', 1))
+            == result(lambda: glove._parse_block(memoryview(bytearray(block)), 2, 'f', 1, out)))
 
 def test_a_file_of_many_blocks_with_odd_lines(tmp_path):
-    "Words with spaces, empty lines, repeated words and long lines, spread over blocks, and an error in the last"
+    "Words with spaces, empty lines, repeated words, long lines; an error in the last block"
     rng = random.Random(0)
     def word(i): return f'w{i}' if rng.random() > .01 else f'w{i} and more'
     words = [word(i) for i in range(60_000)]
     rows = np.round(np.random.default_rng(0).normal(size=(len(words), 12)), 4).astype(np.float32)
     lines = [w + ' ' + ' '.join(map(str, r)) for w,r in zip(words, rows)]
     for i in range(0, len(lines), 7001): lines[i] = '\n' + lines[i]
-    lines.insert(30_000, lines[5])                                     # a repeated word: the first wins
+    lines.insert(30_000, lines[5])                              # a repeated word: the first wins
     path = tmp_path/'v.txt'
     path.write_text('\n'.join(lines)+'\n')
     assert path.stat().st_size > 4<<20
@@ -75,26 +137,94 @@ def test_a_file_of_many_blocks_with_odd_lines(tmp_path):
     assert_close(wv.vectors, torch.from_numpy(rows))
     path.write_text('\n'.join(lines)+'\nlast 1 2 oops' + ' 0'*9 + '\n')
     bad = '\n'.join(lines).count('\n') + 2
-    with pytest.raises(ValueError, match=f"line {bad}: expected a number, got 'oops'"): load_glove(path, progress=False, cache=False)
-    path.write_text('x'*(9<<20) + ' 1 2\n' + 'y 3 4\n')                # one line longer than two blocks
+    with pytest.raises(ValueError, match=f"line {bad}: expected a number, got 'oops'"):
+        load_glove(path, progress=False, cache=False)
+    # one line longer than two blocks
+    path.write_text('x'*(9<<20) + ' 1 2\n' + 'y 3 4\n')
     assert load_glove(path, progress=False, cache=False).vectors.tolist() == [[1,2],[3,4]]
 
 def test_the_cache_where_its_folder_cannot_be_written(tmp_path, monkeypatch):
-    import os
     (tmp_path/'data').mkdir()
     path = tmp_path/'data'/'v.txt'
     path.write_text('a 1 2\n')
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path/'cache'))
     replace = os.replace
-    def refuse(src, dst):                                              # the owner of a test run may write anywhere, so pretend
+    # the owner of a test run may write anywhere, so pretend
+    def refuse(src, dst):
         if str(dst).startswith(str(path.parent)): raise PermissionError(dst)
         replace(src, dst)
     monkeypatch.setattr(os, 'replace', refuse)
     load_glove(path, progress=False)
     assert [p.name for p in path.parent.iterdir()] == ['v.txt']
     assert len(list((tmp_path/'cache'/'attention_nb').iterdir())) == 1
-    monkeypatch.setattr(embedding, '_read_text', None)                  # a second parse would fail
+    monkeypatch.setattr(glove, '_read_text', None)              # a second parse would fail
     assert load_glove(path, progress=False).words == ['a']
+
+def test_no_cache_can_be_written_anywhere(tmp_path, monkeypatch):
+    path = tmp_path/'v.txt'
+    path.write_text('a 1 2\n')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(path))             # a file in the place of a folder
+    def refuse(name, *args, **kw): raise PermissionError(name)
+    monkeypatch.setattr(os, 'open', refuse)
+    for _ in range(2): assert load_glove(path, progress=False).words == ['a']
+    assert [p.name for p in tmp_path.iterdir()] == ['v.txt']
+
+def test_every_write_of_a_cache_has_a_name_of_its_own(tmp_path, monkeypatch):
+    path = tmp_path/'v.txt'
+    path.write_text('a 1 2\n')
+    names,replace = [],os.replace
+    def seen(src, dst):
+        names.append(src.name)
+        replace(src, dst)
+    monkeypatch.setattr(os, 'replace', seen)
+    monkeypatch.setattr(glove, '_read_cache', lambda *_: None)
+    for _ in range(3): load_glove(path, progress=False)
+    own = f'.{os.getpid()}-{threading.get_ident()}-'
+    assert len(set(names)) == 3 and all(own in n for n in names)
+
+writer = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from attention_nb import glove
+read = glove._read_cache
+def one(i):
+    # every second load writes it once more, while others read
+    glove._read_cache = (lambda *_: None) if i % 2 else read
+    wv = glove.load_glove(sys.argv[1], progress=False)
+    assert wv.words == ['a','b'] and wv.vectors.tolist() == [[1,2],[3,4]], wv
+with ThreadPoolExecutor(4) as pool: list(pool.map(one, range(40)))
+"""
+
+def test_processes_and_threads_write_one_cache_at_once(tmp_path):
+    path = tmp_path/'v.txt'
+    path.write_text('a 1 2\nb 3 4\n')
+    command = [sys.executable, '-c', writer, path]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    for p in running:
+        _,errors = p.communicate()
+        assert p.returncode == 0, errors
+    assert sorted(p.name for p in tmp_path.iterdir()) == ['.v.txt.safetensors', 'v.txt']
+
+@settings(deadline=None, max_examples=100, suppress_health_check=fixtures)
+@given(st.data())
+def test_a_damaged_cache_is_never_believed(tmp_path, data):
+    "Bytes turned, cut out, repeated: the cache is refused or says what the text says"
+    path = tmp_path/'v.txt'
+    path.write_text('ship 1 2 3\nthe crew 4 5 6\nback 7 8 9\n')
+    cache,_ = glove._cache_files(path, None)
+    truth = load_glove(path, progress=False, cache=False)
+    cache.unlink(missing_ok=True)
+    load_glove(path, progress=False)
+    whole = bytearray(cache.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = st.integers(0, len(whole))
+        i,j = sorted((data.draw(place), data.draw(place)))
+        twice,nothing = bytes(whole[i:j])*2,b'\0'*(j-i)
+        change = data.draw(st.one_of(st.binary(max_size=9), st.just(twice), st.just(nothing)))
+        whole[i:j] = change
+    cache.write_bytes(whole)
+    wv = load_glove(path, progress=False)
+    assert wv.words == truth.words and torch.equal(wv.vectors, truth.vectors)
 
 @settings(deadline=None, max_examples=150)
 @given(st.data())

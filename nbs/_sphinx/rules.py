@@ -76,6 +76,11 @@ def places(cells):
             heading = ([heading] + re.findall(r'^#{1,6}\s+(.+?)\s*$', prose, re.M))[-1]
         elif c['cell_type'] == 'code': yield i,heading,c
 
+def mixes_imports(cell):
+    "Imports beside other statements: nbdev runs such a cell when it makes the docs, and its names may not be there"
+    kinds = {isinstance(n, (ast.Import, ast.ImportFrom)) for n in syntax(source(cell)).body}
+    return not exported(cell) and kinds == {True, False}
+
 def fold_problems(cells, name):
     "What is wrong with the folds of the notebook `name`, each with notebook, nearest heading and cell"
     found = []
@@ -84,6 +89,7 @@ def fold_problems(cells, name):
         where = f'{name}.ipynb, under {heading!r}, cell {i} ({c.get("id", "no id")}: {lines[0].strip()[:40] if lines else ""!r})'
         try: options,_ = split_options(source(c))
         except ValueError as e: found.append(f'{where}: {e}'); continue
+        if not hidden(options) and mixes_imports(c): found.append(f'{where}: imports and other code in one cell, which nbdev would run for the docs; give imports a cell of their own')
         if folded(options):
             if not isinstance(options.get('code-summary'), str) or not options['code-summary'].strip():
                 found.append(f'{where}: folded without a summary; add #| code-summary: "what it proves or holds, in words"')
@@ -109,6 +115,13 @@ def size(node, text):
 
 def definitions(cell): return [n for n in syntax(source(cell)).body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
 
+def open_lines(cell):
+    "Lines of a cell, without directives, blank lines, and what `size` leaves out of its definitions"
+    text,kinds = source(cell),(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    whole = [n for n in syntax(text).body if isinstance(n, kinds)]
+    inside = sum(len([l for l in text.splitlines()[n.lineno-1:n.end_lineno] if l.strip()]) - size(n, text) for n in whole)
+    return len(code_lines(cell)) - inside
+
 def share_of_checks(code):
     "Per cent of the lines on the open page that stand in cells that only assert"
     on_page = [c for c in code if not directive(c, 'code-fold') and not directive(c, 'hide') and not directive(c, 'echo')]
@@ -131,7 +144,8 @@ def budget_problems(cells, name, public=(), names=()):
         found += [f'{where}: a line of {len(l)} characters, {WIDTH} at most: {l.strip()[:40]}' for l in source(c).splitlines() if len(l) > WIDTH]
         try: options = split_options(source(c))[0]
         except ValueError: continue                    # named among the folds
-        if not folded(options) and not hidden(options) and len(code_lines(c)) > OPEN_CELL: found.append(f'{where}: {len(code_lines(c))} open lines, {OPEN_CELL} at most')
+        most = CLASS if any(isinstance(d, ast.ClassDef) for d in definitions(c)) else OPEN_CELL
+        if not folded(options) and not hidden(options) and (n := open_lines(c)) > most: found.append(f'{where}: {n} open lines, {most} at most')
         if kind(name) == 'lesson' and exported(c):
             for d in definitions(c):
                 most = CLASS if isinstance(d, ast.ClassDef) else FUNCTION

@@ -1,0 +1,136 @@
+"""Every attention function of the package against the oracle, over one grid: options, shapes, dtypes, gradients.
+
+A new function is one more row of `implementations`. It takes what `attention` takes; an option that it cannot do must raise a
+`NotImplementedError` that names the option, and stands in `cannot`.
+"""
+import functools, itertools
+import pytest, torch
+from torch.testing import assert_close
+from attention_nb.core import attention
+from attention_nb.fast import attention_lse, merge_attention, scaled_dot_product_attention
+from attention_nb.multihead import MultiHeadAttention
+from attention_nb.weights import attention_with_weights
+
+def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None, **kw):
+    "Attention in three blocks of keys, one of them empty, and a block for the sink"
+    L,S = q.shape[-2],k.shape[-2]
+    q_pos = torch.arange(L)+S-L if q_pos is None else q_pos
+    k_pos = torch.arange(S) if k_pos is None else k_pos
+    def cut(t, s): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[..., s]
+    parts = [attention_lse(q, k[..., s, :], v[..., s, :], mask=cut(mask, s), bias=cut(bias, s), q_pos=q_pos, k_pos=k_pos[..., s], **kw)
+             for s in (slice(0, S//2), slice(S//2, S), slice(S, S))]
+    if sinks is not None:
+        out,lse = parts[0]
+        parts.insert(1, (torch.zeros_like(out), sinks[:,None].expand_as(lse)))
+    return merge_attention(*parts)[0]
+
+def through_a_module(q, k, v, **options):
+    "The one call of `MultiHeadAttention`"
+    return module._attend(q, k, v, False, **options)
+
+module = MultiHeadAttention(8, 2)
+
+implementations = dict(fast=scaled_dot_product_attention, lse=lambda *a, **kw: attention_lse(*a, **kw)[0], blocks=blocks,
+                       weights=lambda *a, **kw: attention_with_weights(*a, **kw)[0], module=through_a_module)
+cannot = {name: () for name in implementations}                        # options that a function refuses by name
+
+# (H, Hkv, L, S, E, Ev): equal, more keys, more queries, one query, one key, shared heads, widths of 1, lengths of no block
+shapes = [(4,4,5,5,8,8), (4,2,3,6,8,5), (4,1,6,3,8,8), (2,2,1,4,8,8), (2,1,4,1,3,2), (3,3,4,4,1,1), (6,2,7,33,5,9)]
+
+def choices(B, H, L, S, dtype):
+    "Name -> what is passed; a row of the mask sees nothing"
+    g = torch.Generator().manual_seed(L*100+S)
+    def rand(*shape): return torch.randn(*shape, generator=g, dtype=torch.float64).to(dtype)
+    mask = torch.rand(B, 1, L, S, generator=g) > .3
+    mask[0,0,0] = False
+    return dict(mask=dict(mask=mask), heads=dict(mask=torch.rand(B, H, L, S, generator=g) > .2), keys=dict(mask=torch.rand(B, 1, 1, S, generator=g) > .3),
+                bias=dict(bias=rand(H, 1, S)), full_bias=dict(bias=rand(B, H, L, S)), causal=dict(causal=True), window=dict(window=(2,1)), left=dict(window=(1,None)),
+                places=dict(q_pos=torch.arange(L)+1, k_pos=torch.randperm(S, generator=g)),
+                each=dict(q_pos=torch.stack([torch.randperm(L+S, generator=g)[:L] for _ in range(B)]), k_pos=torch.stack([torch.randperm(S, generator=g) for _ in range(B)])),
+                scale=dict(scale=.3), minus=dict(scale=-.7), zero=dict(scale=0.), softcap=dict(softcap=1.5), sinks=dict(sinks=rand(H)))
+
+def combinations(options):
+    "No option, each, each pair, and many at once"
+    yield {}
+    for a,b in itertools.combinations_with_replacement(options, 2):
+        if a != b and options[a].keys() & options[b].keys(): continue
+        yield options[a] | options[b]
+    yield {n:o for name in ('mask','bias','causal','places','scale','softcap','sinks') for n,o in options[name].items()}
+    yield {n:o for name in ('heads','full_bias','window','each','minus','sinks') for n,o in options[name].items()}
+
+def run(f, q, k, v, kw):
+    "Output and gradients of all that is learned"
+    tensors = [t.detach().requires_grad_() for t in (q,k,v)]
+    learned = {n: kw[n].detach().requires_grad_() for n in ('bias','sinks') if n in kw}
+    out = f(*tensors, **kw | learned)
+    out = out[0] if isinstance(out, tuple) else out
+    weights = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view_as(out)
+    return out, *torch.autograd.grad(out, [*tensors, *learned.values()], weights, materialize_grads=True)
+
+def described(kw): return ', '.join(f'{n}={tuple(o.shape) if isinstance(o, torch.Tensor) else o}' for n,o in kw.items())
+
+@functools.cache
+def in_double(shape):
+    "Queries, keys, values, and for each combination the oracle's output and gradients"
+    (H,Hkv,L,S,E,Ev),B = shape,2
+    torch.manual_seed(sum(shape))
+    q,k,v = (torch.randn(B, *s, dtype=torch.float64) for s in ((H,L,E), (Hkv,S,E), (Hkv,S,Ev)))
+    return (q,k,v), [(kw, run(attention, q, k, v, kw)) for kw in combinations(choices(B, H, L, S, torch.float64))]
+
+@pytest.mark.parametrize('shape', shapes, ids=str)
+@pytest.mark.parametrize('name', implementations)
+def test_output_and_gradients(name, shape):
+    f,n = implementations[name],0
+    (q,k,v),cases = in_double(shape)
+    for kw,oracle in cases:
+        if refused := kw.keys() & set(cannot[name]):
+            with pytest.raises(NotImplementedError, match='|'.join(refused)): f(q, k, v, **kw)
+            continue
+        for got,want in zip(run(f, q, k, v, kw), oracle, strict=True):
+            assert_close(got, want, msg=lambda m: f'{name} {shape} with {described(kw)}: {m}')
+        n += 1
+    assert n > 50 or cannot[name]
+
+@functools.cache
+def in_lower(dtype):
+    "Queries, keys, values, and for each combination the result in float64 and the largest error allowed"
+    B,H,Hkv,L,S,E,Ev = 2,4,2,9,16,8,8
+    torch.manual_seed(0)
+    q,k,v = (torch.randn(B, *s).to(dtype) for s in ((H,L,E), (Hkv,S,E), (Hkv,S,Ev)))
+    cases = []
+    for kw in combinations(choices(B, H, L, S, dtype)):
+        doubled = {n: o.double() if isinstance(o, torch.Tensor) and o.is_floating_point() else o for n,o in kw.items()}
+        exact = attention(*(t.double() for t in (q,k,v)), **doubled)[0]
+        error = (attention(q, k, v, **kw)[0].double()-exact).abs().max()
+        cases.append((kw, exact, 2*error + 2*torch.finfo(dtype).eps*exact.abs().max()))
+    return (q,k,v), cases
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize('name', implementations)
+def test_precision(name, dtype):
+    "Against float64 on the same numbers: the error is at most twice the oracle's, plus one rounding of the result"
+    (q,k,v),cases = in_lower(dtype)
+    for kw,exact,limit in cases:
+        if kw.keys() & set(cannot[name]): continue
+        out = implementations[name](q, k, v, **kw)
+        assert out.dtype == dtype and not out.isnan().any(), described(kw)
+        error = (out.double()-exact).abs().max()
+        assert error <= limit, f'{name} with {described(kw)}: {error:.2g} > {limit:.2g}'
+
+@pytest.mark.parametrize('name', implementations)
+def test_leading_dimensions(name):
+    "None, one, and three: the same numbers seen through another view"
+    f = implementations[name]
+    torch.manual_seed(0)
+    q,k,v = torch.randn(2, 3, 4, 5, 8),torch.randn(2, 3, 4, 6, 8),torch.randn(2, 3, 4, 6, 7)
+    for view in ((lambda t: t[0,0,0]), (lambda t: t[0,:,0]), (lambda t: t)):
+        for kw in ({}, dict(causal=True), dict(window=(1,1)), dict(mask=torch.rand(5, 6) > .3)):
+            assert_close(f(view(q), view(k), view(v), **kw), attention(view(q), view(k), view(v), **kw)[0])
+
+@pytest.mark.parametrize('name', implementations)
+def test_a_wrong_argument_is_named(name):
+    f = implementations[name]
+    q = torch.randn(1, 2, 3, 4)
+    for kw,error,message in ((dict(mask=torch.ones(3, 3)), TypeError, 'mask must be bool'), (dict(scale=1e39), ValueError, 'scale must be a finite number'),
+                             (dict(q_pos=torch.arange(2)), ValueError, 'q_pos must be'), (dict(window=3), ValueError, 'window must be')):
+        with pytest.raises(error, match=message): f(q, q, q, **kw)
