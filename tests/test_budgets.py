@@ -51,6 +51,7 @@ bad = dict(
     no_summary=('folded without a summary', '01_page', code('#| code-fold: true\nx = 1')),
     empty_summary=('folded without a summary', '01a_page', code(fold('x = 1', ' '))),
     open_proof=('6 lines that only assert stand open', '01_page', code(six)),
+    option_like_a_directive=("begins with 'hide'", '01_page', code('#| fig-alt: >-\n#|   hide: and seek\nx = 1')),
     imports_beside_code=('imports and other code', '01_page', code('import math\nx = math.pi')),
     summary_that_is_not_yaml=('is not YAML', '01_page', code('#| code-fold: true\n#| code-summary: a: b: c\nx = 1')))
 
@@ -96,6 +97,11 @@ def test_checks_are_counted_as_claims():
     assert rules.fold_label({'code-summary': 'A claim'}, six) == '✓ A claim · 6 checks'
     assert rules.fold_label({'code-summary': 'What it is', 'exports': True}, 'def f(): assert x') == 'What it is'
     assert rules.fold_label({'code-summary': 'What it is'}, 'x = 1') == 'What it is'
+
+def test_options_of_several_lines():
+    text = '#| echo: false\n#| fig-alt: >-\n#|   Lines from "it" to the\n#|   words: of its sentence\n#| fig-cap: short\nview'
+    assert rules.split_options(text) == ({'echo': False, 'fig-alt': 'Lines from "it" to the words: of its sentence', 'fig-cap': 'short'}, 'view')
+    assert rules.join_options('x = 1\n#| y') == 'x = 1\n#| y'
 
 def test_kinds_of_pages():
     assert [rules.kind(n) for n in book] == ['lesson', 'workshop', 'lesson', None]

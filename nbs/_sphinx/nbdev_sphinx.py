@@ -135,7 +135,10 @@ class ExecEntries(exec_show_docs):
 
 def process(text, path):
     "The notebook `text` after nbdev's documentation processors and `Explain`"
-    nb,filters = dict2nb(json.loads(text)),FilterDefaults()
+    nb,filters = json.loads(text),FilterDefaults()
+    for c in nb['cells']:
+        if c['cell_type'] == 'code': c['source'] = rules.join_options(''.join(c['source']))
+    nb = dict2nb(nb)
     for c in nb.cells: show_source(c)
     nb.path_ = Path(path)
     procs = [ExecEntries if p is exec_show_docs else p for p in filters.procs() if p.__name__ not in ('mv_exports', 'add_fold')] + [Explain]
@@ -192,8 +195,8 @@ def page_cells(cell, code_follows=False, mark=''):
     meta = {}
     if folded(o): meta |= dict.fromkeys(['code_prompt_show', 'code_prompt_hide'], rules.fold_label(o, cell.source))
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap'])) | (dict(name=o['label']) if 'label' in o else {})
-    if 'fig-alt' in o: meta['image'] = dict(alt=o['fig-alt'])
-    elif text := described(cell.outputs): meta['image'] = dict(alt=text, classes='scheme')
+    if text := described(cell.outputs): meta['image'] = dict(alt=text, classes='scheme')
+    if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
     return [code(cell.source, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 
 def toctree(docs, *options): return '\n'.join(['```{toctree}', ':hidden:', *options, '', *docs, '```'])

@@ -2,7 +2,7 @@
 
 A cell is a dictionary as in a notebook's JSON; its source may be a string or a list of lines.
 """
-import ast, re
+import ast, json, re
 import yaml
 
 WIDTH = 100                                             # characters in a line of code
@@ -11,6 +11,8 @@ OPEN_CELL,FUNCTION,CLASS,CHECKS = 30,20,60,25           # of a lesson: lines of 
 NAMES = dict(lesson=8, workshop=12)                     # exported public names
 NOTES = 3                                               # #| explain notes of a lesson, at least
 NAMES_OF = {'09_transformer': 12}
+
+DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow', 'net', 'gpu', 'timed', 'echo', 'include', 'output'}
 
 # %% pages
 _page = re.compile(r'(\d+)([a-z]?)_\w+')
@@ -33,9 +35,14 @@ def directive(cell, name): return re.search(rf'^#\|\s*{name}\b', source(cell), r
 def exported(cell): return directive(cell, 'export[si]?')
 def code_lines(cell): return [l for l in source(cell).splitlines() if l.strip() and not l.lstrip().startswith('#|')]
 
+def join_options(text):
+    "A code cell with each option of several lines, `#| name: >-` and indented lines below, on one line as nbdev wants it"
+    def joined(m): return f'{m[1]}: {json.dumps(" ".join(re.sub(r"^#[|]", "", m[2], flags=re.M).split()), ensure_ascii=False)}\n'
+    return re.sub(r'^(#\|\s*[\w-]+):[ \t]*[>|]-?[ \t]*\n((?:#\|[ \t]{2,}.*(?:\n|\Z))+)', joined, text, flags=re.M)
+
 def split_options(text):
-    "The `#| name: value` lines that begin a code cell, as a dictionary, and the rest of it"
-    options,lines = {},text.splitlines()
+    "The options that begin a code cell, `#| name: value`, as a dictionary, and the rest of it"
+    options,lines = {},join_options(text).splitlines()
     while lines and (m := re.match(r'#\|\s*([\w-]+):?\s*(.*)', lines[0])):
         try: options[m[1]] = yaml.safe_load(m[2]) if m[2] else True
         except yaml.YAMLError: raise ValueError(f'{lines[0]!r} is not YAML: put the value in double quotes') from None
@@ -89,6 +96,8 @@ def fold_problems(cells, name):
         where = f'{name}.ipynb, under {heading!r}, cell {i} ({c.get("id", "no id")}: {lines[0].strip()[:40] if lines else ""!r})'
         try: options,_ = split_options(source(c))
         except ValueError as e: found.append(f'{where}: {e}'); continue
+        if clash := re.search(r'^#\|[ \t]{2,}(\S*)', source(c), re.M):
+            if clash[1].rstrip(':') in DIRECTIVES: found.append(f'{where}: a line of an option begins with {clash[1].rstrip(":")!r}, which nbdev takes for a directive; break the lines elsewhere')
         if not hidden(options) and mixes_imports(c): found.append(f'{where}: imports and other code in one cell, which nbdev would run for the docs; give imports a cell of their own')
         if folded(options):
             if not isinstance(options.get('code-summary'), str) or not options['code-summary'].strip():
