@@ -2,7 +2,7 @@
 import html, json, math, os, re, shutil, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-import nbformat, pytest, tidy
+import nbformat, pytest, rules, tidy
 from fastcore.nbio import read_nb
 from outputs import execute
 from conftest import root
@@ -157,6 +157,13 @@ def test_views_are_stored_as_data_and_picture(tmp_path):
     once = path.read_bytes(),path.stat().st_mtime_ns
     tidy.tidy_file(path)
     assert (path.read_bytes(), path.stat().st_mtime_ns) == once
+
+def test_the_front_page_links_every_page():
+    table = [l for c in read_nb(root/'nbs'/'index.ipynb').cells for l in c.source.splitlines() if l.startswith('|')]
+    for path in notebooks:
+        if path.stem == 'index': continue
+        row = next((l for l in table if f']({rules.lesson_of(path.stem, [p.stem for p in notebooks])}.ipynb)' in l), '')
+        assert f']({path.name})' in row, f'{path.name} is missing in the row of its lesson'
 
 def test_stored_figures_are_those_of_the_package():
     from IPython.display import SVG
