@@ -30,7 +30,7 @@ _names = {
         'learn_merges_naive', 'split_words'],
     'tokenizer_base': ['SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special',
         'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special'],
-    'views': ['View', 'head_view', 'model_view', 'neuron_view', 'show_attention'],
+    'views': ['View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens'],
     'weights': ['attention_with_weights'],
 }
 _home = {name: module for module,names in _names.items() for name in names}

@@ -103,6 +103,7 @@ from .views import head_view as head_view
 from .views import model_view as model_view
 from .views import neuron_view as neuron_view
 from .views import show_attention as show_attention
+from .views import show_tokens as show_tokens
 from .weights import attention_with_weights as attention_with_weights
 
 __version__: str
@@ -119,6 +120,6 @@ __all__ = [
     'load_hf', 'look', 'record', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs',
     'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
     'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
-    'read_vocab', 'split_special', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
+    'read_vocab', 'split_special', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
     'attention_with_weights'
 ]

@@ -181,7 +181,8 @@ def check_attention(
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
 # %% ../nbs/03b_checks.ipynb #f67cc22a
-_P,_R = ParamSpec('_P'),TypeVar('_R')
+_P = ParamSpec('_P')
+_R = TypeVar('_R')
 
 def checked(
     f:Callable[_P,_R] # An attention function, `f(q, k, v, **options)`

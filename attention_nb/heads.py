@@ -80,12 +80,12 @@ def _has_no_picture(c):
     return noncharacter or unicodedata.category(c) in ('Cc','Cs','Zl','Zp')
 
 def _tokens(tokens, n, name='tokens'):
-    "`n` readable tokens"
+    "`n` readable tokens; None takes any number of them"
     if isinstance(tokens, str): raise TypeError(f"{name} must be a list of strings, got one string")
     if not isinstance(tokens, Iterable):
         raise TypeError(f"{name} must be a list of strings, got {type(tokens).__name__}")
     tokens = list(tokens)
-    if len(tokens) != n:
+    if n is not None and len(tokens) != n:
         raise ValueError(f"{name} must be {n}, as the weights are, got {len(tokens)}")
     return [_readable(t, name) for t in tokens]
 

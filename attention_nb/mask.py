@@ -36,7 +36,7 @@ def show_mask(
     ax:object=None # Axes to draw on; None makes one
 )->object: # The matplotlib axes, not shown and not saved
     "Draw `mask`, queries down, keys across, visible keys dark"
-    kind = getattr(mask, 'dtype', type(mask).__name__)
+    kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
     if kind != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {kind}")
     if mask.dim() != 2:
         raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")

@@ -151,7 +151,7 @@ def learn_merges(
         pairs.glue(pair, new)
     return merges
 
-# %% ../nbs/01a_merges.ipynb #ae9ae998
+# %% ../nbs/01a_merges.ipynb #47ae8297
 def read_merges(
     path:str|os.PathLike[str] # Text file, `#version`, then one merge a line (vocab.bpe, merges.txt)
 )->list[tuple[str,str]]: # Pairs of tokens, first learned first
@@ -160,7 +160,6 @@ def read_merges(
     except UnicodeDecodeError as e: raise ValueError(f"{path}: not a UTF-8 text: {e}") from None
     merges = []
     for n,line in enumerate(lines, 1):
-        line = line.strip('\r')
         if n == 1 and line.startswith('#version') or not line: continue
         if len(pair := line.split(' ')) != 2:
             raise ValueError(f"{path}, line {n}: expected two tokens, got {line[:60]!r}")

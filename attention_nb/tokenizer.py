@@ -188,8 +188,8 @@ class BPETokenizer(_BytePairs):
         special = checked_special(special, cls.end, ordinary=_char_to_byte)
         size = checked_integer('vocab_size', vocab_size, least=256+len(special))
         merges = learn_merges(_count_pieces(texts, pattern), size-256-len(special), avoid=special)
-        tokens = dict.fromkeys([*sorted(_char_to_byte), *map(''.join, merges)])
-        return cls([*tokens, *special], merges, pattern=pattern, special=special)
+        vocab = [*sorted(_char_to_byte), *map(''.join, merges), *special]
+        return cls(vocab, merges, pattern=pattern, special=special)
 
     @classmethod
     def from_files(cls,

@@ -8,10 +8,10 @@ Docs: https://attention-nb.github.io/attention_nb/tokenizer_base.html.md"""
 __all__ = ['checked_integer', 'checked_flag', 'checked_text', 'checked_utf8', 'checked_texts', 'checked_vocab', 'nfc',
            'read_vocab', 'Tokenizer', 'checked_special', 'split_special', 'SpecialTokenizer']
 
-# %% ../nbs/01b_tokenizer_base.ipynb #36294737
+# %% ../nbs/01b_tokenizer_base.ipynb #7216c233
 import itertools, json, os, threading, unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -231,7 +231,7 @@ class Tokenizer:
         try: return cls(**state)
         except (TypeError, ValueError) as e: raise ValueError(f"{path}: {e}") from None
 
-# %% ../nbs/01b_tokenizer_base.ipynb #5896b33f
+# %% ../nbs/01b_tokenizer_base.ipynb #5fc50aaa
 def checked_special(
     special:Any, # What should be a list of different tokens
     end:str|None=None, # The end-of-text token; comes first if it is not in the list
@@ -240,7 +240,7 @@ def checked_special(
     ordinary:Collection[str]=() # Tokens that text is made of
 )->tuple[str,...]: # All special tokens
     "`special` and `end`, if they are different tokens that no text is made of"
-    if not isinstance(special, Iterable) or isinstance(special, (str,bytes)):
+    if not isinstance(special, Iterable) or isinstance(special, (str,bytes,Set)):
         raise TypeError(f"special must be a list of tokens, got {special!r}")
     special = tuple(special)
     for t in special:

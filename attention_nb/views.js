@@ -107,6 +107,20 @@ function followHeight() {
   fit();
 }
 
+// ---- tokens: a box for each
+
+function tokensView(root, tokens) {
+  const boxes = make("div.boxes");
+  const status = make("div.status", {role: "status", ariaLive: "polite"});
+  for (const [n, text] of tokens.entries()) {
+    const say = () => { status.textContent = `token ${n} of ${tokens.length}`; };
+    const style = `--c: ${colour(n)}`;
+    boxes.append(make("span", {style, title: `token ${n}`, onpointerenter: say}, text));
+  }
+  root.append(boxes, status);
+  root.dataset.ready = "yes";
+}
+
 // ---- head view: lines between two columns of tokens
 
 function headView(root, groups, start) {
@@ -582,6 +596,7 @@ const root = document.getElementById("view");
 if (data.title) root.append(make("h1", {}, data.title));
 followTheme();
 followHeight();
+if (data.kind === "tokens") tokensView(root, data.tokens);
 if (data.kind === "head") headView(root, data.groups, data.start);
 if (data.kind === "model") modelView(root, data.groups, data.start);
 if (data.kind === "neuron") neuronView(root, data);

@@ -3,7 +3,7 @@ import re, subprocess, sys, time, xml.etree.ElementTree as xml
 import pytest, torch
 from attention_nb.heads import _readable
 from attention_nb.recording import record
-from attention_nb.views import View, head_view, model_view, neuron_view
+from attention_nb.views import View, head_view, model_view, neuron_view, show_tokens
 
 words = 'time flies like an arrow .'.split()
 patience = 240_000      # milliseconds that a busy machine may take for one answer
@@ -148,6 +148,15 @@ def test_thumbnails_open(open_view):
     page.locator('.large .left .token').nth(2).hover()
     numbers(page, w[0,3,2], where='.large')
 
+def test_tokens_are_boxes(open_view):
+    page = open_view(show_tokens([*words, '  ']))
+    boxes = page.locator('.boxes span')
+    expect(boxes).to_have_count(7)
+    boxes.nth(2).hover()
+    expect(page.locator('.status')).to_have_text('token 2 of 7')
+    narrow,wide = (boxes.nth(n).bounding_box()['width'] for n in (5, 6))
+    assert wide > 1.3*narrow      # two spaces are seen as two
+
 def tiny():
     "A random model of each family, by the way it knows positions"
     from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, LlamaConfig, LlamaModel
@@ -209,8 +218,8 @@ hostile = [
     '\udfff', 'a\udc00b', '\U0001f600', '\U0001f468\u200d\U0001f469\u200d\U0001f467',
     '\U0001f1e9\U0001f1ea', 'e\u0301\u0301\u0301\u0301', 'שלום', 'مرحبا', '漢字', 'ไทย',
     'x'*10_000, ' '*50, '', '\t', '\n', '\r\n', '$x^2$', '$\\frac{$', '%s', '__proto__',
-    'constructor', 'NaN', 'null', 'undefined', '0', '-1', '\\', '\\n', '//', '/*', '*/', '<b>bold</b>',
-    '<a href=//evil>',
+    'constructor', 'NaN', 'null', 'undefined', '0', '-1', '\\', '\\n', '//', '/*', '*/',
+    '<b>bold</b>', '<a href=//evil>',
     'style="x"', '\ufffe', '\uffff', '\U0010ffff', '<style>*{display:none}</style>',
     '<base href=//evil>', '<meta http-equiv=refresh content=0>',
     '<iframe srcdoc="<script>parent.hacked=1</script>">',
@@ -220,11 +229,12 @@ hostile_title = '</title><script>window.hacked=1</script>\u202e'
 
 def hostile_view(kind):
     n,title = len(hostile),dict(title=hostile_title)
+    if kind == 'tokens': return show_tokens(hostile, **title)
     if kind == 'head': return head_view(weights(1, 1, n, n), hostile, **title)
     if kind == 'model': return model_view(weights(1, 1, n, n), hostile, **title)
     return neuron_view(torch.randn(1,1,n,4), torch.randn(1,1,n,4), hostile, **title)
 
-@pytest.mark.parametrize('kind', ['head', 'model', 'neuron'])
+@pytest.mark.parametrize('kind', ['tokens', 'head', 'model', 'neuron'])
 def test_hostile_text_does_nothing_and_is_shown_as_given(open_view, tmp_path, kind):
     assert len(hostile) >= 100
     view = hostile_view(kind)
@@ -232,7 +242,8 @@ def test_hostile_text_does_nothing_and_is_shown_as_given(open_view, tmp_path, ki
     if kind == 'model':
         page.locator('.grid button').first.click()
         expect(page.locator('.large .right .t')).to_have_count(len(hostile))
-    token,row = ('tbody th', 'tbody tr') if kind == 'neuron' else ('.right .t', '.right .token')
+    token,row = dict(tokens=('.boxes span', '.boxes span'), neuron=('tbody th', 'tbody tr')).get(
+        kind, ('.right .t', '.right .token'))
     texts = page.eval_on_selector_all(token, 'es => es.map(e => e.textContent)')
     assert texts == [_readable(t) for t in hostile]
     assert page.evaluate('window.hacked') is None and page.locator('h1').inner_text()
