@@ -277,7 +277,8 @@ def test_what_is_wrong_with_folds_fails_the_build_and_is_named(tmp_path):
 
 def test_workshops_are_children_of_their_lesson(tmp_path):
     def page(title, text=''): return [('markdown', f'# {title}\n\n> A page'), ('markdown', f'## Part\n\n{text}')]
-    done = build(tmp_path, page('Home'), **{'01_first': page('First'), '01a_fast': page('Fast', '[First](01_first.ipynb)'), '01b_more': page('More'), '02_second': page('Second'), '02a_last': page('Last')})
+    hidden = [('code', '#| hide\nimport math\nonly_known_when_the_notebook_runs'), ('code', '#| export\ndef shown(): return 1')]       # the build executes the second only
+    done = build(tmp_path, page('Home'), **{'01_first': page('First', 'Text.') + hidden, '01a_fast': page('Fast', '[First](01_first.ipynb)'), '01b_more': page('More'), '02_second': page('Second'), '02a_last': page('Last')})
     assert done.returncode == 0, done.stderr
     texts = {p.name: p.read_text() for p in (tmp_path/'html').glob('*.html')}
     expected = [('01_first.html', ['01a_fast.html', '01b_more.html']), ('02_second.html', ['02a_last.html'])]
