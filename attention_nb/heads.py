@@ -18,7 +18,8 @@ from torch import Tensor
 def _tensor(x):
     "`x` as a tensor on the CPU, without gradient; an array is copied, since it may be read-only"
     if isinstance(x, np.ndarray): return torch.from_numpy(np.array(x, order='C'))
-    return torch.as_tensor(x).detach().cpu()
+    x = torch.as_tensor(x).detach().cpu()
+    return x if x.layout == torch.strided else x.to_dense()
 
 def _limit(n, most):
     if most is not None and n > most:

@@ -501,18 +501,22 @@ async function neuronView(root, d) {
     const step = (at, n, axis) => at * d.added.shape[axis] + (d.added.shape[axis] > 1 ? n : 0);
     return added[[state.layer, state.head, state.i, j].reduce(step, 0)];
   }
-  const most = (m, list) => { for (const x of list) m = Math.max(m, Math.abs(x)); return m; };
   const products = j => { const y = key(j); return query().map((x, e) => x * y[e]); };
 
   // the scores and weights of the query, and how large its numbers get
   function compute() {
-    const l = state.layer, cap = d.softcap[l], scores = new Float64Array(S);
+    const l = state.layer, cap = d.softcap[l], scores = new Float64Array(S), x = query();
     let mk = 0, mp = 0;
     for (let j = 0; j < S; j++) {
-      const s = sum(products(j)) * d.scale[l];
+      const y = key(j);
+      let s = 0;
+      for (let e = 0; e < E; e++) {
+        s += x[e] * y[e];
+        mk = Math.max(mk, Math.abs(y[e]));
+        mp = Math.max(mp, Math.abs(x[e] * y[e]));
+      }
+      s *= d.scale[l];
       scores[j] = (cap ? cap * Math.tanh(s / cap) : s) + plus(j);
-      mk = most(mk, key(j));
-      mp = most(mp, products(j));
     }
     const sink = d.sinks[l]?.[state.head] ?? -Infinity;
     const high = scores.reduce((m, s) => Math.max(m, s), sink);
@@ -574,7 +578,7 @@ async function neuronView(root, d) {
   function show() {
     found = compute();
     top.replaceChildren(make("span", {}, `query ${state.i}, ${short(d.q[state.i])}`),
-                        strip(query(), most(0, query())));
+                        strip(query(), Math.max(...query().map(Math.abs))));
     rows(true);
     say();
     root.dataset.ready = "yes";

@@ -45,13 +45,14 @@ def show_attention(
 )->object: # The matplotlib axes, or an array of them for several heads; not shown and not saved
     "Heatmap of attention weights, queries down, keys across, the same colours from 0 to 1"
     import matplotlib.pyplot as plt
-    weights,k_tokens = _stacked(weights).float(),q_tokens if k_tokens is None else k_tokens
+    weights,q_tokens = _stacked(weights).float(),_tokens(q_tokens, None, 'q_tokens')
+    k_tokens = q_tokens if k_tokens is None else _tokens(k_tokens, None, 'k_tokens')
     L,S = len(q_tokens),len(k_tokens)
     if weights.dim() not in (2,3) or tuple(weights.shape[-2:]) != (L,S):
         raise ValueError(f"weights must be (L, S) or (H, L, S) with L={L} and S={S} tokens, "
                          f"got {tuple(weights.shape)}")
     if not weights.isfinite().all(): raise ValueError("weights must be finite, got NaN or infinity")
-    labels = _tokens(q_tokens, L, 'q_tokens'),_tokens(k_tokens, S, 'k_tokens')
+    labels = q_tokens,k_tokens
     if weights.dim() == 2:
         ax = plt.figure(figsize=(3,3)).gca() if ax is None else ax
         return _heat(ax, weights, *labels)
@@ -478,7 +479,10 @@ def _rows(x, name):
     elif not isinstance(x, list|tuple):
         raise TypeError(f"{name} must be a tensor (layers, H, length, E) or a list, "
                         f"got {type(x).__name__}")
-    x = [_tensor(t).float() for t in x]
+    x = [_tensor(t) for t in x]
+    if any(not t.is_floating_point() for t in x):
+        raise TypeError(f"{name} must be floating point, got {[str(t.dtype) for t in x]}")
+    x = [t.float() for t in x]
     if not x or any(t.dim() != 3 or 0 in t.shape or t.shape != x[0].shape for t in x):
         shapes = [tuple(t.shape) for t in x]
         raise ValueError(f"{name} must be (layers, H, length, E), got {shapes}")

@@ -252,7 +252,7 @@ def views(rounds):
     import torch, transformers
     from bertviz import head_view as bert_head, model_view as bert_model
     from attention_nb.recording import load_hf, look
-    from attention_nb.views import head_view, model_view
+    from attention_nb.views import head_view, model_view, neuron_view
     sys.path.insert(0, str(Path(__file__).parent.parent/'tests'))
     from find_browser import find
     from playwright.sync_api import sync_playwright
@@ -290,8 +290,20 @@ def views(rounds):
                 page_html = build()
                 built = time.perf_counter()-start
                 rows.append((name, n, len(page_html.encode())/1e6, built, opens(('<!doctype html><body>' if theirs else '')+page_html, token, theirs)))
+        torch.manual_seed(0)
+        S = 50_000
+        row,neurons = torch.randn(1, 1, 1, S).softmax(-1),torch.randn(1, 1, 30_000, 64)
+        names = [f'key {n}' for n in range(S)]
+        for name,n,build,token in (
+            ('head_view, one query', S, lambda: head_view(row, ['query'], names).html, '.left .token'),
+            ('neuron_view, 64 wide', 30_000,
+             lambda: neuron_view(neurons, neurons, names[:30_000], causal=True).html, 'tbody tr')):
+            start = time.perf_counter()
+            page_html = build()
+            built = time.perf_counter()-start
+            rows.append((name, n, len(page_html.encode())/1e6, built, opens(page_html, token, False)))
         browser.close()
-    show("MiniLM, 6 layers of 12 heads", rows, ('', 'tokens', 'MB', 'seconds to build', 'seconds to open and answer'))
+    show("MiniLM, 6 layers of 12 heads; and long texts of random numbers", rows, ('', 'tokens', 'MB', 'seconds to build', 'seconds to open and answer'))
 
 tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead, weights=weights, memory=memory, views=views)
 
