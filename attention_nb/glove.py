@@ -359,7 +359,6 @@ def _read_blocks(stream, size, path, progress):
             buffer,end,rest = block
             n = _count_lines(buffer, end)
             if rows+n > len(table):
-                while pending: buffers.append(finish())
                 # rows of the whole file, if they are all like these
                 expected = int(1.05*n*(size or 0)/end)
                 old,most = table,max(2*len(table), rows+n, expected)
@@ -418,8 +417,8 @@ def _checksum(file):
     return str(crc)
 
 def _seal(notes, words, vectors):
-    "CRC-32 of all that a cache says: its notes, its shape, its words, its numbers"
-    crc = zlib.crc32(repr((sorted(notes.items()), tuple(vectors.shape))).encode())
+    "CRC-32 of all that a cache says: its notes, its words, its numbers"
+    crc = zlib.crc32(repr(sorted(notes.items())).encode())
     for t in (words, vectors): crc = zlib.crc32(t.numpy(), crc)
     return str(crc)
 
@@ -477,12 +476,15 @@ def _write_cache(file, member, stat, wv):
             cache.parent.mkdir(parents=True, exist_ok=True)
             # nobody else's file, and readable by none until it may be
             os.close(os.open(tmp, os.O_CREAT|os.O_EXCL|os.O_WRONLY, 0o600))
+        # a folder we may not write to, a name too long: try the next, or do without
+        except OSError: continue
+        try:
             save_file(dict(words=words, vectors=wv.vectors), tmp, notes)
             os.chmod(tmp, stat.st_mode & 0o666)
             os.replace(tmp, cache)
             return
-        # a folder we may not write to, a full disk, a name too long: try the next, or do without
-        except (OSError, ValueError, SafetensorError): continue
+        # a full disk
+        except (OSError, SafetensorError): continue
         finally:
             with contextlib.suppress(OSError): tmp.unlink(missing_ok=True)
 

@@ -1,7 +1,8 @@
 "Properties that must hold for any input"
-import os, random, subprocess, sys, threading, unicodedata
-import numpy as np, pytest, torch
+import os, random, subprocess, sys, threading, time, unicodedata
+import numpy as np, pytest, safetensors.torch, torch
 from hypothesis import HealthCheck, given, settings, strategies as st
+from safetensors import SafetensorError
 from torch.testing import assert_close
 from attention_nb import glove
 from attention_nb.glove import load_glove
@@ -125,12 +126,13 @@ def test_a_file_of_many_blocks_with_odd_lines(tmp_path):
     rng = random.Random(0)
     def word(i): return f'w{i}' if rng.random() > .01 else f'w{i} and more'
     words = [word(i) for i in range(60_000)]
+    words[20_000],words[50_000] = 'two\rlines','and\rtwo'         # Arrow thinks so, the rule does not
     rows = np.round(np.random.default_rng(0).normal(size=(len(words), 12)), 4).astype(np.float32)
     lines = [w + ' ' + ' '.join(map(str, r)) for w,r in zip(words, rows)]
     for i in range(0, len(lines), 7001): lines[i] = '\n' + lines[i]
     lines.insert(30_000, lines[5])                              # a repeated word: the first wins
     path = tmp_path/'v.txt'
-    path.write_text('\n'.join(lines)+'\n')
+    path.write_text('\n'.join(lines)+'\n', newline='\n')
     assert path.stat().st_size > 4<<20
     wv = load_glove(path, progress=False, cache=False)
     assert wv.words == words
@@ -139,9 +141,16 @@ def test_a_file_of_many_blocks_with_odd_lines(tmp_path):
     bad = '\n'.join(lines).count('\n') + 2
     with pytest.raises(ValueError, match=f"line {bad}: expected a number, got 'oops'"):
         load_glove(path, progress=False, cache=False)
-    # one line longer than two blocks
-    path.write_text('x'*(9<<20) + ' 1 2\n' + 'y 3 4\n')
-    assert load_glove(path, progress=False, cache=False).vectors.tolist() == [[1,2],[3,4]]
+
+def test_lines_longer_than_a_block_and_a_table_that_must_grow(tmp_path):
+    "The first lines say nothing about the length of the others"
+    path,mega = tmp_path/'v.txt',1<<20
+    short = [f'w{i}' for i in range(200_000)]
+    for words in (['a', 'y'*9*mega, 'z'*9*mega, 'b'], [*(c*5*mega for c in 'abcdefgh'), *short]):
+        path.write_text(''.join(f'{w} {i} 1\n' for i,w in enumerate(words)))
+        wv = load_glove(path, progress=False, cache=False)
+        assert wv.words == words
+        assert wv.vectors[:,0].tolist() == list(range(len(words)))
 
 def test_the_cache_where_its_folder_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path/'data').mkdir()
@@ -181,6 +190,50 @@ def test_every_write_of_a_cache_has_a_name_of_its_own(tmp_path, monkeypatch):
     for _ in range(3): load_glove(path, progress=False)
     own = f'.{os.getpid()}-{threading.get_ident()}-'
     assert len(set(names)) == 3 and all(own in n for n in names)
+
+def test_a_cache_is_for_those_who_may_read_the_file(tmp_path, monkeypatch):
+    path = tmp_path/'v.txt'
+    path.write_text('a 1 2\n')
+    path.chmod(0o640)
+    def mode(name): return os.stat(name).st_mode & 0o777
+    modes,save,chmod,umask = [],safetensors.torch.save_file,os.chmod,os.umask(0)
+    def seen(name, new):
+        modes.append(mode(name))
+        chmod(name, new)
+    def saved(tensors, name, notes):
+        modes.append(mode(name))
+        save(tensors, name, notes)
+    monkeypatch.setattr(os, 'chmod', seen)
+    monkeypatch.setattr(safetensors.torch, 'save_file', saved)
+    try: load_glove(path, progress=False)
+    finally: os.umask(umask)
+    assert modes == [0o600, 0o600]                              # before the words are in, and after
+    assert mode(tmp_path/'.v.txt.safetensors') == 0o640
+
+def test_a_cache_is_not_written_through_a_link(tmp_path, monkeypatch):
+    "Somebody else made the temporary name first: it is left alone"
+    path,victim = tmp_path/'v.txt',tmp_path/'victim'
+    path.write_text('a 1 2\n')
+    victim.write_text('mine')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path/'cache'))
+    now = time.time_ns()
+    monkeypatch.setattr(time, 'time_ns', lambda: now)
+    own = f'{os.getpid()}-{threading.get_ident()}-{now}'
+    link = tmp_path/f'.v.txt.safetensors.{own}.tmp'
+    link.symlink_to(victim)
+    assert load_glove(path, progress=False).words == ['a']
+    assert victim.read_text() == 'mine' and link.is_symlink()
+    assert not (tmp_path/'.v.txt.safetensors').exists()
+
+def test_a_full_disk_and_no_home(tmp_path, monkeypatch):
+    path = tmp_path/'v.txt'
+    path.write_text('a 1 2\n')
+    def full(*_): raise SafetensorError('No space left on device')
+    def homeless(): raise RuntimeError('Could not determine home directory.')
+    monkeypatch.setattr('safetensors.torch.save_file', full)
+    monkeypatch.setattr('fastcore.xdg.xdg_cache_home', homeless)
+    for _ in range(2): assert load_glove(path, progress=False).words == ['a']
+    assert [p.name for p in tmp_path.iterdir()] == ['v.txt']
 
 writer = """
 import sys
