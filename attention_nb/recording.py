@@ -446,7 +446,8 @@ def _other_keys(m, args, kw):
     query = args[0] if args else kw.get('query', kw.get('hidden_states'))
     if isinstance(m, _our_modules): keys = [args[1] if len(args) > 1 else kw.get('key')]
     else: keys = [kw.get(n) for n in _foreign]
-    return any(k is not None and k is not query for k in keys)
+    def same(k): return k is query or isinstance(query, Tensor) and query.is_set_to(k)
+    return any(isinstance(k, Tensor) and not same(k) for k in keys)
 
 # %% ../nbs/06a_recording.ipynb #3f0dd0e1
 _our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention)
