@@ -133,10 +133,10 @@ def test_wheel_works_alone_in_an_empty_environment(built, tmp_path):
     script = '''
 import importlib, pkgutil, attention_nb, torch
 for m in pkgutil.iter_modules(attention_nb.__path__): importlib.import_module("attention_nb." + m.name)
-from attention_nb import BPETokenizer, Embeddings, SelfAttention, WordTokenizer, head_view, load_glove, load_hf
+from attention_nb import BPETokenizer, Embeddings, SelfAttention, WordTokenizer, head_view, load_glove, load_hf, padding_mask
 tok = WordTokenizer.train(["a ship and a crew"])
 ids,mask = tok.batch(["a ship", "a crew and a ship"], bos=True, eos=True)
-out = SelfAttention(8, 4)(Embeddings(len(tok), 8, 16)(ids), mask=mask[:,None])
+out = SelfAttention(8, 4)(Embeddings(len(tok), 8, 16)(ids), mask=padding_mask(mask))
 assert out.shape == (2,7,4) and not out.isnan().any()
 assert BPETokenizer.train(["low lower lowest"], 270).decode([0]) == "!"
 open("v.txt", "w").write("a 1 2\\n")
