@@ -65,7 +65,7 @@ def results(request, wheel, tmp_path_factory):
     with ThreadPoolExecutor(2) as pool: list(pool.map(group, groups.items()))
     return found
 
-@pytest.mark.skipif(not os.environ.get('STANDALONE'), reason='NOT RUN without the switch: make test STANDALONE=1')
+@pytest.mark.skipif(os.environ.get('STANDALONE', '') in ('', '0'), reason='NOT RUN without the switch: make test STANDALONE=1')
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_runs_alone(results, path):
     assert results[path] is None, results[path]
