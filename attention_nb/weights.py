@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from .checks import checked
 from .core import allowed, attention
+from .fast import _tame
 
 # %% ../nbs/05b_weights.ipynb #aa55b903
 def _is_eager():
@@ -58,6 +59,7 @@ def attention_with_weights(
                          k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks,
                          dropout_p=dropout_p)
     plain,empty,full = _is_plain(q, k, v),None,False
+    if mask is not None or causal or window is not None: k = _tame(k)
     scores = q*(q.shape[-1]**-0.5 if scale is None else scale) @ k.mT    # (B, H, L, S)
     if causal or window is not None:
         L,S = scores.shape[-2:]
@@ -69,8 +71,9 @@ def attention_with_weights(
     if mask is not None:
         if not full: empty = ~mask.any(-1, keepdim=True)
         hidden = ~mask if full else ~(mask | empty)
-        # autograd does not need the scores that are filled
-        scores = _fill(scores, hidden, -math.inf, _is_eager())
+        added = torch.zeros_like(hidden, dtype=q.dtype).masked_fill_(hidden, -math.inf)
+        # autograd does not need the scores that are added to
+        scores = scores.add_(added) if _is_eager() else scores+added
     weights = torch.softmax(scores, -1, out=scores) if plain else scores.softmax(-1)
     if empty is not None: weights = _fill(weights, empty, 0., plain)
     if dropout_p: weights = F.dropout(weights, dropout_p)
