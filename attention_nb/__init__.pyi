@@ -10,6 +10,7 @@ from . import interop as interop
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import plots as plots
 from . import recording as recording
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
@@ -72,6 +73,10 @@ from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .plots import colors as colors
+from .plots import show_arrows as show_arrows
+from .plots import show_numbers as show_numbers
+from .plots import show_weights as show_weights
 from .recording import Recorded as Recorded
 from .recording import Recording as Recording
 from .recording import Seen as Seen
@@ -116,10 +121,10 @@ __all__ = [
     'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'causal_mask',
     'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
     'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Recorded', 'Recording', 'Seen',
-    'load_hf', 'look', 'record', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs',
-    'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
-    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
-    'read_vocab', 'split_special', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
-    'attention_with_weights'
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
+    'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'BPETokenizer',
+    'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
+    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text',
+    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'View', 'head_view',
+    'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]
