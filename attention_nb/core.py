@@ -1,4 +1,4 @@
-"""Every word looks at the others and takes what it needs: one formula, derived and proved
+"""Every word looks at the others and takes what it needs: one formula, derived, proved and trained
 
 Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 
