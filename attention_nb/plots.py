@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-# %% ../nbs/02b_plots.ipynb #e2ed1c72
+# %% ../nbs/02b_plots.ipynb #8ecc4a45
 colors = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', x='#5b6673')
 
 def _color(color): return colors.get(color, color)
 
 def _numbers(name, values, dims, labels):
-    "`values` as a float tensor of `dims` dimensions, finite, with one label for each row"
+    "`values` as a float tensor of `dims` dimensions, with one label for each row"
     if not isinstance(values, Tensor): values = torch.tensor(values)
     values = values.detach().cpu().float()
     if values.dim() != dims:
@@ -26,7 +26,7 @@ def _numbers(name, values, dims, labels):
     if len(labels) != len(values):
         raise ValueError(f"{name} {tuple(values.shape)} need {len(values)} labels, "
                          f"got {len(labels)}")
-    if not values.isfinite().all(): raise ValueError(f"{name} must be finite numbers")
+    if values.isinf().any(): raise ValueError(f"{name} must be finite numbers, got infinity")
     return values
 
 # %% ../nbs/02b_plots.ipynb #805134f7
@@ -55,9 +55,9 @@ def show_weights(
     ax.spines[['left','right','top']].set_visible(False)
     return ax
 
-# %% ../nbs/02b_plots.ipynb #62e0b157
+# %% ../nbs/02b_plots.ipynb #1e1aa47b
 def show_numbers(
-    values:Tensor|Sequence[Sequence[float]], # (rows, columns)
+    values:Tensor|Sequence[Sequence[float]], # (rows, columns); NaN leaves a cell empty
     rows:Sequence[str], # A label for each row
     columns:Sequence[str]|None=None, # A label for each column; None leaves them out
     *,
@@ -74,9 +74,10 @@ def show_numbers(
     import matplotlib.pyplot as plt
     from matplotlib.colors import to_rgba
     if ax is None: _,ax = plt.subplots(figsize=(.5*m+.8, .26*n+.5), layout='constrained')
-    most = values.abs().max().item() if values.numel() else 0
+    most = values.nan_to_num().abs().max().item() if values.numel() else 0
     for i,row in enumerate(values.tolist()):
         for j,value in enumerate(row):
+            if value != value: continue                     # NaN
             shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .75*abs(value)/(most or 1))
             ax.add_patch(plt.Rectangle((j-.5, i-.5), 1, 1, facecolor=shade, edgecolor='none'))
             ax.text(j, i, f'{value:.{digits}f}', ha='center', va='center', size=8)
