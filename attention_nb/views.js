@@ -109,13 +109,16 @@ function followHeight() {
 
 // ---- tokens: a box for each
 
-function tokensView(root, tokens) {
-  const boxes = make("div.boxes");
+function tokensView(root, {tokens, ids, special}) {
+  const boxes = make("div.boxes"), marks = new Set(special);
   const status = make("div.status", {role: "status", ariaLive: "polite"});
   for (const [n, text] of tokens.entries()) {
-    const say = () => { status.textContent = `token ${n} of ${tokens.length}`; };
-    const style = `--c: ${colour(n)}`;
-    boxes.append(make("span", {style, title: `token ${n}`, onpointerenter: say}, text));
+    const which = `token ${n} of ${tokens.length}`;
+    const more = (ids ? `, id ${ids[n]}` : "") + (marks.has(n) ? ", special" : "");
+    const say = () => { status.textContent = which + more; };
+    const style = `--c: ${colour(n)}`, kind = marks.has(n) ? "span.special" : "span";
+    const box = make(kind, {style, title: `token ${n}${more}`, onpointerenter: say}, text);
+    boxes.append(ids ? make("div.cut", {}, box, make("small", {}, String(ids[n]))) : box);
   }
   root.append(boxes, status);
   root.dataset.ready = "yes";
@@ -309,10 +312,12 @@ function headView(root, groups, start) {
     const pen = canvas.getContext("2d"), heads = chosen(), n = Math.max(1, heads.length);
     pen.scale(scale, scale);
     const apart = new Map(heads.map((h, at) => [h, (at - (n - 1) / 2) * Math.min(2, 14 / n)]));
+    const style = getComputedStyle(document.documentElement);
+    const purple = `rgb(${style.getPropertyValue("--weight")})`;  // of a head without siblings
     const y = (h, row) => padding + (row + 0.5) * rowHeight - stage.scrollTop + apart.get(h);
     const list = lines();
     for (const [w, h, i, j] of list) {
-      pen.strokeStyle = colour(h);
+      pen.strokeStyle = weights.heads === 1 ? purple : colour(h);
       pen.globalAlpha = Math.min(1, 0.08 + 0.92 * w);
       pen.lineWidth = 0.6 + 2.6 * w;
       pen.beginPath();
@@ -600,7 +605,7 @@ const root = document.getElementById("view");
 if (data.title) root.append(make("h1", {}, data.title));
 followTheme();
 followHeight();
-if (data.kind === "tokens") tokensView(root, data.tokens);
+if (data.kind === "tokens") tokensView(root, data);
 if (data.kind === "head") headView(root, data.groups, data.start);
 if (data.kind === "model") modelView(root, data.groups, data.start);
 if (data.kind === "neuron") neuronView(root, data);

@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #9e74d359
+# %% ../nbs/06b_views.ipynb #c9e8bc53
 import base64, contextlib, copy, html, io, json, math, numbers, os, secrets, shutil
 import threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -20,15 +20,23 @@ from torch import Tensor
 from .core import attention
 from .heads import (_layers, _limit, _readable, _stacked, _tensor, _tokens,
                                 attention_rollout)
+from .plots import colors
+from .tokenizer import _token_bytes
+from .tokenizer_base import Tokenizer
 
-# %% ../nbs/06b_views.ipynb #a2d90c5e
+# %% ../nbs/06b_views.ipynb #638730d1
 def _clip(token, n=24):
     token = _readable(token)
     return token if len(token) <= n else token[:n-1]+'…'
 
+def _shades(*names):
+    "A colour map from the first colour to the last"
+    from matplotlib.colors import LinearSegmentedColormap
+    return LinearSegmentedColormap.from_list('shades', names)
+
 def _heat(ax, weights, q_tokens, k_tokens):
     "Draw one head on `ax`"
-    ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap='Blues')
+    ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap=_shades('white', colors['w']))
     small = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
     ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right',
                   rotation_mode='anchor', **small)
@@ -223,7 +231,7 @@ def _write(path, body):
         os.replace(tmp, target)
     finally: tmp.unlink(missing_ok=True)
 
-# %% ../nbs/06b_views.ipynb #58e2c7a4
+# %% ../nbs/06b_views.ipynb #070a1077
 _longest = 200_000      # tokens of one side
 _typewriter = 'DejaVu Sans Mono','DejaVu Sans','monospace'
 
@@ -231,38 +239,95 @@ def _check_length(n):
     if n > _longest:
         raise ValueError(f"{n:,} tokens are more than the {_longest:,} a page can hold")
 
-def _boxes(fig, data):
-    "Draw tokens as boxes, in lines of at most 72 letters"
-    from matplotlib.patches import Rectangle
-    places,x,y = [],0,0
-    for token in map(_clip, data['tokens']):
-        wide = max(1, len(token))+1
+def _places(tokens, ids):
+    "Column, line and width of each box, in lines of at most 72 letters"
+    x = y = 0
+    for token,i in zip(map(_clip, tokens), ids):
+        wide = max(1, len(token), math.ceil(.8*len(str(i))))+1
         if x and x+wide > 72: x,y = 0,y+1
-        places.append((x, y, wide, token))
+        yield x, y, wide, token, i
         x += wide
-    fig.set_size_inches(72*0.085, 0.3*(y+1)+0.3)
+
+def _boxes(fig, data):
+    "Draw tokens as boxes; special tokens have an outline instead of a colour"
+    from matplotlib.patches import Rectangle
+    ids,special = data.get('ids'),set(data.get('special', ()))
+    places = list(_places(data['tokens'], ids or ['']*len(data['tokens'])))
+    lines,tall = places[-1][1]+1,1.6 if ids else 1
+    fig.set_size_inches(72*0.085, 0.3*tall*lines+0.3)
     ax = fig.subplots()
-    for n,(x,line,wide,token) in enumerate(places):
-        ax.add_patch(Rectangle((x+.1, line+.1), wide-.2, .8, alpha=.45,
-                               facecolor=_palette[n % len(_palette)]))
-        ax.text(x+wide/2, line+.5, token, ha='center', va='center', family=_typewriter,
+    for n,(x,line,wide,token,i) in enumerate(places):
+        y = tall*line
+        look = dict(facecolor='none', edgecolor=colors['x'], linestyle=':') if n in special else \
+               dict(facecolor=_palette[n % len(_palette)], alpha=.45)
+        ax.add_patch(Rectangle((x+.1, y+.1), wide-.2, .8, **look))
+        ink = colors['x'] if n in special else 'black'
+        ax.text(x+wide/2, y+.5, token, ha='center', va='center', family=_typewriter, color=ink,
                 parse_math=False)
-    ax.set(xlim=(0,72), ylim=(y+1,0))
+        ax.text(x+wide/2, y+1.2, i, ha='center', va='center', color=colors['x'], size=7)
+    ax.set(xlim=(0,72), ylim=(tall*lines,0))
     ax.axis('off')
 
 _drawings['tokens'] = _boxes
 
+# %% ../nbs/06b_views.ipynb #340550d5
+def _piece(token, text):
+    "What a reader should see of `token`, which alone decodes to `text`"
+    if token.startswith('##'): return token
+    if '▁' in token: return token.replace('▁', ' ')
+    if text and '\ufffd' not in text: return text
+    data = _token_bytes(token)
+    try: return data.decode()
+    except UnicodeDecodeError:
+        return ''.join(chr(b) if 32 <= b < 127 else f'\\x{b:02x}' for b in data)
+
+def _cut(text, tokenizer):
+    "Ids of `text`, their tokens, the set of special ids, and a function that decodes one id"
+    t = getattr(tokenizer, '_tokenizer', tokenizer)         # inside ByteLevelBPETokenizer and so on
+    if isinstance(tokenizer, Tokenizer):
+        ids = tokenizer.encode(text)
+        def decode(i): return tokenizer.decode([i], skip_special=False)
+        return ids, [tokenizer.vocab[i] for i in ids], tokenizer.special_ids, decode
+    if isinstance(tokenizer, type): pass                    # a class cuts nothing
+    elif callable(tokenizer) and hasattr(tokenizer, 'convert_ids_to_tokens'):
+        ids = tokenizer(text)['input_ids']
+        def decode(i): return tokenizer.decode([i], clean_up_tokenization_spaces=False)
+        return ids, tokenizer.convert_ids_to_tokens(ids), set(tokenizer.all_special_ids), decode
+    elif hasattr(t, 'encode') and hasattr(t, 'get_added_tokens_decoder'):
+        cut = t.encode(text)
+        special = {i for i,added in t.get_added_tokens_decoder().items() if added.special}
+        special |= {i for i,mark in zip(cut.ids, cut.special_tokens_mask) if mark}
+        return cut.ids, cut.tokens, special, lambda i: t.decode([i], skip_special_tokens=False)
+    raise TypeError("tokenizer must be a WordTokenizer, a BPETokenizer, or a tokenizer of the "
+                    f"packages tokenizers or transformers, got {_kind(tokenizer)}")
+
+def _kind(x): return f"the class {x.__name__}" if isinstance(x, type) else type(x).__name__
+
+# %% ../nbs/06b_views.ipynb #b0571545
 def show_tokens(
-    tokens:list, # Tokens, in the order of the text
+    tokens:list|str, # Tokens, in the order of the text; or a text that `tokenizer` cuts
+    tokenizer:object=None, # One of ours, of `tokenizers` or of `transformers`; only with a text
     *,
     title:str='' # Heading
 )->View:
-    "A box for each token of a text"
+    "A box for each token of a text, with its id beneath where a tokenizer gives it"
+    more = {}
+    if tokenizer is not None:
+        if not isinstance(tokens, str):
+            raise TypeError(f"with a tokenizer, tokens must be one text, got {_kind(tokens)}")
+        ids,raw,special,decode = _cut(tokens, tokenizer)
+        tokens = [t if i in special else _piece(t, decode(i)) for i,t in zip(ids, raw)]
+        marked = [n for n,i in enumerate(ids) if i in special]
+        more = dict(ids=[int(i) for i in ids], special=marked)
+        if not tokens: raise ValueError("the text has no tokens")
+    elif isinstance(tokens, str):
+        raise TypeError("a text needs a tokenizer, as in show_tokens(text, tokenizer); "
+                        "without one, tokens must be a list of strings, got one string")
     tokens = _tokens(tokens, None)
     if not tokens: raise ValueError("tokens must be a list of at least one string, got none")
     _check_length(len(tokens))
     data = dict(kind='tokens', title=_readable(title, 'titles'), size=len(tokens), tokens=tokens)
-    return View(data, f"{len(tokens)} tokens")
+    return View(data|more, f"{len(tokens)} tokens")
 
 # %% ../nbs/06b_views.ipynb #f28320bb
 _most = 64_000_000      # weights in one view
@@ -377,7 +442,7 @@ def _layer_of(group, n):
     stored = group['layers'][n]
     return _unpack(stored['data'], stored['heads'], len(group['q']), len(group['k']))
 
-# %% ../nbs/06b_views.ipynb #a6ae2925
+# %% ../nbs/06b_views.ipynb #4cf8fe2e
 def _lines(fig, data):
     "Draw one layer's lines between two columns of tokens"
     from matplotlib.collections import PathCollection
@@ -397,8 +462,10 @@ def _lines(fig, data):
     if len(best):                          # matplotlib refuses a collection of none
         bend = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
         curves = [Curve([(0,i), (1/3,i), (2/3,j), (1,j)], bend) for _,i,j in at[best].tolist()]
-        colors = [_palette[heads[h] % len(_palette)] for h,_,_ in at[best].tolist()]
-        ax.add_collection(PathCollection(curves, facecolors='none', edgecolors=colors,
+        alone = group['layers'][start['layer']]['heads'] == 1
+        inks = [colors['w'] if alone else _palette[heads[h] % len(_palette)]
+                for h,_,_ in at[best].tolist()]
+        ax.add_collection(PathCollection(curves, facecolors='none', edgecolors=inks,
                                          linewidths=(.5+2.5*strength).tolist(),
                                          alpha=(.1+.9*strength.clamp(max=1)).tolist()))
     for x,names,side in ((-.02,q,'right'), (1.02,k,'left')):
@@ -430,7 +497,7 @@ def head_view(
     groups = _groups(weights, tokens, k_tokens, split, average, rollout)
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), split, title)
 
-# %% ../nbs/06b_views.ipynb #85baa0bc
+# %% ../nbs/06b_views.ipynb #d4faf646
 def _thumbnails(fig, data):
     "Draw every layer and head of the first group as a thumbnail"
     group = data['groups'][0]
@@ -446,7 +513,7 @@ def _thumbnails(fig, data):
     cell = max(0.3, min(0.8, 9/columns))
     fig.set_size_inches(columns*cell+1, rows*cell*tall/wide+0.8)
     ax = fig.subplots()
-    ax.imshow(sheet, vmin=0, vmax=1, cmap='Blues', interpolation='nearest')
+    ax.imshow(sheet, vmin=0, vmax=1, cmap=_shades('white', colors['w']), interpolation='nearest')
     ax.set_xticks([h*(wide+gap)+wide/2 for h in range(columns)], range(columns))
     labels = [_clip(stored['label'], 12) for stored in group['layers']]
     ax.set_yticks([l*(tall+gap)+tall/2 for l in range(rows)], labels)
@@ -611,7 +678,7 @@ def neuron_view(
     if added is not None: data['added'] = dict(shape=list(added.shape), data=_floats(added))
     return View(data, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
 
-# %% ../nbs/06b_views.ipynb #2b81c6fd
+# %% ../nbs/06b_views.ipynb #82dd1c2e
 def _shown(data):
     "From stored data: the query's numbers (E,), the keys' (S, E) and the weights (S,)"
     l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
@@ -637,9 +704,10 @@ def _neurons(fig, data):
     fig.set_size_inches(8.5, 0.24*S+1.2)
     (a,b,c),(x,y,z) = fig.subplots(2, 3, sharey='row', height_ratios=[1, max(1, S)],
                                    width_ratios=[3,3,1.2])
+    signed = _shades('#d55e00', 'white', '#0072b2')         # minus and plus, as in views.css
     def strips(ax, t):
         most = t.abs().max()
-        ax.imshow(t.numpy(), cmap='RdBu', vmin=-most, vmax=most, aspect='auto',
+        ax.imshow(t.numpy(), cmap=signed, vmin=-most, vmax=most, aspect='auto',
                   interpolation='nearest')
     strips(a, q[None])
     a.set_yticks([0], [token], parse_math=False)
@@ -652,7 +720,7 @@ def _neurons(fig, data):
     x.set_xlabel('keys, neuron by neuron')
     strips(y, k*q)
     y.set_xlabel('query × key')
-    z.barh(range(S), w.tolist(), color='#0b6bcb')
+    z.barh(range(S), w.tolist(), color=colors['w'])
     z.set(xlim=(0,1), xlabel='weight')
     for ax in (x,y,z): ax.tick_params(axis='y', length=0)
 

@@ -157,6 +157,28 @@ def test_tokens_are_boxes(open_view):
     narrow,wide = (boxes.nth(n).bounding_box()['width'] for n in (5, 6))
     assert wide > 1.3*narrow      # two spaces are seen as two
 
+def test_tokens_of_a_tokenizer_have_ids(open_view):
+    from attention_nb.tokenizer import WordTokenizer
+    tokenizer = WordTokenizer.train(['my ship'])
+    page = open_view(show_tokens('my ship sails', tokenizer))
+    expect(page.locator('.boxes span')).to_have_text(['my', 'ship', '<unk>'])
+    ids = [str(i) for i in tokenizer.encode('my ship sails')]
+    expect(page.locator('.boxes small')).to_have_text(ids)
+    expect(page.locator('.boxes .special')).to_have_text(['<unk>'])
+    page.locator('.boxes span').nth(2).hover()
+    expect(page.locator('.status')).to_have_text('token 2 of 3, id 1, special')
+
+@pytest.mark.parametrize('theme', ['light', 'dark'])
+def test_lines_of_a_single_head_are_purple(browser, tmp_path, theme):
+    page = browser.new_page(color_scheme=theme)
+    page.goto(head_view(torch.eye(6)[None,None], words).save(tmp_path/'x.html').as_uri())
+    expect(page.locator('[data-ready=yes]')).to_be_attached()
+    rgb = page.locator('canvas').evaluate("""c => { const d = c.getContext('2d').getImageData(
+        0, 0, c.width, c.height).data; for (let p = 0; p < d.length; p += 4)
+        if (d[p+3] === 255) return [d[p], d[p+1], d[p+2]]; }""")
+    page.close()
+    assert rgb == dict(light=[107, 79, 160], dark=[185, 165, 227])[theme]
+
 def tiny():
     "A random model of each family, by the way it knows positions"
     from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, LlamaConfig, LlamaModel
