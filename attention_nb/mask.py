@@ -7,11 +7,12 @@ Docs: https://attention-nb.github.io/attention_nb/mask.html.md"""
 # %% auto #0
 __all__ = ['causal_mask', 'show_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask']
 
-# %% ../nbs/04_mask.ipynb #ff28339c
+# %% ../nbs/04_mask.ipynb #7da9f4b9
 from numbers import Integral
 import torch
 from torch import Tensor
 from .core import allowed
+from .plots import colors
 
 # %% ../nbs/04_mask.ipynb #d1fe6ad2
 def _count(name, n):
@@ -30,10 +31,29 @@ def causal_mask(
     L = _count('L', L)
     return allowed(L, L if S is None else _count('S', S), causal=True, device=device)
 
-# %% ../nbs/04_mask.ipynb #a591f99e
+# %% ../nbs/04_mask.ipynb #9d8cee49
+def _labels(name, tokens, n):
+    "`tokens` as a list of `n` strings; None stays None"
+    if tokens is None: return None
+    if isinstance(tokens, str) or not all(isinstance(t, str) for t in tokens):
+        raise TypeError(f"{name} must be a list of strings, got {tokens!r}")
+    if len(tokens) != n: raise ValueError(f"{name} must be {n}, as in the mask, got {len(tokens)}")
+    return list(tokens)
+
+def _axis(axis, n, tokens, **turned):
+    "Tokens along an axis, or places where there are none; a white line between two cells"
+    from matplotlib.ticker import MaxNLocator
+    if tokens is None: axis.set_major_locator(MaxNLocator(integer=True))
+    else: axis.set_ticks(range(n), tokens, parse_math=False, **turned)
+    axis.set_ticks([c-.5 for c in range(n+1)], minor=True)
+    axis.set_tick_params(which='minor', length=0)
+
+# %% ../nbs/04_mask.ipynb #b598db39
 def show_mask(
     mask:Tensor, # Bool (L, S), True = may attend
-    ax:object=None # Axes to draw on; None makes one
+    ax:object=None, # Axes to draw on; None makes one
+    q_tokens:list[str]|None=None, # L row labels; None shows places
+    k_tokens:list[str]|None=None # S column labels; None means `q_tokens` if L = S, else places
 )->object: # The matplotlib axes, not shown and not saved
     "Draw `mask`, queries down, keys across, visible keys dark"
     kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
@@ -41,16 +61,18 @@ def show_mask(
     if mask.dim() != 2:
         raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import MaxNLocator
-    if ax is None: _,ax = plt.subplots(figsize=(2.4,2.4))
+    from matplotlib.colors import ListedColormap
     L,S = mask.shape
-    ax.imshow(mask.cpu(), vmin=0, vmax=1, cmap='Blues', extent=(-.5, S-.5, L-.5, -.5))
-    ax.set_xticks([j-.5 for j in range(S+1)], minor=True)
-    ax.set_yticks([i-.5 for i in range(L+1)], minor=True)
+    q_tokens = _labels('q_tokens', q_tokens, L)
+    k_tokens = q_tokens if k_tokens is None and L == S else _labels('k_tokens', k_tokens, S)
+    if ax is None: _,ax = plt.subplots(figsize=(2.4,2.4) if q_tokens is None else (3.2,3.2))
+    greys = ListedColormap(['#eef0f2','#4a5560'])
+    ax.imshow(mask.cpu(), vmin=0, vmax=1, cmap=greys, extent=(-.5, S-.5, L-.5, -.5))
+    _axis(ax.xaxis, S, k_tokens, rotation=60, ha='right', rotation_mode='anchor')
+    _axis(ax.yaxis, L, q_tokens)
     if max(L,S) <= 32: ax.grid(which='minor', color='white', linewidth=.8)
-    ax.tick_params(which='minor', length=0)
-    for axis in (ax.xaxis, ax.yaxis): axis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel='key', ylabel='query')
+    ax.set_xlabel('key', color=colors['k'])
+    ax.set_ylabel('query', color=colors['q'])
     return ax
 
 # %% ../nbs/04_mask.ipynb #14919991
