@@ -23,6 +23,7 @@ myst_heading_anchors = 4
 myst_dmath_double_inline = True
 bibtex_bibfiles = [str(here.parent/'references.bib')]
 numfig = True
+numfig_format = dict(figure='Figure %s')
 copybutton_exclude = '.linenos, .gp, .go'
 
 html_theme = 'sphinx_book_theme'

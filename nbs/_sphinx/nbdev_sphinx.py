@@ -10,7 +10,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     $$ ... $$ {#eq-name}, @eq-name     a numbered equation and a link to it; @fig-, @tbl- and {#sec-} likewise
     [@key]                             a footnote-like citation from references.bib
     #| code-fold, code-summary         a fold whose label is the summary, for a proof with the number of its checks
-    #| fig-cap, echo ...               MyST-NB's tags and metadata
+    #| fig-cap, echo ...               MyST-NB's tags and metadata; a figure is numbered within its chapter
 
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
@@ -19,6 +19,7 @@ import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re
 from pathlib import Path
 from textwrap import dedent
 import nbformat, yaml
+from docutils import nodes
 from docutils.nodes import make_id
 from fastcore.nbio import dict2nb, nb2str, read_nb
 from nbdev.config import get_config, nbpath2html
@@ -27,9 +28,10 @@ from nbdev.process import Processor
 from nbdev.processors import FilterDefaults, exec_show_docs
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from sphinx.addnodes import pending_xref
+from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
-import rules
+import figures, rules
 from rules import folded, split_options
 from tidy import VIEW
 
@@ -110,6 +112,28 @@ class MethodsOfClasses(SphinxPostTransform):
             owner = node.get('reftarget', '').rpartition('.')[0]
             if node.get('reftype') == 'myst' and node['reftarget'] not in entries and owner in entries: node['reftarget'] = owner
 
+# %% figures
+class FiguresForBothThemes(SphinxTransform):
+    "Each figure of a cell twice, of which the theme shows one"
+    default_priority = 880
+    def apply(self, **kwargs):
+        for light in list(self.document.findall(nodes.image)):
+            path = Path(self.env.srcdir, light['uri'].lstrip('/')).resolve()
+            if path.suffix not in ('.svg', '.png') or not path.exists(): continue
+            dark = light.deepcopy()
+            for node,file in zip((light,dark), figures.for_both(path)):
+                node['uri'] = Path(node['uri']).with_name(file.name).as_posix()
+                node['classes'].append('only' + Path(file.stem).suffix.replace('.', '-'))
+            light.parent.insert(light.parent.index(light)+1, dark)
+
+def number_figures(app, env):
+    "Figure 3.2 is the second of 03_attention, Figure 3a.1 the first of 03a_fast; Sphinx counts through the whole book"
+    for doc,kinds in env.toc_fignumbers.items():
+        for kind,ids in kinds.items():
+            kinds[kind] = {i: (*rules.number(doc), n) for n,i in enumerate(ids, 1)}
+    return []
+
+# %% API entries
 def api_entry(md, code_follows=False):
     "A `show_doc` entry: registered in Sphinx's Python domain, so that search and other projects find it; its signature only if the code does not follow"
     head = re.search(r'^#+ (\S+)$', md, re.M)
@@ -191,7 +215,9 @@ def page_cells(cell, code_follows=False, mark=''):
     if o.get('output') == 'asis':
         texts = [out.get('text') or out.data.get('text/markdown') or out.data.get('text/html', '') for out in cell.outputs]
         return ([] if o.get('echo') is False else [code(cell.source)]) + [markdown(api_entry(t, code_follows)) for t in texts]
-    tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'remove-output': o.get('output') is False, 'hide-input': folded(o)}.items() if on]
+    answer = folded(o) and str(o.get('code-summary', '')).startswith('Answer')                   # its output would give it away
+    tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'remove-output': o.get('output') is False,
+                               'hide-cell': answer, 'hide-input': folded(o) and not answer}.items() if on]
     meta = {}
     if folded(o): meta |= dict.fromkeys(['code_prompt_show', 'code_prompt_hide'], rules.fold_label(o, cell.source))
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap'])) | (dict(name=o['label']) if 'label' in o else {})
@@ -199,7 +225,13 @@ def page_cells(cell, code_follows=False, mark=''):
     if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
     return [code(cell.source, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 
-def toctree(docs, *options): return '\n'.join(['```{toctree}', ':hidden:', *options, '', *docs, '```'])
+def title(doc):
+    "The title of a page with the number of its chapter, for the sidebar"
+    cells = json.loads(Path(_app.env.doc2path(doc)).read_text(encoding='utf-8'))['cells']
+    head = next((m[1] for c in cells if (m := re.search(r'^# (.+)|^title: (.+)', rules.source(c), re.M))), None)
+    return doc if head is None or not rules.number(doc) else f'{rules.number(doc)[0]}\u2002{head.replace("`", "")} <{doc}>'
+
+def toctree(docs, *options): return '\n'.join(['```{toctree}', ':hidden:', *options, '', *map(title, docs), '```'])
 
 def contents(app):
     "A table of contents for each part of the book that has lessons"
@@ -293,7 +325,9 @@ def setup(app):
     app.setup_extension('myst_nb')
     app.add_node(HideCodeCellNode, override=True, html=(label_fold, depart_HideCellInput))
     app.add_config_value('book_parts', {}, 'env')
+    app.add_transform(FiguresForBothThemes)
     app.add_post_transform(MethodsOfClasses)
+    app.connect('env-get-updated', number_figures, priority=900)                                  # after Sphinx has numbered them
     app.connect('build-finished', extra_pages)
     app.connect('build-finished', fail_on_problems)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

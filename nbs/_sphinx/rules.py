@@ -22,6 +22,11 @@ def kind(name):
     m = _page.fullmatch(name)
     return None if m is None else 'workshop' if m[2] else 'lesson'
 
+def number(name):
+    "The number of a chapter as a tuple: ('3',) of 03_attention, ('3a',) of 03a_fast, () of any other page"
+    m = _page.fullmatch(name)
+    return () if m is None else (f'{int(m[1])}{m[2]}',)
+
 def lesson_of(name, names):
     "The lesson among `names` that the workshop `name` belongs to, or None"
     number = _page.fullmatch(name)[1]
