@@ -1,4 +1,4 @@
-"""From token ids to vectors: lookup tables, positions, and real word vectors
+"""From token ids to vectors: lookup tables, real word vectors, and places in a sentence
 
 Docs: https://attention-nb.github.io/attention_nb/embedding.html.md"""
 
@@ -7,10 +7,10 @@ Docs: https://attention-nb.github.io/attention_nb/embedding.html.md"""
 # %% auto #0
 __all__ = ['cosine_similarity', 'Embeddings', 'sinusoidal_positions']
 
-# %% ../nbs/02_embedding.ipynb #dbbcdf86
-from numbers import Integral
+# %% ../nbs/02_embedding.ipynb #d5c28727
 import torch
 from torch import Tensor, nn
+from .tokenizer_base import checked_integer
 
 # %% ../nbs/02_embedding.ipynb #5c1f0a01
 def _unit(x):
@@ -42,14 +42,7 @@ def cosine_similarity(
     cos = _unit(torch.atleast_2d(x)) @ _unit(torch.atleast_2d(y)).mT      # (n, m)
     return cos.clamp(-1, 1).reshape(x.shape[:-1] + y.shape[:-1])
 
-# %% ../nbs/02_embedding.ipynb #5c1f0a0a
-def _whole(name, value, least):
-    "`value` as an int of at least `least`"
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < least: raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(value)
-
+# %% ../nbs/02_embedding.ipynb #d0b72d87
 def _rows(table, name, ids):
     "Rows `ids` of the `nn.Embedding` `table`"
     whole = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.is_complex())
@@ -60,7 +53,7 @@ def _rows(table, name, ids):
         last,least,most = len(table.weight)-1,ids.min(),ids.max()
         raise IndexError(f"{name} must be from 0 to {last}, got {least} to {most}") from None
 
-# %% ../nbs/02_embedding.ipynb #bdd9ef49
+# %% ../nbs/02_embedding.ipynb #5c9591c2
 class Embeddings(nn.Module):
     "Token embedding plus a learned position embedding"
     def __init__(self,
@@ -70,9 +63,9 @@ class Embeddings(nn.Module):
         dropout:float=0. # Probability of zeroing a number of the sum, in training
     )->None:
         super().__init__()
-        d_model = _whole('d_model', d_model, 1)
-        self.token = nn.Embedding(_whole('vocab_size', vocab_size, 1), d_model)
-        self.position = nn.Embedding(_whole('max_len', max_len, 1), d_model)
+        d_model = checked_integer('d_model', d_model, 1)
+        self.token = nn.Embedding(checked_integer('vocab_size', vocab_size, 1), d_model)
+        self.position = nn.Embedding(checked_integer('max_len', max_len, 1), d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self,
@@ -93,13 +86,13 @@ class Embeddings(nn.Module):
                              f"got {tuple(positions.shape)}")
         return self.dropout(tokens + places)
 
-# %% ../nbs/02_embedding.ipynb #2908d9da
+# %% ../nbs/02_embedding.ipynb #27153b2f
 def sinusoidal_positions(
     L:int, # Number of positions
     D:int # Width, even
 )->Tensor: # (L, D), float32
     "Positions as sines and cosines of D/2 frequencies, interleaved (Vaswani et al. 2017)"
-    L,D = _whole('L', L, 0),_whole('D', D, 2)
+    L,D = checked_integer('L', L, 0),checked_integer('D', D, 2)
     if D % 2: raise ValueError(f"D must be even, a sine and a cosine for each frequency, got {D}")
     freq = 10_000.**(-torch.arange(0, D, 2, dtype=torch.float64)/D)            # (D/2,)
     angle = torch.arange(L)[:,None] * freq                                     # (L, D/2)

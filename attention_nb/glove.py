@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 import torch
 from torch import Tensor
-from .embedding import _kind, _unit, _whole
+from .embedding import _kind, _unit
+from .tokenizer_base import checked_integer
 
 # %% ../nbs/02a_glove.ipynb #8087356c
 class WordVectors:
@@ -97,7 +98,7 @@ class WordVectors:
         return self._nearest(vb - va + vc, k, {self.ids[w] for w in (a,b,c)})
 
     def _nearest(self, vector, k, skip):
-        k,vector = _whole('k', k, 0),vector.to(self.vectors)
+        k,vector = checked_integer('k', k, 0),vector.to(self.vectors)
         if not vector.isfinite().all(): raise ValueError("the vector holds NaN or infinite numbers")
         top = (self._rows_of_length_one() @ _unit(vector)).topk(min(k+len(skip), len(self)))
         found = zip(top.indices.tolist(), top.values.tolist())
