@@ -60,7 +60,7 @@ class MultiHeadAttentionLoop(nn.Module):
 
     def _attend(self, q, k, v, need_weights, **options): return attention(q, k, v, **options)
 
-# %% ../nbs/05_multihead.ipynb #ae8cde57
+# %% ../nbs/05_multihead.ipynb #2cbbcab1
 def split_heads(
     x:Tensor, # (..., L, H * E)
     n_heads:int # Number of heads H
@@ -71,6 +71,7 @@ def split_heads(
                          f"got {tuple(x.shape)}")
     return x.unflatten(-1, (n_heads, x.shape[-1]//n_heads)).transpose(-3, -2)
 
+# %% ../nbs/05_multihead.ipynb #63d64b15
 def merge_heads(
     x:Tensor # (..., H, L, E)
 )->Tensor: # (..., L, H * E)
@@ -121,7 +122,7 @@ def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
                              f"{width}, got {_width(norm)}")
     return q_norm, k_norm
 
-# %% ../nbs/05_multihead.ipynb #ab726a82
+# %% ../nbs/05_multihead.ipynb #a3da2ce1
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -186,8 +187,8 @@ class MultiHeadAttention(nn.Module):
         mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
         causal:bool=False, # Query i sees keys up to i + S - L
-        need_weights:bool|Literal['mean']=False # Return weights too, or their mean over heads
-    )->Tensor|tuple[Tensor,Tensor]: # (B, L, D); also weights (B, H, L, S), or their mean (B, L, S)
+        need_weights:bool|Literal['mean']=False # Return all L x S weights too, or their mean over heads
+    )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         "Attend with every head and mix the results"
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
