@@ -122,7 +122,7 @@ def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
                              f"{width}, got {_width(norm)}")
     return q_norm, k_norm
 
-# %% ../nbs/05_multihead.ipynb #a3da2ce1
+# %% ../nbs/05_multihead.ipynb #0e0f6203
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -187,7 +187,7 @@ class MultiHeadAttention(nn.Module):
         mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
         causal:bool=False, # Query i sees keys up to i + S - L
-        need_weights:bool|Literal['mean']=False # Return all L x S weights too, or their mean over heads
+        need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
     )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         "Attend with every head and mix the results"
         if need_weights not in (False, True, 'mean'):
