@@ -123,7 +123,7 @@ def to_torch(
     theirs.load_state_dict(state)
     return theirs
 
-# %% ../nbs/05a_interop.ipynb #91af2a87
+# %% ../nbs/05a_interop.ipynb #fa77c961
 class TorchInterface(nn.Module):
     "A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`"
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
@@ -157,7 +157,7 @@ class TorchInterface(nn.Module):
         mask = None if not see else see[0] if len(see) == 1 else see[0] & see[1]
         bias = None if not added else added[0] if len(added) == 1 else added[0] + added[1]
         options = dict(mask=mask, bias=bias, causal=is_causal and attn_mask is None)
-        out = self.m(query, key, value, need_weights=need_weights, **options)
-        out,weights = out if need_weights else (out,None)
-        if need_weights and average_attn_weights: weights = weights.mean(-3)
+        asked = 'mean' if need_weights and average_attn_weights else bool(need_weights)
+        out = self.m(query, key, value, need_weights=asked, **options)
+        out,weights = out if asked else (out,None)
         return out.transpose(0, 1) if turned else out, weights

@@ -7,8 +7,9 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #78fbb724
+# %% ../nbs/05_multihead.ipynb #3ba67226
 from collections.abc import Callable
+from typing import Literal
 import torch
 from torch import Tensor, nn
 from .checks import check_attended, check_inputs, check_layer, check_sizes
@@ -59,7 +60,7 @@ class MultiHeadAttentionLoop(nn.Module):
 
     def _attend(self, q, k, v, need_weights, **options): return attention(q, k, v, **options)
 
-# %% ../nbs/05_multihead.ipynb #ae8cde57
+# %% ../nbs/05_multihead.ipynb #2cbbcab1
 def split_heads(
     x:Tensor, # (..., L, H * E)
     n_heads:int # Number of heads H
@@ -70,6 +71,7 @@ def split_heads(
                          f"got {tuple(x.shape)}")
     return x.unflatten(-1, (n_heads, x.shape[-1]//n_heads)).transpose(-3, -2)
 
+# %% ../nbs/05_multihead.ipynb #63d64b15
 def merge_heads(
     x:Tensor # (..., H, L, E)
 )->Tensor: # (..., L, H * E)
@@ -120,7 +122,7 @@ def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
                              f"{width}, got {_width(norm)}")
     return q_norm, k_norm
 
-# %% ../nbs/05_multihead.ipynb #5a385659
+# %% ../nbs/05_multihead.ipynb #0e0f6203
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -185,12 +187,15 @@ class MultiHeadAttention(nn.Module):
         mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
         causal:bool=False, # Query i sees keys up to i + S - L
-        need_weights:bool=False # Return the weights too, which takes memory for all L x S of them
-    )->Tensor|tuple[Tensor,Tensor]: # (B, L, D); with `need_weights` also weights (B, H, L, S)
+        need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
+    )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         "Attend with every head and mix the results"
+        if need_weights not in (False, True, 'mean'):
+            raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
         q,k,v,options = self._inputs(query, key, value, mask=mask, bias=bias, causal=causal)
-        attended = self._attend(q, k, v, need_weights, **options)   # (B, H, L, Ev)
+        attended = self._attend(q, k, v, bool(need_weights), **options)     # (B, H, L, Ev)
         out,weights = attended if need_weights else (attended,None)
+        if need_weights == 'mean': weights = weights.mean(1)        # (B, L, S)
         out = self.out_dropout(self.out_proj(merge_heads(out)))     # (B, L, D)
         if query.dim() == 2: out,weights = out[0],weights[0] if need_weights else None
         return (out,weights) if need_weights else out

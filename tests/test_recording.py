@@ -332,3 +332,18 @@ def test_no_network(tmp_path):
     said = "'nobody/nothing' is neither a folder nor a model that the hub gives"
     assert said in ran.stdout, ran.stderr
     assert ran.stdout.count('\n') == 1 and len(calls) <= 2
+
+@pytest.mark.parametrize('asked', [True, 'mean'])
+def test_weights_of_our_own_module_asked_for_while_it_is_recorded(asked):
+    "What is asked for comes back as without a recording, which keeps the weights of each head"
+    from attention_nb.multihead import MultiHeadAttention
+    torch.manual_seed(0)
+    m,x = MultiHeadAttention(16, 4, n_kv_heads=2),torch.randn(2, 5, 16)
+    want = m(x, causal=True, need_weights=asked)
+    with record(m) as r: got = m(x, causal=True, need_weights=asked)
+    for a,b in zip(got, want): assert torch.equal(a, b)
+    assert got[1].shape == ((2, 4, 5, 5) if asked is True else (2, 5, 5))
+    agree(r)
+    each = m(x, causal=True, need_weights=True)[1]
+    assert_close(r.layers[0].weights, each)
+    assert_close(got[1], each if asked is True else each.mean(1))
