@@ -318,3 +318,80 @@ def test_a_note_on_code_that_is_not_there_is_a_build_error(tmp_path):
 def test_a_reference_to_nothing_is_a_build_error(tmp_path):
     done = build(tmp_path, [sample[0], ('markdown', 'A reference @eq-nowhere.\n\nA [link](nowhere.ipynb).\n\nA citation [@nobody1900].')])
     assert done.returncode != 0 and all(name in done.stderr for name in ('eq-nowhere', 'nowhere.ipynb', 'nobody1900')), done.stderr
+
+# ---- figures for both themes
+
+def lightness(color): return sum(int(color[i:i+2], 16) for i in (1, 3, 5))/3
+
+def contrast(a, b):
+    "That of WCAG 2, from 1 to 21"
+    def luminance(c): return sum(w*(n/12.92 if n <= .04045 else ((n+.055)/1.055)**2.4) for w,n in zip((.2126, .7152, .0722), (int(c[i:i+2], 16)/255 for i in (1, 3, 5))))
+    low,high = sorted((luminance(a), luminance(b)))
+    return (high+.05)/(low+.05)
+
+def test_a_dark_figure_keeps_hues_and_turns_lightness():
+    import colorsys, figures
+    from attention_nb.plots import colors
+    page = '#121212'
+    assert lightness(figures.dark_color('#000')) > 220 and figures.dark_color('#ffffff') == figures.dark_color('#fff') == page
+    def hue(c): return colorsys.rgb_to_hsv(*(int(c[i:i+2], 16) for i in (1, 3, 5)))[0]
+    for c in colors.values():
+        dark = figures.dark_color(c)
+        assert contrast(dark, page) > 5.5 and abs(hue(dark) - hue(c)) < .06, (c, dark)
+    shades = [lightness(figures.dark_color(f'#{2*f"{n:02x}"}{n:02x}')) for n in range(0, 256, 15)]
+    assert shades == sorted(shades, reverse=True)
+
+def test_a_figure_for_each_theme_is_made_from_the_stored_one(tmp_path):
+    "White paper goes, ink and rasters turn; what only looks like a colour stays; the file itself is not touched"
+    import base64, io, figures
+    from PIL import Image
+    out = io.BytesIO()
+    Image.new('RGBA', (2,1), '#ffffff').save(out, 'png')
+    raster = base64.b64encode(out.getvalue()).decode()
+    svg = ('<svg viewBox="0 0 8 4"><rect width="8" height="4" fill="#fff"/><g id="patch_1"><path style="fill: #ffffff"/></g><path style="fill: #0072b2; stroke:#000000"/>'
+           f'<use href="#abc123"/><rect width="3" height="4" fill="#fff"/><text>#abcdef</text><image href="data:image/png;base64,{raster}"/></svg>')
+    path = tmp_path/'a.svg'
+    path.write_text(svg)
+    light,dark = (p.read_text() for p in figures.for_both(path))
+    assert path.read_text() == svg
+    assert 'width="8"' not in light+dark and 'width="3"' in light and light.count('fill: none') == dark.count('fill: none') == 1
+    assert f'fill: {figures.dark_color("#0072b2")}; stroke:{figures.dark_color("#000000")}' in dark and 'fill: #0072b2; stroke:#000000' in light
+    assert all(piece in dark for piece in ('href="#abc123"', '>#abcdef<', f'<svg fill="{figures.dark_color("#000000")}"')) and raster in light and raster not in dark
+    turned = Image.open(io.BytesIO(base64.b64decode(re.search(r'base64,([^"]*)', dark)[1])))
+    assert turned.getpixel((0,0)) == (0x12, 0x12, 0x12, 255)
+    Image.new('RGB', (2,1), '#000000').save(tmp_path/'b.png')
+    assert [min(Image.open(p).convert('RGB').getpixel((0,0))) > 220 for p in figures.for_both(tmp_path/'b.png')] == [False, True]
+
+def test_figures_are_numbered_within_their_chapter(tmp_path):
+    svg = {'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>', 'text/plain': 'x'}
+    def page(name): return [('markdown', f'# {name}\n\n> A page'), *[('code', f'#| label: fig-{name}-{i}\n#| fig-cap: "Caption {i}"\n#| fig-alt: "Text {i}"\ndraw({i})', svg) for i in (1, 2)], ('markdown', f'See @fig-{name}-2.')]
+    done = build(tmp_path, [('markdown', '# Home\n\n> A page')], **{'01_one': page('one'), '01a_more': page('more'), '02_two': page('two')})
+    assert done.returncode == 0, done.stderr
+    for name,number in (('01_one', '1'), ('01a_more', '1a'), ('02_two', '2')):
+        text = (tmp_path/'html'/f'{name}.html').read_text()
+        assert re.findall(r'caption-number">(.*?)\s*<', text) == [f'Figure {number}.1', f'Figure {number}.2'] and re.search(rf'See .*?Figure {number}\.2</span>', text)
+        assert text.count('class="for-light"') == text.count('class="for-dark"') == 2
+
+def test_an_answer_hides_its_output_until_it_is_opened(tmp_path):
+    out = {'text/plain': 'given away'}
+    done = build(tmp_path, [sample[0], ('code', '#| code-fold: true\n#| code-summary: "Answer 1"\nx', out), ('code', '#| code-fold: true\n#| code-summary: "How it is drawn"\ny', {'text/plain': 'shown'})])
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path/'html'/'index.html').read_text()
+    folds = ''.join(re.findall(r'<details.*?</details>', text, re.S))
+    assert 'given away' in folds and 'shown' in text and 'shown' not in re.sub(r'<[^>]*>', '', folds)
+
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+def test_the_theme_shows_one_version_of_each_figure_and_its_caption(browser, address, scheme):
+    context = browser.new_context(viewport=dict(width=1400, height=900), color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f'{address}/03_attention.html')
+    shown = page.evaluate("""[...document.querySelectorAll('figure')].filter(f => f.querySelector('img.for-light')).map(f =>
+        [...f.querySelectorAll('img, figcaption')].filter(e => getComputedStyle(e).display != 'none').map(e => e.className || e.tagName).join(' '))""")
+    assert len(shown) > 5 and {s.replace('scheme ', '') for s in shown} == {f'for-{scheme} FIGCAPTION'}
+    assert page.evaluate(f"getComputedStyle(document.querySelector('img.for-{scheme}')).backgroundColor") == 'rgba(0, 0, 0, 0)'
+    symbols = page.locator('mjx-mstyle[style*="color"]')
+    assert symbols.count() > 10
+    for color in set(symbols.evaluate_all('all => all.map(e => getComputedStyle(e).color)')):
+        assert contrast('#' + ''.join(f'{int(n):02x}' for n in re.findall(r'\d+', color)[:3]), '#121212' if scheme == 'dark' else '#ffffff') > 3.4, color
+    assert float(page.evaluate("parseFloat(getComputedStyle(document.querySelector('.highlight pre')).fontSize)")) >= 13.5
+    context.close()

@@ -5,7 +5,7 @@ A colour keeps its hue; its lightness is turned round, so that black ink becomes
 import base64, io, re
 import numpy as np
 
-INK,PAGE = .95,.208                                     # lightness (OKLab) of black and of white on the dark page; that of #14181e, its background
+INK,PAGE = .95,.183                                     # lightness (OKLab) of black and of white on the dark page; the latter of #121212, its background
 _lms = np.array([[.4122214708, .5363325363, .0514459929], [.2119034982, .6806995451, .1073969566], [.0883024619, .2817188376, .6299787005]])
 _lab = np.array([[.2104542553, .793617785, -.0040720468], [1.9779984951, -2.428592205, .4505937099], [.0259040371, .7827717662, -.808675766]])
 
@@ -13,7 +13,7 @@ def turned(rgb):
     "Colours (..., 3) from 0 to 1, with the lightness of a dark page (OKLab, Ottosson 2020)"
     linear = np.where(rgb <= .04045, rgb/12.92, ((rgb+.055)/1.055)**2.4)
     lab = np.cbrt(linear @ _lms.T) @ _lab.T
-    lab[...,0] = INK - (INK-PAGE) * lab[...,0].clip(0, 1)**1.3
+    lab[...,0] = INK - (INK-PAGE) * lab[...,0].clip(0, 1)**2.2
     linear = ((lab @ np.linalg.inv(_lab).T)**3 @ np.linalg.inv(_lms).T).clip(0, 1)
     return np.where(linear <= .0031308, linear*12.92, 1.055*linear**(1/2.4) - .055)
 

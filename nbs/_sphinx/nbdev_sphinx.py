@@ -115,7 +115,7 @@ class MethodsOfClasses(SphinxPostTransform):
 # %% figures
 class FiguresForBothThemes(SphinxTransform):
     "Each figure of a cell twice, of which the theme shows one"
-    default_priority = 880
+    default_priority = 870                                                                   # before Sphinx collects images, at 880
     def apply(self, **kwargs):
         for light in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, light['uri'].lstrip('/')).resolve()
@@ -123,7 +123,7 @@ class FiguresForBothThemes(SphinxTransform):
             dark = light.deepcopy()
             for node,file in zip((light,dark), figures.for_both(path)):
                 node['uri'] = Path(node['uri']).with_name(file.name).as_posix()
-                node['classes'].append('only' + Path(file.stem).suffix.replace('.', '-'))
+                node['classes'].append('for' + Path(file.stem).suffix.replace('.', '-'))         # the theme's own only-light hides the caption too
             light.parent.insert(light.parent.index(light)+1, dark)
 
 def number_figures(app, env):
