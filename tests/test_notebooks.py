@@ -176,12 +176,24 @@ def test_views_are_stored_as_data_and_picture(tmp_path):
     tidy.tidy_file(path)
     assert (path.read_bytes(), path.stat().st_mtime_ns) == once
 
+def not_on_the_front_page(text, names):
+    "The pages among `names` that `text` does not link as it should: a lesson and its workshops in one row of the table of cards, others anywhere"
+    table = re.search(r'^<!-- cards -->\s*\n((?:\|.*(?:\n|\Z))+)', text, re.M)
+    rows = table[1].splitlines() if table else []
+    def place(name): return text if rules.kind(name) is None else next((r for r in rows if f']({rules.lesson_of(name, names)}.ipynb)' in r), '')
+    return [n for n in names if n != 'index' and f']({n}.ipynb)' not in place(n)]
+
 def test_the_front_page_links_every_page():
-    table = [l for c in read_nb(root/'nbs'/'index.ipynb').cells for l in c.source.splitlines() if l.startswith('|')]
-    for path in notebooks:
-        if path.stem == 'index': continue
-        row = next((l for l in table if f']({rules.lesson_of(path.stem, [p.stem for p in notebooks])}.ipynb)' in l), '')
-        assert f']({path.name})' in row, f'{path.name} is missing in the row of its lesson'
+    text = '\n\n'.join(c.source for c in read_nb(root/'nbs'/'index.ipynb').cells)
+    assert not_on_the_front_page(text, [p.stem for p in notebooks]) == [], 'missing in the row of its lesson, or on the page'
+
+def test_the_check_of_the_front_page_can_fail():
+    names = ['01_one', '01a_fast', '02_two', 'glossary', 'index']
+    good = 'The [glossary](glossary.ipynb).\n\n<!-- cards -->\n\n| |\n|---|\n| [1](01_one.ipynb) | [fast](01a_fast.ipynb) |\n| [2](02_two.ipynb) | |\n'
+    assert not_on_the_front_page(good, names) == []
+    for name in names[:-1]: assert not_on_the_front_page(good.replace(f']({name}.ipynb)', ''), names) == [name] + ['01a_fast']*(name == '01_one'), name
+    moved = good.replace(' [fast](01a_fast.ipynb)', '').replace('[2](02_two.ipynb) | ', '[2](02_two.ipynb) | [fast](01a_fast.ipynb)')
+    assert not_on_the_front_page(moved, names) == ['01a_fast'] and not_on_the_front_page(good.replace('<!-- cards -->', ''), names) == names[:3]
 
 def test_stored_figures_are_those_of_the_package():
     from IPython.display import SVG

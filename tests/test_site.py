@@ -1,5 +1,5 @@
 "The built site, read as files and in a real browser that can reach no other host"
-import ast, html, json, re, shutil, subprocess, sys, zlib
+import ast, functools, html, json, re, shutil, subprocess, sys, zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
@@ -77,7 +77,7 @@ def test_a_page_has_what_a_reader_expects(site, page):
 
 @pytest.mark.parametrize('chapter', chapters)
 def test_a_chapter_has_entries_aliases_and_plain_text(site, chapter):
-    alias,module = chapter.split('_', 1)[1],module_of(chapter)
+    alias,module = re.sub(r'^\d+[a-z]?_', '', chapter),module_of(chapter)
     names = entries(module)                                                # a page may export nothing
     text = (site/f'{chapter}.html').read_text(encoding='utf-8')
     for name in names:
@@ -113,6 +113,7 @@ def test_workshops_stand_under_their_lesson_and_follow_it(site):
     lessons = [c for c in chapters if rules.kind(c) == 'lesson']
     expected = [(f'{l}.html', [f'{w}.html' for w in rules.workshops_of(l, chapters)]) for l in lessons]
     assert any(w for _,w in expected)
+    expected += [('glossary.html', [])]                                    # at the end, neither lesson nor workshop
     found = sidebar((site/'index.html').read_text(encoding='utf-8'))
     assert [(l, w) for l,w in found if l != '#'] == expected
     order = ['index.html', *(p for l,w in expected for p in (l, *w))]
@@ -127,6 +128,75 @@ def test_a_workshop_is_marked_and_names_its_lesson(site, chapter):
     if rules.kind(chapter) == 'workshop':
         top = article.split('<h2')[0]
         assert top.count('page-kind') == 1 and f'{rules.lesson_of(chapter, chapters)}.html' in top, 'the lines above the first section'
+
+# ---- the front page and the glossary
+
+def anchor(heading): return re.sub(r'[^\w\s-]', '', heading.strip().lower()).replace(' ', '-')
+
+def sections(page):
+    "Anchor -> all that stands below its heading, down to the next one of its rank; '' is the whole page"
+    found,opened = {'': []},[(0, '')]
+    for c in cells(page):
+        for line in rules.source(c).splitlines():
+            if c['cell_type'] == 'markdown' and (m := re.match(r'(#{1,4}) (.+)', line)):
+                opened = [o for o in opened if o[0] < len(m[1])] + [(len(m[1]), anchor(m[2]))]
+                found[opened[-1][1]] = []
+            for _,name in opened: found[name].append(line)
+    return {name: '\n'.join(lines) for name,lines in found.items()}
+
+def glossary_problems(lines, sections_of):
+    "What is wrong with the lines `- **term, other name**: what it is [Lesson](page.ipynb#section)`"
+    def letters(text): return re.sub(r'[\W_]', '', text.lower())
+    entries = [(l, re.fullmatch(r'- \*\*([^*]+)\*\*: (.+?\.) (\[.+)', l)) for l in lines]
+    found = [f'not of the form of the others: {l}' for l,m in entries if m is None]
+    terms = [m[1] for _,m in entries if m]
+    order = [re.sub(r'[^a-z0-9 ]', '', t.split(',')[0].lower().replace('-', ' ')) for t in terms]
+    found += [f'{terms[i+1]} after {terms[i]}' for i in range(len(order)-1) if order[i] >= order[i+1]]
+    for m in (m for _,m in entries if m):
+        links = re.findall(r'\[[^\]]+\]\((\w+)\.ipynb(?:#([\w-]+))?\)', m[3])
+        if not links: found.append(f'{m[1]}: no link to a page')
+        for page,name in links:
+            text = sections_of(page).get(name)
+            if text is None: found.append(f'{m[1]}: {page} has no section {name}')
+            elif not any(letters(t.split()[0]).rstrip('s') in letters(text) for t in m[1].split(', ')): found.append(f'{m[1]}: {page}#{name} does not speak of it')
+    return found
+
+def test_the_glossary_is_in_order_and_leads_to_places_that_speak_of_the_term():
+    lines = [l for c in cells('glossary') for l in rules.source(c).splitlines() if l.startswith('- ')]
+    assert len(lines) > 60
+    found = glossary_problems(lines, functools.cache(sections))
+    assert not found, '\n'.join(found)
+
+def test_the_check_of_the_glossary_can_fail():
+    book = dict(page={'': 'A key, a mask.', 'keys': 'A key.'})
+    key,mask = '- **key**: What is found. [Page](page.ipynb#keys)','- **mask, table**: Yes or no. [Page](page.ipynb)'
+    assert glossary_problems([key, mask], book.get) == []
+    for lines,message in {(mask, key): 'key after mask, table', (key, key): 'key after key', (key.replace('#keys', '#locks'),): 'key: page has no section locks',
+                          (mask.replace('ipynb)', 'ipynb#keys)'),): 'mask, table: page#keys does not speak of it', (key.replace('page.ipynb', 'https://x'),): 'key: no link to a page',
+                          (key.replace('**', ''),): 'not of the form of the others: ' + key.replace('**', '')}.items(): assert glossary_problems(lines, book.get) == [message]
+
+def test_every_lesson_has_a_card_with_its_picture_and_its_workshops():
+    import nbdev_sphinx
+    text = '\n\n'.join(rules.source(c) for c in cells('index') if c['cell_type'] == 'markdown')
+    found = nbdev_sphinx.myst(text).split('{grid-item-card} ')[1:]
+    lessons = [c for c in chapters if rules.kind(c) == 'lesson']
+    assert [re.match(r'\[[^\]]+\]\((\w+)\.ipynb\)', card)[1] for card in found] == lessons
+    for lesson,card in zip(lessons, (card.split('\n::::\n')[0] for card in found)):
+        assert f':img-top: /_sphinx/_static/cards/{lesson[:2]}.svg\n' in card and re.search(r'^:img-alt: \S.{20}', card, re.M)
+        assert re.findall(r'\]\((\w+)\.ipynb\)', card)[1:] == rules.workshops_of(lesson, chapters)
+    assert {p.stem for p in nbdev_sphinx.CARDS.glob('*.svg')} == {l[:2] for l in lessons}, 'a picture that no card shows'
+
+def test_cards_are_made_of_the_marked_table_alone():
+    import nbdev_sphinx
+    table = '| Part | Lesson | For | More |\n|---|---|---|---|\n| **First** | [1. One](01_one.ipynb) | count | [fast](01a_fast.ipynb) |\n| | [2. Two](02_two.ipynb) | add `a` | |\n'
+    assert nbdev_sphinx.myst(f'Before\n\n{table}\nafter') == f'Before\n\n{table}\nafter'
+    made = nbdev_sphinx.myst(f'Before\n\n<!-- cards -->\n\n{table}\nafter')
+    assert made.startswith('Before\n\n:::::{grid}') and made.endswith(':::::\n\nafter') and '|' not in made
+    one,two = made.split('{grid-item-card} ')[1:]
+    assert one.startswith('[1. One](01_one.ipynb)\n') and '\nFirst\n\nCount\n' in one and ':::{card-footer}\n[fast](01a_fast.ipynb)\n' in one
+    assert '\nFirst\n\nAdd `a`\n' in two and 'card-footer' not in two
+    with pytest.raises(ValueError, match=r'\[1. One\]\(99_one.ipynb\) of the front page needs a picture, _static/cards/99.svg'):
+        nbdev_sphinx.myst(f'<!-- cards -->\n\n{table}'.replace('(01_', '(99_'))
 
 # ---- in the browser
 
@@ -181,6 +251,17 @@ def test_the_sidebar_shows_every_page(view, address):
     assert workshop.evaluate(left) > lesson.evaluate(left) + 8
     assert workshop.evaluate("e => getComputedStyle(e, '::before').maskImage") != 'none' == lesson.evaluate("e => getComputedStyle(e, '::before').maskImage")
     page.close()
+
+def test_a_card_opens_its_lesson_and_its_small_links_the_workshops(page, address):
+    from playwright.sync_api import expect
+    page.goto(f'{address}/index.html')
+    cards = page.locator('.lesson-cards .sd-card')
+    expect(cards).to_have_count(len([c for c in chapters if rules.kind(c) == 'lesson']))
+    cards.nth(1).locator('img').click()
+    expect(page).to_have_url(re.compile(r'/02_embedding\.html$'))
+    page.go_back()
+    cards.nth(1).locator('.sd-card-footer a').first.click()
+    expect(page).to_have_url(re.compile(r'/02a_glove\.html$'))
 
 @pytest.mark.parametrize('name', ['scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view'])
 def test_search_leads_to_the_page_that_defines_the_name(page, address, name):

@@ -11,6 +11,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     [@key]                             a footnote-like citation from references.bib
     #| code-fold, code-summary         a fold whose label is the summary, for a proof with the number of its checks
     #| fig-cap, echo ...               MyST-NB's tags and metadata; a figure is numbered within its chapter
+    <!-- cards --> above the table of lessons   a card for each row, with its picture from _static/cards
 
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
@@ -36,6 +37,7 @@ from rules import folded, split_options
 from tidy import VIEW
 
 _app = None    # the Sphinx application, for the reader that MyST-NB calls with the text alone
+CARDS = Path(__file__).parent/'_static'/'cards'
 _log = logging.getLogger(__name__)
 _problems = []
 
@@ -81,7 +83,23 @@ def tabset(m):
 def cite(m): return '{footcite:p}`' + re.sub(r'[@\s]', '', m[1]).replace(';', ',') + '`'
 
 def fenced_div(name): return rf'^(:{{3,}})[ \t]*\{{{name}\}}[ \t]*\n(.*?)^\1[ \t]*$'
-_blocks = [(fenced_div(r'\.callout-(\w+)([^}\n]*)'), callout), (fenced_div(r'\.panel-tabset[^}\n]*'), tabset),
+
+def cards(m):
+    "A grid of cards for the table of lessons: rows | part | [1. Title](01_title.ipynb) | what for | workshops |; an empty part is that of the row above"
+    rows = [[cell.strip() for cell in line.strip()[1:-1].split('|')] for line in m[1].strip().splitlines()[2:]]
+    grid,part = [],''
+    for name,lesson,what,workshops in rows:
+        part = name.strip('*') or part
+        number = re.search(r'\]\((\d+)_', lesson)
+        picture = CARDS/f'{number[1] if number else ""}.svg'
+        if not picture.exists(): raise ValueError(f'the row {lesson} of the front page needs a picture, _static/cards/{picture.name}')
+        alt = re.search(r'<desc>(.*?)</desc>', picture.read_text(encoding='utf-8'), re.S)[1]
+        footer = f':::{{card-footer}}\n{workshops}\n:::\n' if workshops else ''
+        grid.append(f'::::{{grid-item-card}} {lesson}\n:img-top: /_sphinx/_static/cards/{picture.name}\n:img-alt: {alt}\n:class-img-top: dark-light\n'
+                    f'\n{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n\n{footer}::::\n')
+    return ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n' + '\n'.join(grid) + ':::::\n'
+
+_blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards), (fenced_div(r'\.callout-(\w+)([^}\n]*)'), callout), (fenced_div(r'\.panel-tabset[^}\n]*'), tabset),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)'), (r'^(#{1,6} .*?)[ \t]*\{#(sec-[\w-]+)[^}\n]*\}', r'(\2)=\n\1')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite), (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`'),
            (r'(?<![\w/])@((?:fig|tbl)-[\w-]+)', r'{numref}`\1`'), (r'(?<![\w/])@(sec-[\w-]+)', r'{ref}`\1`')]
@@ -228,15 +246,16 @@ def page_cells(cell, code_follows=False, mark=''):
 def title(doc):
     "The title of a page with the number of its chapter, for the sidebar"
     cells = json.loads(Path(_app.env.doc2path(doc)).read_text(encoding='utf-8'))['cells']
-    head = next((m[1] for c in cells if (m := re.search(r'^# (.+)|^title: (.+)', rules.source(c), re.M))), None)
+    head = next((m[1] or m[2] for c in cells if (m := re.search(r'^# (.+)|^title: (.+)', rules.source(c), re.M))), None)
     return doc if head is None or not rules.number(doc) else f'{rules.number(doc)[0]}\u2002{head.replace("`", "")} <{doc}>'
 
 def toctree(docs, *options): return '\n'.join(['```{toctree}', ':hidden:', *options, '', *map(title, docs), '```'])
 
 def contents(app):
-    "A table of contents for each part of the book that has lessons"
+    "A table of contents for each part of the book that has lessons, then the pages that are neither lesson nor workshop"
     lessons = [doc for doc in sorted(app.env.found_docs) if rules.kind(doc) == 'lesson']
     parts = {name: [doc for doc in lessons if int(doc.split('_')[0]) in numbers] for name,numbers in app.config.book_parts.items()}
+    parts['Reference'] = [doc for doc in sorted(app.env.found_docs) if rules.kind(doc) is None and doc != app.config.root_doc]
     return '\n\n'.join(toctree(docs, f':caption: {name}') for name,docs in parts.items() if docs)
 
 def read_for_sphinx(text):
