@@ -95,7 +95,7 @@ def cards(m):
         if not picture.exists(): raise ValueError(f'the row {lesson} of the front page needs a picture, _static/cards/{picture.name}')
         alt = re.search(r'<desc>(.*?)</desc>', picture.read_text(encoding='utf-8'), re.S)[1]
         footer = f':::{{card-footer}}\n{workshops}\n:::\n' if workshops else ''
-        grid.append(f'::::{{grid-item-card}} {lesson}\n:img-top: /_sphinx/_static/cards/{picture.name}\n:img-alt: {alt}\n:class-img-top: dark-light\n'
+        grid.append(f'::::{{grid-item-card}} {lesson}\n:shadow: none\n:img-top: /_sphinx/_static/cards/{picture.name}\n:img-alt: {alt}\n:class-img-top: dark-light\n'
                     f'\n{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n\n{footer}::::\n')
     return ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n' + '\n'.join(grid) + ':::::\n'
 
