@@ -76,6 +76,16 @@ def test_pages_as_a_whole():
     assert not problems([prose('# Page\n\n> What\n\nOf [Page](01_page.ipynb).')], '01a_page')
     assert 'a workshop without a lesson' in rules.budget_problems(workshop, '05a_page', (), book)[0]
 
+def test_a_picture_of_a_lesson_has_a_caption_and_a_text():
+    "Not asked of workshops, of hidden cells, of outputs that are not shown; what a drawn scheme says of itself is its text"
+    def picture(options, svg='<svg/>'): return code(f'{options}draw()', [dict(data={'image/svg+xml': svg})])
+    cap,alt = '#| fig-cap: "C"\n','#| fig-alt: "A"\n'
+    assert not problems([*lesson, picture(cap+alt), picture(cap, '<svg><desc>A</desc></svg>'), picture('#| hide\n'), picture('#| output: false\n')])
+    assert not problems([*workshop, picture('')], '01a_page')
+    for options,missing in (('', ['caption', 'text']), (cap, ['text']), (alt, ['caption']), ('#| echo: false\n'+alt, ['caption'])):
+        found = problems([*lesson, prose('## There'), picture(options)])
+        assert len(found) == len(missing) and all(f"under 'There', cell {len(lesson)+1}: a picture without a {m}" in f for f,m in zip(found, missing)), found
+
 def test_what_does_not_count():
     "Folded, hidden and unshown cells; outputs; parameters, docments, docstrings, decorators"
     for top in ('#| hide', '#| echo: false', '#| include: false', '#| code-fold: true\n#| code-summary: "Five claims"'): assert not problems([*lesson, code(f'{top}\n{six}')]), top

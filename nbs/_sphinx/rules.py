@@ -136,6 +136,19 @@ def open_lines(cell):
     inside = sum(len([l for l in text.splitlines()[n.lineno-1:n.end_lineno] if l.strip()]) - size(n, text) for n in whole)
     return len(code_lines(cell)) - inside
 
+def figure_problems(cells, name):
+    "Pictures of a page without a caption, or without a text for those who do not see them"
+    found = []
+    for i,heading,c in places(cells):
+        drawn = [''.join(d['image/svg+xml']) if 'image/svg+xml' in d else '' for o in c.get('outputs', []) if any(k.startswith('image/') for k in (d := o.get('data', {})))]
+        try: options = split_options(source(c))[0]
+        except ValueError: continue
+        if not drawn or hidden(options) and options.get('echo') is not False or options.get('output') is False or str(options.get('code-summary', '')).startswith('Answer'): continue
+        where = f'{name}.ipynb, under {heading!r}, cell {i}: a picture without'
+        if 'fig-cap' not in options: found.append(f'{where} a caption; add #| fig-cap: "what to see in it"')
+        if 'fig-alt' not in options and not all('<desc' in svg for svg in drawn): found.append(f'{where} a text; add #| fig-alt: "what it shows, in words"')
+    return found
+
 def share_of_checks(code):
     "Per cent of the lines on the open page that stand in cells that only assert"
     on_page = [c for c in code if not directive(c, 'code-fold') and not directive(c, 'hide') and not directive(c, 'echo')]
@@ -168,6 +181,7 @@ def budget_problems(cells, name, public=(), names=()):
     most = NAMES_OF.get(name, NAMES[kind(name)])
     if len(public) > most: found.append(f'{name}.ipynb exports {len(public)} public names, {most} at most: {", ".join(public)}')
     if kind(name) == 'lesson':
+        found += figure_problems(cells, name)
         if share_of_checks(code) > CHECKS: found.append(f'{name}.ipynb: {share_of_checks(code)} % of the open lines only assert, {CHECKS} % at most')
         notes = sum(source(c).startswith('#| explain') for c in cells if c['cell_type'] == 'markdown')
         if notes < NOTES: found.append(f'{name}.ipynb: {notes} #| explain notes, {NOTES} at least')
