@@ -140,7 +140,8 @@ def figure_problems(cells, name):
     "Pictures of a page without a caption, or without a text for those who do not see them"
     found = []
     for i,heading,c in places(cells):
-        drawn = [''.join(d['image/svg+xml']) if 'image/svg+xml' in d else '' for o in c.get('outputs', []) if any(k.startswith('image/') for k in (d := o.get('data', {})))]
+        shown = [o.get('data', {}) for o in c.get('outputs', [])]
+        drawn = [''.join(data.get('image/svg+xml', '')) for data in shown if any(kind.startswith('image/') for kind in data)]
         try: options = split_options(source(c))[0]
         except ValueError: continue
         if not drawn or hidden(options) and options.get('echo') is not False or options.get('output') is False or str(options.get('code-summary', '')).startswith('Answer'): continue
