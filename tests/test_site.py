@@ -301,7 +301,7 @@ def test_code_has_a_copy_button_and_folded_code_opens(page, address):
 
 sample = [('raw', '---\ntitle: Sample\ndescription: All that a page may hold\n---'),
     ('code', '#| hide\nsecret_of_the_cell = 1'),
-    ('markdown', 'A note.[^n] A citation [@vaswani2017], an equation @eq-one, code `@eq-one` and <b>html</b>.\n\n[^n]: The text of the note.'),
+    ('markdown', 'A note.[^n] A citation [@vaswani2017], an equation @eq-one, code `@eq-one` and <b>html</b>. A link of its own: [`attention`](https://example.org).\n\n[^n]: The text of the note.'),
     ('markdown', '$$a^2 + b^2$$ {#eq-one}'),
     ('markdown', '::: {.callout-warning title="Mind"}\nThe gap, $x$.\n:::\n\n::: {.callout-note collapse="true"}\n\n## Folded\n\nInside.\n:::'),
     ('markdown', '::: {.panel-tabset}\n\n## One\n\nfirst\n\n## Two\n\nsecond\n\n:::'),
@@ -339,6 +339,7 @@ def test_a_page_may_hold_all_this(tmp_path):
     assert text.count('class="code-note') >= 2 and 'sd-tab-set' in text and '@eq-one' in words and 'id="equation-eq-one"' in text
     assert re.search(r'admonition dropdown note|note dropdown', text)
     assert 'alt="Two, said in two lines"' in text
+    assert re.search(r'href="https://example.org"><code[^>]*><span class="pre">attention</span></code></a>\.', text), 'one link, not two'
     assert labels(text) == ['What x < y means', '✓ One is one: "always" · 6 checks'] and '<code>x &lt; y</code>' in text
     plain = (tmp_path/'html'/'index.html.md').read_text()
     assert '![Two, said in two lines](index_files/' in plain and 'folded = 1' in plain and '✓' not in plain and '#|' not in plain.replace('#| explain', '')
@@ -473,6 +474,6 @@ def test_the_theme_shows_one_version_of_each_figure_and_its_caption(browser, add
     symbols = page.locator('mjx-mstyle[style*="color"]')
     assert symbols.count() > 10
     for color in set(symbols.evaluate_all('all => all.map(e => getComputedStyle(e).color)')):
-        assert contrast('#' + ''.join(f'{int(n):02x}' for n in re.findall(r'\d+', color)[:3]), '#121212' if scheme == 'dark' else '#ffffff') > 3.4, color
+        assert contrast('#' + ''.join(f'{int(n):02x}' for n in re.findall(r'\d+', color)[:3]), '#121212' if scheme == 'dark' else '#ffffff') > 4.5, color
     assert float(page.evaluate("parseFloat(getComputedStyle(document.querySelector('.highlight pre')).fontSize)")) >= 13.5
     context.close()

@@ -36,4 +36,4 @@ html_context = dict(default_mode='auto')
 html_theme_options = dict(
     repository_url=cfg.git_url, repository_branch=cfg.branch, path_to_docs='nbs', use_repository_button=True, use_source_button=True,
     use_issues_button=True, use_download_button=True, use_fullscreen_button=False, launch_buttons=dict(colab_url='https://colab.research.google.com'),
-    show_toc_level=2, show_navbar_depth=2, home_page_in_toc=True, article_header_end=['article-header-buttons'])
+    pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=2, home_page_in_toc=True, article_header_end=['article-header-buttons'])

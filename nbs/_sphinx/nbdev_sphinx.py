@@ -192,6 +192,7 @@ def process(text, path):
     for c in nb.cells:
         if c.pop('has_sd', None): c.metadata['entry'] = True
         c.metadata.pop('execution', None)          # nbformat refuses it
+        if c.cell_type == 'markdown': c.source = re.sub(r'\[\[(`[^`\n]+`)\]\([^)\s]*\)\](?=\()', r'[\1]', c.source)     # nbdev links names inside a link too
     nb.metadata.pop('widgets', None)               # an empty widget state, for which MyST-NB would load scripts from elsewhere
     return nbformat.reads(nb2str(nb), 4)
 
