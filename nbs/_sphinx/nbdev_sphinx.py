@@ -137,7 +137,7 @@ class FiguresForBothThemes(SphinxTransform):
     def apply(self, **kwargs):
         for light in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, light['uri'].lstrip('/')).resolve()
-            if path.suffix not in ('.svg', '.png') or not path.exists(): continue
+            if path.suffix not in ('.svg', '.png') or not path.exists() or path.is_relative_to(self.env.srcdir): continue      # outputs only
             dark = light.deepcopy()
             for node,file in zip((light,dark), figures.for_both(path)):
                 node['uri'] = Path(node['uri']).with_name(file.name).as_posix()
