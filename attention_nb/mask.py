@@ -91,12 +91,12 @@ def _first_keys(name, n, S, device=None):
         raise ValueError(f"{name} must be from 0 to S={S}, got {torch.as_tensor(n).tolist()[:8]}")
     return (torch.arange(S, device=counts.device) < counts[:,None])[:,None,None]
 
-# %% ../nbs/04_mask.ipynb #c4d5e004
+# %% ../nbs/04_mask.ipynb #74eaf33d
 def padding_mask(
     lengths_or_mask:Tensor|list[int], # Lengths (B,), integers from 0 to S; or a bool mask (B, S)
-    S:int|None=None # Number of keys, filling included; needed with lengths
+    S:int|None=None # Number of keys, padding included; needed with lengths
 )->Tensor: # Bool (B, 1, 1, S), True = may attend
-    "Each sequence sees its real keys and not the filling"
+    "Each sequence sees its real keys and not the padding"
     given = torch.as_tensor(lengths_or_mask)
     if given.dtype == torch.bool:
         if given.dim() != 2 or S not in (None, given.shape[1]):
