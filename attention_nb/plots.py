@@ -55,7 +55,7 @@ def show_weights(
     ax.spines[['left','right','top']].set_visible(False)
     return ax
 
-# %% ../nbs/02b_plots.ipynb #1e1aa47b
+# %% ../nbs/02b_plots.ipynb #143a60f9
 def show_numbers(
     values:Tensor|Sequence[Sequence[float]], # (rows, columns); NaN leaves a cell empty
     rows:Sequence[str], # A label for each row
@@ -80,7 +80,7 @@ def show_numbers(
             if value != value: continue                     # NaN
             shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .75*abs(value)/(most or 1))
             ax.add_patch(plt.Rectangle((j-.5, i-.5), 1, 1, facecolor=shade, edgecolor='none'))
-            ax.text(j, i, f'{value:.{digits}f}', ha='center', va='center', size=8)
+            ax.text(j, i, f'{round(value, digits)+0.:.{digits}f}', ha='center', va='center', size=8)
     ax.set(xlim=(-.5, m-.5), ylim=(n-.5, -.5), title=title)
     ax.set_yticks(range(n), rows)
     names = [''] if columns is None else columns
