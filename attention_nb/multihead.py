@@ -79,9 +79,9 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #5d92a9a2
+# %% ../nbs/05_multihead.ipynb #7c39a1a4
 def _width(norm):
-    "What a norm is wide; None if it does not say"
+    "How wide a norm is; None if it does not say"
     shape = getattr(norm, 'normalized_shape', None)
     shape = getattr(getattr(norm, 'weight', None), 'shape', None) if shape is None else shape
     return shape[-1] if shape else None
