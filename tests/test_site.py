@@ -444,6 +444,17 @@ def test_a_figure_for_each_theme_is_made_from_the_stored_one(tmp_path):
     Image.new('RGB', (2,1), '#000000').save(tmp_path/'b.png')
     assert [min(Image.open(p).convert('RGB').getpixel((0,0))) > 220 for p in figures.for_both(tmp_path/'b.png')] == [False, True]
 
+@pytest.mark.parametrize('page', ['03_attention', '04_mask'])
+def test_letters_of_figures_are_legible_on_a_phone(browser, address, page):
+    "Wide figures keep a width of 29 rem and scroll inside their box: letters of 9 points have at least 7.5 pixels"
+    context = browser.new_context(viewport=dict(width=390, height=900))
+    tab = context.new_page()
+    tab.goto(f'{address}/{page}.html')
+    figures = tab.evaluate("[...document.querySelectorAll('figure img.for-light:not(.scheme)')].map(e => [e.getBoundingClientRect().width / e.naturalWidth, e.classList.contains('wide'), getComputedStyle(e.parentElement).overflowX])")
+    context.close()
+    assert len(figures) > 5 and any(wide for _,wide,_ in figures)
+    assert all(scale*12 >= 7.5 for scale,_,_ in figures) and all(scrolls == 'auto' for _,wide,scrolls in figures if wide), figures
+
 def test_figures_are_numbered_within_their_chapter(tmp_path):
     svg = {'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>', 'text/plain': 'x'}
     def page(name): return [('markdown', f'# {name}\n\n> A page'), *[('code', f'#| label: fig-{name}-{i}\n#| fig-cap: "Caption {i}"\n#| fig-alt: "Text {i}"\ndraw({i})', svg) for i in (1, 2)], ('markdown', f'See @fig-{name}-2.')]

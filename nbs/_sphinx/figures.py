@@ -46,6 +46,11 @@ def dark_svg(svg):
     svg = _raster.sub(lambda m: m[1]+base64.b64encode(dark_png(base64.b64decode(m[2]))).decode(), svg)
     return re.sub(r'<svg\b', f'<svg fill="{dark_color("#000000")}"', svg, count=1)              # ink without a colour of its own is black
 
+def width(path):
+    "The width of an SVG of matplotlib's, in points; 0 for any other file"
+    found = re.search(r'<svg[^>]* width="([\d.]+)pt"', path.read_text(encoding='utf-8')[:3000]) if path.suffix == '.svg' else None
+    return float(found[1]) if found else 0
+
 def for_both(path):
     "Write the light and the dark figure of the file at `path` beside it; their paths"
     light,dark = (path.with_name(f'{path.stem}.{theme}{path.suffix}') for theme in ('light', 'dark'))

@@ -132,12 +132,13 @@ class MethodsOfClasses(SphinxPostTransform):
 
 # %% figures
 class FiguresForBothThemes(SphinxTransform):
-    "Each figure of a cell twice, of which the theme shows one"
+    "Each figure of a cell twice, of which the theme shows one; a wide one is marked, so that a phone lets it scroll and keeps its letters legible"
     default_priority = 870                                                                   # before Sphinx collects images, at 880
     def apply(self, **kwargs):
         for light in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, light['uri'].lstrip('/')).resolve()
             if path.suffix not in ('.svg', '.png') or not path.exists() or path.is_relative_to(self.env.srcdir): continue      # outputs only
+            if figures.width(path) > 395: light['classes'].append('wide')
             dark = light.deepcopy()
             for node,file in zip((light,dark), figures.for_both(path)):
                 node['uri'] = Path(node['uri']).with_name(file.name).as_posix()
