@@ -7,18 +7,19 @@ Docs: https://attention-nb.github.io/attention_nb/plots.html.md"""
 # %% auto #0
 __all__ = ['colors', 'show_weights', 'show_numbers', 'show_arrows']
 
-# %% ../nbs/02b_plots.ipynb #51767557
+# %% ../nbs/02b_plots.ipynb #67f0d43e
+import math
 from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-# %% ../nbs/02b_plots.ipynb #8ecc4a45
+# %% ../nbs/02b_plots.ipynb #1b51051a
 colors = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', x='#5b6673')
 
 def _color(color): return colors.get(color, color)
 
-def _numbers(name, values, dims, labels):
-    "`values` as a float tensor of `dims` dimensions, with one label for each row"
+def _numbers(name, values, dims, labels, empty=False):
+    "`values` as a float tensor of `dims` dimensions, finite or `empty` (NaN), a label for each row"
     if not isinstance(values, Tensor): values = torch.tensor(values)
     values = values.detach().cpu().float()
     if values.dim() != dims:
@@ -26,10 +27,11 @@ def _numbers(name, values, dims, labels):
     if len(labels) != len(values):
         raise ValueError(f"{name} {tuple(values.shape)} need {len(values)} labels, "
                          f"got {len(labels)}")
-    if values.isinf().any(): raise ValueError(f"{name} must be finite numbers, got infinity")
+    if values.isinf().any() or values.isnan().any() and not empty:
+        raise ValueError(f"{name} must be finite numbers, got NaN or infinity")
     return values
 
-# %% ../nbs/02b_plots.ipynb #805134f7
+# %% ../nbs/02b_plots.ipynb #1f81cfe2
 def show_weights(
     weights:Tensor|Sequence[float], # A share for each word, (S,), from 0 to 1
     words:Sequence[str], # The S words, in the order of the text
@@ -50,12 +52,22 @@ def show_weights(
     for i,w in enumerate(weights.tolist()):
         percent = f'{100*w:.1f}' if 99.5 < 100*w < 99.95 else f'{100*w:.0f}'
         ax.text(i, w+.03, percent, ha='center', color=_color('x'))
-    ax.set_xticks(range(len(words)), words)
+    ax.set_xticks(range(len(words)), words, parse_math=False)
     ax.set(ylim=(0,1.2), yticks=[], title=title)
     ax.spines[['left','right','top']].set_visible(False)
     return ax
 
-# %% ../nbs/02b_plots.ipynb #143a60f9
+# %% ../nbs/02b_plots.ipynb #d7759dd6
+def _cell(ax, i, j, value, color, fullness, digits):
+    "A number in row `i` and column `j`, in `color` as full as the number is large"
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import to_rgba
+    shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .75*fullness)
+    ax.add_patch(plt.Rectangle((j-.5, i-.5), 1, 1, facecolor=shade, edgecolor='none'))
+    rounded = round(value, digits) + 0.                         # no minus before a zero
+    ax.text(j, i, f'{rounded:.{digits}f}', ha='center', va='center', size=8)
+
+# %% ../nbs/02b_plots.ipynb #09d17602
 def show_numbers(
     values:Tensor|Sequence[Sequence[float]], # (rows, columns); NaN leaves a cell empty
     rows:Sequence[str], # A label for each row
@@ -67,29 +79,34 @@ def show_numbers(
     ax:object=None # Axes to draw on; None makes one
 )->object: # The matplotlib axes, not shown and not saved
     "A table of numbers, shaded by size, with a word beside each row"
-    values = _numbers('values', values, 2, rows)
+    values = _numbers('values', values, 2, rows, empty=True)
     n,m = values.shape
     if columns is not None and len(columns) != m:
         raise ValueError(f"values {n, m} need {m} columns, got {len(columns)}")
     import matplotlib.pyplot as plt
-    from matplotlib.colors import to_rgba
     if ax is None: _,ax = plt.subplots(figsize=(.5*m+.8, .26*n+.5), layout='constrained')
     most = values.nan_to_num().abs().max().item() if values.numel() else 0
     for i,row in enumerate(values.tolist()):
         for j,value in enumerate(row):
-            if value != value: continue                     # NaN
-            shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .75*abs(value)/(most or 1))
-            ax.add_patch(plt.Rectangle((j-.5, i-.5), 1, 1, facecolor=shade, edgecolor='none'))
-            ax.text(j, i, f'{round(value, digits)+0.:.{digits}f}', ha='center', va='center', size=8)
+            if not math.isnan(value): _cell(ax, i, j, value, color, abs(value)/(most or 1), digits)
     ax.set(xlim=(-.5, m-.5), ylim=(n-.5, -.5), title=title)
-    ax.set_yticks(range(n), rows)
+    ax.set_yticks(range(n), rows, parse_math=False)
     names = [''] if columns is None else columns
-    ax.set_xticks(range(len(names)), names, rotation=45, ha='right')
+    ax.set_xticks(range(len(names)), names, rotation=45, ha='right', parse_math=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return ax
 
-# %% ../nbs/02b_plots.ipynb #4ae396fe
+# %% ../nbs/02b_plots.ipynb #785ea5eb
+def _arrow(ax, x, y, label, color):
+    "An arrow from the origin, its label beyond the tip"
+    arrow = dict(arrowstyle='-|>', color=color, lw=1.6, shrinkA=0, shrinkB=0)
+    ax.annotate('', (x,y), (0,0), arrowprops=arrow)
+    beyond = 7 if x >= 0 else -7,5 if y >= 0 else -5
+    ax.annotate(label, (x,y), beyond, textcoords='offset points', color=color, va='center',
+                ha='left' if x >= 0 else 'right', parse_math=False)
+
+# %% ../nbs/02b_plots.ipynb #3f75c6c6
 def show_arrows(
     vectors:Tensor|Sequence[Sequence[float]], # (n, 2)
     labels:Sequence[str], # A label for each vector, at its tip
@@ -107,18 +124,12 @@ def show_arrows(
         raise ValueError(f"color must be one, or {len(vectors)} like the vectors, got {len(each)}")
     import matplotlib.pyplot as plt
     if ax is None: _,ax = plt.subplots(figsize=(2.8,2.8), layout='constrained')
-    reach = 1.25*vectors.abs().max().item() if vectors.numel() else 1.
-    reach = reach or 1.
-    for (x,y),label,c in zip(vectors.tolist(), labels, each):
-        arrow = dict(arrowstyle='-|>', color=_color(c), lw=1.6, shrinkA=0, shrinkB=0)
-        ax.annotate('', (x,y), (0,0), arrowprops=arrow)
-        ax.annotate(label, (x,y), (7 if x >= 0 else -7, 5 if y >= 0 else -5),
-                    textcoords='offset points', color=_color(c), ha='left' if x >= 0 else 'right',
-                    va='center')
+    reach = 1.25*vectors.abs().max().item() if vectors.any() else 1.
+    for (x,y),label,c in zip(vectors.tolist(), labels, each): _arrow(ax, x, y, label, _color(c))
     low = [-reach if vectors.numel() and vectors[:,d].min() < 0 else -.1*reach for d in (0,1)]
-    ax.set(xlim=(low[0],reach), ylim=(low[1],reach), aspect='equal', title=title)
+    ax.set(xlim=(low[0],reach), ylim=(low[1],reach), aspect='equal', title=title, xticks=[],
+           yticks=[])
     ax.axhline(0, color='#c3c9cf', lw=.8, zorder=0)
     ax.axvline(0, color='#c3c9cf', lw=.8, zorder=0)
-    ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     return ax
