@@ -184,6 +184,10 @@ def _quickly(block, n_lines, width, numbers, joint=''):
     where a line may be odd. A space inside a word is written as `joint`"""
     import numpy as np, pyarrow as pa
     from pyarrow import compute, csv
+    text = np.frombuffer(block, np.uint8)
+    cr = np.flatnonzero(text == ord('\r'))
+    # Arrow would end a line at a \r inside a word
+    if (text[np.minimum(cr+1, len(text)-1)] != ord('\n')).any(): return None
     head = bytes(block[:1<<16])
     padded = b' \n' in head or b' \r\n' in head       # word2vec ends its lines with a space
     names = ['word', *map(str, range(width))] + ['end']*padded

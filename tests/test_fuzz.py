@@ -1,7 +1,7 @@
 "Properties that must hold for any input"
 import os, random, subprocess, sys, threading, time, unicodedata
 import numpy as np, pytest, safetensors.torch, torch
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from safetensors import SafetensorError
 from torch.testing import assert_close
 from attention_nb import glove
@@ -109,6 +109,9 @@ ending = st.sampled_from([b'\n', b'\n', b'\n', b'\r\n', b' \n', b'  \n', b' \r\n
 @pytest.mark.parametrize('small', [1<<16, 4])
 @settings(deadline=None, max_examples=400, suppress_health_check=fixtures)
 @given(st.lists(st.tuples(line, ending), min_size=1, max_size=8), st.booleans())
+@example([(b'a 0 0', b'\n'), (b'', b'\n'), (b'\rb 0 0', b'\n')], False)
+@example([(b'a 0 0\rb 0 0', b'\n\n')], False)
+@example([(b'a 0 0', b'\r\n'), (b'b 0 0\r', b'\n')], True)
 def test_fast_and_slow_reading_agree(small, monkeypatch, lines, cut):
     monkeypatch.setattr(glove, '_small', small)
     block = b''.join(a+b for a,b in lines)
