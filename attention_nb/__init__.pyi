@@ -8,17 +8,22 @@ from . import fast as fast
 from . import glove as glove
 from . import heads as heads
 from . import interop as interop
+from . import latent as latent
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
 from . import plots as plots
+from . import position as position
 from . import recording as recording
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
+from . import transformer as transformer
 from . import views as views
 from . import weights as weights
 from .cache import KVCache as KVCache
 from .cache import SlidingKVCache as SlidingKVCache
+from .cache import check_cache as check_cache
+from .cache import kept_options as kept_options
 from .checks import check_attended as check_attended
 from .checks import check_attention as check_attention
 from .checks import check_broadcast as check_broadcast
@@ -57,6 +62,12 @@ from .interop import AppendedAttention as AppendedAttention
 from .interop import TorchInterface as TorchInterface
 from .interop import from_torch as from_torch
 from .interop import to_torch as to_torch
+from .latent import LatentAttention as LatentAttention
+from .latent import LatentConfig as LatentConfig
+from .latent import absorb_queries as absorb_queries
+from .latent import absorbing_pays as absorbing_pays
+from .latent import expand_latent as expand_latent
+from .latent import latent_scale as latent_scale
 from .mask import causal_mask as causal_mask
 from .mask import document_mask as document_mask
 from .mask import padding_mask as padding_mask
@@ -106,6 +117,18 @@ from .tokenizer_base import checked_vocab as checked_vocab
 from .tokenizer_base import nfc as nfc
 from .tokenizer_base import read_vocab as read_vocab
 from .tokenizer_base import split_special as split_special
+from .transformer import Block as Block
+from .transformer import ExpertsConfig as ExpertsConfig
+from .transformer import FeedForward as FeedForward
+from .transformer import Head as Head
+from .transformer import MixtureOfExperts as MixtureOfExperts
+from .transformer import ModelCache as ModelCache
+from .transformer import RMSNorm as RMSNorm
+from .transformer import Residual as Residual
+from .transformer import Stack as Stack
+from .transformer import TokenEmbeddings as TokenEmbeddings
+from .transformer import Transformer as Transformer
+from .transformer import TransformerConfig as TransformerConfig
 from .views import View as View
 from .views import head_view as head_view
 from .views import model_view as model_view
@@ -116,19 +139,22 @@ from .weights import attention_with_weights as attention_with_weights
 
 __version__: str
 __all__ = [
-    'KVCache', 'SlidingKVCache', 'check_attended', 'check_attention', 'check_broadcast', 'check_inputs',
-    'check_layer', 'check_layer_mask', 'check_number', 'check_sizes', 'check_window', 'checked', 'in_float32',
-    'one_head_mask', 'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide',
-    'softmax_with_sink', 'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'attention_lse',
-    'merge_attention', 'scaled_dot_product_attention', 'WordVectors', 'load_glove', 'attention_entropy',
-    'attention_rollout', 'next_token', 'previous_token', 'same_token', 'separator_mass', 'AppendedAttention',
-    'TorchInterface', 'from_torch', 'to_torch', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask',
-    'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges',
-    'merge_heap', 'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
-    'merge_heads', 'split_heads', 'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Recorded', 'Recording',
-    'Seen', 'load_hf', 'look', 'record', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs',
-    'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
-    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
-    'read_vocab', 'split_special', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
-    'attention_with_weights'
+    'KVCache', 'SlidingKVCache', 'check_cache', 'kept_options', 'check_attended', 'check_attention',
+    'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
+    'check_window', 'checked', 'in_float32', 'one_head_mask', 'SelfAttention', 'allowed', 'attention',
+    'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'visible', 'Embeddings', 'cosine_similarity',
+    'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'WordVectors',
+    'load_glove', 'attention_entropy', 'attention_rollout', 'next_token', 'previous_token', 'same_token',
+    'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention',
+    'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask',
+    'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
+    'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
+    'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'BPETokenizer',
+    'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
+    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text',
+    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'ExpertsConfig',
+    'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings',
+    'Transformer', 'TransformerConfig', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
+    'show_tokens', 'attention_with_weights'
 ]
