@@ -47,8 +47,8 @@ class AppendedAttention(MultiHeadAttention):
         for t in (getattr(self, 'bias_k', None), getattr(self, 'bias_v', None)):
             if t is not None: nn.init.normal_(t, std=len(t)**-0.5)
 
-    def _inputs(self, query, key, value, **options):
-        q,k,v,options = super()._inputs(query, key, value, **options)
+    def _inputs(self, query, key, value, places, **options):
+        q,k,v,options = super()._inputs(query, key, value, places, **options)
         mask,bias,(L,S) = options['mask'],options['bias'],(q.shape[-2],k.shape[-2])
         check_attention(q, k, v, mask=mask, bias=bias)
         if options['causal'] or options['window'] is not None:

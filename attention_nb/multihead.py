@@ -7,14 +7,16 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #3ba67226
+# %% ../nbs/05_multihead.ipynb #9ed77e63
 from collections.abc import Callable
 from typing import Literal
 import torch
 from torch import Tensor, nn
 from .checks import check_attended, check_inputs, check_layer, check_sizes
 from .core import attention
+from .cache import KVCache, check_cache, kept_options
 from .fast import scaled_dot_product_attention
+from .position import Rope, apply_rope
 from .weights import attention_with_weights
 
 # %% ../nbs/05_multihead.ipynb #cc267e68
@@ -93,7 +95,7 @@ def _role(x, proj, n_heads, norm):
     if _width(norm) == x.shape[-1]: return split_heads(norm(x).to(x.dtype), n_heads)
     return norm(split_heads(x, n_heads)).to(x.dtype)
 
-# %% ../nbs/05_multihead.ipynb #6e798bf4
+# %% ../nbs/05_multihead.ipynb #c5b98894
 def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
     "Key/value heads, widths of a head and of its value, widths of `key` and `value`"
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
@@ -122,7 +124,14 @@ def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
                              f"{width}, got {_width(norm)}")
     return q_norm, k_norm
 
-# %% ../nbs/05_multihead.ipynb #0e0f6203
+def _rotated(rope, q, k, cache, positions, rotation):
+    "Queries and keys turned by their places, as lesson 7 does it"
+    past = 0 if cache is None else len(cache)
+    if positions is None: positions = torch.arange(past, past+q.shape[-2], device=q.device)
+    if rotation is None: rotation = rope.tables(positions)
+    return tuple(apply_rope(t, *rotation, interleaved=rope.interleaved) for t in (q,k))
+
+# %% ../nbs/05_multihead.ipynb #3a3d5be4
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -138,6 +147,7 @@ class MultiHeadAttention(nn.Module):
         out_bias:bool|None=None, # Give the output projection a bias; None means `bias`
         dropout:float=0., # Probability of zeroing a weight, in training
         out_dropout:float=0., # Probability of zeroing a number of the output, in training
+        rope:Rope|None=None, # Rotates queries and keys by their places, see lesson 7
         qk_norm:str|None=None, # Normalize queries and keys of each head: 'rms' or 'layer'
         q_norm:nn.Module|None=None, # Norm of queries, as wide as a head or as the projection
         k_norm:nn.Module|None=None, # Norm of keys, likewise
@@ -154,7 +164,7 @@ class MultiHeadAttention(nn.Module):
         sizes = _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim)
         self.n_kv_heads,self.head_dim,self.v_head_dim,self.kdim,self.vdim = sizes
         self.dropout,self.window,self.softcap,self.scale = dropout,window,softcap,scale
-        self.attend = attend
+        self.attend,self.rope = attend,rope
         E,Ev,kv_heads = self.head_dim,self.v_head_dim,self.n_kv_heads
         self.q_proj = nn.Linear(d_model, n_heads*E, bias)
         self.k_proj = nn.Linear(self.kdim, kv_heads*E, bias)
@@ -187,12 +197,16 @@ class MultiHeadAttention(nn.Module):
         mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
         causal:bool=False, # Query i sees keys up to i + S - L
+        cache:KVCache|None=None, # Keeps keys and values of earlier calls, see lesson 8
+        positions:Tensor|None=None, # Places for `rope`, (L,) or (B, L); None: after the cache
+        rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
         need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
     )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         "Attend with every head and mix the results"
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
-        q,k,v,options = self._inputs(query, key, value, mask=mask, bias=bias, causal=causal)
+        places = cache,positions,rotation
+        q,k,v,options = self._inputs(query, key, value, places, mask=mask, bias=bias, causal=causal)
         attended = self._attend(q, k, v, bool(need_weights), **options)     # (B, H, L, Ev)
         out,weights = attended if need_weights else (attended,None)
         if need_weights == 'mean': weights = weights.mean(1)        # (B, L, S)
@@ -200,17 +214,24 @@ class MultiHeadAttention(nn.Module):
         if query.dim() == 2: out,weights = out[0],weights[0] if need_weights else None
         return (out,weights) if need_weights else out
 
-    def _inputs(self, query, key, value, **options):
+    def _inputs(self, query, key, value, places, **options):
         "Queries, keys and values of all heads, and all options of their attention"
+        cache,own = places[0],key is None or key is query
         key = query if key is None else key
         value = key if value is None else value
         check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim), **options)
+        check_cache(self, query, own, *places)
         if query.dim() == 2: query,key,value = query[None],key[None],value[None]
         q = _role(query, self.q_proj, self.n_heads, self.q_norm)    # (B, H, L, E)
-        k = _role(key, self.k_proj, self.n_kv_heads, self.k_norm)   # (B, Hkv, S, E)
-        v = _role(value, self.v_proj, self.n_kv_heads, None)    # (B, Hkv, S, Ev)
+        if own or not cache:    # the keys of another text are made once
+            k = _role(key, self.k_proj, self.n_kv_heads, self.k_norm)   # (B, Hkv, S, E)
+            v = _role(value, self.v_proj, self.n_kv_heads, None)    # (B, Hkv, S, Ev)
+            if self.rope is not None: q,k = _rotated(self.rope, q, k, *places)
+            if cache is not None: k,v = cache.update(k, v)
+        else: k,v = cache.keys,cache.values
         options |= dict(window=self.window, scale=self.scale, softcap=self.softcap)
-        return q, k, v, options | dict(sinks=self.sinks, dropout_p=self.dropout*self.training)
+        options |= dict(sinks=self.sinks, dropout_p=self.dropout*self.training)
+        return q, k, v, kept_options(cache, q, options)
 
     def _attend(self, q, k, v, need_weights, **options):
         "The one call of an attention function"
