@@ -7,18 +7,18 @@ Docs: https://attention-nb.github.io/attention_nb/latent.html.md"""
 # %% auto #0
 __all__ = ['LatentConfig', 'latent_scale', 'expand_latent', 'absorb_queries', 'absorbing_pays', 'LatentAttention']
 
-# %% ../nbs/11_latent.ipynb #6d7fbf62
+# %% ../nbs/11_latent.ipynb #dfef8d41
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 import math
 import torch
 from torch import Tensor, nn
-from .cache import KVCache
+from .cache import KVCache, check_cache
 from .checks import check_attended, check_inputs, check_layer, check_sizes
 from .fast import scaled_dot_product_attention
-from .multihead import merge_heads, split_heads
-from .position import Rope, apply_rope
+from .multihead import _rotated, merge_heads, split_heads
+from .position import Rope
 from .weights import attention_with_weights
 
 # %% ../nbs/11_latent.ipynb #c1df8deb
@@ -45,7 +45,7 @@ def latent_scale(
     if not mscale or scaling['factor'] <= 1: return scale
     return scale * (0.1*mscale*math.log(scaling['factor']) + 1)**2
 
-# %% ../nbs/11_latent.ipynb #2906c9bb
+# %% ../nbs/11_latent.ipynb #2abf1302
 def expand_latent(
     q:Tensor, # Queries (B, H, L, nope_dim + rope_dim), rotated
     kept:Tensor, # Latents and rotated keys (B, 1, S, r + rope_dim)
@@ -53,20 +53,22 @@ def expand_latent(
     w_v:Tensor # Makes values of latents, (H, v_dim, r)
 )->tuple[Tensor,Tensor,Tensor]: # q, k (B, H, S, nope_dim + rope_dim), v (B, H, S, v_dim)
     "Keys and values of every head, made from the latents"
-    latent,k_rope = kept.split([w_k.shape[-1], kept.shape[-1]-w_k.shape[-1]], -1)
-    k_nope,v = latent @ w_k.mT, latent @ w_v.mT
-    k_rope = k_rope.expand(*k_nope.shape[:-1], -1)
+    latent,k_rope = kept[:,0,:,:w_k.shape[-1]],kept[...,w_k.shape[-1]:]
+    k_nope = torch.einsum('b s r, h n r -> b h s n', latent, w_k)
+    v = torch.einsum('b s r, h v r -> b h s v', latent, w_v)
+    k_rope = k_rope.to(v.dtype).expand(*k_nope.shape[:-1], -1)
     return q, torch.cat([k_nope, k_rope], -1), v
 
-# %% ../nbs/11_latent.ipynb #8b8a7242
+# %% ../nbs/11_latent.ipynb #99376a0b
 def absorb_queries(
     q:Tensor, # Queries (B, H, L, nope_dim + rope_dim), rotated
     kept:Tensor, # Latents and rotated keys (B, 1, S, r + rope_dim)
     w_k:Tensor # Makes keys of latents, (H, nope_dim, r)
 )->tuple[Tensor,Tensor,Tensor]: # q (B, H, L, r + rope_dim), k = `kept`, v (B, 1, S, r)
-    "Queries moved to where the latents are: one key head, whose first r numbers are the values"
-    q_nope,q_rope = q.split([w_k.shape[1], q.shape[-1]-w_k.shape[1]], -1)
-    return torch.cat([q_nope @ w_k, q_rope], -1), kept, kept[...,:w_k.shape[-1]]
+    "Queries moved to the latents: one key head, whose first r numbers are the values"
+    q_nope,q_rope = q[...,:w_k.shape[1]],q[...,w_k.shape[1]:]
+    q_latent = torch.einsum('b h l n, h n r -> b h l r', q_nope, w_k)
+    return torch.cat([q_latent, q_rope], -1), kept, kept[...,:w_k.shape[-1]]
 
 # %% ../nbs/11_latent.ipynb #33cf737f
 def absorbing_pays(
@@ -79,9 +81,74 @@ def absorbing_pays(
     "Whether moving queries to the latents is less work than making keys and values of them"
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
-# %% ../nbs/11_latent.ipynb #89194131
-class LatentAttention(nn.Module):
+# %% ../nbs/11_latent.ipynb #264d8ad8
+def _rows(t, H, L):
+    "A mask or bias of (B, H, L, S) for rows that are pairs of a query and a head"
+    if t is None or t.dim() == 0: return t
+    t = t[(None,)*(4-t.dim())]
+    return t.expand(len(t), H, L, t.shape[-1]).transpose(1, 2).flatten(1, 2)[:,None]
+
+def _one_key_head(attend, q, k, v, *, mask=None, bias=None, causal=False, **options):
+    "Attention of many heads to one key head: what all heads ask are rows of one table"
+    (B,H,L,_),S = q.shape,k.shape[2]
+    rows = q.transpose(1, 2).flatten(1, 2)[:,None]          # (B, 1, L * H, E)
+    causal = causal and L > 1
+    if causal: options |= dict(q_pos=torch.arange(S-L, S, device=q.device).repeat_interleave(H))
+    out = attend(rows, k, v, mask=_rows(mask, H, L), bias=_rows(bias, H, L), causal=causal,
+                 **options)
+    def back(t): return t[:,0].unflatten(1, (L, H)).transpose(1, 2)
+    return (back(out[0]), back(out[1])) if isinstance(out, tuple) else back(out)
+
+# %% ../nbs/11_latent.ipynb #2247d736
+class _LatentProjections(nn.Module):
+    "The matrices of latent attention"
+    def __init__(self, d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias, eps):
+        super().__init__()
+        check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
+                    kv_rank=kv_rank, nope_dim=nope_dim, rope_dim=rope_dim, v_dim=v_dim)
+        self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank
+        self.nope_dim,self.rope_dim,self.v_dim = nope_dim,rope_dim,v_dim
+        q_width = n_heads*(nope_dim+rope_dim)
+        if q_rank is None: self.q_proj = nn.Linear(d_model, q_width, False)
+        else:
+            self.q_down = nn.Linear(d_model, q_rank, bias)
+            self.q_norm = nn.RMSNorm(q_rank, eps=eps)
+            self.q_up = nn.Linear(q_rank, q_width, False)
+        self.kv_down = nn.Linear(d_model, kv_rank+rope_dim, bias)
+        self.kv_norm = nn.RMSNorm(kv_rank, eps=eps)
+        self.kv_up = nn.Linear(kv_rank, n_heads*(nope_dim+v_dim), False)
+        self.out_proj = nn.Linear(n_heads*v_dim, d_model, bias)
+        self.reset_parameters()
+
+    def reset_parameters(self)->None:
+        "Xavier uniform weights, zero biases, norms as they begin"
+        for m in self.children():
+            if isinstance(m, nn.RMSNorm): m.reset_parameters()
+            if not isinstance(m, nn.Linear): continue
+            nn.init.xavier_uniform_(m.weight)
+            if m.bias is not None: nn.init.zeros_(m.bias)
+
+    def _queries(self, x):
+        "Both parts, (B, H, L, nope_dim) and (B, H, L, rope_dim)"
+        if self.q_rank is None: q = self.q_proj(x)
+        else: q = self.q_up(self.q_norm(self.q_down(x)).to(x.dtype))
+        return split_heads(q, self.n_heads).split([self.nope_dim, self.rope_dim], -1)
+
+    def _latents(self, x):
+        "What all heads share, (B, 1, L, r), and the key to rotate, (B, 1, L, rope_dim)"
+        latent,k_rope = self.kv_down(x)[:,None].split([self.kv_rank, self.rope_dim], -1)
+        return self.kv_norm(latent).to(k_rope.dtype), k_rope
+
+    def _ways_up(self):
+        "What makes keys, (H, nope_dim, r), and values, (H, v_dim, r), of latents"
+        w = self.kv_up.weight.unflatten(0, (self.n_heads, -1))
+        return w.split([self.nope_dim, self.v_dim], 1)
+
+# %% ../nbs/11_latent.ipynb #d32abfff
+class LatentAttention(_LatentProjections):
     "Multi-head latent attention (DeepSeek-AI 2024)"
+    # all that is kept is seen
+    window = None
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of heads H
@@ -95,37 +162,31 @@ class LatentAttention(nn.Module):
         norm_eps:float=1e-6, # Added to the mean square in the norms
         dropout:float=0., # Probability of zeroing a weight, in training
         scale:float|None=None, # Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
-        rope:Rope|None=None, # Rotation of `rope_dim` numbers; None: as `forward` is told
+        rope:Rope|None=None, # Rotation of `rope_dim` numbers; None: nothing is rotated
         absorbed:bool|None=None, # The form; None: absorbed with a cache, where it is less work
         attend:Callable[...,Any]|None=None # Function to call, as in `MultiHeadAttention`
     ):
-        super().__init__()
+        super().__init__(d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias,
+                         norm_eps)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
-        check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
-                    kv_rank=kv_rank, nope_dim=nope_dim, rope_dim=rope_dim, v_dim=v_dim)
-        self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank
-        self.nope_dim,self.rope_dim,self.v_dim,self.dropout = nope_dim,rope_dim,v_dim,dropout
+        self.dropout,self.rope,self.absorbed,self.attend = dropout,rope,absorbed,attend
         self.scale = latent_scale(nope_dim, rope_dim) if scale is None else scale
-        self.rope,self.absorbed,self.attend = rope,absorbed,attend
-        q_width = n_heads*(nope_dim+rope_dim)
-        if q_rank is None: self.q_proj = nn.Linear(d_model, q_width, False)
-        else:
-            self.q_down = nn.Linear(d_model, q_rank, bias)
-            self.q_norm = nn.RMSNorm(q_rank, eps=norm_eps)
-            self.q_up = nn.Linear(q_rank, q_width, False)
-        self.kv_down = nn.Linear(d_model, kv_rank+rope_dim, bias)
-        self.kv_norm = nn.RMSNorm(kv_rank, eps=norm_eps)
-        self.kv_up = nn.Linear(kv_rank, n_heads*(nope_dim+v_dim), False)
-        self.out_proj = nn.Linear(n_heads*v_dim, d_model, bias)
-        self.reset_parameters()
 
-    def reset_parameters(self)->None:
-        "Xavier uniform weights, zero biases, norms as they begin"
-        for m in self.children():
-            if isinstance(m, nn.Linear):
-                nn.init.xavier_uniform_(m.weight)
-                if m.bias is not None: nn.init.zeros_(m.bias)
-            elif isinstance(m, nn.RMSNorm): m.reset_parameters()
+    def extra_repr(self)->str:
+        names = 'd_model n_heads q_rank kv_rank nope_dim rope_dim v_dim dropout scale attend'
+        return ', '.join(f'{n}={v!r}' for n in names.split() if (v := getattr(self, n)))
+
+    def new_cache(self,
+        batch:int, # Number of sequences
+        max_len:int, # Most tokens
+        *,
+        dtype:torch.dtype|None=None, # None means that of the weights
+        device:torch.device|str|None=None # Likewise
+    )->KVCache: # Room for r + rope_dim numbers a token, and none for values
+        "A cache for latents and rotated keys"
+        w = self.kv_down.weight
+        return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
+                       dtype=dtype or w.dtype, device=device or w.device)
 
     def forward(self,
         query:Tensor, # (B, L, D), or (L, D) without a batch
@@ -134,7 +195,7 @@ class LatentAttention(nn.Module):
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
         causal:bool=False, # Query i sees keys up to i + S - L
         cache:KVCache|None=None, # Of `new_cache`; keeps latents and rotated keys
-        positions:Tensor|None=None, # Places (L,) or (B, L); None means `len(cache)` onward
+        positions:Tensor|None=None, # Places for `rope`, (L,) or (B, L); None: after the cache
         rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
         need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
     )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
@@ -142,68 +203,34 @@ class LatentAttention(nn.Module):
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
         check_inputs(query, query, query, (self.d_model,)*3, mask=mask, bias=bias, causal=causal)
+        check_cache(self, query, True, cache, positions, rotation)
         x = query if query.dim() == 3 else query[None]
-        rotation = self._rotation(x, cache, positions, rotation)
-        q,kept = self._project(x, rotation)
-        if cache is not None: kept,_ = cache.update(kept, kept[...,:0])
-        w_k,w_v = self._up()
-        absorb = self._absorbs(x, kept, cache)
-        q,k,v = (absorb_queries(q, kept, w_k) if absorb
-                 else expand_latent(q, kept, w_k, w_v))
+        q,kept = self._inputs(x, cache, positions, rotation)
+        w_k,w_v = self._ways_up()
+        absorbs = self._absorbs(x.shape[1], kept.shape[2], cache)
+        q,k,v = absorb_queries(q, kept, w_k) if absorbs else expand_latent(q, kept, w_k, w_v)
         out = self._attend(q, k, v, bool(need_weights), mask=mask, bias=bias, causal=causal,
                            scale=self.scale, dropout_p=self.dropout*self.training)
         out,weights = out if need_weights else (out,None)
-        if absorb: out = out @ w_v.mT                               # (B, H, L, v_dim)
+        if absorbs: out = torch.einsum('b h l r, h v r -> b h l v', out, w_v)
         out = self.out_proj(merge_heads(out))                       # (B, L, D)
         if need_weights == 'mean': weights = weights.mean(1)        # (B, L, S)
         if query.dim() == 2: out,weights = out[0],weights[0] if need_weights else None
         return (out,weights) if need_weights else out
 
-    def new_cache(self,
-        batch:int, # Number of sequences
-        max_len:int, # Most tokens
-        *,
-        dtype:torch.dtype|None=None, # None means that of the weights
-        device:torch.device|None=None # Likewise
-    )->KVCache: # Room for r + rope_dim numbers a token, and none for values
-        "A cache for latents and rotated keys"
-        w = self.kv_down.weight
-        return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
-                       dtype=w.dtype if dtype is None else dtype,
-                       device=w.device if device is None else device)
+    def _inputs(self, x, *places):
+        "Queries (B, H, L, nope_dim + rope_dim) and all that is kept, (B, 1, S, r + rope_dim)"
+        (q_nope,q_rope),(latent,k_rope) = self._queries(x),self._latents(x)
+        if self.rope is not None: q_rope,k_rope = _rotated(self.rope, q_rope, k_rope, *places)
+        kept,cache = torch.cat([latent, k_rope], -1),places[0]
+        if cache is not None: kept,_ = cache.update(kept, kept[...,:0])
+        return torch.cat([q_nope, q_rope], -1), kept
 
-    def _rotation(self, x, cache, positions, rotation):
-        "Cosines and sines of the tokens' places, or None"
-        if rotation is not None or self.rope is None: return rotation
-        if positions is None:
-            start = 0 if cache is None else len(cache)
-            positions = torch.arange(start, start+x.shape[1], device=x.device)
-        return self.rope.tables(positions)
-
-    def _project(self, x, rotation):
-        "Queries of all heads, and what is kept of each token"
-        if self.q_rank is None: q = self.q_proj(x)
-        else: q = self.q_up(self.q_norm(self.q_down(x)).to(x.dtype))
-        q = split_heads(q, self.n_heads)                            # (B, H, L, nope + rope)
-        latent,k_rope = self.kv_down(x)[:,None].split([self.kv_rank, self.rope_dim], -1)
-        latent = self.kv_norm(latent).to(k_rope.dtype)
-        if rotation is None: return q, torch.cat([latent, k_rope], -1)
-        q_nope,q_rope = q.split([self.nope_dim, self.rope_dim], -1)
-        turned = self.rope is not None and self.rope.interleaved
-        q_rope,k_rope = (apply_rope(t, *rotation, interleaved=turned) for t in (q_rope, k_rope))
-        return torch.cat([q_nope, q_rope], -1), torch.cat([latent, k_rope], -1)
-
-    def _up(self):
-        "What makes keys (H, nope_dim, r) and values (H, v_dim, r) of latents"
-        w = self.kv_up.weight.unflatten(0, (self.n_heads, -1))
-        return w.split([self.nope_dim, self.v_dim], 1)
-
-    def _absorbs(self, x, kept, cache):
-        "The form to take"
+    def _absorbs(self, L, S, cache):
+        "Whether to take the absorbed form"
         if self.absorbed is not None or cache is None: return bool(self.absorbed)
-        # all steps of a recording have keys of one form
+        # a recording needs keys of one form in all steps
         if '_attend' in self.__dict__: return True
-        L,S = x.shape[1],kept.shape[2]
         return absorbing_pays(L, S, self.kv_rank, self.nope_dim, self.v_dim)
 
     def _attend(self, q, k, v, need_weights, **options):
@@ -211,4 +238,5 @@ class LatentAttention(nn.Module):
         if self.attend is not None:
             return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
+        if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
         return attend(q, k, v, **options)
