@@ -42,7 +42,7 @@ def _buffers(*shape, widths, **where):
     "Two buffers that may be written to in any mode"
     with torch.inference_mode(False): return [torch.empty(*shape, E, **where) for E in widths]
 
-# %% ../nbs/08_cache.ipynb #e3b303bb
+# %% ../nbs/08_cache.ipynb #17070ec2
 class KVCache:
     "Keys and values of all tokens so far, in buffers that are made once"
     def __init__(self,
@@ -51,13 +51,13 @@ class KVCache:
         max_len:int, # Most tokens it can hold
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
         widths = head_dim, head_dim if v_head_dim is None else v_head_dim
         check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
-                    v_head_dim=widths[1])
+                    v_head_dim=widths[1] or 1)
         self._k,self._v = _buffers(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
                                    device=device)
         self.max_len,self._seen = max_len,0
@@ -128,7 +128,7 @@ class KVCache:
         return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {limit}, head_dim={E}, "
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
-# %% ../nbs/08_cache.ipynb #235b3500
+# %% ../nbs/08_cache.ipynb #ae53fbe9
 class SlidingKVCache(KVCache):
     "Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
     def __init__(self,
@@ -137,7 +137,7 @@ class SlidingKVCache(KVCache):
         left:int, # How many keys before its own place a query sees
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
