@@ -42,7 +42,7 @@ def _buffers(*shape, widths, **where):
     "Two buffers that may be written to in any mode"
     with torch.inference_mode(False): return [torch.empty(*shape, E, **where) for E in widths]
 
-# %% ../nbs/08_cache.ipynb #397fa8b3
+# %% ../nbs/08_cache.ipynb #b25cee45
 class KVCache:
     "Keys and values of all tokens so far, in buffers that are made once"
     left:int|None = None    # a full cache drops nothing
@@ -52,13 +52,13 @@ class KVCache:
         max_len:int, # Most tokens it can hold
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
         widths = head_dim, head_dim if v_head_dim is None else v_head_dim
         check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
-                    v_head_dim=widths[1])
+                    v_head_dim=widths[1] or 1)
         self._k,self._v = _buffers(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
                                    device=device)
         self.max_len,self._seen = max_len,0
@@ -129,7 +129,7 @@ class KVCache:
         return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {limit}, head_dim={E}, "
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
-# %% ../nbs/08_cache.ipynb #235b3500
+# %% ../nbs/08_cache.ipynb #ae53fbe9
 class SlidingKVCache(KVCache):
     "Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
     def __init__(self,
@@ -138,7 +138,7 @@ class SlidingKVCache(KVCache):
         left:int, # How many keys before its own place a query sees
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
@@ -191,14 +191,24 @@ class SlidingKVCache(KVCache):
         super().reset()
         self._first = None
 
-# %% ../nbs/08_cache.ipynb #b8d5b5b7
+# %% ../nbs/08_cache.ipynb #21d88cca
+def _check_ring(layer, own, cache):
+    "A ring keeps all that the layer will ask for"
+    left = None if layer.window is None else layer.window[0]
+    if not own: raise ValueError("another text needs a full cache, got a sliding one")
+    if left is None or left > cache.left:
+        raise ValueError(f"a cache of left={cache.left} has dropped keys that "
+                         f"window={layer.window} sees")
+
 def check_cache(
     layer:nn.Module, # With `rope` and `window`
     query:Tensor, # (B, L, D), or (L, D) without a batch
     own:bool, # Are the keys made from the queries' own text?
     cache:KVCache|None, # What it was given
     positions:Tensor|None, # (L,) or (B, L)
-    rotation:tuple[Tensor,Tensor]|None # Cosines and sines
+    rotation:tuple[Tensor,Tensor]|None, # Cosines and sines
+    mask:Tensor|None=None, # About all tokens so far
+    bias:Tensor|None=None # Likewise
 )->None:
     "Raise a `TypeError` or `ValueError` that names what of a layer's memory is wrong"
     if layer.rope is None and (positions is not None or rotation is not None):
@@ -213,13 +223,13 @@ def check_cache(
     B = len(query) if query.dim() == 3 else 1
     if len(cache.keys) != B:
         raise ValueError(f"cache must be for a batch of {B}, got one for {len(cache.keys)}")
-    if cache.left is not None:
-        left = None if layer.window is None else layer.window[0]
-        if not own: raise ValueError("another text needs a full cache, got a sliding one")
-        if left is None or left > cache.left:
-            raise ValueError(f"a cache of left={cache.left} has dropped keys that "
-                             f"window={layer.window} sees")
+    if cache.left is not None: _check_ring(layer, own, cache)
+    n = len(cache) + query.shape[-2]
+    for name,t in dict(mask=mask, bias=bias).items():
+        if own and t is not None and t.dim() and t.shape[-1] not in (1,n):
+            raise ValueError(f"{name} must be about all {n} tokens so far, got {tuple(t.shape)}")
 
+# %% ../nbs/08_cache.ipynb #e69804fa
 def kept_options(
     cache:KVCache|None, # What was just updated
     q:Tensor, # Queries (B, H, L, E)
@@ -228,11 +238,7 @@ def kept_options(
     "Options of an attention over the keys of a cache: a ring says where its keys stand"
     if cache is None or cache.left is None: return options
     n,k_pos = len(cache),cache.positions
-    kept = dict(q_pos=torch.arange(n-q.shape[2], n, device=k_pos.device), k_pos=k_pos)
-    for name in ('mask','bias'):
-        t = options[name]
-        if t is None or t.dim() == 0 or t.shape[-1] == 1: continue
-        if t.shape[-1] != n:
-            raise ValueError(f"{name} must be about all {n} tokens so far, got {tuple(t.shape)}")
-        kept[name] = t[...,k_pos]
-    return options | kept
+    def kept(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,k_pos]
+    q_pos = torch.arange(n-q.shape[2], n, device=k_pos.device)
+    return options | dict(mask=kept(options['mask']), bias=kept(options['bias']),
+                          q_pos=q_pos, k_pos=k_pos)
