@@ -46,17 +46,17 @@ def absorb_queries(
     q_latent = torch.einsum('b h l n, h n r -> b h l r', q_nope, w_k)
     return torch.cat([q_latent, q_rope], -1), kept, kept[...,:w_k.shape[-1]]
 
-# %% ../nbs/11_latent.ipynb #86e19368
+# %% ../nbs/11_latent.ipynb #b2165ee4
 def latent_scale(
     nope_dim:int, # Width of the part of a query or key that is not rotated
     rope_dim:int, # Width of the part that is rotated
     scaling:dict[str,Any]|None=None # Of the rotation, as in `Rope`
 )->float: # Score multiplier
     "1/sqrt(nope_dim + rope_dim), raised for stretched rotations as DeepSeek does"
-    scale = (nope_dim + rope_dim)**-0.5
-    mscale = (scaling or {}).get('mscale_all_dim') or 0
-    if not mscale or scaling['factor'] <= 1: return scale
-    return scale * (0.1*mscale*math.log(scaling['factor']) + 1)**2
+    scaling = scaling or {}
+    factor,m = scaling.get('factor', 1.),scaling.get('mscale_all_dim') or 0.
+    sharper = 0.1*m*math.log(factor) + 1 if factor > 1 else 1.
+    return (nope_dim+rope_dim)**-0.5 * sharper**2
 
 # %% ../nbs/11_latent.ipynb #137a8361
 def _normed(norm, x):
