@@ -129,7 +129,7 @@ class KVCache:
         return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {limit}, head_dim={E}, "
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
-# %% ../nbs/08_cache.ipynb #ae53fbe9
+# %% ../nbs/08_cache.ipynb #5249fdbc
 class SlidingKVCache(KVCache):
     "Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
     def __init__(self,
@@ -184,7 +184,6 @@ class SlidingKVCache(KVCache):
         if n != self._seen and self._seen > self.left+1:
             raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
         super().crop(n)
-        self._first = None
 
     def reset(self)->None:
         "Forget everything"
