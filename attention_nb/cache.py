@@ -42,7 +42,7 @@ def _buffers(*shape, widths, **where):
     "Two buffers that may be written to in any mode"
     with torch.inference_mode(False): return [torch.empty(*shape, E, **where) for E in widths]
 
-# %% ../nbs/08_cache.ipynb #b25cee45
+# %% ../nbs/08_cache.ipynb #64947f1d
 class KVCache:
     "Keys and values of all tokens so far, in buffers that are made once"
     left:int|None = None    # a full cache drops nothing
@@ -71,7 +71,7 @@ class KVCache:
         start,L = self._seen,_new(k, v, (self._k,self._v))
         if start+L > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
-                             f"{L} more do not fit")
+                             f"no room for {L} more")
         self._write(slice(start, start+L), k, v)
         self._seen = start+L
         return self.keys, self.values
