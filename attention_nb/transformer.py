@@ -22,7 +22,7 @@ from .latent import LatentAttention
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
 
-# %% ../nbs/09_transformer.ipynb #6f4cc38c
+# %% ../nbs/09_transformer.ipynb #109ca31c
 class RMSNorm(nn.Module):
     "Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)"
     def __init__(self,
@@ -43,7 +43,7 @@ class RMSNorm(nn.Module):
     )->Tensor: # The same shape
         "Normalize the last dimension"
         n = self.weight.shape
-        if not self.offset: return F.rms_norm(x, n, self.weight, self.eps)
+        if not self.offset: return F.rms_norm(x, n, self.weight.to(x.dtype), self.eps)
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
