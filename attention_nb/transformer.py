@@ -309,7 +309,7 @@ def _ropes(cfg):
         ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
     return ropes
 
-# %% ../nbs/09_transformer.ipynb #c7be7ad9
+# %% ../nbs/09_transformer.ipynb #93ca336a
 class TokenEmbeddings(nn.Module):
     "Vectors of tokens, plus places and types where the model has them"
     def __init__(self,
@@ -320,7 +320,7 @@ class TokenEmbeddings(nn.Module):
         self.token = nn.Embedding(cfg.vocab_size, D)
         learned = cfg.positions == 'learned'
         self.position = nn.Embedding(cfg.max_len+cfg.position_offset, D) if learned else None
-        self.type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
+        self.token_type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
         self.norm = _norm(cfg) if cfg.embed_norm else nn.Identity()
         self.dropout = nn.Dropout(cfg.dropout)
 
@@ -332,8 +332,8 @@ class TokenEmbeddings(nn.Module):
         "Embed tokens"
         cfg,x = self.cfg,self.token(ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
-        if self.type is not None:
-            x = x + self.type(torch.zeros_like(ids) if type_ids is None else type_ids)
+        if self.token_type is not None:
+            x = x + self.token_type(torch.zeros_like(ids) if type_ids is None else type_ids)
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
         if cfg.positions == 'sinusoidal':
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
