@@ -18,6 +18,8 @@ _names = {
         'visible'],
     'embedding': ['Embeddings', 'cosine_similarity', 'sinusoidal_positions'],
     'fast': ['attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
+    'generation': ['TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
+        'penalize_repetition', 'sample', 'stream_generate', 'stream_text'],
     'glove': ['WordVectors', 'load_glove'],
     'heads': ['attention_entropy', 'attention_rollout', 'next_token', 'previous_token', 'same_token',
         'separator_mass'],

@@ -5,6 +5,7 @@ from . import command as command
 from . import core as core
 from . import embedding as embedding
 from . import fast as fast
+from . import generation as generation
 from . import glove as glove
 from . import heads as heads
 from . import interop as interop
@@ -50,6 +51,16 @@ from .embedding import sinusoidal_positions as sinusoidal_positions
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
+from .generation import TextStream as TextStream
+from .generation import filter_logits as filter_logits
+from .generation import filter_min_p as filter_min_p
+from .generation import filter_top_k as filter_top_k
+from .generation import filter_top_p as filter_top_p
+from .generation import generate as generate
+from .generation import penalize_repetition as penalize_repetition
+from .generation import sample as sample
+from .generation import stream_generate as stream_generate
+from .generation import stream_text as stream_text
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
@@ -143,18 +154,19 @@ __all__ = [
     'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
     'check_window', 'checked', 'in_float32', 'one_head_mask', 'SelfAttention', 'allowed', 'attention',
     'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'visible', 'Embeddings', 'cosine_similarity',
-    'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'WordVectors',
-    'load_glove', 'attention_entropy', 'attention_rollout', 'next_token', 'previous_token', 'same_token',
-    'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention',
-    'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask',
-    'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
-    'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
-    'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'BPETokenizer',
-    'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
-    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text',
-    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'ExpertsConfig',
-    'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings',
-    'Transformer', 'TransformerConfig', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'attention_with_weights'
+    'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'TextStream',
+    'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'penalize_repetition', 'sample',
+    'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
+    'next_token', 'previous_token', 'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface',
+    'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
+    'latent_scale', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask',
+    'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan',
+    'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
+    'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look',
+    'record', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
+    'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer',
+    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
+    'split_special', 'Block', 'ExpertsConfig', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
+    'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'TransformerConfig', 'View', 'head_view', 'model_view',
+    'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]
