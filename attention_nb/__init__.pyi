@@ -16,6 +16,7 @@ from . import multihead as multihead
 from . import plots as plots
 from . import position as position
 from . import recording as recording
+from . import scaling as scaling
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
 from . import transformer as transformer
@@ -65,8 +66,11 @@ from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
 from .heads import attention_rollout as attention_rollout
+from .heads import first_token as first_token
+from .heads import induction as induction
 from .heads import next_token as next_token
 from .heads import previous_token as previous_token
+from .heads import remove_heads as remove_heads
 from .heads import same_token as same_token
 from .heads import separator_mass as separator_mass
 from .interop import AppendedAttention as AppendedAttention
@@ -102,12 +106,26 @@ from .plots import colors as colors
 from .plots import show_arrows as show_arrows
 from .plots import show_numbers as show_numbers
 from .plots import show_weights as show_weights
+from .position import Rope as Rope
+from .position import alibi_bias as alibi_bias
+from .position import alibi_slopes as alibi_slopes
+from .position import apply_rope as apply_rope
+from .position import relative_bias as relative_bias
+from .position import relative_buckets as relative_buckets
 from .recording import Recorded as Recorded
 from .recording import Recording as Recording
 from .recording import Seen as Seen
 from .recording import load_hf as load_hf
 from .recording import look as look
 from .recording import record as record
+from .scaling import check_scaling as check_scaling
+from .scaling import dynamic_frequencies as dynamic_frequencies
+from .scaling import linear_frequencies as linear_frequencies
+from .scaling import llama3_frequencies as llama3_frequencies
+from .scaling import longrope_frequencies as longrope_frequencies
+from .scaling import rope_frequencies as rope_frequencies
+from .scaling import scaled_frequencies as scaled_frequencies
+from .scaling import yarn_frequencies as yarn_frequencies
 from .tokenizer import BPETokenizer as BPETokenizer
 from .tokenizer import GPT2 as GPT2
 from .tokenizer import WordTokenizer as WordTokenizer
@@ -157,16 +175,19 @@ __all__ = [
     'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'TextStream',
     'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'penalize_repetition', 'sample',
     'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
-    'next_token', 'previous_token', 'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface',
-    'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
-    'latent_scale', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask',
-    'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan',
-    'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
-    'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look',
-    'record', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
-    'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer',
-    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
-    'split_special', 'Block', 'ExpertsConfig', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
-    'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'TransformerConfig', 'View', 'head_view', 'model_view',
-    'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
+    'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass',
+    'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
+    'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
+    'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
+    'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
+    'relative_buckets', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling',
+    'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies',
+    'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive',
+    'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
+    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
+    'read_vocab', 'split_special', 'Block', 'ExpertsConfig', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache',
+    'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'TransformerConfig', 'View', 'head_view',
+    'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]
