@@ -164,17 +164,21 @@ class _Text:
             if self.mask is not None: self.mask = self.mask[index]
         self.tokens = self.tokens[index]
 
-# %% ../nbs/09b_generation.ipynb #97357c06
+# %% ../nbs/09b_generation.ipynb #d878407d
+# what a decoder shows for half a character
+_half = '\N{REPLACEMENT CHARACTER}'
+
 class TextStream:
     "Text from tokens that come one by one; what is given out is never taken back"
     def __init__(self,
         tokenizer:Tokenizer, # Decodes
         *,
+        after:Sequence[int]=(), # Tokens of the text that goes on; they are not given out
         skip_special:bool=True # Leave special tokens out
     ):
         self.tokenizer,self.skip_special = tokenizer,skip_special
-        self._ids:list[int] = []
-        self._given = 0
+        self._ids = [int(i) for i in after[-16:]]
+        self._given = len(self._text().removesuffix(_half))
 
     def _text(self)->str: return self.tokenizer.decode(self._ids, skip_special=self.skip_special)
 
@@ -184,10 +188,10 @@ class TextStream:
         "The text that is certain now"
         self._ids.append(int(token))
         text = self._text()
-        whole = text.removesuffix('\N{REPLACEMENT CHARACTER}')     # it may be half a character
+        whole = text.removesuffix(_half)
         piece = whole[self._given:]
         self._given = max(self._given, len(whole))
-        if whole == text and len(self._ids) >= 32:                  # forget what lies far behind
+        if whole == text and len(self._ids) >= 32:    # forget what lies far behind
             self._ids = self._ids[-16:]
             self._given = len(self._text())
         return piece
@@ -220,17 +224,18 @@ def _ends(cfg, eos_id):
 def _check_ids_list(name, ids):
     for i in ids: _check_count(name, i, 0)
 
-# %% ../nbs/09b_generation.ipynb #ad92e827
+# %% ../nbs/09b_generation.ipynb #e92f54c7
 class _Ends:
     "Says which rows are finished: an end token, a sequence of tokens, or a string came"
-    def __init__(self, eos, stop, tokenizer, rows, device):
+    def __init__(self, eos, stop, tokenizer, prompts, device):
         strings = [s for s in stop if isinstance(s, str)]
         self.eos = torch.tensor(eos, dtype=torch.long, device=device)
         self.sequences = [torch.tensor(s, device=device) for s in stop if not isinstance(s, str)]
         self.strings,self.longest = strings,max(map(len, strings), default=0)
-        self.texts = [TextStream(tokenizer, skip_special=False) for _ in range(rows) if strings]
+        def stream(p): return TextStream(tokenizer, after=p, skip_special=False)
+        self.texts = [stream(p) for p in prompts if strings]
         self.tails = ['']*len(self.texts)
-        self.done = torch.zeros(rows, dtype=torch.bool, device=device)
+        self.done = torch.zeros(len(prompts), dtype=torch.bool, device=device)
         self.any = bool(len(self.eos) or stop)
 
     def look(self, new):
@@ -327,7 +332,7 @@ def _generator(generator, seed, device):
     _check_count('seed', seed, 0)
     return torch.Generator(device).manual_seed(int(seed))
 
-# %% ../nbs/09b_generation.ipynb #b224b427
+# %% ../nbs/09b_generation.ipynb #bfb8ecca
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
     def __init__(self, model, ids, max_new_tokens, *, mask=None, decoder_ids=None, temperature=None,
@@ -362,7 +367,9 @@ class _Steps:
         "Yield new tokens, (B,) each, until all rows are finished"
         if not self.new: return
         text = self.text()
-        ends = _Ends(self.eos, self.stop, self.tokenizer, len(self.start), self.start.device)
+        prompts,real = self.start,text.real
+        if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
+        ends = _Ends(self.eos, self.stop, self.tokenizer, prompts, self.start.device)
         for _ in range(self.new):
             with torch.inference_mode(): over = self._step(text, ends)
             yield text.so_far[:,-1].clone()
@@ -387,7 +394,7 @@ def stream_generate(
     "Give out each column of new tokens as soon as it is known"
     return _Steps(model, ids, max_new_tokens, **options).columns()
 
-# %% ../nbs/09b_generation.ipynb #636f8bb7
+# %% ../nbs/09b_generation.ipynb #cad02e08
 def stream_text(
     model:nn.Module, # A `Transformer` with a decoder and a head
     ids:Tensor, # One text to go on with (1, L)
@@ -397,9 +404,9 @@ def stream_text(
     **options:Any # Those of `stream_generate`
 )->Iterator[str]: # Pieces of new text
     "Give out new text as soon as it is certain"
-    columns = stream_generate(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
+    steps = _Steps(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
     if len(ids) != 1: raise ValueError(f"ids must be one text (1, L), got {tuple(ids.shape)}")
-    return _pieces(columns, TextStream(tokenizer))
+    return _pieces(steps.columns(), TextStream(tokenizer, after=steps.start[0]))
 
 def _pieces(columns, text):
     "Text that is not empty, and at the end what was held back"
@@ -470,7 +477,29 @@ def _best(scores, k):
     best,index = flat.topk(min(k, flat.shape[1]))
     return best, index % scores.shape[-1], index // scores.shape[-1]
 
-# %% ../nbs/09b_generation.ipynb #2e994dfa
+# %% ../nbs/09b_generation.ipynb #4e1b676f
+def _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream):
+    "Options that several beams need, or do not take"
+    _check_count('n_beams', n_beams)
+    _check_number('length_penalty', length_penalty)
+    if early_stopping not in (True, False, 'never'):
+        raise ValueError(f"early_stopping must be True, False or 'never', got {early_stopping!r}")
+    if n_beams == 1:
+        if length_penalty != 1 or early_stopping is not False:
+            raise ValueError("length_penalty and early_stopping need n_beams of 2 or more")
+        return
+    given = dict(stop=steps.stop, stream=stream, cache=cache, **steps.filters)
+    for name,value in given.items():
+        if value is not None and value != []:
+            raise ValueError(f"{name} does not go with n_beams={n_beams}")
+
+def _bar(progress, total):
+    "What shows how far an iteration is, or leaves it alone"
+    if not progress: return lambda it: it
+    from tqdm import tqdm
+    return lambda it: tqdm(it, total=total, unit='token')
+
+# %% ../nbs/09b_generation.ipynb #510c4f96
 def generate(
     model:nn.Module, # A `Transformer` with a decoder and a head
     ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
@@ -511,24 +540,3 @@ def generate(
         if stream is not None: stream(column)
         columns.append(column[:,None])
     return torch.cat(columns, 1)
-
-def _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream):
-    "Options that several beams need, or do not take"
-    _check_count('n_beams', n_beams)
-    _check_number('length_penalty', length_penalty)
-    if early_stopping not in (True, False, 'never'):
-        raise ValueError(f"early_stopping must be True, False or 'never', got {early_stopping!r}")
-    if n_beams == 1:
-        if length_penalty != 1 or early_stopping is not False:
-            raise ValueError("length_penalty and early_stopping need n_beams of 2 or more")
-        return
-    given = dict(stop=steps.stop, stream=stream, cache=cache, **steps.filters)
-    for name,value in given.items():
-        if value is not None and value != []:
-            raise ValueError(f"{name} does not go with n_beams={n_beams}")
-
-def _bar(progress, total):
-    "What shows how far an iteration is, or leaves it alone"
-    if not progress: return lambda it: it
-    from tqdm import tqdm
-    return lambda it: tqdm(it, total=total, unit='token')

@@ -504,7 +504,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #725655a0
+# %% ../nbs/09_transformer.ipynb #18ddc2b9
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -577,7 +577,7 @@ class Transformer(nn.Module):
     def generate(self,
         ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
         max_new_tokens:int, # At most so many tokens more
-        **options:Any # Of `attention_nb.generation.generate`: temperature, top_k, stop, n_beams, ...
+        **options:Any # Those of `generate`: temperature, top_k, stop, seed, n_beams, ...
     )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
         "Go on with a text, token by token"
         return generate(self, ids, max_new_tokens, **options)

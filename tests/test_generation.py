@@ -1,5 +1,5 @@
 "Generation on grids: equal to transformers token for token, rows independent of their batch, every option honoured or refused"
-import itertools
+import functools, itertools
 import pytest, torch, transformers
 from torch.testing import assert_close
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, LogitsProcessorList, MinPLogitsWarper, RepetitionPenaltyLogitsProcessor,
@@ -19,6 +19,7 @@ def copy(ours, theirs, names, transposed=()):
     ours.load_state_dict(state)
     return ours.eval()
 
+@functools.cache
 def llama(seed=0, std=0.5, **options):
     torch.manual_seed(seed)
     theirs = LlamaForCausalLM(LlamaConfig(vocab_size=N, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -32,6 +33,7 @@ def llama(seed=0, std=0.5, **options):
         names |= {f'{a}attn_add.before.weight': f'{b}input_layernorm.weight', f'{a}ffn_add.before.weight': f'{b}post_attention_layernorm.weight'}
     return copy(ours, theirs.state_dict(), names),theirs
 
+@functools.cache
 def gpt2(seed=0, std=0.3, **options):
     torch.manual_seed(seed)
     theirs = GPT2LMHeadModel(GPT2Config(vocab_size=N, n_embd=32, n_layer=2, n_head=4, n_positions=64, initializer_range=std, bos_token_id=None, eos_token_id=None,
@@ -49,6 +51,25 @@ def gpt2(seed=0, std=0.3, **options):
             names |= {f'{a}ffn.up.{kind}': f'{b}mlp.c_fc.{kind}', f'{a}ffn.down.{kind}': f'{b}mlp.c_proj.{kind}'}
             names |= {f'{a}attn_add.before.{kind}': f'{b}ln_1.{kind}', f'{a}ffn_add.before.{kind}': f'{b}ln_2.{kind}'}
     return copy(ours, state, names, transposed=[f'.{m}.weight' for m in ('c_q','c_k','c_v','c_proj','c_fc')]),theirs
+
+def t5(seed=0, std=6.):
+    torch.manual_seed(seed)
+    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(vocab_size=N, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, relative_attention_num_buckets=8,
+        relative_attention_max_distance=16, initializer_factor=std, decoder_start_token_id=0, eos_token_id=None, pad_token_id=PAD)).eval()
+    for w in theirs.parameters(): w.data.clamp_(-1.5, 1.5)
+    ours = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, head_dim=8, d_ff=48, kind='encoder-decoder', positions='relative', relative_buckets=8,
+        relative_max_distance=16, scale=1., activation='relu', gated=False, logit_scale=32**-.5, decoder_start_id=0))
+    names = {'embed.token.weight': 'shared.weight'}
+    for part in ('encoder', 'decoder'):
+        names |= {f'{part}.norm.weight': f'{part}.final_layer_norm.weight', f'{part}.relative': f'{part}.block.0.layer.0.SelfAttention.relative_attention_bias.weight'}
+        for i in range(2):
+            a,b = f'{part}.blocks.{i}.',f'{part}.block.{i}.layer.'
+            layers = [('attn', 'SelfAttention'), *[('cross', 'EncDecAttention')]*(part == 'decoder'), ('ffn', 'DenseReluDense')]
+            for j,(x,y) in enumerate(layers):
+                names[f'{a}{x}_add.before.weight'] = f'{b}{j}.layer_norm.weight'
+                inner = dict(up='wi', down='wo') if x == 'ffn' else dict(q_proj='q', k_proj='k', v_proj='v', out_proj='o')
+                names |= {f'{a}{x}.{m}.weight': f'{b}{j}.{y}.{k}.weight' for m,k in inner.items()}
+    return copy(ours, theirs.state_dict(), names),theirs
 
 @pytest.fixture(scope='module', params=[llama, gpt2], ids=['llama', 'gpt2'])
 def pair(request): return request.param()
@@ -243,14 +264,14 @@ class Parrot(torch.nn.Module):
     def __init__(self, rows, N, **cfg):
         super().__init__()
         self.cfg = TransformerConfig(N, d_model=8, n_layers=1, n_heads=1, **cfg)
-        self.rows = rows
+        self.rows,self.first = rows,1                                       # prompts have one token
         self.inner = Transformer(self.cfg)
 
     def new_cache(self, *args, **options): return self.inner.new_cache(*args, **options)
 
     def forward(self, ids, *, cache, last, **options):
         self.inner(ids, cache=cache, last=last, **options)
-        step = len(cache)-1                                                 # prompts have one token
+        step = len(cache)-self.first
         return torch.nn.functional.one_hot(torch.tensor([[r[min(step, len(r)-1)]] for r in self.rows]), self.cfg.vocab_size).float()
 
 def say(tokenizer, *texts): return Parrot([tokenizer.encode(t) for t in texts], len(tokenizer))
@@ -325,6 +346,24 @@ def test_any_bytes_stream_to_what_decode_says(seed, bpe):
     text += stream.flush()
     assert text == bpe.decode(ids)
     assert stream.push(bpe.encode('a')[0]) == 'a'                           # anew
+
+def test_a_stream_goes_on_with_the_text_before(bpe):
+    "Spaces and halves of characters at the seam"
+    for tokenizer,text in ((bpe, 'to be 🚢 or'), (BPETokenizer.train(['ab'], 257), 'to be 🚢 or ça'*4), (WordTokenizer.train(['i must go back']), 'i must go back')):
+        ids = tokenizer.encode(text)
+        for n in range(len(ids)+1):
+            for after in (ids[:n], torch.tensor(ids[:n])):
+                stream = TextStream(tokenizer, after=after)
+                before = tokenizer.decode(ids[:n]).removesuffix('\ufffd')
+                assert before + ''.join([*map(stream.push, ids[n:]), stream.flush()]) == text
+    words = WordTokenizer.train(['i must go back'])
+    model = Parrot([words.encode('go back')], len(words))
+    start = torch.tensor([words.encode('must')])
+    assert [*stream_text(model, start, 2, tokenizer=words)] == [' go', ' back']
+    assert generate(model, start, 2, stop=' go', tokenizer=words).shape[1] == 2
+    left = torch.tensor([[0, start[0,0]], [start[0,0]]*2]),torch.tensor([[False, True], [True, True]])
+    model = Parrot([words.encode('go back')]*2, len(words)); model.first = 2
+    assert generate(model, left[0], 2, mask=left[1], stop=' go', tokenizer=words).shape[1] == 3
 
 def test_words_stream_too():
     words = WordTokenizer.train(['i must go back to my ship and to my crew'])
@@ -448,6 +487,16 @@ def test_an_encoder_decoder_gives_the_decoders_tokens(both):
     finally: hook.remove()
     assert len(runs) == 2                                                    # once a call
 
+def test_t5_writes_what_it_writes_in_transformers():
+    ours,theirs = t5()
+    ids,left = prompts()
+    for mask,eos,options in itertools.product((None, left, left.flip(1)), ((), (5, 11)), ({}, dict(n=3), dict(n=3, early_stopping='never', length_penalty=2.), dict(repetition_penalty=1.4))):
+        options = dict(options)
+        n = options.pop('n', 1)
+        out = ours.generate(ids, 10, mask=mask, eos_id=eos, pad_id=PAD, n_beams=n, **options)
+        same(out, reference(theirs, ids, 10, mask=mask, eos_id=eos, num_beams=n, **options))
+        assert len({*out.flatten().tolist()}) > 5
+
 def test_beams_of_an_encoder_decoder(both):
     ids,_ = prompts()
     mask = torch.arange(7) < torch.tensor([[7], [4], [6]])
@@ -507,9 +556,9 @@ def misuse():
     yield dict(top_pp=.3), TypeError, 'top_pp'
 
 @pytest.mark.parametrize('options,error,message', [*misuse()], ids=lambda x: str(x)[:40] if isinstance(x, dict) else '')
-def test_misuse_has_an_error_of_its_own_before_anything_runs(options, error, message):
+def test_misuse_has_an_error_of_its_own_before_anything_runs(options, error, message, monkeypatch):
     model,_ = gpt2()
-    model.forward = None                                                     # nothing runs
+    monkeypatch.setattr(model, 'forward', None)                              # nothing runs
     given = dict(ids=torch.zeros(2, 3, dtype=torch.long), max_new_tokens=4) | options
     with pytest.raises(error, match=message): model.generate(given.pop('ids'), given.pop('max_new_tokens'), **given)
 
