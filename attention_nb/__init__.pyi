@@ -2,10 +2,10 @@
 from . import cache as cache
 from . import checks as checks
 from . import command as command
-from . import config as config
 from . import core as core
 from . import embedding as embedding
 from . import fast as fast
+from . import generation as generation
 from . import glove as glove
 from . import heads as heads
 from . import interop as interop
@@ -38,9 +38,6 @@ from .checks import check_window as check_window
 from .checks import checked as checked
 from .checks import in_float32 as in_float32
 from .checks import one_head_mask as one_head_mask
-from .config import ExpertsConfig as ExpertsConfig
-from .config import TransformerConfig as TransformerConfig
-from .config import check_ids as check_ids
 from .core import SelfAttention as SelfAttention
 from .core import allowed as allowed
 from .core import attention as attention
@@ -55,6 +52,16 @@ from .embedding import sinusoidal_positions as sinusoidal_positions
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
+from .generation import TextStream as TextStream
+from .generation import filter_logits as filter_logits
+from .generation import filter_min_p as filter_min_p
+from .generation import filter_top_k as filter_top_k
+from .generation import filter_top_p as filter_top_p
+from .generation import generate as generate
+from .generation import penalize_repetition as penalize_repetition
+from .generation import sample as sample
+from .generation import stream_generate as stream_generate
+from .generation import stream_text as stream_text
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
@@ -140,6 +147,7 @@ from .tokenizer_base import nfc as nfc
 from .tokenizer_base import read_vocab as read_vocab
 from .tokenizer_base import split_special as split_special
 from .transformer import Block as Block
+from .transformer import ExpertsConfig as ExpertsConfig
 from .transformer import FeedForward as FeedForward
 from .transformer import Head as Head
 from .transformer import MixtureOfExperts as MixtureOfExperts
@@ -149,6 +157,7 @@ from .transformer import Residual as Residual
 from .transformer import Stack as Stack
 from .transformer import TokenEmbeddings as TokenEmbeddings
 from .transformer import Transformer as Transformer
+from .transformer import TransformerConfig as TransformerConfig
 from .views import View as View
 from .views import head_view as head_view
 from .views import model_view as model_view
@@ -161,10 +170,11 @@ __version__: str
 __all__ = [
     'KVCache', 'SlidingKVCache', 'check_cache', 'kept_options', 'check_attended', 'check_attention',
     'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
-    'check_window', 'checked', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
-    'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
-    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'attention_lse', 'merge_attention',
-    'scaled_dot_product_attention', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
+    'check_window', 'checked', 'in_float32', 'one_head_mask', 'SelfAttention', 'allowed', 'attention',
+    'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'visible', 'Embeddings', 'cosine_similarity',
+    'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'TextStream',
+    'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'penalize_repetition', 'sample',
+    'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
     'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass',
     'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
     'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
@@ -177,7 +187,7 @@ __all__ = [
     'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive',
     'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
     'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
-    'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
-    'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view',
-    'show_attention', 'show_tokens', 'attention_with_weights'
+    'read_vocab', 'split_special', 'Block', 'ExpertsConfig', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache',
+    'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'TransformerConfig', 'View', 'head_view',
+    'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]
