@@ -23,13 +23,13 @@ class KVCache:
         max_len:int, # Most tokens it can hold
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where the buffers are made
     ):
         v_head_dim = head_dim if v_head_dim is None else v_head_dim
         sizes = dict(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=head_dim)
-        check_sizes(**sizes, v_head_dim=v_head_dim)
+        check_sizes(**sizes, v_head_dim=v_head_dim or 1)
         self.max_len,self._seen = max_len,0
         with torch.inference_mode(False):       # so that steps outside that mode may write too
             self._k,self._v = (torch.empty(batch, n_kv_heads, max_len, width, dtype=dtype, device=device)
@@ -118,7 +118,7 @@ class SlidingKVCache(KVCache):
         left:int, # How many keys before its own a query sees
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where the buffers are made
     ):

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from .core import SelfAttention, attention, visible
+from .latent import LatentAttention
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
 
 # %% ../nbs/06a_recording.ipynb #8e3d90b8
@@ -450,7 +451,7 @@ def _other_keys(m, args, kw):
     return any(isinstance(k, Tensor) and not same(k) for k in keys)
 
 # %% ../nbs/06a_recording.ipynb #3f0dd0e1
-_our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention)
+_our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention, LatentAttention)
 _watching = {}      # the watches of each module
 _own = {}           # what a module had as `_attend` in its dictionary
 _lock = threading.RLock()
