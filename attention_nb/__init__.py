@@ -14,6 +14,7 @@ _names = {
     'checks': ['check_attended', 'check_attention', 'check_broadcast', 'check_inputs', 'check_layer',
         'check_layer_mask', 'check_number', 'check_sizes', 'check_window', 'checked', 'in_float32', 'one_head_mask'],
     'command': [],
+    'config': ['ExpertsConfig', 'TransformerConfig', 'check_ids'],
     'core': ['SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
         'visible'],
     'embedding': ['Embeddings', 'cosine_similarity', 'sinusoidal_positions'],
@@ -35,8 +36,8 @@ _names = {
         'learn_merges_naive', 'split_words'],
     'tokenizer_base': ['SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special',
         'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special'],
-    'transformer': ['Block', 'ExpertsConfig', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
-        'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'TransformerConfig'],
+    'transformer': ['Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
+        'TokenEmbeddings', 'Transformer'],
     'views': ['View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens'],
     'weights': ['attention_with_weights'],
 }

@@ -107,7 +107,7 @@ def _number(name, x, n, kinds=()):
     if not -n <= x < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {x}")
     return int(x) % n
 
-# %% ../nbs/06a_recording.ipynb #a1c0de03
+# %% ../nbs/06a_recording.ipynb #72d2573d
 @dataclass
 class _Call:
     "What one call of an attention was given, copied"
@@ -158,9 +158,10 @@ class _Rows:
     def follows(self, call):
         "If `call` goes on with these keys: its places, and where its sequences may come from"
         self.settle()
-        past,S = call.past,len(self.places)
-        if not past or past > S or not _alike(call, self.calls[-1]): return None
-        places = call.places
+        past,S,places = call.past,len(self.places),call.places
+        # a window of one keeps no past: its next key stands right behind the last
+        next_to = places is not None and S and places[:1].tolist() == [int(self.places[-1])+1]
+        if not (past or next_to) or past > S or not _alike(call, self.calls[-1]): return None
         if places is None:
             places = torch.arange(past + call.q.shape[2]) + (self.places[-1]+1-past)
         columns = torch.searchsorted(self.places, places[:past]).clamp(max=S-1)
@@ -240,7 +241,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #a1c0de08
+# %% ../nbs/06a_recording.ipynb #4450c37b
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -250,7 +251,7 @@ class _Frame:
     "A module that is running"
     module:nn.Module
     other:bool # It was given keys of its own
-    cache:object = None # A cache of `transformers`
+    cache:object = None # A cache of ours or of `transformers`
     before:int|None = None # How many places the cache held when the module was called
     served:bool = False # An attention in it was seen
 
@@ -301,9 +302,9 @@ class _Watch:
         frame = _Frame(m, _other_keys(m, args, kw))
         if frames: frame.cache,frame.before = frames[-1].cache,frames[-1].before
         if frame.cache is None:
-            caches = (x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length'))
+            caches = (x for x in (*args, *kw.values()) if _holds(x) is not None)
             frame.cache = next(caches, None)
-            if frame.cache is not None: frame.before = int(frame.cache.get_seq_length())
+            if frame.cache is not None: frame.before = _holds(frame.cache)
         frames.append(frame)
 
     def leave(self, m, args, out):
@@ -389,6 +390,11 @@ class _Watch:
         if len(missing) > self.warned:
             self.warned = len(missing)
             warnings.warn(f"{_list(missing)} cannot be recorded: a computation of its own")
+
+def _holds(x):
+    "How many places a cache holds, ours or one of `transformers`; None for anything else"
+    if hasattr(x, 'get_seq_length'): return int(x.get_seq_length())
+    return len(x) if hasattr(x, 'reorder') and hasattr(x, '__len__') else None
 
 def _no_attention(model, names):
     "What to say of a model in which there is nothing to listen to"
