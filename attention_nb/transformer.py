@@ -332,8 +332,8 @@ class TokenEmbeddings(nn.Module):
         "Embed tokens"
         cfg,x = self.cfg,self.token(ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
-        if self.type is not None:
-            x = x + self.type(torch.zeros_like(ids) if type_ids is None else type_ids)
+        types = self._modules['type']    # not `self.type`, which is a method of every module
+        if types is not None: x = x + types(torch.zeros_like(ids) if type_ids is None else type_ids)
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
         if cfg.positions == 'sinusoidal':
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
