@@ -5,6 +5,7 @@ from . import command as command
 from . import config as config
 from . import core as core
 from . import embedding as embedding
+from . import families as families
 from . import fast as fast
 from . import glove as glove
 from . import heads as heads
@@ -14,8 +15,8 @@ from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
 from . import plots as plots
-from . import position as position
 from . import recording as recording
+from . import scaling as scaling
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
 from . import transformer as transformer
@@ -51,6 +52,21 @@ from .core import visible as visible
 from .embedding import Embeddings as Embeddings
 from .embedding import cosine_similarity as cosine_similarity
 from .embedding import sinusoidal_positions as sinusoidal_positions
+from .families import FAMILIES as FAMILIES
+from .families import Family as Family
+from .families import Part as Part
+from .families import Rule as Rule
+from .families import Settings as Settings
+from .families import Step as Step
+from .families import Transform as Transform
+from .families import build as build
+from .families import config_from_hf as config_from_hf
+from .families import config_to_hf as config_to_hf
+from .families import family_of as family_of
+from .families import plan_tensors as plan_tensors
+from .families import tensors_from_hf as tensors_from_hf
+from .families import tensors_to_hf as tensors_to_hf
+from .families import transforms as transforms
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
@@ -101,6 +117,14 @@ from .recording import Seen as Seen
 from .recording import load_hf as load_hf
 from .recording import look as look
 from .recording import record as record
+from .scaling import check_scaling as check_scaling
+from .scaling import dynamic_frequencies as dynamic_frequencies
+from .scaling import linear_frequencies as linear_frequencies
+from .scaling import llama3_frequencies as llama3_frequencies
+from .scaling import longrope_frequencies as longrope_frequencies
+from .scaling import rope_frequencies as rope_frequencies
+from .scaling import scaled_frequencies as scaled_frequencies
+from .scaling import yarn_frequencies as yarn_frequencies
 from .tokenizer import BPETokenizer as BPETokenizer
 from .tokenizer import GPT2 as GPT2
 from .tokenizer import WordTokenizer as WordTokenizer
@@ -145,7 +169,9 @@ __all__ = [
     'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
     'check_window', 'checked', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
     'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
-    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'attention_lse', 'merge_attention',
+    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'FAMILIES', 'Family', 'Part', 'Rule',
+    'Settings', 'Step', 'Transform', 'build', 'config_from_hf', 'config_to_hf', 'family_of', 'plan_tensors',
+    'tensors_from_hf', 'tensors_to_hf', 'transforms', 'attention_lse', 'merge_attention',
     'scaled_dot_product_attention', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
     'next_token', 'previous_token', 'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface',
     'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
@@ -153,10 +179,11 @@ __all__ = [
     'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan',
     'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
     'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look',
-    'record', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
-    'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer',
-    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
-    'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
-    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'attention_with_weights'
+    'record', 'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
+    'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2',
+    'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
+    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text',
+    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward',
+    'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer',
+    'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]
