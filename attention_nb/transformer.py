@@ -332,7 +332,7 @@ class TokenEmbeddings(nn.Module):
         "Embed tokens"
         cfg,x = self.cfg,self.token(ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
-        types = self._modules['type']    # not `self.type`, which is a method of every module
+        types = self._modules.get('type')    # not `self.type`, which is a method of every module
         if types is not None: x = x + types(torch.zeros_like(ids) if type_ids is None else type_ids)
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
         if cfg.positions == 'sinusoidal':
