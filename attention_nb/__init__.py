@@ -32,6 +32,7 @@ _names = {
         'merge_scan', 'read_merges', 'split_pieces'],
     'multihead': ['MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads'],
     'plots': ['colors', 'show_arrows', 'show_numbers', 'show_weights'],
+    'position': ['Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets'],
     'recording': ['Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record'],
     'scaling': ['check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
         'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies'],

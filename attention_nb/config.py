@@ -178,7 +178,7 @@ def _check_layers(cfg):
     if cfg.rope_layers is not None and len(cfg.rope_layers) != n:
         raise ValueError(f"rope_layers must hold {n} truth values, got {cfg.rope_layers}")
 
-# %% ../nbs/09c_config.ipynb #428275ed
+# %% ../nbs/09c_config.ipynb #85bc951c
 def check_ids(
     cfg:TransformerConfig, # Of the model
     ids:Tensor, # Token ids (B, L)
@@ -201,8 +201,8 @@ def check_ids(
         raise ValueError("cache: an encoder reads its whole text at once and keeps nothing")
     new = decoder_ids if both else ids
     total = seen + new.shape[1]
-    _check_mask('mask', mask, (len(ids), ids.shape[1] if both else total))
-    _check_mask('decoder_mask', decoder_mask, (len(new), total) if both else None)
+    _check_mask('mask', mask, (ids.shape[0], ids.shape[1] if both else total))
+    _check_mask('decoder_mask', decoder_mask, (new.shape[0], total) if both else None)
     for n in (ids.shape[1], total):
         if cfg.positions in ('learned', 'sinusoidal') and n > cfg.max_len:
             raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")

@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/families.html.md"""
 __all__ = ['Settings', 'transforms', 'FAMILIES', 'Part', 'Rule', 'Family', 'family_of', 'config_from_hf', 'config_to_hf',
            'Transform', 'Step', 'plan_tensors', 'tensors_from_hf', 'tensors_to_hf', 'build']
 
-# %% ../nbs/10a_families.ipynb #95a3b4f7
+# %% ../nbs/10a_families.ipynb #d46109ff
 import math, re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -16,9 +16,10 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 from .latent import LatentConfig, latent_scale
-from .transformer import ExpertsConfig, Transformer, TransformerConfig
+from .config import ExpertsConfig, TransformerConfig
+from .transformer import Transformer
 
-# %% ../nbs/10a_families.ipynb #54070b38
+# %% ../nbs/10a_families.ipynb #7653fa4a
 Settings = dict[str,Any]
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Rule:
     transform:str='same' # A name in `transforms`
     spare:bool=False # Used where the file has no other tensor for these targets; never written
     published:bool=True # False: only so in memory, never in a file
+    when:Mapping[str,Any]=field(default_factory=dict) # Only where our settings are these
 
 @dataclass(frozen=True)
 class Family:
@@ -87,7 +89,7 @@ _neutral = dict(is_encoder_decoder=(False,), is_decoder=(False,), add_cross_atte
     cross_attention_hidden_size=(None,), tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #b814d24f
+# %% ../nbs/10a_families.ipynb #6695977c
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)
@@ -121,7 +123,10 @@ def _read_field(c, name, spec):
     "One published field as ours"
     ours,default,*values = spec
     value = c.get(name, default)
-    if not _alike(value, default): _refuse(c, name, f"must be like {default!r}")
+    if ours.endswith('_id'):
+        each = value if isinstance(value, list) else [] if value is None else [value]
+        if not all(_alike(i, 0) for i in each): _refuse(c, name, 'must be token ids')
+    elif not _alike(value, default): _refuse(c, name, f"must be like {default!r}")
     if values and value not in values[0]: _refuse(c, name)
     if values: value = values[0][value]
     return ours, tuple(value) if isinstance(value, list) else value
@@ -448,7 +453,7 @@ _deepseek_moe = Part(dict(n_routed_experts=256, num_experts_per_tok=8, moe_inter
     norm_topk_prob=True, routed_scaling_factor=2.5, n_group=8, topk_group=4, n_shared_experts=1,
     first_k_dense_replace=3), _deepseek_experts, _write_deepseek_experts)
 
-# %% ../nbs/10a_families.ipynb #e81549ac
+# %% ../nbs/10a_families.ipynb #fde1f77f
 def _deepseek_latent(c):
     "DeepSeek-V3: latent keys and values; a stretched rotation also hardens the softmax"
     H,rope,nope = c['num_attention_heads'],c['qk_rope_head_dim'],c['qk_nope_head_dim']
@@ -478,10 +483,16 @@ _roberta = Part(dict(pad_token_id=1, max_position_embeddings=512), _roberta_plac
 
 _query_scale = Part(dict(query_pre_attn_scalar=256), lambda c: dict(scale=c['query_pre_attn_scalar']**-.5),
                     lambda cfg: dict(query_pre_attn_scalar=round(cfg.scale**-2)))
+def _cap(name, ours, default):
+    "A soft cap, or None"
+    def read(c):
+        if c[name] is not None and not (_alike(c[name], 1.) and c[name] > 0): _refuse(c, name)
+        return {ours:c[name]}
+    return Part({name:default}, read, lambda cfg: {name:getattr(cfg, ours)})
 def _root(c): return dict(embed_scale=c['hidden_size']**.5)
 _root_scale = Part({}, _root)
 
-# %% ../nbs/10a_families.ipynb #5312e489
+# %% ../nbs/10a_families.ipynb #2a8db027
 def _t5_forward(c):
     "T5: `gated-gelu` is a gate with the tanh form of GELU"
     kind = c['feed_forward_proj']
@@ -494,7 +505,8 @@ def _t5_forward(c):
     return dict(activation=_activations[act], gated=gated)
 def _write_t5_forward(cfg):
     act = {'gelu_tanh':'gelu_new'}.get(cfg.activation, cfg.activation)
-    return dict(feed_forward_proj=('gated-' if cfg.gated else '')+act, dense_act_fn=act, is_gated_act=cfg.gated)
+    name = 'gelu' if cfg.gated and act == 'gelu_new' else act
+    return dict(feed_forward_proj=('gated-' if cfg.gated else '')+name, dense_act_fn=act, is_gated_act=cfg.gated)
 _t5_ffn = Part(dict(feed_forward_proj='relu', dense_act_fn=None, is_gated_act=None), _t5_forward, _write_t5_forward)
 
 def _t5_head(c):
@@ -681,7 +693,7 @@ _add('phi3', 'Phi-3', _decoder('Phi3'), prefix='model', fixed={**_llama_fixed, '
         layers.{i}.mlp.gate_up_proj.weight     decoder.blocks.{i}.ffn.gate.weight decoder.blocks.{i}.ffn.up.weight [halves]
         layers.{i}.mlp.down_proj.weight        decoder.blocks.{i}.ffn.down.weight''')))
 
-# %% ../nbs/10a_families.ipynb #130cbdf7
+# %% ../nbs/10a_families.ipynb #9d779299
 _gemma_fields = {**_llama_fields, 'hidden_size':('d_model', 2304), 'num_hidden_layers':('n_layers', 26),
     'intermediate_size':('d_ff', 9216), 'tie_word_embeddings':('tied', True, _bool),
     'hidden_activation':('activation', 'gelu_pytorch_tanh', _activations), **_tokens(0, 2, 1)}
@@ -697,16 +709,17 @@ def _same_act(c):
 _one_act = Part(dict(hidden_act=None), _same_act)
 
 _add('gemma2', 'Gemma 2', _decoder('Gemma2'), prefix='model', fixed=_gemma_fixed,
-    fields={**_gemma_fields, 'vocab_size':('vocab_size', 256000), 'attn_logit_softcapping':('softcap', 50.),
-            'final_logit_softcapping':('logit_softcap', 30.)},
-    parts=(_gemma_heads, _rope(limit=8192), _alternating(4096, 2), _attention_bias, _query_scale, _root_scale, _one_act),
+    fields={**_gemma_fields, 'vocab_size':('vocab_size', 256000)},
+    parts=(_gemma_heads, _rope(limit=8192), _alternating(4096, 2), _attention_bias, _query_scale, _root_scale, _one_act,
+           _cap('attn_logit_softcapping', 'softcap', 50.), _cap('final_logit_softcapping', 'logit_softcap', 30.)),
     keys=_gemma_keys, unused=_old_rope, neutral=dict(use_bidirectional_attention=(None, False)))
 
 _add('gemma3_text', 'Gemma 3 (text)', {'Gemma3TextModel':dict(head=None), 'Gemma3ForCausalLM':dict(head='linear')},
     prefix='model', fixed={**_gemma_fixed, 'qk_norm':'rms'},
-    fields={**_gemma_fields, 'vocab_size':('vocab_size', 262208), 'final_logit_softcapping':('logit_softcap', None)},
+    fields={**_gemma_fields, 'vocab_size':('vocab_size', 262208)},
     parts=(_gemma_heads, _two_ropes(1e6, 1e4, names=('rope_theta','rope_local_base_freq'), limit=131072, both=False),
-           _alternating(4096, 6, 'sliding_window_pattern'), _attention_bias, _query_scale, _root_scale, _one_act),
+           _alternating(4096, 6, 'sliding_window_pattern'), _attention_bias, _query_scale, _root_scale, _one_act,
+           _cap('final_logit_softcapping', 'logit_softcap', None)),
     keys=_gemma_keys, unused=_old_rope, ignored=frozenset(['_sliding_window_pattern']),
     neutral=dict(use_bidirectional_attention=(None, False), attn_logit_softcapping=(None,)))
 
@@ -929,7 +942,7 @@ _add('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
         head.dense            head.dense
         head.norm             head.norm''')))
 
-# %% ../nbs/10a_families.ipynb #92bf2d27
+# %% ../nbs/10a_families.ipynb #6df8f40e
 def _t5_stack(stack, ffn, cross=''):
     "The rules of a T5 encoder or decoder"
     def attention(number, theirs, ours):
@@ -937,13 +950,15 @@ def _t5_stack(stack, ffn, cross=''):
         return '\n'.join(f'{stack}.block.{{i}}.layer.{number}.{theirs}.{a}.weight {stack}.blocks.{{i}}.{ours}.{b}.weight' for a,b in pairs)
     norms = [('attn', 0), *([('cross', 1)] if cross else []), ('ffn', ffn)]
     ff = f'{stack}.block.{{i}}.layer.{ffn}.DenseReluDense'
-    return _rules('\n'.join([
-        f'{stack}.final_layer_norm.weight {stack}.norm.weight',
+    up,down = f'{stack}.blocks.{{i}}.ffn.up.weight',f'{stack}.blocks.{{i}}.ffn.down.weight'
+    return (*_rules('\n'.join([
+        f'{stack}.final_layer_norm.weight {stack}.norm.weight', f'{ff}.wo.weight {down}',
         f'{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight {stack}.relative',
         attention(0, 'SelfAttention', 'attn'), attention(1, 'EncDecAttention', 'cross') if cross else '',
-        *(f'{stack}.block.{{i}}.layer.{n}.layer_norm.weight {stack}.blocks.{{i}}.{name}_add.before.weight' for name,n in norms),
-        f'{ff}.wi.weight {stack}.blocks.{{i}}.ffn.up.weight', f'{ff}.wi_1.weight {stack}.blocks.{{i}}.ffn.up.weight',
-        f'{ff}.wi_0.weight {stack}.blocks.{{i}}.ffn.gate.weight', f'{ff}.wo.weight {stack}.blocks.{{i}}.ffn.down.weight']))
+        *(f'{stack}.block.{{i}}.layer.{n}.layer_norm.weight {stack}.blocks.{{i}}.{name}_add.before.weight'
+          for name,n in norms)])), *_rules(f'{ff}.wi.weight {up}', when=dict(gated=False)), *_rules(f'''
+        {ff}.wi_0.weight {stack}.blocks.{{i}}.ffn.gate.weight
+        {ff}.wi_1.weight {up}''', when=dict(gated=True)))
 
 _t5_alone = dict(kind='encoder', head=None, n_decoder_layers=None, tied=True, logit_scale=None)
 _add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderModel':_t5_alone,
@@ -964,7 +979,7 @@ _add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderM
         decoder.embed_tokens.weight  embed.token.weight''', spare=True),
         *_t5_stack('encoder', 1), *_t5_stack('decoder', 2, 'cross')))
 
-# %% ../nbs/10a_families.ipynb #b11ba459
+# %% ../nbs/10a_families.ipynb #333eaa0b
 @dataclass(frozen=True)
 class Step:
     "One tensor of a file, and what it holds of our model"
@@ -977,8 +992,9 @@ def _steps(family:Family, cfg:TransformerConfig)->Iterator[Step]:
     "Every rule, for every block and expert"
     blocks = range(max(cfg.n_layers, cfg.n_decoder_layers or 0))
     experts = range(cfg.experts.n if cfg.experts else 0)
-    def put(name, i, e): return name.replace('{i}', str(i)).replace('{e}', str(e))
+    def put(name, i, e=0): return name.replace('{i}', str(i)).replace('{e}', str(e))
     for rule in family.keys:
+        if any(getattr(cfg, k) != v for k,v in rule.when.items()): continue
         for i in blocks if '{i}' in rule.source else (0,):
             if '{e}' in rule.source:
                 for e in experts:
