@@ -18,6 +18,8 @@ _names = {
     'core': ['SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
         'visible'],
     'embedding': ['Embeddings', 'cosine_similarity', 'sinusoidal_positions'],
+    'families': ['FAMILIES', 'Family', 'Part', 'Rule', 'Settings', 'Step', 'Transform', 'build', 'config_from_hf',
+        'config_to_hf', 'family_of', 'plan_tensors', 'tensors_from_hf', 'tensors_to_hf', 'transforms'],
     'fast': ['attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
     'generation': ['TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
         'penalize_repetition', 'sample', 'stream_generate', 'stream_text'],
