@@ -17,6 +17,7 @@ _names = {
         'visible'],
     'embedding': ['Embeddings', 'cosine_similarity', 'sinusoidal_positions'],
     'fast': ['attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
+    'files': ['Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors'],
     'glove': ['WordVectors', 'load_glove'],
     'heads': ['attention_entropy', 'attention_rollout', 'next_token', 'previous_token', 'same_token',
         'separator_mass'],

@@ -4,6 +4,7 @@ from . import command as command
 from . import core as core
 from . import embedding as embedding
 from . import fast as fast
+from . import files as files
 from . import glove as glove
 from . import heads as heads
 from . import interop as interop
@@ -42,6 +43,13 @@ from .embedding import sinusoidal_positions as sinusoidal_positions
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
+from .files import Source as Source
+from .files import Tensors as Tensors
+from .files import byte_pairs as byte_pairs
+from .files import load_tokenizer as load_tokenizer
+from .files import open_source as open_source
+from .files import read_gguf as read_gguf
+from .files import save_tensors as save_tensors
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
@@ -117,10 +125,11 @@ __all__ = [
     'check_number', 'check_sizes', 'check_window', 'checked', 'in_float32', 'one_head_mask', 'SelfAttention',
     'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'visible', 'Embeddings',
     'cosine_similarity', 'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention',
-    'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout', 'next_token', 'previous_token',
-    'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'causal_mask',
-    'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
-    'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
+    'Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'WordVectors',
+    'load_glove', 'attention_entropy', 'attention_rollout', 'next_token', 'previous_token', 'same_token',
+    'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
+    'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
     'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
     'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'BPETokenizer',
     'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
