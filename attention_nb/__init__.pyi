@@ -15,6 +15,7 @@ from . import multihead as multihead
 from . import plots as plots
 from . import position as position
 from . import recording as recording
+from . import scaling as scaling
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
 from . import transformer as transformer
@@ -91,12 +92,26 @@ from .plots import colors as colors
 from .plots import show_arrows as show_arrows
 from .plots import show_numbers as show_numbers
 from .plots import show_weights as show_weights
+from .position import Rope as Rope
+from .position import alibi_bias as alibi_bias
+from .position import alibi_slopes as alibi_slopes
+from .position import apply_rope as apply_rope
+from .position import relative_bias as relative_bias
+from .position import relative_buckets as relative_buckets
 from .recording import Recorded as Recorded
 from .recording import Recording as Recording
 from .recording import Seen as Seen
 from .recording import load_hf as load_hf
 from .recording import look as look
 from .recording import record as record
+from .scaling import check_scaling as check_scaling
+from .scaling import dynamic_frequencies as dynamic_frequencies
+from .scaling import linear_frequencies as linear_frequencies
+from .scaling import llama3_frequencies as llama3_frequencies
+from .scaling import longrope_frequencies as longrope_frequencies
+from .scaling import rope_frequencies as rope_frequencies
+from .scaling import scaled_frequencies as scaled_frequencies
+from .scaling import yarn_frequencies as yarn_frequencies
 from .tokenizer import BPETokenizer as BPETokenizer
 from .tokenizer import GPT2 as GPT2
 from .tokenizer import WordTokenizer as WordTokenizer
@@ -150,11 +165,13 @@ __all__ = [
     'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
     'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
     'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
-    'show_numbers', 'show_weights', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'BPETokenizer',
-    'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
-    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text',
-    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'ExpertsConfig',
-    'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings',
-    'Transformer', 'TransformerConfig', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'attention_with_weights'
+    'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
+    'relative_buckets', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling',
+    'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies',
+    'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive',
+    'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
+    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
+    'read_vocab', 'split_special', 'Block', 'ExpertsConfig', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache',
+    'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'TransformerConfig', 'View', 'head_view',
+    'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]

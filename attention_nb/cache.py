@@ -14,7 +14,35 @@ import torch
 from torch import Tensor, nn
 from .checks import check_sizes
 
-# %% ../nbs/08_cache.ipynb #2fe28e34
+# %% ../nbs/08_cache.ipynb #cfd51938
+def _new(k, v, kept):
+    "How many new tokens there are, if their keys and values fit those that are kept"
+    L = k.shape[2] if isinstance(k, Tensor) and k.dim() == 4 else 'L'
+    for name,t,old in zip('kv', (k,v), kept):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
+        if t.dtype != old.dtype:
+            raise TypeError(f"{name} must be {old.dtype} like the cache, got {t.dtype}")
+        if t.device != old.device:
+            raise ValueError(f"{name} must be on {old.device} like the cache, got {t.device}")
+        B,H,_,E = old.shape
+        if t.shape != (B, H, L, E):
+            raise ValueError(f"{name} must be ({B}, {H}, {L}, {E}), got {tuple(t.shape)}")
+    return L
+
+def _count(name, n, most=None):
+    "`n` as an integer from 0 to `most`"
+    whole = isinstance(n, Integral) and not isinstance(n, bool)
+    if not whole or n < 0 or (most is not None and n > most):
+        limit = 'up' if most is None else f'to {most}'
+        raise ValueError(f"{name} must be an integer from 0 {limit}, got {n!r}")
+    return int(n)
+
+def _buffers(*shape, widths, **where):
+    "Two buffers that may be written to in any mode"
+    with torch.inference_mode(False): return [torch.empty(*shape, E, **where) for E in widths]
+
+# %% ../nbs/08_cache.ipynb #17070ec2
 class KVCache:
     "Keys and values of all tokens so far, in buffers that are made once"
     def __init__(self,
@@ -23,153 +51,144 @@ class KVCache:
         max_len:int, # Most tokens it can hold
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
-        device:torch.device|str|None=None # Where the buffers are made
+        device:torch.device|str|None=None # Where they are kept
     ):
-        v_head_dim = head_dim if v_head_dim is None else v_head_dim
-        sizes = dict(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=head_dim)
-        check_sizes(**sizes, v_head_dim=v_head_dim)
+        widths = head_dim, head_dim if v_head_dim is None else v_head_dim
+        check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
+                    v_head_dim=widths[1] or 1)
+        self._k,self._v = _buffers(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
+                                   device=device)
         self.max_len,self._seen = max_len,0
-        with torch.inference_mode(False):       # so that steps outside that mode may write too
-            self._k,self._v = (torch.empty(batch, n_kv_heads, max_len, width, dtype=dtype, device=device)
-                               for width in (head_dim, v_head_dim))
 
     def update(self,
-        k:Tensor, # Keys of the new tokens, (B, Hkv, L, E)
+        k:Tensor, # Keys of L new tokens, (B, Hkv, L, E)
         v:Tensor # Their values, (B, Hkv, L, Ev)
-    )->tuple[Tensor,Tensor]: # Keys and values of all tokens, (B, Hkv, S, E) and (B, Hkv, S, Ev), views
-        "Write new keys and values behind the old ones; an error changes nothing"
-        self._check(k, v)
-        start,end = self._seen,self._seen + k.shape[2]
-        if end > self.max_len:
-            raise ValueError(f"the cache holds {self.max_len} tokens: {start} are kept, {k.shape[2]} more do not fit")
-        self._write(slice(start, end), k, v)
-        self._seen = end
+    )->tuple[Tensor,Tensor]: # All keys (B, Hkv, S, E) and values (B, Hkv, S, Ev), not copied
+        "Write behind what is kept and return everything; an error changes nothing"
+        start,L = self._seen,_new(k, v, (self._k,self._v))
+        if start+L > self.max_len:
+            raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
+                             f"{L} more do not fit")
+        self._write(slice(start, start+L), k, v)
+        self._seen = start+L
         return self.keys, self.values
 
-    def __len__(self)->int: return self._seen
-    @property
-    def keys(self)->Tensor: return self._k[:,:,:self._filled]       # (B, Hkv, S, E), a view
-    @property
-    def values(self)->Tensor: return self._v[:,:,:self._filled]     # (B, Hkv, S, Ev), a view
-    @property
-    def positions(self)->Tensor: return torch.arange(self._seen, device=self._k.device)     # (S,)
-    @property
-    def nbytes(self)->int: return self._k.nbytes + self._v.nbytes
-    @property
-    def _filled(self): return min(self._seen, self._k.shape[2])
-
-    def _check(self, k, v):
-        for name,t,kept in (('k',k,self._k), ('v',v,self._v)):
-            if not isinstance(t, Tensor): raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-            if t.dtype != kept.dtype: raise TypeError(f"{name} must be {kept.dtype} as the cache, got {t.dtype}")
-            if t.device != kept.device: raise ValueError(f"{name} must be on {kept.device}, got {t.device}")
-            B,H,_,E = kept.shape
-            L = k.shape[2] if k.dim() == 4 else 'L'
-            if t.dim() != 4 or t.shape != (B, H, L, E):
-                raise ValueError(f"{name} must be ({B}, {H}, {L}, {E}), got {tuple(t.shape)}")
-
     def _write(self, slots, k, v):
-        self._own()
+        self._own(torch.clone)
         self._k[:,:,slots],self._v[:,:,slots] = k,v
 
-    def _own(self):
-        "What a gradient still needs is not written over"
-        if self._k.requires_grad or self._v.requires_grad: self._k,self._v = self._k.clone(),self._v.clone()
+    def _own(self, copy):
+        "Leave the buffers to a gradient that still needs them, and go on with others"
+        if self._k.requires_grad or self._v.requires_grad:
+            self._k,self._v = copy(self._k),copy(self._v)
+
+    @property
+    def _filled(self): return min(self._seen, self._k.shape[2])
+    @property
+    def keys(self)->Tensor: return self._k[:,:,:self._filled]
+    @property
+    def values(self)->Tensor: return self._v[:,:,:self._filled]
+    @property
+    def positions(self)->Tensor: return torch.arange(self._seen, device=self._k.device)
+    @property
+    def nbytes(self)->int: return self._k.nbytes + self._v.nbytes
+    def __len__(self)->int: return self._seen
 
     def reset(self)->None:
-        "Forget everything; the buffers stay"
-        with torch.no_grad(): self._own()
+        "Forget everything"
+        self._own(torch.empty_like)
         self._seen = 0
 
     def crop(self,
-        n:int # How many tokens stay, the first ones
+        n:int # How many tokens stay
     )->None:
-        "Forget all tokens but the first `n`"
-        if isinstance(n, bool) or not isinstance(n, (Integral,torch.SymInt)) or not 0 <= n <= self._seen:
-            raise ValueError(f"n must be an integer from 0 to {self._seen}, got {n!r}")
-        self._seen = n if isinstance(n, torch.SymInt) else int(n)
+        "Forget all tokens after the first `n`"
+        self._seen = _count('n', n, self._seen)
 
     def reorder(self,
-        index:Tensor # Which sequence each row goes on from, (B,), integers; another length makes another batch
+        index:Tensor # Which sequence each goes on from, integers (B,); another length is a new B
     )->None:
-        "Let each row go on from another sequence, as beam search does"
-        index = torch.as_tensor(index, device=self._k.device)
-        B = len(self._k)
-        if index.dtype not in (torch.int32,torch.int64): raise TypeError(f"index must be integers, got {index.dtype}")
-        if index.dim() != 1 or not len(index) or index.min() < 0 or index.max() >= B:
-            raise ValueError(f"index must be (B,) with numbers from 0 to {B-1}, got {index.tolist()}")
-        self._k,self._v = self._k.index_select(0, index),self._v.index_select(0, index)
+        "Let each sequence go on from another one, as beam search does"
+        old,index = len(self._k),torch.as_tensor(index, device=self._k.device)
+        if index.dtype not in (torch.int32,torch.int64) or index.dim() != 1:
+            raise TypeError(f"index must be integers (B,), got {index.dtype} {tuple(index.shape)}")
+        if not len(index) or not 0 <= index.min() <= index.max() < old:
+            raise ValueError(f"index must be from 0 to {old-1}, got {index.tolist()}")
+        k,v = self.keys.index_select(0, index),self.values.index_select(0, index)
+        if len(index) != old:
+            widths,where = (k.shape[3],v.shape[3]),dict(dtype=k.dtype, device=k.device)
+            self._k,self._v = _buffers(len(index), *self._k.shape[1:3], widths=widths, **where)
+        self._write(slice(self._filled), k, v)
 
     def __repr__(self)->str:
         B,H,_,E = self._k.shape
-        return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {self._limit}, head_dim={E}, v_head_dim={self._v.shape[3]}, "
-                f"{str(self._k.dtype)[6:]}: {self._seen} tokens seen, {self.nbytes:,} bytes)")
-    @property
-    def _limit(self): return f"max_len={self.max_len}"
+        limit = f"left={self.left}" if self.max_len is None else f"max_len={self.max_len}"
+        return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {limit}, head_dim={E}, "
+                f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
-# %% ../nbs/08_cache.ipynb #36b0cd4b
+# %% ../nbs/08_cache.ipynb #ae53fbe9
 class SlidingKVCache(KVCache):
-    "The keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
+    "Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
     def __init__(self,
         batch:int, # Number of sequences B
         n_kv_heads:int, # Number of key/value heads Hkv
-        left:int, # How many keys before its own a query sees
+        left:int, # How many keys before its own place a query sees
         head_dim:int, # Width E of a key
         *,
-        v_head_dim:int|None=None, # Width Ev of a value; None means E
+        v_head_dim:int|None=None, # Width Ev of a value; None means E, 0 keeps none
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
-        device:torch.device|str|None=None # Where the buffers are made
+        device:torch.device|str|None=None # Where they are kept
     ):
-        if isinstance(left, bool) or not isinstance(left, Integral) or left < 0:
-            raise ValueError(f"left must be an integer from 0 up, got {left!r}")
-        super().__init__(batch, n_kv_heads, int(left)+1, head_dim, v_head_dim=v_head_dim, dtype=dtype, device=device)
-        self.left,self.max_len,self._first = int(left),None,None
+        self.left = _count('left', left)
+        super().__init__(batch, n_kv_heads, self.left+1, head_dim, v_head_dim=v_head_dim,
+                         dtype=dtype, device=device)
+        self.max_len,self._first = None,None
+
+    def _slots(self, start, end):
+        return torch.arange(start, end, device=self._k.device) % (self.left+1)
 
     def update(self,
-        k:Tensor, # Keys of the new tokens, (B, Hkv, L, E)
+        k:Tensor, # Keys of L new tokens, (B, Hkv, L, E)
         v:Tensor # Their values, (B, Hkv, L, Ev)
-    )->tuple[Tensor,Tensor]: # Keys and values the new tokens may see, at most left + L; see `positions`
-        "Write new keys and values over the oldest; an error changes nothing"
-        self._check(k, v)
-        L,n,size = k.shape[2],self._seen,self.left+1
-        self._first = None if L == 1 else max(0, n-self.left)
-        if L == 1: keys,values = None,None
-        elif self._first == n: keys,values = k,v
-        else:
-            old = torch.arange(self._first, n, device=k.device) % size
-            keys,values = torch.cat([self._k[:,:,old], k], 2),torch.cat([self._v[:,:,old], v], 2)
-        m = min(L, size)
-        slot = n % size
-        slots = slice(slot, slot+1) if L == 1 else torch.arange(n+L-m, n+L, device=k.device) % size
-        self._write(slots, k[:,:,L-m:], v[:,:,L-m:])
-        self._seen = n+L
-        return (self.keys, self.values) if L == 1 else (keys, values)
+    )->tuple[Tensor,Tensor]: # Keys and values the new tokens may see, at `positions`
+        "Write over the oldest and return what the window sees; an error changes nothing"
+        start,L = self._seen,_new(k, v, (self._k,self._v))
+        if L == 1:
+            slot = start % (self.left+1)
+            self._write(slice(slot, slot+1), k, v)
+            self._seen,self._first = start+1,None
+            return self.keys, self.values
+        first,last = max(0, start-self.left),max(0, L-self.left-1)
+        old,new = self._slots(first, start),self._slots(start+last, start+L)
+        keys,values = torch.cat([self._k[:,:,old], k], 2),torch.cat([self._v[:,:,old], v], 2)
+        self._write(new, k[:,:,last:], v[:,:,last:])
+        self._seen,self._first = start+L,first
+        return keys, values
 
     @property
-    def positions(self)->Tensor: # (S,)
-        "The place in the sequence of each key that `update` returned last"
-        if self._first is not None: return torch.arange(self._first, self._seen, device=self._k.device)
-        last,slot = self._seen-1,torch.arange(self._filled, device=self._k.device)
-        return last - (last-slot) % (self.left+1)
+    def positions(self)->Tensor:
+        "Where in the text each key stands that `update` returned last"
+        if self._first is not None:
+            return torch.arange(self._first, self._seen, device=self._k.device)
+        newest = self._seen-1
+        slot = torch.arange(self._filled, device=self._k.device)
+        return newest - (newest-slot) % (self.left+1)
 
     def crop(self,
-        n:int # How many tokens stay, the first ones
+        n:int # How many tokens stay
     )->None:
-        "Forget all tokens but the first `n`; only while nothing was written over"
+        "Forget all tokens after the first `n`, if nothing is written over yet"
         if n != self._seen and self._seen > self.left+1:
-            raise ValueError(f"n must be {self._seen}: earlier keys are written over, got {n!r}")
+            raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
         super().crop(n)
         self._first = None
 
     def reset(self)->None:
-        "Forget everything; the buffers stay"
+        "Forget everything"
         super().reset()
         self._first = None
-
-    @property
-    def _limit(self): return f"left={self.left}"
 
 # %% ../nbs/08_cache.ipynb #98016064
 def check_cache(
