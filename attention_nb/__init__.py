@@ -28,6 +28,7 @@ _names = {
     'merges': ['Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap',
         'merge_scan', 'read_merges', 'split_pieces'],
     'multihead': ['MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads'],
+    'parallel': ['load_shard', 'parallelize'],
     'plots': ['colors', 'show_arrows', 'show_numbers', 'show_weights'],
     'position': ['Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets'],
     'recording': ['Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record'],

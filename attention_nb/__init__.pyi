@@ -12,6 +12,7 @@ from . import latent as latent
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import parallel as parallel
 from . import plots as plots
 from . import position as position
 from . import recording as recording
@@ -88,6 +89,8 @@ from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .parallel import load_shard as load_shard
+from .parallel import parallelize as parallelize
 from .plots import colors as colors
 from .plots import show_arrows as show_arrows
 from .plots import show_numbers as show_numbers
@@ -164,14 +167,15 @@ __all__ = [
     'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask',
     'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
     'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
-    'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
-    'relative_buckets', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling',
-    'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies',
-    'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive',
-    'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
-    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
-    'read_vocab', 'split_special', 'Block', 'ExpertsConfig', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache',
-    'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'TransformerConfig', 'View', 'head_view',
-    'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
+    'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
+    'relative_bias', 'relative_buckets', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
+    'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies',
+    'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer',
+    'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer',
+    'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text', 'checked_texts',
+    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'ExpertsConfig', 'FeedForward',
+    'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer',
+    'TransformerConfig', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
+    'attention_with_weights'
 ]

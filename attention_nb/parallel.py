@@ -39,13 +39,14 @@ def _part(x, mesh, dim):
     whole = DTensor.from_local(x, mesh, [Replicate()])
     return whole.redistribute(placements=[Shard(dim)]).to_local()
 
-# %% ../nbs/09a_parallel.ipynb #0d5f28b6
+# %% ../nbs/09a_parallel.ipynb #ac8af40e
 class _Local:
     "A module that computes with the part of its parameters that this process keeps"
     _mesh,_shared = None,False
     def __getattr__(self, name):
         p = super().__getattr__(name)
-        if not isinstance(p, DTensor): return p
+        # FSDP2's own parts lie on a mesh of two dimensions
+        if not isinstance(p, DTensor) or p.device_mesh != self._mesh: return p
         if not self._shared: return p.to_local()
         # used by the heads of this process only: the others' gradients belong to it too
         return p.redistribute(placements=p.placements).to_local(grad_placements=[Partial()])

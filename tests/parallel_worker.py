@@ -1,7 +1,8 @@
 """One of several processes that prove nbs/09a_parallel.ipynb; tests/test_parallel.py starts them.
 
-`python parallel_worker.py FOLDER CHECK ...` with RANK and WORLD_SIZE set. Each check compares with the same model on one process, in float64
-where nothing else is said: rounding is then far below the tolerance, and an error is not. What failed is written to FOLDER/RANK.json.
+`python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK` runs some checks on two processes, then one on four. Each compares with the same model
+on one process, in float64 where nothing else is said: rounding is then far below the tolerance, and an error is not. What failed is written
+to FOLDER/N-RANK.json.
 """
 import copy, faulthandler, json, os, sys, time, traceback
 from datetime import timedelta
@@ -39,7 +40,7 @@ configs = dict(
     deepseek=dict(latent=LatentConfig(q_rank=10, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5), dense_layers=1, rope_interleaved=True,
                   experts=ExpertsConfig(4, 2, 8, router='sigmoid', n_groups=2, active_groups=1, n_shared=1)),
     latent_lite=dict(latent=LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5, bias=True)),
-    bert=dict(kind='encoder', positions='learned', n_types=2, embed_norm=True, norm_place='post', final_norm=False, head='masked',
+    bert=dict(kind='encoder', positions='learned', embed_norm=True, norm_place='post', final_norm=False, head='masked',
               head_bias=True, **layer),
     t5=dict(kind='encoder-decoder', positions='relative', relative_buckets=8, relative_max_distance=6, activation='relu', gated=False,
             scale=1., logit_scale=.25, n_decoder_layers=1))
@@ -104,8 +105,8 @@ def agrees(one, many, tol=1e-9):
     for model in (one, many): loss_of(model, inputs, target).backward()
     names = dict(many.named_parameters())
     for name,p in one.named_parameters():
-        if p.requires_grad: same(names[name].grad, p.grad, f'gradient of {name}', tol)
-        assert names[name].requires_grad == p.requires_grad
+        assert names[name].requires_grad == p.requires_grad and (names[name].grad is None) == (p.grad is None), name
+        if p.grad is not None: same(names[name].grad, p.grad, f'gradient of {name}', tol)
     if one.cfg.kind != 'encoder': assert torch.equal(greedy(many, inputs)[0], greedy(one, inputs)[0]), 'greedy text'
     same(trained(many, inputs, target), trained(one, inputs, target), 'losses and norms', tol)
     for name,p in one.named_parameters(): same(names[name], p, f'{name} after three steps', tol)
@@ -185,6 +186,23 @@ def refused(folder):
     fails(ValueError, 'one dimension, got 2', lambda: parallelize(made('llama'), init_device_mesh('cpu', (1,2))))
     many = split()
     fails(ValueError, 'split already', lambda: parallelize(many, mesh()))
+
+def memory(name):
+    "A line of /proc/self/status, in bytes"
+    return next(int(line.split()[1])*1024 for line in open('/proc/self/status') if line.startswith(name))
+
+def loads_in_little_memory(folder):
+    "What a process needs to load its share is that share, and not the file"
+    cfg = TransformerConfig(vocab_size=6144, d_model=512, n_layers=1, n_heads=8, tied=False)
+    if rank() == 0: save_file(Transformer(cfg).state_dict(), folder/'large.safetensors')
+    dist.barrier()
+    if not Path('/proc/self/status').exists(): return
+    with torch.device('meta'): model = Transformer(cfg)
+    parallelize(model, mesh())
+    before,size = memory('RssAnon'),(folder/'large.safetensors').stat().st_size
+    load_shard(model.to_empty(device='cpu'), folder/'large.safetensors')
+    grown = (memory('RssAnon')-before)/size
+    assert .4 < grown < .8, grown     # the whole file would be 1 more
 
 # %% data parallel
 def data_parallel(wrap):
@@ -280,21 +298,53 @@ def reads_its_share(folder):
 def whole_shapes(model): return {n: tuple(p.shape) for n,p in model.state_dict().items()}
 
 checks = {f'tp_{name}': tp(name) for name in configs if name != 'gpt_oss4'} | dict(ddp=data_parallel(DistributedDataParallel), fsdp=data_parallel(sharded)) | {
-    f.__name__: f for f in (single_precision, everything_is_split, attention_alone, latent_alone, rank_zero_decides, refused, both_ways,
+    f.__name__: f for f in (single_precision, everything_is_split, attention_alone, latent_alone, loads_in_little_memory, rank_zero_decides, refused, both_ways,
                             writes, loads, reads_its_share)}
 
-def main(folder, *names):
-    faulthandler.dump_traceback_later(100, exit=True)      # whatever happens, this process ends
-    torch.set_num_threads(1)
-    n,me = int(os.environ['WORLD_SIZE']),int(os.environ['RANK'])
-    dist.init_process_group('gloo', init_method=f'file://{folder}/store', rank=me, world_size=n, timeout=timedelta(seconds=20))
+def dies(folder):
+    "One process is gone while another waits for it"
+    if rank() == 1: os._exit(3)
+    dist.barrier()
+
+def hangs(folder):
+    if rank() == 1: time.sleep(60)
+    dist.barrier()
+
+checks |= dict(dies=dies, hangs=hangs)
+
+# %% processes
+def run(me, n, folder, names):
+    "Be process `me` of `n`"
+    faulthandler.dump_traceback_later(150, exit=True)      # whatever happens, this process ends
+    store = f'file://{folder}/store{n}'
+    dist.init_process_group('gloo', init_method=store, rank=me, world_size=n, timeout=timedelta(seconds=30))
     failed,times = {},{}
     for name in names:
         start = time.perf_counter()
-        try: checks[name](Path(folder))
+        try: checks[name](folder)
         except Exception: failed[name] = traceback.format_exc()
         times[name] = time.perf_counter()-start
-        Path(folder, f'{me}.json').write_text(json.dumps(dict(failed=failed, times=times)))
+        (folder/f'{n}-{me}.json').write_text(json.dumps(dict(failed=failed, times=times)))
     dist.destroy_process_group()
 
-if __name__ == '__main__': main(*sys.argv[1:])
+def start(n, folder, names):
+    "Run checks on `n` processes, copies of this one: what is imported is imported once"
+    children = []
+    for me in range(n):
+        if pid := os.fork():
+            children.append(pid)
+            continue
+        code = 1
+        try: run(me, n, folder, names); code = 0
+        except BaseException: traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    with open(folder/'pids', 'a') as f: print(*children, file=f)
+    return not any([os.waitpid(pid, 0)[1] for pid in children])
+
+if __name__ == '__main__':
+    torch.set_num_threads(1)
+    for group in sys.argv[2:]:
+        n,*names = group.split(',')
+        if not start(int(n), Path(sys.argv[1]), names): sys.exit(1)

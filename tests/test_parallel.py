@@ -1,5 +1,5 @@
-"""Models on several processes against one: nbs/09a_parallel.ipynb. Two processes, then four, each set started once, with gloo."""
-import json, os, subprocess, sys, time
+"""Models on several processes against one: nbs/09a_parallel.ipynb. Two processes, then four, started once, with gloo."""
+import json, os, signal, subprocess, sys, time
 from pathlib import Path
 import pytest, torch
 
@@ -7,44 +7,65 @@ pytest.importorskip('torch.distributed.tensor')
 if not torch.distributed.is_gloo_available(): pytest.skip('torch has no gloo here', allow_module_level=True)
 worker = Path(__file__).parent/'parallel_worker.py'
 
-def launch(n, folder, *checks, timeout=90, script=worker):
-    "Run checks on n processes; none is left when this returns. What each process wrote"
-    folder.mkdir(exist_ok=True); (folder/'store').unlink(missing_ok=True)
-    env = os.environ | dict(WORLD_SIZE=str(n), OMP_NUM_THREADS='1', PYTHONPATH=os.pathsep.join([str(worker.parent.parent), os.environ.get('PYTHONPATH', '')]))
-    logs = [open(folder/f'{r}.log', 'w+') for r in range(n)]
-    ranks = [subprocess.Popen([sys.executable, '-W', 'ignore', str(script), str(folder), *checks], env=env | dict(RANK=str(r)), stdout=log, stderr=log)
-             for r,log in enumerate(logs)]
-    end = time.monotonic() + timeout
-    try:
-        # as soon as one fails the others have nobody to talk to
-        while any(p.poll() is None for p in ranks) and not any(p.poll() for p in ranks) and time.monotonic() < end: time.sleep(.05)
-    finally:
-        for p in ranks: p.kill(); p.wait()
-        for log in logs: log.close()
-    tails = ''.join((folder/f'{r}.log').read_text()[-1500:] for r in range(n))
-    assert not any(p.returncode for p in ranks), tails
-    return [json.loads((folder/f'{r}.json').read_text()) for r in range(n)]
+def launch(folder, *groups, timeout=120):
+    "Run groups of checks, '2,this,that'; no process is left when this returns. What the processes wrote, by their number"
+    env = os.environ | dict(OMP_NUM_THREADS='1', PYTHONPATH=os.pathsep.join([str(worker.parent.parent), os.environ.get('PYTHONPATH', '')]))
+    with open(folder/'log', 'w') as log:
+        all_ = subprocess.Popen([sys.executable, '-W', 'ignore', str(worker), str(folder), *groups], env=env, stdout=log, stderr=log, start_new_session=True)
+        try: code = all_.wait(timeout)
+        except subprocess.TimeoutExpired: code = f'none after {timeout} s'
+        finally:
+            try: os.killpg(all_.pid, signal.SIGKILL)
+            except ProcessLookupError: pass
+            all_.wait()
+    assert code == 0, f"exit code {code}\n{(folder/'log').read_text()[-3000:]}"
+    return {n: [json.loads((folder/f'{n}-{r}.json').read_text()) for r in range(n)] for n in (int(g.split(',')[0]) for g in groups)}
 
 def passed(results, check):
     for r,result in enumerate(results): assert check not in result['failed'], f"rank {r}\n{result['failed'][check]}"
     assert all(check in result['times'] for result in results)
 
 sys.path.insert(0, str(worker.parent))
-import parallel_worker
-on_two = [c for c in parallel_worker.checks if c not in ('both_ways', 'loads')]
+import parallel_worker    # for the names of its checks
+on_two = [c for c in parallel_worker.checks if c not in ('both_ways', 'loads', 'dies', 'hangs')]
 on_four = ['both_ways', 'loads']
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory): return tmp_path_factory.mktemp('parallel')
 
 @pytest.fixture(scope='module')
-def two(folder): return launch(2, folder, *on_two)
-
-@pytest.fixture(scope='module')
-def four(folder, two): return launch(4, folder, *on_four)
+def results(folder): return launch(folder, ','.join(['2', *on_two]), ','.join(['4', *on_four]))
 
 @pytest.mark.parametrize('check', on_two)
-def test_two_processes(two, check): passed(two, check)
+def test_two_processes(results, check): passed(results[2], check)
 
 @pytest.mark.parametrize('check', on_four)
-def test_four_processes(four, check): passed(four, check)
+def test_four_processes(results, check): passed(results[4], check)
+
+def test_one_process_loads_what_two_wrote(folder, results):
+    "The checkpoint of a split model is that of a whole one"
+    import torch.distributed.checkpoint as dcp
+    model = parallel_worker.filled_with(parallel_worker.on_meta('gpt_oss4'))
+    state = model.state_dict()
+    dcp.load(state, checkpoint_id=str(folder/'checkpoint'), no_dist=True)
+    model.load_state_dict(state)
+    with torch.no_grad(): torch.testing.assert_close(model(**parallel_worker.batch(model)[0]), torch.load(folder/'logits.pt'), atol=1e-9, rtol=1e-9)
+
+def test_one_process_loads_a_file(folder, results):
+    "`load_shard` fills a whole model too"
+    from attention_nb.parallel import load_shard
+    model = load_shard(parallel_worker.filled_with(parallel_worker.on_meta('gpt_oss4')), folder/'whole.safetensors')
+    with torch.no_grad(): torch.testing.assert_close(model(**parallel_worker.batch(model)[0]), torch.load(folder/'logits.pt'), atol=1e-9, rtol=1e-9)
+
+def alive(pid):
+    "Whether a process runs; one that only waits to be forgotten does not"
+    state = subprocess.run(['ps', '-o', 'stat=', '-p', pid], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith('Z')
+
+@pytest.mark.parametrize('trouble', ['dies', 'hangs'])
+def test_no_process_is_left(tmp_path, trouble):
+    "One process is gone, or waits for ever: the test fails, and soon nobody is there"
+    start = time.monotonic()
+    with pytest.raises(AssertionError): passed(launch(tmp_path, f'2,{trouble}', timeout=20)[2], trouble)
+    assert time.monotonic()-start < 40
+    assert not any(alive(pid) for pid in (tmp_path/'pids').read_text().split())
