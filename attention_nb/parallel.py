@@ -22,10 +22,14 @@ from .latent import LatentAttention
 from .multihead import MultiHeadAttention, _width
 from .transformer import FeedForward, Head, TokenEmbeddings, Transformer
 
-# %% ../nbs/09a_parallel.ipynb #f81bc8ad
+# %% ../nbs/09a_parallel.ipynb #e885eba1
+def _whole(x, mesh):
+    "`x`, the same on all processes, as a `DTensor`; on the way back what they found is added up"
+    return DTensor.from_local(x, mesh, [Replicate()])
+
 def _added(x, mesh):
-    "`x`, the same on all processes; on the way back what they found is added up"
-    return DTensor.from_local(x, mesh, [Replicate()]).to_local(grad_placements=[Partial()])
+    "The same as a plain tensor"
+    return _whole(x, mesh).to_local(grad_placements=[Partial()])
 
 def _joined(x, mesh, dim, n):
     "The parts of all processes side by side, `n` long in dimension `dim`"
@@ -36,10 +40,9 @@ def _joined(x, mesh, dim, n):
 
 def _part(x, mesh, dim):
     "What this process has of `x`, which is the same on all"
-    whole = DTensor.from_local(x, mesh, [Replicate()])
-    return whole.redistribute(placements=[Shard(dim)]).to_local()
+    return _whole(x, mesh).redistribute(placements=[Shard(dim)]).to_local()
 
-# %% ../nbs/09a_parallel.ipynb #ac8af40e
+# %% ../nbs/09a_parallel.ipynb #06c7ba85
 class _Local:
     "A module that computes with the part of its parameters that this process keeps"
     _mesh,_shared = None,False
@@ -68,6 +71,17 @@ class _LocalHeads(_Local):
         if t.dim() == 4 and t.shape[1] > 1: return _part(t, self._mesh, 1)
         return _added(t, self._mesh) if t.requires_grad else t
 
+class _LocalAttention(_LocalHeads):
+    "The projections share one distributed input: its gradients are added up once, not three times"
+    def forward(self, query, key=None, value=None, **kw):
+        given = query,key,value
+        whole = {id(t): _whole(t, self._mesh) for t in given if isinstance(t, Tensor)}
+        return super().forward(*(whole.get(id(t)) for t in given), **kw)
+
+class _LocalFeedForward(_Local):
+    "Likewise"
+    def forward(self, x): return super().forward(_whole(x, self._mesh))
+
 class _WholeNorm(_Local):
     "A norm over all heads: for its sake they meet"
     def forward(self, x):
@@ -84,7 +98,7 @@ class _LocalWords(_Local):
         logits = super().forward(_added(x, self._mesh), table.to_local())
         return _joined(logits, self._mesh, x.dim()-1, self.cfg.vocab_size)
 
-# %% ../nbs/09a_parallel.ipynb #548c3832
+# %% ../nbs/09a_parallel.ipynb #a972dab9
 class _Own(ParallelStyle):
     "Split a module's own parameters along `dims`, or copy them; its code sees this process's part"
     def __init__(self, kind=_Local, *, shared=False, **dims):
@@ -100,11 +114,12 @@ class _Own(ParallelStyle):
         module._mesh,module._shared = mesh,self.shared
         return module
 
-# %% ../nbs/09a_parallel.ipynb #e230e0a5
+# %% ../nbs/09a_parallel.ipynb #a4249215
 def _rules(m):
     "How the parts of a module are split, by name; '' is the module itself"
     column,row = ColwiseParallel(),RowwiseParallel()
-    if isinstance(m, FeedForward): return dict(gate=column, up=column, down=row)
+    if isinstance(m, FeedForward):
+        return {'': _Own(_LocalFeedForward), 'gate': column, 'up': column, 'down': row}
     if isinstance(m, TokenEmbeddings):
         table = RowwiseParallel(input_layouts=Replicate())
         return dict(token=table, position=table)
@@ -115,7 +130,7 @@ def _rules(m):
         return {'': _Own(_LocalHeads), 'q_proj': column, 'q_up': column, 'out_proj': row,
                 'kv_down': _Own(_ForAllHeads), 'kv_norm': shared, 'kv_up': _Own(weight=0)}
     if not isinstance(m, MultiHeadAttention): return {}
-    rules = {'': _Own(_LocalHeads, sinks=0), 'out_proj': row}
+    rules = {'': _Own(_LocalAttention, sinks=0), 'out_proj': row}
     for role,heads in (('q', m.n_heads), ('k', m.n_kv_heads), ('v', m.n_kv_heads)):
         rules[f'{role}_proj'] = column
         norm = getattr(m, f'{role}_norm', None)

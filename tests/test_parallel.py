@@ -58,9 +58,11 @@ def test_one_process_loads_a_file(folder, results):
     with torch.no_grad(): torch.testing.assert_close(model(**parallel_worker.batch(model)[0]), torch.load(folder/'logits.pt'), atol=1e-9, rtol=1e-9)
 
 def alive(pid):
-    "Whether a process runs; one that only waits to be forgotten does not"
-    state = subprocess.run(['ps', '-o', 'stat=', '-p', pid], capture_output=True, text=True).stdout.strip()
-    return bool(state) and not state.startswith('Z')
+    "Whether a process runs; one that is over and only waits to be asked about does not"
+    try: os.kill(int(pid), 0)
+    except ProcessLookupError: return False
+    stat = Path(f'/proc/{pid}/stat')
+    return not stat.exists() or ') Z ' not in stat.read_text()
 
 @pytest.mark.parametrize('trouble', ['dies', 'hangs'])
 def test_no_process_is_left(tmp_path, trouble):
