@@ -42,7 +42,7 @@ def _part(x, mesh, dim):
     "What this process has of `x`, which is the same on all"
     return _whole(x, mesh).redistribute(placements=[Shard(dim)]).to_local()
 
-# %% ../nbs/09a_parallel.ipynb #06c7ba85
+# %% ../nbs/09a_parallel.ipynb #477e5463
 class _Local:
     "A module that computes with the part of its parameters that this process keeps"
     _mesh,_shared = None,False
@@ -86,7 +86,8 @@ class _WholeNorm(_Local):
     "A norm over all heads: for its sake they meet"
     def forward(self, x):
         width = x.shape[-1]*self._mesh.size()
-        return _part(super().forward(_joined(x, self._mesh, x.dim()-1, width)), self._mesh, x.dim()-1)
+        whole = super().forward(_joined(x, self._mesh, x.dim()-1, width))
+        return _part(whole, self._mesh, x.dim()-1)
 
 class _ForAllHeads(_Local):
     "A layer whose result the heads of all processes read"
@@ -149,7 +150,7 @@ def _plan(model):
         if any(p is not None for p in m._parameters.values()): plan.setdefault(name, _Own())
     return plan
 
-# %% ../nbs/09a_parallel.ipynb #668bdf23
+# %% ../nbs/09a_parallel.ipynb #234305c4
 _Model = TypeVar('_Model', bound=nn.Module)
 
 def parallelize(
@@ -173,7 +174,8 @@ def _check_parts(model, mesh):
                         f"got {type(model).__name__}")
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
-    if mesh.ndim != 1: raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
+    if mesh.ndim != 1:
+        raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
     if any(isinstance(p, DTensor) for p in model.parameters()):
         raise ValueError("model is split already: parallelize it once, before fully_shard")
     for name,m in model.named_modules():
@@ -184,7 +186,7 @@ def _check_parts(model, mesh):
                 raise ValueError(f"{what}={n} of {name or type(m).__name__} does not divide "
                                  f"among {mesh.size()} processes")
 
-# %% ../nbs/09a_parallel.ipynb #93ffc444
+# %% ../nbs/09a_parallel.ipynb #21502e00
 def load_shard(
     model:_Model, # Split or not; its parameters may be without values
     source:str|Path # A safetensors file, or a folder of them, with the model's own names
@@ -198,11 +200,13 @@ def load_shard(
         kept = {name: f.get_slice(name) for f in opened for name in f.keys()}
         state = model.state_dict()
         if kept.keys() != state.keys():
-            raise ValueError(f"{source} must hold the model's tensors; missing: "
-                             f"{sorted(state.keys()-kept.keys())}, unknown: {sorted(kept.keys()-state.keys())}")
+            missing,unknown = sorted(state.keys()-kept.keys()),sorted(kept.keys()-state.keys())
+            raise ValueError(f"{source} must hold the model's tensors; "
+                             f"missing: {missing}, unknown: {unknown}")
         for name,t in state.items():
-            if tuple(kept[name].get_shape()) != t.shape:
-                raise ValueError(f"{name} must be {tuple(t.shape)}, got {tuple(kept[name].get_shape())}")
+            shape = tuple(kept[name].get_shape())
+            if shape != t.shape:
+                raise ValueError(f"{name} must be {tuple(t.shape)}, got {shape}")
         for name,t in state.items(): _fill_part(t, kept[name])
     return model
 
