@@ -7,12 +7,11 @@ Docs: https://attention-nb.github.io/attention_nb/parallel.html.md"""
 # %% auto #0
 __all__ = ['parallelize', 'load_shard']
 
-# %% ../nbs/09a_parallel.ipynb #3c5c4fcd
+# %% ../nbs/09a_parallel.ipynb #0252e22e
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 import torch
-from safetensors import safe_open
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -186,12 +185,13 @@ def _check_parts(model, mesh):
                 raise ValueError(f"{what}={n} of {name or type(m).__name__} does not divide "
                                  f"among {mesh.size()} processes")
 
-# %% ../nbs/09a_parallel.ipynb #21502e00
+# %% ../nbs/09a_parallel.ipynb #314691ab
 def load_shard(
     model:_Model, # Split or not; its parameters may be without values
     source:str|Path # A safetensors file, or a folder of them, with the model's own names
 )->_Model: # Filled
     "Fill a model, reading of each matrix only what this process keeps"
+    from safetensors import safe_open
     source = Path(source)
     files = sorted(source.glob('*.safetensors')) if source.is_dir() else [source]
     if not files: raise FileNotFoundError(f"no safetensors file in {source}")
