@@ -26,6 +26,7 @@ _names = {
     'merges': ['Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap',
         'merge_scan', 'read_merges', 'split_pieces'],
     'multihead': ['MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads'],
+    'parallel': ['load_shard', 'parallelize'],
     'plots': ['colors', 'show_arrows', 'show_numbers', 'show_weights'],
     'recording': ['Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record'],
     'tokenizer': ['BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
