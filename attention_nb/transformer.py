@@ -366,7 +366,7 @@ class Head(nn.Module):
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
 
-# %% ../nbs/09_transformer.ipynb #b2f2d10d
+# %% ../nbs/09_transformer.ipynb #6afe293b
 class ModelCache:
     "The caches of all layers of a model"
     def __init__(self,
@@ -380,6 +380,14 @@ class ModelCache:
     @property
     def nbytes(self)->int: return sum(c.nbytes for c in self._all())
 
+    def check_room(self,
+        ids:Tensor # Tokens that come next, (B, L)
+    )->None:
+        "Raise a `ValueError` if a layer has no room for them, before any layer keeps them"
+        room = [c.max_len - len(c) for c in self.own if c.max_len is not None]
+        if room and ids.shape[1] > min(room):
+            raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
+
     def reset(self)->None:
         "Forget everything"
         for c in self._all(): c.reset()
@@ -392,7 +400,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #81e99c27
+# %% ../nbs/09_transformer.ipynb #a30d19c2
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -425,6 +433,7 @@ class Transformer(nn.Module):
         "Run the model"
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids)
+        if cache is not None: cache.check_room(ids if decoder_ids is None else decoder_ids)
         if self.encoder is None: x = self._run(self.decoder, ids, mask, cache=cache)
         else: x = self._memory(ids, mask, cache, type_ids)
         if self.cfg.kind == 'encoder-decoder':
