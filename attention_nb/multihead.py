@@ -96,7 +96,7 @@ def _role(x, proj, n_heads, norm):
     if each_head: return norm(split_heads(x, n_heads)).to(x.dtype)
     return split_heads(norm(x).to(x.dtype), n_heads)
 
-# %% ../nbs/05_multihead.ipynb #e1bde963
+# %% ../nbs/05_multihead.ipynb #6e798bf4
 def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
     "Key/value heads, widths of a head and of its value, widths of `key` and `value`"
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
@@ -125,6 +125,7 @@ def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
                              f"{width}, got {_width(norm)}")
     return q_norm, k_norm
 
+# %% ../nbs/05_multihead.ipynb #88e7f87e
 def _rotated(rope, q, k, cache, positions, rotation):
     "Queries and keys turned by their places, as lesson 7 does it"
     past = 0 if cache is None else len(cache)
