@@ -81,7 +81,7 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #7c39a1a4
+# %% ../nbs/05_multihead.ipynb #b7f38858
 def _width(norm):
     "How wide a norm is; None if it does not say"
     shape = getattr(norm, 'normalized_shape', None)
@@ -92,8 +92,9 @@ def _role(x, proj, n_heads, norm):
     "Queries, keys or values of all heads, (B, n_heads, length, width of a head)"
     x = proj(x)    # (B, length, heads * width)
     if norm is None: return split_heads(x, n_heads)
-    if _width(norm) == x.shape[-1]: return split_heads(norm(x).to(x.dtype), n_heads)
-    return norm(split_heads(x, n_heads)).to(x.dtype)
+    each_head = _width(norm) in (None, x.shape[-1]//n_heads)
+    if each_head: return norm(split_heads(x, n_heads)).to(x.dtype)
+    return split_heads(norm(x).to(x.dtype), n_heads)
 
 # %% ../nbs/05_multihead.ipynb #c5b98894
 def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
@@ -131,7 +132,7 @@ def _rotated(rope, q, k, cache, positions, rotation):
     if rotation is None: rotation = rope.tables(positions)
     return tuple(apply_rope(t, *rotation, interleaved=rope.interleaved) for t in (q,k))
 
-# %% ../nbs/05_multihead.ipynb #3a3d5be4
+# %% ../nbs/05_multihead.ipynb #d66204f9
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -220,7 +221,7 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim), **options)
-        check_cache(self, query, own, *places)
+        check_cache(self, query, own, *places, options['mask'], options['bias'])
         if query.dim() == 2: query,key,value = query[None],key[None],value[None]
         q = _role(query, self.q_proj, self.n_heads, self.q_norm)    # (B, H, L, E)
         if own or not cache:    # the keys of another text are made once
