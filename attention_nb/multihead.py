@@ -81,7 +81,7 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #7c39a1a4
+# %% ../nbs/05_multihead.ipynb #b7f38858
 def _width(norm):
     "How wide a norm is; None if it does not say"
     shape = getattr(norm, 'normalized_shape', None)
@@ -92,8 +92,9 @@ def _role(x, proj, n_heads, norm):
     "Queries, keys or values of all heads, (B, n_heads, length, width of a head)"
     x = proj(x)    # (B, length, heads * width)
     if norm is None: return split_heads(x, n_heads)
-    if _width(norm) == x.shape[-1]: return split_heads(norm(x).to(x.dtype), n_heads)
-    return norm(split_heads(x, n_heads)).to(x.dtype)
+    each_head = _width(norm) in (None, x.shape[-1]//n_heads)
+    if each_head: return norm(split_heads(x, n_heads)).to(x.dtype)
+    return split_heads(norm(x).to(x.dtype), n_heads)
 
 # %% ../nbs/05_multihead.ipynb #c5b98894
 def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
