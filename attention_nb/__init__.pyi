@@ -2,6 +2,7 @@
 from . import cache as cache
 from . import checks as checks
 from . import command as command
+from . import config as config
 from . import core as core
 from . import embedding as embedding
 from . import fast as fast
@@ -38,6 +39,9 @@ from .checks import check_window as check_window
 from .checks import checked as checked
 from .checks import in_float32 as in_float32
 from .checks import one_head_mask as one_head_mask
+from .config import ExpertsConfig as ExpertsConfig
+from .config import TransformerConfig as TransformerConfig
+from .config import check_ids as check_ids
 from .core import SelfAttention as SelfAttention
 from .core import allowed as allowed
 from .core import attention as attention
@@ -56,8 +60,11 @@ from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
 from .heads import attention_rollout as attention_rollout
+from .heads import first_token as first_token
+from .heads import induction as induction
 from .heads import next_token as next_token
 from .heads import previous_token as previous_token
+from .heads import remove_heads as remove_heads
 from .heads import same_token as same_token
 from .heads import separator_mass as separator_mass
 from .interop import AppendedAttention as AppendedAttention
@@ -136,7 +143,6 @@ from .tokenizer_base import nfc as nfc
 from .tokenizer_base import read_vocab as read_vocab
 from .tokenizer_base import split_special as split_special
 from .transformer import Block as Block
-from .transformer import ExpertsConfig as ExpertsConfig
 from .transformer import FeedForward as FeedForward
 from .transformer import Head as Head
 from .transformer import MixtureOfExperts as MixtureOfExperts
@@ -146,7 +152,6 @@ from .transformer import Residual as Residual
 from .transformer import Stack as Stack
 from .transformer import TokenEmbeddings as TokenEmbeddings
 from .transformer import Transformer as Transformer
-from .transformer import TransformerConfig as TransformerConfig
 from .views import View as View
 from .views import head_view as head_view
 from .views import model_view as model_view
@@ -159,14 +164,15 @@ __version__: str
 __all__ = [
     'KVCache', 'SlidingKVCache', 'check_cache', 'kept_options', 'check_attended', 'check_attention',
     'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
-    'check_window', 'checked', 'in_float32', 'one_head_mask', 'SelfAttention', 'allowed', 'attention',
-    'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'visible', 'Embeddings', 'cosine_similarity',
-    'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'WordVectors',
-    'load_glove', 'attention_entropy', 'attention_rollout', 'next_token', 'previous_token', 'same_token',
-    'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention',
-    'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask',
-    'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges',
-    'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
+    'check_window', 'checked', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
+    'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
+    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'attention_lse', 'merge_attention',
+    'scaled_dot_product_attention', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
+    'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass',
+    'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
+    'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
+    'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
     'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
     'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
     'relative_bias', 'relative_buckets', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
@@ -174,8 +180,7 @@ __all__ = [
     'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer',
     'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer',
     'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text', 'checked_texts',
-    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'ExpertsConfig', 'FeedForward',
-    'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer',
-    'TransformerConfig', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
-    'attention_with_weights'
+    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head',
+    'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View',
+    'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]

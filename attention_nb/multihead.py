@@ -132,7 +132,7 @@ def _rotated(rope, q, k, cache, positions, rotation):
     if rotation is None: rotation = rope.tables(positions)
     return tuple(apply_rope(t, *rotation, interleaved=rope.interleaved) for t in (q,k))
 
-# %% ../nbs/05_multihead.ipynb #3a3d5be4
+# %% ../nbs/05_multihead.ipynb #d66204f9
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -221,7 +221,7 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim), **options)
-        check_cache(self, query, own, *places)
+        check_cache(self, query, own, *places, options['mask'], options['bias'])
         if query.dim() == 2: query,key,value = query[None],key[None],value[None]
         q = _role(query, self.q_proj, self.n_heads, self.q_norm)    # (B, H, L, E)
         if own or not cache:    # the keys of another text are made once

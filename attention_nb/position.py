@@ -51,7 +51,7 @@ def apply_rope(
     turned = turned.to(x.dtype)
     return torch.cat((turned,rest), -1) if rest.shape[-1] else turned
 
-# %% ../nbs/07_position.ipynb #39b2bc95
+# %% ../nbs/07_position.ipynb #6eadf10c
 def _check_places(name, places, n=None):
     "`places` are integers, (n,) or (B, n)"
     if (not isinstance(places, Tensor) or places.is_floating_point() or places.is_complex()
@@ -83,7 +83,7 @@ class Rope(nn.Module):
         self.interleaved,self.scaling = bool(interleaved),check_scaling(scaling, R)
         N = self.scaling.get('original_max_position_embeddings', 0)
         settings = self.rotary_dim,self.base,self.scaling
-        # no buffers: `to_empty` would leave them undefined. Not on 'meta', where nothing has a value
+        # no buffers, which `to_empty` leaves undefined; never on 'meta', where nothing has a value
         self._near,self._factor = scaled_frequencies(*settings, device='cpu')
         self._far,_ = scaled_frequencies(*settings, length=N+1, device='cpu')
 
@@ -125,11 +125,11 @@ class Rope(nn.Module):
         if self.scaling['rope_type'] != 'default': shown['scaling'] = self.scaling['rope_type']
         return f'{self.head_dim}, ' + ', '.join(f'{k}={x!r}' for k,x in shown.items())
 
-# %% ../nbs/07_position.ipynb #3749da61
+# %% ../nbs/07_position.ipynb #6fb5a5ba
 def alibi_slopes(
     n_heads:int # H
 )->Tensor: # One slope for each head, (H,), float32
-    "Slopes of ALiBi: 2**(-8h/H), between them if H is no power of two (Press et al. 2022)"
+    "Slopes 2**(-8h/H), with some between them if H is no power of two (Press et al. 2022)"
     check_sizes(n_heads=n_heads)
     n = 2**int(math.log2(n_heads))
     first = [2**(-8*h/n) for h in range(1, n+1)]
@@ -168,7 +168,7 @@ def alibi_bias(
     distance = _distance(*_places(L, S, q_pos, k_pos, device)).unsqueeze(-3)   # (..., 1, L, S)
     return alibi_slopes(n_heads).to(distance.device)[:,None,None] * distance
 
-# %% ../nbs/07_position.ipynb #d1f7824d
+# %% ../nbs/07_position.ipynb #e1b32402
 def relative_buckets(
     q_pos:Tensor, # Places of queries, integers, (L,) or (B, L)
     k_pos:Tensor, # Places of keys, integers, (S,) or (B, S)
@@ -187,7 +187,8 @@ def relative_buckets(
                          f"{exact}, got {n_buckets} and {max_distance}")
     side = 0 if causal else n*(distance > 0)
     d = (-distance).clamp(min=0) if causal else distance.abs()
-    log = torch.log(d.clamp(min=exact).float()/exact) / math.log(max_distance/exact)   # 0 to 1
+    # 0 at `exact`, 1 at `max_distance`
+    log = torch.log(d.clamp(min=exact).float()/exact) / math.log(max_distance/exact)
     far = (exact + (log * (n-exact)).long()).clamp(max=n-1)
     return side + torch.where(d < exact, d, far)
 
