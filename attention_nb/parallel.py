@@ -185,7 +185,7 @@ def _check_parts(model, mesh):
                 raise ValueError(f"{what}={n} of {name or type(m).__name__} does not divide "
                                  f"among {mesh.size()} processes")
 
-# %% ../nbs/09a_parallel.ipynb #314691ab
+# %% ../nbs/09a_parallel.ipynb #0de8014e
 def load_shard(
     model:_Model, # Split or not; its parameters may be without values
     source:str|Path # A safetensors file, or a folder of them, with the model's own names
@@ -210,6 +210,7 @@ def load_shard(
         for name,t in state.items(): _fill_part(t, kept[name])
     return model
 
+# %% ../nbs/09a_parallel.ipynb #fc7e3194
 def _fill_part(t, source):
     "Copy this process's part of a slice of a file"
     part,slices = t,[slice(None)]*t.dim()

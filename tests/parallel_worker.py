@@ -42,7 +42,7 @@ configs = dict(
     deepseek=dict(latent=LatentConfig(q_rank=10, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5), dense_layers=1, rope_interleaved=True,
                   experts=ExpertsConfig(4, 2, 8, router='sigmoid', n_groups=2, active_groups=1, n_shared=1)),
     latent_lite=dict(latent=LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5, bias=True)),
-    bert=dict(kind='encoder', positions='learned', embed_norm=True, norm_place='post', final_norm=False, head='masked',
+    bert=dict(kind='encoder', positions='learned', n_types=2, embed_norm=True, norm_place='post', final_norm=False, head='masked',
               head_bias=True, **layer),
     t5=dict(kind='encoder-decoder', positions='relative', relative_buckets=8, relative_max_distance=6, activation='relu', gated=False,
             scale=1., logit_scale=.25, n_decoder_layers=1))
