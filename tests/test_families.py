@@ -7,7 +7,7 @@ from torch.testing import assert_close
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from safetensors.torch import load_file, save_file
-from attention_nb.families import FAMILIES, build, config_from_hf, config_to_hf, tensors_to_hf
+from attention_nb.families import FAMILIES, build_model, config_from_hf, config_to_hf, tensors_to_hf
 from attention_nb.recording import record
 
 transformers.utils.logging.set_verbosity_error()
@@ -126,7 +126,7 @@ def published(model): return {**model.config.to_dict(), 'architectures':[type(mo
 
 def ours(model):
     cfg,family = config_from_hf(published(model))
-    return build(cfg, family, model.state_dict(), copy=True)
+    return build_model(cfg, family, model.state_dict(), copy=True)
 
 def run(model, ids, mask=None, places=None, **kw):
     "A model of transformers; its places count real tokens where they can be said"
@@ -263,7 +263,7 @@ def test_folder(name, tmp_path):
     model.save_pretrained(tmp_path/'theirs')
     files = json.loads((tmp_path/'theirs'/'config.json').read_text())
     cfg,family = config_from_hf(files)
-    mine = build(cfg, family, load_file(tmp_path/'theirs'/'model.safetensors'))
+    mine = build_model(cfg, family, load_file(tmp_path/'theirs'/'model.safetensors'))
     torch.manual_seed(1)
     ids = some_ids()
     with torch.no_grad(): got,want = call(mine, ids),first(run(model, ids))
