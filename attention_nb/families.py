@@ -292,7 +292,7 @@ def _published_rope(base, scaling, share=None):
     if p['rope_type'] == 'dynamic': del p[_N]
     return p if share is None else {**p, 'partial_rotary_factor':share}
 
-# %% ../nbs/10a_families.ipynb #4078e636
+# %% ../nbs/10a_families.ipynb #dd4c3268
 _kinds = ('default','linear','dynamic','yarn','llama3','longrope')
 
 def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
@@ -322,7 +322,8 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
         for key in ('short_factor','long_factor'):
             if found and key in found and len(found[key]) != R//2:
                 _refuse(c, 'rope_scaling', f'needs {R//2} numbers in {key}')
-        return dict(rope_base=base, rope_scaling=found, rotary_dim=None if R == E else R)
+        part = dict(rotary_dim=None if R == E else R) if partial else {}
+        return dict(rope_base=base, rope_scaling=found, **part)
     def write(cfg):
         E = cfg.d_model//cfg.n_heads if cfg.head_dim is None else cfg.head_dim
         part = (cfg.rotary_dim or E)/E if partial else None
@@ -1320,16 +1321,17 @@ def build_model(
     for name,t in tensors_from_hf(family, cfg, source): _put(model, name, _own(t, dtype, copy))
     return model.eval()
 
-# %% ../nbs/10a_families.ipynb #7ff15568
+# %% ../nbs/10a_families.ipynb #d7b297b2
 _words = dict(
     positions=dict(rope='rotary', learned='learned', alibi='slopes', relative='distances',
                    sinusoidal='waves', none=''),
     place=dict(pre='before', post='after', sandwich='both sides', output='inside'),
     gated=dict(silu='SwiGLU', gelu='GeGLU', gelu_tanh='GeGLU', relu='ReGLU', relu2='gated ReLU²'),
     plain=dict(silu='SiLU', gelu='GELU', gelu_tanh='GELU', relu='ReLU', relu2='ReLU²'))
-_decides = {'part of a head': 'rotary_dim', 'scaling': 'rope_scaling', 'grouped heads': 'n_kv_heads',
-            'window': 'window', 'q/k norm': 'qk_norm', 'sinks': 'sinks', 'soft cap': 'softcap',
-            'logit cap': 'logit_softcap', 'experts': 'experts', 'tied': 'tied'}
+_decides = {'part of a head': 'rotary_dim', 'scaling': 'rope_scaling', 'window': 'window',
+            'grouped heads': 'n_kv_heads', 'q/k norm': 'qk_norm', 'sinks': 'sinks',
+            'soft cap': 'softcap', 'logit cap': 'logit_softcap', 'experts': 'experts',
+            'tied': 'tied'}
 
 def model_features(
     cfg:TransformerConfig # A model's settings
