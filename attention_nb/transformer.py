@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/transformer.html.md"""
 __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'Stack', 'TokenEmbeddings', 'Head', 'ModelCache',
            'Transformer']
 
-# %% ../nbs/09_transformer.ipynb #e5b9c851
+# %% ../nbs/09_transformer.ipynb #7eccd17a
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +18,12 @@ from torch import Tensor, nn
 from .cache import KVCache, SlidingKVCache
 from .config import ExpertsConfig, TransformerConfig, check_ids
 from .embedding import sinusoidal_positions
+from .generation import generate
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
 
-# %% ../nbs/09_transformer.ipynb #6f4cc38c
+# %% ../nbs/09_transformer.ipynb #109ca31c
 class RMSNorm(nn.Module):
     "Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)"
     def __init__(self,
@@ -43,7 +44,7 @@ class RMSNorm(nn.Module):
     )->Tensor: # The same shape
         "Normalize the last dimension"
         n = self.weight.shape
-        if not self.offset: return F.rms_norm(x, n, self.weight, self.eps)
+        if not self.offset: return F.rms_norm(x, n, self.weight.to(x.dtype), self.eps)
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
@@ -309,7 +310,7 @@ def _ropes(cfg):
         ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
     return ropes
 
-# %% ../nbs/09_transformer.ipynb #c7be7ad9
+# %% ../nbs/09_transformer.ipynb #93ca336a
 class TokenEmbeddings(nn.Module):
     "Vectors of tokens, plus places and types where the model has them"
     def __init__(self,
@@ -320,7 +321,7 @@ class TokenEmbeddings(nn.Module):
         self.token = nn.Embedding(cfg.vocab_size, D)
         learned = cfg.positions == 'learned'
         self.position = nn.Embedding(cfg.max_len+cfg.position_offset, D) if learned else None
-        self.type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
+        self.token_type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
         self.norm = _norm(cfg) if cfg.embed_norm else nn.Identity()
         self.dropout = nn.Dropout(cfg.dropout)
 
@@ -332,8 +333,8 @@ class TokenEmbeddings(nn.Module):
         "Embed tokens"
         cfg,x = self.cfg,self.token(ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
-        types = self._modules.get('type')    # not `self.type`, which is a method of every module
-        if types is not None: x = x + types(torch.zeros_like(ids) if type_ids is None else type_ids)
+        if self.token_type is not None:
+            x = x + self.token_type(torch.zeros_like(ids) if type_ids is None else type_ids)
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
         if cfg.positions == 'sinusoidal':
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
@@ -365,7 +366,7 @@ class Head(nn.Module):
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
 
-# %% ../nbs/09_transformer.ipynb #b2f2d10d
+# %% ../nbs/09_transformer.ipynb #6afe293b
 class ModelCache:
     "The caches of all layers of a model"
     def __init__(self,
@@ -379,6 +380,14 @@ class ModelCache:
     @property
     def nbytes(self)->int: return sum(c.nbytes for c in self._all())
 
+    def check_room(self,
+        ids:Tensor # Tokens that come next, (B, L)
+    )->None:
+        "Raise a `ValueError` if a layer has no room for them, before any layer keeps them"
+        room = [c.max_len - len(c) for c in self.own if c.max_len is not None]
+        if room and ids.shape[1] > min(room):
+            raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
+
     def reset(self)->None:
         "Forget everything"
         for c in self._all(): c.reset()
@@ -391,7 +400,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #13257162
+# %% ../nbs/09_transformer.ipynb #a30d19c2
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -418,16 +427,19 @@ class Transformer(nn.Module):
         cache:ModelCache|None=None, # Keys and values of earlier calls
         decoder_ids:Tensor|None=None, # Beside an encoder: tokens of the decoder (B, T)
         decoder_mask:Tensor|None=None, # Bool (B, all decoder tokens so far); True = a real token
-        type_ids:Tensor|None=None # Token types (B, L), for a model that has them
+        type_ids:Tensor|None=None, # Token types (B, L), for a model that has them
+        last:int|None=None # Answer for the last tokens only, that many; None means all L
     )->Tensor: # Logits (B, L, N), or without a head hidden states (B, L, D)
         "Run the model"
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids)
+        if cache is not None: cache.check_room(ids if decoder_ids is None else decoder_ids)
         if self.encoder is None: x = self._run(self.decoder, ids, mask, cache=cache)
         else: x = self._memory(ids, mask, cache, type_ids)
         if self.cfg.kind == 'encoder-decoder':
             x = self._run(self.decoder, decoder_ids, decoder_mask, memory=x, memory_mask=mask,
                           cache=cache)
+        if last is not None: x = x[:,max(0, x.shape[1]-last):]
         return x if self.head is None else self.head(x, self.embed.token.weight)
 
     def _memory(self, ids, mask, cache, type_ids):
@@ -462,6 +474,14 @@ class Transformer(nn.Module):
         cross = [b.cross and KVCache(batch, b.cross.n_kv_heads, memory_len, b.cross.head_dim,
                                      v_head_dim=b.cross.v_head_dim, **kw) for b in blocks]
         return ModelCache(own, cross)
+
+    def generate(self,
+        ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
+        max_new_tokens:int, # At most so many tokens more
+        **options:Any # Those of `generate`: temperature, top_k, stop, seed, n_beams, ...
+    )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+        "Go on with a text, token by token"
+        return generate(self, ids, max_new_tokens, **options)
 
 def _new_cache(attn, batch, max_len, kw):
     "The cache of one layer; a window needs no more than it sees"
