@@ -1192,7 +1192,7 @@ def _needless(family, cfg, name, steps):
     targets = [t for s in steps if s.source == name for t in s.targets]
     return any(t.startswith(part) for t in targets for part in out)
 
-# %% ../nbs/10a_families.ipynb #2f14869e
+# %% ../nbs/10a_families.ipynb #5ca78596
 def _plan(
     family:Family, # Whose names they are
     cfg:TransformerConfig, # Our settings
@@ -1217,28 +1217,35 @@ def _plan(
     missing = sorted(want.keys() - found.keys())
     if left: raise ValueError(f"{family.model_type}: tensors without a place here: {_some(left)}")
     if missing: raise ValueError(f"{family.model_type}: no tensor for {_some(missing)}")
-    return list({s.source:s for s in found.values()}.values())
+    order = {name:n for n,name in enumerate(plain.values())}    # read as they stand in the file
+    return sorted({s.source:s for s in found.values()}.values(), key=lambda s: order[s.source])
 
 def _some(names):
     more = f' and {len(names)-5} more' if len(names) > 5 else ''
     return ', '.join(names[:5]) + more
 
-# %% ../nbs/10a_families.ipynb #2ad99a8d
+# %% ../nbs/10a_families.ipynb #fbdc5601
 _floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+def _look(source, name):
+    "Shape and dtype of a tensor, without reading it where the mapping can say so"
+    if hasattr(source, 'shape') and hasattr(source, 'dtype'):
+        return tuple(source.shape(name)), source.dtype(name)
+    return tuple(source[name].shape), source[name].dtype
 
 def _check_shapes(family, cfg, plan, source):
     "Every tensor as its targets want it, before anything is copied"
     want = _shapes(family, cfg)
     for step in plan:
-        t = source[step.source]
-        if t.dtype not in _floats:
-            raise ValueError(f"{family.model_type}: {step.source} is {t.dtype}, not a float")
-        try: parts = list(_transforms[step.transform].split(torch.empty(t.shape, device='meta'),
-        cfg))
-        except (RuntimeError,IndexError): parts = []
-        got,wanted = [tuple(p.shape) for p in parts],[want[n] for n in step.targets]
+        shape,dtype = _look(source, step.source)
+        if dtype not in _floats:
+            raise ValueError(f"{family.model_type}: {step.source} is {dtype}, not a float")
+        split = _transforms[step.transform].split
+        try: got = [tuple(p.shape) for p in split(torch.empty(shape, device='meta'), cfg)]
+        except (RuntimeError,IndexError): got = []
+        wanted = [want[n] for n in step.targets]
         if got != wanted:
-            raise ValueError(f"{family.model_type}: {step.source} has shape {tuple(t.shape)}, "
+            raise ValueError(f"{family.model_type}: {step.source} has shape {shape}, "
                              f"which does not give {step.targets[0]} {wanted[0]}")
 
 def _settle_head(family, cfg, source):
@@ -1247,10 +1254,10 @@ def _settle_head(family, cfg, source):
     named = {t:n for n,t in _plain_targets(family, cfg, source)}
     head,table = named.get('head.weight'),named.get('embed.token.weight')
     if head is None: return cfg, source
-    if table is None: return cfg, _Renamed(source, head, next(s.source for s in _steps(family, cfg)
-                                                             if s.targets == ('embed.token.weight',
-                                                                 )))
-    same = source[head].shape == source[table].shape and torch.equal(source[head], source[table])
+    if table is None:
+        names = [s.source for s in _steps(family, cfg) if s.targets == ('embed.token.weight',)]
+        return cfg, _Renamed(source, head, names[0])
+    same = _look(source, head) == _look(source, table) and torch.equal(source[head], source[table])
     return (cfg if same else replace(cfg, tied=False)), source
 
 def _plain_targets(family, cfg, source):
@@ -1263,9 +1270,12 @@ def _plain_targets(family, cfg, source):
 class _Renamed(Mapping[str,Tensor]):
     "The same tensors, one under another name"
     def __init__(self, source, old, new): self.source,self.old,self.new = source,old,new
-    def __getitem__(self, name): return self.source[self.old if name == self.new else name]
+    def _name(self, name): return self.old if name == self.new else name
+    def __getitem__(self, name): return self.source[self._name(name)]
     def __iter__(self): return (self.new if n == self.old else n for n in self.source.keys())
-    def __len__(self): return len(list(self.source.keys()))
+    def __len__(self): return len(self.source.keys())
+    def shape(self, name): return _look(self.source, self._name(name))[0]
+    def dtype(self, name): return _look(self.source, self._name(name))[1]
 
 def tensors_from_hf(
     family:Family, # Whose names they are
