@@ -448,6 +448,31 @@ def test_every_tensor(name):
     with pytest.raises(ValueError, match='without a place here: something.weight'):
         build_model(cfg, family, {**tensors, 'something.weight': torch.ones(1)})
 
+class Watched(dict):
+    "A mapping that says shapes without reading, and keeps what was read"
+    def __init__(self, tensors):
+        super().__init__(tensors)
+        self.seen = []
+    def __getitem__(self, name):
+        self.seen.append(name)
+        return super().__getitem__(name)
+    def shape(self, name): return tuple(self.get(name).shape)
+    def dtype(self, name): return self.get(name).dtype
+
+@pytest.mark.parametrize('name', ['llama','mixtral-odd','t5-v1.1','bert'])
+def test_each_read_once(name, tmp_path):
+    "In the order of the file; nothing before all is checked"
+    model = made(name)
+    model.save_pretrained(tmp_path)
+    cfg,family = config_from_hf(published(model))
+    source = Watched(load_file(tmp_path/'model.safetensors'))
+    build_model(cfg, family, source)
+    needed = [n for n in source if 'pooler' not in n]
+    assert source.seen == needed
+    bad = Watched({**source, needed[-1]: torch.zeros(3, 3, 3)})
+    with pytest.raises(ValueError, match='has shape'): build_model(cfg, family, bad)
+    assert bad.seen == []
+
 def test_tied_or_not():
     "A head that differs from the embedding is its own; an embedding may be found under the head's name"
     model = made('qwen3')
