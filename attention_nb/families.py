@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/families.html.md"""
 __all__ = ['FAMILIES', 'Part', 'Rule', 'Family', 'config_from_hf', 'config_to_hf', 'tensors_from_hf', 'tensors_to_hf',
            'build_model', 'model_features', 'family_table']
 
-# %% ../nbs/10a_families.ipynb #d46109ff
+# %% ../nbs/10a_families.ipynb #d7ffe39a
 import math, re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,9 +17,10 @@ import torch
 from torch import Tensor, nn
 from .latent import LatentConfig, latent_scale
 from .config import ExpertsConfig, TransformerConfig
+from .scaling import check_scaling
 from .transformer import Transformer
 
-# %% ../nbs/10a_families.ipynb #5d4eb37d
+# %% ../nbs/10a_families.ipynb #2146071f
 _Settings = dict[str,Any]
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Rule:
     targets:tuple[str,...] # Names in our model, several where it holds several
     transform:str='same' # A name in `transforms`
     spare:bool=False # Used where the file has no other tensor for these targets; never written
+    equal:bool=False # A spare that must equal the tensor used instead of it
     published:bool=True # False: only so in memory, never in a file
     when:Mapping[str,Any]=field(default_factory=dict) # Only where our settings are these
 
@@ -89,7 +91,7 @@ _neutral = dict(is_encoder_decoder=(False,), is_decoder=(False,), add_cross_atte
     cross_attention_hidden_size=(None,), tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #fd93c870
+# %% ../nbs/10a_families.ipynb #b46700cd
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)
@@ -129,6 +131,7 @@ def _read_field(c, name, spec):
         if not all(_alike(i, 0) for i in each): _refuse(c, name, 'must be token ids')
     elif not _alike(value, default): _refuse(c, name, f"must be like {default!r}")
     elif type(default) is int and value < 1: _refuse(c, name, 'must be 1 or more')
+    elif ours == 'norm_eps' and not value > 0: _refuse(c, name, 'must be above 0')
     if values and value not in values[0]: _refuse(c, name)
     if values: value = values[0][value]
     return ours, tuple(value) if isinstance(value, list) else value
@@ -161,12 +164,12 @@ def _read(family, c):
     for part in family.parts: ours |= part.read(c)
     return ours
 
-# %% ../nbs/10a_families.ipynb #a887c056
+# %% ../nbs/10a_families.ipynb #f10c2f87
 def _family(
     model_type:str # As in config.json
 )->Family: # Its data
     "The family of a model type"
-    if model_type in FAMILIES: return FAMILIES[model_type]
+    if isinstance(model_type, str) and model_type in FAMILIES: return FAMILIES[model_type]
     raise NotImplementedError(f"model_type {model_type!r} is not supported, only "
                               f"{', '.join(sorted(FAMILIES))}")
 
@@ -254,7 +257,7 @@ def _head_width(c):
     if c.get('qk_rope_head_dim'): return c['qk_rope_head_dim']
     return c.get('head_dim') or c['hidden_size']//c['num_attention_heads']
 
-# %% ../nbs/10a_families.ipynb #e2d5cec3
+# %% ../nbs/10a_families.ipynb #8c6ea4f1
 _scalings = dict(default=(), linear=('factor',), dynamic=('factor',),
     llama3=('factor','low_freq_factor','high_freq_factor'), longrope=('short_factor','long_factor'),
     yarn=('factor',))
@@ -264,6 +267,7 @@ _N = 'original_max_position_embeddings'
 
 def _rope_dict(c, name, p, theta, kinds):
     "Base, share of a head, and scaling with its type, of one published dictionary"
+    if 'truncate' in p: p = {**p, 'truncate':bool(p['truncate'])}    # null there means no
     p = {k:v for k,v in p.items() if v is not None and k != 'finetuned'}
     kind,old = p.pop('rope_type', None),p.pop('type', None)
     if kind and old and kind != old:
@@ -278,7 +282,7 @@ def _rope_dict(c, name, p, theta, kinds):
     if odd: _refuse(c, name, f"has {', '.join(sorted(odd))}, not known for the type {kind!r}")
     for key in _scalings[kind]:
         if key not in p: _refuse(c, name, f'needs {key!r}')
-    if not isinstance(base, (int,float)) or base <= 0: _refuse(c, name, 'needs rope_theta')
+    if not _alike(base, 1.) or base <= 1: _refuse(c, name, f'with rope_theta = {base!r}')
     if kind == 'default': return float(base), share, None
     limit = c['max_position_embeddings']
     if kind == 'dynamic': length = limit
@@ -286,13 +290,18 @@ def _rope_dict(c, name, p, theta, kinds):
     if kind == 'longrope' and 'attention_factor' not in p: p.setdefault('factor', limit/length)
     return float(base), share, dict(rope_type=kind, **p, **({} if length is None else {_N:length}))
 
+def _check_scaling(c, name, scaling, R):
+    "Refuse what a rotation would refuse, by the family's and the field's name"
+    try: check_scaling(scaling, R)
+    except (TypeError,ValueError) as e: _refuse(c, name, f'is not possible: {e}')
+
 def _published_rope(base, scaling, share=None):
     "The dictionary that transformers 5 writes"
     p = dict(scaling or dict(rope_type='default'), rope_theta=base)
     if p['rope_type'] == 'dynamic': del p[_N]
     return p if share is None else {**p, 'partial_rotary_factor':share}
 
-# %% ../nbs/10a_families.ipynb #b7cb8c3c
+# %% ../nbs/10a_families.ipynb #87720f1d
 _kinds = ('default','linear','dynamic','yarn','llama3','longrope')
 
 def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
@@ -306,22 +315,23 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
         p = old or new or scaling or {}
         if not isinstance(p, Mapping) or any(isinstance(v, Mapping) for v in p.values()):
             _refuse(c, 'rope_parameters')
+        where = 'rope_parameters' if new else 'rope_scaling'
         said = c[name]
-        if said and p.get('rope_theta', said) != said:
+        if said is not None and p.get('rope_theta', said) != said:
             _refuse(c, name, 'and rope_parameters contradict')
-        base,part,found = _rope_dict(c, 'rope_parameters' if new else 'rope_scaling', p,
-            said or theta, kinds)
+        base,part,found = _rope_dict(c, where if p else name, p,
+                                     theta if said is None else said, kinds)
         if c[share_name] is not None and part not in (None, c[share_name]):
             _refuse(c, share_name, 'and rope_parameters contradict')
+        source = share_name if part is None else where
         part = next(x for x in (part, c[share_name], share) if x is not None)
         E = _head_width(c)
+        if not _alike(part, 1.): _refuse(c, source, 'must say what share of a head rotates')
         R = int(E*part)
-        if R != E and not partial: _refuse(c, share_name, f'{part} is not supported, only 1')
+        if R != E and not partial: _refuse(c, source, f'{part} is not supported, only 1')
         if R % 2 or not 0 < R <= E:
-            _refuse(c, share_name, f'rotates {R} of {E} numbers of a head (head_dim)')
-        for key in ('short_factor','long_factor'):
-            if found and key in found and len(found[key]) != R//2:
-                _refuse(c, 'rope_scaling', f'needs {R//2} numbers in {key}')
+            _refuse(c, source, f'rotates {R} of {E} numbers of a head (head_dim)')
+        _check_scaling(c, where, found, R)
         part = dict(rotary_dim=None if R == E else R) if partial else {}
         return dict(rope_base=base, rope_scaling=found, **part)
     def write(cfg):
@@ -336,7 +346,7 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
     own = {'rope_parameters':None, 'rope_scaling':None, name:None, share_name:None, _N:original}
     return Part(own, read, write, shared=dict(max_position_embeddings=limit))
 
-# %% ../nbs/10a_families.ipynb #d2f3c804
+# %% ../nbs/10a_families.ipynb #e60ebbbc
 def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:bool)->Part:
     "Two rotations, of 'full' and of 'window' layers; `both`: an old `rope_scaling` is for both"
     kinds = dict(full_attention=(names[0], full), sliding_attention=(names[1], near))
@@ -347,18 +357,20 @@ def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:
         old = old if both or kind == 'full_attention' else None
         if old and new.get(kind): _refuse(c, 'rope_scaling', 'and rope_parameters contradict')
         p = new.get(kind) or old or {}
-        if not isinstance(p, Mapping) or p.get('truncate') is False: _refuse(c, 'rope_parameters')
+        if not isinstance(p, Mapping) or not p.get('truncate', True): _refuse(c, 'rope_parameters')
         if p is old and 'type' in p:
             _refuse(c, 'rope_scaling', 'has the old key type, which nobody reads here')
         said = c[name]
-        if said and p.get('rope_theta', said) != said:
+        if said is not None and p.get('rope_theta', said) != said:
             _refuse(c, name, 'and rope_parameters contradict')
-        base,share,scaling = _rope_dict(c, 'rope_parameters', p, said or theta, _kinds[:-1])
+        base,share,scaling = _rope_dict(c, 'rope_parameters' if p else name, p,
+                                        theta if said is None else said, _kinds[:-1])
         if share not in (None, 1, 1.): _refuse(c, 'rope_parameters', 'with a partial rotation')
         return base, scaling
     def read(c):
         (base,scaling),(b,s) = one(c, 'full_attention'),one(c, 'sliding_attention')
         if _head_width(c) % 2: _refuse(c, 'head_dim', 'is odd')
+        for found in (scaling, s): _check_scaling(c, 'rope_parameters', found, _head_width(c))
         return dict(rope_base=base, rope_scaling=scaling, window_rope=dict(base=b, scaling=s))
     def write(cfg):
         w = cfg.window_rope or dict(base=cfg.rope_base, scaling=cfg.rope_scaling)
@@ -450,14 +462,18 @@ def _write_modernbert(cfg):
 _modernbert_window = Part(dict(local_attention=128, global_attn_every_n_layers=3, layer_types=None),
                           _modernbert_layers, _write_modernbert)
 
-# %% ../nbs/10a_families.ipynb #38fea45c
+# %% ../nbs/10a_families.ipynb #7c2d5373
 def _positive(c, *names):
     for name in names:
         if not isinstance(c[name], int) or isinstance(c[name], bool) or c[name] < 1:
             _refuse(c, name)
 
+def _some_of(c, name, most):
+    if c[name] > most: _refuse(c, name, f'is more than the {most} there are')
+
 def _mixtral_experts(c):
     _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
+    _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
     return dict(experts=ExpertsConfig(c['num_local_experts'], c['num_experts_per_tok'],
         c['intermediate_size']))
 _mixtral = Part(dict(num_local_experts=8, num_experts_per_tok=2), _mixtral_experts,
@@ -466,6 +482,7 @@ _mixtral = Part(dict(num_local_experts=8, num_experts_per_tok=2), _mixtral_exper
 
 def _gpt_oss_experts(c):
     _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
+    _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
     said = c['experts_per_token']
     if said not in (None, c['num_experts_per_tok']):
         _refuse(c, 'experts_per_token', 'contradicts num_experts_per_tok')
@@ -482,6 +499,8 @@ def _deepseek_experts(c):
               'n_shared_experts', 'moe_intermediate_size')
     if c['n_routed_experts'] < 2*c['n_group'] or c['n_routed_experts'] % c['n_group']:
         _refuse(c, 'n_group')
+    _some_of(c, 'topk_group', c['n_group'])
+    _some_of(c, 'num_experts_per_tok', c['n_routed_experts']//c['n_group']*c['topk_group'])
     dense = c['first_k_dense_replace']
     if not isinstance(dense, int) or dense < 0: _refuse(c, 'first_k_dense_replace')
     if c['norm_topk_prob'] not in (True, False): _refuse(c, 'norm_topk_prob')
@@ -1061,7 +1080,7 @@ _add('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
         head.dense            head.dense
         head.norm             head.norm''', ours='encoder.blocks.{i}')))
 
-# %% ../nbs/10a_families.ipynb #082e74e6
+# %% ../nbs/10a_families.ipynb #7d0cc02f
 def _t5_stack(stack, ffn, cross=''):
     "The rules of a T5 encoder or decoder; number `ffn` of a block feeds forward"
     where = dict(theirs=stack+'.block.{i}', ours=stack+'.blocks.{i}')
@@ -1106,7 +1125,7 @@ _add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderM
         shared.weight   embed.token.weight
         lm_head.weight  head.weight'''), *_rules('''
         encoder.embed_tokens.weight  embed.token.weight
-        decoder.embed_tokens.weight  embed.token.weight''', spare=True),
+        decoder.embed_tokens.weight  embed.token.weight''', spare=True, equal=True),
         *_t5_stack('encoder', 1), *_t5_stack('decoder', 2, _t5_cross)))
 
 # %% ../nbs/10a_families.ipynb #671fa3dd
@@ -1200,7 +1219,7 @@ def _some(names):
     more = f' and {len(names)-5} more' if len(names) > 5 else ''
     return ', '.join(names[:5]) + more
 
-# %% ../nbs/10a_families.ipynb #fbdc5601
+# %% ../nbs/10a_families.ipynb #f1bdbf3a
 _floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 def _look(source, name):
@@ -1223,6 +1242,18 @@ def _check_shapes(family, cfg, plan, source):
         if got != wanted:
             raise ValueError(f"{family.model_type}: {step.source} has shape {shape}, "
                              f"which does not give {step.targets[0]} {wanted[0]}")
+
+def _check_spares(family, cfg, plan, source):
+    "A second copy of a tensor must be one"
+    plain = _plain(family, source.keys())
+    used = {t:step.source for step in plan for t in step.targets}
+    for s in _steps(family, cfg):
+        name,first = plain.get(s.source),used.get(s.targets[0])
+        decodes = s.source.startswith('decoder.') and cfg.kind == 'encoder'
+        if not s.rule.equal or decodes or name is None or name == first: continue
+        same = _look(source, name) == _look(source, first)
+        if not same or not torch.equal(source[name], source[first]):
+            raise ValueError(f"{family.model_type}: {name} and {first} differ, and one is used")
 
 def _settle_head(family, cfg, source):
     "A head that differs from the embedding is not tied, whatever the settings say"
@@ -1261,6 +1292,7 @@ def tensors_from_hf(
     "Published tensors as ours; all names and shapes are checked before the first"
     plan = _plan(family, cfg, source.keys())
     _check_shapes(family, cfg, plan, source)
+    _check_spares(family, cfg, plan, source)
     for step in plan: yield from zip(step.targets,
         _transforms[step.transform].split(source[step.source], cfg))
 
