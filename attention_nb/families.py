@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/families.html.md"""
 __all__ = ['FAMILIES', 'Part', 'Rule', 'Family', 'config_from_hf', 'config_to_hf', 'tensors_from_hf', 'tensors_to_hf',
            'build_model', 'model_features', 'family_table']
 
-# %% ../nbs/10a_families.ipynb #d46109ff
+# %% ../nbs/10a_families.ipynb #d7ffe39a
 import math, re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,9 +17,10 @@ import torch
 from torch import Tensor, nn
 from .latent import LatentConfig, latent_scale
 from .config import ExpertsConfig, TransformerConfig
+from .scaling import check_scaling
 from .transformer import Transformer
 
-# %% ../nbs/10a_families.ipynb #5d4eb37d
+# %% ../nbs/10a_families.ipynb #2146071f
 _Settings = dict[str,Any]
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Rule:
     targets:tuple[str,...] # Names in our model, several where it holds several
     transform:str='same' # A name in `transforms`
     spare:bool=False # Used where the file has no other tensor for these targets; never written
+    equal:bool=False # A spare that must equal the tensor used instead of it
     published:bool=True # False: only so in memory, never in a file
     when:Mapping[str,Any]=field(default_factory=dict) # Only where our settings are these
 
@@ -89,7 +91,7 @@ _neutral = dict(is_encoder_decoder=(False,), is_decoder=(False,), add_cross_atte
     cross_attention_hidden_size=(None,), tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #82adc995
+# %% ../nbs/10a_families.ipynb #b46700cd
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)
@@ -129,6 +131,7 @@ def _read_field(c, name, spec):
         if not all(_alike(i, 0) for i in each): _refuse(c, name, 'must be token ids')
     elif not _alike(value, default): _refuse(c, name, f"must be like {default!r}")
     elif type(default) is int and value < 1: _refuse(c, name, 'must be 1 or more')
+    elif ours == 'norm_eps' and not value > 0: _refuse(c, name, 'must be above 0')
     if values and value not in values[0]: _refuse(c, name)
     if values: value = values[0][value]
     return ours, tuple(value) if isinstance(value, list) else value
@@ -137,8 +140,8 @@ _nullable = frozenset('''num_key_value_heads q_lora_rank sliding_window attn_log
     final_logit_softcapping original_max_position_embeddings'''.split())
 _whole = frozenset('''num_attention_heads num_key_value_heads head_dim hidden_size num_hidden_layers
     intermediate_size max_position_embeddings q_lora_rank kv_lora_rank qk_nope_head_dim
-    qk_rope_head_dim
-    v_head_dim num_heads d_kv d_model num_layers num_decoder_layers query_pre_attn_scalar n_embed
+    qk_rope_head_dim v_head_dim num_heads d_kv d_model num_layers num_decoder_layers
+    query_pre_attn_scalar n_embed
     no_rope_layer_interval global_attn_every_n_layers original_max_position_embeddings'''.split())
 
 def _filled(family, c):
@@ -148,8 +151,8 @@ def _filled(family, c):
     for name,default in defaults.items():
         value = c.get(name, default)
         if value is None and (default is None or name in _nullable): continue
-        if default is not None and not _alike(value, default): _refuse(c, name,
-            f'must be like {default!r}')
+        if default is not None and not _alike(value, default):
+            _refuse(c, name, f'must be like {default!r}')
         if name in _whole and (not _alike(value, 1) or value < 1):
             _refuse(c, name, 'must be a whole number, 1 or more')
     return {**{name: spec[1] for name,spec in family.fields.items()}, **defaults, **c}
@@ -161,12 +164,12 @@ def _read(family, c):
     for part in family.parts: ours |= part.read(c)
     return ours
 
-# %% ../nbs/10a_families.ipynb #a887c056
+# %% ../nbs/10a_families.ipynb #f10c2f87
 def _family(
     model_type:str # As in config.json
 )->Family: # Its data
     "The family of a model type"
-    if model_type in FAMILIES: return FAMILIES[model_type]
+    if isinstance(model_type, str) and model_type in FAMILIES: return FAMILIES[model_type]
     raise NotImplementedError(f"model_type {model_type!r} is not supported, only "
                               f"{', '.join(sorted(FAMILIES))}")
 
@@ -193,7 +196,7 @@ def config_from_hf(
     try: return TransformerConfig(**{**_read(family, c), **family.architectures[name]}), family
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
 
-# %% ../nbs/10a_families.ipynb #60f75aa0
+# %% ../nbs/10a_families.ipynb #1abeb70d
 def _write_field(c, cfg, name, spec):
     "One of our fields under its published name, unless it says so already"
     value = getattr(cfg, spec[0])
@@ -215,8 +218,8 @@ def config_to_hf(
     base:Mapping[str,Any]|None=None # Published settings to start from; the rest of them stays
 )->_Settings: # As in config.json; reads back as `cfg`
     "Write settings in a family's form; what it cannot say is refused by name"
-    sets = [a for a,s in family.architectures.items() if all(getattr(cfg, k) == v for k,
-        v in s.items())]
+    def is_it(sets): return all(getattr(cfg, k) == v for k,v in sets.items())
+    sets = [name for name,sets in family.architectures.items() if is_it(sets)]
     if not sets: raise ValueError(f"{family.model_type} has no model of kind={cfg.kind!r} "
                                   f"with head={cfg.head!r}")
     c = {**_plain_names(family, base or {}), 'model_type':family.model_type,
@@ -230,7 +233,7 @@ def config_to_hf(
                               ', '.join(f'{n}={getattr(cfg, n)!r}' for n in lost))
     return c
 
-# %% ../nbs/10a_families.ipynb #5e8c4fbe
+# %% ../nbs/10a_families.ipynb #691ca3ce
 def _heads(kv:int|None=None, width:int|None=None)->Part:
     "Heads: how many, how many of keys, how wide"
     def read(c):
@@ -238,8 +241,8 @@ def _heads(kv:int|None=None, width:int|None=None)->Part:
         given = c['num_key_value_heads']
         Hkv = H if given is None else given
         E = c['head_dim']
-        if E is None and D % H: _refuse(c, 'num_attention_heads',
-            f'does not divide hidden_size = {D}')
+        if E is None and D % H:
+            _refuse(c, 'num_attention_heads', f'does not divide hidden_size = {D}')
         if H % Hkv: _refuse(c, 'num_key_value_heads', f'does not divide num_attention_heads = {H}')
         return dict(n_heads=H, n_kv_heads=None if Hkv == H else Hkv,
                     head_dim=None if E is None or E*H == D else E)
@@ -254,7 +257,7 @@ def _head_width(c):
     if c.get('qk_rope_head_dim'): return c['qk_rope_head_dim']
     return c.get('head_dim') or c['hidden_size']//c['num_attention_heads']
 
-# %% ../nbs/10a_families.ipynb #981993ef
+# %% ../nbs/10a_families.ipynb #8c6ea4f1
 _scalings = dict(default=(), linear=('factor',), dynamic=('factor',),
     llama3=('factor','low_freq_factor','high_freq_factor'), longrope=('short_factor','long_factor'),
     yarn=('factor',))
@@ -264,21 +267,22 @@ _N = 'original_max_position_embeddings'
 
 def _rope_dict(c, name, p, theta, kinds):
     "Base, share of a head, and scaling with its type, of one published dictionary"
+    if 'truncate' in p: p = {**p, 'truncate':bool(p['truncate'])}    # null there means no
     p = {k:v for k,v in p.items() if v is not None and k != 'finetuned'}
     kind,old = p.pop('rope_type', None),p.pop('type', None)
-    if kind and old and kind != old: _refuse(c, name,
-        'has both type and rope_type, and they differ')
+    if kind and old and kind != old:
+        _refuse(c, name, 'has both type and rope_type, and they differ')
     kind = kind or old or 'default'
     if kind == 'su' and 'su' in kinds: kind = 'longrope'    # Phi-3's first name for it
     if kind not in kinds:
         _refuse(c, name, f'has a type that is not supported, only {", ".join(kinds)}')
-    base,share,length = p.pop('rope_theta', theta),p.pop('partial_rotary_factor', None),p.pop(_N,
-        None)
+    base,share = p.pop('rope_theta', theta),p.pop('partial_rotary_factor', None)
+    length = p.pop(_N, None)
     odd = p.keys() - {*_scalings[kind], *_extras.get(kind, ())}
     if odd: _refuse(c, name, f"has {', '.join(sorted(odd))}, not known for the type {kind!r}")
     for key in _scalings[kind]:
         if key not in p: _refuse(c, name, f'needs {key!r}')
-    if not isinstance(base, (int,float)) or base <= 0: _refuse(c, name, 'needs rope_theta')
+    if not _alike(base, 1.) or base <= 1: _refuse(c, name, f'with rope_theta = {base!r}')
     if kind == 'default': return float(base), share, None
     limit = c['max_position_embeddings']
     if kind == 'dynamic': length = limit
@@ -286,19 +290,24 @@ def _rope_dict(c, name, p, theta, kinds):
     if kind == 'longrope' and 'attention_factor' not in p: p.setdefault('factor', limit/length)
     return float(base), share, dict(rope_type=kind, **p, **({} if length is None else {_N:length}))
 
+def _check_scaling(c, name, scaling, R):
+    "Refuse what a rotation would refuse, by the family's and the field's name"
+    try: check_scaling(scaling, R)
+    except (TypeError,ValueError) as e: _refuse(c, name, f'is not possible: {e}')
+
 def _published_rope(base, scaling, share=None):
     "The dictionary that transformers 5 writes"
     p = dict(scaling or dict(rope_type='default'), rope_theta=base)
     if p['rope_type'] == 'dynamic': del p[_N]
     return p if share is None else {**p, 'partial_rotary_factor':share}
 
-# %% ../nbs/10a_families.ipynb #dd4c3268
+# %% ../nbs/10a_families.ipynb #87720f1d
 _kinds = ('default','linear','dynamic','yarn','llama3','longrope')
 
 def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
-    share_name:str='partial_rotary_factor',
-          partial:bool=False, limit:int=2048, kinds:tuple[str,...]=_kinds,
-          scaling:Mapping[str,Any]|None=None, original:int|None=None)->Part:
+          share_name:str='partial_rotary_factor', partial:bool=False, limit:int=2048,
+          kinds:tuple[str,...]=_kinds, scaling:Mapping[str,Any]|None=None,
+          original:int|None=None)->Part:
     "One rotation: `rope_theta` and `rope_scaling` in old files, `rope_parameters` in new ones"
     def read(c):
         old,new = c['rope_scaling'],c['rope_parameters']
@@ -306,22 +315,23 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
         p = old or new or scaling or {}
         if not isinstance(p, Mapping) or any(isinstance(v, Mapping) for v in p.values()):
             _refuse(c, 'rope_parameters')
+        where = 'rope_parameters' if new else 'rope_scaling'
         said = c[name]
-        if said and p.get('rope_theta', said) != said: _refuse(c, name,
-            'and rope_parameters contradict')
-        base,part,found = _rope_dict(c, 'rope_parameters' if new else 'rope_scaling', p,
-            said or theta, kinds)
+        if said is not None and p.get('rope_theta', said) != said:
+            _refuse(c, name, 'and rope_parameters contradict')
+        base,part,found = _rope_dict(c, where if p else name, p,
+                                     theta if said is None else said, kinds)
         if c[share_name] is not None and part not in (None, c[share_name]):
             _refuse(c, share_name, 'and rope_parameters contradict')
+        source = share_name if part is None else where
         part = next(x for x in (part, c[share_name], share) if x is not None)
         E = _head_width(c)
+        if not _alike(part, 1.): _refuse(c, source, 'must say what share of a head rotates')
         R = int(E*part)
-        if R != E and not partial: _refuse(c, share_name, f'{part} is not supported, only 1')
-        if R % 2 or not 0 < R <= E: _refuse(c, share_name,
-            f'rotates {R} of {E} numbers of a head (head_dim)')
-        for key in ('short_factor','long_factor'):
-            if found and key in found and len(found[key]) != R//2:
-                _refuse(c, 'rope_scaling', f'needs {R//2} numbers in {key}')
+        if R != E and not partial: _refuse(c, source, f'{part} is not supported, only 1')
+        if R % 2 or not 0 < R <= E:
+            _refuse(c, source, f'rotates {R} of {E} numbers of a head (head_dim)')
+        _check_scaling(c, where, found, R)
         part = dict(rotary_dim=None if R == E else R) if partial else {}
         return dict(rope_base=base, rope_scaling=found, **part)
     def write(cfg):
@@ -333,11 +343,10 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
         if _N in known and original: lengths[_N] = known[_N]
         return dict(rope_parameters=_published_rope(cfg.rope_base, cfg.rope_scaling, part),
             **lengths)
-    return Part({'rope_parameters':None, 'rope_scaling':None, name:None, share_name:None,
-        _N:original},
-                read, write, shared=dict(max_position_embeddings=limit))
+    own = {'rope_parameters':None, 'rope_scaling':None, name:None, share_name:None, _N:original}
+    return Part(own, read, write, shared=dict(max_position_embeddings=limit))
 
-# %% ../nbs/10a_families.ipynb #be634515
+# %% ../nbs/10a_families.ipynb #e60ebbbc
 def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:bool)->Part:
     "Two rotations, of 'full' and of 'window' layers; `both`: an old `rope_scaling` is for both"
     kinds = dict(full_attention=(names[0], full), sliding_attention=(names[1], near))
@@ -348,28 +357,28 @@ def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:
         old = old if both or kind == 'full_attention' else None
         if old and new.get(kind): _refuse(c, 'rope_scaling', 'and rope_parameters contradict')
         p = new.get(kind) or old or {}
-        if not isinstance(p, Mapping) or p.get('truncate') is False: _refuse(c, 'rope_parameters')
-        if p is old and 'type' in p: _refuse(c, 'rope_scaling',
-            'has the old key type, which nobody reads here')
+        if not isinstance(p, Mapping) or not p.get('truncate', True): _refuse(c, 'rope_parameters')
+        if p is old and 'type' in p:
+            _refuse(c, 'rope_scaling', 'has the old key type, which nobody reads here')
         said = c[name]
-        if said and p.get('rope_theta', said) != said: _refuse(c, name,
-            'and rope_parameters contradict')
-        base,share,scaling = _rope_dict(c, 'rope_parameters', p, said or theta, _kinds[:-1])
+        if said is not None and p.get('rope_theta', said) != said:
+            _refuse(c, name, 'and rope_parameters contradict')
+        base,share,scaling = _rope_dict(c, 'rope_parameters' if p else name, p,
+                                        theta if said is None else said, _kinds[:-1])
         if share not in (None, 1, 1.): _refuse(c, 'rope_parameters', 'with a partial rotation')
         return base, scaling
     def read(c):
         (base,scaling),(b,s) = one(c, 'full_attention'),one(c, 'sliding_attention')
         if _head_width(c) % 2: _refuse(c, 'head_dim', 'is odd')
+        for found in (scaling, s): _check_scaling(c, 'rope_parameters', found, _head_width(c))
         return dict(rope_base=base, rope_scaling=scaling, window_rope=dict(base=b, scaling=s))
     def write(cfg):
         w = cfg.window_rope or dict(base=cfg.rope_base, scaling=cfg.rope_scaling)
-        return dict(rope_parameters=dict(full_attention=_published_rope(cfg.rope_base,
-            cfg.rope_scaling),
-                                         sliding_attention=_published_rope(w['base'],
-                                             w['scaling'])))
-    return Part({'rope_parameters':None, 'rope_scaling':None, names[0]:None, names[1]:None}, read,
-        write,
-                shared=dict(max_position_embeddings=limit))
+        return dict(rope_parameters=dict(
+            full_attention=_published_rope(cfg.rope_base, cfg.rope_scaling),
+            sliding_attention=_published_rope(w['base'], w['scaling'])))
+    own = {'rope_parameters':None, 'rope_scaling':None, names[0]:None, names[1]:None}
+    return Part(own, read, write, shared=dict(max_position_embeddings=limit))
 
 # %% ../nbs/10a_families.ipynb #b7446ae0
 def _types(c, types, window):
@@ -422,13 +431,13 @@ _qwen_window = Part(
     dict(use_sliding_window=False, sliding_window=4096, max_window_layers=28, layer_types=None),
     _last_layers, lambda cfg: _write_types(cfg, use_sliding_window=cfg.window is not None))
 
-# %% ../nbs/10a_families.ipynb #5b602014
+# %% ../nbs/10a_families.ipynb #68c49e09
 def _smollm3_layers(c):
     "SmolLM3: some layers do not rotate; those may have a window"
     n,step,rotates = c['num_hidden_layers'],c['no_rope_layer_interval'],c['no_rope_layers']
     if rotates is None: rotates = [int((i+1) % step != 0) for i in range(n)]
-    if not isinstance(rotates, list) or len(rotates) < n or {*rotates} - {0,1}: _refuse(c,
-        'no_rope_layers')
+    if not isinstance(rotates, list) or len(rotates) < n or {*rotates} - {0,1}:
+        _refuse(c, 'no_rope_layers')
     window = _left(c) if c['use_sliding_window'] else None
     usual = ['sliding_attention' if window and not r else 'full_attention' for r in rotates[:n]]
     said = tuple(bool(r) for r in rotates[:n])
@@ -437,8 +446,7 @@ def _smollm3_layers(c):
 _smollm3 = Part(dict(no_rope_layers=None, no_rope_layer_interval=4, use_sliding_window=False,
                      sliding_window=None, layer_types=None), _smollm3_layers,
     lambda cfg: _write_types(cfg, use_sliding_window=cfg.window is not None,
-                             no_rope_layers=[int(r) for r in cfg.rope_layers or (True,
-                                 )*cfg.n_layers]))
+        no_rope_layers=[int(r) for r in cfg.rope_layers or (True,)*cfg.n_layers]))
 
 def _modernbert_layers(c):
     "ModernBERT: half of `local_attention` to each side, all tokens in each third layer"
@@ -454,14 +462,18 @@ def _write_modernbert(cfg):
 _modernbert_window = Part(dict(local_attention=128, global_attn_every_n_layers=3, layer_types=None),
                           _modernbert_layers, _write_modernbert)
 
-# %% ../nbs/10a_families.ipynb #b033ed6f
+# %% ../nbs/10a_families.ipynb #7c2d5373
 def _positive(c, *names):
     for name in names:
-        if not isinstance(c[name], int) or isinstance(c[name], bool) or c[name] < 1: _refuse(c,
-            name)
+        if not isinstance(c[name], int) or isinstance(c[name], bool) or c[name] < 1:
+            _refuse(c, name)
+
+def _some_of(c, name, most):
+    if c[name] > most: _refuse(c, name, f'is more than the {most} there are')
 
 def _mixtral_experts(c):
     _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
+    _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
     return dict(experts=ExpertsConfig(c['num_local_experts'], c['num_experts_per_tok'],
         c['intermediate_size']))
 _mixtral = Part(dict(num_local_experts=8, num_experts_per_tok=2), _mixtral_experts,
@@ -470,44 +482,43 @@ _mixtral = Part(dict(num_local_experts=8, num_experts_per_tok=2), _mixtral_exper
 
 def _gpt_oss_experts(c):
     _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
+    _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
     said = c['experts_per_token']
-    if said not in (None, c['num_experts_per_tok']): _refuse(c, 'experts_per_token',
-        'contradicts num_experts_per_tok')
+    if said not in (None, c['num_experts_per_tok']):
+        _refuse(c, 'experts_per_token', 'contradicts num_experts_per_tok')
     return dict(experts=ExpertsConfig(
         c['num_local_experts'], c['num_experts_per_tok'], c['intermediate_size'],
-        router='top_softmax',
-        router_bias=True, bias=True, clamp=c['swiglu_limit']))
+        router='top_softmax', router_bias=True, bias=True, clamp=c['swiglu_limit']))
 _gpt_oss = Part(dict(num_local_experts=128, num_experts_per_tok=4, experts_per_token=None,
-    swiglu_limit=7.),
-    _gpt_oss_experts, lambda cfg: cfg.experts and dict(num_local_experts=cfg.experts.n,
+    swiglu_limit=7.), _gpt_oss_experts,
+    lambda cfg: cfg.experts and dict(num_local_experts=cfg.experts.n,
         num_experts_per_tok=cfg.experts.active, swiglu_limit=cfg.experts.clamp))
 
 def _deepseek_experts(c):
     _positive(c, 'n_routed_experts', 'num_experts_per_tok', 'n_group', 'topk_group',
-        'n_shared_experts',
-              'moe_intermediate_size')
-    if c['n_routed_experts'] < 2*c['n_group'] or c['n_routed_experts'] % c['n_group']: _refuse(c,
-        'n_group')
+              'n_shared_experts', 'moe_intermediate_size')
+    if c['n_routed_experts'] < 2*c['n_group'] or c['n_routed_experts'] % c['n_group']:
+        _refuse(c, 'n_group')
+    _some_of(c, 'topk_group', c['n_group'])
+    _some_of(c, 'num_experts_per_tok', c['n_routed_experts']//c['n_group']*c['topk_group'])
     dense = c['first_k_dense_replace']
     if not isinstance(dense, int) or dense < 0: _refuse(c, 'first_k_dense_replace')
     if c['norm_topk_prob'] not in (True, False): _refuse(c, 'norm_topk_prob')
     return dict(dense_layers=dense, experts=ExpertsConfig(
         c['n_routed_experts'], c['num_experts_per_tok'], c['moe_intermediate_size'],
-        router='sigmoid',
-        normalize=c['norm_topk_prob'], scale=c['routed_scaling_factor'], n_groups=c['n_group'],
-        active_groups=c['topk_group'], n_shared=c['n_shared_experts']))
+        router='sigmoid', normalize=c['norm_topk_prob'], scale=c['routed_scaling_factor'],
+        n_groups=c['n_group'], active_groups=c['topk_group'], n_shared=c['n_shared_experts']))
 def _write_deepseek_experts(cfg):
     e = cfg.experts
     return e and dict(n_routed_experts=e.n, num_experts_per_tok=e.active,
-        moe_intermediate_size=e.d_ff,
-        norm_topk_prob=e.normalize, routed_scaling_factor=e.scale, n_group=e.n_groups,
-        topk_group=e.active_groups, n_shared_experts=e.n_shared,
-            first_k_dense_replace=cfg.dense_layers)
+        moe_intermediate_size=e.d_ff, norm_topk_prob=e.normalize, n_group=e.n_groups,
+        routed_scaling_factor=e.scale, topk_group=e.active_groups, n_shared_experts=e.n_shared,
+        first_k_dense_replace=cfg.dense_layers)
 _deepseek_moe = Part(dict(n_routed_experts=256, num_experts_per_tok=8, moe_intermediate_size=2048,
     norm_topk_prob=True, routed_scaling_factor=2.5, n_group=8, topk_group=4, n_shared_experts=1,
     first_k_dense_replace=3), _deepseek_experts, _write_deepseek_experts)
 
-# %% ../nbs/10a_families.ipynb #86cd9b92
+# %% ../nbs/10a_families.ipynb #d40cb925
 def _deepseek_latent(c):
     "DeepSeek-V3: latent keys and values; a stretched rotation also hardens the softmax"
     H,rope,nope = c['num_attention_heads'],c['qk_rope_head_dim'],c['qk_nope_head_dim']
@@ -517,18 +528,16 @@ def _deepseek_latent(c):
                           rope_dim=rope, v_dim=c['v_head_dim'], bias=c['attention_bias'])
     scaling = c['rope_scaling'] or c['rope_parameters'] or {}
     harder = scaling.get('mscale_all_dim') and scaling.get('factor')
-    return dict(n_heads=H, latent=latent, scale=latent_scale(nope, rope,
-        scaling) if harder else None)
+    scale = latent_scale(nope, rope, scaling) if harder else None
+    return dict(n_heads=H, latent=latent, scale=scale)
 def _write_latent(cfg):
     m = cfg.latent
     return m and dict(num_attention_heads=cfg.n_heads, num_key_value_heads=cfg.n_heads,
-        q_lora_rank=m.q_rank,
-        kv_lora_rank=m.kv_rank, qk_nope_head_dim=m.nope_dim, qk_rope_head_dim=m.rope_dim,
-        v_head_dim=m.v_dim, attention_bias=m.bias)
+        q_lora_rank=m.q_rank, kv_lora_rank=m.kv_rank, qk_nope_head_dim=m.nope_dim,
+        qk_rope_head_dim=m.rope_dim, v_head_dim=m.v_dim, attention_bias=m.bias)
 _deepseek = Part(dict(num_attention_heads=128, num_key_value_heads=None, head_dim=None,
-    qk_head_dim=None,
-    q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128,
-    attention_bias=False), _deepseek_latent, _write_latent)
+    qk_head_dim=None, q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128,
+    qk_rope_head_dim=64, v_head_dim=128, attention_bias=False), _deepseek_latent, _write_latent)
 
 def _roberta_places(c):
     "RoBERTa counts places from behind the padding's number"
@@ -541,7 +550,7 @@ _roberta = Part(dict(pad_token_id=1, max_position_embeddings=512), _roberta_plac
 
 _query_scale = Part(dict(query_pre_attn_scalar=256),
     lambda c: dict(scale=c['query_pre_attn_scalar']**-.5),
-                    lambda cfg: dict(query_pre_attn_scalar=round(cfg.scale**-2)))
+    lambda cfg: dict(query_pre_attn_scalar=round(cfg.scale**-2)))
 def _cap(name, ours, default):
     "A soft cap, or None"
     def read(c):
@@ -551,7 +560,7 @@ def _cap(name, ours, default):
 def _root(c): return dict(embed_scale=c['hidden_size']**.5)
 _root_scale = Part({}, _root)
 
-# %% ../nbs/10a_families.ipynb #33c76be4
+# %% ../nbs/10a_families.ipynb #137dfa67
 def _t5_forward(c):
     "T5: `gated-gelu` is a gate with the tanh form of GELU"
     kind = c['feed_forward_proj']
@@ -585,15 +594,15 @@ def _t5_sizes(c):
     "T5: the widths of heads; a decoder as deep as the encoder unless it says so"
     H,E,n = c['num_heads'],c['d_kv'],c['num_layers']
     deep = c['num_decoder_layers']
-    if not c['is_encoder_decoder'] and c['architectures'] != ['T5EncoderModel']: _refuse(c,
-        'is_encoder_decoder')
+    if not c['is_encoder_decoder'] and c['architectures'] != ['T5EncoderModel']:
+        _refuse(c, 'is_encoder_decoder')
     return dict(n_heads=H, head_dim=None if E*H == c['d_model'] else E,
                 n_decoder_layers=None if deep in (None, n) else deep)
 _t5 = Part(dict(num_heads=8, d_kv=64, num_decoder_layers=None, is_encoder_decoder=True), _t5_sizes,
     lambda cfg: dict(num_heads=cfg.n_heads, d_kv=cfg.head_dim or cfg.d_model//cfg.n_heads,
                      num_decoder_layers=cfg.n_decoder_layers or cfg.n_layers))
 
-# %% ../nbs/10a_families.ipynb #1d651ec3
+# %% ../nbs/10a_families.ipynb #af63f23f
 @dataclass(frozen=True)
 class _Transform:
     "How one published tensor holds several of ours"
@@ -609,13 +618,14 @@ def _split_heads(t, cfg):
     "Queries, keys and values of each head under each other (GPT-NeoX, Bloom)"
     return [p.flatten(0, 1) for p in t.unflatten(0, (cfg.n_heads, 3, -1)).unbind(1)]
 
-def _join_heads(ts, cfg): return torch.stack([t.unflatten(0, (cfg.n_heads, -1)) for t in ts],
-    1).flatten(0, 2)
+def _join_heads(ts, cfg):
+    return torch.stack([t.unflatten(0, (cfg.n_heads, -1)) for t in ts], 1).flatten(0, 2)
 
 def _pairs(t, cfg): return [half for expert in t for half in expert.chunk(2)]
 def _join_pairs(ts, cfg): return torch.stack([torch.cat(ts[i:i+2]) for i in range(0, len(ts), 2)])
-def _woven(t, cfg): return [w.T if w.dim() == 2 else w for expert in t for w in (expert[...,::2],
-    expert[...,1::2])]
+def _woven(t, cfg):
+    halves = [half for expert in t for half in (expert[...,::2], expert[...,1::2])]
+    return [h.T if h.dim() == 2 else h for h in halves]
 def _weave(ts, cfg):
     ts = [t.T if t.dim() == 2 else t for t in ts]
     return torch.stack([torch.stack(ts[i:i+2], -1).flatten(-2) for i in range(0, len(ts), 2)])
@@ -628,8 +638,8 @@ _transforms:dict[str,_Transform] = dict(
     by_head=_Transform(_split_heads, _join_heads),
     halves=_Transform(lambda t,cfg: t.chunk(2), lambda ts,cfg: torch.cat(ts)),
     experts=_Transform(lambda t,cfg: t.unbind(), lambda ts,cfg: torch.stack(ts)),
-    experts_transpose=_Transform(lambda t,cfg: [w.T for w in t], lambda ts,
-        cfg: torch.stack([t.T for t in ts])),
+    experts_transpose=_Transform(lambda t,cfg: [w.T for w in t],
+                                 lambda ts,cfg: torch.stack([t.T for t in ts])),
     experts_halves=_Transform(_pairs, _join_pairs),
     experts_woven=_Transform(_woven, _weave))
 
@@ -660,7 +670,7 @@ def _both(table, theirs='layers.{i}', ours='decoder.blocks.{i}'):
         return replace(r, source=f'{r.source}.{end}', targets=targets, transform=how)
     return tuple(one(r, end) for r in _rules(table, theirs, ours) for end in ('weight','bias'))
 
-# %% ../nbs/10a_families.ipynb #80f5636a
+# %% ../nbs/10a_families.ipynb #f730e23f
 _llama_attention = _both('''
     *.self_attn.q_proj  *.attn.q_proj
     *.self_attn.k_proj  *.attn.k_proj
@@ -686,21 +696,20 @@ _sandwich_norms = _rules('''
     *.post_feedforward_layernorm.weight  *.ffn_add.inside.weight''')
 _llama_keys = (*_llama_frame, *_llama_attention, *_llama_ffn, *_pre_norms)
 _old_rope = (r'.*rotary_emb\.inv_freq',)
-_off = {False:False}
 _bool = {True:True, False:False}
 
-def _decoder(name): return {f'{name}Model':dict(head=None),
-    f'{name}ForCausalLM':dict(head='linear')}
+def _decoder(name):
+    return {f'{name}Model':dict(head=None), f'{name}ForCausalLM':dict(head='linear')}
 
 _llama_fixed = dict(kind='decoder', positions='rope', norm='rms', gated=True, max_len=None)
 _llama_fields = dict(vocab_size=('vocab_size', 32000), hidden_size=('d_model', 4096),
     num_hidden_layers=('n_layers', 32), intermediate_size=('d_ff', 11008),
     hidden_act=('activation', 'silu', _activations), rms_norm_eps=('norm_eps', 1e-6),
     tie_word_embeddings=('tied', False, _bool), attention_dropout=('attn_dropout', 0.),
-        **_tokens(bos=1, eos=2))
+    **_tokens(bos=1, eos=2))
 _attention_bias = Part(dict(attention_bias=False),
     lambda c: dict(attn_bias=_truth(c, 'attention_bias')),
-                       lambda cfg: dict(attention_bias=cfg.attn_bias))
+    lambda cfg: dict(attention_bias=cfg.attn_bias))
 
 def _truth(c, name):
     if c[name] not in (True, False) or not isinstance(c[name], bool): _refuse(c, name)
@@ -710,7 +719,7 @@ FAMILIES:dict[str,Family] = {}
 def _add(model_type, title, architectures, **kw):
     FAMILIES[model_type] = Family(model_type, title, architectures, **kw)
 
-# %% ../nbs/10a_families.ipynb #7b052b48
+# %% ../nbs/10a_families.ipynb #1e9fd2e5
 _add('llama', 'Llama', _decoder('Llama'), prefix='model', fixed=_llama_fixed,
     fields={**_llama_fields, 'mlp_bias':('ffn_bias', False, _bool)},
         parts=(_heads(), _rope(), _attention_bias),
@@ -756,15 +765,15 @@ _add('smollm3', 'SmolLM3', _decoder('SmolLM3'), prefix='model', fixed=_llama_fix
     fields={**_llama_fields, 'vocab_size':('vocab_size', 128256), 'hidden_size':('d_model', 2048),
         'num_hidden_layers':('n_layers', 36), 'mlp_bias':('ffn_bias', False, _bool),
         'tie_word_embeddings':('tied', True, _bool), **_tokens(128004, 128000, 128001)},
-    parts=(replace(_heads(4), fields=dict(num_attention_heads=16,
-        num_key_value_heads=4, head_dim=None)),
-           _rope(2e6, limit=32768), _smollm3, _attention_bias), keys=_llama_keys, unused=_old_rope,
+    parts=(replace(_heads(4), fields=dict(num_attention_heads=16, num_key_value_heads=4,
+        head_dim=None)), _rope(2e6, limit=32768), _smollm3, _attention_bias), keys=_llama_keys,
+        unused=_old_rope,
     ignored=frozenset(['pretraining_tp','max_window_layers']))
 
 _add('olmo2', 'OLMo 2', _decoder('Olmo2'), prefix='model',
     fixed={**_llama_fixed, 'norm_place':'output', 'qk_norm':'rms', 'qk_norm_over':'width'},
     fields={**_llama_fields, 'vocab_size':('vocab_size', 50304), 'rms_norm_eps':('norm_eps', 1e-5),
-            **_tokens(1, None, 50279)},
+        **_tokens(1, None, 50279)},
     parts=(_heads(), _rope(), _attention_bias), unused=_old_rope,
     keys=(*_llama_frame, *_llama_attention, *_llama_ffn, *_rules('''
         *.post_attention_layernorm.weight    *.attn_add.inside.weight
@@ -773,8 +782,7 @@ _add('olmo2', 'OLMo 2', _decoder('Olmo2'), prefix='model',
 _add('phi3', 'Phi-3', _decoder('Phi3'), prefix='model', fixed={**_llama_fixed, 'attn_bias':False},
     fields={**_llama_fields, 'vocab_size':('vocab_size', 32064), 'hidden_size':('d_model', 3072),
         'intermediate_size':('d_ff', 8192), 'rms_norm_eps':('norm_eps', 1e-5),
-        'resid_pdrop':('dropout', 0.),
-        **_tokens(32000, 1, 32000)},
+        'resid_pdrop':('dropout', 0.), **_tokens(32000, 1, 32000)},
     parts=(_heads(), _rope(partial=True, limit=4096, kinds=('default','longrope','su'),
         original=4096), _window(None)),
     unused=_old_rope, ignored=frozenset(['embd_pdrop']),
@@ -785,58 +793,54 @@ _add('phi3', 'Phi-3', _decoder('Phi3'), prefix='model', fixed={**_llama_fixed, '
         *.mlp.gate_up_proj.weight     *.ffn.(gate,up).weight [halves]
         *.mlp.down_proj.weight        *.ffn.down.weight''')))
 
-# %% ../nbs/10a_families.ipynb #e3e373c4
+# %% ../nbs/10a_families.ipynb #1a03272d
 _gemma_fields = {**_llama_fields, 'hidden_size':('d_model', 2304),
-    'num_hidden_layers':('n_layers', 26),
-    'intermediate_size':('d_ff', 9216), 'tie_word_embeddings':('tied', True, _bool),
+    'num_hidden_layers':('n_layers', 26), 'intermediate_size':('d_ff', 9216),
+    'tie_word_embeddings':('tied', True, _bool),
     'hidden_activation':('activation', 'gelu_pytorch_tanh', _activations), **_tokens(0, 2, 1)}
 del _gemma_fields['hidden_act']
 _gemma_fixed = {**_llama_fixed, 'norm_place':'sandwich', 'norm_offset':1.}
 _gemma_keys = (*_llama_frame, *_llama_attention, *_llama_ffn, *_sandwich_norms)
-_gemma_heads = replace(_heads(4, 256), fields=dict(num_attention_heads=8, num_key_value_heads=4,
-    head_dim=256))
+_gemma_heads = replace(_heads(4, 256),
+    fields=dict(num_attention_heads=8, num_key_value_heads=4, head_dim=256))
 
 def _same_act(c):
     "Gemma's old files say the activation twice"
-    if c['hidden_act'] not in (None, c['hidden_activation']): _refuse(c, 'hidden_act',
-        'is not hidden_activation')
+    if c['hidden_act'] not in (None, c['hidden_activation']):
+        _refuse(c, 'hidden_act', 'is not hidden_activation')
     return {}
 _one_act = Part(dict(hidden_act=None), _same_act)
 
 _add('gemma2', 'Gemma 2', _decoder('Gemma2'), prefix='model', fixed=_gemma_fixed,
     fields={**_gemma_fields, 'vocab_size':('vocab_size', 256000)},
     parts=(_gemma_heads, _rope(limit=8192), _alternating(4096, 2), _attention_bias, _query_scale,
-        _root_scale, _one_act,
-           _cap('attn_logit_softcapping', 'softcap', 50.),
-               _cap('final_logit_softcapping', 'logit_softcap', 30.)),
+        _root_scale, _one_act, _cap('attn_logit_softcapping', 'softcap', 50.),
+        _cap('final_logit_softcapping', 'logit_softcap', 30.)),
     keys=_gemma_keys, unused=_old_rope, neutral=dict(use_bidirectional_attention=(None, False)))
 
-_add('gemma3_text', 'Gemma 3 (text)', {'Gemma3TextModel':dict(head=None),
-    'Gemma3ForCausalLM':dict(head='linear')},
+_add('gemma3_text', 'Gemma 3 (text)',
+    {'Gemma3TextModel':dict(head=None), 'Gemma3ForCausalLM':dict(head='linear')},
     prefix='model', fixed={**_gemma_fixed, 'qk_norm':'rms'},
     fields={**_gemma_fields, 'vocab_size':('vocab_size', 262208)},
     parts=(_gemma_heads, _two_ropes(1e6, 1e4, names=('rope_theta','rope_local_base_freq'),
-        limit=131072, both=False),
-           _alternating(4096, 6, 'sliding_window_pattern'), _attention_bias, _query_scale,
-               _root_scale, _one_act,
-           _cap('final_logit_softcapping', 'logit_softcap', None)),
+        limit=131072, both=False), _alternating(4096, 6, 'sliding_window_pattern'), _attention_bias,
+        _query_scale, _root_scale, _one_act,
+        _cap('final_logit_softcapping', 'logit_softcap', None)),
     keys=_gemma_keys, unused=_old_rope, ignored=frozenset(['_sliding_window_pattern']),
     neutral=dict(use_bidirectional_attention=(None, False), attn_logit_softcapping=(None,)))
 
 _add('gpt_oss', 'GPT-OSS', _decoder('GptOss'), prefix='model',
     fixed={**_llama_fixed, 'sinks':True, 'activation':'silu'},
     fields={k:v for k,v in {**_llama_fields, 'vocab_size':('vocab_size', 201088),
-        'hidden_size':('d_model', 2880),
-        'num_hidden_layers':('n_layers', 36), 'intermediate_size':('d_ff', 2880),
-        'rms_norm_eps':('norm_eps', 1e-5), **_tokens()}.items() if k != 'hidden_act'},
-    parts=(replace(_heads(8, 64), fields=dict(num_attention_heads=64, num_key_value_heads=8,
-        head_dim=64)),
-           _rope(150_000., limit=131072, scaling=dict(rope_type='yarn', factor=32., beta_fast=32.,
-               beta_slow=1.,
-                                                       truncate=False,
-                                                           original_max_position_embeddings=4096)),
-           _alternating(128, 2), replace(_attention_bias, fields=dict(attention_bias=True)),
-               _gpt_oss),
+        'hidden_size':('d_model', 2880), 'num_hidden_layers':('n_layers', 36),
+        'intermediate_size':('d_ff', 2880), 'rms_norm_eps':('norm_eps', 1e-5),
+        **_tokens()}.items() if k != 'hidden_act'},
+    parts=(replace(_heads(8, 64),
+        fields=dict(num_attention_heads=64, num_key_value_heads=8, head_dim=64)),
+        _rope(150_000., limit=131072,
+        scaling=dict(rope_type='yarn', factor=32., beta_fast=32., beta_slow=1., truncate=False,
+        original_max_position_embeddings=4096)), _alternating(128, 2),
+        replace(_attention_bias, fields=dict(attention_bias=True)), _gpt_oss),
     unused=_old_rope, aliases=dict(num_experts='num_local_experts'),
     ignored=frozenset(['output_router_logits','router_aux_loss_coef','initial_context_length']),
     neutral=dict(hidden_act=('silu','swish'), swiglu_alpha=(1.702,)),
@@ -880,7 +884,7 @@ _add('deepseek_v3', 'DeepSeek-V3', _decoder('DeepseekV3'), prefix='model', fixed
         *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
         *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False)))
 
-# %% ../nbs/10a_families.ipynb #7e83f5de
+# %% ../nbs/10a_families.ipynb #f5da2501
 _add('gpt2', 'GPT-2', {'GPT2Model':dict(head=None), 'GPT2LMHeadModel':dict(head='linear')},
     prefix='transformer',
     fixed=dict(kind='decoder', positions='learned', norm='layer', gated=False, attn_bias=True,
@@ -888,11 +892,10 @@ _add('gpt2', 'GPT-2', {'GPT2Model':dict(head=None), 'GPT2LMHeadModel':dict(head=
     fields=dict(vocab_size=('vocab_size', 50257), n_embd=('d_model', 768), n_layer=('n_layers', 12),
         n_head=('n_heads', 12), n_positions=('max_len', 1024), n_inner=('d_ff', None),
         activation_function=('activation', 'gelu_new', _activations),
-            layer_norm_epsilon=('norm_eps', 1e-5),
-        resid_pdrop=('dropout', .1), attn_pdrop=('attn_dropout', .1),
-            tie_word_embeddings=('tied', True, _bool),
+        layer_norm_epsilon=('norm_eps', 1e-5), resid_pdrop=('dropout', .1),
+        attn_pdrop=('attn_dropout', .1), tie_word_embeddings=('tied', True, _bool),
         scale_attn_weights=('scale', True, {True:None, False:1.}), **_tokens(None, 50256, 50256)),
-            parts=(),
+        parts=(),
     aliases=dict(hidden_size='n_embd', max_position_embeddings='n_positions',
         num_attention_heads='n_head', num_hidden_layers='n_layer'),
     neutral=dict(scale_attn_by_inverse_layer_idx=(False,)),
@@ -909,22 +912,21 @@ _add('gpt2', 'GPT-2', {'GPT2Model':dict(head=None), 'GPT2LMHeadModel':dict(head=
         *.ln_2         *.ffn_add.before
         *.mlp.c_fc     *.ffn.up [transpose]
         *.mlp.c_proj   *.ffn.down [transpose]
-        ln_f                 decoder.norm''', 'h.{i}')))
+        ln_f  decoder.norm''', 'h.{i}')))
 
 _add('gpt_neox', 'GPT-NeoX', _decoder('GPTNeoX'), prefix='gpt_neox',
     fixed=dict(kind='decoder', positions='rope', norm='layer', gated=False, ffn_bias=True,
         max_len=None),
     fields=dict(vocab_size=('vocab_size', 50432), hidden_size=('d_model', 6144),
-        num_hidden_layers=('n_layers', 44),
-        num_attention_heads=('n_heads', 64), intermediate_size=('d_ff', 24576),
-        hidden_act=('activation', 'gelu', _activations), layer_norm_eps=('norm_eps', 1e-5),
-        hidden_dropout=('dropout', 0.), attention_dropout=('attn_dropout', 0.),
-        tie_word_embeddings=('tied', False, _bool),
-            use_parallel_residual=('parallel', True, _bool), **_tokens(None, 0, 2)),
+        num_hidden_layers=('n_layers', 44), num_attention_heads=('n_heads', 64),
+        intermediate_size=('d_ff', 24576), hidden_act=('activation', 'gelu', _activations),
+        layer_norm_eps=('norm_eps', 1e-5), hidden_dropout=('dropout', 0.),
+        attention_dropout=('attn_dropout', 0.), tie_word_embeddings=('tied', False, _bool),
+        use_parallel_residual=('parallel', True, _bool), **_tokens(None, 0, 2)),
     parts=(_rope(name='rotary_emb_base', share=.25, share_name='rotary_pct', partial=True),
-           replace(_attention_bias, fields=dict(attention_bias=True))),
-    neutral=dict(is_decoder=(False, True)), unused=(*_old_rope,
-        r'layers\.\d+\.attention\.(bias|masked_bias)'),
+        replace(_attention_bias, fields=dict(attention_bias=True))),
+    neutral=dict(is_decoder=(False, True)),
+        unused=(*_old_rope, r'layers\.\d+\.attention\.(bias|masked_bias)'),
     keys=(*_rules('''
         embed_in.weight   embed.token.weight
         embed_out.weight  head.weight'''), *_rules('lm_head.weight  head.weight', published=False),
@@ -935,7 +937,7 @@ _add('gpt_neox', 'GPT-NeoX', _decoder('GPTNeoX'), prefix='gpt_neox',
         *.attention.dense            *.attn.out_proj
         *.mlp.dense_h_to_4h          *.ffn.up
         *.mlp.dense_4h_to_h          *.ffn.down
-        final_layer_norm                        decoder.norm''')))
+        final_layer_norm  decoder.norm''')))
 
 def _old_width(c):
     "Bloom's old files call the width n_embed, which wins"
@@ -943,12 +945,11 @@ def _old_width(c):
 
 _add('bloom', 'Bloom', _decoder('Bloom'), prefix='transformer',
     fixed=dict(kind='decoder', positions='alibi', norm='layer', gated=False, attn_bias=True,
-        ffn_bias=True,
-               embed_norm=True, activation='gelu_tanh', max_len=None),
+        ffn_bias=True, embed_norm=True, activation='gelu_tanh', max_len=None),
     fields=dict(vocab_size=('vocab_size', 250880), n_layer=('n_layers', 2), n_head=('n_heads', 8),
         layer_norm_epsilon=('norm_eps', 1e-5), hidden_dropout=('dropout', 0.),
-            attention_dropout=('attn_dropout', 0.),
-        tie_word_embeddings=('tied', True, _bool), **_tokens(None, 1, 2)),
+        attention_dropout=('attn_dropout', 0.), tie_word_embeddings=('tied', True, _bool),
+        **_tokens(None, 1, 2)),
     parts=(Part(dict(hidden_size=64, n_embed=None), _old_width,
         lambda cfg: dict(hidden_size=cfg.d_model)),),
     aliases=dict(num_hidden_layers='n_layer', num_attention_heads='n_head'),
@@ -959,23 +960,22 @@ _add('bloom', 'Bloom', _decoder('Bloom'), prefix='transformer',
     keys=(*_rules('''
         word_embeddings.weight  embed.token.weight
         lm_head.weight          head.weight'''), *_both('''
-        word_embeddings_layernorm              embed.norm
+        word_embeddings_layernorm  embed.norm
         *.input_layernorm                *.attn_add.before
         *.post_attention_layernorm       *.ffn_add.before
         *.self_attention.query_key_value *.attn.(q,k,v)_proj [by_head]
         *.self_attention.dense           *.attn.out_proj
         *.mlp.dense_h_to_4h              *.ffn.up
         *.mlp.dense_4h_to_h              *.ffn.down
-        ln_f                                   decoder.norm''', 'h.{i}')))
+        ln_f  decoder.norm''', 'h.{i}')))
 
-# %% ../nbs/10a_families.ipynb #9be1d950
+# %% ../nbs/10a_families.ipynb #a5ac34b3
 _bert_fixed = dict(kind='encoder', norm='layer', norm_place='post', final_norm=False,
-    embed_norm=True, gated=False,
-                   attn_bias=True, ffn_bias=True, positions='learned', head_bias=True)
+    embed_norm=True, gated=False, attn_bias=True, ffn_bias=True, positions='learned',
+    head_bias=True)
 _bert_fields = dict(vocab_size=('vocab_size', 30522), hidden_size=('d_model', 768),
-    num_hidden_layers=('n_layers', 12),
-    num_attention_heads=('n_heads', 12), intermediate_size=('d_ff', 3072),
-        hidden_act=('activation', 'gelu', _activations),
+    num_hidden_layers=('n_layers', 12), num_attention_heads=('n_heads', 12),
+    intermediate_size=('d_ff', 3072), hidden_act=('activation', 'gelu', _activations),
     hidden_dropout_prob=('dropout', .1), attention_probs_dropout_prob=('attn_dropout', .1),
     type_vocab_size=('n_types', 2), layer_norm_eps=('norm_eps', 1e-12),
     tie_word_embeddings=('tied', True, _bool), **_tokens(0))
@@ -983,12 +983,12 @@ _bert_keys = (*_rules('''
     embeddings.word_embeddings.weight        embed.token.weight
     embeddings.position_embeddings.weight    embed.position.weight
     embeddings.token_type_embeddings.weight  embed.token_type.weight'''), *_both('''
-    embeddings.LayerNorm                        embed.norm
+    embeddings.LayerNorm        embed.norm
     *.attention.self.query      *.attn.q_proj
     *.attention.self.key        *.attn.k_proj
     *.attention.self.value      *.attn.v_proj
     *.attention.output.dense    *.attn.out_proj
-    *.attention.output.LayerNorm  *.attn_add.after
+    *.attention.output.LayerNorm *.attn_add.after
     *.intermediate.dense        *.ffn.up
     *.output.dense              *.ffn.down
     *.output.LayerNorm          *.ffn_add.after''', 'encoder.layer.{i}', 'encoder.blocks.{i}'))
@@ -1020,12 +1020,10 @@ _add('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
 _add('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='distilbert',
     fixed={**_bert_fixed, 'norm_eps':1e-12},
     fields=dict(vocab_size=('vocab_size', 30522), dim=('d_model', 768), n_layers=('n_layers', 6),
-        n_heads=('n_heads', 12),
-        hidden_dim=('d_ff', 3072), max_position_embeddings=('max_len', 512),
-            activation=('activation', 'gelu', _activations),
+        n_heads=('n_heads', 12), hidden_dim=('d_ff', 3072),
+        max_position_embeddings=('max_len', 512), activation=('activation', 'gelu', _activations),
         dropout=('dropout', .1), attention_dropout=('attn_dropout', .1),
-            tie_word_embeddings=('tied', True, _bool),
-        **_tokens(0)), parts=(),
+        tie_word_embeddings=('tied', True, _bool), **_tokens(0)), parts=(),
     aliases=dict(hidden_size='dim', num_attention_heads='n_heads', num_hidden_layers='n_layers'),
     ignored=frozenset(['sinusoidal_pos_embds','qa_dropout','seq_classif_dropout','tie_weights_']),
         unused=_bert_unused,
@@ -1051,19 +1049,17 @@ _add('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
     fixed=dict(kind='encoder', norm='layer', positions='rope', embed_norm=True, first_norm=False,
         gated=True, max_len=None),
     fields=dict(vocab_size=('vocab_size', 50368), hidden_size=('d_model', 768),
-        num_hidden_layers=('n_layers', 22),
-        num_attention_heads=('n_heads', 12), intermediate_size=('d_ff', 1152),
-        hidden_activation=('activation', 'gelu', _activations), norm_eps=('norm_eps', 1e-5),
-        norm_bias=('norm_bias', False, _bool), mlp_bias=('ffn_bias', False, _bool),
-            mlp_dropout=('dropout', 0.),
+        num_hidden_layers=('n_layers', 22), num_attention_heads=('n_heads', 12),
+        intermediate_size=('d_ff', 1152), hidden_activation=('activation', 'gelu', _activations),
+        norm_eps=('norm_eps', 1e-5), norm_bias=('norm_bias', False, _bool),
+        mlp_bias=('ffn_bias', False, _bool), mlp_dropout=('dropout', 0.),
         attention_dropout=('attn_dropout', 0.), decoder_bias=('head_bias', True, _bool),
         classifier_bias=('head_transform_bias', False, _bool),
-            tie_word_embeddings=('tied', True, _bool),
+        tie_word_embeddings=('tied', True, _bool),
         classifier_activation=('head_activation', 'gelu', _head_activations),
-            **_tokens(50283, 50281, 50282)),
-    parts=(_two_ropes(160_000., 10_000., names=('global_rope_theta','local_rope_theta'),
-        limit=8192, both=True),
-           _modernbert_window, _attention_bias),
+        **_tokens(50283, 50281, 50282)),
+    parts=(_two_ropes(160_000., 10_000., names=('global_rope_theta','local_rope_theta'), limit=8192,
+        both=True), _modernbert_window, _attention_bias),
     neutral=dict(position_embedding_type=('absolute',)),
         ignored=frozenset('''initializer_cutoff_factor
         embedding_dropout classifier_pooling deterministic_flash_attn sparse_prediction
@@ -1084,7 +1080,7 @@ _add('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
         head.dense            head.dense
         head.norm             head.norm''', ours='encoder.blocks.{i}')))
 
-# %% ../nbs/10a_families.ipynb #9272ce0f
+# %% ../nbs/10a_families.ipynb #7d0cc02f
 def _t5_stack(stack, ffn, cross=''):
     "The rules of a T5 encoder or decoder; number `ffn` of a block feeds forward"
     where = dict(theirs=stack+'.block.{i}', ours=stack+'.blocks.{i}')
@@ -1114,12 +1110,11 @@ _t5_cross = '''
     *.layer.1.EncDecAttention.o.weight    *.cross.out_proj.weight'''
 _t5_alone = dict(kind='encoder', head=None, n_decoder_layers=None, tied=True, logit_scale=None)
 _add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderModel':_t5_alone,
-                  'T5ForConditionalGeneration':dict(kind='encoder-decoder', head='linear')},
+    'T5ForConditionalGeneration':dict(kind='encoder-decoder', head='linear')},
     fixed=dict(positions='relative', norm='rms', scale=1., max_len=None),
     fields={**dict(vocab_size=('vocab_size', 32128), d_model=('d_model', 512),
-        num_layers=('n_layers', 6),
-        d_ff=('d_ff', 2048), layer_norm_epsilon=('norm_eps', 1e-6), dropout_rate=('dropout', .1),
-        relative_attention_num_buckets=('relative_buckets', 32),
+        num_layers=('n_layers', 6), d_ff=('d_ff', 2048), layer_norm_epsilon=('norm_eps', 1e-6),
+        dropout_rate=('dropout', .1), relative_attention_num_buckets=('relative_buckets', 32),
         relative_attention_max_distance=('relative_max_distance', 128)), **_tokens(0, None, 1)},
     parts=(_t5, _t5_ffn, _t5_out), neutral=dict(is_encoder_decoder=(True,False)),
     aliases=dict(hidden_size='d_model', num_attention_heads='num_heads',
@@ -1130,7 +1125,7 @@ _add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderM
         shared.weight   embed.token.weight
         lm_head.weight  head.weight'''), *_rules('''
         encoder.embed_tokens.weight  embed.token.weight
-        decoder.embed_tokens.weight  embed.token.weight''', spare=True),
+        decoder.embed_tokens.weight  embed.token.weight''', spare=True, equal=True),
         *_t5_stack('encoder', 1), *_t5_stack('decoder', 2, _t5_cross)))
 
 # %% ../nbs/10a_families.ipynb #671fa3dd
@@ -1224,7 +1219,7 @@ def _some(names):
     more = f' and {len(names)-5} more' if len(names) > 5 else ''
     return ', '.join(names[:5]) + more
 
-# %% ../nbs/10a_families.ipynb #fbdc5601
+# %% ../nbs/10a_families.ipynb #f1bdbf3a
 _floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 def _look(source, name):
@@ -1247,6 +1242,18 @@ def _check_shapes(family, cfg, plan, source):
         if got != wanted:
             raise ValueError(f"{family.model_type}: {step.source} has shape {shape}, "
                              f"which does not give {step.targets[0]} {wanted[0]}")
+
+def _check_spares(family, cfg, plan, source):
+    "A second copy of a tensor must be one"
+    plain = _plain(family, source.keys())
+    used = {t:step.source for step in plan for t in step.targets}
+    for s in _steps(family, cfg):
+        name,first = plain.get(s.source),used.get(s.targets[0])
+        decodes = s.source.startswith('decoder.') and cfg.kind == 'encoder'
+        if not s.rule.equal or decodes or name is None or name == first: continue
+        same = _look(source, name) == _look(source, first)
+        if not same or not torch.equal(source[name], source[first]):
+            raise ValueError(f"{family.model_type}: {name} and {first} differ, and one is used")
 
 def _settle_head(family, cfg, source):
     "A head that differs from the embedding is not tied, whatever the settings say"
@@ -1285,6 +1292,7 @@ def tensors_from_hf(
     "Published tensors as ours; all names and shapes are checked before the first"
     plan = _plan(family, cfg, source.keys())
     _check_shapes(family, cfg, plan, source)
+    _check_spares(family, cfg, plan, source)
     for step in plan: yield from zip(step.targets,
         _transforms[step.transform].split(source[step.source], cfg))
 

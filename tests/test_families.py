@@ -59,6 +59,7 @@ rows = {
                                                                tie_word_embeddings=True, rms_norm_eps=.1, pretraining_tp=2)),
     'llama-yarn': ('LlamaForCausalLM', deep | yarn),
     'llama-dynamic': ('LlamaForCausalLM', grouped | dynamic),
+    'llama-untruncated': ('LlamaForCausalLM', grouped | scaled('yarn', factor=4., original_max_position_embeddings=16, truncate=None)),
     'llama-base': ('LlamaModel', grouped),
     'mistral': ('MistralForCausalLM', grouped | dict(sliding_window=5)),
     'mistral-odd': ('MistralForCausalLM', flat | linear | dict(sliding_window=None, head_dim=10, tie_word_embeddings=True)),
@@ -331,6 +332,14 @@ refused = [    # model type, settings, what the error names
         dict(rope_type='linear', factor=2., unheard_of=1), dict(type='yarn', rope_type='linear', factor=2.), dict(rope_type='longrope', short_factor=[1.], long_factor=[1.]))),
     ('llama', dict(rope_scaling=dict(rope_type='linear', factor=2.), rope_parameters=dict(rope_type='linear', factor=3.)), 'rope_scaling'),
     ('llama', dict(rope_theta=5., rope_parameters=dict(rope_theta=6.)), 'rope_theta'),
+    *(('llama', dict(rope_scaling=dict(rope_type=k, original_max_position_embeddings=16, **p)), 'rope_scaling') for k,p in (
+        ('yarn', dict(factor=4., attention_factor=0.)), ('linear', dict(factor='2.0')),
+        ('llama3', dict(factor=4., low_freq_factor=1., high_freq_factor=1.)))),
+    *(('llama', dict(rope_theta=x), 'rope_theta') for x in (0., .5, True)), ('llama', dict(rms_norm_eps=0.), 'rms_norm_eps'),
+    ('gpt_neox', dict(rope_parameters=dict(partial_rotary_factor=.27)), 'rope_parameters'),
+    ('gemma3_text', dict(rope_parameters=dict(full_attention=dict(rope_type='yarn', factor=2., truncate=None))), 'rope_parameters'),
+    ('mixtral', dict(num_local_experts=1), 'num_experts_per_tok'), ('gpt_oss', dict(num_local_experts=2), 'num_experts_per_tok'),
+    ('deepseek_v3', dict(topk_group=9), 'topk_group'), ('deepseek_v3', dict(num_experts_per_tok=200), 'num_experts_per_tok'),
     ('llama', dict(rope_parameters=dict(full_attention=dict(rope_theta=6.))), 'rope_parameters'),
     *(('gpt2', {k:v}, k) for k,v in dict(scale_attn_by_inverse_layer_idx=True, add_cross_attention=True, activation_function='mish',
         is_encoder_decoder=True, scale_attn_weights=None).items()),
@@ -373,7 +382,7 @@ def test_heads(kind):
         with pytest.raises(ValueError, match='architectures'): config_from_hf(dict(model_type=kind, architectures=names))
 
 def test_unknown_family():
-    for config in (dict(model_type='falcon'), dict(model_type='gemma3', text_config={}), {}):
+    for config in (dict(model_type='falcon'), dict(model_type=['llama']), dict(model_type='gemma3', text_config={}), {}):
         with pytest.raises(NotImplementedError, match='model_type'): config_from_hf(config)
 
 # fields said to have no effect, each tried with another value
@@ -448,6 +457,31 @@ def test_every_tensor(name):
     with pytest.raises(ValueError, match='without a place here: something.weight'):
         build_model(cfg, family, {**tensors, 'something.weight': torch.ones(1)})
 
+class Watched(dict):
+    "A mapping that says shapes without reading, and keeps what was read"
+    def __init__(self, tensors):
+        super().__init__(tensors)
+        self.seen = []
+    def __getitem__(self, name):
+        self.seen.append(name)
+        return super().__getitem__(name)
+    def shape(self, name): return tuple(self.get(name).shape)
+    def dtype(self, name): return self.get(name).dtype
+
+@pytest.mark.parametrize('name', ['llama','mixtral-odd','t5-v1.1','bert'])
+def test_each_read_once(name, tmp_path):
+    "In the order of the file; nothing before all is checked"
+    model = made(name)
+    model.save_pretrained(tmp_path)
+    cfg,family = config_from_hf(published(model))
+    source = Watched(load_file(tmp_path/'model.safetensors'))
+    build_model(cfg, family, source)
+    needed = [n for n in source if 'pooler' not in n]
+    assert source.seen == needed
+    bad = Watched({**source, needed[-1]: torch.zeros(3, 3, 3)})
+    with pytest.raises(ValueError, match='has shape'): build_model(cfg, family, bad)
+    assert bad.seen == []
+
 def test_tied_or_not():
     "A head that differs from the embedding is its own; an embedding may be found under the head's name"
     model = made('qwen3')
@@ -458,6 +492,14 @@ def test_tied_or_not():
     moved = broken('qwen3', **{'model.embed_tokens.weight': None, 'lm_head.weight': table})
     assert torch.equal(moved.embed.token.weight, table) and moved.cfg.tied
     with pytest.raises(ValueError, match='no tensor for head.weight'): broken('llama', **{'lm_head.weight': None})
+
+def test_second_embedding():
+    "T5's copies of its embedding may stand there, if they are copies"
+    table = made('t5').state_dict()['shared.weight']
+    broken('t5')
+    for n in ('encoder.embed_tokens.weight','decoder.embed_tokens.weight'):
+        with pytest.raises(ValueError, match=f't5: {n} and shared.weight differ'): broken('t5', **{n: table+1})
+        with pytest.raises(ValueError, match='differ'): broken('t5', **{'shared.weight': None, 'lm_head.weight': None, n: table+1})
 
 def test_names_of_old_files():
     "Without a prefix, with gamma and beta, with buffers and heads nobody needs"
