@@ -6,6 +6,7 @@ from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCaus
                           TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper)
 from attention_nb.generation import (TextStream, filter_logits, filter_min_p, filter_top_k, filter_top_p, generate, penalize_repetition, sample,
                                      stream_generate, stream_text)
+from attention_nb.recording import record
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
 from attention_nb.transformer import Transformer, TransformerConfig
 
@@ -610,3 +611,22 @@ def test_progress_shows_and_counts(pair, capsys):
         assert '3/3' in capsys.readouterr().err
         ours.generate(ids, 3, n_beams=n)
         assert not capsys.readouterr().err
+
+@pytest.mark.parametrize('settings', [{}, dict(window=(3,0)), dict(window=(3,0), layer_types=('full','window')),
+                                      dict(positions='learned')])
+@pytest.mark.parametrize('padded', [False, True])
+def test_a_recording_of_generate_holds_all_steps(settings, padded):
+    "n prompt and m new tokens give rows and columns for n+m-1, as one call on the whole text does"
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(50, 32, n_layers=2, n_heads=4, n_kv_heads=2, **settings)).eval()
+    for p in model.parameters(): torch.nn.init.normal_(p, std=.3)
+    ids,mask = torch.randint(0, 50, (2,5)),torch.ones(2, 5, dtype=torch.bool)
+    if padded: mask[0,:2] = False
+    with record(model) as steps: out = model.generate(ids, 6, mask=mask)
+    with record(model) as once, torch.no_grad():
+        model(out[:,:-1], mask=torch.cat([mask, torch.ones(2, 5, dtype=torch.bool)], 1))
+    assert len(steps) == 2
+    for b in range(2):
+        for a,w in zip(steps.weights(b), once.weights(b)):
+            assert a.shape == (4,10,10)
+            assert_close(a, w)
