@@ -7,30 +7,12 @@ Docs: https://attention-nb.github.io/attention_nb/position.html.md"""
 # %% auto #0
 __all__ = ['apply_rope', 'Rope', 'alibi_slopes', 'alibi_bias', 'relative_buckets', 'relative_bias']
 
-# %% ../nbs/07_position.ipynb #d961b724
+# %% ../nbs/07_position.ipynb #69029c0d
 import math
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from .checks import check_number, check_sizes
-from .mask import _count
-from .scaling import check_scaling, dynamic_frequencies, scaled_frequencies
-
-# %% ../nbs/07_position.ipynb #dd017e56
-def _kind(x): return str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
-
-def _check_tables(x, cos, sin):
-    "Cosine and sine fit each other and the vectors they turn"
-    for name,t in dict(x=x, cos=cos, sin=sin).items():
-        if not isinstance(t, Tensor) or not t.is_floating_point():
-            raise TypeError(f"{name} must be a tensor of floats, got {_kind(t)}")
-    shape = tuple(cos.shape)
-    if sin.shape != cos.shape:
-        raise ValueError(f"sin must have the shape of cos {shape}, got {tuple(sin.shape)}")
-    fits = x.dim() > 1 and len(shape) in (2,3) and shape[-2] == x.shape[-2]
-    if fits and len(shape) == 3: fits = x.dim() == 4 and shape[0] in (1,x.shape[0])
-    if not fits or not 0 < 2*shape[-1] <= x.shape[-1]:
-        raise ValueError("cos and sin must be (L, R/2) for x (..., L, E), or (B, L, R/2) for x "
-                         f"(B, H, L, E), R at most E; got {shape} for x {tuple(x.shape)}")
+from .scaling import _Frequencies, _check_places, _check_tables, _kind, _places
 
 # %% ../nbs/07_position.ipynb #a0e139d0
 def apply_rope(
@@ -51,18 +33,8 @@ def apply_rope(
     turned = turned.to(x.dtype)
     return torch.cat((turned,rest), -1) if rest.shape[-1] else turned
 
-# %% ../nbs/07_position.ipynb #6eadf10c
-def _check_places(name, places, n=None):
-    "`places` are integers, (n,) or (B, n)"
-    if (not isinstance(places, Tensor) or places.is_floating_point() or places.is_complex()
-            or places.dtype == torch.bool):
-        raise TypeError(f"{name} must be a tensor of integers, got {_kind(places)}")
-    if places.dim() not in (1,2) or n is not None and places.shape[-1] != n:
-        n = 'L' if n is None else n
-        raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(places.shape)}")
-    return places.long()
-
-class Rope(nn.Module):
+# %% ../nbs/07_position.ipynb #31a5f926
+class Rope(_Frequencies):
     "Rotary positions: queries and keys turned by their places. No parameters"
     def __init__(self,
         head_dim:int, # Width E of a head
@@ -72,36 +44,14 @@ class Rope(nn.Module):
         interleaved:bool=False, # Pairs are neighbours; else m and m + R/2
         scaling:dict|None=None # For longer texts, `rope_scaling` as published; None leaves it
     ):
-        super().__init__()
         R = head_dim if rotary_dim is None else rotary_dim
         check_sizes(head_dim=head_dim, rotary_dim=R)
         if R % 2 or R > head_dim:
             raise ValueError(f"rotary_dim must be even and at most {head_dim=}, got {R}")
         check_number('base', base, torch.float32)
         if base <= 1: raise ValueError(f"base must be above 1, got {base}")
-        self.head_dim,self.rotary_dim,self.base = int(head_dim),int(R),float(base)
-        self.interleaved,self.scaling = bool(interleaved),check_scaling(scaling, R)
-        N = self.scaling.get('original_max_position_embeddings', 0)
-        settings = self.rotary_dim,self.base,self.scaling
-        # no buffers, which `to_empty` leaves undefined; never on 'meta', where nothing has a value
-        self._near,self._factor = scaled_frequencies(*settings, device='cpu')
-        self._far,_ = scaled_frequencies(*settings, length=N+1, device='cpu')
-
-    def _apply(self, fn, recurse=True):
-        "Take the frequencies along to another device, in float32"
-        super()._apply(fn, recurse)
-        device = fn(torch.empty(0, device=self._near.device)).device
-        if device.type != 'meta': self._near,self._far = self._near.to(device),self._far.to(device)
-        return self
-
-    def _frequencies(self, positions):
-        near,far = self._near.to(positions.device),self._far.to(positions.device)
-        kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings')
-        if kind not in ('dynamic','longrope') or not positions.numel(): return near
-        n = positions.max() + 1                                                # places to read
-        if kind == 'dynamic':
-            far = dynamic_frequencies(self.rotary_dim, self.base, self.scaling['factor'], N, n)
-        return torch.where(n > N, far, near)
+        super().__init__(int(R), float(base), scaling)
+        self.head_dim,self.interleaved = int(head_dim),bool(interleaved)
 
     def tables(self,
         positions:Tensor # Places, integers, (L,) or (B, L)
@@ -136,17 +86,7 @@ def alibi_slopes(
     more = [2**(-4*h/n) for h in range(1, 2*n, 2)]
     return torch.tensor((first+more)[:n_heads], dtype=torch.float32)
 
-# %% ../nbs/07_position.ipynb #3e0afa18
-def _places(L, S, q_pos, k_pos, device=None):
-    "Places of queries and of keys; not given, the last query stands at the last key"
-    L = _count('L', L)
-    S = L if S is None else _count('S', S)
-    given = [p.device for p in (q_pos,k_pos) if isinstance(p, Tensor)]
-    if device is None and given: device = given[0]
-    if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
-    if k_pos is None: k_pos = torch.arange(S, device=device)
-    return _check_places('q_pos', q_pos, L), _check_places('k_pos', k_pos, S)
-
+# %% ../nbs/07_position.ipynb #a1aa4b51
 def _distance(q_pos, k_pos):
     "Place of the key minus place of the query, (L, S) or (B, L, S)"
     if q_pos.dim() == k_pos.dim() == 2 and 1 != q_pos.shape[0] != k_pos.shape[0] != 1:

@@ -8,12 +8,13 @@ Docs: https://attention-nb.github.io/attention_nb/scaling.html.md"""
 __all__ = ['rope_frequencies', 'linear_frequencies', 'dynamic_frequencies', 'yarn_frequencies', 'llama3_frequencies',
            'longrope_frequencies', 'check_scaling', 'scaled_frequencies']
 
-# %% ../nbs/07a_scaling.ipynb #b8fc35d9
+# %% ../nbs/07a_scaling.ipynb #3562259a
 import math
 from numbers import Real
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from .checks import check_number, check_sizes
+from .mask import _count
 
 # %% ../nbs/07a_scaling.ipynb #cd584fbc
 def rope_frequencies(
@@ -218,3 +219,70 @@ def scaled_frequencies(
         divisors = s['long_factor' if beyond else 'short_factor']
         return longrope_frequencies(rotary_dim, base, divisors, device=device), _longrope_factor(s)
     return plain, 1.
+
+# %% ../nbs/07a_scaling.ipynb #add0f8e3
+def _kind(x): return str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
+
+def _check_tables(x, cos, sin):
+    "Cosine and sine fit each other and the vectors they turn"
+    for name,t in dict(x=x, cos=cos, sin=sin).items():
+        if not isinstance(t, Tensor) or not t.is_floating_point():
+            raise TypeError(f"{name} must be a tensor of floats, got {_kind(t)}")
+    shape = tuple(cos.shape)
+    if sin.shape != cos.shape:
+        raise ValueError(f"sin must have the shape of cos {shape}, got {tuple(sin.shape)}")
+    fits = x.dim() > 1 and len(shape) in (2,3) and shape[-2] == x.shape[-2]
+    if fits and len(shape) == 3: fits = x.dim() == 4 and shape[0] in (1,x.shape[0])
+    if not fits or not 0 < 2*shape[-1] <= x.shape[-1]:
+        raise ValueError("cos and sin must be (L, R/2) for x (..., L, E), or (B, L, R/2) for x "
+                         f"(B, H, L, E), R at most E; got {shape} for x {tuple(x.shape)}")
+
+# %% ../nbs/07a_scaling.ipynb #09345717
+def _check_places(name, places, n=None):
+    "`places` are integers, (n,) or (B, n)"
+    if (not isinstance(places, Tensor) or places.is_floating_point() or places.is_complex()
+            or places.dtype == torch.bool):
+        raise TypeError(f"{name} must be a tensor of integers, got {_kind(places)}")
+    if places.dim() not in (1,2) or n is not None and places.shape[-1] != n:
+        n = 'L' if n is None else n
+        raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(places.shape)}")
+    return places.long()
+
+def _places(L, S, q_pos, k_pos, device=None):
+    "Places of queries and of keys; not given, the last query stands at the last key"
+    L = _count('L', L)
+    S = L if S is None else _count('S', S)
+    given = [p.device for p in (q_pos,k_pos) if isinstance(p, Tensor)]
+    if device is None and given: device = given[0]
+    if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
+    if k_pos is None: k_pos = torch.arange(S, device=device)
+    return _check_places('q_pos', q_pos, L), _check_places('k_pos', k_pos, S)
+
+# %% ../nbs/07a_scaling.ipynb #03a77f02
+class _Frequencies(nn.Module):
+    "Frequencies for texts up to N places and beyond, float32 on any device"
+    def __init__(self, rotary_dim, base, scaling):
+        super().__init__()
+        self.rotary_dim,self.base = rotary_dim,base
+        self.scaling = check_scaling(scaling, rotary_dim)
+        N = self.scaling.get('original_max_position_embeddings', 0)
+        settings = rotary_dim,base,self.scaling
+        # no buffers, which `to_empty` leaves undefined; never on 'meta', where nothing has a value
+        self._near,self._factor = scaled_frequencies(*settings, device='cpu')
+        self._far,_ = scaled_frequencies(*settings, length=N+1, device='cpu')
+
+    def _apply(self, fn, recurse=True):
+        "Take the frequencies along to another device, in float32"
+        super()._apply(fn, recurse)
+        device = fn(torch.empty(0, device=self._near.device)).device
+        if device.type != 'meta': self._near,self._far = self._near.to(device),self._far.to(device)
+        return self
+
+    def _frequencies(self, positions):
+        near,far = self._near.to(positions.device),self._far.to(positions.device)
+        kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings')
+        if kind not in ('dynamic','longrope') or not positions.numel(): return near
+        n = positions.max() + 1                                                # places to read
+        if kind == 'dynamic':
+            far = dynamic_frequencies(self.rotary_dim, self.base, self.scaling['factor'], N, n)
+        return torch.where(n > N, far, near)
