@@ -196,7 +196,7 @@ def config_from_hf(
     try: return TransformerConfig(**{**_read(family, c), **family.architectures[name]}), family
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
 
-# %% ../nbs/10a_families.ipynb #1abeb70d
+# %% ../nbs/10a_families.ipynb #db0ed81c
 def _write_field(c, cfg, name, spec):
     "One of our fields under its published name, unless it says so already"
     value = getattr(cfg, spec[0])
@@ -210,7 +210,10 @@ def _write_part(family, c, cfg, part):
     except (KeyError,NotImplementedError,TypeError,ValueError): said = None
     if said is not None and all(getattr(cfg, k) == v for k,v in said.items()): return
     for name in part.fields: c.pop(name, None)
-    c.update(part.write(cfg))
+    try: c.update(part.write(cfg))
+    except (AttributeError,TypeError):
+        raise ValueError(f"{family.model_type} cannot say these settings: nothing for "
+                         f"{', '.join(part.fields)}") from None
 
 def config_to_hf(
     cfg:TransformerConfig, # Our settings
@@ -719,7 +722,7 @@ FAMILIES:dict[str,Family] = {}
 def _add(model_type, title, architectures, **kw):
     FAMILIES[model_type] = Family(model_type, title, architectures, **kw)
 
-# %% ../nbs/10a_families.ipynb #1e9fd2e5
+# %% ../nbs/10a_families.ipynb #35d98fe9
 _add('llama', 'Llama', _decoder('Llama'), prefix='model', fixed=_llama_fixed,
     fields={**_llama_fields, 'mlp_bias':('ffn_bias', False, _bool)},
         parts=(_heads(), _rope(), _attention_bias),
@@ -786,7 +789,8 @@ _add('phi3', 'Phi-3', _decoder('Phi3'), prefix='model', fixed={**_llama_fixed, '
     parts=(_heads(), _rope(partial=True, limit=4096, kinds=('default','longrope','su'),
         original=4096), _window(None)),
     unused=_old_rope, ignored=frozenset(['embd_pdrop']),
-    neutral=dict(attention_bias=(False,), mlp_bias=(False,), lm_head_bias=(False,)),
+    neutral=dict(attention_bias=(False,), mlp_bias=(False,), lm_head_bias=(False,),
+        full_attn_mod=(1,), interpolate_factor=(1,)),    # Phi-4-mini's files have them
     keys=(*_llama_frame, *_pre_norms, *_rules('''
         *.self_attn.qkv_proj.weight   *.attn.(q,k,v)_proj.weight [rows]
         *.self_attn.o_proj.weight     *.attn.out_proj.weight
@@ -969,7 +973,7 @@ _add('bloom', 'Bloom', _decoder('Bloom'), prefix='transformer',
         *.mlp.dense_4h_to_h              *.ffn.down
         ln_f  decoder.norm''', 'h.{i}')))
 
-# %% ../nbs/10a_families.ipynb #a5ac34b3
+# %% ../nbs/10a_families.ipynb #81a78b55
 _bert_fixed = dict(kind='encoder', norm='layer', norm_place='post', final_norm=False,
     embed_norm=True, gated=False, attn_bias=True, ffn_bias=True, positions='learned',
     head_bias=True)
@@ -998,7 +1002,9 @@ def _masked(name): return {f'{name}Model':dict(head=None), f'{name}ForMaskedLM':
 _add('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed,
     fields={**_bert_fields, 'max_position_embeddings':('max_len', 512)}, parts=(),
     neutral=dict(position_embedding_type=('absolute',)),
-        unused=(*_bert_unused, r'cls\.seq_relationship\..*'),
+    ignored=frozenset('''directionality pooler_fc_size pooler_num_attention_heads
+        pooler_num_fc_layers pooler_size_per_head pooler_type'''.split()),
+    unused=(*_bert_unused, r'cls\.seq_relationship\..*'),
     keys=(*_bert_keys, *_both('''
         cls.predictions.transform.dense      head.dense
         cls.predictions.transform.LayerNorm  head.norm'''), *_rules('''
