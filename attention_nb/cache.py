@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from .checks import check_attention, check_sizes
 
-# %% ../nbs/08_cache.ipynb #d106f14c
+# %% ../nbs/08_cache.ipynb #393041b6
 class KVCache:
     "Keys and values of all tokens so far, in buffers that are made once"
     left:int|None = None    # a full cache drops nothing
@@ -53,7 +53,7 @@ class KVCache:
         self._k[:,:,slots],self._v[:,:,slots] = k,v
 
     def _own(self, copy):
-        "Leave the buffers to a gradient that still needs them, and go on with others"
+        "In training, leave the old buffers to the backward pass and go on with copies"
         if self._k.requires_grad or self._v.requires_grad:
             grad = torch.is_grad_enabled()
             with torch.inference_mode(False), torch.set_grad_enabled(grad):
