@@ -51,7 +51,7 @@ def _check_experts(cfg):
 def _check_choice(name, value, known):
     if value not in known: raise ValueError(f"{name} must be one of {known}, got {value!r}")
 
-# %% ../nbs/09c_config.ipynb #79e8bdbf
+# %% ../nbs/09c_config.ipynb #53083d2d
 @dataclass(frozen=True)
 class TransformerConfig:
     "What a transformer is made of; the defaults are a small modern decoder"
@@ -121,7 +121,6 @@ class TransformerConfig:
     bos_id:int|None=None # Token that begins
     eos_id:int|tuple[int,...]|None=None # Tokens that end
     decoder_start_id:int|None=None # First token of a decoder beside an encoder
-
 
     def __post_init__(self)->None: _check_config(self)
 

@@ -110,7 +110,7 @@ def penalize_repetition(
     score = torch.where(score < 0, score*penalty, score/penalty)
     return logits.scatter(-1, ids, score)[...,:N]
 
-# %% ../nbs/09b_generation.ipynb #88f097ec
+# %% ../nbs/09b_generation.ipynb #a4246dfc
 @contextmanager
 def _evaluating(modules):
     "Modules without dropout; they train on afterwards, whatever happens"
@@ -137,7 +137,7 @@ class _Text:
     def so_far(self): return self.tokens[:,:self.n]
     @property
     def real(self):
-        "Which of these tokens are no filling; None: all"
+        "Which of these tokens are not filling; None: all"
         return None if self.mask is None or self.source is not None else self.mask[:,:self.n]
 
     def logits(self):
