@@ -78,7 +78,7 @@ class _LocalAttention(_LocalHeads):
         return super().forward(*(whole.get(id(t)) for t in given), **kw)
 
 class _LocalFeedForward(_Local):
-    "Likewise"
+    "Likewise, for the input of `gate` and `up`"
     def forward(self, x): return super().forward(_whole(x, self._mesh))
 
 class _WholeNorm(_Local):
