@@ -2,8 +2,10 @@
 from . import cache as cache
 from . import checks as checks
 from . import command as command
+from . import config as config
 from . import core as core
 from . import embedding as embedding
+from . import families as families
 from . import fast as fast
 from . import glove as glove
 from . import heads as heads
@@ -37,6 +39,9 @@ from .checks import check_window as check_window
 from .checks import checked as checked
 from .checks import in_float32 as in_float32
 from .checks import one_head_mask as one_head_mask
+from .config import ExpertsConfig as ExpertsConfig
+from .config import TransformerConfig as TransformerConfig
+from .config import check_ids as check_ids
 from .core import SelfAttention as SelfAttention
 from .core import allowed as allowed
 from .core import attention as attention
@@ -48,6 +53,21 @@ from .core import visible as visible
 from .embedding import Embeddings as Embeddings
 from .embedding import cosine_similarity as cosine_similarity
 from .embedding import sinusoidal_positions as sinusoidal_positions
+from .families import FAMILIES as FAMILIES
+from .families import Family as Family
+from .families import Part as Part
+from .families import Rule as Rule
+from .families import Settings as Settings
+from .families import Step as Step
+from .families import Transform as Transform
+from .families import build as build
+from .families import config_from_hf as config_from_hf
+from .families import config_to_hf as config_to_hf
+from .families import family_of as family_of
+from .families import plan_tensors as plan_tensors
+from .families import tensors_from_hf as tensors_from_hf
+from .families import tensors_to_hf as tensors_to_hf
+from .families import transforms as transforms
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
@@ -55,11 +75,8 @@ from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
 from .heads import attention_rollout as attention_rollout
-from .heads import first_token as first_token
-from .heads import induction as induction
 from .heads import next_token as next_token
 from .heads import previous_token as previous_token
-from .heads import remove_heads as remove_heads
 from .heads import same_token as same_token
 from .heads import separator_mass as separator_mass
 from .interop import AppendedAttention as AppendedAttention
@@ -136,7 +153,6 @@ from .tokenizer_base import nfc as nfc
 from .tokenizer_base import read_vocab as read_vocab
 from .tokenizer_base import split_special as split_special
 from .transformer import Block as Block
-from .transformer import ExpertsConfig as ExpertsConfig
 from .transformer import FeedForward as FeedForward
 from .transformer import Head as Head
 from .transformer import MixtureOfExperts as MixtureOfExperts
@@ -146,7 +162,6 @@ from .transformer import Residual as Residual
 from .transformer import Stack as Stack
 from .transformer import TokenEmbeddings as TokenEmbeddings
 from .transformer import Transformer as Transformer
-from .transformer import TransformerConfig as TransformerConfig
 from .views import View as View
 from .views import head_view as head_view
 from .views import model_view as model_view
@@ -159,11 +174,13 @@ __version__: str
 __all__ = [
     'KVCache', 'SlidingKVCache', 'check_cache', 'kept_options', 'check_attended', 'check_attention',
     'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
-    'check_window', 'checked', 'in_float32', 'one_head_mask', 'SelfAttention', 'allowed', 'attention',
-    'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'visible', 'Embeddings', 'cosine_similarity',
-    'sinusoidal_positions', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'WordVectors',
-    'load_glove', 'attention_entropy', 'attention_rollout', 'first_token', 'induction', 'next_token',
-    'previous_token', 'remove_heads', 'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface',
+    'check_window', 'checked', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
+    'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
+    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'FAMILIES', 'Family', 'Part', 'Rule',
+    'Settings', 'Step', 'Transform', 'build', 'config_from_hf', 'config_to_hf', 'family_of', 'plan_tensors',
+    'tensors_from_hf', 'tensors_to_hf', 'transforms', 'attention_lse', 'merge_attention',
+    'scaled_dot_product_attention', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
+    'next_token', 'previous_token', 'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface',
     'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
     'latent_scale', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask',
     'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan',
@@ -174,8 +191,7 @@ __all__ = [
     'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer',
     'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer',
     'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text', 'checked_texts',
-    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'ExpertsConfig', 'FeedForward',
-    'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer',
-    'TransformerConfig', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
-    'attention_with_weights'
+    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head',
+    'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View',
+    'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]

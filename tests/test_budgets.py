@@ -97,6 +97,8 @@ def test_what_does_not_count():
     method = '\n'.join('    ' + l for l in function.splitlines()[1:])
     whole = f'class A:\n    "Doc"\n{method}\n{method}'
     assert [rules.size(d, whole) for d in rules.definitions(code(whole))] == [41]
+    table = 'class A:\n    "Doc"\n    a:int # Number\n    b:int=1 # Another\n    c:int=2\n\n    def f(self): return 1'
+    assert [rules.size(d, top+table) for top in ('@dataclass(frozen=True)\n', '') for d in rules.definitions(code(top+table))] == [3, 5]
 
 def test_checks_are_counted_as_claims():
     for n,text in {0: 'x = 1', 1: 'assert x', 2: 'for x in range(9):\n    assert x\n    test_eq(x, x)', 3: 'assert_close(a, b)\ntorch.testing.assert_close(a, b)\nassert gradcheck',

@@ -115,7 +115,7 @@ def fold_problems(cells, name):
 
 # %% budgets
 def size(node, text):
-    "Lines of a function or class, without blank lines, decorators, docstrings, and lines that hold only parameters and their docments"
+    "Lines of a function or class, without blank lines, decorators, docstrings, and lines that hold only parameters and their docments (fields of a dataclass too)"
     lines = text.splitlines()
     drop = {n for n,l in enumerate(lines, 1) if not l.strip()}
     for d in ast.walk(node):
@@ -125,6 +125,7 @@ def size(node, text):
         if is_doc and first.lineno > d.lineno: drop |= set(range(first.lineno, first.end_lineno+1))
         drop |= set(range(min([d.lineno, *(x.lineno for x in d.decorator_list)]), d.lineno))
         if not isinstance(d, ast.ClassDef): drop |= set(range(d.lineno+1, first.lineno))
+        elif any('dataclass' in ast.unparse(x) for x in d.decorator_list): drop |= {f.lineno for f in d.body if isinstance(f, ast.AnnAssign) and '#' in lines[f.lineno-1]}
     return len(set(range(node.lineno, node.end_lineno+1)) - drop)
 
 def definitions(cell): return [n for n in syntax(source(cell)).body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]

@@ -1,0 +1,277 @@
+"""Every family against transformers: tiny random models, one line each, through every check below."""
+import copy, inspect, json, os
+from dataclasses import fields
+import pytest, torch
+from torch.testing import assert_close
+
+os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
+transformers = pytest.importorskip('transformers')
+from safetensors.torch import load_file, save_file
+from attention_nb.families import FAMILIES, build, config_from_hf, config_to_hf, tensors_to_hf
+from attention_nb.recording import record
+
+transformers.utils.logging.set_verbosity_error()
+
+V = dict(vocab_size=97)
+deep = dict(**V, hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4,
+            max_position_embeddings=64)
+grouped = dict(**deep, num_key_value_heads=2)
+bert = dict(**deep) | dict(num_hidden_layers=2, type_vocab_size=2, hidden_act='gelu')
+t5 = dict(**V, d_model=32, d_kv=6, d_ff=40, num_layers=2, num_heads=4, relative_attention_num_buckets=8,
+          relative_attention_max_distance=12, decoder_start_token_id=0)
+tokens = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)
+gemma = dict(**grouped, head_dim=10, sliding_window=5, query_pre_attn_scalar=12)
+latent = dict(**deep, num_key_value_heads=4, moe_intermediate_size=16, n_routed_experts=8, n_group=4, topk_group=2,
+              num_experts_per_tok=3, first_k_dense_replace=1, q_lora_rank=12, kv_lora_rank=16, qk_rope_head_dim=8,
+              qk_nope_head_dim=6, v_head_dim=10)
+def scaled(kind, **more): return dict(rope_parameters=dict(rope_type=kind, rope_theta=100., **more))
+linear,dynamic = scaled('linear', factor=3.),scaled('dynamic', factor=3.) | dict(max_position_embeddings=16)
+yarn = scaled('yarn', factor=4., original_max_position_embeddings=16)
+llama3 = scaled('llama3', factor=4., original_max_position_embeddings=16, low_freq_factor=1., high_freq_factor=4.)
+longrope = scaled('longrope', short_factor=[1., 1.5, 2., 3.], long_factor=[1., 4., 8., 16.]) | dict(original_max_position_embeddings=16)
+deepyarn = scaled('yarn', factor=4., original_max_position_embeddings=16, mscale=.7, mscale_all_dim=.9)
+two = dict(rope_parameters=dict(full_attention=dict(rope_type='linear', factor=4., rope_theta=500.),
+                                sliding_attention=dict(rope_type='default', rope_theta=100.)))
+
+# name: class, settings
+rows = {
+    'gpt2': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, **tokens)),
+    'gpt2-odd': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, n_inner=40, activation_function='relu',
+        scale_attn_weights=False, reorder_and_upcast_attn=True, tie_word_embeddings=False, layer_norm_epsilon=.1, **tokens)),
+    'gpt2-base': ('GPT2Model', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, **tokens)),
+    'bert': ('BertForMaskedLM', bert),
+    'bert-odd': ('BertForMaskedLM', bert | dict(hidden_act='relu', type_vocab_size=3, layer_norm_eps=.1, tie_word_embeddings=False)),
+    'bert-base': ('BertModel', bert | dict(chunk_size_feed_forward=4)),
+    'roberta': ('RobertaForMaskedLM', bert),
+    'roberta-odd': ('RobertaForMaskedLM', bert | dict(hidden_act='gelu_new', pad_token_id=3, tie_word_embeddings=False)),
+    'roberta-base': ('RobertaModel', bert | dict(type_vocab_size=1)),
+    'distilbert': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4, max_position_embeddings=64)),
+    'distilbert-odd': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4,
+        max_position_embeddings=64, activation='relu', sinusoidal_pos_embds=True, tie_word_embeddings=False)),
+    'distilbert-base': ('DistilBertModel', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4, max_position_embeddings=64)),
+    'modernbert': ('ModernBertForMaskedLM', deep | dict(num_hidden_layers=4, local_attention=6, **tokens)),
+    'modernbert-odd': ('ModernBertForMaskedLM', deep | two | dict(local_attention=9, norm_bias=True, mlp_bias=True, attention_bias=True,
+        decoder_bias=False, classifier_bias=True, classifier_activation='tanh', hidden_activation='silu', tie_word_embeddings=False,
+        layer_types=['sliding_attention','full_attention','sliding_attention'], **tokens)),
+    'modernbert-base': ('ModernBertModel', deep | dict(local_attention=6, **tokens)),
+    'llama': ('LlamaForCausalLM', grouped | llama3),
+    'llama-odd': ('LlamaForCausalLM', grouped | linear | dict(head_dim=6, attention_bias=True, mlp_bias=True, hidden_act='gelu',
+                                                               tie_word_embeddings=True, rms_norm_eps=.1, pretraining_tp=2)),
+    'llama-yarn': ('LlamaForCausalLM', deep | yarn),
+    'llama-dynamic': ('LlamaForCausalLM', grouped | dynamic),
+    'llama-base': ('LlamaModel', grouped),
+    'mistral': ('MistralForCausalLM', grouped | dict(sliding_window=5)),
+    'mistral-odd': ('MistralForCausalLM', grouped | dict(sliding_window=None, head_dim=10, tie_word_embeddings=True)),
+    'mixtral': ('MixtralForCausalLM', grouped | dict(num_local_experts=4, sliding_window=5)),
+    'mixtral-odd': ('MixtralForCausalLM', grouped | dict(num_local_experts=3, num_experts_per_tok=1, head_dim=10, hidden_act='gelu', tie_word_embeddings=True)),
+    'mixtral-base': ('MixtralModel', grouped | dict(num_local_experts=4)),
+    'qwen2': ('Qwen2ForCausalLM', grouped | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
+    'qwen2-odd': ('Qwen2ForCausalLM', grouped | yarn | dict(sliding_window=5, tie_word_embeddings=True)),
+    'qwen3': ('Qwen3ForCausalLM', grouped | dict(head_dim=10, tie_word_embeddings=True)),
+    'qwen3-odd': ('Qwen3ForCausalLM', grouped | yarn | dict(head_dim=10, attention_bias=True, use_sliding_window=True, sliding_window=5,
+        layer_types=['sliding_attention','full_attention','sliding_attention'])),
+    'gemma2': ('Gemma2ForCausalLM', gemma),
+    'gemma2-odd': ('Gemma2ForCausalLM', gemma | dict(attn_logit_softcapping=None, final_logit_softcapping=None, attention_bias=True,
+        hidden_activation='gelu', layer_types=['full_attention']*3, tie_word_embeddings=False)),
+    'gemma2-capped': ('Gemma2ForCausalLM', gemma | dict(attn_logit_softcapping=1.5, final_logit_softcapping=2.)),
+    'gemma3': ('Gemma3ForCausalLM', gemma | two | dict(sliding_window_pattern=3)),
+    'gemma3-odd': ('Gemma3ForCausalLM', gemma | dict(sliding_window_pattern=2, final_logit_softcapping=2., attention_bias=True, tie_word_embeddings=False)),
+    'gemma3-base': ('Gemma3TextModel', gemma),
+    'olmo2': ('Olmo2ForCausalLM', grouped),
+    'olmo2-odd': ('Olmo2ForCausalLM', deep | llama3 | dict(attention_bias=True, tie_word_embeddings=True, rms_norm_eps=.1)),
+    'phi3': ('Phi3ForCausalLM', grouped | longrope | dict(sliding_window=5, pad_token_id=0)),
+    'phi3-odd': ('Phi3ForCausalLM', grouped | dict(pad_token_id=0, partial_rotary_factor=.5, tie_word_embeddings=True, hidden_act='gelu')),
+    'gpt_neox': ('GPTNeoXForCausalLM', deep),
+    'gpt_neox-odd': ('GPTNeoXForCausalLM', deep | dict(use_parallel_residual=False, rotary_pct=1., attention_bias=False, hidden_act='gelu_fast', tie_word_embeddings=True)),
+    'gpt_neox-base': ('GPTNeoXModel', deep | dict(rotary_pct=.5) ),
+    'gpt_oss': ('GptOssForCausalLM', grouped | yarn | dict(head_dim=10, sliding_window=5, num_local_experts=4, num_experts_per_tok=2)),
+    'gpt_oss-odd': ('GptOssForCausalLM', grouped | dict(head_dim=8, sliding_window=5, num_local_experts=4, num_experts_per_tok=3,
+        swiglu_limit=.5, attention_bias=False, layer_types=['full_attention','full_attention','sliding_attention'], tie_word_embeddings=True)),
+    't5': ('T5ForConditionalGeneration', t5),
+    't5-v1.1': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-gelu', tie_word_embeddings=False)),
+    't5-deep': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gelu', num_decoder_layers=3)),
+    't5-odd': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-silu', d_kv=8)),
+    't5-base': ('T5Model', t5),
+    't5-encoder': ('T5EncoderModel', t5),
+    'bloom': ('BloomForCausalLM', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
+    'bloom-odd': ('BloomForCausalLM', dict(**V, hidden_size=30, n_layer=2, n_head=5, tie_word_embeddings=False, pretraining_tp=2)),
+    'bloom-base': ('BloomModel', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
+    'smollm3': ('SmolLM3ForCausalLM', grouped | dict(pad_token_id=0, no_rope_layer_interval=2)),
+    'smollm3-odd': ('SmolLM3ForCausalLM', grouped | yarn | dict(pad_token_id=0, no_rope_layers=[0, 1, 1], use_sliding_window=True,
+        sliding_window=5, attention_bias=True, mlp_bias=True, tie_word_embeddings=False)),
+    'deepseek_v3': ('DeepseekV3ForCausalLM', latent | deepyarn),
+    'deepseek_v3-odd': ('DeepseekV3ForCausalLM', latent | dict(q_lora_rank=None, norm_topk_prob=False, rope_interleave=False, attention_bias=True,
+        first_k_dense_replace=0, n_shared_experts=2, n_group=1, topk_group=1, routed_scaling_factor=1.5, rms_norm_eps=.1, tie_word_embeddings=True)),
+    'deepseek_v3-base': ('DeepseekV3Model', latent),
+}
+# longrope: transformers computes its cache anew where the lists change; T5: its cache has a layer too few
+no_generate = {'phi3','t5-deep'}
+
+def made(name):
+    "A random model in which nothing is at its trivial beginning"
+    cls,settings = rows[name]
+    torch.manual_seed(0)
+    cls = getattr(transformers, cls)
+    config = cls.config_class(**copy.deepcopy(settings))
+    config._attn_implementation = 'eager'
+    model = cls(config).eval()
+    with torch.no_grad():
+        for n,p in [*model.named_parameters(), *model.named_buffers()]:
+            if 'inv_freq' in n or not p.is_floating_point() or p.dim() == 0: continue
+            if p.dim() > 1: p.normal_(std=p.shape[-1]**-.5 * (2 if 'attn' in n or 'attention' in n else 1))
+            else: p.add_(torch.randn_like(p), alpha=.3)
+    return model
+
+def published(model): return {**model.config.to_dict(), 'architectures':[type(model).__name__]}
+
+def ours(model):
+    cfg,family = config_from_hf(published(model))
+    return build(cfg, family, model.state_dict(), copy=True)
+
+def run(model, ids, mask=None, places=None, **kw):
+    "A model of transformers; its places count real tokens where they can be said"
+    if mask is not None: kw |= dict(attention_mask=mask.long())
+    known = inspect.signature(model.forward).parameters
+    if 'position_ids' in known:
+        real = torch.ones_like(ids) if mask is None else mask.long()
+        at = (real.cumsum(-1)-1).clamp(min=0) if places is None else places
+        if model.config.model_type == 'roberta': at = at + model.config.pad_token_id + 1
+        kw |= dict(position_ids=at)
+    if model.config.model_type == 't5' and 'Encoder' not in type(model).__name__: kw.setdefault('decoder_input_ids', ids)
+    return model(input_ids=ids, output_attentions=True, **kw)
+
+def call(model, ids, mask=None, **kw):
+    if model.cfg.kind == 'encoder-decoder': kw.setdefault('decoder_ids', ids)
+    return model(ids, mask=mask, **kw)
+
+def first(out): return out.logits if 'logits' in out else out.last_hidden_state
+def some_ids(length=24, batch=2, low=4): return torch.randint(low, 97, (batch, length))
+each = pytest.mark.parametrize('name', rows)
+def settings(name):
+    "As a file would say them"
+    cls,given = rows[name]
+    config = getattr(transformers, cls).config_class(**copy.deepcopy(given))
+    return {**config.to_dict(), 'architectures':[cls]}
+decoders = [n for n in rows if config_from_hf(settings(n))[0].kind != 'encoder']
+
+def agree(name, model, mine, ids, mask=None):
+    "Logits and weights of all real tokens"
+    with torch.no_grad(): want = run(model, ids, mask)
+    with torch.no_grad(), record(mine) as r: got = call(mine, ids, mask)
+    real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
+    if 'decoder_attentions' in want: theirs = [*(want.get('encoder_attentions') or ())]
+    else: theirs = [*want.attentions]
+    whole = real if 'decoder_attentions' not in want else torch.ones_like(real)
+    assert_close(got[whole], first(want)[whole], atol=1e-4, rtol=1e-4)
+    for kind,attentions in (('self', theirs), ('decoder', want.get('decoder_attentions')), ('cross', want.get('cross_attentions'))):
+        if attentions is None: continue
+        kept = [l.weights for l in r.layers if matches(l, kind, mine)]
+        assert len(kept) == len(attentions)
+        for a,b in zip(kept, attentions):
+            rows_ = real if kind == 'self' else whole
+            assert_close(a.transpose(1, 2)[rows_], b.transpose(1, 2)[rows_], atol=1e-5, rtol=0)
+
+def matches(layer, kind, mine):
+    if mine.cfg.kind != 'encoder-decoder': return kind == 'self'
+    if 'cross' in layer.name: return kind == 'cross'
+    return kind == ('decoder' if layer.name.startswith('decoder') else 'self')
+
+@each
+def test_full(name):
+    "Past windows and past the context of the scaling"
+    model = made(name)
+    torch.manual_seed(1)
+    agree(name, model, ours(model), some_ids())
+
+@each
+@pytest.mark.parametrize('side', ['left','right'])
+def test_padding(name, side):
+    model = made(name)
+    torch.manual_seed(1)
+    ids,mask = some_ids(),torch.ones(2, 24, dtype=torch.bool)
+    if side == 'left': mask[0,:7] = False
+    else: mask[0,-7:] = False
+    ids[~mask] = model.config.pad_token_id or 0
+    agree(name, model, ours(model), ids, mask)
+
+def steps(model, mine, ids, mask):
+    "One token after the other, each with its own cache"
+    cache = mine.new_cache(len(ids), ids.shape[1])
+    past = None
+    for n in range(ids.shape[1]):
+        known = mask[:,:n+1]
+        at = (known.long().cumsum(-1)-1).clamp(min=0)[:,-1:]
+        with torch.no_grad():
+            want = run(model, ids[:,n:n+1], known, at, past_key_values=past, use_cache=True)
+            got = mine(ids[:,n:n+1], mask=known, cache=cache)
+        past = want.past_key_values
+        yield first(want)[:,0], got[:,0]
+
+alone = [n for n in decoders if not n.startswith('t5')]
+
+@pytest.mark.parametrize('name', alone)
+def test_cache(name):
+    "Step by step with padding on the left: as transformers with its cache, also where scaling changes with length"
+    model = made(name)
+    torch.manual_seed(1)
+    ids,mask = some_ids(),torch.ones(2, 24, dtype=torch.bool)
+    mask[0,:3] = False
+    for n,(want,got) in enumerate(steps(model, ours(model), ids, mask)):
+        assert_close(got[mask[:,n]], want[mask[:,n]], atol=1e-4, rtol=1e-4)
+
+@pytest.mark.parametrize('name', [n for n in decoders if n.startswith('t5')])
+def test_decoder_cache(name):
+    model,(ids,told) = made(name),(some_ids(9),some_ids(12))
+    mask = torch.ones(2, 9, dtype=torch.bool)
+    mask[0,-3:] = False
+    mine,past = ours(model),None
+    cache = mine.new_cache(2, 12, memory_len=9)
+    for n in range(12):
+        with torch.no_grad():
+            want = run(model, ids, mask, decoder_input_ids=told[:,n:n+1], past_key_values=past, use_cache=True)
+            got = mine(ids, mask=mask, decoder_ids=told[:,n:n+1], cache=cache)
+        past = want.past_key_values
+        assert_close(got, first(want), atol=1e-4, rtol=1e-4)
+
+def greedy(mine, ids, mask, new):
+    "Most likely tokens, one after the other"
+    both = mine.cfg.kind == 'encoder-decoder'
+    out = torch.full((len(ids), 1), mine.cfg.decoder_start_id) if both else ids
+    cache = mine.new_cache(len(ids), out.shape[1]+new, memory_len=ids.shape[1])
+    for n in range(new):
+        now = out if n == 0 else out[:,-1:]
+        with torch.no_grad():
+            logits = mine(ids, mask=mask, decoder_ids=now, cache=cache) if both else mine(now, mask=mask, cache=cache)
+        out = torch.cat([out, logits[:,-1].argmax(-1, keepdim=True)], 1)
+        if not both: mask = torch.cat([mask, mask.new_ones(len(ids), 1)], 1)
+    return out
+
+@pytest.mark.parametrize('name', [n for n in decoders if rows[n][0].endswith(('LM','LMHeadModel','Generation')) and n not in no_generate])
+def test_greedy(name):
+    model = made(name)
+    torch.manual_seed(2)
+    ids,mask = some_ids(10),torch.ones(2, 10, dtype=torch.bool)
+    mask[0,:4] = False
+    for config in (model.config, model.generation_config): config.eos_token_id = None
+    want = model.generate(ids, attention_mask=mask.long(), max_new_tokens=12, do_sample=False, pad_token_id=0)
+    assert_close(greedy(ours(model), ids, mask, 12), want)
+
+@each
+def test_folder(name, tmp_path):
+    "As transformers saves it, and back into transformers as we save it"
+    model = made(name)
+    model.save_pretrained(tmp_path/'theirs')
+    files = json.loads((tmp_path/'theirs'/'config.json').read_text())
+    cfg,family = config_from_hf(files)
+    mine = build(cfg, family, load_file(tmp_path/'theirs'/'model.safetensors'))
+    torch.manual_seed(1)
+    ids = some_ids()
+    with torch.no_grad(): got,want = call(mine, ids),first(run(model, ids))
+    assert_close(got, want, atol=1e-4, rtol=1e-4)
+    for base in (files, None):
+        folder = tmp_path/f'ours-{base is None}'
+        folder.mkdir()
+        (folder/'config.json').write_text(json.dumps(config_to_hf(mine.cfg, family, base)))
+        save_file(dict(tensors_to_hf(family, mine.cfg, mine.state_dict())), folder/'model.safetensors', dict(format='pt'))
+        again = type(model).from_pretrained(folder, attn_implementation='eager').eval()
+        with torch.no_grad(): assert_close(first(run(again, ids)), want)
