@@ -859,7 +859,7 @@ _bert_fields = dict(vocab_size=('vocab_size', 30522), hidden_size=('d_model', 76
 _bert_keys = (*_rules('''
     embeddings.word_embeddings.weight        embed.token.weight
     embeddings.position_embeddings.weight    embed.position.weight
-    embeddings.token_type_embeddings.weight  embed.type.weight'''), *_both('''
+    embeddings.token_type_embeddings.weight  embed.segment.weight'''), *_both('''
     embeddings.LayerNorm                        embed.norm
     encoder.layer.{i}.attention.self.query      encoder.blocks.{i}.attn.q_proj
     encoder.layer.{i}.attention.self.key        encoder.blocks.{i}.attn.k_proj

@@ -320,7 +320,7 @@ class TokenEmbeddings(nn.Module):
         self.token = nn.Embedding(cfg.vocab_size, D)
         learned = cfg.positions == 'learned'
         self.position = nn.Embedding(cfg.max_len+cfg.position_offset, D) if learned else None
-        self.type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
+        self.segment = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
         self.norm = _norm(cfg) if cfg.embed_norm else nn.Identity()
         self.dropout = nn.Dropout(cfg.dropout)
 
@@ -399,6 +399,7 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
+        self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False)
         self.decoder = None if cfg.kind == 'encoder' else Stack(cfg, causal=True, cross=both)
