@@ -848,7 +848,7 @@ _add('bloom', 'Bloom', _decoder('Bloom'), prefix='transformer',
         h.{{i}}.mlp.dense_4h_to_h              decoder.blocks.{{i}}.ffn.down
         ln_f                                   decoder.norm''')))
 
-# %% ../nbs/10a_families.ipynb #1d357942
+# %% ../nbs/10a_families.ipynb #5277c750
 _bert_fixed = dict(kind='encoder', norm='layer', norm_place='post', final_norm=False, embed_norm=True, gated=False,
                    attn_bias=True, ffn_bias=True, positions='learned', head_bias=True)
 _bert_fields = dict(vocab_size=('vocab_size', 30522), hidden_size=('d_model', 768), num_hidden_layers=('n_layers', 12),
@@ -859,7 +859,7 @@ _bert_fields = dict(vocab_size=('vocab_size', 30522), hidden_size=('d_model', 76
 _bert_keys = (*_rules('''
     embeddings.word_embeddings.weight        embed.token.weight
     embeddings.position_embeddings.weight    embed.position.weight
-    embeddings.token_type_embeddings.weight  embed.segment.weight'''), *_both('''
+    embeddings.token_type_embeddings.weight  embed.token_type.weight'''), *_both('''
     embeddings.LayerNorm                        embed.norm
     encoder.layer.{i}.attention.self.query      encoder.blocks.{i}.attn.q_proj
     encoder.layer.{i}.attention.self.key        encoder.blocks.{i}.attn.k_proj

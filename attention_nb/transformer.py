@@ -22,7 +22,7 @@ from .latent import LatentAttention
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
 
-# %% ../nbs/09_transformer.ipynb #6f4cc38c
+# %% ../nbs/09_transformer.ipynb #109ca31c
 class RMSNorm(nn.Module):
     "Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)"
     def __init__(self,
@@ -43,7 +43,7 @@ class RMSNorm(nn.Module):
     )->Tensor: # The same shape
         "Normalize the last dimension"
         n = self.weight.shape
-        if not self.offset: return F.rms_norm(x, n, self.weight, self.eps)
+        if not self.offset: return F.rms_norm(x, n, self.weight.to(x.dtype), self.eps)
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
@@ -309,7 +309,7 @@ def _ropes(cfg):
         ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
     return ropes
 
-# %% ../nbs/09_transformer.ipynb #c7be7ad9
+# %% ../nbs/09_transformer.ipynb #93ca336a
 class TokenEmbeddings(nn.Module):
     "Vectors of tokens, plus places and types where the model has them"
     def __init__(self,
@@ -320,7 +320,7 @@ class TokenEmbeddings(nn.Module):
         self.token = nn.Embedding(cfg.vocab_size, D)
         learned = cfg.positions == 'learned'
         self.position = nn.Embedding(cfg.max_len+cfg.position_offset, D) if learned else None
-        self.segment = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
+        self.token_type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
         self.norm = _norm(cfg) if cfg.embed_norm else nn.Identity()
         self.dropout = nn.Dropout(cfg.dropout)
 
@@ -332,8 +332,8 @@ class TokenEmbeddings(nn.Module):
         "Embed tokens"
         cfg,x = self.cfg,self.token(ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
-        types = self._modules.get('type')    # not `self.type`, which is a method of every module
-        if types is not None: x = x + types(torch.zeros_like(ids) if type_ids is None else type_ids)
+        if self.token_type is not None:
+            x = x + self.token_type(torch.zeros_like(ids) if type_ids is None else type_ids)
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
         if cfg.positions == 'sinusoidal':
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
@@ -391,7 +391,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #13257162
+# %% ../nbs/09_transformer.ipynb #afdfca35
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -463,6 +463,14 @@ class Transformer(nn.Module):
         cross = [b.cross and KVCache(batch, b.cross.n_kv_heads, memory_len, b.cross.head_dim,
                                      v_head_dim=b.cross.v_head_dim, **kw) for b in blocks]
         return ModelCache(own, cross)
+
+    def save_pretrained(self,
+        folder:Any, # Where to; made if it does not exist
+        **options:Any # As for `attention_nb.pretrained.save_pretrained`
+    )->list[Any]: # The files written
+        "Write a folder that `transformers` loads"
+        from attention_nb.pretrained import save_pretrained
+        return save_pretrained(self, folder, **options)
 
 def _new_cache(attn, batch, max_len, kw):
     "The cache of one layer; a window needs no more than it sees"
