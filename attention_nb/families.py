@@ -89,7 +89,7 @@ _neutral = dict(is_encoder_decoder=(False,), is_decoder=(False,), add_cross_atte
     cross_attention_hidden_size=(None,), tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #6695977c
+# %% ../nbs/10a_families.ipynb #ff473109
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)
@@ -124,18 +124,32 @@ def _read_field(c, name, spec):
     ours,default,*values = spec
     value = c.get(name, default)
     if ours.endswith('_id'):
-        each = value if isinstance(value, list) else [] if value is None else [value]
+        many = isinstance(value, list) and ours == 'eos_id'
+        each = value if many else [] if value is None else [value]
         if not all(_alike(i, 0) for i in each): _refuse(c, name, 'must be token ids')
     elif not _alike(value, default): _refuse(c, name, f"must be like {default!r}")
     if values and value not in values[0]: _refuse(c, name)
     if values: value = values[0][value]
     return ours, tuple(value) if isinstance(value, list) else value
 
+_nullable = frozenset('''num_key_value_heads q_lora_rank sliding_window attn_logit_softcapping
+    final_logit_softcapping original_max_position_embeddings'''.split())
+_whole = frozenset('''num_attention_heads num_key_value_heads head_dim hidden_size num_hidden_layers
+    intermediate_size max_position_embeddings q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim
+    v_head_dim num_heads d_kv d_model num_layers num_decoder_layers query_pre_attn_scalar n_embed
+    no_rope_layer_interval global_attn_every_n_layers original_max_position_embeddings'''.split())
+
 def _filled(family, c):
     "The settings, with the family's defaults where they say nothing"
-    defaults:Settings = {name: spec[1] for name,spec in family.fields.items()}
+    defaults:Settings = {}
     for part in family.parts: defaults |= {**part.shared, **part.fields}
-    return {**defaults, **c}
+    for name,default in defaults.items():
+        value = c.get(name, default)
+        if value is None and (default is None or name in _nullable): continue
+        if default is not None and not _alike(value, default): _refuse(c, name, f'must be like {default!r}')
+        if name in _whole and (not _alike(value, 1) or value < 1):
+            _refuse(c, name, 'must be a whole number, 1 or more')
+    return {**{name: spec[1] for name,spec in family.fields.items()}, **defaults, **c}
 
 def _read(family, c):
     "All published fields as ours"
@@ -144,7 +158,7 @@ def _read(family, c):
     for part in family.parts: ours |= part.read(c)
     return ours
 
-# %% ../nbs/10a_families.ipynb #2ac4a974
+# %% ../nbs/10a_families.ipynb #965cef99
 def family_of(
     model_type:str # As in config.json
 )->Family: # Its data
@@ -172,9 +186,10 @@ def config_from_hf(
     c = _plain_names(family, config)
     name = _architecture(family, c, architecture)
     _check_fields(family, c)
+    c['architectures'] = [name]
     ours = {**_read(family, c), **family.architectures[name]}
     try: return TransformerConfig(**ours), family
-    except (TypeError,ValueError) as e: raise type(e)(f"{family.model_type}: {e}") from None
+    except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
 
 # %% ../nbs/10a_families.ipynb #13f5a311
 def _write_field(c, cfg, name, spec):
@@ -210,13 +225,13 @@ def config_to_hf(
                               ', '.join(f'{n}={getattr(cfg, n)!r}' for n in lost))
     return c
 
-# %% ../nbs/10a_families.ipynb #b5fb7d53
-def _heads(kv:int|str='same', width:int|None=None)->Part:
+# %% ../nbs/10a_families.ipynb #451d332c
+def _heads(kv:int|None=None, width:int|None=None)->Part:
     "Heads: how many, how many of keys, how wide"
     def read(c):
         H,D = c['num_attention_heads'],c['hidden_size']
         given = c['num_key_value_heads']
-        Hkv = H if given in ('same', None) else given
+        Hkv = H if given is None else given
         E = c['head_dim']
         if E is None and D % H: _refuse(c, 'num_attention_heads', f'does not divide hidden_size = {D}')
         if H % Hkv: _refuse(c, 'num_key_value_heads', f'does not divide num_attention_heads = {H}')
@@ -268,7 +283,7 @@ def _published_rope(base, scaling, share=None):
     if p['rope_type'] == 'dynamic': del p[_N]
     return p if share is None else {**p, 'partial_rotary_factor':share}
 
-# %% ../nbs/10a_families.ipynb #c6107639
+# %% ../nbs/10a_families.ipynb #02391d31
 _kinds = ('default','linear','dynamic','yarn','llama3','longrope')
 
 def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1., share_name:str='partial_rotary_factor',
@@ -290,7 +305,7 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1., share_n
         E = _head_width(c)
         R = int(E*part)
         if R != E and not partial: _refuse(c, share_name, f'{part} is not supported, only 1')
-        if R % 2 or not 0 < R <= E: _refuse(c, share_name, f'rotates {R} of {E} numbers of a head')
+        if R % 2 or not 0 < R <= E: _refuse(c, share_name, f'rotates {R} of {E} numbers of a head (head_dim)')
         for key in ('short_factor','long_factor'):
             if found and key in found and len(found[key]) != R//2:
                 _refuse(c, 'rope_scaling', f'needs {R//2} numbers in {key}')
@@ -306,7 +321,7 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1., share_n
     return Part({'rope_parameters':None, 'rope_scaling':None, name:None, share_name:None, _N:original},
                 read, write, shared=dict(max_position_embeddings=limit))
 
-# %% ../nbs/10a_families.ipynb #258a5215
+# %% ../nbs/10a_families.ipynb #325d218d
 def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:bool)->Part:
     "Two rotations, of 'full' and of 'window' layers; `both`: an old `rope_scaling` is for both"
     kinds = dict(full_attention=(names[0], full), sliding_attention=(names[1], near))
@@ -318,6 +333,7 @@ def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:
         if old and new.get(kind): _refuse(c, 'rope_scaling', 'and rope_parameters contradict')
         p = new.get(kind) or old or {}
         if not isinstance(p, Mapping) or p.get('truncate') is False: _refuse(c, 'rope_parameters')
+        if p is old and 'type' in p: _refuse(c, 'rope_scaling', 'has the old key type, which nobody reads here')
         said = c[name]
         if said and p.get('rope_theta', said) != said: _refuse(c, name, 'and rope_parameters contradict')
         base,share,scaling = _rope_dict(c, 'rope_parameters', p, said or theta, _kinds[:-1])
@@ -412,19 +428,19 @@ def _write_modernbert(cfg):
 _modernbert_window = Part(dict(local_attention=128, global_attn_every_n_layers=3, layer_types=None),
                           _modernbert_layers, _write_modernbert)
 
-# %% ../nbs/10a_families.ipynb #13ea58f3
+# %% ../nbs/10a_families.ipynb #c632e433
 def _positive(c, *names):
     for name in names:
         if not isinstance(c[name], int) or isinstance(c[name], bool) or c[name] < 1: _refuse(c, name)
 
 def _mixtral_experts(c):
-    _positive(c, 'num_local_experts', 'num_experts_per_tok')
+    _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
     return dict(experts=ExpertsConfig(c['num_local_experts'], c['num_experts_per_tok'], c['intermediate_size']))
 _mixtral = Part(dict(num_local_experts=8, num_experts_per_tok=2), _mixtral_experts,
     lambda cfg: cfg.experts and dict(num_local_experts=cfg.experts.n, num_experts_per_tok=cfg.experts.active))
 
 def _gpt_oss_experts(c):
-    _positive(c, 'num_local_experts', 'num_experts_per_tok')
+    _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
     said = c['experts_per_token']
     if said not in (None, c['num_experts_per_tok']): _refuse(c, 'experts_per_token', 'contradicts num_experts_per_tok')
     return dict(experts=ExpertsConfig(
@@ -435,7 +451,8 @@ _gpt_oss = Part(dict(num_local_experts=128, num_experts_per_tok=4, experts_per_t
         num_experts_per_tok=cfg.experts.active, swiglu_limit=cfg.experts.clamp))
 
 def _deepseek_experts(c):
-    _positive(c, 'n_routed_experts', 'num_experts_per_tok', 'n_group', 'topk_group', 'n_shared_experts')
+    _positive(c, 'n_routed_experts', 'num_experts_per_tok', 'n_group', 'topk_group', 'n_shared_experts',
+              'moe_intermediate_size')
     if c['n_routed_experts'] < 2*c['n_group'] or c['n_routed_experts'] % c['n_group']: _refuse(c, 'n_group')
     dense = c['first_k_dense_replace']
     if not isinstance(dense, int) or dense < 0: _refuse(c, 'first_k_dense_replace')
@@ -492,7 +509,7 @@ def _cap(name, ours, default):
 def _root(c): return dict(embed_scale=c['hidden_size']**.5)
 _root_scale = Part({}, _root)
 
-# %% ../nbs/10a_families.ipynb #2a8db027
+# %% ../nbs/10a_families.ipynb #960a5419
 def _t5_forward(c):
     "T5: `gated-gelu` is a gate with the tanh form of GELU"
     kind = c['feed_forward_proj']
@@ -522,9 +539,10 @@ def _t5_sizes(c):
     "T5: the widths of heads; a decoder as deep as the encoder unless it says so"
     H,E,n = c['num_heads'],c['d_kv'],c['num_layers']
     deep = c['num_decoder_layers']
+    if not c['is_encoder_decoder'] and c['architectures'] != ['T5EncoderModel']: _refuse(c, 'is_encoder_decoder')
     return dict(n_heads=H, head_dim=None if E*H == c['d_model'] else E,
                 n_decoder_layers=None if deep in (None, n) else deep)
-_t5 = Part(dict(num_heads=8, d_kv=64, num_decoder_layers=None), _t5_sizes,
+_t5 = Part(dict(num_heads=8, d_kv=64, num_decoder_layers=None, is_encoder_decoder=True), _t5_sizes,
     lambda cfg: dict(num_heads=cfg.n_heads, d_kv=cfg.head_dim or cfg.d_model//cfg.n_heads,
                      num_decoder_layers=cfg.n_decoder_layers or cfg.n_layers))
 
@@ -942,7 +960,7 @@ _add('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
         head.dense            head.dense
         head.norm             head.norm''')))
 
-# %% ../nbs/10a_families.ipynb #6df8f40e
+# %% ../nbs/10a_families.ipynb #d544fa2a
 def _t5_stack(stack, ffn, cross=''):
     "The rules of a T5 encoder or decoder"
     def attention(number, theirs, ours):
@@ -968,7 +986,7 @@ _add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderM
         d_ff=('d_ff', 2048), layer_norm_epsilon=('norm_eps', 1e-6), dropout_rate=('dropout', .1),
         relative_attention_num_buckets=('relative_buckets', 32),
         relative_attention_max_distance=('relative_max_distance', 128)), **_tokens(0, None, 1)},
-    parts=(_t5, _t5_ffn, _t5_out), neutral=dict(is_encoder_decoder=(True, False)),
+    parts=(_t5, _t5_ffn, _t5_out), neutral=dict(is_encoder_decoder=(True,False)),
     aliases=dict(hidden_size='d_model', num_attention_heads='num_heads', num_hidden_layers='num_layers', head_dim='d_kv'),
     ignored=frozenset(['output_past','n_positions']),
     unused=(r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',),

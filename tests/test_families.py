@@ -275,3 +275,136 @@ def test_folder(name, tmp_path):
         save_file(dict(tensors_to_hf(family, mine.cfg, mine.state_dict())), folder/'model.safetensors', dict(format='pt'))
         again = type(model).from_pretrained(folder, attn_implementation='eager').eval()
         with torch.no_grad(): assert_close(first(run(again, ids)), want)
+
+# settings
+
+def small(cls):
+    "What a file says that leaves everything out"
+    return dict(model_type=getattr(transformers, cls).config_class.model_type, architectures=[cls])
+
+@each
+def test_settings_round(name):
+    "Written with and without the settings they came from, they read back the same"
+    c = settings(name)
+    cfg,family = config_from_hf(c)
+    for base in (c, None, small(rows[name][0])):
+        said = config_to_hf(cfg, family, base)
+        assert config_from_hf(json.loads(json.dumps(said, default=str)))[0] == cfg
+
+@each
+def test_defaults(name):
+    "What a file leaves out is what transformers takes"
+    cls = rows[name][0]
+    theirs = {**getattr(transformers, cls).config_class().to_dict(), 'architectures':[cls]}
+    a,b = config_from_hf(theirs)[0],config_from_hf(small(cls))[0]
+    assert {f.name: (getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if getattr(a, f.name) != getattr(b, f.name)} == {}
+
+old = {    # spelled as files of earlier years are: name, changes -> the same as
+    'llama': [dict(rope_theta=500., rope_scaling=dict(type='linear', factor=2.)), dict(rope_parameters=dict(rope_type='linear', factor=2., rope_theta=500.))],
+    'phi3': [dict(rope_theta=500., rope_scaling=dict(type='su', short_factor=[1.]*4, long_factor=[2.]*4), original_max_position_embeddings=16),
+             dict(rope_parameters=dict(rope_type='longrope', short_factor=[1.]*4, long_factor=[2.]*4, factor=4., rope_theta=500.), original_max_position_embeddings=16)],
+    'gpt_neox': [dict(rotary_pct=.5, rotary_emb_base=500), dict(rope_parameters=dict(rope_type='default', rope_theta=500., partial_rotary_factor=.5))],
+    'gemma3_text': [dict(rope_theta=500., rope_local_base_freq=100., rope_scaling=dict(rope_type='linear', factor=8.), sliding_window_pattern=6),
+                    dict(rope_parameters=dict(full_attention=dict(rope_type='linear', factor=8., rope_theta=500.), sliding_attention=dict(rope_type='default', rope_theta=100.)))],
+    'modernbert': [dict(global_rope_theta=500., local_rope_theta=100., global_attn_every_n_layers=3),
+                   dict(rope_parameters=dict(full_attention=dict(rope_theta=500.), sliding_attention=dict(rope_theta=100.)))],
+    'gpt2': [dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=64, n_ctx=64), dict(n_embd=32, n_layer=2, n_head=4, n_positions=64)],
+    'bloom': [dict(n_embed=32, num_attention_heads=4, num_hidden_layers=2), dict(hidden_size=32, n_head=4, n_layer=2)],
+    't5': [dict(feed_forward_proj='gated-gelu', tie_word_embeddings=False), dict(dense_act_fn='gelu_new', is_gated_act=True, scale_decoder_outputs=False, tie_word_embeddings=False)],
+    'deepseek_v3': [dict(topk_method='noaux_tc', scoring_func='sigmoid', moe_layer_freq=1, num_nextn_predict_layers=1, ep_size=1, aux_loss_alpha=.001, seq_aux=True), {}],
+}
+
+@pytest.mark.parametrize('kind', old)
+def test_old_spelling(kind):
+    sizes = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=6, max_position_embeddings=64, head_dim=8)
+    cls = next(iter(FAMILIES[kind].architectures))
+    first_,second = ({**(sizes if 'rope' in str(old[kind]) or 'rotary' in str(old[kind]) else {}), **small(cls), **c} for c in old[kind])
+    if kind in ('gpt_neox','modernbert'): [c.pop('head_dim') for c in (first_, second)]
+    if kind == 'gemma3_text': [c.update(num_key_value_heads=4) for c in (first_, second)]
+    assert config_from_hf(first_) == config_from_hf(second)
+
+refused = [    # model type, settings, what the error names
+    *(('llama', {k:v}, k) for k,v in dict(hidden_act='quick_gelu', attention_bias=None, partial_rotary_factor=.5, is_decoder=True,
+        add_cross_attention=True, quantization_config=dict(quant_method='fp8'), unheard_of=1, sliding_window=5, head_dim=7,
+        num_key_value_heads=3, per_layer_config={0: dict(head_dim=4)}, hidden_size=33, rope_interleaved=True).items()),
+    *(('llama', dict(rope_scaling=p), 'rope_scaling') for p in (dict(rope_type='proportional'), dict(type='mrope'), dict(rope_type='linear'),
+        dict(rope_type='linear', factor=2., unheard_of=1), dict(type='yarn', rope_type='linear', factor=2.), dict(rope_type='longrope', short_factor=[1.], long_factor=[1.]))),
+    ('llama', dict(rope_scaling=dict(rope_type='linear', factor=2.), rope_parameters=dict(rope_type='linear', factor=3.)), 'rope_scaling'),
+    ('llama', dict(rope_theta=5., rope_parameters=dict(rope_theta=6.)), 'rope_theta'),
+    ('llama', dict(rope_parameters=dict(full_attention=dict(rope_theta=6.))), 'rope_parameters'),
+    *(('gpt2', {k:v}, k) for k,v in dict(scale_attn_by_inverse_layer_idx=True, add_cross_attention=True, activation_function='mish',
+        is_encoder_decoder=True, scale_attn_weights=None).items()),
+    ('gpt2', dict(hidden_size=32, n_embd=64), 'n_embd'),
+    *(('bert', {k:v}, k) for k,v in dict(is_decoder=True, position_embedding_type='relative_key', hidden_act='gelu_10', embedding_size=16,
+        pruned_heads={0: [1]}).items()),
+    ('roberta', dict(pad_token_id=None), 'pad_token_id'), ('roberta', dict(is_decoder=True), 'is_decoder'),
+    *(('modernbert', {k:v}, k) for k,v in dict(layer_types=['full_attention'], hidden_activation='mish', local_attention=0,
+        position_embedding_type='alibi', rope_scaling=dict(type='linear', factor=2.)).items()),
+    ('mistral', dict(layer_types=['full_attention']*32), 'layer_types'), ('mistral', dict(sliding_window=0), 'sliding_window'),
+    ('mixtral', dict(num_experts_per_tok=0), 'num_experts_per_tok'),
+    ('qwen2', dict(layer_types=['sliding_attention']*32), 'sliding_window'), ('qwen2', dict(use_mrope=True), 'use_mrope'),
+    ('qwen2', dict(attention_bias=False), 'attention_bias'), ('qwen3', dict(layer_types=['chunked_attention']*32), 'layer_types'),
+    *(('gemma2', {k:v}, k) for k,v in dict(use_bidirectional_attention=True, attn_logit_softcapping=-1., hidden_act='relu').items()),
+    *(('gemma3_text', {k:v}, k) for k,v in dict(use_bidirectional_attention=True, attn_logit_softcapping=50., sliding_window_pattern=0,
+        rope_scaling=dict(type='linear', factor=8.)).items()),
+    ('olmo2', dict(clip_qkv=8.), 'clip_qkv'), ('phi3', dict(attention_bias=True), 'attention_bias'),
+    ('phi3', dict(rope_scaling=dict(type='yarn', factor=2.)), 'rope_scaling'),
+    ('gpt_neox', dict(head_dim=8), 'head_dim'), ('gpt_neox', dict(rotary_pct=.27), 'rotary_pct'),
+    *(('gpt_oss', {k:v}, k) for k,v in dict(hidden_act='gelu', swiglu_alpha=1., experts_per_token=2, quantization_config=dict(quant_method='mxfp4')).items()),
+    *(('t5', {k:v}, k) for k,v in dict(is_decoder=True, feed_forward_proj='swish-gelu', tie_word_embeddings=1, is_encoder_decoder=False).items()),
+    *(('bloom', {k:v}, k) for k,v in dict(apply_residual_connection_post_layernorm=True, slow_but_exact=True, n_inner=32).items()),
+    *(('smollm3', {k:v}, k) for k,v in dict(no_rope_layers=[1], no_rope_layer_interval=0, layer_types=['sliding_attention']*36).items()),
+    *(('deepseek_v3', {k:v}, k) for k,v in dict(num_key_value_heads=8, n_group=None, head_dim=7, moe_layer_freq=2, scoring_func='softmax',
+        topk_method='greedy', rope_interleave=None, first_k_dense_replace=-1, qk_head_dim=5).items()),
+]
+
+@pytest.mark.parametrize('kind,changes,names', refused, ids=lambda x: x if isinstance(x, str) else '')
+def test_refused(kind, changes, names):
+    "What is not understood is refused by family and field"
+    cls = next(iter(FAMILIES[kind].architectures))
+    with pytest.raises((NotImplementedError,ValueError), match=rf'^{kind}: .*{names}'): config_from_hf({**small(cls), **changes})
+
+@pytest.mark.parametrize('kind', FAMILIES)
+def test_heads(kind):
+    "A head we do not have, and a file that does not say which"
+    with pytest.raises(NotImplementedError, match=f'{kind}: architecture .*ForSequenceClassification'):
+        config_from_hf(dict(model_type=kind), architecture='XForSequenceClassification')
+    for names in ([], None, ['A','B']):
+        with pytest.raises(ValueError, match='architectures'): config_from_hf(dict(model_type=kind, architectures=names))
+
+def test_unknown_family():
+    for config in (dict(model_type='falcon'), dict(model_type='gemma3', text_config={}), {}):
+        with pytest.raises(NotImplementedError, match='model_type'): config_from_hf(config)
+
+# fields said to have no effect, each tried with another value
+other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor=2., use_cache=False, classifier_dropout=.5,
+    reorder_and_upcast_attn=True, embd_pdrop=.5, summary_type='mean', summary_use_proj=False, summary_activation='tanh',
+    summary_proj_to_labels=False, summary_first_dropout=.5, sinusoidal_pos_embds=True, qa_dropout=.5, seq_classif_dropout=.5,
+    initializer_cutoff_factor=3., embedding_dropout=.5, classifier_pooling='mean', deterministic_flash_attn=True, sparse_prediction=True,
+    sparse_pred_ignore_index=1, pretraining_tp=2, output_router_logits=True, router_aux_loss_coef=.5, router_jitter_noise=.5,
+    num_nextn_predict_layers=3, problem_type='regression', sep_token_id=5, cls_token_id=5, pad_token_id=7, bos_token_id=7, eos_token_id=7,
+    decoder_start_token_id=7, attention_dropout=.5, hidden_dropout=.5, resid_pdrop=.5, attn_pdrop=.5, hidden_dropout_prob=.5,
+    attention_probs_dropout_prob=.5, dropout=.5, dropout_rate=.5, mlp_dropout=.5, _sliding_window_pattern=2)
+nameless = {'model_type','architectures','transformers_version','dtype','id2label','label2id','_name_or_path','return_dict',
+            'output_hidden_states','output_attentions'}
+mains = [n for n in rows if '-' not in n]
+
+@pytest.mark.parametrize('name', mains)
+def test_without_effect(name):
+    "Whatever is ignored, and dropout, changes nothing in the reference itself"
+    from attention_nb import families
+    model = made(name)
+    c = published(model)
+    family = FAMILIES[c['model_type']]
+    free = ({*families._ignored, *family.ignored} & c.keys()) - nameless
+    free |= {k for k in other if k in family.fields and k in c}
+    assert free <= other.keys(), f'{free - other.keys()} have no other value here'
+    torch.manual_seed(1)
+    ids = some_ids()
+    with torch.no_grad(): want = first(run(model, ids))
+    for key in sorted(free):
+        config = type(model.config).from_dict({**{k:v for k,v in c.items() if k != 'architectures'}, key:other[key]})
+        config._attn_implementation = 'eager'
+        again = type(model)(config).eval()
+        again.load_state_dict(model.state_dict())
+        with torch.no_grad(): assert_close(first(run(again, ids)), want, msg=f'{key} has an effect')
