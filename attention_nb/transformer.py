@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/transformer.html.md"""
 __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'Stack', 'TokenEmbeddings', 'Head', 'ModelCache',
            'Transformer']
 
-# %% ../nbs/09_transformer.ipynb #e5b9c851
+# %% ../nbs/09_transformer.ipynb #7eccd17a
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from .cache import KVCache, SlidingKVCache
 from .config import ExpertsConfig, TransformerConfig, check_ids
 from .embedding import sinusoidal_positions
+from .generation import generate
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
@@ -391,7 +392,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #afdfca35
+# %% ../nbs/09_transformer.ipynb #dced7b5c
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -419,7 +420,8 @@ class Transformer(nn.Module):
         cache:ModelCache|None=None, # Keys and values of earlier calls
         decoder_ids:Tensor|None=None, # Beside an encoder: tokens of the decoder (B, T)
         decoder_mask:Tensor|None=None, # Bool (B, all decoder tokens so far); True = a real token
-        type_ids:Tensor|None=None # Token types (B, L), for a model that has them
+        type_ids:Tensor|None=None, # Token types (B, L), for a model that has them
+        last:int|None=None # Answer for the last tokens only, that many; None means all L
     )->Tensor: # Logits (B, L, N), or without a head hidden states (B, L, D)
         "Run the model"
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
@@ -429,6 +431,7 @@ class Transformer(nn.Module):
         if self.cfg.kind == 'encoder-decoder':
             x = self._run(self.decoder, decoder_ids, decoder_mask, memory=x, memory_mask=mask,
                           cache=cache)
+        if last is not None: x = x[:,max(0, x.shape[1]-last):]
         return x if self.head is None else self.head(x, self.embed.token.weight)
 
     def _memory(self, ids, mask, cache, type_ids):
@@ -463,6 +466,14 @@ class Transformer(nn.Module):
         cross = [b.cross and KVCache(batch, b.cross.n_kv_heads, memory_len, b.cross.head_dim,
                                      v_head_dim=b.cross.v_head_dim, **kw) for b in blocks]
         return ModelCache(own, cross)
+
+    def generate(self,
+        ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
+        max_new_tokens:int, # At most so many tokens more
+        **options:Any # Those of `generate`: temperature, top_k, stop, seed, n_beams, ...
+    )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+        "Go on with a text, token by token"
+        return generate(self, ids, max_new_tokens, **options)
 
     def save_pretrained(self,
         folder:Any, # Where to; made if it does not exist
