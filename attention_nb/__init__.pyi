@@ -16,6 +16,7 @@ from . import latent as latent
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import parallel as parallel
 from . import plots as plots
 from . import position as position
 from . import pretrained as pretrained
@@ -60,17 +61,13 @@ from .families import FAMILIES as FAMILIES
 from .families import Family as Family
 from .families import Part as Part
 from .families import Rule as Rule
-from .families import Settings as Settings
-from .families import Step as Step
-from .families import Transform as Transform
-from .families import build as build
+from .families import build_model as build_model
 from .families import config_from_hf as config_from_hf
 from .families import config_to_hf as config_to_hf
-from .families import family_of as family_of
-from .families import plan_tensors as plan_tensors
+from .families import family_table as family_table
+from .families import model_features as model_features
 from .families import tensors_from_hf as tensors_from_hf
 from .families import tensors_to_hf as tensors_to_hf
-from .families import transforms as transforms
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
@@ -131,6 +128,8 @@ from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .parallel import load_shard as load_shard
+from .parallel import parallelize as parallelize
 from .plots import colors as colors
 from .plots import show_arrows as show_arrows
 from .plots import show_numbers as show_numbers
@@ -204,25 +203,24 @@ __all__ = [
     'check_window', 'checked', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
     'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
     'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'FAMILIES', 'Family', 'Part', 'Rule',
-    'Settings', 'Step', 'Transform', 'build', 'config_from_hf', 'config_to_hf', 'family_of', 'plan_tensors',
-    'tensors_from_hf', 'tensors_to_hf', 'transforms', 'attention_lse', 'merge_attention',
-    'scaled_dot_product_attention', 'Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf',
-    'save_tensors', 'TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
-    'penalize_repetition', 'sample', 'stream_generate', 'stream_text', 'WordVectors', 'load_glove',
-    'attention_entropy', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token',
-    'remove_heads', 'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch',
-    'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale',
-    'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger',
-    'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges',
-    'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'colors',
-    'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
-    'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained',
-    'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling', 'dynamic_frequencies',
-    'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies',
-    'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
-    'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer',
-    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
-    'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
-    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'attention_with_weights'
+    'build_model', 'config_from_hf', 'config_to_hf', 'family_table', 'model_features', 'tensors_from_hf',
+    'tensors_to_hf', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'Source', 'Tensors',
+    'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'TextStream', 'filter_logits',
+    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'penalize_repetition', 'sample', 'stream_generate',
+    'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout', 'first_token', 'induction',
+    'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass', 'AppendedAttention',
+    'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays',
+    'expand_latent', 'latent_scale', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask',
+    'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap',
+    'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads',
+    'split_heads', 'load_shard', 'parallelize', 'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope',
+    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
+    'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
+    'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies',
+    'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer',
+    'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer',
+    'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text', 'checked_texts',
+    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head',
+    'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View',
+    'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]

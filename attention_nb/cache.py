@@ -42,7 +42,7 @@ def _buffers(*shape, widths, **where):
     "Two buffers that may be written to in any mode"
     with torch.inference_mode(False): return [torch.empty(*shape, E, **where) for E in widths]
 
-# %% ../nbs/08_cache.ipynb #b25cee45
+# %% ../nbs/08_cache.ipynb #64947f1d
 class KVCache:
     "Keys and values of all tokens so far, in buffers that are made once"
     left:int|None = None    # a full cache drops nothing
@@ -71,7 +71,7 @@ class KVCache:
         start,L = self._seen,_new(k, v, (self._k,self._v))
         if start+L > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
-                             f"{L} more do not fit")
+                             f"no room for {L} more")
         self._write(slice(start, start+L), k, v)
         self._seen = start+L
         return self.keys, self.values
@@ -129,7 +129,7 @@ class KVCache:
         return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {limit}, head_dim={E}, "
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
-# %% ../nbs/08_cache.ipynb #ae53fbe9
+# %% ../nbs/08_cache.ipynb #5249fdbc
 class SlidingKVCache(KVCache):
     "Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
     def __init__(self,
@@ -184,7 +184,6 @@ class SlidingKVCache(KVCache):
         if n != self._seen and self._seen > self.left+1:
             raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
         super().crop(n)
-        self._first = None
 
     def reset(self)->None:
         "Forget everything"

@@ -13,7 +13,7 @@ from pathlib import Path
 from .recording import load_hf, look
 from .views import head_view, model_view, neuron_view
 
-# %% ../nbs/06d_command.ipynb #52d1192c
+# %% ../nbs/06d_command.ipynb #9e4280c1
 def _parser():
     p = argparse.ArgumentParser(
         'attention-view', description='Draw the attention of a model on a text.',
@@ -24,7 +24,8 @@ def _parser():
     add('--file', type=Path, help='read the text from a file, UTF-8')
     add('--pair', help='a second text, for models that read two')
     add('--model', default='minilm',
-        help="'minilm', a model's folder, or its name on the hub (default minilm)")
+        help="'minilm', 'smollm2', a model's folder, its name on the hub, or a GGUF file "
+             "(default minilm)")
     add('--view', choices=['head','model','neuron'], default='head')
     add('--layer', type=int, help='layer shown first (default 0; not in the model view)')
     add('--head', type=int, help='head shown first (default: all, or 0 in the neuron view; '
@@ -85,7 +86,7 @@ def _check_name(path):
         raise ValueError(f"standard output ({encoding}) cannot print the name "
                          f"{ascii(str(path))}: choose another") from None
 
-# %% ../nbs/06d_command.ipynb #e7f52c3b
+# %% ../nbs/06d_command.ipynb #7747bdc5
 def _check_model(name):
     "Say at once that a model is neither here nor to be had"
     if name == 'minilm' or Path(name).is_dir(): return
@@ -97,13 +98,20 @@ def _check_model(name):
     except Exception as e:
         raise ValueError(f"no model {name!r} here, and none to be had from the hub: {e}") from e
 
-def _draw(args, text):
-    "The view that the options ask for"
-    _check_model(args.model)
+def _load(name):
+    "The model and its tokenizer"
+    if name == 'smollm2' or Path(name).suffix == '.gguf':
+        from attention_nb.pretrained import load_pretrained, load_tokenizer
+        return load_pretrained(name), load_tokenizer(name)
+    _check_model(name)
     if importlib.util.find_spec('transformers'):
         from transformers.utils import logging
         logging.disable_progress_bar()
-    seen = look(text, *load_hf(args.model), pair=args.pair)
+    return load_hf(name)
+
+def _draw(args, text):
+    "The view that the options ask for"
+    seen = look(text, *_load(args.model), pair=args.pair)
     layer,options = args.layer or 0,dict(title=args.title)
     if args.view == 'neuron':
         rows = seen.recording.neurons()

@@ -195,11 +195,11 @@ def attention_rollout(
         R = A/A.sum(-1, keepdim=True) @ R
     return R
 
-# %% ../nbs/06c_heads.ipynb #c9fe36d7
+# %% ../nbs/06c_heads.ipynb #b780f03e
 @contextlib.contextmanager
 def remove_heads(
     model:nn.Module, # Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
-    heads:Iterable[tuple[int,int]] # (layer, head), layers in the order in which the model holds them
+    heads:Iterable[tuple[int,int]] # (layer, head), layers in the order of the model
 )->Iterator[nn.Module]: # The model, while its heads are removed
     "Run a model without some heads: `with remove_heads(model, [(18, 6)]): ...`"
     layers = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]

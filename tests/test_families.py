@@ -7,7 +7,7 @@ from torch.testing import assert_close
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from safetensors.torch import load_file, save_file
-from attention_nb.families import FAMILIES, build, config_from_hf, config_to_hf, tensors_to_hf
+from attention_nb.families import FAMILIES, build_model, config_from_hf, config_to_hf, family_table, model_features, tensors_to_hf
 from attention_nb.recording import record
 
 transformers.utils.logging.set_verbosity_error()
@@ -15,7 +15,7 @@ transformers.utils.logging.set_verbosity_error()
 V = dict(vocab_size=97)
 deep = dict(**V, hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4,
             max_position_embeddings=64)
-grouped = dict(**deep, num_key_value_heads=2)
+grouped,flat = dict(**deep, num_key_value_heads=2),dict(**deep, num_key_value_heads=4)
 bert = dict(**deep) | dict(num_hidden_layers=2, type_vocab_size=2, hidden_act='gelu')
 t5 = dict(**V, d_model=32, d_kv=6, d_ff=40, num_layers=2, num_heads=4, relative_attention_num_buckets=8,
           relative_attention_max_distance=12, decoder_start_token_id=0)
@@ -53,7 +53,7 @@ rows = {
     'modernbert-odd': ('ModernBertForMaskedLM', deep | two | dict(local_attention=9, norm_bias=True, mlp_bias=True, attention_bias=True,
         decoder_bias=False, classifier_bias=True, classifier_activation='tanh', hidden_activation='silu', tie_word_embeddings=False,
         layer_types=['sliding_attention','full_attention','sliding_attention'], **tokens)),
-    'modernbert-base': ('ModernBertModel', deep | dict(local_attention=6, **tokens)),
+    'modernbert-base': ('ModernBertModel', deep | dict(layer_types=['full_attention']*3, **tokens)),
     'llama': ('LlamaForCausalLM', grouped | llama3),
     'llama-odd': ('LlamaForCausalLM', grouped | linear | dict(head_dim=6, attention_bias=True, mlp_bias=True, hidden_act='gelu',
                                                                tie_word_embeddings=True, rms_norm_eps=.1, pretraining_tp=2)),
@@ -61,31 +61,31 @@ rows = {
     'llama-dynamic': ('LlamaForCausalLM', grouped | dynamic),
     'llama-base': ('LlamaModel', grouped),
     'mistral': ('MistralForCausalLM', grouped | dict(sliding_window=5)),
-    'mistral-odd': ('MistralForCausalLM', grouped | dict(sliding_window=None, head_dim=10, tie_word_embeddings=True)),
+    'mistral-odd': ('MistralForCausalLM', flat | linear | dict(sliding_window=None, head_dim=10, tie_word_embeddings=True)),
     'mixtral': ('MixtralForCausalLM', grouped | dict(num_local_experts=4, sliding_window=5)),
-    'mixtral-odd': ('MixtralForCausalLM', grouped | dict(num_local_experts=3, num_experts_per_tok=1, head_dim=10, hidden_act='gelu', tie_word_embeddings=True)),
+    'mixtral-odd': ('MixtralForCausalLM', flat | linear | dict(num_local_experts=3, num_experts_per_tok=1, head_dim=10, hidden_act='gelu', tie_word_embeddings=True)),
     'mixtral-base': ('MixtralModel', grouped | dict(num_local_experts=4)),
     'qwen2': ('Qwen2ForCausalLM', grouped | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
-    'qwen2-odd': ('Qwen2ForCausalLM', grouped | yarn | dict(sliding_window=5, tie_word_embeddings=True)),
+    'qwen2-odd': ('Qwen2ForCausalLM', flat | yarn | dict(sliding_window=5, tie_word_embeddings=True)),
     'qwen3': ('Qwen3ForCausalLM', grouped | dict(head_dim=10, tie_word_embeddings=True)),
-    'qwen3-odd': ('Qwen3ForCausalLM', grouped | yarn | dict(head_dim=10, attention_bias=True, use_sliding_window=True, sliding_window=5,
+    'qwen3-odd': ('Qwen3ForCausalLM', flat | yarn | dict(head_dim=10, attention_bias=True, use_sliding_window=True, sliding_window=5,
         layer_types=['sliding_attention','full_attention','sliding_attention'])),
     'gemma2': ('Gemma2ForCausalLM', gemma),
-    'gemma2-odd': ('Gemma2ForCausalLM', gemma | dict(attn_logit_softcapping=None, final_logit_softcapping=None, attention_bias=True,
+    'gemma2-odd': ('Gemma2ForCausalLM', gemma | llama3 | dict(num_key_value_heads=4, attn_logit_softcapping=None, final_logit_softcapping=None, attention_bias=True,
         hidden_activation='gelu', layer_types=['full_attention']*3, tie_word_embeddings=False)),
     'gemma2-capped': ('Gemma2ForCausalLM', gemma | dict(attn_logit_softcapping=1.5, final_logit_softcapping=2.)),
     'gemma3': ('Gemma3ForCausalLM', gemma | two | dict(sliding_window_pattern=3)),
-    'gemma3-odd': ('Gemma3ForCausalLM', gemma | dict(sliding_window_pattern=2, final_logit_softcapping=2., attention_bias=True, tie_word_embeddings=False)),
-    'gemma3-base': ('Gemma3TextModel', gemma),
+    'gemma3-odd': ('Gemma3ForCausalLM', gemma | dict(num_key_value_heads=4, sliding_window_pattern=2, final_logit_softcapping=2., attention_bias=True, tie_word_embeddings=False)),
+    'gemma3-base': ('Gemma3TextModel', gemma | dict(layer_types=['full_attention']*3)),
     'olmo2': ('Olmo2ForCausalLM', grouped),
     'olmo2-odd': ('Olmo2ForCausalLM', deep | llama3 | dict(attention_bias=True, tie_word_embeddings=True, rms_norm_eps=.1)),
     'phi3': ('Phi3ForCausalLM', grouped | longrope | dict(sliding_window=5, pad_token_id=0)),
-    'phi3-odd': ('Phi3ForCausalLM', grouped | dict(pad_token_id=0, partial_rotary_factor=.5, tie_word_embeddings=True, hidden_act='gelu')),
+    'phi3-odd': ('Phi3ForCausalLM', deep | dict(pad_token_id=0, partial_rotary_factor=.5, tie_word_embeddings=True, hidden_act='gelu')),
     'gpt_neox': ('GPTNeoXForCausalLM', deep),
     'gpt_neox-odd': ('GPTNeoXForCausalLM', deep | dict(use_parallel_residual=False, rotary_pct=1., attention_bias=False, hidden_act='gelu_fast', tie_word_embeddings=True)),
-    'gpt_neox-base': ('GPTNeoXModel', deep | dict(rotary_pct=.5) ),
+    'gpt_neox-base': ('GPTNeoXModel', deep | yarn | dict(rotary_pct=.5)),
     'gpt_oss': ('GptOssForCausalLM', grouped | yarn | dict(head_dim=10, sliding_window=5, num_local_experts=4, num_experts_per_tok=2)),
-    'gpt_oss-odd': ('GptOssForCausalLM', grouped | dict(head_dim=8, sliding_window=5, num_local_experts=4, num_experts_per_tok=3,
+    'gpt_oss-odd': ('GptOssForCausalLM', flat | dict(head_dim=8, sliding_window=5, num_local_experts=4, num_experts_per_tok=3,
         swiglu_limit=.5, attention_bias=False, layer_types=['full_attention','full_attention','sliding_attention'], tie_word_embeddings=True)),
     't5': ('T5ForConditionalGeneration', t5),
     't5-v1.1': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-gelu', tie_word_embeddings=False)),
@@ -97,7 +97,7 @@ rows = {
     'bloom-odd': ('BloomForCausalLM', dict(**V, hidden_size=30, n_layer=2, n_head=5, tie_word_embeddings=False, pretraining_tp=2)),
     'bloom-base': ('BloomModel', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
     'smollm3': ('SmolLM3ForCausalLM', grouped | dict(pad_token_id=0, no_rope_layer_interval=2)),
-    'smollm3-odd': ('SmolLM3ForCausalLM', grouped | yarn | dict(pad_token_id=0, no_rope_layers=[0, 1, 1], use_sliding_window=True,
+    'smollm3-odd': ('SmolLM3ForCausalLM', flat | yarn | dict(pad_token_id=0, no_rope_layers=[0, 1, 1], use_sliding_window=True,
         sliding_window=5, attention_bias=True, mlp_bias=True, tie_word_embeddings=False)),
     'deepseek_v3': ('DeepseekV3ForCausalLM', latent | deepyarn),
     'deepseek_v3-odd': ('DeepseekV3ForCausalLM', latent | dict(q_lora_rank=None, norm_topk_prob=False, rope_interleave=False, attention_bias=True,
@@ -126,7 +126,7 @@ def published(model): return {**model.config.to_dict(), 'architectures':[type(mo
 
 def ours(model):
     cfg,family = config_from_hf(published(model))
-    return build(cfg, family, model.state_dict(), copy=True)
+    return build_model(cfg, family, model.state_dict(), copy=True)
 
 def run(model, ids, mask=None, places=None, **kw):
     "A model of transformers; its places count real tokens where they can be said"
@@ -263,7 +263,7 @@ def test_folder(name, tmp_path):
     model.save_pretrained(tmp_path/'theirs')
     files = json.loads((tmp_path/'theirs'/'config.json').read_text())
     cfg,family = config_from_hf(files)
-    mine = build(cfg, family, load_file(tmp_path/'theirs'/'model.safetensors'))
+    mine = build_model(cfg, family, load_file(tmp_path/'theirs'/'model.safetensors'))
     torch.manual_seed(1)
     ids = some_ids()
     with torch.no_grad(): got,want = call(mine, ids),first(run(model, ids))
@@ -408,3 +408,117 @@ def test_without_effect(name):
         again = type(model)(config).eval()
         again.load_state_dict(model.state_dict())
         with torch.no_grad(): assert_close(first(run(again, ids)), want, msg=f'{key} has an effect')
+
+# the table
+
+@pytest.mark.parametrize('title', family_table())
+def test_table(title):
+    "Each entry is backed by a line above: with what a family has, and without it where it can be off"
+    family = next(f for f in FAMILIES.values() if f.title == title)
+    mine = [model_features(config_from_hf(settings(n))[0]) for n in rows if settings(n)['model_type'] == family.model_type]
+    for feature,word in family_table()[title].items():
+        seen = {m[feature] for m in mine}
+        if feature in ('kind','positions','norm','place','activation'): assert word in seen, f'{feature}: {word} not in {seen}'
+        elif word == 'never': assert seen == {''}, f'{feature}: {seen}'
+        else:
+            assert any(seen), f'{feature} is on in no line'
+            if word == 'may': assert '' in seen, f'{feature} is off in no line'
+
+# tensors
+
+def broken(name, **changes):
+    model = made(name)
+    cfg,family = config_from_hf(published(model))
+    tensors = {**model.state_dict(), **changes}
+    return build_model(cfg, family, {n:t for n,t in tensors.items() if t is not None})
+
+@pytest.mark.parametrize('name', mains)
+def test_every_tensor(name):
+    "Without any one of its tensors, or with one of another shape, a model is refused; what may be absent is said"
+    model = made(name)
+    cfg,family = config_from_hf(published(model))
+    tensors = model.state_dict()
+    tied = {n for n,t in tensors.items() if sum(t.data_ptr() == u.data_ptr() for u in tensors.values()) > 1}
+    free = tied | {n for n in tensors if 'pooler' in n or n == 'cls.predictions.bias' or n == 'lm_head.bias'}
+    for n in [n for n in tensors if n not in free and not any(f'.{i}.' in n for i in range(1, 9))][::2]:
+        with pytest.raises(ValueError, match=f'^{family.model_type}: no tensor for'):
+            build_model(cfg, family, {m:t for m,t in tensors.items() if m != n})
+        wrong = torch.zeros(*(s+1 for s in tensors[n].shape))
+        with pytest.raises(ValueError, match=f'^{family.model_type}: .*has shape'): build_model(cfg, family, {**tensors, n:wrong})
+    with pytest.raises(ValueError, match='without a place here: something.weight'):
+        build_model(cfg, family, {**tensors, 'something.weight': torch.ones(1)})
+
+class Watched(dict):
+    "A mapping that says shapes without reading, and keeps what was read"
+    def __init__(self, tensors):
+        super().__init__(tensors)
+        self.seen = []
+    def __getitem__(self, name):
+        self.seen.append(name)
+        return super().__getitem__(name)
+    def shape(self, name): return tuple(self.get(name).shape)
+    def dtype(self, name): return self.get(name).dtype
+
+@pytest.mark.parametrize('name', ['llama','mixtral-odd','t5-v1.1','bert'])
+def test_each_read_once(name, tmp_path):
+    "In the order of the file; nothing before all is checked"
+    model = made(name)
+    model.save_pretrained(tmp_path)
+    cfg,family = config_from_hf(published(model))
+    source = Watched(load_file(tmp_path/'model.safetensors'))
+    build_model(cfg, family, source)
+    needed = [n for n in source if 'pooler' not in n]
+    assert source.seen == needed
+    bad = Watched({**source, needed[-1]: torch.zeros(3, 3, 3)})
+    with pytest.raises(ValueError, match='has shape'): build_model(cfg, family, bad)
+    assert bad.seen == []
+
+def test_tied_or_not():
+    "A head that differs from the embedding is its own; an embedding may be found under the head's name"
+    model = made('qwen3')
+    mine = ours(model)
+    assert mine.cfg.tied and mine.head.weight is None
+    table = model.state_dict()['model.embed_tokens.weight']
+    assert not broken('qwen3', **{'lm_head.weight': table+1}).cfg.tied
+    moved = broken('qwen3', **{'model.embed_tokens.weight': None, 'lm_head.weight': table})
+    assert torch.equal(moved.embed.token.weight, table) and moved.cfg.tied
+    with pytest.raises(ValueError, match='no tensor for head.weight'): broken('llama', **{'lm_head.weight': None})
+
+def test_names_of_old_files():
+    "Without a prefix, with gamma and beta, with buffers and heads nobody needs"
+    model = made('bert')
+    cfg,family = config_from_hf(published(model))
+    tensors = {n.removeprefix('bert.').replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta'): t
+               for n,t in model.state_dict().items() if 'decoder' not in n}
+    tensors |= {'embeddings.position_ids': torch.arange(64)[None], 'cls.seq_relationship.weight': torch.ones(2, 32),
+                'pooler.dense.weight': torch.ones(32, 32)}
+    ids = some_ids()
+    with torch.no_grad(): assert_close(build_model(cfg, family, tensors)(ids), first(run(model, ids)), atol=1e-4, rtol=1e-4)
+    model = made('gpt2')
+    cfg,family = config_from_hf(published(model))
+    tensors = {n.removeprefix('transformer.'): t for n,t in model.state_dict().items() if n != 'lm_head.weight'}
+    tensors |= {'h.0.attn.bias': torch.ones(1, 1, 64, 64), 'h.1.attn.masked_bias': torch.tensor(-1e4)}
+    with torch.no_grad(): assert_close(build_model(cfg, family, tensors)(ids), first(run(model, ids)), atol=1e-4, rtol=1e-4)
+
+def test_head_left_aside():
+    "The model without a head from the file of one with it, and extra layers of DeepSeek-V3"
+    for name,cls in (('llama','LlamaModel'), ('bert','BertModel'), ('t5','T5EncoderModel'), ('deepseek_v3','DeepseekV3Model')):
+        model = made(name)
+        cfg,family = config_from_hf(published(model), architecture=cls)
+        more = {'model.layers.3.eh_proj.weight': torch.ones(1)} if name == 'deepseek_v3' else {}
+        mine,ids = build_model(cfg, family, {**model.state_dict(), **more}),some_ids()
+        inner = model.encoder if name == 't5' else model.base_model
+        with torch.no_grad(): assert_close(mine(ids), inner(input_ids=ids).last_hidden_state, atol=1e-4, rtol=1e-4)
+
+def test_types_and_halves():
+    "Token types; half precision; memory of its own"
+    model = made('bert')
+    ids,types = some_ids(),torch.randint(2, (2, 24))
+    with torch.no_grad(): assert_close(ours(model)(ids, type_ids=types), first(run(model, ids, token_type_ids=types)), atol=1e-4, rtol=1e-4)
+    cfg,family = config_from_hf(published(model))
+    half = build_model(cfg, family, model.state_dict(), dtype=torch.bfloat16)
+    assert {p.dtype for p in half.parameters()} == {torch.bfloat16}
+    theirs = {t.data_ptr() for t in model.state_dict().values()}
+    assert not any(p.data_ptr() in theirs for p in build_model(cfg, family, model.state_dict(), copy=True).parameters())
+    for name in ('gpt2','mixtral','gpt_oss'):    # parts of a larger tensor do not keep it alive
+        assert all(p.untyped_storage().nbytes() == p.nbytes for p in ours(made(name)).parameters())

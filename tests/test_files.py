@@ -168,12 +168,6 @@ def test_a_damaged_shard_is_named(shards):
 
 # %% saving
 def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
-    class Breaks(dict):
-        def __getitem__(self, name):
-            if name == 'c' and self.armed: raise OSError('the disk is full')
-            return super().__getitem__(name)
-    broken = Breaks(tensors); broken.armed = False
-    class Late(Breaks): pass
     import attention_nb.files as module
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     written,write = [],module._write
@@ -405,6 +399,13 @@ def test_a_llama_3_tokenizer_begins_every_text_and_cuts_as_transformers_does(tmp
         assert ours.encode(text).ids == theirs(text)['input_ids'], text
         assert ours.encode(text).ids[0] == 0
     with pytest.raises(ValueError, match='ignore_merges'): byte_pairs(ours)
+
+def test_smollms_digits_stand_alone_and_gpt2s_do_not(tmp_path):
+    for pre,cut in (('smollm', ['Ġ', 'Ġ', '1', '2', 'a']), ('gpt-2', ['Ġ', 'Ġ', '12', 'a'])):
+        write(tmp_path/'m.gguf', pre=pre, tokens=['<s>', '</s>', 'a', 'Ġ', '1', '2', '12'], merges=['1 2'])
+        tok = load_tokenizer(tmp_path/'m.gguf')
+        assert tok.encode('  12a').tokens == cut
+        assert byte_pairs(tok).encode('  12a') == tok.encode('  12a').ids
 
 def test_byte_pairs_refuses_what_is_not(tmp_path):
     for kind in ('WordLevel', 'Unigram', 'WordPiece'):

@@ -118,6 +118,11 @@ def test_filters_are_those_of_transformers(seed, ties):
         assert torch.equal(filter_min_p(x, p), MinPLogitsWarper(p)(None, x))
     for t in (.1, .7, 1., 5.): assert torch.equal(filter_logits(x, temperature=t), TemperatureLogitsWarper(t)(None, x))
 
+def test_top_p_keeps_the_fewest_tokens_that_are_enough():
+    "Also where they have exactly that probability"
+    for p,n in ((.25, 1), (.5, 2), (.51, 3), (.75, 3), (.76, 4), (1., 4)):
+        assert filter_top_p(torch.zeros(1, 4), p).isfinite().sum() == n
+
 @pytest.mark.parametrize('ties', [False, True])
 @pytest.mark.parametrize('temperature,k,p,m', [*itertools.product((None, .5, 2.), (None, 5), (None, .8), (None, .2))])
 def test_their_order_is_that_of_transformers(temperature, k, p, m, ties):
