@@ -400,7 +400,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #a30d19c2
+# %% ../nbs/09_transformer.ipynb #ab103a81
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -408,6 +408,7 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
+        self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False)
         self.decoder = None if cfg.kind == 'encoder' else Stack(cfg, causal=True, cross=both)
@@ -482,6 +483,14 @@ class Transformer(nn.Module):
     )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
         "Go on with a text, token by token"
         return generate(self, ids, max_new_tokens, **options)
+
+    def save_pretrained(self,
+        folder:Any, # Where to; made if it does not exist
+        **options:Any # As for `attention_nb.pretrained.save_pretrained`
+    )->list[Any]: # The files written
+        "Write a folder that `transformers` loads"
+        from attention_nb.pretrained import save_pretrained
+        return save_pretrained(self, folder, **options)
 
 def _new_cache(attn, batch, max_len, kw):
     "The cache of one layer; a window needs no more than it sees"
