@@ -7,18 +7,19 @@ Docs: https://attention-nb.github.io/attention_nb/pretrained.html.md"""
 # %% auto #0
 __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
-# %% ../nbs/10_pretrained.ipynb #762eacc8
+# %% ../nbs/10_pretrained.ipynb #02367581
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from .families import build, config_from_hf, config_to_hf, family_of, tensors_to_hf
+from .families import (_family, build_model, config_from_hf, config_to_hf,
+                                   tensors_to_hf)
 from .files import load_tokenizer, open_source, save_tensors
 from .transformer import Transformer
 
-# %% ../nbs/10_pretrained.ipynb #d3865349
+# %% ../nbs/10_pretrained.ipynb #c1b07f18
 def load_pretrained(
     source:str|Path, # 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
     *,
@@ -29,7 +30,7 @@ def load_pretrained(
     found = open_source(source)
     cfg,family = config_from_hf(found.config)
     with _Counted(found.tensors, progress) as tensors:
-        model = build(cfg, family, tensors, dtype=dtype)
+        model = build_model(cfg, family, tensors, dtype=dtype)
     model.published = found.config
     return model
 
@@ -75,7 +76,7 @@ def embed_sentences(
         out |= dict(zip(some, F.normalize(mean, dim=-1)))
     return torch.stack([out[i] for i in range(len(rows))])
 
-# %% ../nbs/10_pretrained.ipynb #78a09dce
+# %% ../nbs/10_pretrained.ipynb #d98f121f
 def from_hf(
     hf_model:Any, # A model of `transformers`
     *,
@@ -86,11 +87,11 @@ def from_hf(
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
     cfg,family = config_from_hf(config)
-    model = build(cfg, family, hf_model.state_dict(), dtype=dtype, copy=True)
+    model = build_model(cfg, family, hf_model.state_dict(), dtype=dtype, copy=True)
     model.published = config
     return model
 
-# %% ../nbs/10_pretrained.ipynb #ef1ab6de
+# %% ../nbs/10_pretrained.ipynb #7b254043
 def save_pretrained(
     model:Transformer, # What to save
     folder:str|Path, # Where to; made if it does not exist
@@ -105,7 +106,7 @@ def save_pretrained(
     if kind is None:
         raise ValueError("this model was not loaded: say whose form it takes, as family='llama'")
     if kind != published.get('model_type'): published = {}
-    found = family_of(kind)
+    found = _family(kind)
     config = config_to_hf(model.cfg, found, published)
     tensors = dict(tensors_to_hf(found, model.cfg, model.state_dict()))
     kinds = {t.dtype for t in tensors.values()}

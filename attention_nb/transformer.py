@@ -400,7 +400,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #ab103a81
+# %% ../nbs/09_transformer.ipynb #e663c166
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -418,8 +418,7 @@ class Transformer(nn.Module):
     def reset_parameters(self)->None:
         "Matrices and tables from a normal distribution of width 0.02, biases 0, norms 1"
         for m in self.modules():
-            if isinstance(m, _norms): m.reset_parameters()
-            else: _normal(m)
+            m.reset_parameters() if isinstance(m, _norms) else _normal(m)
 
     def forward(self,
         ids:Tensor, # Token ids (B, L)
