@@ -37,6 +37,7 @@ _names = {
     'parallel': ['load_shard', 'parallelize'],
     'plots': ['colors', 'show_arrows', 'show_numbers', 'show_weights'],
     'position': ['Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets'],
+    'pretrained': ['embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained'],
     'recording': ['Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record'],
     'scaling': ['check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
         'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies'],

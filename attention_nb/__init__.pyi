@@ -19,6 +19,7 @@ from . import multihead as multihead
 from . import parallel as parallel
 from . import plots as plots
 from . import position as position
+from . import pretrained as pretrained
 from . import recording as recording
 from . import scaling as scaling
 from . import tokenizer as tokenizer
@@ -139,6 +140,10 @@ from .position import alibi_slopes as alibi_slopes
 from .position import apply_rope as apply_rope
 from .position import relative_bias as relative_bias
 from .position import relative_buckets as relative_buckets
+from .pretrained import embed_sentences as embed_sentences
+from .pretrained import from_hf as from_hf
+from .pretrained import load_pretrained as load_pretrained
+from .pretrained import save_pretrained as save_pretrained
 from .recording import Recorded as Recorded
 from .recording import Recording as Recording
 from .recording import Seen as Seen
@@ -209,12 +214,13 @@ __all__ = [
     'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap',
     'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads',
     'split_heads', 'load_shard', 'parallelize', 'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope',
-    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'Recorded', 'Recording', 'Seen',
-    'load_hf', 'look', 'record', 'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
-    'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2',
-    'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
-    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text',
-    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward',
-    'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer',
-    'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
+    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
+    'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
+    'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies',
+    'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer',
+    'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer',
+    'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text', 'checked_texts',
+    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head',
+    'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View',
+    'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]

@@ -366,7 +366,7 @@ class Head(nn.Module):
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
 
-# %% ../nbs/09_transformer.ipynb #1a322001
+# %% ../nbs/09_transformer.ipynb #6afe293b
 class ModelCache:
     "The caches of all layers of a model"
     def __init__(self,
@@ -381,16 +381,12 @@ class ModelCache:
     def nbytes(self)->int: return sum(c.nbytes for c in self._all())
 
     def check_room(self,
-        ids:Tensor, # Tokens that come next, (B, L)
-        source:Tensor|None=None # Beside an encoder: what it reads, (B, S)
+        ids:Tensor # Tokens that come next, (B, L)
     )->None:
         "Raise a `ValueError` if a layer has no room for them, before any layer keeps them"
         room = [c.max_len - len(c) for c in self.own if c.max_len is not None]
         if room and ids.shape[1] > min(room):
             raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
-        if source is None or self.memory is not None: return
-        most,S = self.cross[0].max_len,source.shape[1]
-        if S > most: raise ValueError(f"the cache has room for a source of {most} tokens, got {S}")
 
     def reset(self)->None:
         "Forget everything"
@@ -404,7 +400,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #e409ae51
+# %% ../nbs/09_transformer.ipynb #e663c166
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -412,6 +408,7 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
+        self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False)
         self.decoder = None if cfg.kind == 'encoder' else Stack(cfg, causal=True, cross=both)
@@ -421,8 +418,7 @@ class Transformer(nn.Module):
     def reset_parameters(self)->None:
         "Matrices and tables from a normal distribution of width 0.02, biases 0, norms 1"
         for m in self.modules():
-            if isinstance(m, _norms): m.reset_parameters()
-            else: _normal(m)
+            m.reset_parameters() if isinstance(m, _norms) else _normal(m)
 
     def forward(self,
         ids:Tensor, # Token ids (B, L)
@@ -437,8 +433,7 @@ class Transformer(nn.Module):
         "Run the model"
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids)
-        if cache is not None:
-            cache.check_room(*([ids] if decoder_ids is None else [decoder_ids, ids]))
+        if cache is not None: cache.check_room(ids if decoder_ids is None else decoder_ids)
         if self.encoder is None: x = self._run(self.decoder, ids, mask, cache=cache)
         else: x = self._memory(ids, mask, cache, type_ids)
         if self.cfg.kind == 'encoder-decoder':
@@ -487,6 +482,14 @@ class Transformer(nn.Module):
     )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
         "Go on with a text, token by token"
         return generate(self, ids, max_new_tokens, **options)
+
+    def save_pretrained(self,
+        folder:Any, # Where to; made if it does not exist
+        **options:Any # As for `attention_nb.pretrained.save_pretrained`
+    )->list[Any]: # The files written
+        "Write a folder that `transformers` loads"
+        from attention_nb.pretrained import save_pretrained
+        return save_pretrained(self, folder, **options)
 
 def _new_cache(attn, batch, max_len, kw):
     "The cache of one layer; a window needs no more than it sees"
