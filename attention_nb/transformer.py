@@ -366,7 +366,7 @@ class Head(nn.Module):
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
 
-# %% ../nbs/09_transformer.ipynb #6afe293b
+# %% ../nbs/09_transformer.ipynb #1a322001
 class ModelCache:
     "The caches of all layers of a model"
     def __init__(self,
@@ -381,12 +381,16 @@ class ModelCache:
     def nbytes(self)->int: return sum(c.nbytes for c in self._all())
 
     def check_room(self,
-        ids:Tensor # Tokens that come next, (B, L)
+        ids:Tensor, # Tokens that come next, (B, L)
+        source:Tensor|None=None # Beside an encoder: what it reads, (B, S)
     )->None:
         "Raise a `ValueError` if a layer has no room for them, before any layer keeps them"
         room = [c.max_len - len(c) for c in self.own if c.max_len is not None]
         if room and ids.shape[1] > min(room):
             raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
+        if source is None or self.memory is not None: return
+        most,S = self.cross[0].max_len,source.shape[1]
+        if S > most: raise ValueError(f"the cache has room for a source of {most} tokens, got {S}")
 
     def reset(self)->None:
         "Forget everything"
@@ -400,7 +404,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #e663c166
+# %% ../nbs/09_transformer.ipynb #9110ac61
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -433,7 +437,8 @@ class Transformer(nn.Module):
         "Run the model"
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids)
-        if cache is not None: cache.check_room(ids if decoder_ids is None else decoder_ids)
+        if cache is not None:
+            cache.check_room(*([ids] if decoder_ids is None else [decoder_ids, ids]))
         if self.encoder is None: x = self._run(self.decoder, ids, mask, cache=cache)
         else: x = self._memory(ids, mask, cache, type_ids)
         if self.cfg.kind == 'encoder-decoder':
