@@ -404,7 +404,7 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #9110ac61
+# %% ../nbs/09_transformer.ipynb #e6b4624a
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -472,9 +472,8 @@ class Transformer(nn.Module):
     )->ModelCache: # Empty
         "Room for the keys and values of all layers"
         if self.decoder is None: raise ValueError("an encoder keeps nothing and has no cache")
-        table = self.embed.token.weight
-        kw = dict(dtype=dtype or table.dtype, device=device or table.device)
-        blocks = self.decoder.blocks
+        like,blocks = self.embed.token.weight,self.decoder.blocks
+        kw = dict(dtype=dtype or like.dtype, device=device or like.device)
         own = [_new_cache(b.attn, batch, max_len, kw) for b in blocks]
         cross = [b.cross and KVCache(batch, b.cross.n_kv_heads, memory_len, b.cross.head_dim,
                                      v_head_dim=b.cross.v_head_dim, **kw) for b in blocks]
