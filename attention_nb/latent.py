@@ -136,7 +136,7 @@ def absorbing_pays(
     "Whether moving queries to the latents is less work than making keys and values of them"
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
-# %% ../nbs/11_latent.ipynb #d32abfff
+# %% ../nbs/11_latent.ipynb #0f31f558
 class LatentAttention(_LatentProjections):
     "Multi-head latent attention (DeepSeek-AI 2024)"
     # all that is kept is seen
@@ -195,7 +195,7 @@ class LatentAttention(_LatentProjections):
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
         check_inputs(query, query, query, (self.d_model,)*3, mask=mask, bias=bias, causal=causal)
-        check_cache(self, query, True, cache, positions, rotation)
+        check_cache(self, query, True, cache, positions, rotation, mask, bias)
         x = query if query.dim() == 3 else query[None]
         q,kept = self._inputs(x, cache, positions, rotation)
         w_k,w_v = self._ways_up()

@@ -19,7 +19,7 @@ from .families import (_family, build_model, config_from_hf, config_to_hf,
 from .files import load_tokenizer, open_source, save_tensors
 from .transformer import Transformer
 
-# %% ../nbs/10_pretrained.ipynb #c1b07f18
+# %% ../nbs/10_pretrained.ipynb #f7c2081e
 def load_pretrained(
     source:str|Path, # 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
     *,
@@ -28,11 +28,17 @@ def load_pretrained(
 )->Transformer: # In evaluation mode
     "Load a published model; what is not understood is refused by name"
     found = open_source(source)
-    cfg,family = config_from_hf(found.config)
+    config = found.config | _ends(found.generation_config)
+    cfg,family = config_from_hf(config)
     with _Counted(found.tensors, progress) as tensors:
         model = build_model(cfg, family, tensors, dtype=dtype)
-    model.published = found.config
+    model.published = config
     return model
+
+def _ends(settings):
+    "Which tokens begin, end and fill texts, as `generation_config.json` says"
+    names = (f'{n}_token_id' for n in ('bos', 'eos', 'pad', 'decoder_start'))
+    return {n: settings[n] for n in names if settings.get(n) is not None}
 
 # %% ../nbs/10_pretrained.ipynb #967fd427
 class _Counted(Mapping[str,Tensor]):
@@ -53,7 +59,7 @@ class _Counted(Mapping[str,Tensor]):
         self.bar.update(t.nbytes)
         return t
 
-# %% ../nbs/10_pretrained.ipynb #1337c3c0
+# %% ../nbs/10_pretrained.ipynb #a2ec04f8
 def embed_sentences(
     model:Transformer, # An encoder without a head, such as 'minilm'
     tokenizer:Any, # Its tokenizer, as from `load_tokenizer`
@@ -64,7 +70,9 @@ def embed_sentences(
 )->Tensor: # (texts, D), each of length 1
     "Sentences as vectors: the mean of their tokens' vectors (Reimers and Gurevych 2019)"
     if isinstance(texts, str): raise TypeError("texts must be a list of strings, got one string")
-    rows = [e.ids[:max_len] for e in tokenizer.encode_batch(list(texts))]
+    rows = [e.ids for e in tokenizer.encode_batch(list(texts))]
+    # a long text loses its end, not the token that closes it
+    rows = [r if len(r) <= max_len else [*r[:max_len-1], r[-1]] for r in rows]
     order,out = sorted(range(len(rows)), key=lambda i: len(rows[i])),{}
     for start in range(0, len(order), batch_size):
         some = order[start:start+batch_size]
@@ -76,7 +84,7 @@ def embed_sentences(
         out |= dict(zip(some, F.normalize(mean, dim=-1)))
     return torch.stack([out[i] for i in range(len(rows))])
 
-# %% ../nbs/10_pretrained.ipynb #d98f121f
+# %% ../nbs/10_pretrained.ipynb #c55e7c9a
 def from_hf(
     hf_model:Any, # A model of `transformers`
     *,
@@ -86,6 +94,8 @@ def from_hf(
     if not hasattr(hf_model, 'config') or not hasattr(hf_model, 'state_dict'):
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
+    said = getattr(hf_model, 'generation_config', None)
+    if said is not None: config |= _ends(said.to_dict())
     cfg,family = config_from_hf(config)
     model = build_model(cfg, family, hf_model.state_dict(), dtype=dtype, copy=True)
     model.published = config

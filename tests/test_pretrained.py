@@ -180,3 +180,15 @@ def test_the_command_on_the_page_works(tmp_path):
                           env={**os.environ, 'PYTHONPATH': str(notebook.parent.parent)})
     assert re.match(r'0\.\d\d  This is a strange repose', done.stdout), done.stderr[-2000:]
     assert len(done.stdout.splitlines()) == 3
+
+def test_ends_of_the_generation_config(tmp_path):
+    "generation_config.json often knows more end tokens than config.json"
+    torch.manual_seed(0)
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
+        num_attention_heads=2, eos_token_id=2)).eval()
+    theirs.generation_config.eos_token_id,theirs.generation_config.pad_token_id = [2, 7, 9],0
+    theirs.save_pretrained(tmp_path)
+    for ours in (from_hf(theirs), load_pretrained(tmp_path)):
+        assert (ours.cfg.eos_id, ours.cfg.pad_id) == ((2, 7, 9), 0)
+    theirs.generation_config = None
+    assert from_hf(theirs).cfg.eos_id == 2
