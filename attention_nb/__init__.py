@@ -23,7 +23,7 @@ _names = {
     'fast': ['attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
     'files': ['Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors'],
     'generation': ['TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
-        'penalize_repetition', 'sample', 'stream_generate', 'stream_text'],
+        'lay_out_by_columns', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text'],
     'glove': ['WordVectors', 'load_glove'],
     'heads': ['attention_entropy', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token',
         'remove_heads', 'same_token', 'separator_mass'],

@@ -6,7 +6,7 @@ Docs: https://attention-nb.github.io/attention_nb/generation.html.md"""
 
 # %% auto #0
 __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sample', 'penalize_repetition', 'TextStream',
-           'stream_generate', 'stream_text', 'generate']
+           'stream_generate', 'stream_text', 'generate', 'lay_out_by_columns']
 
 # %% ../nbs/09b_generation.ipynb #dbcb13ab
 import math
@@ -540,3 +540,13 @@ def generate(
         if stream is not None: stream(column)
         columns.append(column[:,None])
     return torch.cat(columns, 1)
+
+# %% ../nbs/09b_generation.ipynb #6baeb2a6
+def lay_out_by_columns(
+    model:nn.Module # Changed in place
+)->nn.Module: # The same model
+    "Keep float32 matrices on the CPU column by column, which one token reads faster"
+    for p in model.parameters():
+        if p.dim() == 2 and p.dtype == torch.float32 and p.device.type == 'cpu':
+            p.data = p.data.t().contiguous().t()
+    return model
