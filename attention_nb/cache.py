@@ -207,7 +207,7 @@ def kept_options(
     return options | dict(mask=kept(options['mask']), bias=kept(options['bias']),
                           q_pos=q_pos, k_pos=k_pos)
 
-# %% ../nbs/08_cache.ipynb #d8dc8e5c
+# %% ../nbs/08_cache.ipynb #44ea48be
 def _check_ring(layer, own, cache):
     "A ring keeps all that the layer will ask for"
     left = None if layer.window is None else layer.window[0]
@@ -243,7 +243,7 @@ def check_cache(
     if positions is not None and rotation is not None:
         raise ValueError("rotation is made of positions: give one of them")
     if cache is None: return
-    if not all(hasattr(cache, n) for n in ('update','keys','values','left')):
+    if not (hasattr(cache, 'update') and hasattr(cache, 'left')):
         raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
     B = len(query) if query.dim() == 3 else 1
     if len(cache.keys) != B:
