@@ -17,9 +17,10 @@ def run(*command):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=900, env=clean_env())
     if done.returncode: raise RuntimeError(f'{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}')
 
-def make_environment(folder, lines, wheel):
-    "The environment's Python: what `lines` install, this project from its wheel, and a kernel"
-    venv.create(folder, with_pip=True)
+def make_environment(folder, lines, wheel, plain=None):
+    "The environment's Python: what `lines` install, this project from its wheel, and a kernel; begun as a copy of `plain`, if there is one"
+    if plain is None: venv.create(folder, with_pip=True)
+    else: shutil.copytree(plain, folder, symlinks=True, copy_function=os.link)      # pip never writes into a file that is there, it puts a new one in its place
     python = folder/('Scripts' if os.name == 'nt' else 'bin')/'python'
     pip = [python, '-m', 'pip', 'install', '-q', '--no-compile', '--disable-pip-version-check', '-c', root/'constraints.txt']
     for line in lines:
@@ -48,12 +49,13 @@ def results(request, wheel, tmp_path_factory):
     chosen = [i.callspec.params['path'] for i in request.session.items if i.name.startswith('test_runs_alone[')]
     groups = {}
     for path in chosen: groups.setdefault(install_lines(path), []).append(path)
-    found = {}
+    found,plain = {},tmp_path_factory.mktemp('plain')/'env'
+    make_environment(plain, ['attention_nb'], wheel)
     def group(item):
         lines,paths = item
         folder = tmp_path_factory.mktemp('standalone')
         start = time.time()
-        try: python = make_environment(folder/'env', lines, wheel)
+        try: python = make_environment(folder/'env', lines, wheel, plain)
         except Exception as e: return found.update(dict.fromkeys(paths, f'{lines}: {e}'))
         print(f'{" / ".join(lines)}: {time.time()-start:.0f} s', file=sys.__stderr__)
         for path in paths:
@@ -62,7 +64,7 @@ def results(request, wheel, tmp_path_factory):
             except Exception as e: found[path] = f'{type(e).__name__}: {str(e)[-4000:]}'
             print(f'  {path.stem}: {time.time()-start:.0f} s', file=sys.__stderr__)
         shutil.rmtree(folder, ignore_errors=True)
-    with ThreadPoolExecutor(2) as pool: list(pool.map(group, groups.items()))
+    with ThreadPoolExecutor(2) as pool: list(pool.map(group, sorted(groups.items(), key=lambda g: -len(g[1]))))
     return found
 
 @pytest.mark.skipif(os.environ.get('STANDALONE', '') in ('', '0'), reason='NOT RUN without the switch: make test STANDALONE=1')
