@@ -207,7 +207,7 @@ def kept_options(
     return options | dict(mask=kept(options['mask']), bias=kept(options['bias']),
                           q_pos=q_pos, k_pos=k_pos)
 
-# %% ../nbs/08_cache.ipynb #44ea48be
+# %% ../nbs/08_cache.ipynb #eb2fd3b3
 def _check_ring(layer, own, cache):
     "A ring keeps all that the layer will ask for"
     left = None if layer.window is None else layer.window[0]
@@ -225,6 +225,7 @@ def _check_added(layer, B, L, cache, given):
     q,k = (like.expand(B, layer.n_heads, length, 1) for length in (L,n))    # no memory
     check_attention(q, k, k, **given)
 
+# %% ../nbs/08_cache.ipynb #f8871950
 def check_cache(
     layer:nn.Module, # With `rope`, `window` and `n_heads`
     query:Tensor, # (B, L, D), or (L, D) without a batch

@@ -15,7 +15,25 @@ from torch import Tensor
 from .checks import check_sizes, check_window
 from .latent import LatentConfig
 
-# %% ../nbs/09c_config.ipynb #48e5cca7
+# %% ../nbs/09c_config.ipynb #7ec2d37a
+def _check_experts(cfg):
+    "Raise a `ValueError` that names the field that is wrong"
+    check_sizes(n=cfg.n, active=cfg.active, d_ff=cfg.d_ff, n_groups=cfg.n_groups,
+                active_groups=cfg.active_groups)
+    _check_choice('router', cfg.router, ('softmax', 'top_softmax', 'sigmoid'))
+    if cfg.n % cfg.n_groups or cfg.active_groups > cfg.n_groups:
+        raise ValueError(f"n_groups must divide n={cfg.n} and be at least active_groups="
+                         f"{cfg.active_groups}, got {cfg.n_groups}")
+    if cfg.n_groups > 1 and cfg.n < 2*cfg.n_groups:
+        raise ValueError(f"each of {cfg.n_groups} groups needs two experts or more, got n={cfg.n}")
+    if cfg.active > cfg.n//cfg.n_groups*cfg.active_groups:
+        raise ValueError(f"active must be at most the experts to choose from, "
+                         f"{cfg.n//cfg.n_groups*cfg.active_groups}, got {cfg.active}")
+
+def _check_choice(name, value, known):
+    if value not in known: raise ValueError(f"{name} must be one of {known}, got {value!r}")
+
+# %% ../nbs/09c_config.ipynb #3cb4e016
 @dataclass(frozen=True)
 class ExpertsConfig:
     "What a mixture of experts is made of"
@@ -33,23 +51,6 @@ class ExpertsConfig:
     clamp:float|None=None # Clamp what is multiplied (GPT-OSS); None means no
 
     def __post_init__(self)->None: _check_experts(self)
-
-def _check_experts(cfg):
-    "Raise a `ValueError` that names the field that is wrong"
-    check_sizes(n=cfg.n, active=cfg.active, d_ff=cfg.d_ff, n_groups=cfg.n_groups,
-                active_groups=cfg.active_groups)
-    _check_choice('router', cfg.router, ('softmax', 'top_softmax', 'sigmoid'))
-    if cfg.n % cfg.n_groups or cfg.active_groups > cfg.n_groups:
-        raise ValueError(f"n_groups must divide n={cfg.n} and be at least active_groups="
-                         f"{cfg.active_groups}, got {cfg.n_groups}")
-    if cfg.n_groups > 1 and cfg.n < 2*cfg.n_groups:
-        raise ValueError(f"each of {cfg.n_groups} groups needs two experts or more, got n={cfg.n}")
-    if cfg.active > cfg.n//cfg.n_groups*cfg.active_groups:
-        raise ValueError(f"active must be at most the experts to choose from, "
-                         f"{cfg.n//cfg.n_groups*cfg.active_groups}, got {cfg.active}")
-
-def _check_choice(name, value, known):
-    if value not in known: raise ValueError(f"{name} must be one of {known}, got {value!r}")
 
 # %% ../nbs/09c_config.ipynb #53083d2d
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from .config import ExpertsConfig, TransformerConfig
 from .scaling import check_scaling
 from .transformer import Transformer
 
-# %% ../nbs/10a_families.ipynb #2146071f
+# %% ../nbs/10a_families.ipynb #610a81b6
 _Settings = dict[str,Any]
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Part:
     write:Callable[[TransformerConfig],_Settings]=lambda cfg: {} # And back
     shared:Mapping[str,Any]=field(default_factory=dict) # Fields it reads and never writes
 
+# %% ../nbs/10a_families.ipynb #6d9ed50b
 @dataclass(frozen=True)
 class Rule:
     "Where a tensor of a file goes; `{i}` is a block, `{e}` an expert"
@@ -42,6 +43,7 @@ class Rule:
     published:bool=True # False: only so in memory, never in a file
     when:Mapping[str,Any]=field(default_factory=dict) # Only where our settings are these
 
+# %% ../nbs/10a_families.ipynb #38e89f86
 @dataclass(frozen=True)
 class Family:
     "A model family: its settings, its tensors"

@@ -443,7 +443,14 @@ class _Finished:
         full = bool((self.scores > -torch.inf).all())
         return not self.open.any() or self.early is True and full
 
-# %% ../nbs/09b_generation.ipynb #a70f0361
+# %% ../nbs/09b_generation.ipynb #38169f9b
+def _best(scores, k):
+    "The k best of all beams' next tokens: scores, tokens, beams"
+    flat = scores.flatten(1)
+    best,index = flat.topk(min(k, flat.shape[1]))
+    return best, index % scores.shape[-1], index // scores.shape[-1]
+
+# %% ../nbs/09b_generation.ipynb #ec9027b1
 def _beam_search(steps, n_beams, length_penalty, early_stopping, bar):
     "The likeliest texts that `n_beams` candidates a row lead to, (B, L + new)"
     text,n = steps.text(),n_beams
@@ -470,12 +477,6 @@ def _beam_search(steps, n_beams, length_penalty, early_stopping, bar):
     length = done.lengths[:,0]
     past = torch.arange(L+steps.new, device=eos.device) >= L + length[:,None]
     return done.tokens[:,0].masked_fill(past, steps.pad)[:,:L+int(length.max())]
-
-def _best(scores, k):
-    "The k best of all beams' next tokens: scores, tokens, beams"
-    flat = scores.flatten(1)
-    best,index = flat.topk(min(k, flat.shape[1]))
-    return best, index % scores.shape[-1], index // scores.shape[-1]
 
 # %% ../nbs/09b_generation.ipynb #4e1b676f
 def _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream):

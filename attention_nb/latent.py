@@ -58,11 +58,12 @@ def latent_scale(
     sharper = 0.1*m*math.log(factor) + 1 if factor > 1 else 1.
     return (nope_dim+rope_dim)**-0.5 * sharper**2
 
-# %% ../nbs/11_latent.ipynb #137a8361
+# %% ../nbs/11_latent.ipynb #4e51e5f8
 def _normed(norm, x):
     "A norm computed in its own precision"
     return norm(x.to(norm.weight.dtype)).to(x.dtype)
 
+# %% ../nbs/11_latent.ipynb #975b4bc6
 class _LatentProjections(nn.Module):
     "The matrices of latent attention"
     def __init__(self, d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias, eps):

@@ -114,7 +114,7 @@ class _Own(ParallelStyle):
         module._mesh,module._shared = mesh,self.shared
         return module
 
-# %% ../nbs/09a_parallel.ipynb #a4249215
+# %% ../nbs/09a_parallel.ipynb #9eade958
 def _rules(m):
     "How the parts of a module are split, by name; '' is the module itself"
     column,row = ColwiseParallel(),RowwiseParallel()
@@ -139,6 +139,7 @@ def _rules(m):
         rules[f'{role}_norm'] = _Own(_WholeNorm) if whole else shared
     return rules
 
+# %% ../nbs/09a_parallel.ipynb #6b6088a5
 def _plan(model):
     "A style for every module that has parameters; what no rule names is copied"
     plan = {}
@@ -149,22 +150,7 @@ def _plan(model):
         if any(p is not None for p in m._parameters.values()): plan.setdefault(name, _Own())
     return plan
 
-# %% ../nbs/09a_parallel.ipynb #234305c4
-_Model = TypeVar('_Model', bound=nn.Module)
-
-def parallelize(
-    model:_Model, # A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
-    mesh:DeviceMesh # One dimension of processes
-)->_Model: # The same, with the heads and the parts of this process
-    "Split a model over the processes of a mesh (Shoeybi et al. 2019)"
-    _check_parts(model, mesh)
-    parallelize_module(model, mesh, _plan(model))
-    for m in model.modules():
-        if isinstance(m, _LocalHeads):
-            m.n_heads //= mesh.size()
-            if hasattr(m, 'n_kv_heads'): m.n_kv_heads //= mesh.size()
-    return model
-
+# %% ../nbs/09a_parallel.ipynb #95930a65
 def _check_parts(model, mesh):
     "Raise a `TypeError` or `ValueError` that says what cannot be split"
     known = Transformer,MultiHeadAttention,LatentAttention
@@ -184,6 +170,22 @@ def _check_parts(model, mesh):
             if n % mesh.size():
                 raise ValueError(f"{what}={n} of {name or type(m).__name__} does not divide "
                                  f"among {mesh.size()} processes")
+
+# %% ../nbs/09a_parallel.ipynb #d924b79b
+_Model = TypeVar('_Model', bound=nn.Module)
+
+def parallelize(
+    model:_Model, # A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
+    mesh:DeviceMesh # One dimension of processes
+)->_Model: # The same, with the heads and the parts of this process
+    "Split a model over the processes of a mesh (Shoeybi et al. 2019)"
+    _check_parts(model, mesh)
+    parallelize_module(model, mesh, _plan(model))
+    for m in model.modules():
+        if isinstance(m, _LocalHeads):
+            m.n_heads //= mesh.size()
+            if hasattr(m, 'n_kv_heads'): m.n_kv_heads //= mesh.size()
+    return model
 
 # %% ../nbs/09a_parallel.ipynb #0de8014e
 def load_shard(

@@ -58,11 +58,12 @@ def _norm(cfg, width=None, kind=None):
         return RMSNorm(width, cfg.norm_eps, cfg.norm_offset)
     return nn.LayerNorm(width, cfg.norm_eps, bias=cfg.norm_bias)
 
-# %% ../nbs/09_transformer.ipynb #b28e16af
+# %% ../nbs/09_transformer.ipynb #6c46a019
 _activations = dict(silu=F.silu, gelu=F.gelu, relu=F.relu, tanh=torch.tanh,
                     gelu_tanh=lambda x: F.gelu(x, approximate='tanh'),
                     relu2=lambda x: F.relu(x).square())
 
+# %% ../nbs/09_transformer.ipynb #f368d2b2
 class FeedForward(nn.Module):
     "Two linear layers with an activation between them, or three with a gate (Shazeer 2020)"
     def __init__(self,
@@ -246,7 +247,18 @@ class Block(nn.Module):
             x = self.cross_add(x, lambda x: self.cross(x, memory, **known))
         return self.ffn_add(x, self.ffn)
 
-# %% ../nbs/09_transformer.ipynb #9e9a4240
+# %% ../nbs/09_transformer.ipynb #46bdf5cf
+def _ropes(cfg):
+    "The rotation, and that of windowed blocks where they have their own"
+    if cfg.positions != 'rope': return {}
+    fixed = dict(rotary_dim=cfg.rotary_dim, interleaved=cfg.rope_interleaved)
+    E = cfg.width if cfg.latent is None else cfg.latent.rope_dim
+    ropes = dict(full=Rope(E, base=cfg.rope_base, scaling=cfg.rope_scaling, **fixed))
+    if cfg.window_rope:
+        ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
+    return ropes
+
+# %% ../nbs/09_transformer.ipynb #909b1f88
 class Stack(nn.Module):
     "Blocks one after the other, with what they share: the rotation and a bias for distances"
     def __init__(self,
@@ -299,16 +311,6 @@ class Stack(nn.Module):
             bias = relative_bias(self.relative, L, S, max_distance=far, causal=self.causal, **at)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)    # (1 or B, H, L, S)
-
-def _ropes(cfg):
-    "The rotation, and that of windowed blocks where they have their own"
-    if cfg.positions != 'rope': return {}
-    fixed = dict(rotary_dim=cfg.rotary_dim, interleaved=cfg.rope_interleaved)
-    E = cfg.width if cfg.latent is None else cfg.latent.rope_dim
-    ropes = dict(full=Rope(E, base=cfg.rope_base, scaling=cfg.rope_scaling, **fixed))
-    if cfg.window_rope:
-        ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
-    return ropes
 
 # %% ../nbs/09_transformer.ipynb #93ca336a
 class TokenEmbeddings(nn.Module):
@@ -404,7 +406,23 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #e6b4624a
+# %% ../nbs/09_transformer.ipynb #81550088
+def _new_cache(attn, batch, max_len, kw):
+    "The cache of one layer; a window needs no more than it sees"
+    if isinstance(attn, LatentAttention): return attn.new_cache(batch, max_len, **kw)
+    sizes = dict(v_head_dim=attn.v_head_dim, **kw)
+    left = None if attn.window is None else attn.window[0]
+    if left is not None and left < max_len:
+        return SlidingKVCache(batch, attn.n_kv_heads, left, attn.head_dim, **sizes)
+    return KVCache(batch, attn.n_kv_heads, max_len, attn.head_dim, **sizes)
+
+def _normal(m):
+    "Draw the parameters that a module owns itself"
+    for name,p in m.named_parameters(recurse=False):
+        if p.dim() > 1: nn.init.normal_(p, std=0.02)
+        else: nn.init.zeros_(p)
+
+# %% ../nbs/09_transformer.ipynb #35ebb978
 class Transformer(nn.Module):
     "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
     def __init__(self,
@@ -420,7 +438,7 @@ class Transformer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self)->None:
-        "Matrices and tables from a normal distribution of width 0.02, biases 0, norms 1"
+        "Matrices and tables normal with standard deviation 0.02, biases 0, norms as they begin"
         for m in self.modules():
             m.reset_parameters() if isinstance(m, _norms) else _normal(m)
 
@@ -494,18 +512,3 @@ class Transformer(nn.Module):
         "Write a folder that `transformers` loads"
         from attention_nb.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
-
-def _new_cache(attn, batch, max_len, kw):
-    "The cache of one layer; a window needs no more than it sees"
-    if isinstance(attn, LatentAttention): return attn.new_cache(batch, max_len, **kw)
-    sizes = dict(v_head_dim=attn.v_head_dim, **kw)
-    left = None if attn.window is None else attn.window[0]
-    if left is not None and left < max_len:
-        return SlidingKVCache(batch, attn.n_kv_heads, left, attn.head_dim, **sizes)
-    return KVCache(batch, attn.n_kv_heads, max_len, attn.head_dim, **sizes)
-
-def _normal(m):
-    "Draw the parameters that a module owns itself"
-    for name,p in m.named_parameters(recurse=False):
-        if p.dim() > 1: nn.init.normal_(p, std=0.02)
-        else: nn.init.zeros_(p)
