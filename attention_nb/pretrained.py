@@ -19,7 +19,7 @@ from .families import (_family, build_model, config_from_hf, config_to_hf,
 from .files import load_tokenizer, open_source, save_tensors
 from .transformer import Transformer
 
-# %% ../nbs/10_pretrained.ipynb #f7c2081e
+# %% ../nbs/10_pretrained.ipynb #f0717a1f
 def load_pretrained(
     source:str|Path, # 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
     *,
@@ -28,17 +28,18 @@ def load_pretrained(
 )->Transformer: # In evaluation mode
     "Load a published model; what is not understood is refused by name"
     found = open_source(source)
-    config = found.config | _ends(found.generation_config)
+    config = _with_ends(found.config, found.generation_config)
     cfg,family = config_from_hf(config)
     with _Counted(found.tensors, progress) as tensors:
         model = build_model(cfg, family, tensors, dtype=dtype)
     model.published = config
     return model
 
-def _ends(settings):
-    "Which tokens begin, end and fill texts, as `generation_config.json` says"
+def _with_ends(config, settings):
+    "With the tokens that begin, end and fill texts as `generation_config.json` says"
+    if config_from_hf(config)[0].kind == 'encoder': return config    # it writes no text
     names = (f'{n}_token_id' for n in ('bos', 'eos', 'pad', 'decoder_start'))
-    return {n: settings[n] for n in names if settings.get(n) is not None}
+    return config | {n: settings[n] for n in names if settings.get(n) is not None}
 
 # %% ../nbs/10_pretrained.ipynb #967fd427
 class _Counted(Mapping[str,Tensor]):
@@ -59,7 +60,7 @@ class _Counted(Mapping[str,Tensor]):
         self.bar.update(t.nbytes)
         return t
 
-# %% ../nbs/10_pretrained.ipynb #a2ec04f8
+# %% ../nbs/10_pretrained.ipynb #be860d48
 def embed_sentences(
     model:Transformer, # An encoder without a head, such as 'minilm'
     tokenizer:Any, # Its tokenizer, as from `load_tokenizer`
@@ -70,6 +71,10 @@ def embed_sentences(
 )->Tensor: # (texts, D), each of length 1
     "Sentences as vectors: the mean of their tokens' vectors (Reimers and Gurevych 2019)"
     if isinstance(texts, str): raise TypeError("texts must be a list of strings, got one string")
+    if not len(texts): raise ValueError("texts must hold at least one, got none")
+    cfg,device = model.cfg,model.embed.token.weight.device
+    if (cfg.kind, cfg.head) != ('encoder', None):
+        raise ValueError(f"model must be an encoder without a head, got {cfg.kind=}, {cfg.head=}")
     rows = [e.ids for e in tokenizer.encode_batch(list(texts))]
     # a long text loses its end, not the token that closes it
     rows = [r if len(r) <= max_len else [*r[:max_len-1], r[-1]] for r in rows]
@@ -77,14 +82,15 @@ def embed_sentences(
     for start in range(0, len(order), batch_size):
         some = order[start:start+batch_size]
         L = max(len(rows[i]) for i in some)
-        ids = torch.tensor([rows[i] + [0]*(L-len(rows[i])) for i in some])
-        mask = torch.tensor([[1]*len(rows[i]) + [0]*(L-len(rows[i])) for i in some]).bool()
+        ids = torch.tensor([rows[i] + [0]*(L-len(rows[i])) for i in some], device=device)
+        mask = torch.arange(L) < torch.tensor([len(rows[i]) for i in some])[:,None]    # (B, L)
+        mask = mask.to(device)
         with torch.inference_mode(): x = model(ids, mask=mask)    # (B, L, D)
         mean = (x*mask[...,None]).sum(1) / mask.sum(1, keepdim=True)
         out |= dict(zip(some, F.normalize(mean, dim=-1)))
     return torch.stack([out[i] for i in range(len(rows))])
 
-# %% ../nbs/10_pretrained.ipynb #c55e7c9a
+# %% ../nbs/10_pretrained.ipynb #11e0e7ca
 def from_hf(
     hf_model:Any, # A model of `transformers`
     *,
@@ -95,7 +101,7 @@ def from_hf(
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
     said = getattr(hf_model, 'generation_config', None)
-    if said is not None: config |= _ends(said.to_dict())
+    if said is not None: config = _with_ends(config, said.to_dict())
     cfg,family = config_from_hf(config)
     model = build_model(cfg, family, hf_model.state_dict(), dtype=dtype, copy=True)
     model.published = config
