@@ -12,8 +12,7 @@ __version__ = "0.1.0"
 _names = {
     'cache': ['KVCache', 'SlidingKVCache', 'check_cache', 'kept_options'],
     'checks': ['check_attended', 'check_attention', 'check_broadcast', 'check_inputs', 'check_layer',
-        'check_layer_mask', 'check_number', 'check_sizes', 'check_window', 'checked', 'explain_call', 'guide',
-        'in_float32', 'one_head_mask'],
+        'check_layer_mask', 'check_number', 'check_sizes', 'check_window', 'checked', 'in_float32', 'one_head_mask'],
     'command': [],
     'config': ['ExpertsConfig', 'TransformerConfig', 'check_ids'],
     'core': ['SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',

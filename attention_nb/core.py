@@ -7,12 +7,13 @@ Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 # %% auto #0
 __all__ = ['group_heads', 'attention_scores', 'visible', 'allowed', 'hide', 'softmax_with_sink', 'attention', 'SelfAttention']
 
-# %% ../nbs/03_attention.ipynb #6df26b91
+# %% ../nbs/03_attention.ipynb #576138da
 import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .checks import check_sizes, check_window, checked, guide, in_float32, one_head_mask
+from .checks import _guide, check_sizes, check_window, checked, in_float32
+from .checks import one_head_mask
 
 # %% ../nbs/03_attention.ipynb #dc020aa2
 def group_heads(
@@ -168,5 +169,5 @@ class SelfAttention(nn.Module):
         out,weights = attention(q, k, v, **options)
         return (out,weights) if need_weights else out
 
-# %% ../nbs/03_attention.ipynb #157d10a1
-guide(SelfAttention)    # errors know torch's names: [Checks](03b_checks.ipynb)
+# %% ../nbs/03_attention.ipynb #d94ffe75
+_guide(SelfAttention)    # its errors know torch's names

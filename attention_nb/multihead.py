@@ -7,12 +7,12 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #cfe60d64
+# %% ../nbs/05_multihead.ipynb #fe475b8a
 from collections.abc import Callable
 from typing import Literal
 import torch
 from torch import Tensor, nn
-from .checks import check_attended, check_inputs, check_layer, check_sizes, guide
+from .checks import _guide, check_attended, check_inputs, check_layer, check_sizes
 from .core import attention
 from .cache import KVCache, check_cache, kept_options
 from .fast import scaled_dot_product_attention
@@ -247,5 +247,5 @@ class MultiHeadAttention(nn.Module):
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         return attend(q, k, v, **options)
 
-# %% ../nbs/05_multihead.ipynb #559109ea
-guide(MultiHeadAttention)    # errors know torch's names: [Checks](03b_checks.ipynb)
+# %% ../nbs/05_multihead.ipynb #a5d8f228
+_guide(MultiHeadAttention)    # its errors know torch's names
