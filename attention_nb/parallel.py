@@ -178,7 +178,15 @@ def parallelize(
     model:_Model, # A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
     mesh:DeviceMesh # One dimension of processes
 )->_Model: # The same, with the heads and the parts of this process
-    "Split a model over the processes of a mesh (Shoeybi et al. 2019)"
+    """Split a model over the processes of a mesh (Shoeybi et al. 2019)
+
+    Args:
+        model: A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
+        mesh: One dimension of processes
+
+    Returns:
+        The same, with the heads and the parts of this process
+    """
     _check_parts(model, mesh)
     parallelize_module(model, mesh, _plan(model))
     for m in model.modules():
@@ -192,7 +200,15 @@ def load_shard(
     model:_Model, # Split or not; its parameters may be without values
     source:str|Path # A safetensors file, or a folder of them, with the model's own names
 )->_Model: # Filled
-    "Fill a model, reading of each matrix only what this process keeps"
+    """Fill a model, reading of each matrix only what this process keeps
+
+    Args:
+        model: Split or not; its parameters may be without values
+        source: A safetensors file, or a folder of them, with the model's own names
+
+    Returns:
+        Filled
+    """
     from safetensors import safe_open
     source = Path(source)
     files = sorted(source.glob('*.safetensors')) if source.is_dir() else [source]
