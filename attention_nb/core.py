@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 __all__ = ['group_heads', 'attention_scores', 'visible', 'allowed', 'hide', 'softmax_with_sink', 'attention', 'SelfAttention']
 
 # %% ../nbs/03_attention.ipynb #c4257e92
+from typing import TYPE_CHECKING
 import math
 import torch
 import torch.nn.functional as F
@@ -274,3 +275,6 @@ class SelfAttention(nn.Module):
     def _attend(self, q, k, v, need_weights, **options):
         out,weights = attention(q, k, v, **options)
         return (out,weights) if need_weights else out
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
+            bool=False)->Tensor | tuple[Tensor, Tensor]: ...

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/embedding.html.md"""
 __all__ = ['cosine_similarity', 'Embeddings', 'sinusoidal_positions']
 
 # %% ../nbs/02_embedding.ipynb #d5c28727
+from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 from .tokenizer_base import checked_integer
@@ -116,6 +117,8 @@ class Embeddings(nn.Module):
             raise ValueError(f"positions must be ({L},) or {tuple(ids.shape)} like ids, "
                              f"got {tuple(positions.shape)}")
         return self.dropout(tokens + places)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, ids: Tensor, *, positions: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/02_embedding.ipynb #27153b2f
 def sinusoidal_positions(

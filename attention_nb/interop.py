@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/interop.html.md"""
 __all__ = ['AppendedAttention', 'from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../nbs/05a_interop.ipynb #2a01df85
+from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -218,3 +219,7 @@ class TorchInterface(nn.Module):
         out = self.m(query, key, value, need_weights=asked, **options)
         out,weights = out if asked else (out,None)
         return out.transpose(0, 1) if turned else out, weights
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None=None,
+            need_weights: bool=True, attn_mask: Tensor | None=None, average_attn_weights: bool=True, is_causal:
+            bool=False)->tuple[Tensor, Tensor | None]: ...

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/latent.html.md"""
 __all__ = ['expand_latent', 'absorb_queries', 'latent_scale', 'absorbing_pays', 'LatentAttention', 'LatentConfig']
 
 # %% ../nbs/11_latent.ipynb #a6a90a46
+from typing import TYPE_CHECKING
 from collections.abc import Callable
 from dataclasses import dataclass
 import math
@@ -331,6 +332,10 @@ class LatentAttention(_LatentProjections):
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
         return attend(q, k, v, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, *, mask: Tensor | None=None, bias: Tensor | None=None, causal: bool=False,
+            cache: KVCache | None=None, positions: Tensor | None=None, rotation: tuple[Tensor, Tensor] | None=None,
+            need_weights: bool | Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...
 
 # %% ../nbs/11_latent.ipynb #c1df8deb
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
 # %% ../nbs/05_multihead.ipynb #9ed77e63
+from typing import TYPE_CHECKING
 from collections.abc import Callable
 from typing import Literal
 import torch
@@ -85,6 +86,9 @@ class MultiHeadAttentionLoop(nn.Module):
         return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
     def _attend(self, q, k, v, need_weights, **options): return attention(q, k, v, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, causal: bool=False)->tuple[Tensor, Tensor]: ...
 
 # %% ../nbs/05_multihead.ipynb #2cbbcab1
 def split_heads(
@@ -348,3 +352,8 @@ class MultiHeadAttention(nn.Module):
             return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         return attend(q, k, v, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool |
+            Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...

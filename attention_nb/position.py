@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/position.html.md"""
 __all__ = ['apply_rope', 'Rope', 'alibi_slopes', 'alibi_bias', 'relative_buckets', 'relative_bias']
 
 # %% ../nbs/07_position.ipynb #69029c0d
+from typing import TYPE_CHECKING
 import math
 import torch
 from torch import Tensor
@@ -116,6 +117,8 @@ class Rope(_Frequencies):
         shown = dict(base=self.base, rotary_dim=self.rotary_dim, interleaved=self.interleaved)
         if self.scaling['rope_type'] != 'default': shown['scaling'] = self.scaling['rope_type']
         return f'{self.head_dim}, ' + ', '.join(f'{k}={x!r}' for k,x in shown.items())
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, positions: Tensor)->Tensor: ...
 
 # %% ../nbs/07_position.ipynb #0af5508e
 def alibi_slopes(

@@ -9,6 +9,7 @@ __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'S
            'Transformer']
 
 # %% ../nbs/09_transformer.ipynb #7eccd17a
+from typing import TYPE_CHECKING
 import math
 from collections.abc import Callable
 from typing import Any
@@ -68,6 +69,8 @@ class RMSNorm(nn.Module):
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor)->Tensor: ...
 
 _norms = RMSNorm,nn.RMSNorm,nn.LayerNorm
 
@@ -140,6 +143,8 @@ class FeedForward(nn.Module):
         if self.clamp is None: return self.down(act(gate) * up)
         gate,up = gate.clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
         return self.down((up+1) * gate * torch.sigmoid(1.702*gate))
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ac3835e0
 class MixtureOfExperts(nn.Module):
@@ -224,6 +229,8 @@ class MixtureOfExperts(nn.Module):
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
         open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
         return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #a9dcdf21
 class Residual(nn.Module):
@@ -279,6 +286,8 @@ class Residual(nn.Module):
             (B, L, D)
         """
         return self.dropout(self.inside(layer(self.before(x))))
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, layer: Callable[[Tensor], Tensor])->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #e7491a12
 def _attention(cfg, layer, rope):
@@ -372,6 +381,9 @@ class Block(nn.Module):
             known = dict(mask=memory_mask, cache=memory_cache)
             x = self.cross_add(x, lambda x: self.cross(x, memory, **known))
         return self.ffn_add(x, self.ffn)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, memory: Tensor | None=None, *, memory_mask: Tensor | None=None, memory_cache:
+            KVCache | None=None, **options: Any)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #46bdf5cf
 def _ropes(cfg):
@@ -462,6 +474,9 @@ class Stack(nn.Module):
             bias = relative_bias(self.relative, L, S, max_distance=far, causal=self.causal, **at)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)    # (1 or B, H, L, S)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
+            memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #93ca336a
 class TokenEmbeddings(nn.Module):
@@ -510,6 +525,8 @@ class TokenEmbeddings(nn.Module):
         if cfg.positions == 'sinusoidal':
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
         return self.dropout(self.norm(x))
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ee1c93a6
 class Head(nn.Module):
@@ -553,6 +570,8 @@ class Head(nn.Module):
         logits = F.linear(x, table if self.weight is None else self.weight, self.bias)
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, table: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #1a322001
 class ModelCache:
@@ -768,3 +787,7 @@ class Transformer(nn.Module):
         """
         from attention_nb.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, ids: Tensor, *, mask: Tensor | None=None, cache: ModelCache | None=None, decoder_ids:
+            Tensor | None=None, decoder_mask: Tensor | None=None, type_ids: Tensor | None=None, last: int |
+            None=None)->Tensor: ...

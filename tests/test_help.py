@@ -1,7 +1,7 @@
 "`help(f)`, `f?` and editors say of every public name what it is, and of every parameter its shape and meaning"
 import importlib, inspect, re
 from dataclasses import fields, is_dataclass
-import attention_nb, docstrings, jedi, pytest
+import attention_nb, calls, docstrings, jedi, pytest
 from conftest import root
 
 modules = [importlib.import_module(f'attention_nb.{m}') for m in attention_nb._names]
@@ -83,3 +83,42 @@ def test_docments_become_docstrings():
     assert inspect.getdoc(made['Table']) == 'Two fields\n\nAttributes:\n    n: Number'
     assert docstrings.explain(text) == text, 'a second run changes something'
     assert [l for l in text.splitlines() if '#' in l] == [l for l in source.splitlines() if '#' in l], 'a comment is lost'
+
+layers = '''
+from typing import Literal, Protocol, overload
+from torch import Tensor, nn
+
+class _BCall(Protocol):
+    @overload
+    def __call__(self, x:Tensor, *, need_weights:Literal[False]=False)->Tensor: ...
+    @overload
+    def __call__(self, x:Tensor, *, need_weights:Literal[True])->tuple[Tensor,Tensor]: ...
+
+class A(nn.Module):
+    @decorated
+    def forward(self,
+        x:Tensor, # Rows
+        n:int=1
+    )->Tensor: # Rows
+        "Text"
+        return x
+
+class B(nn.Module):
+    def forward(self, x:Tensor, *, need_weights:bool=False)->Tensor|tuple[Tensor,Tensor]: return x
+
+class Table:
+    n = 1
+'''
+
+def test_calling_a_layer_is_typed_as_its_forward():
+    import ast
+    text = calls.typed_calls(layers)
+    guarded = {c.name: [ast.unparse(f) for n in c.body if isinstance(n, ast.If) for f in n.body] for c in ast.parse(text).body if isinstance(c, ast.ClassDef)}
+    assert guarded['A'] == ['def __call__(self, x: Tensor, n: int=1) -> Tensor:\n    ...']
+    assert len(guarded['B']) == 2 and all(f.startswith('@overload\ndef __call__(self, x: Tensor, *, need_weights: Literal[') for f in guarded['B'])
+    assert guarded['Table'] == guarded['_BCall'] == [] and text.count('import TYPE_CHECKING') == 1
+    assert calls.typed_calls(text) == text and calls.typed_calls('n = 1\n') == 'n = 1\n'
+
+def test_every_layer_of_the_package_is_typed():
+    for name,c in classes.items():
+        if 'forward' in vars(c): assert '    if TYPE_CHECKING:    # what' in inspect.getsource(c), name
