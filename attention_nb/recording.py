@@ -280,7 +280,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #224cc841
+# %% ../nbs/06a_recording.ipynb #e78d88cf
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -383,8 +383,10 @@ class _Watch:
         frame,now,name = self.frames()[-1],self.thread.now,self.names[m]
         tower = _tower(self.towers, name)
         bands = [getattr(x, _band) for x in m.modules() if hasattr(x, _band)]
-        for field,kind in _fields.items():
-            for n,w in enumerate(getattr(out, field, None) or ()):
+        for field in [n for n in getattr(out, 'keys', list)() if n.endswith('attentions')]:
+            if field == 'global_attentions': continue       # a Longformer's, rows of what all see
+            kind = field.removesuffix('attentions').rstrip('_')
+            for n,w in enumerate(out[field] or ()):
                 place = f"{name}.{field}.{n}"
                 w,frame.served = _from_band(w, bands[n]) if bands else w,True
                 if not _are_weights(w):
@@ -775,9 +777,7 @@ def _slowly(watch):
             before = _fastpath.pop()
             if not _fastpath: torch.backends.mha.set_fastpath_enabled(before)
 
-# %% ../nbs/06a_recording.ipynb #167e640b
-_fields = dict(attentions=None, encoder_attentions='encoder', decoder_attentions='decoder',
-               cross_attentions='cross')
+# %% ../nbs/06a_recording.ipynb #33036207
 _no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
               "load it with attn_implementation='eager')")
 _by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
