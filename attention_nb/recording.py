@@ -1116,7 +1116,7 @@ def _roles(kind):
     if kind == 'cross': return ['target','text'],['text','sound','image']
     return (['text','sound','image','target'],)*2
 
-# %% ../nbs/06a_recording.ipynb #a2aed570
+# %% ../nbs/06a_recording.ipynb #d29e88fc
 def _theirs(x, pair, image, target, write, model, processor):
     "What a model of `transformers` is about to read"
     tokenizer = getattr(processor, 'tokenizer', processor)
@@ -1201,11 +1201,24 @@ def _answer(read, given, names, target, write, model, tokenizer):
         ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
         ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
     elif write != 0 and model.can_generate():
-        ids = model.generate(**given, max_new_tokens=write or 32, do_sample=False, num_beams=1)
-        read.written = ids.shape[1]-1
+        ids,read.written = _written(model, given, write or 32)
     else: ids = torch.tensor([[start]])
     given['decoder_input_ids'] = ids.to(model.device)
     if tokenizer is not None: names['target'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
+
+def _written(model, given, most):
+    "All that a decoder reads and writes while it writes, and how many of the tokens it wrote"
+    fed = []
+    def note(m, args, kw):
+        if kw.get('decoder_input_ids') is None: return
+        if not _holds(kw.get('past_key_values')): fed.clear()       # it begins, or begins again
+        fed.append(kw['decoder_input_ids'])
+    hook = model.register_forward_pre_hook(note, with_kwargs=True)
+    try: got = model.generate(**given, max_new_tokens=most, do_sample=False, num_beams=1)
+    finally: hook.remove()
+    whole,prompt = torch.cat(fed, 1),fed[0].shape[1]
+    if got.shape[1]-whole.shape[1] in (1, 1-prompt): whole = torch.cat([whole, got[:,-1:]], 1)
+    return whole, whole.shape[1]-prompt
 
 def _start(model):
     "What a decoder reads first"
