@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/cache.html.md"""
 __all__ = ['KVCache', 'SlidingKVCache', 'kept_options', 'check_cache']
 
 # %% ../nbs/08_cache.ipynb #e1483ce5
+from typing import TYPE_CHECKING
 from numbers import Integral
 from typing import Any
 import torch
@@ -27,6 +28,8 @@ class KVCache:
         dtype: Of keys and values; None means torch's default
         device: Where they are kept
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        max_len: int
     left:int|None = None    # a full cache drops nothing
     def __init__(self,
         batch:int, # Number of sequences B

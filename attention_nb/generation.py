@@ -9,6 +9,7 @@ __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sam
            'stream_generate', 'stream_text', 'generate', 'lay_out_by_columns']
 
 # %% ../nbs/09b_generation.ipynb #dbcb13ab
+from typing import TYPE_CHECKING
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -229,6 +230,9 @@ class TextStream:
         after: Tokens of the text that goes on; they are not given out
         skip_special: Leave special tokens out
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        tokenizer: Tokenizer
+        skip_special: bool
     def __init__(self,
         tokenizer:Tokenizer, # Decodes
         *,
@@ -304,6 +308,8 @@ def _check_ids_list(name, ids):
 # %% ../nbs/09b_generation.ipynb #e92f54c7
 class _Ends:
     "Says which rows are finished: an end token, a sequence of tokens, or a string came"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        any: bool
     def __init__(self, eos, stop, tokenizer, prompts, device):
         strings = [s for s in stop if isinstance(s, str)]
         self.eos = torch.tensor(eos, dtype=torch.long, device=device)
@@ -412,6 +418,8 @@ def _generator(generator, seed, device):
 # %% ../nbs/09b_generation.ipynb #bfb8ecca
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        new: int
     def __init__(self, model, ids, max_new_tokens, *, mask=None, decoder_ids=None, temperature=None,
                  top_k=None, top_p=None, min_p=None, repetition_penalty=None, eos_id=None,
                  pad_id=None, stop=(), tokenizer=None, generator=None, seed=None, cache=None):

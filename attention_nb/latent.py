@@ -95,6 +95,15 @@ def _normed(norm, x):
 # %% ../nbs/11_latent.ipynb #975b4bc6
 class _LatentProjections(nn.Module):
     "The matrices of latent attention"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        kv_down: nn.Linear
+        kv_norm: nn.RMSNorm
+        kv_up: nn.Linear
+        out_proj: nn.Linear
+        q_proj: nn.Linear
+        q_down: nn.Linear
+        q_norm: nn.RMSNorm
+        q_up: nn.Linear
     def __init__(self, d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias, eps):
         super().__init__()
         check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
@@ -197,6 +206,11 @@ class LatentAttention(_LatentProjections):
         absorbed: The form; None: absorbed with a cache, where it is less work
         attend: Function to call, as in `MultiHeadAttention`
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        dropout: float
+        rope: Rope | None
+        absorbed: bool | None
+        attend: Callable[..., Any] | None
     # all that is kept is seen
     window = None
     def __init__(self,
@@ -332,7 +346,7 @@ class LatentAttention(_LatentProjections):
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
         return attend(q, k, v, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, query: Tensor, *, mask: Tensor | None=None, bias: Tensor | None=None, causal: bool=False,
             cache: KVCache | None=None, positions: Tensor | None=None, rotation: tuple[Tensor, Tensor] | None=None,
             need_weights: bool | Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...

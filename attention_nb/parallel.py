@@ -70,7 +70,7 @@ class _LocalHeads(_Local):
         if not isinstance(t, Tensor): return t
         if t.dim() == 4 and t.shape[1] > 1: return _part(t, self._mesh, 1)
         return _added(t, self._mesh) if t.requires_grad else t
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, *args, mask=None, bias=None, need_weights=False, **kw): ...
 
 class _LocalAttention(_LocalHeads):
@@ -79,13 +79,13 @@ class _LocalAttention(_LocalHeads):
         given = query,key,value
         whole = {id(t): _whole(t, self._mesh) for t in given if isinstance(t, Tensor)}
         return super().forward(*(whole.get(id(t)) for t in given), **kw)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, query, key=None, value=None, **kw): ...
 
 class _LocalFeedForward(_Local):
     "Likewise, for the input of `gate` and `up`"
     def forward(self, x): return super().forward(_whole(x, self._mesh))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x): ...
 
 class _WholeNorm(_Local):
@@ -94,13 +94,13 @@ class _WholeNorm(_Local):
         width = x.shape[-1]*self._mesh.size()
         whole = super().forward(_joined(x, self._mesh, x.dim()-1, width))
         return _part(whole, self._mesh, x.dim()-1)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x): ...
 
 class _ForAllHeads(_Local):
     "A layer whose result the heads of all processes read"
     def forward(self, x): return _added(super().forward(x), self._mesh)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x): ...
 
 class _LocalWords(_Local):
@@ -108,7 +108,7 @@ class _LocalWords(_Local):
     def forward(self, x, table):
         logits = super().forward(_added(x, self._mesh), table.to_local())
         return _joined(logits, self._mesh, x.dim()-1, self.cfg.vocab_size)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x, table): ...
 
 # %% ../nbs/09a_parallel.ipynb #a972dab9

@@ -33,6 +33,10 @@ class RMSNorm(nn.Module):
         eps: Added to the mean square
         offset: Added to the weight, which begins at 1 - offset
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        eps: float
+        offset: float
+        weight: nn.Parameter
     def __init__(self,
         width:int, # What it normalizes
         eps:float=1e-6, # Added to the mean square
@@ -69,7 +73,7 @@ class RMSNorm(nn.Module):
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 _norms = RMSNorm,nn.RMSNorm,nn.LayerNorm
@@ -98,6 +102,12 @@ class FeedForward(nn.Module):
         bias: Give the projections a bias
         clamp: (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        activation: str
+        clamp: float | None
+        gate: nn.Linear | None
+        up: nn.Linear
+        down: nn.Linear
     def __init__(self,
         d_model:int, # Width D of input and output
         d_ff:int, # Width between
@@ -143,7 +153,7 @@ class FeedForward(nn.Module):
         if self.clamp is None: return self.down(act(gate) * up)
         gate,up = gate.clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
         return self.down((up+1) * gate * torch.sigmoid(1.702*gate))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ac3835e0
@@ -155,6 +165,11 @@ class MixtureOfExperts(nn.Module):
         cfg: What it is made of
         activation: Of the experts
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: ExpertsConfig
+        router: nn.Linear
+        correction: None | nn.Parameter
+        experts: nn.ModuleList
     def __init__(self,
         d_model:int, # Width D
         cfg:ExpertsConfig, # What it is made of
@@ -229,7 +244,7 @@ class MixtureOfExperts(nn.Module):
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
         open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
         return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #a9dcdf21
@@ -240,6 +255,8 @@ class Residual(nn.Module):
         cfg: Says which norm, and where
         normed: False leaves out the norm before
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig, # Says which norm, and where
         normed:bool=True # False leaves out the norm before
@@ -286,7 +303,7 @@ class Residual(nn.Module):
             (B, L, D)
         """
         return self.dropout(self.inside(layer(self.before(x))))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, layer: Callable[[Tensor], Tensor])->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #e7491a12
@@ -329,6 +346,11 @@ class Block(nn.Module):
         rope: Rotates queries and keys
         cross: Also attend to another text
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        attn_add: Residual
+        cross: MultiHeadAttention | None
+        cross_add: Residual | None
+        ffn_add: Residual
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         layer:int=0, # Which block of the model it is
@@ -381,7 +403,7 @@ class Block(nn.Module):
             known = dict(mask=memory_mask, cache=memory_cache)
             x = self.cross_add(x, lambda x: self.cross(x, memory, **known))
         return self.ffn_add(x, self.ffn)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, memory: Tensor | None=None, *, memory_mask: Tensor | None=None, memory_cache:
             KVCache | None=None, **options: Any)->Tensor: ...
 
@@ -405,6 +427,12 @@ class Stack(nn.Module):
         causal: Hide what comes after
         cross: Blocks also attend to another text
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        causal: bool
+        ropes: nn.ModuleDict
+        blocks: nn.ModuleList
+        relative: None | nn.Parameter
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
@@ -474,7 +502,7 @@ class Stack(nn.Module):
             bias = relative_bias(self.relative, L, S, max_distance=far, causal=self.causal, **at)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)    # (1 or B, H, L, S)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
             memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None)->Tensor: ...
 
@@ -485,6 +513,12 @@ class TokenEmbeddings(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        token: nn.Embedding
+        position: nn.Embedding | None
+        token_type: nn.Embedding | None
+        dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -525,7 +559,7 @@ class TokenEmbeddings(nn.Module):
         if cfg.positions == 'sinusoidal':
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
         return self.dropout(self.norm(x))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ee1c93a6
@@ -535,6 +569,11 @@ class Head(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        dense: nn.Linear | None
+        weight: None | nn.Parameter
+        bias: nn.Parameter | None
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -570,7 +609,7 @@ class Head(nn.Module):
         logits = F.linear(x, table if self.weight is None else self.weight, self.bias)
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, table: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #1a322001
@@ -581,6 +620,9 @@ class ModelCache:
         own: One for each self-attention
         cross: One for each cross-attention, or None
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        own: list[KVCache]
+        cross: list[KVCache | None]
     def __init__(self,
         own:list[KVCache], # One for each self-attention
         cross:list[KVCache|None] # One for each cross-attention, or None
@@ -654,6 +696,12 @@ class Transformer(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        embed: TokenEmbeddings
+        encoder: None | Stack
+        decoder: None | Stack
+        head: None | Head
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -787,7 +835,7 @@ class Transformer(nn.Module):
         """
         from attention_nb.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, *, mask: Tensor | None=None, cache: ModelCache | None=None, decoder_ids:
             Tensor | None=None, decoder_mask: Tensor | None=None, type_ids: Tensor | None=None, last: int |
             None=None)->Tensor: ...
