@@ -68,6 +68,7 @@ from .families import family_table as family_table
 from .families import model_features as model_features
 from .families import tensors_from_hf as tensors_from_hf
 from .families import tensors_to_hf as tensors_to_hf
+from .fast import AttentionFunction as AttentionFunction
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
@@ -205,24 +206,24 @@ __all__ = [
     'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
     'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'FAMILIES', 'Family', 'Part', 'Rule',
     'build_model', 'config_from_hf', 'config_to_hf', 'family_table', 'model_features', 'tensors_from_hf',
-    'tensors_to_hf', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'Source', 'Tensors',
-    'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'TextStream', 'filter_logits',
-    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'lay_out_by_columns', 'penalize_repetition', 'sample',
-    'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
-    'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass',
-    'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
-    'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
-    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
-    'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
-    'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
-    'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained',
-    'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling', 'dynamic_frequencies',
-    'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies',
-    'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
-    'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer',
-    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
-    'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
-    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'attention_with_weights'
+    'tensors_to_hf', 'AttentionFunction', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention',
+    'Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'TextStream',
+    'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'lay_out_by_columns',
+    'penalize_repetition', 'sample', 'stream_generate', 'stream_text', 'WordVectors', 'load_glove',
+    'attention_entropy', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token',
+    'remove_heads', 'same_token', 'separator_mass', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch',
+    'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale',
+    'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger',
+    'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges',
+    'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'load_shard',
+    'parallelize', 'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes',
+    'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained',
+    'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling',
+    'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies',
+    'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive',
+    'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
+    'checked_integer', 'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc',
+    'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
+    'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view',
+    'show_attention', 'show_tokens', 'attention_with_weights'
 ]
