@@ -12,23 +12,11 @@ __all__ = ['check_window', 'check_broadcast', 'check_number', 'check_attention',
 import functools
 from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor, nn
 
-# %% ../nbs/03b_checks.ipynb #7534a3ff
-_Args = ParamSpec('_Args')
-_Out = TypeVar('_Out', covariant=True)
-
-class _Forward(Protocol[_Args,_Out]):
-    def forward(self, *args:_Args.args, **kw:_Args.kwargs)->_Out: ...
-
-if TYPE_CHECKING:
-    class Module(nn.Module):
-        "torch's module, for type checkers: a call takes and gives what `forward` does"
-        def __call__(self:_Forward[_Args,_Out], *args:_Args.args, **kw:_Args.kwargs)->_Out: ...
-else: Module = nn.Module
-
+# %% ../nbs/03b_checks.ipynb #4ac2b349
 Attended = Tensor|tuple[Tensor,Tensor] # An attention's output, or output and weights
 
 # %% ../nbs/03b_checks.ipynb #b6e64728

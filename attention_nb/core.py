@@ -8,8 +8,9 @@ Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 __all__ = ['group_heads', 'attention_scores', 'visible', 'allowed', 'hide', 'softmax_with_sink', 'attention', 'SelfAttention']
 
 # %% ../nbs/03_attention.ipynb #c4257e92
+from typing import TYPE_CHECKING
 import math
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, Protocol, overload
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -218,25 +219,23 @@ def attention(
     out = (weights @ v).masked_fill((scores == -math.inf).all(-1, keepdim=True), 0.)
     return out, weights
 
-# %% ../nbs/03_attention.ipynb #67376abc
-if TYPE_CHECKING:
-    class _OneHead(nn.Module):
-        "torch's module, for type checkers: what a call returns depends on `need_weights`"
-        @overload
-        def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
-                     need_weights:Literal[False]=False)->Tensor: ...
-        @overload
-        def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
-                     need_weights:Literal[True])->tuple[Tensor,Tensor]: ...
-        @overload
-        def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
-                     need_weights:bool)->Attended: ...
-        def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
-                     need_weights:bool=False)->Attended: ...
-else: _OneHead = nn.Module
+# %% ../nbs/03_attention.ipynb #fdefbe04
+# what a call returns depends on `need_weights`; the class that is exported declares it so
+class _SelfAttentionCall(Protocol):
+    @overload
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:Literal[False]=False)->Tensor: ...
+    @overload
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:Literal[True])->tuple[Tensor,Tensor]: ...
+    @overload
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:bool)->Attended: ...
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:bool=False)->Attended: ...
 
 # %% ../nbs/03_attention.ipynb #865c1c65
-class SelfAttention(_OneHead):
+class SelfAttention(nn.Module):
     """One attention head over a sequence, with learned query, key and value projections
 
     Args:
@@ -294,5 +293,14 @@ class SelfAttention(_OneHead):
         out,weights = attention(q, k, v, **options)
         return (out,weights) if need_weights else out
     if TYPE_CHECKING:    # what type checkers and editors see of a call
+        @overload
         def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
-            bool=False)->Tensor | tuple[Tensor, Tensor]: ...
+            Literal[False]=False)->Tensor: ...
+        @overload
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
+            Literal[True])->tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights: bool)->Attended:
+            ...
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
+            bool=False)->Attended: ...

@@ -11,7 +11,6 @@ __all__ = ['cosine_similarity', 'Embeddings', 'sinusoidal_positions']
 from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
-from .checks import Module
 from .tokenizer_base import checked_integer
 
 # %% ../nbs/02_embedding.ipynb #5c1f0a01
@@ -65,7 +64,7 @@ def _rows(table:nn.Embedding, name:str, ids:Tensor)->Tensor:
     return rows
 
 # %% ../nbs/02_embedding.ipynb #5c9591c2
-class Embeddings(Module):
+class Embeddings(nn.Module):
     """Token embedding plus a learned position embedding
 
     Args:

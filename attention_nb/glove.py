@@ -164,7 +164,8 @@ class WordVectors:
         if self._units is not None:
             table,version,units = self._units
             # an inference tensor does not count its changes
-            if table is self.vectors and version == v._version and not v.is_inference(): return units
+            if table is self.vectors and version == v._version and not v.is_inference():
+                return units
         if len(v) and not torch.stack(torch.aminmax(v)).isfinite().all():
             row = int((~v.isfinite().all(-1)).nonzero()[0])
             raise ValueError(f"the vector of {self.words[row]!r} holds NaN or infinite numbers")

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .checks import Module, check_attention
+from .checks import check_attention
 from .core import allowed
 from .fast import AttentionFunction
 from .multihead import MultiHeadAttention, _Places
@@ -187,7 +187,7 @@ def to_torch(
     return theirs
 
 # %% ../nbs/05a_interop.ipynb #fa77c961
-class TorchInterface(Module):
+class TorchInterface(nn.Module):
     """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
 
     Args:
@@ -247,7 +247,8 @@ class TorchInterface(Module):
         causal = is_causal and attn_mask is None
         asked:bool|Literal['mean'] = bool(need_weights)
         if asked and average_attn_weights: asked = 'mean'
-        attended = self.m(query, key, value, mask=mask, bias=bias, causal=causal, need_weights=asked)
+        attended = self.m(query, key, value, mask=mask, bias=bias, causal=causal,
+                          need_weights=asked)
         out,weights = attended if isinstance(attended, tuple) else (attended,None)
         return out.transpose(0, 1) if turned else out, weights
     if TYPE_CHECKING:    # what type checkers and editors see of a call

@@ -8,11 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
 # %% ../nbs/05_multihead.ipynb #9ed77e63
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING
+from typing import Any, Literal, Protocol, overload
 import torch
 from torch import Tensor, nn
-from .checks import (Attended, Module, check_attended, check_inputs, check_layer,
-                                 check_sizes)
+from .checks import Attended, check_attended, check_inputs, check_layer, check_sizes
 from .core import attention
 from .cache import KVCache, check_cache, kept_options
 from .fast import AttentionFunction, scaled_dot_product_attention
@@ -28,7 +28,7 @@ def _head_dim(d_model:int, n_heads:int)->int:
     return d_model//n_heads
 
 # %% ../nbs/05_multihead.ipynb #cc4a10fc
-class MultiHeadAttentionLoop(Module):
+class MultiHeadAttentionLoop(nn.Module):
     """Multi-head attention as a list of heads: slow, obvious, and the oracle of `MultiHeadAttention`
 
     Args:
@@ -51,7 +51,8 @@ class MultiHeadAttentionLoop(Module):
         """
         super().__init__()
         E = _head_dim(d_model, n_heads)
-        def heads()->nn.ModuleList: return nn.ModuleList(nn.Linear(d_model, E, bias) for _ in range(n_heads))
+        def heads()->nn.ModuleList:
+            return nn.ModuleList(nn.Linear(d_model, E, bias) for _ in range(n_heads))
         self.q_projs,self.k_projs,self.v_projs = heads(),heads(),heads()
         self.out_proj = nn.Linear(d_model, d_model, bias)
 
@@ -198,34 +199,35 @@ def _roles(layer:'MultiHeadAttention', query:Tensor, key:Tensor, value:Tensor, o
     if cache is not None: k,v = cache.update(k, v)
     return q, k, v
 
-# %% ../nbs/05_multihead.ipynb #9d839519
-if TYPE_CHECKING:
-    class _MultiHead(nn.Module):
-        "torch's module, for type checkers: what a call returns depends on `need_weights`"
-        @overload
-        def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
-                     cache:KVCache|None=None, positions:Tensor|None=None,
-                     rotation:tuple[Tensor,Tensor]|None=None,
-                     need_weights:Literal[False]=False)->Tensor: ...
-        @overload
-        def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
-                     cache:KVCache|None=None, positions:Tensor|None=None,
-                     rotation:tuple[Tensor,Tensor]|None=None,
-                     need_weights:Literal[True,'mean'])->tuple[Tensor,Tensor]: ...
-        @overload
-        def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
-                     cache:KVCache|None=None, positions:Tensor|None=None,
-                     rotation:tuple[Tensor,Tensor]|None=None,
-                     need_weights:bool|Literal['mean'])->Attended: ...
-        def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None,
-                     **options:Any)->Attended: ...
-else: _MultiHead = nn.Module
+# %% ../nbs/05_multihead.ipynb #7f98bbf9
+# what a call returns depends on `need_weights`; the class that is exported declares it so
+class _MultiHeadAttentionCall(Protocol):
+    @overload
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:Literal[False]=False)->Tensor: ...
+    @overload
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:Literal[True,'mean'])->tuple[Tensor,Tensor]: ...
+    @overload
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:bool|Literal['mean'])->Attended: ...
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:bool|Literal['mean']=False)->Attended: ...
 
 # %% ../nbs/05_multihead.ipynb #37bc77f2
-class MultiHeadAttention(_MultiHead):
+class MultiHeadAttention(nn.Module):
     """Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)
 
     Args:
@@ -248,7 +250,7 @@ class MultiHeadAttention(_MultiHead):
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: A learned score for each query head that takes weight, not values
         scale: Score multiplier; None means 1/sqrt(E)
-        attend: Function to call, with `attention`'s options; None means ours
+        attend: Function to call, as `attention` is; None means ours
     """
     def __init__(self,
         d_model:int, # Width D of queries and output
@@ -271,7 +273,7 @@ class MultiHeadAttention(_MultiHead):
         softcap:float|None=None, # Scores s become softcap * tanh(s / softcap)
         sinks:bool=False, # A learned score for each query head that takes weight, not values
         scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
-        attend:AttentionFunction|None=None # Function to call, with `attention`'s options; None means ours
+        attend:AttentionFunction|None=None # Function to call, as `attention` is; None means ours
     ):
         """Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)
 
@@ -295,7 +297,7 @@ class MultiHeadAttention(_MultiHead):
             softcap: Scores s become softcap * tanh(s / softcap)
             sinks: A learned score for each query head that takes weight, not values
             scale: Score multiplier; None means 1/sqrt(E)
-            attend: Function to call, with `attention`'s options; None means ours
+            attend: Function to call, as `attention` is; None means ours
         """
         super().__init__()
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
@@ -391,7 +393,21 @@ class MultiHeadAttention(_MultiHead):
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         return attend(q, k, v, **options)
     if TYPE_CHECKING:    # what type checkers and editors see of a call
+        @overload
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: Literal[False]=False)->Tensor: ...
+        @overload
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: Literal[True,
+            'mean'])->tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool | Literal['mean'])->Attended:
+            ...
         def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
             None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
             None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool |
-            Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...
+            Literal['mean']=False)->Attended: ...
