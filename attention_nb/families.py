@@ -8,8 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/families.html.md"""
 __all__ = ['FAMILIES', 'Part', 'Rule', 'Family', 'config_from_hf', 'config_to_hf', 'tensors_from_hf', 'tensors_to_hf',
            'build_model', 'model_features', 'family_table']
 
-# %% ../nbs/10a_families.ipynb #d7ffe39a
-import math, re
+# %% ../nbs/10a_families.ipynb #da1399af
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn, Protocol, runtime_checkable
@@ -99,8 +99,8 @@ def _refuse(c:_Settings, name:str, why:str='is not understood')->NoReturn:
     "A field, its value and the family, in an error"
     raise NotImplementedError(f"{c.get('model_type')}: {name} = {c.get(name)!r} {why}")
 
-# %% ../nbs/10a_families.ipynb #0c00e5c2
-_activations:dict[object,str] = dict(silu='silu', swish='silu', gelu='gelu', gelu_python='gelu',
+# %% ../nbs/10a_families.ipynb #af1d89ee
+_activations = dict(silu='silu', swish='silu', gelu='gelu', gelu_python='gelu',
     gelu_pytorch_tanh='gelu_tanh', gelu_new='gelu_tanh', gelu_fast='gelu_tanh',
     gelu_accurate='gelu_tanh', gelu_python_tanh='gelu_tanh', relu='relu', relu2='relu2')
 _head_activations = {**_activations, 'tanh':'tanh'}
@@ -124,10 +124,11 @@ _ignored = frozenset('''model_type architectures transformers_version torch_dtyp
     begin_suppress_tokens num_beam_groups diversity_penalty'''.split())
 
 _neutral:_Fields = dict(is_encoder_decoder=(False,), is_decoder=(False,),
-    add_cross_attention=(False,), cross_attention_hidden_size=(None,), tie_encoder_decoder=(False,), pruned_heads=({}, None),
+    add_cross_attention=(False,), cross_attention_hidden_size=(None,),
+    tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #b46700cd
+# %% ../nbs/10a_families.ipynb #118bde26
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)
@@ -160,7 +161,7 @@ def _alike(value:object, default:object)->bool:
 def _read_field(c:_Settings, name:str, spec:tuple[Any,...])->tuple[str,Any]:
     "One published field as ours"
     ours,default,*values = spec
-    value = c.get(name, default)
+    value = c[name] if name in c else default
     if ours.endswith('_id'):
         many = isinstance(value, list) and ours == 'eos_id'
         each = value if many else [] if value is None else [value]
@@ -185,7 +186,7 @@ def _filled(family:Family, c:_Settings)->_Settings:
     defaults:_Settings = {}
     for part in family.parts: defaults |= {**part.shared, **part.fields}
     for name,default in defaults.items():
-        value:Any = c.get(name, default)
+        value = c[name] if name in c else default
         if value is None and (default is None or name in _nullable): continue
         if default is not None and not _alike(value, default):
             _refuse(c, name, f'must be like {default!r}')
@@ -584,7 +585,7 @@ _deepseek_moe = Part(dict(n_routed_experts=256, num_experts_per_tok=8, moe_inter
     norm_topk_prob=True, routed_scaling_factor=2.5, n_group=8, topk_group=4, n_shared_experts=1,
     first_k_dense_replace=3), _deepseek_experts, _write_deepseek_experts)
 
-# %% ../nbs/10a_families.ipynb #d40cb925
+# %% ../nbs/10a_families.ipynb #e352b313
 def _deepseek_latent(c:_Settings)->_Settings:
     "DeepSeek-V3: latent keys and values; a stretched rotation also hardens the softmax"
     H,rope,nope = c['num_attention_heads'],c['qk_rope_head_dim'],c['qk_nope_head_dim']
@@ -599,7 +600,8 @@ def _deepseek_latent(c:_Settings)->_Settings:
 def _write_latent(cfg:TransformerConfig)->_Settings|None:
     m = cfg.latent
     return None if m is None else dict(
-        num_attention_heads=cfg.n_heads, num_key_value_heads=cfg.n_heads, q_lora_rank=m.q_rank, kv_lora_rank=m.kv_rank, qk_nope_head_dim=m.nope_dim,
+        num_attention_heads=cfg.n_heads, num_key_value_heads=cfg.n_heads,
+        q_lora_rank=m.q_rank, kv_lora_rank=m.kv_rank, qk_nope_head_dim=m.nope_dim,
         qk_rope_head_dim=m.rope_dim, v_head_dim=m.v_dim, attention_bias=m.bias)
 _deepseek = Part(dict(num_attention_heads=128, num_key_value_heads=None, head_dim=None,
     qk_head_dim=None, q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128,
@@ -867,7 +869,7 @@ _add(Family('phi3', 'Phi-3', _decoder('Phi3'), prefix='model',
         *.mlp.gate_up_proj.weight     *.ffn.(gate,up).weight [halves]
         *.mlp.down_proj.weight        *.ffn.down.weight'''))))
 
-# %% ../nbs/10a_families.ipynb #1a03272d
+# %% ../nbs/10a_families.ipynb #1f87376a
 _gemma_fields:_Fields = {**_llama_fields, 'hidden_size':('d_model', 2304),
     'num_hidden_layers':('n_layers', 26), 'intermediate_size':('d_ff', 9216),
     'tie_word_embeddings':('tied', True, _bool),
@@ -928,7 +930,8 @@ _add(Family('gpt_oss', 'GPT-OSS', _decoder('GptOss'), prefix='model',
         *.mlp.experts.down_proj_bias        *.ffn.experts.{e}.down.bias [experts]'''))))
 
 _add(Family('deepseek_v3', 'DeepSeek-V3', _decoder('DeepseekV3'), prefix='model',
-    fixed=_llama_fixed, fields={**_llama_fields, 'vocab_size':('vocab_size', 129280), 'hidden_size':('d_model', 7168),
+    fixed=_llama_fixed,
+    fields={**_llama_fields, 'vocab_size':('vocab_size', 129280), 'hidden_size':('d_model', 7168),
         'num_hidden_layers':('n_layers', 61), 'intermediate_size':('d_ff', 18432),
         'rope_interleave':('rope_interleaved', True, _bool), **_tokens(None, 0, 1)},
     parts=(_deepseek, _rope(limit=4096), _deepseek_moe),

@@ -457,7 +457,7 @@ def _ids(metadata:dict[str,Any])->dict[str,int]:
     found = {n: metadata.get(f'tokenizer.ggml.{g}_token_id') for n,g in _token_ids.items()}
     return {f'{n}_token_id': i for n,i in found.items() if type(i) is int}
 
-# %% ../nbs/10b_files.ipynb #a0835429
+# %% ../nbs/10b_files.ipynb #92b0af17
 @dataclass(frozen=True)
 class Source:
     """A model on disk
@@ -498,8 +498,7 @@ class Source:
         from jinja2.sandbox import ImmutableSandboxedEnvironment
         jinja = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
                                               extensions=['jinja2.ext.loopcontrols'])
-        jinja.globals['raise_exception'] = refuse
-        template = jinja.from_string(self.chat_template)
+        template = jinja.from_string(self.chat_template, globals=dict(raise_exception=refuse))
         return template.render(messages=messages, add_generation_prompt=reply, **self.special)
 
 # %% ../nbs/10b_files.ipynb #86349d60
@@ -718,7 +717,7 @@ def _lacking_bytes(vocab:Iterable[str])->list[str]:
 _digits_apart = (r"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+"
                  r"|\s+(?![^\s\p{N}])|\s+")
 
-# %% ../nbs/10b_files.ipynb #d536f939
+# %% ../nbs/10b_files.ipynb #db00553d
 def byte_pairs(
     source:Any # A `tokenizers.Tokenizer`, or what `load_tokenizer` takes
 )->BPETokenizer: # Ours: the same ids with `allow_special=True`, marks around the text left out
@@ -756,6 +755,7 @@ def _pattern(cut:Any)->str:
         case ['Split', 'ByteLevel'] if steps[0]['behavior'] == 'Isolated':
             found:str|None = steps[0]['pattern'].get('Regex')
             if found and not steps[0]['invert'] and not steps[1]['use_regex']: return found
+        case _: pass
     raise ValueError(f"texts are cut in a way that is not understood: {cut}")
 
 # %% ../nbs/10b_files.ipynb #c7b544fd

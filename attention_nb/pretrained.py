@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/pretrained.html.md"""
 # %% auto #0
 __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
-# %% ../nbs/10_pretrained.ipynb #02367581
+# %% ../nbs/10_pretrained.ipynb #5ac1e0c4
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from .families import (_family, build_model, config_from_hf, config_to_hf,
                                    tensors_to_hf)
-from .files import Tensors, load_tokenizer, open_source, save_tensors
+from .files import Tensors, open_source, save_tensors
+from .files import load_tokenizer as load_tokenizer    # offered here too
 from .transformer import Transformer
 
 # %% ../nbs/10_pretrained.ipynb #f0717a1f
@@ -69,7 +70,7 @@ class _Counted(Mapping[str,Tensor]):
         self.bar.update(t.nbytes)
         return t
 
-# %% ../nbs/10_pretrained.ipynb #be860d48
+# %% ../nbs/10_pretrained.ipynb #7e80aada
 def embed_sentences(
     model:Transformer, # An encoder without a head, such as 'minilm'
     tokenizer:Any, # Its tokenizer, as from `load_tokenizer`
@@ -99,7 +100,7 @@ def embed_sentences(
     # a long text loses its end, not the token that closes it
     rows = [r if len(r) <= max_len else [*r[:max_len-1], r[-1]] for r in rows]
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    out:dict[int,Tensor] = {}
+    found:list[Tensor] = []
     for start in range(0, len(order), batch_size):
         some = order[start:start+batch_size]
         L = max(len(rows[i]) for i in some)
@@ -108,8 +109,8 @@ def embed_sentences(
         mask = mask.to(device)
         with torch.inference_mode(): x = model(ids, mask=mask)    # (B, L, D)
         mean = (x*mask[...,None]).sum(1) / mask.sum(1, keepdim=True)
-        out |= dict(zip(some, F.normalize(mean, dim=-1)))
-    return torch.stack([out[i] for i in range(len(rows))])
+        found.append(F.normalize(mean, dim=-1))
+    return torch.cat(found)[torch.tensor(order).argsort()]
 
 # %% ../nbs/10_pretrained.ipynb #11e0e7ca
 def from_hf(

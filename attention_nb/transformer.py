@@ -670,12 +670,12 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #81550088
+# %% ../nbs/09_transformer.ipynb #0309067e
 def _new_cache(attn:LatentAttention|MultiHeadAttention, batch:int, max_len:int,
                **kw:Any)->KVCache:
     "The cache of one layer; a window needs no more than it sees"
     if isinstance(attn, LatentAttention): return attn.new_cache(batch, max_len, **kw)
-    sizes = dict(v_head_dim=attn.v_head_dim, **kw)
+    sizes:dict[str,Any] = dict(v_head_dim=attn.v_head_dim, **kw)
     left = None if attn.window is None else attn.window[0]
     if left is not None and left < max_len:
         return SlidingKVCache(batch, attn.n_kv_heads, left, attn.head_dim, **sizes)
@@ -687,7 +687,7 @@ def _normal(m:nn.Module)->None:
         if p.dim() > 1: nn.init.normal_(p, std=0.02)
         else: nn.init.zeros_(p)
 
-# %% ../nbs/09_transformer.ipynb #35ebb978
+# %% ../nbs/09_transformer.ipynb #318624d2
 class Transformer(nn.Module):
     """A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)
 
@@ -795,7 +795,7 @@ class Transformer(nn.Module):
         if self.encoder is not None and memory_len is None:
             raise ValueError("memory_len, the length of the encoder's text, must be given")
         like,blocks = self.embed.token.weight,self.decoder.blocks
-        kw = dict(dtype=dtype or like.dtype, device=device or like.device)
+        kw:dict[str,Any] = dict(dtype=dtype or like.dtype, device=device or like.device)
         own = [_new_cache(b.attn, batch, max_len, **kw) for b in blocks]
         cross = [None if b.cross is None else _new_cache(b.cross, batch, memory_len or 0, **kw)
                  for b in blocks]
