@@ -8,11 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/checks.html.md"""
 __all__ = ['check_window', 'check_broadcast', 'check_number', 'check_attention', 'checked', 'in_float32', 'check_sizes',
            'check_layer_mask', 'one_head_mask', 'check_layer', 'check_inputs', 'check_attended']
 
-# %% ../nbs/03b_checks.ipynb #49d474f4
+# %% ../nbs/03b_checks.ipynb #6b2de964
 import functools
 from collections.abc import Callable
 from numbers import Integral
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor, nn
 
@@ -26,14 +26,7 @@ def _is_int(
 def check_window(
     window:tuple[int|None,int|None]|None # (left, right) of the query's place, or None
 )->tuple[int|None,int|None]: # (left, right), both None for None
-    """The two sides of a window; a `ValueError` says what a window is
-
-    Args:
-        window: (left, right) of the query's place, or None
-
-    Returns:
-        (left, right), both None for None
-    """
+    "The two sides of a window; a `ValueError` says what a window is"
     if window is None: return None,None
     if not isinstance(window, (tuple,list)) or len(window) != 2:
         raise ValueError(f"window must be (left, right), got {window!r}")
@@ -100,13 +93,7 @@ def check_broadcast(
     t:Tensor, # A mask or a bias
     shape:tuple[int,...] # The shape of the scores, (..., L, S)
 )->None:
-    """Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them
-
-    Args:
-        name: What it is called
-        t: A mask or a bias
-        shape: The shape of the scores, (..., L, S)
-    """
+    "Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them"
     if t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1])):
         raise ValueError(f"{name} must broadcast to the scores {shape}, got {_shape(t)}")
 
@@ -139,14 +126,7 @@ def check_number(
     dtype:torch.dtype, # The precision it is used in
     positive:bool=False # It must be above zero
 )->None:
-    """Raise a `TypeError` or `ValueError` unless `x` is a finite number in `dtype`
-
-    Args:
-        name: What it is called
-        x: The number
-        dtype: The precision it is used in
-        positive: It must be above zero
-    """
+    "Raise a `TypeError` or `ValueError` unless `x` is a finite number in `dtype`"
     if isinstance(x, bool) or not isinstance(x, (int,float,torch.SymFloat,torch.SymInt)):
         raise TypeError(f"{name} must be a number, got {type(x).__name__}")
     limits = torch.finfo(dtype)
@@ -186,23 +166,7 @@ def check_attention(
     sinks:Tensor|None=None, # (H,)
     dropout_p:float=0. # From 0 to 1
 )->None:
-    """Raise a `TypeError` or `ValueError` that names the argument that is wrong
-
-    Args:
-        q: Queries, (..., L, E)
-        k: Keys, (..., S, E)
-        v: Values, (..., S, Ev)
-        mask: Bool, broadcastable to the scores (..., L, S)
-        bias: Broadcastable to the scores
-        causal: Any truth value
-        window: (left, right)
-        q_pos: Integers (L,) or (B, L)
-        k_pos: Integers (S,) or (B, S)
-        scale: Finite
-        softcap: Positive
-        sinks: (H,)
-        dropout_p: From 0 to 1
-    """
+    "Raise a `TypeError` or `ValueError` that names the argument that is wrong"
     extra = dict(mask=mask, bias=bias, sinks=sinks, q_pos=q_pos, k_pos=k_pos)
     _check_tensors(q, k=k, v=v, **{n:t for n,t in extra.items() if t is not None})
     _check_qkv(q, k, v)
@@ -216,43 +180,71 @@ def check_attention(
     check_number('dropout_p', dropout_p, torch.float32)
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
-# %% ../nbs/03b_checks.ipynb #f67cc22a
+# %% ../nbs/03b_checks.ipynb #c429a95c
+import difflib, dis, inspect, sys, types, warnings
+
+# %% ../nbs/03b_checks.ipynb #7a3b7648
+_added = "floats that are added to scores are a bias"
+_causal = "say causal, counted from the last key (bottom right); torch counts from the top left"
+_torch_made = dict(     # given to a module when it is made
+    embed_dim="say d_model, for SelfAttention d_in", dropout_p="say dropout",
+    num_heads="say n_heads, of MultiHeadAttention", batch_first="inputs are always (B, L, D)",
+    add_bias_kv="AppendedAttention has it", add_zero_attn="AppendedAttention has it",
+    device="say module.to(device)", dtype="say module.to(dtype)")
+_torch_called = dict(   # given to a module when it is called
+    attn_mask=f"say mask=~attn_mask (True = may attend; in torch True hides); {_added}",
+    key_padding_mask="say mask=padding_mask(~key_padding_mask) (True = may attend; in torch "
+                     "True hides)",
+    is_causal=f"{_causal}; it needs no mask beside it",
+    average_attn_weights="say need_weights='mean' for averages, True for each head",
+    dropout_p="dropout is given when the module is made", attn_bias="say bias")
+_torch_function = dict(  # given to an attention function
+    query="say q", key="say k", value="say v", dropout="say dropout_p", attn_bias="say bias",
+    attn_mask=f"say mask (True = may attend, as in torch.nn.functional); {_added}",
+    is_causal=_causal, enable_gqa="k and v may always have fewer heads",
+    need_weights="attention returns weights, scaled_dot_product_attention has none")
+
+# %% ../nbs/03b_checks.ipynb #fca78ee4
+def _explain(name:str, parameters:list[inspect.Parameter], args:tuple[Any,...], kw:dict[str,Any],
+             torchs:dict[str,str])->None:
+    "Raise a `TypeError` that helps, if a call does not fit; for where a `TypeError` was caught"
+    by_place = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    known = [p.name for p in parameters]
+    for n in kw:
+        if n in known: continue
+        near = difflib.get_close_matches(n, known, 1)
+        hint = f": {torchs[n]}" if n in torchs else f": is it {near[0]}?" if near else ''
+        raise TypeError(f"{name} has no argument {n}{hint}") from None
+    if len(args) > len(by_place):
+        raise TypeError(f"{name} takes {', '.join(by_place)} by place, got {len(args)}: "
+                        "give the others by name") from None
+
+# %% ../nbs/03b_checks.ipynb #1718e20e
 _P = ParamSpec('_P')
 _R = TypeVar('_R')
 
 def checked(
     f:Callable[_P,_R] # An attention function, `f(q, k, v, **options)`
 )->Callable[_P,_R]: # The same, for arguments that are right
-    """`f` with its arguments checked, and with autocast off
-
-    Args:
-        f: An attention function, `f(q, k, v, **options)`
-
-    Returns:
-        The same, for arguments that are right
-    """
-    @functools.wraps(f)
-    def g(*args:_P.args, **kw:_P.kwargs)->_R:
-        check_attention(*args, **kw)
+    "`f` with its arguments checked, and with autocast off"
+    parameters = [*inspect.signature(f).parameters.values()]
+    def g(*args:Any, **kw:Any)->_R:
+        try: check_attention(*args, **kw)
+        except TypeError:
+            _explain(f.__name__, parameters, args, kw, _torch_function)
+            raise
         kind = (args[0] if args else kw['q']).device.type
         if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
             return f(*args, **kw)
         with torch.autocast(kind, enabled=False): return f(*args, **kw)
     # a compiler keeps few versions of each piece of code: let each function have its own
     g.__code__ = g.__code__.replace(co_name=f.__name__)
-    return g
+    return functools.wraps(f)(g)
 
 def in_float32(
     f:Callable[_P,tuple[Tensor,Tensor]] # `f(q, k, v, **options)` that returns two tensors
 )->Callable[_P,tuple[Tensor,Tensor]]: # The same, for half precision too
-    """`f` computed in float32 or wider, its results in q's dtype
-
-    Args:
-        f: `f(q, k, v, **options)` that returns two tensors
-
-    Returns:
-        The same, for half precision too
-    """
+    "`f` computed in float32 or wider, its results in q's dtype"
     @functools.wraps(f)
     def g(*args:_P.args, **kw:_P.kwargs)->tuple[Tensor,Tensor]:
         qkv = dict(zip('qkv', args)) | {n:kw.pop(n) for n in 'qkv' if n in kw}
@@ -265,11 +257,7 @@ def in_float32(
 def check_sizes(
     **sizes:int # Widths and numbers of heads by name
 )->None:
-    """Raise a `TypeError` or `ValueError` unless each size is an integer from 1 up
-
-    Args:
-        sizes: Widths and numbers of heads by name
-    """
+    "Raise a `TypeError` or `ValueError` unless each size is an integer from 1 up"
     for name,n in sizes.items():
         if not _is_int(n): raise TypeError(f"{name} must be an integer, got {n!r}")
         if n < 1: raise ValueError(f"{name} must be at least 1, got {n}")
@@ -279,12 +267,7 @@ def check_layer_mask(
     name:str, # 'mask' or 'bias'
     t:Tensor|None # What a layer of several heads was given
 )->None:
-    """Raise a `ValueError` for three dimensions, which could mean a batch or heads
-
-    Args:
-        name: 'mask' or 'bias'
-        t: What a layer of several heads was given
-    """
+    "Raise a `ValueError` for three dimensions, which could mean a batch or heads"
     if t is None: return
     if not isinstance(t, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
@@ -298,15 +281,7 @@ def one_head_mask(
     mask:Tensor|None, # Bool, 0 to 2 dimensions or (B, 1, L, S), as `padding_mask` makes it
     x:Tensor # The input of a layer with one head, (B, L, D)
 )->Tensor|None: # The mask, broadcastable to (B, L, S)
-    """The mask of a layer that has one head; three dimensions are refused
-
-    Args:
-        mask: Bool, 0 to 2 dimensions or (B, 1, L, S), as `padding_mask` makes it
-        x: The input of a layer with one head, (B, L, D)
-
-    Returns:
-        The mask, broadcastable to (B, L, S)
-    """
+    "The mask of a layer that has one head; three dimensions are refused"
     if mask is None or x.dim() != 3: return mask
     check_layer_mask('mask', mask)
     if mask.dim() < 4: return mask
@@ -324,15 +299,7 @@ def check_layer(
     softcap:float|None, # Positive, or None
     scale:float|None # Finite, or None
 )->None:
-    """Raise a `TypeError` or `ValueError` for an option that no attention could take
-
-    Args:
-        dropout: From 0 to 1
-        out_dropout: From 0 to 1
-        window: (left, right), or None
-        softcap: Positive, or None
-        scale: Finite, or None
-    """
+    "Raise a `TypeError` or `ValueError` for an option that no attention could take"
     for name,p in dict(dropout=dropout, out_dropout=out_dropout).items():
         check_number(name, p, torch.float32)
         if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
@@ -351,17 +318,7 @@ def check_inputs(
     bias:Tensor|None=None, # Likewise
     causal:bool=False # Any truth value
 )->None:
-    """Raise a `TypeError` or `ValueError` that names the input of a layer that is wrong
-
-    Args:
-        query: (B, L, width) or (L, width)
-        key: (B, S, width) or (S, width)
-        value: (B, S, width) or (S, width)
-        widths: What each must have
-        mask: 0 to 2 or 4 dimensions
-        bias: Likewise
-        causal: Any truth value
-    """
+    "Raise a `TypeError` or `ValueError` that names the input of a layer that is wrong"
     for name,t,width in zip(('query','key','value'), (query,key,value), widths):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
@@ -382,18 +339,7 @@ def check_attended(
     v:Tensor, # (B, Hkv, S, Ev)
     need_weights:bool # Were weights asked for?
 )->Tensor|tuple[Tensor,Tensor]: # The output, or output and weights
-    """What `attend` returned, if it is what was asked for, else a `ValueError`
-
-    Args:
-        out: What an attention function returned
-        q: (B, H, L, E)
-        k: (B, Hkv, S, E)
-        v: (B, Hkv, S, Ev)
-        need_weights: Were weights asked for?
-
-    Returns:
-        The output, or output and weights
-    """
+    "What `attend` returned, if it is what was asked for, else a `ValueError`"
     parts = out if isinstance(out, tuple) else (out,)
     shapes = [(*q.shape[:-1],v.shape[-1]), (*q.shape[:-1],k.shape[-2])][:1+need_weights]
     got = [_shape(t) if isinstance(t, Tensor) else type(t).__name__ for t in parts]
@@ -401,3 +347,53 @@ def check_attended(
         asked = f"(out {shapes[0]}, weights {shapes[1]})" if need_weights else f"out {shapes[0]}"
         raise ValueError(f"attend must return {asked}, got {', '.join(map(str, got))}")
     return (parts[0],parts[1]) if need_weights else parts[0]
+
+# %% ../nbs/03b_checks.ipynb #a8e2bea0
+_C = TypeVar('_C', bound=type[nn.Module])
+
+def _unpacked()->types.FrameType|None:
+    "The frame that called a module, if it unpacks the result into two names"
+    frame:types.FrameType|None = sys._getframe(2)
+    while frame and frame.f_globals.get('__name__') == 'torch.nn.modules.module':
+        frame = frame.f_back
+    if frame is None: return None
+    code = frame.f_code.co_code[frame.f_lasti+2:]       # after the call: operation, argument, ...
+    after = next((pair for pair in zip(code[::2], code[1::2]) if pair[0]), None)
+    return frame if after == (dis.opmap['UNPACK_SEQUENCE'], 2) else None
+
+def _guided(f:Callable[...,Any], torchs:dict[str,str])->Callable[...,Any]:
+    "A method with errors that know torch's names"
+    parameters = [*inspect.signature(f).parameters.values()][1:]
+    def g(self:nn.Module, *args:Any, **kw:Any)->Any:
+        try: out = f(self, *args, **kw)
+        except TypeError:
+            _explain(type(self).__name__, parameters, args, kw, torchs)
+            raise
+        if type(out) is Tensor and not torch.compiler.is_compiling() and len(out) == 2:
+            if (frame := _unpacked()) is not None:
+                at = frame.f_code.co_filename,frame.f_lineno
+                seen = frame.f_globals.setdefault('__warningregistry__', {})
+                warnings.warn_explicit(_two, UserWarning, *at, registry=seen)
+        return out
+    g.__code__ = g.__code__.replace(co_name=f.__name__)     # as in `checked`
+    return functools.wraps(f)(g)
+
+_two = ("the two names take the two texts of the batch, not output and weights: for those say "
+        "need_weights=True; if the texts are meant, unpack out.unbind()")
+
+# %% ../nbs/03b_checks.ipynb #57da0e4f
+def _load(self:nn.Module, state_dict:dict[str,Any], prefix:str, local_metadata:dict[str,Any],
+          strict:bool, missing:list[str], unexpected:list[str], errors:list[str])->None:
+    "As every module, but torch's stacked matrices are an error that says what to do"
+    nn.Module._load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing,
+                                    unexpected, errors)
+    if any(prefix+n in state_dict for n in ('in_proj_weight','q_proj_weight')):
+        errors.append(f"{prefix.rstrip('.') or 'the state'} is of a torch.nn.MultiheadAttention: "
+                      "load it into one, and attention_nb.from_torch converts that.")
+
+def _guide(cls:_C)->_C:
+    "Tell who calls a module as torch's what is different"
+    for name,torchs in (('__init__',_torch_made), ('forward',_torch_called)):
+        setattr(cls, name, _guided(getattr(cls, name), torchs))
+    setattr(cls, '_load_from_state_dict', _load)
+    return cls
