@@ -218,18 +218,8 @@ class View:
         _write(path, body)
         return path
 
-# %% ../nbs/06b_views.ipynb #61f0b9de
-def _write(path, body):
-    "Write `body` beside the file that `path` names, then move it there"
-    target = Path(os.path.realpath(path))
-    if target.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
-    if target.exists() and not target.is_file(): return target.write_bytes(body)  # a device
-    tmp = target.with_name(f'.{secrets.token_hex(8)}.tmp')
-    try:
-        with open(tmp, 'xb') as f: f.write(body)
-        with contextlib.suppress(FileNotFoundError): shutil.copymode(target, tmp)
-        os.replace(tmp, target)
-    finally: tmp.unlink(missing_ok=True)
+# %% ../nbs/06b_views.ipynb #81ffd129
+from .heads import _write
 
 # %% ../nbs/06b_views.ipynb #070a1077
 _longest = 200_000      # tokens of one side
