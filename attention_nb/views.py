@@ -7,8 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #c9e8bc53
-import base64, contextlib, copy, html, io, json, math, numbers, os, secrets, shutil
+# %% ../nbs/06b_views.ipynb #33c09a65
+import base64, contextlib, copy, hashlib, html, io, json, math, numbers, os, secrets, shutil
 import threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
@@ -97,22 +97,37 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #5c8e7a10
-_policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+# %% ../nbs/06b_views.ipynb #12751744
+# kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
+_parts = dict(
+    tokens=['tokens'],
+    head=['head'],
+    model=['head','model'],
+    neuron=['neuron'],
+)
+
+def _joined(kind, ending):
+    "The scripts ('js') or style sheets ('css') of a kind of view, in the order they need each other"
+    folder = files('attention_nb')/'views_js'
+    found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
+    if ending == 'css': found = [f for f in found if f.is_file()]
+    return '\n'.join(f.read_text(encoding='utf-8') for f in found)
 
 def _page(data, summary):
     "A view as a page that stands alone and loads nothing"
     # in JSON a lone surrogate is an escape, and \u003c cannot end the script
     text = json.dumps(data, allow_nan=False)
     for c in '<>&': text = text.replace(c, f'\\u{ord(c):04x}')
-    style,script = (files('attention_nb').joinpath(n).read_text(encoding='utf-8')
-                    for n in ('views.css', 'views.js'))
+    style,script = _joined(data['kind'], 'css'),'\n' + _joined(data['kind'], 'js')
+    only = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = ("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+              f"script-src 'sha256-{only}'")
     return f'''<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_policy}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{html.escape(data['title'] or summary)}</title>
 <style>
 {style}</style>
@@ -121,16 +136,15 @@ def _page(data, summary):
 <main id="view"></main>
 <noscript>This view needs JavaScript.</noscript>
 <script type="application/json" id="data">{text}</script>
-<script>
-{script}</script>
+<script>{script}</script>
 </body>
 </html>
 '''
 
-# %% ../nbs/06b_views.ipynb #d1b7c4f9
+# %% ../nbs/06b_views.ipynb #49a506aa
 _drawing = threading.Lock()
 _drawings = {}      # kind of view -> function of figure and data; filled below
-# Paul Tol's muted colours, as in views.js
+# Paul Tol's muted colours, as in views_js/common.js
 _palette = '#88ccee #cc6677 #ddcc77 #44aa99 #aa4499 #999933 #6699cc #ee8866 #bbcc33'.split()
 _looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}
 
@@ -148,9 +162,8 @@ def _still(data, kind):
         fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
     return out.getvalue()
 
-# %% ../nbs/06b_views.ipynb #d76bd6cf
+# %% ../nbs/06b_views.ipynb #cc762f82
 _media_type = 'application/vnd.attention-nb.view+json'
-_kinds = 'tokens','head','model','neuron'
 
 class View:
     "A picture of attention: shows itself in a notebook, saves itself as a page or a picture"
@@ -159,9 +172,9 @@ class View:
         summary:str, # What is seen, in a line
         svg:str|None=None # The still; None draws it when it is asked for
     ):
-        if not isinstance(data, dict) or data.get('kind') not in _kinds:
+        if not isinstance(data, dict) or data.get('kind') not in _parts:
             raise ValueError("data must be that of a view: a dict whose 'kind' is "
-                             f"one of {', '.join(_kinds)}, got {str(data)[:60]}")
+                             f"one of {', '.join(_parts)}, got {str(data)[:60]}")
         self._data,self._summary,self._svg = copy.deepcopy(data),str(summary),svg
 
     @classmethod
@@ -668,7 +681,7 @@ def neuron_view(
     if added is not None: data['added'] = dict(shape=list(added.shape), data=_floats(added))
     return View(data, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
 
-# %% ../nbs/06b_views.ipynb #82dd1c2e
+# %% ../nbs/06b_views.ipynb #86ccbc34
 def _shown(data):
     "From stored data: the query's numbers (E,), the keys' (S, E) and the weights (S,)"
     l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
@@ -694,7 +707,7 @@ def _neurons(fig, data):
     fig.set_size_inches(8.5, 0.24*S+1.2)
     (a,b,c),(x,y,z) = fig.subplots(2, 3, sharey='row', height_ratios=[1, max(1, S)],
                                    width_ratios=[3,3,1.2])
-    signed = _shades('#d55e00', 'white', '#0072b2')         # minus and plus, as in views.css
+    signed = _shades('#d55e00', 'white', '#0072b2')         # minus and plus, as in views_js/common.css
     def strips(ax, t):
         most = t.abs().max()
         ax.imshow(t.numpy(), cmap=signed, vmin=-most, vmax=most, aspect='auto',
