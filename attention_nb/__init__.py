@@ -27,6 +27,7 @@ _names = {
     'glove': ['WordVectors', 'load_glove'],
     'heads': ['attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
         'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass'],
+    'images': ['image_view'],
     'interop': ['AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch'],
     'latent': ['LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
         'latent_scale'],

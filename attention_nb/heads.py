@@ -264,7 +264,7 @@ def _scored(w, q, k):
         attention_entropy=attention_entropy(w),
         separator_mass=separator_mass(w, k)).items()}
 
-# %% ../nbs/06c_heads.ipynb #9520a857
+# %% ../nbs/06c_heads.ipynb #6bb12ced
 def save_scores(
     table:dict[str,np.ndarray], # As from `score_heads`
     path:str|Path # Ends in .csv or .parquet
@@ -295,6 +295,7 @@ def _as_parquet(table):
     parquet.write_table(pa.table({n: pa.array(c, from_pandas=True) for n,c in table.items()}), out)
     return out.getvalue()
 
+# %% ../nbs/06c_heads.ipynb #9dd654ca
 def _write(path, body):
     "Write `body` beside the file that `path` names, then move it there"
     target = Path(os.path.realpath(path))

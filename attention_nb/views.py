@@ -7,9 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #33c09a65
-import base64, contextlib, copy, hashlib, html, io, json, math, numbers, os, secrets, shutil
-import threading, warnings, zlib
+# %% ../nbs/06b_views.ipynb #f71a5d0b
+import base64, copy, hashlib, html, io, json, math, numbers, threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -97,13 +96,14 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #12751744
+# %% ../nbs/06b_views.ipynb #dacb2312
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
     head=['head'],
     model=['head','model'],
     neuron=['neuron'],
+    image=['image'],
 )
 
 def _joined(kind, ending):
@@ -141,7 +141,7 @@ def _page(data, summary):
 </html>
 '''
 
-# %% ../nbs/06b_views.ipynb #49a506aa
+# %% ../nbs/06b_views.ipynb #dab03ecb
 _drawing = threading.Lock()
 _drawings = {}      # kind of view -> function of figure and data; filled below
 # Paul Tol's muted colours, as in views_js/common.js
@@ -157,12 +157,13 @@ def _still(data, kind):
         fig,out = Figure(layout='constrained'),io.BytesIO()
         title = _clip(data['title'], 80)
         if title: fig.suptitle(title, fontsize=11, parse_math=False)
+        if data['kind'] == 'image': import attention_nb.images    # puts its drawing in the table
         _drawings[data['kind']](fig, data)
         dpi = min(200, 60_000/max(fig.get_size_inches()))
         fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
     return out.getvalue()
 
-# %% ../nbs/06b_views.ipynb #cc762f82
+# %% ../nbs/06b_views.ipynb #02f2d47b
 _media_type = 'application/vnd.attention-nb.view+json'
 
 class View:
@@ -223,11 +224,12 @@ class View:
     )->Path: # The path
         "Write the view to a file, without a browser"
         path = Path(path)
-        if path.suffix not in ('.html','.svg','.png'):
+        kind = path.suffix.lower()[1:]
+        if kind not in ('html','svg','png'):
             raise ValueError(f"path must end in .html, .svg or .png, got {str(path)!r}")
-        if path.suffix == '.html': body = self.html.encode()
-        elif path.suffix == '.svg' and self._svg: body = self._svg.encode()
-        else: body = _still(self._data, path.suffix[1:])
+        if kind == 'html': body = self.html.encode()
+        elif kind == 'svg' and self._svg: body = self._svg.encode()
+        else: body = _still(self._data, kind)
         _write(path, body)
         return path
 
