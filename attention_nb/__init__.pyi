@@ -11,6 +11,7 @@ from . import files as files
 from . import generation as generation
 from . import glove as glove
 from . import heads as heads
+from . import images as images
 from . import interop as interop
 from . import latent as latent
 from . import mask as mask
@@ -92,6 +93,7 @@ from .generation import stream_text as stream_text
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
+from .heads import attention_flow as attention_flow
 from .heads import attention_rollout as attention_rollout
 from .heads import first_token as first_token
 from .heads import induction as induction
@@ -99,7 +101,10 @@ from .heads import next_token as next_token
 from .heads import previous_token as previous_token
 from .heads import remove_heads as remove_heads
 from .heads import same_token as same_token
+from .heads import save_scores as save_scores
+from .heads import score_heads as score_heads
 from .heads import separator_mass as separator_mass
+from .images import image_view as image_view
 from .interop import AppendedAttention as AppendedAttention
 from .interop import TorchInterface as TorchInterface
 from .interop import from_torch as from_torch
@@ -208,21 +213,21 @@ __all__ = [
     'tensors_to_hf', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'Source', 'Tensors',
     'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'TextStream', 'filter_logits',
     'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'lay_out_by_columns', 'penalize_repetition', 'sample',
-    'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
-    'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass',
-    'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
-    'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
-    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
-    'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
-    'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
-    'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained',
-    'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling', 'dynamic_frequencies',
-    'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies',
-    'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
-    'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer',
-    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
-    'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
-    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'attention_with_weights'
+    'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
+    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
+    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch',
+    'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
+    'latent_scale', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask',
+    'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan',
+    'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
+    'load_shard', 'parallelize', 'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias',
+    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
+    'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
+    'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies',
+    'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer',
+    'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer',
+    'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text', 'checked_texts',
+    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head',
+    'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View',
+    'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
 ]
