@@ -30,7 +30,8 @@ html_theme = 'sphinx_book_theme'
 html_title = cfg.title
 html_favicon = str(here/'_static'/'favicon.svg')
 html_static_path = [str(here/'_static')]
-html_css_files = ['custom.css']
+html_css_files = ['custom.css', ('print.css', dict(media='print'))]
+html_js_files = ['print.js']
 html_show_sourcelink = False
 html_context = dict(default_mode='auto')
 html_theme_options = dict(

@@ -12,11 +12,12 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     #| code-fold, code-summary         a fold whose label is the summary, for a proof with the number of its checks
     #| fig-cap, echo ...               MyST-NB's tags and metadata; a figure is numbered within its chapter
     <!-- cards --> above the table of lessons   a card for each row, with its picture from _static/cards
+    <details><summary>Hint</summary>...   the same fold, its text read as markdown
 
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
 """
-import ast, contextlib, html, inspect, io, itertools, json, logging as pylogging, os, pydoc, re
+import ast, contextlib, copy, html, inspect, io, itertools, json, logging as pylogging, os, pydoc, re
 from pathlib import Path
 import nbformat, yaml
 from docutils import nodes
@@ -102,6 +103,7 @@ def cards(m):
     return ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n' + '\n'.join(grid) + ':::::\n'
 
 _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards), (fenced_div(r'\.callout-(\w+)([^}\n]*)'), callout), (fenced_div(r'\.panel-tabset[^}\n]*'), tabset),
+           (r'^<details><summary>([^<\n]*)</summary>[ \t]*(.*?)\s*</details>', r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)'), (r'^(#{1,6} .*?)[ \t]*\{#(sec-[\w-]+)[^}\n]*\}', r'(\2)=\n\1')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite), (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`'),
            (r'(?<![\w/])@((?:fig|tbl)-[\w-]+)', r'{numref}`\1`'), (r'(?<![\w/])@(sec-[\w-]+)', r'{ref}`\1`')]
@@ -201,13 +203,29 @@ def process(text, path):
 
 def front_matter(cell): return yaml.safe_load(cell.source.strip().strip('-')) if cell.cell_type == 'raw' and cell.source.startswith('---') else None
 
+def code_of_entries(cell, names):
+    "A cell that defines several of `names`, as a cell for each; the outputs stay with the last"
+    at = [min([n.lineno, *(d.lineno for d in n.decorator_list)])-1 for n in rules.definitions(cell) if n.name in names]
+    if len(at) < 2: return [cell]
+    lines,found = cell.source.splitlines(),[]
+    for start,end in zip([0, *at[1:]], [*at[1:], len(lines)]):
+        found.append(copy.deepcopy(cell))
+        found[-1].source = '\n'.join(lines[start:end]).strip('\n')
+        if end < len(lines): found[-1].outputs = []
+    return found
+
 def entries_first(cells):
-    "Pairs (cell, does its code follow?), each API entry before the code that it is for"
+    "Pairs (cell, does its code follow?), each API entry directly above the code that it is for"
     for i,c in enumerate(cells):
         if c.metadata.get('entry'): continue
-        entries = list(itertools.takewhile(lambda o: o.metadata.get('entry'), cells[i+1:]))
-        yield from ((e, not folded(split_options(c.source)[0])) for e in reversed(entries))     # nbdev adds them last name first
-        yield c, False
+        entries = list(itertools.takewhile(lambda o: o.metadata.get('entry'), cells[i+1:]))[::-1]      # nbdev adds them last name first
+        shut = folded(split_options(c.source)[0])
+        names = re.findall(r'^show_doc\((\w+)\)', '\n'.join(e.source for e in entries), re.M)
+        parts = [c] if shut else code_of_entries(c, names)
+        if len(parts) != len(entries): entries,parts = [*entries, c],[]
+        for e,part in itertools.zip_longest(entries, parts):
+            yield e, not shut and e is not c
+            if part: yield part, False
 
 def described(outputs):
     "What a drawn figure says of itself, in the `<desc>` of its SVG"
@@ -321,11 +339,20 @@ def label_fold(self, node):
     label = re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(node['prompt_show']))
     proof = re.fullmatch(r'✓ (.*) · (\d+ checks?)', label)
     if proof: label = f'<span class="fold-tick">✓</span> {proof[1]} <span class="fold-count">· {proof[2]}</span>'
-    self.body.append(f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary><p class="admonition-title">{label}</p></summary>\n')
+    kind = ' answer' if re.match(r'(✓ )?Answer', label) else ''
+    self.body.append(f'<details class="admonition hide{kind} {" ".join(node["classes"])}">\n<summary><p class="admonition-title">{label}</p></summary>\n')
 
 def fail_on_problems(app, exception):
     "Also a build that does not take warnings for errors fails"
     if _problems and not exception: app.statuscode = 1
+
+def for_readers(app, pagename, templatename, context, doctree):
+    "Headers of tables say what they head; a page with exercises can be printed with its answers"
+    if 'body' in context: context['body'] = context['body'].replace('<th class="head', '<th scope="col" class="head')
+    for group in context.get('header_buttons', []):
+        if group.get('label') == 'download-buttons' and 'class="admonition hide answer' in context.get('body', ''):
+            group['buttons'].append(dict(type='javascript', javascript='printWithAnswers()', text='.pdf, with answers', tooltip='Print with hints and answers',
+                                         icon='fas fa-file-pdf', label='print-answers-button'))
 
 def extra_pages(app, exception):
     "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
@@ -353,6 +380,7 @@ def setup(app):
     app.add_transform(FiguresForBothThemes)
     app.add_post_transform(MethodsOfClasses)
     app.connect('env-get-updated', number_figures, priority=900)                                  # after Sphinx has numbered them
+    app.connect('html-page-context', for_readers, priority=900)                                   # after the theme has made its buttons
     app.connect('build-finished', extra_pages)
     app.connect('build-finished', fail_on_problems)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
