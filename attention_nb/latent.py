@@ -363,9 +363,16 @@ class LatentAttention(_LatentProjections):
         if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
         return attend(q, k, v, **options)
     if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, query: Tensor, *, mask: Tensor | None=None, bias: Tensor | None=None, causal: bool=False,
-            cache: KVCache | None=None, positions: Tensor | None=None, rotation: tuple[Tensor, Tensor] | None=None,
-            need_weights: bool | Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, query: Tensor, *, need_weights: Literal[False]=False, **options: Unpack[_Options])->Tensor:
+            ...
+        @overload
+        def __call__(self, query: Tensor, *, need_weights: Literal[True, 'mean'], **options:
+            Unpack[_Options])->tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, query: Tensor, *, need_weights: bool | Literal['mean'], **options:
+            Unpack[_Options])->Tensor | tuple[Tensor, Tensor]: ...
+        def __call__(self, *args: Any, **options: Any)->Any: ...
 
 # %% ../nbs/11_latent.ipynb #c1df8deb
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,7 @@ class Rope(_Frequencies):
         base: b, in configurations `rope_theta`
         rotary_dim: Numbers of a head that turn, R, even; None means all
         interleaved: Pairs are neighbours; else m and m + R/2
-        scaling: For longer texts, `rope_scaling` as published; None leaves it
+        scaling: For longer texts, `rope_scaling` as published, or None
     """
     def __init__(self,
         head_dim:int, # Width E of a head
@@ -72,7 +72,7 @@ class Rope(_Frequencies):
             base: b, in configurations `rope_theta`
             rotary_dim: Numbers of a head that turn, R, even; None means all
             interleaved: Pairs are neighbours; else m and m + R/2
-            scaling: For longer texts, `rope_scaling` as published; None leaves it
+            scaling: For longer texts, `rope_scaling` as published, or None
         """
         R = head_dim if rotary_dim is None else rotary_dim
         check_sizes(head_dim=head_dim, rotary_dim=R)

