@@ -504,7 +504,7 @@ def _filled(call, before):
     if before is None or n > before+L: return call      # unknown, or not of this cache
     return replace(call, places=torch.arange(n) + (before+L-n))
 
-# %% ../nbs/06a_recording.ipynb #0a6ae4c9
+# %% ../nbs/06a_recording.ipynb #1a12d082
 def _towers(names):
     "A kind for each stack of layers, by the beginning of its modules' names"
     def stack(name):
@@ -533,7 +533,8 @@ def _is_cross(name):
 def _other_keys(m, args, kw):
     "Whether a module is given keys of its own"
     query = args[0] if args else kw.get('query', kw.get('hidden_states'))
-    if isinstance(m, (*_our_modules, nn.MultiheadAttention)): keys = [args[1] if len(args) > 1 else kw.get('key')]
+    if isinstance(m, (*_our_modules, nn.MultiheadAttention)):
+        keys = [args[1] if len(args) > 1 else kw.get('key')]
     else: keys = [kw.get(n) for n in _foreign]
     def same(k): return k is query or isinstance(query, Tensor) and query.is_set_to(k)
     return any(isinstance(k, Tensor) and not same(k) for k in keys)
@@ -1033,9 +1034,9 @@ class Seen:
         tokens,k_tokens = self._names(kind or self.recording.kinds()[0])
         return rows | dict(tokens=tokens, k_tokens=k_tokens)
 
-# %% ../nbs/06a_recording.ipynb #9e682286
+# %% ../nbs/06a_recording.ipynb #5b6b2427
 def look(
-    text:Any, # A text; for other models a picture (PIL, array, path; tensor: pixel values) or a sound
+    text:Any, # A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
     model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
     tokenizer:Any=None, # Its tokenizer or processor; None for a tensor as the model takes it
     *,
@@ -1047,7 +1048,7 @@ def look(
     """Run `model` on a text, a picture or a sound, and keep what it attended to
 
     Args:
-        text: A text; for other models a picture (PIL, array, path; tensor: pixel values) or a sound
+        text: A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
         model: A `Transformer`, or a model of `transformers` as from `load_hf`
         tokenizer: Its tokenizer or processor; None for a tensor as the model takes it
         pair: A second text, for models that read two
@@ -1089,7 +1090,7 @@ class _Read:
     config:Any = None
 
     def patches(self, n):
-        "Names of n tokens of a picture: what stands before the patches, patches, what stands behind"
+        "Names of n tokens of a picture, if they can be its patches and what stands around them"
         if self.grid is None: return None
         rows,columns = self.grid
         behind = getattr(self.config, 'num_detection_tokens', 0)
@@ -1115,7 +1116,7 @@ def _roles(kind):
     if kind == 'cross': return ['target','text'],['text','sound','image']
     return (['text','sound','image','target'],)*2
 
-# %% ../nbs/06a_recording.ipynb #ab1a12fd
+# %% ../nbs/06a_recording.ipynb #a2aed570
 def _theirs(x, pair, image, target, write, model, processor):
     "What a model of `transformers` is about to read"
     tokenizer = getattr(processor, 'tokenizer', processor)
@@ -1125,7 +1126,7 @@ def _theirs(x, pair, image, target, write, model, processor):
             processor(text=x, images=_picture(image), return_tensors='pt')
         if pair is not None: read.second = given.sequence_ids(0)
         read.most = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
-    elif 'pixel_values' in (model.main_input_name, _takes(model, 'pixel_values') and 'pixel_values'):
+    elif _takes(model, 'pixel_values'):
         given = _pixels(x, processor)
     else: given,names['sound'] = _sound(x, model, processor)
     given = {n: t.to(model.device) for n,t in given.items()}
@@ -1152,8 +1153,8 @@ def _is_text(x, model): return isinstance(x, str) and _takes(model, 'input_ids')
 def _picture(x):
     "A picture as processors take it; a path is opened"
     if isinstance(x, str|Path):
-        with _need('PIL.Image', 'views').open(x) as opened: return opened.convert('RGB')
-    return x
+        with importlib.import_module('PIL.Image').open(x) as opened: return opened.convert('RGB')
+    return x.convert('RGB') if hasattr(x, 'convert') else x
 
 def _pixels(x, processor):
     if isinstance(x, Tensor): return dict(pixel_values=x if x.dim() > 3 else x[None])
