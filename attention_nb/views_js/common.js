@@ -62,10 +62,10 @@ function unpack(group, layer) {
   return stored.ready;
 }
 
-// Which of `n` rows are elements, [first, end): all, or those near what a scrolled box shows. The
-// first moves in strides, so that most scrolling changes nothing.
-function near(n, box, rowHeight) {
-  if (n <= whole) return [0, n];
+// Which of `n` rows are elements, [first, end): all up to `most`, else those near what a scrolled
+// box shows. The first moves in strides, so that most scrolling changes nothing.
+function near(n, box, rowHeight, most = whole) {
+  if (n <= most) return [0, n];
   const stride = 20, seen = Math.floor(box.scrollTop / rowHeight / stride) * stride;
   const first = Math.max(0, Math.min(seen - stride, n - 5 * stride));
   return [first, Math.min(n, first + 5 * stride)];
