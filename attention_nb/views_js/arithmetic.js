@@ -54,7 +54,7 @@ function oneQuery(d, numbers, layer, head, i) {
   const out = new Float64Array(N);
   for (let j = 0; j < S; j++) {
     const w = steps.softmax[j];
-    if (w) value(j).forEach((x, n) => { out[n] += w * x; });
+    if (w && N) value(j).forEach((x, n) => { out[n] += w * x; });
   }
   return {query, key, value, steps, top, total, out, scale, cap,
           sink: {score: sink, exp: exp(sink), weight: total ? exp(sink) / total : 0},

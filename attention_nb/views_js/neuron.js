@@ -76,10 +76,20 @@ views.neuron = async (root, d) => {
     show();
   }
   function show() {
-    const {mask} = found.steps, width = grid.clientWidth;
+    const {mask} = found.steps, at = `${steps().indexOf(state.step) + 1} of ${steps().length}`;
     order = [...mask.keys()];
     if (state.sorted) order.sort((a, b) => mask[a] === mask[b] ? a - b : mask[b] - mask[a]);
-    const room = Math.max(3, Math.floor((width - (width < 480 ? 106 : 144)) / 47));
+    table.caption.textContent = `step ${at}, ${stepNames[state.step]}, of the query ${state.i}, `
+      + clip(d.q[state.i]);
+    let room = Math.max(3, Math.floor(grid.clientWidth / 44));
+    do fill(room); while (grid.scrollWidth > grid.clientWidth && --room > 2);
+    note.textContent = columns.note;
+    showSteps();
+    status.textContent = stepSentence(state.step, d, found, state);
+    root.dataset.ready = "yes";
+  }
+  // the whole grid with so many columns of numbers
+  function fill(room) {
     columns = stepColumns(state.step, d, found, state, room);
     const names = columns.heads.map(text => make("th", {scope: "col"}, text));
     header.replaceChildren(make("tr", {}, make("th", {scope: "col"}, columns.corner), ...names));
@@ -87,14 +97,7 @@ views.neuron = async (root, d) => {
       make("th", {scope: "row"}, `${clip(d.q[state.i])} asks`), ...columns.query));
     footer.replaceChildren(...columns.feet.map(([name, cells]) =>
       make("tr", {}, make("th", {scope: "row"}, name), ...cells)));
-    const at = `${steps().indexOf(state.step) + 1} of ${steps().length}`;
-    table.caption.textContent = `step ${at}, ${stepNames[state.step]}, of the query ${state.i}, `
-      + clip(d.q[state.i]);
-    note.textContent = columns.note;
-    showSteps();
     rows();
-    status.textContent = stepSentence(state.step, d, found, state);
-    root.dataset.ready = "yes";
   }
   // the rows that should be elements, between two that keep the room of the others
   function rows() {
@@ -112,19 +115,17 @@ views.neuron = async (root, d) => {
     if (j === state.j) { element.classList.add("on"); element.ariaCurrent = "true"; }
     return element;
   }
-  // another key, one row up or down, brought into sight between head and foot of the grid
+  // another key, one row up or down, brought into sight
   function another(by) {
     const at = order.indexOf(state.j) + by;
     if (at < 0 || at >= order.length) return;
     state.j = order[at];
-    reveal(at);
     show();
-  }
-  function reveal(at) {
-    const top = at * rowHeight, seen = grid.clientHeight - header.offsetHeight
-      - footer.offsetHeight - rowHeight;
-    if (top < grid.scrollTop) grid.scrollTop = top;
-    if (top > grid.scrollTop + seen) grid.scrollTop = top - seen;
+    if (!body.querySelector("tr.on")) {
+      grid.scrollTop = (at - 10) * rowHeight;
+      rows();
+    }
+    body.querySelector("tr.on").scrollIntoView({block: "nearest"});
   }
   root.addEventListener("keydown", e => {
     if (e.target.closest("select, input") || e.ctrlKey || e.altKey || e.metaKey) return;
@@ -143,5 +144,5 @@ views.neuron = async (root, d) => {
   new ResizeObserver(() => {
     if (grid.clientWidth !== width) { width = grid.clientWidth; show(); }
   }).observe(grid);
-  reveal(state.j);
+  grid.scrollTop = (state.j - 10) * rowHeight;
 };
