@@ -48,7 +48,22 @@ def softmax_view(
     sink:float|None=None, # A score that takes weight and gives nothing, from -5 to 15
     title:str='' # Heading
 )->View: # A view with a slider for each of these
-    "Weights of one query and their slopes, which follow temperature, width, cap and sink"
+    """Weights of one query and their slopes, which follow temperature, width, cap and sink
+
+    Args:
+        q: One query (E,)
+        k: Its keys (S, E)
+        tokens: S tokens
+        temperature: Scores are divided by it, from 1/16 to 16
+        width: How many numbers of query and keys count; None means all
+        scaled: Divide by the root of the width
+        softcap: Scores s become softcap * tanh(s / softcap), from 0.5 to 20
+        sink: A score that takes weight and gives nothing, from -5 to 15
+        title: Heading
+
+    Returns:
+        A view with a slider for each of these
+    """
     q,k = _vectors(q, 'E', 'q'),_vectors(k, 'SE', 'k')
     (S,E),tokens = k.shape,_tokens(tokens, len(k))
     if len(q) != E: raise ValueError(f"q must have the width {E} of k, got {len(q)}")
@@ -108,7 +123,20 @@ def permutation_view(
     causal:bool=False, # Hide what comes after at first
     title:str='' # Heading
 )->View: # A view in which words can be moved
-    "Attention of words in two orders: which outputs follow their words, and which change"
+    """Attention of words in two orders: which outputs follow their words, and which change
+
+    Args:
+        x: Word vectors (L, D)
+        tokens: L tokens
+        places: Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
+        order: Order shown first: which word stands at each place; None reverses them
+        positions: Add the places' vectors at first
+        causal: Hide what comes after at first
+        title: Heading
+
+    Returns:
+        A view in which words can be moved
+    """
     x = _vectors(x, 'LD', 'x')
     (L,D),tokens = x.shape,_tokens(tokens, len(x))
     if L > 40: raise ValueError(f"{L} words are more than the 40 that this view shows")

@@ -6,11 +6,14 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const views = {};
-// Paul Tol's "muted" colours, which readers with colour-blindness tell apart; more heads use them
-// again
-const colours = ["#88ccee", "#cc6677", "#ddcc77", "#44aa99", "#aa4499", "#999933", "#6699cc",
-                 "#ee8866", "#bbcc33"];
-const colour = head => colours[head % colours.length];
+// Twelve colours, in common.css for light and for dark, which readers with and without
+// colour-blindness tell apart; more heads use them again, with dashed and dotted lines
+const colours = 12;
+const colourName = head => `--head-${head % colours}`;
+const colour = head => cssValue(colourName(head));
+const round = head => Math.floor(head / colours) % 3;
+// Tokens that are no piece of a text: [CLS], <s>, <|endoftext|>
+const special = /^(\[[A-Z]+( \d+)?\]|<[^<>\s]+>)$/;
 const two = x => x.toFixed(2);
 const sum = list => list.reduce((a, b) => a + b, 0);
 const largest = list => list.reduce((best, x, n) => x > list[best] ? n : best, 0);
@@ -38,6 +41,9 @@ function select(label, names, value, change) {
   box.value = value;
   return make("label", {}, label, box);
 }
+
+// A variable of the style sheet, which depends on the theme
+const cssValue = name => getComputedStyle(document.documentElement).getPropertyValue(name);
 
 // bytes of base64, inflated by the browser itself
 async function inflate(text) {
