@@ -18,6 +18,7 @@ _names = {
     'core': ['SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
         'visible'],
     'embedding': ['Embeddings', 'cosine_similarity', 'sinusoidal_positions'],
+    'explorables': ['permutation_view', 'softmax_view'],
     'families': ['FAMILIES', 'Family', 'Part', 'Rule', 'build_model', 'config_from_hf', 'config_to_hf',
         'family_table', 'model_features', 'tensors_from_hf', 'tensors_to_hf'],
     'fast': ['attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
