@@ -21,7 +21,7 @@ _names = {
     'explorables': ['permutation_view', 'softmax_view'],
     'families': ['FAMILIES', 'Family', 'Part', 'Rule', 'build_model', 'config_from_hf', 'config_to_hf',
         'family_table', 'model_features', 'tensors_from_hf', 'tensors_to_hf'],
-    'fast': ['attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
+    'fast': ['AttentionFunction', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
     'files': ['Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors'],
     'generation': ['TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
         'lay_out_by_columns', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text'],
