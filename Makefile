@@ -12,7 +12,7 @@ SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphin
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help docs test lab serve bench outputs tidy hooks clean
+.PHONY: help docs pdf test lab serve bench outputs tidy hooks clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
@@ -23,6 +23,9 @@ docs: $(SITE)  ## Set up, export the module, build the site; says how to open it
 test: $(SITE)  ## Set up, then run every notebook and every test; ARGS="-k name" runs some, STANDALONE=1 also each notebook alone
 	$(BIN)/python tests/find_browser.py --install
 	$(BIN)/python -m pytest $(ARGS)
+
+pdf: $(SITE)  ## The book as a PDF, _build/attention_nb.pdf; ARGS=--answers opens hints and answers (minutes)
+	$(BIN)/python nbs/_sphinx/pdf.py _build/html _build/attention_nb.pdf $(ARGS)
 
 lab: $(READY)  ## Open JupyterLab on the notebooks; ARGS="--no-browser --port 9999" are its own
 	$(BIN)/jupyter lab nbs $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)

@@ -339,7 +339,7 @@ def label_fold(self, node):
     label = re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(node['prompt_show']))
     proof = re.fullmatch(r'✓ (.*) · (\d+ checks?)', label)
     if proof: label = f'<span class="fold-tick">✓</span> {proof[1]} <span class="fold-count">· {proof[2]}</span>'
-    kind = ' answer' if re.match(r'(✓ )?Answer', label) else ''
+    kind = ' answer' if re.match('(✓ )?Answer', node['prompt_show']) else ''
     self.body.append(f'<details class="admonition hide{kind} {" ".join(node["classes"])}">\n<summary><p class="admonition-title">{label}</p></summary>\n')
 
 def fail_on_problems(app, exception):
