@@ -13,7 +13,7 @@ project,release,author,copyright = cfg.title,cfg.version,ini['DEFAULT']['author'
 book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,12), 'Scaling': range(12,100)}   # chapter numbers
 
 extensions = ['nbdev_sphinx', 'search', 'publish', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
-              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'sphinx_sitemap', 'notfound.extension']
+              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
 nb_custom_formats = {'.ipynb': 'nbdev_sphinx.read_for_sphinx'}
 nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true
@@ -32,7 +32,7 @@ html_title = cfg.title
 html_favicon = str(here/'_static'/'favicon.svg')
 html_static_path = [str(here/'_static')]
 html_css_files = ['custom.css', 'finding.css']
-html_js_files = ['search.js', 'citations.js']
+html_js_files = ['search.js', 'landing.js', 'citations.js']
 templates_path = [str(here/'_templates')]
 html_show_sourcelink = False
 html_context = dict(default_mode='auto')
@@ -43,8 +43,6 @@ html_theme_options = dict(
 
 # finding the book: canonical addresses, a sitemap, link previews, a page for addresses that lead nowhere
 html_baseurl = f'{cfg.doc_host}{cfg.doc_baseurl}/'
-sitemap_url_scheme = '{link}'
-sitemap_excludes = ['search.html', 'genindex.html', '404.html']
 ogp_site_url,ogp_type,ogp_social_cards = html_baseurl,'article',dict(enable=False)                   # publish.py draws the pictures
 ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image" />']
 notfound_urls_prefix = f'{cfg.doc_baseurl}/'

@@ -1,7 +1,7 @@
 """Sphinx extension: what search engines, link previews and language models read.
 
 Each page has a description, its promise, and a picture for link previews: its title over the card of its lesson. Beside each page
-stands its plain text, NAME.html.md, whose links lead to other plain texts; llms.txt lists them.
+stands its plain text, NAME.html.md, whose links lead to other plain texts; llms.txt lists them, sitemap.xml the pages.
 """
 import html, re
 from pathlib import Path
@@ -51,15 +51,22 @@ def describe(app, doc, template, context, doctree):
 # %% plain text
 def titles_of(bib): return {key: (e.fields['title'], e.fields.get('eprint')) for key,e in pybtex.database.parse_file(bib).entries.items()}
 
-def plain(body, pages, papers, site):
-    "The markdown of a page with links to other plain texts, papers by title, and without the marks that only the site reads"
-    def page(m): return f']({pages.get(m[1], m[1])}.html.md{m[2] or ""}'
+def anchors(body):
+    "Of the headings, as GitHub makes them"
+    prose = re.sub(r'^```.*?^```', '', body, flags=re.M|re.S)
+    return {re.sub(r'[^\w -]', '', h.lower()).replace(' ', '-') for h in re.findall(r'^#+ (.+?)\s*$', prose, re.M)}
+
+def plain(body, pages, papers, site, known):
+    "The markdown of a page with links to other plain texts, papers by title, and without the marks that only the site reads; `known`: page -> its anchors"
+    def page(m):
+        doc = pages.get(m[1], m[1])
+        return f']({doc}.html.md' + (f'#{m[2]}' if m[2] in known.get(doc, ()) else '')
     def paper(key):
         title,number = papers[key]
         title = re.sub(r'[{}]', '', title)
         return f'[{title}](https://arxiv.org/abs/{number})' if number else title
     def cite(m): return '(' + '; '.join(paper(key) for key in re.findall(r'@([\w:-]+)', m[1])) + ')'
-    body = re.sub(rf'\]\((?:{re.escape(site)})?(\w+)\.(?:ipynb|html)(#[^)\s]*)?(?=\))', page, body)
+    body = re.sub(rf'\]\((?:{re.escape(site)})?(\w+)\.(?:ipynb|html)(?:#([^)\s]*))?(?=\))', page, body)
     body = re.sub(r'^:{3,}.*\n?', '', body, flags=re.M)                                             # fences of callouts and notes on code
     body = re.sub(r'\{\\color\{#\w+\}\{((?:[^{}]|\{[^{}]*\})*)\}\}', r'\1', body)
     parts = re.split(r'(^```.*?^```|`[^`\n]+`)', body, flags=re.M|re.S)
@@ -69,15 +76,16 @@ def plain(body, pages, papers, site):
     return ''.join(parts)
 
 def write_texts(app, exception):
-    "NAME.html.md beside each page, under both its names, and llms.txt"
+    "NAME.html.md beside each page, under both its names, llms.txt and sitemap.xml"
     if exception or app.builder.name != 'html': return
     cfg,out = get_config(),Path(app.outdir)
     docs = sorted(app.env.found_docs)
     pages = {Path(nbpath2html(Path(doc))).stem: doc for doc in docs}
     papers,groups = titles_of(app.config.bibtex_bibfiles[0]),dict(Lessons=[], Workshops=[], Reference=[])
-    for doc in docs:
-        body,files = nbdev_sphinx.markdown_of(Path(app.env.doc2path(doc)))
-        body = plain(body, pages, papers, app.config.html_baseurl)
+    texts = {doc: nbdev_sphinx.markdown_of(Path(app.env.doc2path(doc))) for doc in docs}
+    known = {doc: anchors(body) for doc,(body,_) in texts.items()}
+    for doc,(body,files) in texts.items():
+        body = plain(body, pages, papers, app.config.html_baseurl, known)
         for target in {doc, *(alias for alias,d in pages.items() if d == doc)}: (out/f'{target}.html.md').write_text(body, encoding='utf-8')
         for name,data in files.items(): nbdev_sphinx.write_if_changed(out/name, data)
         group = dict(lesson='Lessons', workshop='Workshops').get(rules.kind(doc), 'Reference')
@@ -85,6 +93,8 @@ def write_texts(app, exception):
         groups[group].append(f'- [{title}]({app.config.html_baseurl}{doc}.html.md): {promise(app.env.get_doctree(doc))}')
     text = f'# {cfg.title}\n\n> {promise(app.env.get_doctree(app.config.root_doc))}\n\n' + '\n\n'.join(f'## {name}\n\n' + '\n'.join(lines) for name,lines in groups.items() if lines)
     (out/'llms.txt').write_text(text + '\n', encoding='utf-8')
+    urls = ''.join(f'<url><loc>{app.config.html_baseurl}{doc}.html</loc></url>\n' for doc in docs)
+    (out/'sitemap.xml').write_text(f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{urls}</urlset>\n', encoding='utf-8')
 
 def setup(app):
     app.connect('html-page-context', describe, priority=400)                                        # before sphinxext-opengraph

@@ -1,13 +1,14 @@
 // The search of the site: sections, found by their words and by the names that the glossary knows them by.
 // sections.js is written by search.py, MiniSearch ranks, Sphinx's stemmer makes words of one stem equal.
 (() => {
-  const root = document.documentElement.dataset.content_root.replace(/^\.\//, '')
+  const root = document.currentScript.getAttribute('src').replace(/_static\/.*/, '')
   const boost = {title: 4, terms: 5, path: 1, text: 1, code: .3}
   let ready
 
   const script = name => new Promise((done, failed) => document.head.append(
     Object.assign(document.createElement('script'), {src: root + name, onload: done, onerror: failed})))
-  const words = text => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
+  // a name with underscores as a whole and in parts
+  const words = text => text.split(/[^\p{L}\p{N}_]+/u).flatMap(w => w.includes('_') ? [w, ...w.split('_')] : w).filter(Boolean)
 
   async function load() {
     await Promise.all(['_static/vendor/minisearch.js', '_static/language_data.js', 'sections.js'].map(script))
