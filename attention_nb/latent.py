@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/latent.html.md"""
 # %% auto #0
 __all__ = ['expand_latent', 'absorb_queries', 'latent_scale', 'absorbing_pays', 'LatentAttention', 'LatentConfig']
 
-# %% ../nbs/11_latent.ipynb #a6a90a46
+# %% ../nbs/11_latent.ipynb #8b630181
 from typing import TYPE_CHECKING
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from .cache import KVCache, check_cache
 from .checks import check_attended, check_inputs, check_layer, check_sizes
-from .fast import scaled_dot_product_attention
+from .fast import AttentionFunction, scaled_dot_product_attention
 from .multihead import _rotated, merge_heads, split_heads
 from .position import Rope
 from .weights import attention_with_weights
@@ -204,7 +204,7 @@ def absorbing_pays(
     """
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
-# %% ../nbs/11_latent.ipynb #0f31f558
+# %% ../nbs/11_latent.ipynb #aae17a6c
 class LatentAttention(_LatentProjections):
     """Multi-head latent attention (DeepSeek-AI 2024)
 
@@ -241,7 +241,7 @@ class LatentAttention(_LatentProjections):
         scale:float|None=None, # Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
         rope:Rope|None=None, # Rotation of `rope_dim` numbers; None: nothing is rotated
         absorbed:bool|None=None, # The form; None: absorbed with a cache, where it is less work
-        attend:Callable[...,Any]|None=None # Function to call, as in `MultiHeadAttention`
+        attend:AttentionFunction|None=None # Function to call, as in `MultiHeadAttention`
     ):
         """Multi-head latent attention (DeepSeek-AI 2024)
 

@@ -172,7 +172,7 @@ class FeedForward(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see of a call
         def __call__(self, x: Tensor)->Tensor: ...
 
-# %% ../nbs/09_transformer.ipynb #ac3835e0
+# %% ../nbs/09_transformer.ipynb #b313d7eb
 class MixtureOfExperts(nn.Module):
     """Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)
 
@@ -252,7 +252,7 @@ class MixtureOfExperts(nn.Module):
         cfg = self.cfg
         if self.correction is not None: scores = scores + self.correction
         if cfg.n_groups == 1: return scores
-        groups = scores.unflatten(-1, (cfg.n_groups, -1))    # (T, groups, experts)
+        groups:Tensor = scores.unflatten(-1, (cfg.n_groups, -1))    # (T, groups, experts)
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
         open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
         return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)

@@ -7,9 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #960643a3
-import base64, contextlib, copy, hashlib, html, importlib, io, json, math, numbers, os, secrets
-import shutil, threading, warnings, zlib
+# %% ../nbs/06b_views.ipynb #92d0d2ca
+import base64, copy, hashlib, html, importlib, io, json, math, numbers, threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -109,7 +108,7 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #9e24afae
+# %% ../nbs/06b_views.ipynb #a15cc20b
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -118,6 +117,7 @@ _parts = dict(
     neuron=['digits','arithmetic','grid','neuron'],
     softmax=['digits','softmax'],
     permutation=['digits','permutation'],
+    image=['image'],
 )
 
 def _joined(kind, ending):
@@ -155,7 +155,7 @@ def _page(data, summary):
 </html>
 '''
 
-# %% ../nbs/06b_views.ipynb #14881f07
+# %% ../nbs/06b_views.ipynb #5650fd14
 _drawing = threading.Lock()
 _drawings = {}      # kind of view -> function of figure and data; filled below, or in these modules
 _homes = dict(softmax='explorables', permutation='explorables')
@@ -174,12 +174,13 @@ def _still(data, kind):
         fig,out = Figure(layout='constrained'),io.BytesIO()
         title = _clip(data['title'], 80)
         if title: fig.suptitle(title, fontsize=11, parse_math=False)
+        if data['kind'] == 'image': import attention_nb.images    # puts its drawing in the table
         _drawings[data['kind']](fig, data)
         dpi = min(200, 60_000/max(fig.get_size_inches()))
         fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
     return out.getvalue()
 
-# %% ../nbs/06b_views.ipynb #cc762f82
+# %% ../nbs/06b_views.ipynb #02f2d47b
 _media_type = 'application/vnd.attention-nb.view+json'
 
 class View:
@@ -270,26 +271,17 @@ class View:
             The path
         """
         path = Path(path)
-        if path.suffix not in ('.html','.svg','.png'):
+        kind = path.suffix.lower()[1:]
+        if kind not in ('html','svg','png'):
             raise ValueError(f"path must end in .html, .svg or .png, got {str(path)!r}")
-        if path.suffix == '.html': body = self.html.encode()
-        elif path.suffix == '.svg' and self._svg: body = self._svg.encode()
-        else: body = _still(self._data, path.suffix[1:])
+        if kind == 'html': body = self.html.encode()
+        elif kind == 'svg' and self._svg: body = self._svg.encode()
+        else: body = _still(self._data, kind)
         _write(path, body)
         return path
 
-# %% ../nbs/06b_views.ipynb #61f0b9de
-def _write(path, body):
-    "Write `body` beside the file that `path` names, then move it there"
-    target = Path(os.path.realpath(path))
-    if target.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
-    if target.exists() and not target.is_file(): return target.write_bytes(body)  # a device
-    tmp = target.with_name(f'.{secrets.token_hex(8)}.tmp')
-    try:
-        with open(tmp, 'xb') as f: f.write(body)
-        with contextlib.suppress(FileNotFoundError): shutil.copymode(target, tmp)
-        os.replace(tmp, target)
-    finally: tmp.unlink(missing_ok=True)
+# %% ../nbs/06b_views.ipynb #81ffd129
+from .heads import _write
 
 # %% ../nbs/06b_views.ipynb #070a1077
 _longest = 200_000      # tokens of one side
