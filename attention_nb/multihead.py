@@ -7,12 +7,13 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #9ed77e63
+# %% ../nbs/05_multihead.ipynb #361f97ed
 from typing import TYPE_CHECKING
 from typing import Any, Literal, Protocol, overload
 import torch
 from torch import Tensor, nn
-from .checks import Attended, check_attended, check_inputs, check_layer, check_sizes
+from .checks import (Attended, _guide, check_attended, check_inputs, check_layer,
+                                 check_sizes)
 from .core import attention
 from .cache import KVCache, check_cache, kept_options
 from .fast import AttentionFunction, scaled_dot_product_attention
@@ -447,3 +448,6 @@ class MultiHeadAttention(nn.Module):
             None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
             None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool |
             Literal['mean']=False)->Attended: ...
+
+# %% ../nbs/05_multihead.ipynb #a5d8f228
+_guide(MultiHeadAttention)    # its errors know torch's names

@@ -9,7 +9,7 @@ public = {f'{m.__name__}.{n}': getattr(m, n) for m in modules for n in m.__all__
 public = {n: x for n,x in public.items() if inspect.isfunction(x) or inspect.isclass(x)}    # constants have no help of their own
 classes = {n: x for n,x in public.items() if inspect.isclass(x)}
 methods = {f'{n}.{k}': getattr(x, k) for n,x in classes.items() for k in list(vars(x))
-           if (not k.startswith('_') or k == '__init__' and not is_dataclass(x)) and inspect.isroutine(getattr(x, k)) and k not in inspect.get_annotations(x)}
+           if (not k.startswith('_') or k == '__init__' and not is_dataclass(x) and not getattr(x, '_is_protocol', False)) and inspect.isroutine(getattr(x, k)) and k not in inspect.get_annotations(x)}
 functions = {n: x for n,x in public.items() if n not in classes} | methods
 
 def said(doc):
