@@ -187,8 +187,9 @@ def test_nothing_is_cut_on_paper(paper, chapter):
     page = paper(chapter)
     assert page.evaluate('document.documentElement.dataset.theme') == 'light'
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    page.evaluate("document.querySelectorAll('.cell_input pre, .cell_output pre').forEach(p => p.append(' ' + 'long_line '.repeat(30) + 'x'.repeat(300)))")
     cut = page.evaluate("""[...document.querySelectorAll('.bd-article :is(pre, table, figure, img, mjx-container)')].filter(e => e.getBoundingClientRect().width &&
-        (e.getBoundingClientRect().right > innerWidth + 1 || e.localName != 'figure' && e.localName != 'mjx-container' && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)).map(e => e.outerHTML.slice(0, 100))""")
+        (e.getBoundingClientRect().right > innerWidth + 1 || !['figure', 'mjx-container'].includes(e.localName) && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)).map(e => e.outerHTML.slice(0, 100))""")
     assert not cut, cut
     shown = "[...document.querySelectorAll('.bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .prev-next-footer, .copybtn, .headerlink, iframe, .bd-footer')].filter(e => e.getClientRects().length).map(e => e.className)"
     assert page.evaluate(shown) == []
