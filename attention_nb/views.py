@@ -108,7 +108,7 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #ca3a166a
+# %% ../nbs/06b_views.ipynb #b3c25ba0
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -118,7 +118,7 @@ _parts = dict(
 )
 
 def _joined(kind, ending):
-    "The scripts ('js') or style sheets ('css') of a kind of view, in the order they need each other"
+    "The scripts ('js') or style sheets ('css') of a kind of view, in the order of their use"
     folder = files('attention_nb')/'views_js'
     found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
     if ending == 'css': found = [f for f in found if f.is_file()]
@@ -174,7 +174,7 @@ def _still(data, kind):
         fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
     return out.getvalue()
 
-# %% ../nbs/06b_views.ipynb #cc762f82
+# %% ../nbs/06b_views.ipynb #af5b4830
 _media_type = 'application/vnd.attention-nb.view+json'
 
 class View:
@@ -265,11 +265,12 @@ class View:
             The path
         """
         path = Path(path)
-        if path.suffix not in ('.html','.svg','.png'):
+        ending = path.suffix.lower()
+        if ending not in ('.html','.svg','.png'):
             raise ValueError(f"path must end in .html, .svg or .png, got {str(path)!r}")
-        if path.suffix == '.html': body = self.html.encode()
-        elif path.suffix == '.svg' and self._svg: body = self._svg.encode()
-        else: body = _still(self._data, path.suffix[1:])
+        if ending == '.html': body = self.html.encode()
+        elif ending == '.svg' and self._svg: body = self._svg.encode()
+        else: body = _still(self._data, ending[1:])
         _write(path, body)
         return path
 
@@ -390,7 +391,7 @@ def show_tokens(
     data = dict(kind='tokens', title=_readable(title, 'titles'), size=len(tokens), tokens=tokens)
     return View(data|more, f"{len(tokens)} tokens")
 
-# %% ../nbs/06b_views.ipynb #9db43097
+# %% ../nbs/06b_views.ipynb #2bac8f94
 _most = 64_000_000      # weights in one view
 
 def _is_index(x, most, least=0):
@@ -405,19 +406,18 @@ def _index(x, most, name):
 def _offered(x):
     "What `look` and `record` give, as arguments of a view; None if `x` is neither"
     if hasattr(x, 'shown'): return x.shown()
-    if hasattr(x, 'recording'):
-        return dict(weights=_offered(x.recording)['weights'], tokens=x.tokens, k_tokens=None,
-                    split=x.split)
-    if callable(getattr(x, 'weights', None)):
-        B = max((len(r.weights) for r in x.layers), default=1)
-        if B > 1:
-            raise ValueError(f"the recording holds {B} sequences: choose one, as in "
-                             "recording.weights(0)")
-        return dict(weights=x.weights(), tokens=None, k_tokens=None, split=None)
+    if not callable(getattr(x, 'weights', None)): return None
+    B = max((len(r.weights) for r in x.layers), default=1)
+    if B > 1:
+        raise ValueError(f"the recording holds {B} sequences: choose one, as in "
+                         "recording.weights(0)")
+    kinds = x.kinds()
+    weights = {kind:x.weights(kind=kind) for kind in kinds} if len(kinds) > 1 else x.weights()
+    return dict(weights=weights, tokens=None, k_tokens=None, split=None)
 
 def _given(weights, tokens, k_tokens, split):
     "The arguments, with what they leave out taken from what `look` and `record` give"
-    if isinstance(weights, dict) and any(_offered(w) for w in weights.values()):
+    if isinstance(weights, dict) and any(hasattr(w, 'shown') for w in weights.values()):
         return _together(weights)
     found = _offered(weights) or dict(weights=weights, tokens=None, k_tokens=None, split=None)
     more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
@@ -598,7 +598,7 @@ def head_view(
     groups = _groups(*_given(weights, tokens, k_tokens, split), average, rollout)
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), title)
 
-# %% ../nbs/06b_views.ipynb #d31d1212
+# %% ../nbs/06b_views.ipynb #bea99df2
 def _thumbnails(fig, data):
     "Draw every layer and head of the first group as a thumbnail"
     group = data['groups'][0]
@@ -625,7 +625,7 @@ def _thumbnails(fig, data):
 _drawings['model'] = _thumbnails
 
 def _scores(label, w):
-    "Scores of the heads of a layer, for the page to tell and to sort by; means and rollout have none"
+    "Scores of the heads of a layer, to tell and to sort by; means and rollout have none"
     if not label.isdecimal(): return {}
     _,L,S = w.shape
     found = {}
@@ -818,7 +818,7 @@ def neuron_view(
     if added is not None: data['added'] = dict(shape=list(added.shape), data=_floats(added))
     return View(data, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
 
-# %% ../nbs/06b_views.ipynb #86ccbc34
+# %% ../nbs/06b_views.ipynb #5e160257
 def _shown(data):
     "From stored data: the query's numbers (E,), the keys' (S, E) and the weights (S,)"
     l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
@@ -844,7 +844,7 @@ def _neurons(fig, data):
     fig.set_size_inches(8.5, 0.24*S+1.2)
     (a,b,c),(x,y,z) = fig.subplots(2, 3, sharey='row', height_ratios=[1, max(1, S)],
                                    width_ratios=[3,3,1.2])
-    signed = _shades('#d55e00', 'white', '#0072b2')         # minus and plus, as in views_js/common.css
+    signed = _shades('#d55e00', 'white', '#0072b2')         # minus and plus, as in common.css
     def strips(ax, t):
         most = t.abs().max()
         ax.imshow(t.numpy(), cmap=signed, vmin=-most, vmax=most, aspect='auto',
