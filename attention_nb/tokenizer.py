@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
-import regex, torch
+import regex
 from .merges import (Merger, checked_merges, checked_pattern, learn_merges, read_merges,
                                  split_pieces)
 from .tokenizer_base import (SpecialTokenizer, Tokenizer, checked_flag, checked_integer,
@@ -151,7 +151,8 @@ def learn_merges_naive(
     for _ in range(n_merges):
         pairs = count_pairs(words)
         if not pairs: break
-        def rank(pair): return -pairs[pair], symbols.index(pair[0]), symbols.index(pair[1])
+        def rank(pair:tuple[str,str])->tuple[int,int,int]:
+            return -pairs[pair], symbols.index(pair[0]), symbols.index(pair[1])
         best = min(pairs, key=rank)
         merges.append(best)
         symbols.append(best[0]+best[1])
