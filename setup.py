@@ -19,7 +19,7 @@ setup(
     url=cfg['git_url'],
     classifiers=[f"Development Status :: {statuses[cfg['status']]}", f"Intended Audience :: {cfg['audience']}",
                  f"Natural Language :: {cfg['language']}", 'Programming Language :: Python :: 3', 'Typing :: Typed'],
-    packages=find_packages(include=[cfg['lib_name'], cfg['lib_name']+'.*']), package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views.css', 'views.js', 'figures/*.svg']},
+    packages=find_packages(include=[cfg['lib_name'], cfg['lib_name']+'.*']), package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views_js/*', 'figures/*.svg']},
     python_requires='>='+cfg['min_python'], install_requires=cfg['requirements'].split(), extras_require=extras,
     long_description=readme, long_description_content_type='text/markdown',
     entry_points={'console_scripts': cfg['console_scripts'].split(), 'nbdev': [f"{cfg['lib_path']}={cfg['lib_path']}._modidx:d"]},

@@ -5,12 +5,14 @@ from . import command as command
 from . import config as config
 from . import core as core
 from . import embedding as embedding
+from . import explorables as explorables
 from . import families as families
 from . import fast as fast
 from . import files as files
 from . import generation as generation
 from . import glove as glove
 from . import heads as heads
+from . import images as images
 from . import interop as interop
 from . import latent as latent
 from . import mask as mask
@@ -57,6 +59,8 @@ from .core import visible as visible
 from .embedding import Embeddings as Embeddings
 from .embedding import cosine_similarity as cosine_similarity
 from .embedding import sinusoidal_positions as sinusoidal_positions
+from .explorables import permutation_view as permutation_view
+from .explorables import softmax_view as softmax_view
 from .families import FAMILIES as FAMILIES
 from .families import Family as Family
 from .families import Part as Part
@@ -68,6 +72,7 @@ from .families import family_table as family_table
 from .families import model_features as model_features
 from .families import tensors_from_hf as tensors_from_hf
 from .families import tensors_to_hf as tensors_to_hf
+from .fast import AttentionFunction as AttentionFunction
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
@@ -92,6 +97,7 @@ from .generation import stream_text as stream_text
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
 from .heads import attention_entropy as attention_entropy
+from .heads import attention_flow as attention_flow
 from .heads import attention_rollout as attention_rollout
 from .heads import first_token as first_token
 from .heads import induction as induction
@@ -99,7 +105,10 @@ from .heads import next_token as next_token
 from .heads import previous_token as previous_token
 from .heads import remove_heads as remove_heads
 from .heads import same_token as same_token
+from .heads import save_scores as save_scores
+from .heads import score_heads as score_heads
 from .heads import separator_mass as separator_mass
+from .images import image_view as image_view
 from .interop import AppendedAttention as AppendedAttention
 from .interop import TorchInterface as TorchInterface
 from .interop import from_torch as from_torch
@@ -203,14 +212,15 @@ __all__ = [
     'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
     'check_window', 'checked', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
     'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
-    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'FAMILIES', 'Family', 'Part', 'Rule',
-    'build_model', 'config_from_hf', 'config_to_hf', 'family_table', 'model_features', 'tensors_from_hf',
-    'tensors_to_hf', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'Source', 'Tensors',
-    'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'TextStream', 'filter_logits',
-    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'lay_out_by_columns', 'penalize_repetition', 'sample',
-    'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_rollout',
-    'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'separator_mass',
-    'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
+    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view',
+    'FAMILIES', 'Family', 'Part', 'Rule', 'build_model', 'config_from_hf', 'config_to_hf', 'family_table',
+    'model_features', 'tensors_from_hf', 'tensors_to_hf', 'AttentionFunction', 'attention_lse', 'merge_attention',
+    'scaled_dot_product_attention', 'Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf',
+    'save_tensors', 'TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
+    'lay_out_by_columns', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text', 'WordVectors',
+    'load_glove', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
+    'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
+    'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
     'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
     'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
     'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',

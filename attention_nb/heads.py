@@ -6,11 +6,13 @@ Docs: https://attention-nb.github.io/attention_nb/heads.html.md"""
 
 # %% auto #0
 __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 'separator_mass', 'first_token', 'induction',
-           'attention_rollout', 'remove_heads']
+           'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
 
-# %% ../nbs/06c_heads.ipynb #97bc248f
-import contextlib, unicodedata
-from collections.abc import Iterable, Iterator
+# %% ../nbs/06c_heads.ipynb #d4b5f861
+import contextlib, csv, io, math, os, secrets, shutil, unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -140,7 +142,7 @@ def next_token(
     """
     return _beside(weights, 1)
 
-# %% ../nbs/06c_heads.ipynb #ad9881c8
+# %% ../nbs/06c_heads.ipynb #9f6a74ee
 def same_token(
     weights:Tensor|list, # (..., L, L)
     tokens:list # L tokens
@@ -171,7 +173,8 @@ def attention_entropy(
     Returns:
         (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
     """
-    return torch.special.entr(_stacked(weights).float()).sum(-1).mean(-1)
+    w = _stacked(weights).float()
+    return -w.clamp_min(1e-38).log_().mul_(w).sum(-1).mean(-1)    # no weight adds nothing
 
 def separator_mass(
     weights:Tensor|list, # (..., L, S)
@@ -232,7 +235,7 @@ def induction(
     if not repeated.any(): raise ValueError("tokens must hold one that stands twice, got none")
     return (w*after).sum(-1)[...,repeated].mean(-1)
 
-# %% ../nbs/06c_heads.ipynb #451c0f05
+# %% ../nbs/06c_heads.ipynb #83545b21
 def attention_rollout(
     weights:Tensor|list # Weights (layers, H, L, L), or a list of layers (H, L, L)
 )->Tensor: # (L, L): row i says how much of each input position reaches position i of the last layer
@@ -244,16 +247,152 @@ def attention_rollout(
     Returns:
         (L, L): row i says how much of each input position reaches position i of the last layer
     """
+    steps = _steps(weights, 'rollout')
+    R = torch.eye(len(steps[0]))
+    for A in steps: R = A @ R
+    return R
+
+def _steps(weights, what):
+    "What each layer passes on, (L, L): half of its heads' mean, half of the vector itself"
     layers = _layers(weights)
     _,L,S = layers[0].shape
     if L != S:
-        raise ValueError(f"rollout needs self-attention (H, L, L), got {tuple(layers[0].shape)}")
-    I = torch.eye(L)
-    R = I
-    for w in layers:
-        A = (w.mean(0)+I)/2
-        R = A/A.sum(-1, keepdim=True) @ R
-    return R
+        raise ValueError(f"{what} needs self-attention (H, L, L), got {tuple(layers[0].shape)}")
+    steps = [(w.mean(0) + torch.eye(L))/2 for w in layers]
+    return [A/A.sum(-1, keepdim=True) for A in steps]
+
+# %% ../nbs/06c_heads.ipynb #beb9235c
+def attention_flow(
+    weights:Tensor|list, # Weights (layers, H, L, L), or a list of layers (H, L, L)
+    outputs:Iterable[int]|None=None # n positions of the last layer; None means all L
+)->Tensor: # (n, L), from 0 to 1: row i says how much can flow there from each input alone
+    """Attention flow (Abnar and Zuidema 2020): L maximum flows for each output
+
+    Args:
+        weights: Weights (layers, H, L, L), or a list of layers (H, L, L)
+        outputs: n positions of the last layer; None means all L
+
+    Returns:
+        (n, L), from 0 to 1: row i says how much can flow there from each input alone
+    """
+    import networkx as nx
+    from networkx.algorithms.flow import build_residual_network, preflow_push
+    steps = [(A.double()*_whole).round().long().tolist() for A in _steps(weights, 'flow')]
+    n,L = len(steps),len(steps[0])
+    outputs = range(L) if outputs is None else list(outputs)
+    for i in outputs:
+        if not 0 <= i < L: raise ValueError(f"outputs must be from 0 to {L-1}, got {i}")
+    pipes = nx.DiGraph()
+    pipes.add_nodes_from((l, i) for l in (0, n) for i in range(L))
+    pipes.add_edges_from(((l, j), (l+1, i), dict(capacity=a)) for l,A in enumerate(steps)
+                         for i,row in enumerate(A) for j,a in enumerate(row) if a)
+    rest = build_residual_network(pipes, 'capacity')
+    def flow(j, i):
+        return nx.maximum_flow_value(pipes, (0, j), (n, i), flow_func=preflow_push, residual=rest)
+    return torch.tensor([[flow(j, i)/_whole for j in range(L)] for i in outputs]).view(-1, L)
+
+_whole = 2**40      # widths are whole numbers of this part: the library counts them without error
+
+# %% ../nbs/06c_heads.ipynb #9c4c93ec
+def score_heads(
+    texts:Sequence[Any], # What `see` takes, one after another
+    see:Callable[[Any],Any], # From a text to what `look` returns: `lambda t: look(t, *load_hf())`
+    *,
+    progress:bool=False # Show a progress bar
+)->dict[str,np.ndarray]: # Columns: text, kind, layer, head, tokens, and one for each score
+    """A table of the scores of all heads on many texts
+
+    Args:
+        texts: What `see` takes, one after another
+        see: From a text to what `look` returns: `lambda t: look(t, *load_hf())`
+        progress: Show a progress bar
+
+    Returns:
+        Columns: text, kind, layer, head, tokens, and one for each score
+    """
+    from tqdm.auto import tqdm
+    rows:list[dict] = []
+    for n,text in enumerate(tqdm(texts, unit='text', disable=not progress)):
+        try: rows += [dict(text=n)|row for row in _rows_of(see(text))]
+        except ValueError as e: raise ValueError(f"text {n}: {e}") from e
+    if not rows: raise ValueError("texts must be at least one, got none")
+    return {name: np.concatenate([np.broadcast_to(r[name], r['head'].shape) for r in rows])
+            for name in rows[0]}
+
+def _rows_of(seen):
+    "Columns for each layer of each kind of attention of one text"
+    shown = seen.shown()
+    if not isinstance(shown['weights'], dict): shown = {n: {'self': x} for n,x in shown.items()}
+    for kind,layers in shown['weights'].items():
+        q,k = shown['tokens'][kind],(shown['k_tokens'] or {}).get(kind)
+        for l,w in enumerate(_layers(layers)):
+            yield dict(kind=kind, layer=l, head=np.arange(len(w)), tokens=len(q),
+                       **_scored(w, q, q if k is None else k))
+
+def _scored(w, q, k):
+    "Each score of the heads of one layer as an array (H,); NaN for what this text cannot have"
+    own,several = list(q) == list(k),len(q) > 1
+    none = torch.full((len(w),), math.nan)
+    return {name: score.numpy() for name,score in dict(
+        previous_token=previous_token(w) if own and several else none,
+        next_token=next_token(w) if own and several else none,
+        same_token=same_token(w, q) if own else none,
+        first_token=first_token(w) if several else none,
+        induction=induction(w, q) if own and len(set(q)) < len(q) else none,
+        attention_entropy=attention_entropy(w),
+        separator_mass=separator_mass(w, k)).items()}
+
+# %% ../nbs/06c_heads.ipynb #6bb12ced
+def save_scores(
+    table:dict[str,np.ndarray], # As from `score_heads`
+    path:str|Path # Ends in .csv or .parquet
+)->Path: # The path
+    """Write a table of scores, whole or not at all
+
+    Args:
+        table: As from `score_heads`
+        path: Ends in .csv or .parquet
+
+    Returns:
+        The path
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind not in ('.csv','.parquet'):
+        raise ValueError(f"path must end in .csv or .parquet, got {str(path)!r}")
+    _write(path, _as_csv(table) if kind == '.csv' else _as_parquet(table))
+    return path
+
+def _as_csv(table):
+    "Bytes; what is not there (NaN) is empty"
+    def cell(x): return '' if x != x else f'{x:.6g}' if isinstance(x, float) else x
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator='\n')
+    writer.writerow(table)
+    writer.writerows(map(cell, row) for row in zip(*(c.tolist() for c in table.values())))
+    return out.getvalue().encode()
+
+def _as_parquet(table):
+    try: import pyarrow as pa, pyarrow.parquet as parquet
+    except ImportError as e:
+        raise ImportError('pyarrow is needed for .parquet: pip install "attention_nb[glove]"; '
+                          '.csv needs nothing') from e
+    out = io.BytesIO()
+    parquet.write_table(pa.table({n: pa.array(c, from_pandas=True) for n,c in table.items()}), out)
+    return out.getvalue()
+
+# %% ../nbs/06c_heads.ipynb #9dd654ca
+def _write(path, body):
+    "Write `body` beside the file that `path` names, then move it there"
+    target = Path(os.path.realpath(path))
+    if target.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
+    if target.exists() and not target.is_file(): return target.write_bytes(body)  # a device
+    tmp = target.with_name(f'.{secrets.token_hex(8)}.tmp')
+    try:
+        with open(tmp, 'xb') as f: f.write(body)
+        with contextlib.suppress(FileNotFoundError): shutil.copymode(target, tmp)
+        os.replace(tmp, target)
+    finally: tmp.unlink(missing_ok=True)
 
 # %% ../nbs/06c_heads.ipynb #b780f03e
 @contextlib.contextmanager

@@ -79,10 +79,12 @@ def test_module_and_readme_are_in_step(tmp_path):
     changed = [str(p.relative_to(root)) for p,data in before.items() if (work/p.relative_to(root)).read_bytes() != data]
     assert not changed, f'{changed} are not what the notebooks give: run make tidy'
 
+def all_scripts(): return '\n'.join(p.read_text(encoding='utf-8') for p in sorted((root/'attention_nb'/'views_js').glob('*.js')))
+
 def test_quoted_script_is_in_the_file():
-    "What chapter 06 shows of views.js is what views.js says"
+    "What chapter 06 shows of the scripts of views is what they say"
     quoted = [b for c in read_nb(root/'nbs'/'06b_views.ipynb').cells if c.cell_type == 'markdown' for b in re.findall(r'```js\n(.*?)```', c.source, re.S)]
-    script = (root/'attention_nb'/'views.js').read_text()
+    script = all_scripts()
     assert quoted and all(q in script for q in quoted)
 
 def colab_cell(path): return next(c for c in read_nb(path).cells if c.cell_type == 'code')
@@ -204,7 +206,7 @@ def test_stored_figures_are_those_of_the_package():
 
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_no_script_is_stored(path):
-    script = (root/'attention_nb'/'views.js').read_text()
+    script = all_scripts()
     pieces = [l.strip() for l in script.splitlines() if len(l.strip()) > 60][::10]
     assert pieces
     for c in json.loads(path.read_text(encoding='utf-8'))['cells']:

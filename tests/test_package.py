@@ -119,7 +119,7 @@ def test_a_module_exports_the_documented_names_and_imports_what_is_slow_when_use
 def test_wheel_and_sdist_hold_what_they_must(built):
     wheel,sdist = built
     names = zipfile.ZipFile(wheel).namelist()
-    assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed', 'attention_nb/views.css', 'attention_nb/views.js', *(f'attention_nb/{m}.py' for m in modules)} <= set(names)
+    assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed', *(f'attention_nb/views_js/{p.name}' for p in (root/'attention_nb'/'views_js').iterdir()), *(f'attention_nb/{m}.py' for m in modules)} <= set(names)
     assert not [n for n in names if n.startswith(('nbs', 'tests', 'benchmarks'))]
     meta = zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith('METADATA'))).decode()
     assert f"Version: {settings['version']}" in meta and 'License-Expression: Apache-2.0' in meta

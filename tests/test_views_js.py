@@ -1,0 +1,25 @@
+"The scripts of the views: short files, narrow lines, and no page gets what it does not need"
+import re
+import pytest
+from attention_nb.views import _joined, _parts
+from conftest import root
+
+scripts = sorted((root/'attention_nb'/'views_js').glob('*'))
+
+@pytest.mark.parametrize('path', scripts, ids=lambda p: p.name)
+def test_a_script_is_short_and_narrow(path):
+    lines = path.read_text(encoding='utf-8').splitlines()
+    assert len(lines) <= 200 and max(map(len, lines)) <= 100
+
+def test_every_file_belongs_to_a_view_and_every_view_has_its_function():
+    used = {'common', 'frame', 'begin'} | {name for names in _parts.values() for name in names}
+    assert {p.stem for p in scripts} == used
+    for kind in _parts: assert re.search(rf'^views\.{kind} = ', _joined(kind, 'js'), re.M)
+
+def test_a_page_gets_the_scripts_of_its_kind_only():
+    for kind,names in _parts.items():
+        others = {n for other in _parts.values() for n in other} - set(names)
+        for ending in ('js', 'css'):
+            got = _joined(kind, ending)
+            for p in scripts:
+                if p.suffix == f'.{ending}': assert (p.read_text(encoding='utf-8') in got) == (p.stem not in others)
