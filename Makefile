@@ -1,6 +1,8 @@
 # The few commands people type. Everything goes into .venv and _build; `make clean` removes both.
 PYTHON ?= python3
 PORT   ?= 8000
+# tests run in this many processes, a file in one
+JOBS   ?= 2
 BIN    := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # the modules, then the package that offers their names
@@ -22,7 +24,7 @@ docs: $(SITE)  ## Set up, export the module, build the site; says how to open it
 
 test: $(SITE)  ## Set up, then run every notebook and every test; ARGS="-k name" runs some, STANDALONE=1 also each notebook alone
 	$(BIN)/python tests/find_browser.py --install
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 pdf: $(SITE)  ## The book as a PDF, _build/attention_nb.pdf; ARGS=--answers opens hints and answers (minutes)
 	$(BIN)/python nbs/_sphinx/pdf.py _build/html _build/attention_nb.pdf $(ARGS)

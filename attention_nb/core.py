@@ -244,6 +244,10 @@ class SelfAttention(nn.Module):
         d_v: Width of values and output; None means `d_k`
         bias: Give the projections a bias
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        q_proj: nn.Linear
+        k_proj: nn.Linear
+        v_proj: nn.Linear
     def __init__(self,
         d_in:int, # Width of the input
         d_k:int, # Width of queries and keys
@@ -292,7 +296,7 @@ class SelfAttention(nn.Module):
     def _attend(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Attended:
         out,weights = attention(q, k, v, **options)
         return (out,weights) if need_weights else out
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         @overload
         def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
             Literal[False]=False)->Tensor: ...

@@ -9,6 +9,7 @@ __all__ = ['FAMILIES', 'Part', 'Rule', 'Family', 'config_from_hf', 'config_to_hf
            'build_model', 'model_features', 'family_table']
 
 # %% ../nbs/10a_families.ipynb #da1399af
+from typing import TYPE_CHECKING
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -1371,6 +1372,10 @@ def _plain_targets(family:Family, cfg:TransformerConfig,
 
 class _Renamed(Mapping[str,Tensor]):
     "The same tensors, one under another name"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        source: Mapping[str, Tensor]
+        old: str
+        new: str
     def __init__(self, source:Mapping[str,Tensor], old:str, new:str)->None:
         self.source,self.old,self.new = source,old,new
     def _name(self, name:str)->str: return self.old if name == self.new else name

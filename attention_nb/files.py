@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/files.html.md"""
 __all__ = ['Tensors', 'read_gguf', 'Source', 'open_source', 'load_tokenizer', 'byte_pairs', 'save_tensors']
 
 # %% ../nbs/10b_files.ipynb #383532f4
+from typing import TYPE_CHECKING
 import contextlib, functools, importlib, importlib.util, json, math, mmap, os, re, struct, tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ class Tensors(Mapping[str,Tensor]):
         stored: What there is, by name
         where: File or folder, for errors
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        where: str | Path
     def __init__(self,
         stored:Mapping[str,_Stored], # What there is, by name
         where:str|Path # File or folder, for errors
@@ -215,6 +218,9 @@ _numbers = dict(zip((0,1,2,3,4,5,6,7,10,11,12), 'BbHhIif?Qqd')) # GGUF's type ->
 
 class _Header:
     "The head of a GGUF file, read from front to back; nothing past the end is believed"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        data: mmap.mmap
+        at: int
     def __init__(self, data:mmap.mmap)->None: self.data,self.at = data,4
 
     def take(self, n:int)->int:

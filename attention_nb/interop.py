@@ -9,7 +9,7 @@ __all__ = ['AppendedAttention', 'from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../nbs/05a_interop.ipynb #2a01df85
 from typing import TYPE_CHECKING
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -49,6 +49,11 @@ class _Options(TypedDict, total=False):
     scale:float|None
     attend:AttentionFunction|None
 
+# %% ../nbs/05a_interop.ipynb #ca08fa42
+class _AppendedAttentionFields(Protocol):
+    bias_k:nn.Parameter|None
+    bias_v:nn.Parameter|None
+
 # %% ../nbs/05a_interop.ipynb #709e427e
 class AppendedAttention(MultiHeadAttention):
     """`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover
@@ -60,6 +65,10 @@ class AppendedAttention(MultiHeadAttention):
         add_zero_attn: Append one key and value of zeros
         options: All others of `MultiHeadAttention`
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        add_zero_attn: bool
+        bias_k: nn.Parameter | None
+        bias_v: nn.Parameter | None
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
@@ -186,6 +195,10 @@ def to_torch(
     theirs.load_state_dict(state)
     return theirs
 
+# %% ../nbs/05a_interop.ipynb #5040da90
+class _TorchInterfaceFields(Protocol):
+    in_proj_bias:None
+
 # %% ../nbs/05a_interop.ipynb #fa77c961
 class TorchInterface(nn.Module):
     """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
@@ -194,6 +207,10 @@ class TorchInterface(nn.Module):
         m: The module to call
         batch_first: Inputs are (B, L, D); False: (L, B, D)
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        m: MultiHeadAttention
+        batch_first: bool
+        in_proj_bias: None
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
     def __init__(self,
         m:MultiHeadAttention, # The module to call
@@ -251,7 +268,7 @@ class TorchInterface(nn.Module):
                           need_weights=asked)
         out,weights = attended if isinstance(attended, tuple) else (attended,None)
         return out.transpose(0, 1) if turned else out, weights
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None=None,
             need_weights: bool=True, attn_mask: Tensor | None=None, average_attn_weights: bool=True, is_causal:
             bool=False)->tuple[Tensor, Tensor | None]: ...

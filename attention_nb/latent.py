@@ -119,6 +119,22 @@ class _LatentAttentionCall(Protocol):
 # %% ../nbs/11_latent.ipynb #975b4bc6
 class _LatentProjections(nn.Module):
     "The matrices of latent attention"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        d_model: int
+        n_heads: int
+        q_rank: int | None
+        kv_rank: int
+        nope_dim: int
+        rope_dim: int
+        v_dim: int
+        kv_down: nn.Linear
+        kv_norm: nn.RMSNorm
+        kv_up: nn.Linear
+        out_proj: nn.Linear
+        q_proj: nn.Linear
+        q_down: nn.Linear
+        q_norm: nn.RMSNorm
+        q_up: nn.Linear
     def __init__(self, d_model:int, n_heads:int, q_rank:int|None, kv_rank:int, nope_dim:int,
                  rope_dim:int, v_dim:int, bias:bool, eps:float)->None:
         super().__init__()
@@ -224,6 +240,11 @@ class LatentAttention(_LatentProjections):
         absorbed: The form; None: absorbed with a cache, where it is less work
         attend: Function to call, as in `MultiHeadAttention`
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        dropout: float
+        rope: Rope | None
+        absorbed: bool | None
+        attend: AttentionFunction | None
     # all that is kept is seen
     window = None
     def __init__(self,
@@ -362,7 +383,7 @@ class LatentAttention(_LatentProjections):
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
         return attend(q, k, v, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         @overload
         def __call__(self, query: Tensor, *, need_weights: Literal[False]=False, **options: Unpack[_Options])->Tensor:
             ...

@@ -37,6 +37,11 @@ class MultiHeadAttentionLoop(nn.Module):
         n_heads: Number of heads H, a divisor of `d_model`
         bias: Give all projections a bias
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        q_projs: nn.ModuleList
+        k_projs: nn.ModuleList
+        v_projs: nn.ModuleList
+        out_proj: nn.Linear
     def __init__(self,
         d_model:int, # Width D of queries, keys, values and output
         n_heads:int, # Number of heads H, a divisor of `d_model`
@@ -89,7 +94,7 @@ class MultiHeadAttentionLoop(nn.Module):
     def _attend(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool,
                 **options:Any)->tuple[Tensor,Tensor]:
         return attention(q, k, v, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
             None=None, causal: bool=False)->tuple[Tensor, Tensor]: ...
 
@@ -201,7 +206,16 @@ def _roles(layer:'MultiHeadAttention', query:Tensor, key:Tensor, value:Tensor, o
     return q, k, v
 
 # %% ../nbs/05_multihead.ipynb #7f98bbf9
-# what a call returns depends on `need_weights`; the class that is exported declares it so
+# what type checkers see: attributes, and that what a call returns depends on `need_weights`
+class _MultiHeadAttentionFields(Protocol):
+    n_kv_heads:int
+    head_dim:int
+    v_head_dim:int
+    kdim:int
+    vdim:int
+    q_norm:nn.Module|None
+    k_norm:nn.Module|None
+
 class _MultiHeadAttentionCall(Protocol):
     @overload
     def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
@@ -253,6 +267,28 @@ class MultiHeadAttention(nn.Module):
         scale: Score multiplier; None means 1/sqrt(E)
         attend: Function to call, as `attention` is; None means ours
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        d_model: int
+        n_heads: int
+        dropout: float
+        window: tuple[int | None, int | None] | None
+        softcap: float | None
+        scale: float | None
+        attend: AttentionFunction | None
+        rope: Rope | None
+        q_proj: nn.Linear
+        k_proj: nn.Linear
+        v_proj: nn.Linear
+        out_proj: nn.Linear
+        out_dropout: nn.Dropout
+        sinks: nn.Parameter | None
+        n_kv_heads: int
+        head_dim: int
+        v_head_dim: int
+        kdim: int
+        vdim: int
+        q_norm: nn.Module | None
+        k_norm: nn.Module | None
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
@@ -393,7 +429,7 @@ class MultiHeadAttention(nn.Module):
             return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         return attend(q, k, v, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         @overload
         def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
             None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |

@@ -18,7 +18,7 @@ from torch import Tensor
 if TYPE_CHECKING: from matplotlib.axes import Axes
 
 # %% ../nbs/02b_plots.ipynb #1b51051a
-colors = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', x='#5b6673')
+colors:dict[str,str] = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', x='#5b6673')
 
 def _color(color:str)->str: return colors.get(color, color)
 

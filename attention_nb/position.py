@@ -56,6 +56,9 @@ class Rope(_Frequencies):
         interleaved: Pairs are neighbours; else m and m + R/2
         scaling: For longer texts, `rope_scaling` as published, or None
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        head_dim: int
+        interleaved: bool
     def __init__(self,
         head_dim:int, # Width E of a head
         *,
@@ -119,7 +122,7 @@ class Rope(_Frequencies):
         shown = dict(base=self.base, rotary_dim=self.rotary_dim, interleaved=self.interleaved)
         if self.scaling['rope_type'] != 'default': shown['scaling'] = self.scaling['rope_type']
         return f'{self.head_dim}, ' + ', '.join(f'{k}={x!r}' for k,x in shown.items())
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, positions: Tensor)->Tensor: ...
 
 # %% ../nbs/07_position.ipynb #0af5508e

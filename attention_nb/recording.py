@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
 # %% ../nbs/06a_recording.ipynb #279f48a0
+from typing import TYPE_CHECKING
 import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
 import threading, types, warnings
 from collections import Counter
@@ -307,6 +308,11 @@ class _Pass:
 
 class _Watch:
     "A recording at work"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        recording: Recording
+        lock: threading.RLock
+        clock: int
+        warned: int
     def __init__(self, model, ask=None):
         self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
         self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}

@@ -9,6 +9,7 @@ __all__ = ['rope_frequencies', 'linear_frequencies', 'dynamic_frequencies', 'yar
            'longrope_frequencies', 'check_scaling', 'scaled_frequencies']
 
 # %% ../nbs/07a_scaling.ipynb #3562259a
+from typing import TYPE_CHECKING
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -348,6 +349,9 @@ def _places(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
 # %% ../nbs/07a_scaling.ipynb #03a77f02
 class _Frequencies(nn.Module):
     "Frequencies for texts up to N places and beyond, float32 on any device"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        rotary_dim: int
+        base: float
     def __init__(self, rotary_dim:int, base:float, scaling:dict[str,Any]|None)->None:
         super().__init__()
         self.rotary_dim,self.base = rotary_dim,base

@@ -393,6 +393,10 @@ class SpecialTokenizer(Tokenizer):
     end:str
     ids:dict[str,int]
     special:tuple[str,...]
+    special_ids:frozenset[int]
+    pad_id:int
+    bos_id:int|None
+    eos_id:int|None
 
     def _use_special(self, special:Iterable[str], ordinary:Collection[str])->None:
         "Set what depends on special tokens; `end` marks beginning and end, and fills batches"

@@ -56,6 +56,10 @@ class RMSNorm(nn.Module):
         eps: Added to the mean square
         offset: Added to the weight, which begins at 1 - offset
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        eps: float
+        offset: float
+        weight: nn.Parameter
     def __init__(self,
         width:int, # What it normalizes
         eps:float=1e-6, # Added to the mean square
@@ -92,7 +96,7 @@ class RMSNorm(nn.Module):
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 _norms = RMSNorm,nn.RMSNorm,nn.LayerNorm
@@ -121,6 +125,12 @@ class FeedForward(nn.Module):
         bias: Give the projections a bias
         clamp: (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        activation: str
+        clamp: float | None
+        gate: nn.Linear | None
+        up: nn.Linear
+        down: nn.Linear
     def __init__(self,
         d_model:int, # Width D of input and output
         d_ff:int, # Width between
@@ -169,7 +179,7 @@ class FeedForward(nn.Module):
             inner = (up+1) * gate * torch.sigmoid(1.702*gate)
         out:Tensor = self.down(inner)
         return out
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #b313d7eb
@@ -181,6 +191,12 @@ class MixtureOfExperts(nn.Module):
         cfg: What it is made of
         activation: Of the experts
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: ExpertsConfig
+        router: nn.Linear
+        correction: None | nn.Parameter
+        experts: ModuleList
+        shared: FeedForward | None
     def __init__(self,
         d_model:int, # Width D
         cfg:ExpertsConfig, # What it is made of
@@ -256,7 +272,7 @@ class MixtureOfExperts(nn.Module):
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
         open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
         return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #a9dcdf21
@@ -267,6 +283,11 @@ class Residual(nn.Module):
         cfg: Says which norm, and where
         normed: False leaves out the norm before
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        before: nn.Module | nn.Identity
+        inside: nn.Module
+        after: nn.Module
+        dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig, # Says which norm, and where
         normed:bool=True # False leaves out the norm before
@@ -316,7 +337,7 @@ class Residual(nn.Module):
         """
         out:Tensor = self.dropout(self.inside(layer(self.before(x))))
         return out
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, layer: Callable[[Tensor], Tensor])->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #e7491a12
@@ -361,6 +382,11 @@ class Block(nn.Module):
         rope: Rotates queries and keys
         cross: Also attend to another text
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        attn_add: Residual
+        cross: MultiHeadAttention | None
+        cross_add: Residual | None
+        ffn_add: Residual
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         layer:int=0, # Which block of the model it is
@@ -413,7 +439,7 @@ class Block(nn.Module):
         if ask is not None and add is not None:
             x = add(x, lambda x: ask(x, memory, mask=memory_mask, cache=memory_cache))
         return self.ffn_add(x, self.ffn)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, memory: Tensor | None=None, *, memory_mask: Tensor | None=None, memory_cache:
             KVCache | None=None, **options: Unpack[_Options])->Tensor: ...
 
@@ -437,6 +463,11 @@ class Stack(nn.Module):
         causal: Hide what comes after
         cross: Blocks also attend to another text
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        causal: bool
+        ropes: ModuleDict
+        blocks: ModuleList
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
@@ -508,7 +539,7 @@ class Stack(nn.Module):
                                  causal=self.causal, q_pos=now, k_pos=places)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)    # (1 or B, H, L, S)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
             memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None)->Tensor: ...
 
@@ -519,6 +550,12 @@ class TokenEmbeddings(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        token: nn.Embedding
+        position: None | nn.Embedding
+        token_type: nn.Embedding | None
+        dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -560,7 +597,7 @@ class TokenEmbeddings(nn.Module):
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
         out:Tensor = self.dropout(self.norm(x))
         return out
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ee1c93a6
@@ -570,6 +607,11 @@ class Head(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        dense: nn.Linear | None
+        weight: None | nn.Parameter
+        bias: nn.Parameter | None
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -605,7 +647,7 @@ class Head(nn.Module):
         logits = F.linear(x, table if self.weight is None else self.weight, self.bias)
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, table: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #1a322001
@@ -616,6 +658,9 @@ class ModelCache:
         own: One for each self-attention
         cross: One for each cross-attention, or None
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        own: list[KVCache]
+        cross: list[KVCache | None]
     def __init__(self,
         own:list[KVCache], # One for each self-attention
         cross:list[KVCache|None] # One for each cross-attention, or None
@@ -694,6 +739,12 @@ class Transformer(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        embed: TokenEmbeddings
+        encoder: None | Stack
+        decoder: None | Stack
+        head: None | Head
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -833,7 +884,7 @@ class Transformer(nn.Module):
         """
         from attention_nb.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, *, mask: Tensor | None=None, cache: ModelCache | None=None, decoder_ids:
             Tensor | None=None, decoder_mask: Tensor | None=None, type_ids: Tensor | None=None, last: int |
             None=None)->Tensor: ...

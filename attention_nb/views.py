@@ -108,7 +108,7 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #a15cc20b
+# %% ../nbs/06b_views.ipynb #1a34e75a
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -121,7 +121,7 @@ _parts = dict(
 )
 
 def _joined(kind, ending):
-    "The scripts ('js') or style sheets ('css') of a kind of view, in the order they need each other"
+    "The scripts ('js') or style sheets ('css') of a kind of view, in the order of their use"
     folder = files('attention_nb')/'views_js'
     found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
     if ending == 'css': found = [f for f in found if f.is_file()]
@@ -387,7 +387,7 @@ def show_tokens(
     data = dict(kind='tokens', title=_readable(title, 'titles'), size=len(tokens), tokens=tokens)
     return View(data|more, f"{len(tokens)} tokens")
 
-# %% ../nbs/06b_views.ipynb #9db43097
+# %% ../nbs/06b_views.ipynb #2bac8f94
 _most = 64_000_000      # weights in one view
 
 def _is_index(x, most, least=0):
@@ -402,19 +402,18 @@ def _index(x, most, name):
 def _offered(x):
     "What `look` and `record` give, as arguments of a view; None if `x` is neither"
     if hasattr(x, 'shown'): return x.shown()
-    if hasattr(x, 'recording'):
-        return dict(weights=_offered(x.recording)['weights'], tokens=x.tokens, k_tokens=None,
-                    split=x.split)
-    if callable(getattr(x, 'weights', None)):
-        B = max((len(r.weights) for r in x.layers), default=1)
-        if B > 1:
-            raise ValueError(f"the recording holds {B} sequences: choose one, as in "
-                             "recording.weights(0)")
-        return dict(weights=x.weights(), tokens=None, k_tokens=None, split=None)
+    if not callable(getattr(x, 'weights', None)): return None
+    B = max((len(r.weights) for r in x.layers), default=1)
+    if B > 1:
+        raise ValueError(f"the recording holds {B} sequences: choose one, as in "
+                         "recording.weights(0)")
+    kinds = x.kinds()
+    weights = {kind:x.weights(kind=kind) for kind in kinds} if len(kinds) > 1 else x.weights()
+    return dict(weights=weights, tokens=None, k_tokens=None, split=None)
 
 def _given(weights, tokens, k_tokens, split):
     "The arguments, with what they leave out taken from what `look` and `record` give"
-    if isinstance(weights, dict) and any(_offered(w) for w in weights.values()):
+    if isinstance(weights, dict) and any(hasattr(w, 'shown') for w in weights.values()):
         return _together(weights)
     found = _offered(weights) or dict(weights=weights, tokens=None, k_tokens=None, split=None)
     more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
@@ -595,7 +594,7 @@ def head_view(
     groups = _groups(*_given(weights, tokens, k_tokens, split), average, rollout)
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), title)
 
-# %% ../nbs/06b_views.ipynb #d31d1212
+# %% ../nbs/06b_views.ipynb #bea99df2
 def _thumbnails(fig, data):
     "Draw every layer and head of the first group as a thumbnail"
     group = data['groups'][0]
@@ -622,7 +621,7 @@ def _thumbnails(fig, data):
 _drawings['model'] = _thumbnails
 
 def _scores(label, w):
-    "Scores of the heads of a layer, for the page to tell and to sort by; means and rollout have none"
+    "Scores of the heads of a layer, to tell and to sort by; means and rollout have none"
     if not label.isdecimal(): return {}
     _,L,S = w.shape
     found = {}

@@ -146,8 +146,23 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
     expect(page.locator('#pst-search-dialog ul.search li').first.locator('mark').first).to_be_visible()
     hit.click()
     expect(page).to_have_url(re.compile(r'/03_attention\.html#why-divide-by-the-square-root-of-the-width$'))
-    expect(page.locator('#why-divide-by-the-square-root-of-the-width > h2')).to_be_in_viewport()
+    expect(page.locator('#why-divide-by-the-square-root-of-the-width > h2')).to_be_in_viewport(timeout=30_000)
     assert not problems, problems
+
+def test_a_link_lands_on_its_section_and_stays_while_the_page_grows(page, address):
+    "Pictures and formulas above it come later; once the reader scrolls, the page stands still"
+    section = 'why-divide-by-the-square-root-of-the-width'
+    page.goto(f'{address}/03_attention.html#{section}')
+    page.wait_for_function("!document.querySelector('.math:not(:has(mjx-container))')", timeout=60_000)
+    page.wait_for_timeout(500)
+    top = f"document.getElementById('{section}').getBoundingClientRect().top"
+    assert 0 <= page.evaluate(top) < 150
+    page.mouse.move(700, 450)
+    page.mouse.wheel(0, 500)
+    page.wait_for_function(f'{top} < -300')
+    page.evaluate("document.querySelector('h1').style.height = '400px'")
+    page.wait_for_timeout(300)
+    assert page.evaluate(top) < -300
 
 def test_the_search_shows_markup_as_text(page, address):
     page.goto(f'{address}/search.html?q=%3Cimg+src%3Dx+onerror%3D%22window.bad%3D1%22%3E+mask')

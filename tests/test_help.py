@@ -119,6 +119,32 @@ def test_calling_a_layer_is_typed_as_its_forward():
     assert guarded['Table'] == guarded['_BCall'] == [] and text.count('import TYPE_CHECKING') == 1
     assert calls.typed_calls(text) == text and calls.typed_calls('n = 1\n') == 'n = 1\n'
 
+attributes = '''
+from torch import nn
+
+class _AFields(Protocol):
+    rest:dict[str,int]
+
+class A(nn.Module):
+    told:int
+    def __init__(self, width:int, n, kind:str='a', again:int|None=None):
+        def many()->list[int]: return []
+        again = width if again is None else again
+        self.proj,self._own = nn.Linear(width, n),nn.Linear(n, width)
+        self.width,self.n,self.again = width,n,again
+        self.norm = None if n else nn.LayerNorm(n)
+        self.told,self.rest,self.size,self.many,self.flag = 1,{},len(kind),many(),True
+        self.later = None
+        self.said:str = kind
+        self.unknown = f(n)
+        self.a,self.b = f(n)
+'''
+
+def test_attributes_are_declared_where_the_code_says_what_they_are():
+    import ast
+    cls = ast.parse(calls.typed_calls(attributes)).body[-1]
+    assert [ast.unparse(n) for n in cls.body[0].body] == ['proj: nn.Linear', 'width: int', 'norm: None | nn.LayerNorm', 'size: int', 'many: list[int]', 'flag: bool', 'rest: dict[str, int]']
+
 def test_every_layer_of_the_package_is_typed():
     for name,c in classes.items():
         if 'forward' in vars(c): assert '    if TYPE_CHECKING:    # what' in inspect.getsource(c), name

@@ -76,14 +76,16 @@ def test_the_first_column_of_a_table_stays(tab, address):
 
 # ---- screen
 
-@pytest.mark.parametrize('width', [1000, 1199, 1200, 1300, 1407, 1500])
-def test_without_its_sidebar_a_page_begins_at_the_first_letter(tab, address, width):
-    page = tab(f'{address}/02b_plots.html', width)
+def test_without_its_sidebar_a_page_begins_at_the_first_letter(tab, address):
+    page = tab(f'{address}/02b_plots.html', 1300)
     page.add_style_tag(content='* { transition: none !important }')
     page.locator('.primary-toggle:visible').first.click()
     page.wait_for_function("getComputedStyle(document.querySelector('#pst-primary-sidebar')).visibility == 'hidden'")
-    assert 8 <= page.locator('article h1').bounding_box()['x'] <= 120
-    assert page.locator('.primary-toggle:visible').first.bounding_box()['x'] >= 8
+    for width in (1000, 1199, 1200, 1300, 1407, 1500):
+        page.set_viewport_size(dict(width=width, height=900))
+        assert 8 <= page.locator('article h1').bounding_box()['x'] <= 120, width
+        assert page.locator('.primary-toggle:visible').first.bounding_box()['x'] >= 8, width
+    page.set_viewport_size(dict(width=1300, height=900))
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
 def test_comments_are_quieter_than_code_and_legible(tab, address, scheme):
@@ -175,7 +177,7 @@ def paper(tab, address):
     "A function that opens a page as it is printed on A4, from a dark screen"
     def open_page(name):
         page = tab(f'{address}/{name}.html', 680, 'dark')
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.evaluate("void dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media='print')
         return page
     return open_page
@@ -185,8 +187,9 @@ def test_nothing_is_cut_on_paper(paper, chapter):
     page = paper(chapter)
     assert page.evaluate('document.documentElement.dataset.theme') == 'light'
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    page.evaluate("document.querySelectorAll('.cell_input pre, .cell_output pre').forEach(p => p.append(' ' + 'long_line '.repeat(30) + 'x'.repeat(300)))")
     cut = page.evaluate("""[...document.querySelectorAll('.bd-article :is(pre, table, figure, img, mjx-container)')].filter(e => e.getBoundingClientRect().width &&
-        (e.getBoundingClientRect().right > innerWidth + 1 || e.localName != 'figure' && e.localName != 'mjx-container' && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)).map(e => e.outerHTML.slice(0, 100))""")
+        (e.getBoundingClientRect().right > innerWidth + 1 || !['figure', 'mjx-container'].includes(e.localName) && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)).map(e => e.outerHTML.slice(0, 100))""")
     assert not cut, cut
     shown = "[...document.querySelectorAll('.bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .prev-next-footer, .copybtn, .headerlink, iframe, .bd-footer')].filter(e => e.getClientRects().length).map(e => e.className)"
     assert page.evaluate(shown) == []
