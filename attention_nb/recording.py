@@ -281,7 +281,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #224cc841
+# %% ../nbs/06a_recording.ipynb #e78d88cf
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -389,8 +389,10 @@ class _Watch:
         frame,now,name = self.frames()[-1],self.thread.now,self.names[m]
         tower = _tower(self.towers, name)
         bands = [getattr(x, _band) for x in m.modules() if hasattr(x, _band)]
-        for field,kind in _fields.items():
-            for n,w in enumerate(getattr(out, field, None) or ()):
+        for field in [n for n in getattr(out, 'keys', list)() if n.endswith('attentions')]:
+            if field == 'global_attentions': continue       # a Longformer's, rows of what all see
+            kind = field.removesuffix('attentions').rstrip('_')
+            for n,w in enumerate(out[field] or ()):
                 place = f"{name}.{field}.{n}"
                 w,frame.served = _from_band(w, bands[n]) if bands else w,True
                 if not _are_weights(w):
@@ -781,9 +783,7 @@ def _slowly(watch):
             before = _fastpath.pop()
             if not _fastpath: torch.backends.mha.set_fastpath_enabled(before)
 
-# %% ../nbs/06a_recording.ipynb #167e640b
-_fields = dict(attentions=None, encoder_attentions='encoder', decoder_attentions='decoder',
-               cross_attentions='cross')
+# %% ../nbs/06a_recording.ipynb #33036207
 _no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
               "load it with attn_implementation='eager')")
 _by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
@@ -1122,7 +1122,7 @@ def _roles(kind):
     if kind == 'cross': return ['target','text'],['text','sound','image']
     return (['text','sound','image','target'],)*2
 
-# %% ../nbs/06a_recording.ipynb #a2aed570
+# %% ../nbs/06a_recording.ipynb #d29e88fc
 def _theirs(x, pair, image, target, write, model, processor):
     "What a model of `transformers` is about to read"
     tokenizer = getattr(processor, 'tokenizer', processor)
@@ -1207,11 +1207,24 @@ def _answer(read, given, names, target, write, model, tokenizer):
         ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
         ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
     elif write != 0 and model.can_generate():
-        ids = model.generate(**given, max_new_tokens=write or 32, do_sample=False, num_beams=1)
-        read.written = ids.shape[1]-1
+        ids,read.written = _written(model, given, write or 32)
     else: ids = torch.tensor([[start]])
     given['decoder_input_ids'] = ids.to(model.device)
     if tokenizer is not None: names['target'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
+
+def _written(model, given, most):
+    "All that a decoder reads and writes while it writes, and how many of the tokens it wrote"
+    fed = []
+    def note(m, args, kw):
+        if kw.get('decoder_input_ids') is None: return
+        if not _holds(kw.get('past_key_values')): fed.clear()       # it begins, or begins again
+        fed.append(kw['decoder_input_ids'])
+    hook = model.register_forward_pre_hook(note, with_kwargs=True)
+    try: got = model.generate(**given, max_new_tokens=most, do_sample=False, num_beams=1)
+    finally: hook.remove()
+    whole,prompt = torch.cat(fed, 1),fed[0].shape[1]
+    if got.shape[1]-whole.shape[1] in (1, 1-prompt): whole = torch.cat([whole, got[:,-1:]], 1)
+    return whole, whole.shape[1]-prompt
 
 def _start(model):
     "What a decoder reads first"
