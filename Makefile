@@ -7,12 +7,12 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 EXPORT := $(BIN)/nbdev-export && $(BIN)/python nbs/_sphinx/package.py
 READY  := .venv/.ready
 SITE   := _build/html/.built
-SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/_sphinx/_static/*/* attention_nb/figures/* attention_nb/views.*)
+SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/_sphinx/_static/*/* nbs/_sphinx/_templates/* attention_nb/figures/* attention_nb/views.*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pdf test lab serve bench outputs tidy hooks clean
+.PHONY: help docs pdf test lab serve slides bench outputs tidy hooks clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
@@ -32,6 +32,10 @@ lab: $(READY)  ## Open JupyterLab on the notebooks; ARGS="--no-browser --port 99
 
 serve: $(SITE)  ## Serve the site and rebuild it on change
 	$(BIN)/sphinx-autobuild -q -E -d _build/doctrees -c nbs/_sphinx nbs _build/html --port $(PORT) --pre-build "$(BIN)/nbdev-export" --pre-build "$(BIN)/python nbs/_sphinx/package.py" --ignore "*/attention_nb/*" --ignore "*.tmp"
+
+slides: $(READY)  ## Slides of a lesson in _build/slides: make slides ARGS=nbs/03_attention.ipynb
+	$(EXPORT)
+	$(BIN)/python nbs/_sphinx/slides.py $(ARGS)
 
 bench: $(READY)  ## Measure speed against peers and print tables
 	$(PIP) install -q -e '.[bench]' -c constraints.txt

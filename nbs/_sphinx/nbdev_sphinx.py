@@ -13,6 +13,7 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     #| fig-cap, echo ...               MyST-NB's tags and metadata; a figure is numbered within its chapter
     <!-- cards --> above the table of lessons   a card for each row, with its picture from _static/cards
     <details><summary>Hint</summary>...   the same fold, its text read as markdown
+    <!-- api -->                       the list of all public names, made by api.py
 
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
@@ -32,7 +33,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
-import figures, rules
+import api, figures, rules
 from rules import folded, split_options
 from tidy import VIEW
 
@@ -187,6 +188,8 @@ def process(text, path):
         if c['cell_type'] == 'code': c['source'] = rules.join_options(''.join(c['source']))
     nb = dict2nb(nb)
     for c in nb.cells: show_source(c)
+    for c in nb.cells:
+        if c.cell_type == 'markdown' and api.MARK in c.source: c.source = c.source.replace(api.MARK, api.listing())
     nb.path_ = Path(path)
     procs = [ExecEntries if p is exec_show_docs else p for p in filters.procs() if p.__name__ not in ('mv_exports', 'add_fold')] + [Explain]
     filters.procs = lambda: procs
@@ -291,11 +294,11 @@ def read_for_sphinx(text):
     nb.cells = [o for c,code_follows in entries_first(nb.cells) for o in page_cells(c, code_follows, mark)]
     _cells[docname] = nb.cells
     if any('{footcite:' in c.source for c in nb.cells): nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
-    if docname == _app.config.root_doc: nb.cells.append(markdown(contents(_app)))
+    if docname == _app.config.root_doc and len(_app.env.found_docs) > 1: nb.cells.append(markdown(contents(_app)))
     if workshops := rules.workshops_of(docname, _app.env.found_docs): nb.cells.append(markdown(toctree(workshops)))
     return nb
 
-# %% markdown: README.md, and the plain text of each page
+# %% markdown: README.md, and for publish.py the plain text of each page
 def markdown_of(path):
     "(markdown, files) of the notebook at `path`, as nbdev's readers see it: `#| hide` cells left out, API entries in"
     from nbconvert import MarkdownExporter
@@ -354,16 +357,12 @@ def for_readers(app, pagename, templatename, context, doctree):
             group['buttons'].append(dict(type='javascript', javascript='printWithAnswers()', text='.pdf, with answers', tooltip='Print with hints and answers',
                                          icon='fas fa-file-pdf', label='print-answers-button'))
 
-def extra_pages(app, exception):
-    "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
+def aliases(app, exception):
+    "For the chapter 03_attention.html: attention.html, where nbdev's links point"
     if exception or app.builder.name != 'html': return
     for doc in app.env.found_docs:
         page = Path(app.outdir)/f'{doc}.html'
         alias = page.with_name(nbpath2html(Path(page.name)).name)
-        path = Path(app.env.doc2path(doc))
-        body,files = markdown_of(path)
-        for target in {alias.with_name(alias.name+'.md'), page.with_name(page.name+'.md')}: target.write_text(body, encoding='utf-8')
-        for name,data in files.items(): write_if_changed(page.parent/name, data)
         if alias == page: continue
         name = html.escape(page.name)
         alias.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title><link rel="canonical" href="{name}">'
@@ -381,7 +380,7 @@ def setup(app):
     app.add_post_transform(MethodsOfClasses)
     app.connect('env-get-updated', number_figures, priority=900)                                  # after Sphinx has numbered them
     app.connect('html-page-context', for_readers, priority=900)                                   # after the theme has made its buttons
-    app.connect('build-finished', extra_pages)
+    app.connect('build-finished', aliases)
     app.connect('build-finished', fail_on_problems)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
 
