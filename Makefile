@@ -1,7 +1,7 @@
 # The few commands people type. Everything goes into .venv and _build; `make clean` removes both.
 PYTHON ?= python3
 PORT   ?= 8000
-BIN    := .venv/bin
+BIN    := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # the modules, then the package that offers their names
 EXPORT := $(BIN)/nbdev-export && $(BIN)/python nbs/_sphinx/package.py
@@ -12,7 +12,7 @@ SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphin
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help docs test lab serve bench outputs tidy clean
+.PHONY: help docs test lab serve bench outputs tidy hooks clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
@@ -24,8 +24,8 @@ test: $(SITE)  ## Set up, then run every notebook and every test; ARGS="-k name"
 	$(BIN)/python tests/find_browser.py --install
 	$(BIN)/python -m pytest $(ARGS)
 
-lab: $(READY)  ## Open JupyterLab on the notebooks
-	$(BIN)/jupyter lab nbs
+lab: $(READY)  ## Open JupyterLab on the notebooks; ARGS="--no-browser --port 9999" are its own
+	$(BIN)/jupyter lab nbs $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 serve: $(SITE)  ## Serve the site and rebuild it on change
 	$(BIN)/sphinx-autobuild -q -E -d _build/doctrees -c nbs/_sphinx nbs _build/html --port $(PORT) --pre-build "$(BIN)/nbdev-export" --pre-build "$(BIN)/python nbs/_sphinx/package.py" --ignore "*/attention_nb/*" --ignore "*.tmp"
@@ -45,6 +45,10 @@ tidy: $(READY)  ## Before a commit: write modules, package and README, clean the
 	$(BIN)/nbdev-clean
 	$(BIN)/python nbs/_sphinx/tidy.py
 	$(BIN)/python nbs/_sphinx/nbdev_sphinx.py
+
+hooks: $(READY)  ## Once, if you like: git merges notebooks by cells, and runs `make tidy` before each commit
+	git config --local include.path ../.gitconfig
+	$(BIN)/pre-commit install
 
 clean:  ## Remove the environment and all that was built
 	rm -rf .venv _build build dist *.egg-info .pytest_cache .hypothesis

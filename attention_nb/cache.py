@@ -16,7 +16,17 @@ from .checks import check_attention, check_sizes
 
 # %% ../nbs/08_cache.ipynb #393041b6
 class KVCache:
-    "Keys and values of all tokens so far, in buffers that are made once"
+    """Keys and values of all tokens so far, in buffers that are made once
+
+    Args:
+        batch: Number of sequences B
+        n_kv_heads: Number of key/value heads Hkv
+        max_len: Most tokens it can hold
+        head_dim: Width E of a key
+        v_head_dim: Width Ev of a value; None means E, 0 keeps none
+        dtype: Of keys and values; None means torch's default
+        device: Where they are kept
+    """
     left:int|None = None    # a full cache drops nothing
     def __init__(self,
         batch:int, # Number of sequences B
@@ -28,6 +38,17 @@ class KVCache:
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
+        """Keys and values of all tokens so far, in buffers that are made once
+
+        Args:
+            batch: Number of sequences B
+            n_kv_heads: Number of key/value heads Hkv
+            max_len: Most tokens it can hold
+            head_dim: Width E of a key
+            v_head_dim: Width Ev of a value; None means E, 0 keeps none
+            dtype: Of keys and values; None means torch's default
+            device: Where they are kept
+        """
         widths = head_dim, head_dim if v_head_dim is None else v_head_dim
         check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
                     v_head_dim=widths[1] or 1)
@@ -39,7 +60,15 @@ class KVCache:
         k:Tensor, # Keys of L new tokens, (B, Hkv, L, E)
         v:Tensor # Their values, (B, Hkv, L, Ev)
     )->tuple[Tensor,Tensor]: # All keys (B, Hkv, S, E) and values (B, Hkv, S, Ev), not copied
-        "Write behind what is kept and return everything; an error changes nothing"
+        """Write behind what is kept and return everything; an error changes nothing
+
+        Args:
+            k: Keys of L new tokens, (B, Hkv, L, E)
+            v: Their values, (B, Hkv, L, Ev)
+
+        Returns:
+            All keys (B, Hkv, S, E) and values (B, Hkv, S, Ev), not copied
+        """
         start,L = self._seen,_new(k, v, (self._k,self._v))
         if start+L > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
@@ -79,13 +108,21 @@ class KVCache:
     def crop(self,
         n:int # How many tokens stay
     )->None:
-        "Forget all tokens after the first `n`"
+        """Forget all tokens after the first `n`
+
+        Args:
+            n: How many tokens stay
+        """
         self._seen = _count('n', n, self._seen)
 
     def reorder(self,
         index:Tensor # Which sequence each goes on from, integers (B,); another length is a new B
     )->None:
-        "Let each sequence go on from another one, as beam search does"
+        """Let each sequence go on from another one, as beam search does
+
+        Args:
+            index: Which sequence each goes on from, integers (B,); another length is a new B
+        """
         old,index = len(self._k),torch.as_tensor(index, device=self._k.device)
         if index.dtype not in (torch.int32,torch.int64) or index.dim() != 1:
             raise TypeError(f"index must be integers (B,), got {index.dtype} {tuple(index.shape)}")
@@ -133,7 +170,17 @@ def _buffers(*shape, widths, **where):
 
 # %% ../nbs/08_cache.ipynb #94ec80e1
 class SlidingKVCache(KVCache):
-    "Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text"
+    """Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text
+
+    Args:
+        batch: Number of sequences B
+        n_kv_heads: Number of key/value heads Hkv
+        left: How many keys before its own place a query sees
+        head_dim: Width E of a key
+        v_head_dim: Width Ev of a value; None means E, 0 keeps none
+        dtype: Of keys and values; None means torch's default
+        device: Where they are kept
+    """
     def __init__(self,
         batch:int, # Number of sequences B
         n_kv_heads:int, # Number of key/value heads Hkv
@@ -144,6 +191,17 @@ class SlidingKVCache(KVCache):
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
+        """Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text
+
+        Args:
+            batch: Number of sequences B
+            n_kv_heads: Number of key/value heads Hkv
+            left: How many keys before its own place a query sees
+            head_dim: Width E of a key
+            v_head_dim: Width Ev of a value; None means E, 0 keeps none
+            dtype: Of keys and values; None means torch's default
+            device: Where they are kept
+        """
         self.left = _count('left', left)
         super().__init__(batch, n_kv_heads, self.left+1, head_dim, v_head_dim=v_head_dim,
                          dtype=dtype, device=device)
@@ -156,7 +214,15 @@ class SlidingKVCache(KVCache):
         k:Tensor, # Keys of L new tokens, (B, Hkv, L, E)
         v:Tensor # Their values, (B, Hkv, L, Ev)
     )->tuple[Tensor,Tensor]: # Keys and values the new tokens may see, at `positions`
-        "Write over the oldest and return what the window sees; an error changes nothing"
+        """Write over the oldest and return what the window sees; an error changes nothing
+
+        Args:
+            k: Keys of L new tokens, (B, Hkv, L, E)
+            v: Their values, (B, Hkv, L, Ev)
+
+        Returns:
+            Keys and values the new tokens may see, at `positions`
+        """
         start,L = self._seen,_new(k, v, (self._k,self._v))
         if L == 1:
             slot = start % (self.left+1)
@@ -182,7 +248,11 @@ class SlidingKVCache(KVCache):
     def crop(self,
         n:int # How many tokens stay
     )->None:
-        "Forget all tokens after the first `n`, if nothing is written over yet"
+        """Forget all tokens after the first `n`, if nothing is written over yet
+
+        Args:
+            n: How many tokens stay
+        """
         if n != self._seen and self._seen > self.left+1:
             raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
         super().crop(n)
@@ -199,7 +269,16 @@ def kept_options(
     q:Tensor, # Queries (B, H, L, E)
     options:dict[str,Any] # Of the attention; mask and bias are about all tokens so far
 )->dict[str,Any]: # The same, for the keys that are kept
-    "Options of an attention over the keys of a cache: a ring says where its keys stand"
+    """Options of an attention over the keys of a cache: a ring says where its keys stand
+
+    Args:
+        cache: What was just updated
+        q: Queries (B, H, L, E)
+        options: Of the attention; mask and bias are about all tokens so far
+
+    Returns:
+        The same, for the keys that are kept
+    """
     if cache is None or cache.left is None: return options
     n,k_pos = len(cache),cache.positions
     def kept(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,k_pos]
@@ -236,7 +315,18 @@ def check_cache(
     mask:Tensor|None=None, # About all tokens, kept and new
     bias:Tensor|None=None # Likewise
 )->None:
-    "Raise a `TypeError` or `ValueError` that names what of a layer's memory is wrong"
+    """Raise a `TypeError` or `ValueError` that names what of a layer's memory is wrong
+
+    Args:
+        layer: With `rope`, `window` and `n_heads`
+        query: (B, L, D), or (L, D) without a batch
+        own: Are the keys made from the queries' own text?
+        cache: What it was given
+        positions: (L,) or (B, L)
+        rotation: Cosines and sines
+        mask: About all tokens, kept and new
+        bias: Likewise
+    """
     if layer.rope is None and (positions is not None or rotation is not None):
         raise ValueError("positions and rotation need a layer with rope")
     if layer.rope is not None and not own:

@@ -26,7 +26,14 @@ def _is_int(
 def check_window(
     window:tuple[int|None,int|None]|None # (left, right) of the query's place, or None
 )->tuple[int|None,int|None]: # (left, right), both None for None
-    "The two sides of a window; a `ValueError` says what a window is"
+    """The two sides of a window; a `ValueError` says what a window is
+
+    Args:
+        window: (left, right) of the query's place, or None
+
+    Returns:
+        (left, right), both None for None
+    """
     if window is None: return None,None
     if not isinstance(window, (tuple,list)) or len(window) != 2:
         raise ValueError(f"window must be (left, right), got {window!r}")
@@ -93,7 +100,13 @@ def check_broadcast(
     t:Tensor, # A mask or a bias
     shape:tuple[int,...] # The shape of the scores, (..., L, S)
 )->None:
-    "Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them"
+    """Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them
+
+    Args:
+        name: What it is called
+        t: A mask or a bias
+        shape: The shape of the scores, (..., L, S)
+    """
     if t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1])):
         raise ValueError(f"{name} must broadcast to the scores {shape}, got {_shape(t)}")
 
@@ -126,7 +139,14 @@ def check_number(
     dtype:torch.dtype, # The precision it is used in
     positive:bool=False # It must be above zero
 )->None:
-    "Raise a `TypeError` or `ValueError` unless `x` is a finite number in `dtype`"
+    """Raise a `TypeError` or `ValueError` unless `x` is a finite number in `dtype`
+
+    Args:
+        name: What it is called
+        x: The number
+        dtype: The precision it is used in
+        positive: It must be above zero
+    """
     if isinstance(x, bool) or not isinstance(x, (int,float,torch.SymFloat,torch.SymInt)):
         raise TypeError(f"{name} must be a number, got {type(x).__name__}")
     limits = torch.finfo(dtype)
@@ -166,7 +186,23 @@ def check_attention(
     sinks:Tensor|None=None, # (H,)
     dropout_p:float=0. # From 0 to 1
 )->None:
-    "Raise a `TypeError` or `ValueError` that names the argument that is wrong"
+    """Raise a `TypeError` or `ValueError` that names the argument that is wrong
+
+    Args:
+        q: Queries, (..., L, E)
+        k: Keys, (..., S, E)
+        v: Values, (..., S, Ev)
+        mask: Bool, broadcastable to the scores (..., L, S)
+        bias: Broadcastable to the scores
+        causal: Any truth value
+        window: (left, right)
+        q_pos: Integers (L,) or (B, L)
+        k_pos: Integers (S,) or (B, S)
+        scale: Finite
+        softcap: Positive
+        sinks: (H,)
+        dropout_p: From 0 to 1
+    """
     extra = dict(mask=mask, bias=bias, sinks=sinks, q_pos=q_pos, k_pos=k_pos)
     _check_tensors(q, k=k, v=v, **{n:t for n,t in extra.items() if t is not None})
     _check_qkv(q, k, v)
@@ -187,7 +223,14 @@ _R = TypeVar('_R')
 def checked(
     f:Callable[_P,_R] # An attention function, `f(q, k, v, **options)`
 )->Callable[_P,_R]: # The same, for arguments that are right
-    "`f` with its arguments checked, and with autocast off"
+    """`f` with its arguments checked, and with autocast off
+
+    Args:
+        f: An attention function, `f(q, k, v, **options)`
+
+    Returns:
+        The same, for arguments that are right
+    """
     @functools.wraps(f)
     def g(*args:_P.args, **kw:_P.kwargs)->_R:
         check_attention(*args, **kw)
@@ -202,7 +245,14 @@ def checked(
 def in_float32(
     f:Callable[_P,tuple[Tensor,Tensor]] # `f(q, k, v, **options)` that returns two tensors
 )->Callable[_P,tuple[Tensor,Tensor]]: # The same, for half precision too
-    "`f` computed in float32 or wider, its results in q's dtype"
+    """`f` computed in float32 or wider, its results in q's dtype
+
+    Args:
+        f: `f(q, k, v, **options)` that returns two tensors
+
+    Returns:
+        The same, for half precision too
+    """
     @functools.wraps(f)
     def g(*args:_P.args, **kw:_P.kwargs)->tuple[Tensor,Tensor]:
         qkv = dict(zip('qkv', args)) | {n:kw.pop(n) for n in 'qkv' if n in kw}
@@ -215,7 +265,11 @@ def in_float32(
 def check_sizes(
     **sizes:int # Widths and numbers of heads by name
 )->None:
-    "Raise a `TypeError` or `ValueError` unless each size is an integer from 1 up"
+    """Raise a `TypeError` or `ValueError` unless each size is an integer from 1 up
+
+    Args:
+        sizes: Widths and numbers of heads by name
+    """
     for name,n in sizes.items():
         if not _is_int(n): raise TypeError(f"{name} must be an integer, got {n!r}")
         if n < 1: raise ValueError(f"{name} must be at least 1, got {n}")
@@ -225,7 +279,12 @@ def check_layer_mask(
     name:str, # 'mask' or 'bias'
     t:Tensor|None # What a layer of several heads was given
 )->None:
-    "Raise a `ValueError` for three dimensions, which could mean a batch or heads"
+    """Raise a `ValueError` for three dimensions, which could mean a batch or heads
+
+    Args:
+        name: 'mask' or 'bias'
+        t: What a layer of several heads was given
+    """
     if t is None: return
     if not isinstance(t, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
@@ -239,7 +298,15 @@ def one_head_mask(
     mask:Tensor|None, # Bool, 0 to 2 dimensions or (B, 1, L, S), as `padding_mask` makes it
     x:Tensor # The input of a layer with one head, (B, L, D)
 )->Tensor|None: # The mask, broadcastable to (B, L, S)
-    "The mask of a layer that has one head; three dimensions are refused"
+    """The mask of a layer that has one head; three dimensions are refused
+
+    Args:
+        mask: Bool, 0 to 2 dimensions or (B, 1, L, S), as `padding_mask` makes it
+        x: The input of a layer with one head, (B, L, D)
+
+    Returns:
+        The mask, broadcastable to (B, L, S)
+    """
     if mask is None or x.dim() != 3: return mask
     check_layer_mask('mask', mask)
     if mask.dim() < 4: return mask
@@ -257,7 +324,15 @@ def check_layer(
     softcap:float|None, # Positive, or None
     scale:float|None # Finite, or None
 )->None:
-    "Raise a `TypeError` or `ValueError` for an option that no attention could take"
+    """Raise a `TypeError` or `ValueError` for an option that no attention could take
+
+    Args:
+        dropout: From 0 to 1
+        out_dropout: From 0 to 1
+        window: (left, right), or None
+        softcap: Positive, or None
+        scale: Finite, or None
+    """
     for name,p in dict(dropout=dropout, out_dropout=out_dropout).items():
         check_number(name, p, torch.float32)
         if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
@@ -276,7 +351,17 @@ def check_inputs(
     bias:Tensor|None=None, # Likewise
     causal:bool=False # Any truth value
 )->None:
-    "Raise a `TypeError` or `ValueError` that names the input of a layer that is wrong"
+    """Raise a `TypeError` or `ValueError` that names the input of a layer that is wrong
+
+    Args:
+        query: (B, L, width) or (L, width)
+        key: (B, S, width) or (S, width)
+        value: (B, S, width) or (S, width)
+        widths: What each must have
+        mask: 0 to 2 or 4 dimensions
+        bias: Likewise
+        causal: Any truth value
+    """
     for name,t,width in zip(('query','key','value'), (query,key,value), widths):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
@@ -297,7 +382,18 @@ def check_attended(
     v:Tensor, # (B, Hkv, S, Ev)
     need_weights:bool # Were weights asked for?
 )->Tensor|tuple[Tensor,Tensor]: # The output, or output and weights
-    "What `attend` returned, if it is what was asked for, else a `ValueError`"
+    """What `attend` returned, if it is what was asked for, else a `ValueError`
+
+    Args:
+        out: What an attention function returned
+        q: (B, H, L, E)
+        k: (B, Hkv, S, E)
+        v: (B, Hkv, S, Ev)
+        need_weights: Were weights asked for?
+
+    Returns:
+        The output, or output and weights
+    """
     parts = out if isinstance(out, tuple) else (out,)
     shapes = [(*q.shape[:-1],v.shape[-1]), (*q.shape[:-1],k.shape[-2])][:1+need_weights]
     got = [_shape(t) if isinstance(t, Tensor) else type(t).__name__ for t in parts]

@@ -125,7 +125,14 @@ def _draw(args, text):
 def main(
     argv:list|None=None # Arguments; None means those of the command line
 )->int: # Exit code
-    "The command `attention-view`"
+    """The command `attention-view`
+
+    Args:
+        argv: Arguments; None means those of the command line
+
+    Returns:
+        Exit code
+    """
     args = _parsed(argv)
     try:
         _check_name(args.out)

@@ -36,7 +36,22 @@ def _check_choice(name, value, known):
 # %% ../nbs/09c_config.ipynb #3cb4e016
 @dataclass(frozen=True)
 class ExpertsConfig:
-    "What a mixture of experts is made of"
+    """What a mixture of experts is made of
+
+    Attributes:
+        n: Number of experts
+        active: How many of them each token goes to
+        d_ff: Hidden width of an expert
+        router: Weights: 'softmax' of all scores, 'top_softmax' of the best, or 'sigmoid'
+        normalize: Let the weights of the chosen experts sum to one
+        scale: Multiplier of the weights
+        n_groups: Experts stand in groups of equal size (DeepSeek-V3)
+        active_groups: How many groups a token may choose from
+        n_shared: Experts that every token goes to, as one feed-forward of `n_shared * d_ff`
+        router_bias: Give the router a bias
+        bias: Give the experts biases
+        clamp: Clamp what is multiplied (GPT-OSS); None means no
+    """
     n:int # Number of experts
     active:int # How many of them each token goes to
     d_ff:int # Hidden width of an expert
@@ -55,7 +70,70 @@ class ExpertsConfig:
 # %% ../nbs/09c_config.ipynb #53083d2d
 @dataclass(frozen=True)
 class TransformerConfig:
-    "What a transformer is made of; the defaults are a small modern decoder"
+    """What a transformer is made of; the defaults are a small modern decoder
+
+    Attributes:
+        vocab_size: Number of tokens
+        d_model: Width D (elsewhere: embed_dim)
+        n_layers: Number of blocks
+        n_heads: Number of query heads H (elsewhere: num_heads)
+        max_len: Longest sequence (elsewhere: token_limit); a limit for learned places
+        kind: 'decoder', 'encoder' or 'encoder-decoder'
+        n_decoder_layers: Blocks of the decoder beside an encoder; None means `n_layers`
+        n_kv_heads: Key/value heads, a divisor of H; None means H
+        head_dim: Width E of a query or key; None means D / H
+        v_head_dim: Width of a value; None means `head_dim`
+        attn_bias: Give query, key and value projections a bias
+        out_bias: Give the output projection a bias; None means `attn_bias`
+        qk_norm: Normalize queries and keys: 'rms' or 'layer'
+        qk_norm_over: What that norm sees: a 'head', or the 'width' of all heads
+        scale: Score multiplier; None means 1/sqrt(E)
+        softcap: Scores s become softcap * tanh(s / softcap)
+        sinks: A learned score for each head that takes weight, not values
+        window: (left, right) of the query in 'window' layers
+        layer_types: 'full' or 'window'; None: all 'window' if there is one
+        latent: Multi-head latent attention (lesson 11)
+        positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
+        position_offset: Row of the first place in a learned table
+        relative_buckets: Distances that a relative bias tells apart
+        relative_max_distance: Beyond it all distances share a bucket
+        rope_base: Slows the rotation
+        rotary_dim: Numbers of a head that rotate; None means all
+        rope_interleaved: Pairs are neighbours, not halves
+        rope_scaling: For longer texts, as published
+        window_rope: `base` and `scaling` of 'window' layers; None: as above
+        rope_layers: Which layers rotate; None means all
+        norm: 'rms' or 'layer'
+        norm_eps: Added to the variance
+        norm_bias: Give layer norms a bias
+        norm_offset: Added to a norm's weight (Gemma: 1)
+        norm_place: 'pre', 'post', 'sandwich' or 'output' of a layer
+        first_norm: The first attention has its 'pre' norm
+        parallel: Attention and feed-forward read the same x
+        final_norm: A norm after the last block
+        embed_norm: A norm after the embedding
+        d_ff: Hidden width; None means 4 D
+        activation: 'silu', 'gelu', 'gelu_tanh', 'relu' or 'relu2'
+        gated: Multiply by a second projection (SwiGLU, GeGLU)
+        ffn_bias: Give its projections biases
+        experts: A mixture of experts
+        dense_layers: First blocks that have none
+        n_types: Token types (BERT's segments)
+        embed_scale: Multiplier of token embeddings
+        head: 'linear', 'masked' (dense, activation, norm, linear), or None
+        head_transform_bias: Bias of the 'masked' head's dense layer
+        head_activation: Its activation; None means `activation`
+        head_bias: Bias of the logits
+        tied: The head uses the token embedding
+        logit_scale: Multiplier of what the head reads
+        logit_softcap: Logits z become softcap * tanh(z / softcap)
+        dropout: Of embeddings and of what each layer adds, in training
+        attn_dropout: Of attention weights, in training
+        pad_id: Token that fills up
+        bos_id: Token that begins
+        eos_id: Tokens that end
+        decoder_start_id: First token of a decoder beside an encoder
+    """
     vocab_size:int # Number of tokens
     d_model:int=512 # Width D (elsewhere: embed_dim)
     n_layers:int=6 # Number of blocks
@@ -189,7 +267,17 @@ def check_ids(
     decoder_mask:Tensor|None=None, # Bool (B, all decoder tokens so far)
     type_ids:Tensor|None=None # (B, L)
 )->None:
-    "Raise a `TypeError` or `ValueError` that names the input of a model that is wrong"
+    """Raise a `TypeError` or `ValueError` that names the input of a model that is wrong
+
+    Args:
+        cfg: Of the model
+        ids: Token ids (B, L)
+        mask: Bool (B, S), all tokens so far; beside a decoder (B, L)
+        past: Tokens in the cache; None means that there is no cache
+        decoder_ids: (B, T)
+        decoder_mask: Bool (B, all decoder tokens so far)
+        type_ids: (B, L)
+    """
     _check_integers(ids=ids, decoder_ids=decoder_ids, type_ids=type_ids)
     both,seen = cfg.kind == 'encoder-decoder',past or 0
     if both != (decoder_ids is not None):

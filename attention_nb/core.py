@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 __all__ = ['group_heads', 'attention_scores', 'visible', 'allowed', 'hide', 'softmax_with_sink', 'attention', 'SelfAttention']
 
 # %% ../nbs/03_attention.ipynb #c4257e92
+from typing import TYPE_CHECKING
 import math
 import torch
 import torch.nn.functional as F
@@ -20,7 +21,16 @@ def group_heads(
     k:Tensor, # Keys, (..., S, E); may have fewer heads, a divisor of H
     v:Tensor # Values, with the heads of `k`
 )->tuple[Tensor,Tensor]: # `k` and `v` with the heads of `q`
-    "Repeat key and value heads that are shared by a group of query heads"
+    """Repeat key and value heads that are shared by a group of query heads
+
+    Args:
+        q: Queries, (..., L, E); with four or more dimensions (..., H, L, E)
+        k: Keys, (..., S, E); may have fewer heads, a divisor of H
+        v: Values, with the heads of `k`
+
+    Returns:
+        `k` and `v` with the heads of `q`
+    """
     if q.dim() < 4 or q.shape[-3] == k.shape[-3]: return k, v
     n = q.shape[-3]//k.shape[-3]
     return k.repeat_interleave(n, -3), v.repeat_interleave(n, -3)
@@ -34,7 +44,18 @@ def attention_scores(
     scale:float|None=None, # Multiplier; None means 1/sqrt(E)
     softcap:float|None=None # Scores s become softcap * tanh(s / softcap)
 )->Tensor: # Scores, (..., L, S)
-    "How well each query and each key fit"
+    """How well each query and each key fit
+
+    Args:
+        q: Queries, (..., L, E)
+        k: Keys, (..., S, E)
+        bias: Added, broadcastable to (..., L, S)
+        scale: Multiplier; None means 1/sqrt(E)
+        softcap: Scores s become softcap * tanh(s / softcap)
+
+    Returns:
+        Scores, (..., L, S)
+    """
     if scale is None: scale = q.shape[-1]**-0.5
     scores = (q * scale) @ k.mT    # (..., L, S)
     if softcap is not None: scores = softcap * torch.tanh(scores/softcap)
@@ -48,7 +69,17 @@ def visible(
     causal:bool=False, # Hide keys after the query
     window:tuple[int|None,int|None]|None=None # (left, right) of the query; None leaves a side open
 )->Tensor: # Bool, True = may attend; `visible(q_pos[...,:,None], k_pos[...,None,:])` is (..., L, S)
-    "May a query at one place see a key at another? Element by element"
+    """May a query at one place see a key at another? Element by element
+
+    Args:
+        q_pos: Places of queries, integers
+        k_pos: Places of keys, integers, broadcastable to `q_pos`
+        causal: Hide keys after the query
+        window: (left, right) of the query; None leaves a side open
+
+    Returns:
+        Bool, True = may attend; `visible(q_pos[...,:,None], k_pos[...,None,:])` is (..., L, S)
+    """
     left,right = check_window(window)
     if causal: right = 0
     q_pos,k_pos = q_pos.long(),k_pos.long()
@@ -69,7 +100,20 @@ def allowed(
     k_pos:Tensor|None=None, # Places of keys, (S,) or (B, S); None means 0 to S-1
     device:torch.device|str|None=None # Where the mask is made
 )->Tensor: # Bool (L, S), or (B, L, S) if places have a batch; True = may attend
-    "Which keys each query may see by place alone"
+    """Which keys each query may see by place alone
+
+    Args:
+        L: Number of queries
+        S: Number of keys
+        causal: Hide keys after the query's own place
+        window: (left, right) of the query; None leaves a side open
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+        device: Where the mask is made
+
+    Returns:
+        Bool (L, S), or (B, L, S) if places have a batch; True = may attend
+    """
     if L < 0 or S < 0: raise ValueError(f"L and S must not be negative, got {L} and {S}")
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
     if k_pos is None: k_pos = torch.arange(S, device=device)
@@ -85,7 +129,19 @@ def hide(
     q_pos:Tensor|None=None, # Places of queries, (L,) or (B, L); None: the last is the last key's
     k_pos:Tensor|None=None # Places of keys, (S,) or (B, S); None means 0 to S-1
 )->Tensor: # Scores, minus infinity where a query may not see a key
-    "Hide keys from queries"
+    """Hide keys from queries
+
+    Args:
+        scores: (..., L, S)
+        mask: Bool, broadcastable to the scores; True = may attend
+        causal: Hide keys after the query's own place
+        window: (left, right) of the query; None leaves a side open
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+
+    Returns:
+        Scores, minus infinity where a query may not see a key
+    """
     if causal or window is not None:
         L,S = scores.shape[-2:]
         places = dict(q_pos=q_pos, k_pos=k_pos, device=scores.device)
@@ -99,7 +155,15 @@ def softmax_with_sink(
     scores:Tensor, # (..., L, S), minus infinity where hidden
     sinks:Tensor|None=None # One score for each query head, (H,); None means no sink
 )->Tensor: # Weights, (..., L, S); a query that sees nothing gets 0
-    "Softmax of each row, with a sink that takes weight and gives nothing"
+    """Softmax of each row, with a sink that takes weight and gives nothing
+
+    Args:
+        scores: (..., L, S), minus infinity where hidden
+        sinks: One score for each query head, (H,); None means no sink
+
+    Returns:
+        Weights, (..., L, S); a query that sees nothing gets 0
+    """
     if sinks is not None:
         column = (sinks[:,None,None] if scores.dim() > 3 else sinks).to(scores.dtype)
         scores = torch.cat([scores, column.expand(*scores.shape[:-1], 1)], -1)    # (..., L, S+1)
@@ -126,7 +190,26 @@ def attention(
     sinks:Tensor|None=None, # One score for each query head, (H,), that takes weight, not values
     dropout_p:float=0. # Probability of zeroing a weight, the others grow by 1/(1-p)
 )->tuple[Tensor,Tensor]: # Output (..., L, Ev) and the weights used, (..., L, S), in q's dtype
-    "Average `v` by a softmax of query-key scores (Vaswani et al. 2017); who sees nothing gets 0"
+    """Average `v` by a softmax of query-key scores (Vaswani et al. 2017); who sees nothing gets 0
+
+    Args:
+        q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
+        k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
+        v: Values, (..., S, Ev), with the heads of `k`
+        mask: Bool, broadcastable to the scores (..., L, S); True = may attend
+        bias: Added to the scores, broadcastable to them
+        causal: Hide keys after the query's own place
+        window: (left, right) of the query; None leaves a side open
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+        scale: Score multiplier; None means 1/sqrt(E)
+        softcap: Scores s become softcap * tanh(s / softcap)
+        sinks: One score for each query head, (H,), that takes weight, not values
+        dropout_p: Probability of zeroing a weight, the others grow by 1/(1-p)
+
+    Returns:
+        Output (..., L, Ev) and the weights used, (..., L, S), in q's dtype
+    """
     k,v = group_heads(q, k, v)
     scores = attention_scores(q, k, bias=bias, scale=scale, softcap=softcap)
     scores = hide(scores, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
@@ -136,7 +219,14 @@ def attention(
 
 # %% ../nbs/03_attention.ipynb #865c1c65
 class SelfAttention(nn.Module):
-    "One attention head over a sequence, with learned query, key and value projections"
+    """One attention head over a sequence, with learned query, key and value projections
+
+    Args:
+        d_in: Width of the input
+        d_k: Width of queries and keys
+        d_v: Width of values and output; None means `d_k`
+        bias: Give the projections a bias
+    """
     def __init__(self,
         d_in:int, # Width of the input
         d_k:int, # Width of queries and keys
@@ -144,6 +234,14 @@ class SelfAttention(nn.Module):
         *,
         bias:bool=False # Give the projections a bias
     ):
+        """One attention head over a sequence, with learned query, key and value projections
+
+        Args:
+            d_in: Width of the input
+            d_k: Width of queries and keys
+            d_v: Width of values and output; None means `d_k`
+            bias: Give the projections a bias
+        """
         super().__init__()
         d_v = d_k if d_v is None else d_v
         check_sizes(d_in=d_in, d_k=d_k, d_v=d_v)
@@ -157,7 +255,17 @@ class SelfAttention(nn.Module):
         causal:bool=False, # Position i sees positions up to i
         need_weights:bool=False # Return the weights too
     )->Tensor|tuple[Tensor,Tensor]: # Output (..., L, d_v); with `need_weights` also (..., L, L)
-        "Attend over `x`"
+        """Attend over `x`
+
+        Args:
+            x: Input, (..., L, d_in)
+            mask: Bool, (L, L), or (B, 1, L, L) for x (B, L, d_in); True = may attend
+            causal: Position i sees positions up to i
+            need_weights: Return the weights too
+
+        Returns:
+            Output (..., L, d_v); with `need_weights` also (..., L, L)
+        """
         d_in = self.q_proj.in_features
         if x.dim() < 2 or x.shape[-1] != d_in:
             raise ValueError(f"x must be (..., L, {d_in}), got {tuple(x.shape)}")
@@ -167,3 +275,6 @@ class SelfAttention(nn.Module):
     def _attend(self, q, k, v, need_weights, **options):
         out,weights = attention(q, k, v, **options)
         return (out,weights) if need_weights else out
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
+            bool=False)->Tensor | tuple[Tensor, Tensor]: ...

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/embedding.html.md"""
 __all__ = ['cosine_similarity', 'Embeddings', 'sinusoidal_positions']
 
 # %% ../nbs/02_embedding.ipynb #d5c28727
+from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 from .tokenizer_base import checked_integer
@@ -29,7 +30,15 @@ def cosine_similarity(
     x:Tensor, # Vectors, (n, D) or one vector (D,)
     y:Tensor|None=None # Vectors, (m, D) or one vector (D,); None compares `x` with itself
 )->Tensor: # Cosines, (n, m); a single vector drops its axis
-    "Cosine of the angle between every vector of `x` and every vector of `y`"
+    """Cosine of the angle between every vector of `x` and every vector of `y`
+
+    Args:
+        x: Vectors, (n, D) or one vector (D,)
+        y: Vectors, (m, D) or one vector (D,); None compares `x` with itself
+
+    Returns:
+        Cosines, (n, m); a single vector drops its axis
+    """
     y = x if y is None else y
     for name,t in dict(x=x, y=y).items():
         if not (isinstance(t, Tensor) and t.is_floating_point()):
@@ -55,13 +64,28 @@ def _rows(table, name, ids):
 
 # %% ../nbs/02_embedding.ipynb #5c9591c2
 class Embeddings(nn.Module):
-    "Token embedding plus a learned position embedding"
+    """Token embedding plus a learned position embedding
+
+    Args:
+        vocab_size: Number of tokens N
+        d_model: Width D
+        max_len: Number of places; without `positions` the longest sequence it can embed
+        dropout: Probability of zeroing a number of the sum, in training
+    """
     def __init__(self,
         vocab_size:int, # Number of tokens N
         d_model:int, # Width D
         max_len:int, # Number of places; without `positions` the longest sequence it can embed
         dropout:float=0. # Probability of zeroing a number of the sum, in training
     )->None:
+        """Token embedding plus a learned position embedding
+
+        Args:
+            vocab_size: Number of tokens N
+            d_model: Width D
+            max_len: Number of places; without `positions` the longest sequence it can embed
+            dropout: Probability of zeroing a number of the sum, in training
+        """
         super().__init__()
         d_model = checked_integer('d_model', d_model, 1)
         self.token = nn.Embedding(checked_integer('vocab_size', vocab_size, 1), d_model)
@@ -73,7 +97,15 @@ class Embeddings(nn.Module):
         *,
         positions:Tensor|None=None # Places below `max_len`, (L,) or ids' shape; None: 0 to L-1
     )->Tensor: # Vectors, (..., L, D)
-        "Embed `ids`; on the CPU an id or a place outside its table is an `IndexError`"
+        """Embed `ids`; on the CPU an id or a place outside its table is an `IndexError`
+
+        Args:
+            ids: Token ids, integers from 0 to `vocab_size`-1, (B, L) or (..., L)
+            positions: Places below `max_len`, (L,) or ids' shape; None: 0 to L-1
+
+        Returns:
+            Vectors, (..., L, D)
+        """
         tokens = _rows(self.token, 'ids', ids)                                # (..., L, D)
         if ids.dim() == 0: raise ValueError("ids must be (..., L), got a single number")
         L,max_len = ids.shape[-1],len(self.position.weight)
@@ -85,13 +117,23 @@ class Embeddings(nn.Module):
             raise ValueError(f"positions must be ({L},) or {tuple(ids.shape)} like ids, "
                              f"got {tuple(positions.shape)}")
         return self.dropout(tokens + places)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, ids: Tensor, *, positions: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/02_embedding.ipynb #27153b2f
 def sinusoidal_positions(
     L:int, # Number of positions
     D:int # Width, even
 )->Tensor: # (L, D), float32
-    "Positions as sines and cosines of D/2 frequencies, interleaved (Vaswani et al. 2017)"
+    """Positions as sines and cosines of D/2 frequencies, interleaved (Vaswani et al. 2017)
+
+    Args:
+        L: Number of positions
+        D: Width, even
+
+    Returns:
+        (L, D), float32
+    """
     L,D = checked_integer('L', L, 0),checked_integer('D', D, 2)
     if D % 2: raise ValueError(f"D must be even, a sine and a cosine for each frequency, got {D}")
     freq = 10_000.**(-torch.arange(0, D, 2, dtype=torch.float64)/D)            # (D/2,)

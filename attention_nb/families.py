@@ -25,7 +25,14 @@ _Settings = dict[str,Any]
 
 @dataclass(frozen=True)
 class Part:
-    "Published fields that are read together"
+    """Published fields that are read together
+
+    Attributes:
+        fields: Their names, and what each is where a file does not say
+        read: From all settings to fields of `TransformerConfig`
+        write: And back
+        shared: Fields it reads and never writes
+    """
     fields:Mapping[str,Any] # Their names, and what each is where a file does not say
     read:Callable[[_Settings],_Settings] # From all settings to fields of `TransformerConfig`
     write:Callable[[TransformerConfig],_Settings]=lambda cfg: {} # And back
@@ -34,7 +41,17 @@ class Part:
 # %% ../nbs/10a_families.ipynb #6d9ed50b
 @dataclass(frozen=True)
 class Rule:
-    "Where a tensor of a file goes; `{i}` is a block, `{e}` an expert"
+    """Where a tensor of a file goes; `{i}` is a block, `{e}` an expert
+
+    Attributes:
+        source: Its published name
+        targets: Names in our model, several where it holds several
+        transform: A name in `transforms`
+        spare: Used where the file has no other tensor for these targets; never written
+        equal: A spare that must equal the tensor used instead of it
+        published: False: only so in memory, never in a file
+        when: Only where our settings are these
+    """
     source:str # Its published name
     targets:tuple[str,...] # Names in our model, several where it holds several
     transform:str='same' # A name in `transforms`
@@ -46,7 +63,22 @@ class Rule:
 # %% ../nbs/10a_families.ipynb #38e89f86
 @dataclass(frozen=True)
 class Family:
-    "A model family: its settings, its tensors"
+    """A model family: its settings, its tensors
+
+    Attributes:
+        model_type: As in config.json
+        title: For people
+        architectures: Class name -> what it sets of `TransformerConfig`
+        fixed: What all its models have, of `TransformerConfig`
+        fields: Published field -> our field, default, and a value map
+        parts: Published fields that are read together
+        keys: Where tensors go
+        prefix: Before the names of all but the head, in models with one
+        neutral: Only these values are known
+        ignored: Fields without effect on what a trained model computes
+        aliases: Other names of fields
+        unused: Patterns of tensors that are not needed
+    """
     model_type:str # As in config.json
     title:str # For people
     architectures:Mapping[str,_Settings] # Class name -> what it sets of `TransformerConfig`
@@ -189,7 +221,15 @@ def config_from_hf(
     *,
     architecture:str|None=None # Class name; None: as `architectures` says
 )->tuple[TransformerConfig,Family]: # Our settings, and whose they are
-    "Read a published configuration; what is not understood is refused by name"
+    """Read a published configuration; what is not understood is refused by name
+
+    Args:
+        config: A published config.json
+        architecture: Class name; None: as `architectures` says
+
+    Returns:
+        Our settings, and whose they are
+    """
     family = _family(config.get('model_type', ''))
     c = _plain_names(family, config)
     name = _architecture(family, c, architecture)
@@ -222,7 +262,16 @@ def config_to_hf(
     family:Family, # Whose form they take
     base:Mapping[str,Any]|None=None # Published settings to start from; the rest of them stays
 )->_Settings: # As in config.json; reads back as `cfg`
-    "Write settings in a family's form; what it cannot say is refused by name"
+    """Write settings in a family's form; what it cannot say is refused by name
+
+    Args:
+        cfg: Our settings
+        family: Whose form they take
+        base: Published settings to start from; the rest of them stays
+
+    Returns:
+        As in config.json; reads back as `cfg`
+    """
     def is_it(sets): return all(getattr(cfg, k) == v for k,v in sets.items())
     sets = [name for name,sets in family.architectures.items() if is_it(sets)]
     if not sets: raise ValueError(f"{family.model_type} has no model of kind={cfg.kind!r} "
@@ -1297,7 +1346,16 @@ def tensors_from_hf(
     cfg:TransformerConfig, # Our settings
     source:Mapping[str,Tensor] # Published name -> tensor; may read them one by one
 )->Iterator[tuple[str,Tensor]]: # Our names and tensors
-    "Published tensors as ours; all names and shapes are checked before the first"
+    """Published tensors as ours; all names and shapes are checked before the first
+
+    Args:
+        family: Whose names they are
+        cfg: Our settings
+        source: Published name -> tensor; may read them one by one
+
+    Returns:
+        Our names and tensors
+    """
     plan = _plan(family, cfg, source.keys())
     _check_shapes(family, cfg, plan, source)
     _check_spares(family, cfg, plan, source)
@@ -1309,7 +1367,16 @@ def tensors_to_hf(
     cfg:TransformerConfig, # Our settings
     tensors:Mapping[str,Tensor] # Our name -> tensor, such as a state dict
 )->Iterator[tuple[str,Tensor]]: # Published names and tensors
-    "Our tensors as published, one after the other"
+    """Our tensors as published, one after the other
+
+    Args:
+        family: Whose names they get
+        cfg: Our settings
+        tensors: Our name -> tensor, such as a state dict
+
+    Returns:
+        Published names and tensors
+    """
     left = {n for n in tensors}
     prefix = family.prefix+'.' if family.prefix and cfg.head is not None else ''
     for s in _steps(family, cfg):
@@ -1341,7 +1408,18 @@ def build_model(
     dtype:torch.dtype|None=None, # Of all parameters; None leaves each as it comes
     copy:bool=False # Copy tensors that could be taken as they are
 )->Transformer: # Ready to run, in evaluation mode
-    "A model with published tensors, whole or not at all"
+    """A model with published tensors, whole or not at all
+
+    Args:
+        cfg: Our settings
+        family: Whose tensors they are
+        source: Published name -> tensor; may read them one by one
+        dtype: Of all parameters; None leaves each as it comes
+        copy: Copy tensors that could be taken as they are
+
+    Returns:
+        Ready to run, in evaluation mode
+    """
     cfg,source = _settle_head(family, cfg, source)
     model = _empty(family, cfg)
     for name,t in tensors_from_hf(family, cfg, source): _put(model, name, _own(t, dtype, copy))
@@ -1362,7 +1440,14 @@ _decides = {'part of a head': 'rotary_dim', 'scaling': 'rope_scaling', 'window':
 def model_features(
     cfg:TransformerConfig # A model's settings
 )->dict[str,str]: # In words; '' for what it does not have
-    "What a model is made of"
+    """What a model is made of
+
+    Args:
+        cfg: A model's settings
+
+    Returns:
+        In words; '' for what it does not have
+    """
     experts,scaling = cfg.experts,cfg.rope_scaling or (cfg.window_rope or {}).get('scaling')
     return {
         'kind': cfg.kind, 'positions': _words['positions'][cfg.positions],
@@ -1380,7 +1465,11 @@ def model_features(
         'tied': 'yes' if cfg.tied else ''}
 
 def family_table()->dict[str,dict[str,str]]: # Title -> feature -> word, 'may' or 'never'
-    "What the default settings of each family make, and what else they can"
+    """What the default settings of each family make, and what else they can
+
+    Returns:
+        Title -> feature -> word, 'may' or 'never'
+    """
     table = {}
     for family in FAMILIES.values():
         name = list(family.architectures)[-1]

@@ -72,7 +72,26 @@ def scaled_dot_product_attention(
     sinks:Tensor|None=None, # One score for each query head, (H,), that takes weight, not values
     dropout_p:float=0. # Probability of zeroing a weight, the others grow by 1/(1-p)
 )->Tensor: # Output (..., L, Ev), in q's dtype
-    "The output of `attention`, through PyTorch's fused kernels where they can express the options"
+    """The output of `attention`, through PyTorch's fused kernels where they can express the options
+
+    Args:
+        q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
+        k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
+        v: Values, (..., S, Ev), with the heads of `k`
+        mask: Bool, broadcastable to the scores (..., L, S); True = may attend
+        bias: Added to the scores, broadcastable to them
+        causal: Hide keys after the query's own place
+        window: (left, right) of the query; None leaves a side open
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+        scale: Score multiplier; None means 1/sqrt(E)
+        softcap: Scores s become softcap * tanh(s / softcap)
+        sinks: One score for each query head, (H,), that takes weight, not values
+        dropout_p: Probability of zeroing a weight, the others grow by 1/(1-p)
+
+    Returns:
+        Output (..., L, Ev), in q's dtype
+    """
     scale = q.shape[-1]**-0.5 if scale is None else scale
     # too small for sinks/scale to be a number
     tiny = 0 < scale*torch.finfo(q.dtype).max < 1e4
@@ -134,7 +153,26 @@ def attention_lse(
     sinks:Tensor|None=None, # One score for each query head, (H,), that takes weight, not values
     dropout_p:float=0. # Probability of zeroing a weight; the log-sum-exp is of all
 )->tuple[Tensor,Tensor]: # Output (..., L, Ev), log-sum-exp (..., L) in float32 or wider
-    "`attention`'s output and the log-sum-exp of each row, by which blocks can be merged"
+    """`attention`'s output and the log-sum-exp of each row, by which blocks can be merged
+
+    Args:
+        q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
+        k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
+        v: Values, (..., S, Ev), with the heads of `k`
+        mask: Bool, broadcastable to the scores (..., L, S); True = may attend
+        bias: Added to the scores, broadcastable to them
+        causal: Hide keys after the query's own place
+        window: (left, right) of the query; None leaves a side open
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+        scale: Score multiplier; None means 1/sqrt(E)
+        softcap: Scores s become softcap * tanh(s / softcap)
+        sinks: One score for each query head, (H,), that takes weight, not values
+        dropout_p: Probability of zeroing a weight; the log-sum-exp is of all
+
+    Returns:
+        Output (..., L, Ev), log-sum-exp (..., L) in float32 or wider
+    """
     dtype = q.dtype
     q,k,v = (t.to(_wide(dtype)) for t in (q,k,v))
     k,v = group_heads(q, k, v)
@@ -150,7 +188,14 @@ def attention_lse(
 def merge_attention(
     *parts:tuple[Tensor,Tensor] # Pairs (out (..., L, Ev), lse (..., L)) of different blocks of keys
 )->tuple[Tensor,Tensor]: # The pair of all the keys, `out` in the dtype of the first
-    "Join the attention of blocks of keys, in any order; blocks that see nothing count for nothing"
+    """Join the attention of blocks of keys, in any order; blocks that see nothing count for nothing
+
+    Args:
+        parts: Pairs (out (..., L, Ev), lse (..., L)) of different blocks of keys
+
+    Returns:
+        The pair of all the keys, `out` in the dtype of the first
+    """
     if not parts: raise ValueError("parts must hold at least one pair (out, lse)")
     for out,lse in parts:
         if out.shape != parts[0][0].shape or lse.shape != out.shape[:-1]:

@@ -31,11 +31,22 @@ class _Stored:
     def nbytes(self)->int: return math.prod(self.shape) * self.dtype.itemsize
 
 class Tensors(Mapping[str,Tensor]):
-    "Tensors by name; each is read when it is asked for"
+    """Tensors by name; each is read when it is asked for
+
+    Args:
+        stored: What there is, by name
+        where: File or folder, for errors
+    """
     def __init__(self,
         stored:Mapping[str,_Stored], # What there is, by name
         where:str|Path # File or folder, for errors
     )->None:
+        """Tensors by name; each is read when it is asked for
+
+        Args:
+            stored: What there is, by name
+            where: File or folder, for errors
+        """
         self._stored,self.where = dict(stored),where
 
     def __getitem__(self, name:str)->Tensor: return self._find(name).read()
@@ -51,18 +62,36 @@ class Tensors(Mapping[str,Tensor]):
     def shape(self,
         name:str # A tensor's name
     )->tuple[int,...]: # Its shape; nothing is read
-        "The shape of a tensor"
+        """The shape of a tensor
+
+        Args:
+            name: A tensor's name
+
+        Returns:
+            Its shape; nothing is read
+        """
         return self._find(name).shape
 
     def dtype(self,
         name:str # A tensor's name
     )->torch.dtype: # Its type when read; nothing is read
-        "The type that a tensor will have"
+        """The type that a tensor will have
+
+        Args:
+            name: A tensor's name
+
+        Returns:
+            Its type when read; nothing is read
+        """
         return self._find(name).dtype
 
     @property
     def nbytes(self)->int: # Bytes of all tensors together, once read
-        "How much memory all tensors take"
+        """How much memory all tensors take
+
+        Returns:
+            Bytes of all tensors together, once read
+        """
         return sum(s.nbytes for s in self._stored.values())
 
     def read(self,
@@ -70,7 +99,15 @@ class Tensors(Mapping[str,Tensor]):
         *,
         progress:bool=True # Show a bar
     )->Iterator[tuple[str,Tensor]]: # Name and tensor, one after the other
-        "Read tensors one by one under a progress bar that counts bytes"
+        """Read tensors one by one under a progress bar that counts bytes
+
+        Args:
+            names: Which to read, in which order; None reads all
+            progress: Show a bar
+
+        Returns:
+            Name and tensor, one after the other
+        """
         names = list(self if names is None else names)
         total = sum(self._find(n).nbytes for n in names)
         with _bar(total, Path(self.where).name, progress) as bar:
@@ -306,7 +343,14 @@ def _lazy(packed:_Packed, order:np.ndarray|None=None)->_Stored:
 def read_gguf(
     path:str|Path # A GGUF file
 )->tuple[dict[str,Any],Tensors]: # What its header says, and its tensors under their own names
-    "Read a GGUF file of any architecture as it is; packed tensors are unpacked to float32"
+    """Read a GGUF file of any architecture as it is; packed tensors are unpacked to float32
+
+    Args:
+        path: A GGUF file
+
+    Returns:
+        What its header says, and its tensors under their own names
+    """
     metadata,packed = _read_gguf(path)
     return metadata, Tensors({name: _lazy(p) for name,p in packed.items()}, path)
 
@@ -407,7 +451,17 @@ def _ids(metadata):
 # %% ../nbs/10b_files.ipynb #a0835429
 @dataclass(frozen=True)
 class Source:
-    "A model on disk"
+    """A model on disk
+
+    Attributes:
+        folder: Where its files are
+        config: What config.json says; of a GGUF file, what it would say
+        tensors: Its weights, under the names that transformers uses
+        tokenizer_file: tokenizer.json, vocab.json or the GGUF file
+        chat_template: How a conversation becomes a text, in Jinja
+        generation_config: What generation_config.json says
+        special: bos_token, eos_token, ... as texts
+    """
     folder:Path # Where its files are
     config:dict[str,Any] # What config.json says; of a GGUF file, what it would say
     tensors:Tensors # Its weights, under the names that transformers uses
@@ -421,7 +475,15 @@ class Source:
         *,
         reply:bool=True # End with what begins the model's answer
     )->str: # The text that the model was trained to go on from
-        "A conversation as one text, by the model's own template"
+        """A conversation as one text, by the model's own template
+
+        Args:
+            messages: [{'role': 'user', 'content': 'Hello'}, ...]
+            reply: End with what begins the model's answer
+
+        Returns:
+            The text that the model was trained to go on from
+        """
         if self.chat_template is None: raise ValueError(f"{self.folder} has no chat template")
         def refuse(message): raise ValueError(f"the chat template says: {message}")
         from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -516,7 +578,14 @@ def _from_hub(name, patterns):
 def open_source(
     source:str|Path # 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
 )->Source: # Its config and tensors; no tensor is read yet
-    "Open a model's files"
+    """Open a model's files
+
+    Args:
+        source: 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
+
+    Returns:
+        Its config and tensors; no tensor is read yet
+    """
     path = _locate(source, _of_models)
     if path.is_dir(): return _open_folder(path)
     if path.suffix == '.safetensors':
@@ -527,7 +596,14 @@ def open_source(
 def load_tokenizer(
     source:str|Path|Source # As for `open_source`; a tokenizer.json too
 )->Any: # A `tokenizers.Tokenizer`, which neither cuts texts nor fills them up
-    "Load the tokenizer of a model"
+    """Load the tokenizer of a model
+
+    Args:
+        source: As for `open_source`; a tokenizer.json too
+
+    Returns:
+        A `tokenizers.Tokenizer`, which neither cuts texts nor fills them up
+    """
     if isinstance(source, Source): path = source.tokenizer_file or source.folder
     else: path = _locate(source, _of_tokenizers)
     if path.is_dir():
@@ -632,7 +708,14 @@ _digits_apart = (r"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+"
 def byte_pairs(
     source:Any # A `tokenizers.Tokenizer`, or what `load_tokenizer` takes
 )->BPETokenizer: # Ours: the same ids with `allow_special=True`, marks around the text left out
-    "A tokenizer of byte pairs as our own `BPETokenizer`"
+    """A tokenizer of byte pairs as our own `BPETokenizer`
+
+    Args:
+        source: A `tokenizers.Tokenizer`, or what `load_tokenizer` takes
+
+    Returns:
+        Ours: the same ids with `allow_special=True`, marks around the text left out
+    """
     tokenizer = source if hasattr(source, 'to_str') else load_tokenizer(source)
     said = json.loads(tokenizer.to_str())
     model,added = said['model'],said['added_tokens']
@@ -670,7 +753,18 @@ def save_tensors(
     max_shard_size:int=5_000_000_000, # Bytes of a file; more is spread over several
     progress:bool=False # Show a bar
 )->list[Path]: # The files written
-    "Write a model's folder, whole or not at all"
+    """Write a model's folder, whole or not at all
+
+    Args:
+        tensors: Weights by name, `Tensors` too; equal memory is written once
+        config: What config.json shall say
+        folder: Where to; made if it does not exist, its old weights give way
+        max_shard_size: Bytes of a file; more is spread over several
+        progress: Show a bar
+
+    Returns:
+        The files written
+    """
     folder,most = Path(folder),checked_integer('max_shard_size', max_shard_size, least=1)
     if not isinstance(config, Mapping): raise TypeError(f"config must be a dictionary: {config!r}")
     try: text = json.dumps(dict(config), indent=2, sort_keys=True) + '\n'

@@ -41,7 +41,15 @@ def filter_top_k(
     logits:Tensor, # Scores (..., N)
     k:int # How many of the highest stay
 )->Tensor: # The same, minus infinity where a token is out
-    "Keep the `k` likeliest tokens, and those that tie with the last of them"
+    """Keep the `k` likeliest tokens, and those that tie with the last of them
+
+    Args:
+        logits: Scores (..., N)
+        k: How many of the highest stay
+
+    Returns:
+        The same, minus infinity where a token is out
+    """
     _check_count('top_k', k)
     least = logits.topk(min(k, logits.shape[-1])).values[...,-1:]
     return logits.masked_fill(logits < least, -torch.inf)
@@ -51,7 +59,15 @@ def filter_top_p(
     logits:Tensor, # Scores (..., N)
     p:float # Probability that the kept tokens have together, at least
 )->Tensor: # The same, minus infinity where a token is out
-    "Keep the fewest tokens that have probability `p` together (nucleus; Holtzman et al. 2020)"
+    """Keep the fewest tokens that have probability `p` together (nucleus; Holtzman et al. 2020)
+
+    Args:
+        logits: Scores (..., N)
+        p: Probability that the kept tokens have together, at least
+
+    Returns:
+        The same, minus infinity where a token is out
+    """
     _check_share('top_p', p)
     ascending,order = logits.sort(-1)
     out = ascending.softmax(-1).cumsum(-1) <= 1-p
@@ -63,7 +79,15 @@ def filter_min_p(
     logits:Tensor, # Scores (..., N)
     p:float # Share of the highest probability
 )->Tensor: # The same, minus infinity where a token is out
-    "Keep the tokens at least `p` times as likely as the likeliest (Nguyen et al. 2024)"
+    """Keep the tokens at least `p` times as likely as the likeliest (Nguyen et al. 2024)
+
+    Args:
+        logits: Scores (..., N)
+        p: Share of the highest probability
+
+    Returns:
+        The same, minus infinity where a token is out
+    """
     _check_share('min_p', p)
     probs = logits.softmax(-1)
     return logits.masked_fill(probs < p*probs.amax(-1, keepdim=True), -torch.inf)
@@ -77,7 +101,18 @@ def filter_logits(
     top_p:float|None=None, # Then the fewest that have probability `top_p` together
     min_p:float|None=None # Then those at least `min_p` times as likely as the likeliest
 )->Tensor: # The same shape
-    "Temperature and filters, in the order of their arguments"
+    """Temperature and filters, in the order of their arguments
+
+    Args:
+        logits: Scores (..., N)
+        temperature: Divides the scores; None means 1
+        top_k: Then keep the `top_k` likeliest
+        top_p: Then the fewest that have probability `top_p` together
+        min_p: Then those at least `min_p` times as likely as the likeliest
+
+    Returns:
+        The same shape
+    """
     if temperature is not None:
         _check_above_0('temperature', temperature, '; None takes the likeliest token')
         logits = logits/temperature
@@ -91,7 +126,15 @@ def sample(
     *,
     generator:torch.Generator|None=None # Where chance comes from; None means torch's own
 )->Tensor: # Token ids (B,)
-    "Draw one token for each row"
+    """Draw one token for each row
+
+    Args:
+        logits: Scores (B, N); minus infinity: never
+        generator: Where chance comes from; None means torch's own
+
+    Returns:
+        Token ids (B,)
+    """
     return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:,0]
 
 # %% ../nbs/09b_generation.ipynb #5682c3ba
@@ -102,7 +145,17 @@ def penalize_repetition(
     *,
     mask:Tensor|None=None # Bool (B, L), True = a real token; None means all are
 )->Tensor: # (B, N)
-    "Divide the score of each token that occurred by `penalty`, or multiply it if it is negative"
+    """Divide the score of each token that occurred by `penalty`, or multiply it if it is negative
+
+    Args:
+        logits: Scores (B, N)
+        ids: Tokens of the texts so far (B, L)
+        penalty: Above 1 makes them rarer, below 1 more frequent
+        mask: Bool (B, L), True = a real token; None means all are
+
+    Returns:
+        (B, N)
+    """
     _check_above_0('repetition_penalty', penalty)
     N = logits.shape[-1]
     if mask is not None: ids,logits = ids.masked_fill(~mask, N),nn.functional.pad(logits, (0,1))
@@ -169,13 +222,26 @@ class _Text:
 _half = '\N{REPLACEMENT CHARACTER}'
 
 class TextStream:
-    "Text from tokens that come one by one; what is given out is never taken back"
+    """Text from tokens that come one by one; what is given out is never taken back
+
+    Args:
+        tokenizer: Decodes
+        after: Tokens of the text that goes on; they are not given out
+        skip_special: Leave special tokens out
+    """
     def __init__(self,
         tokenizer:Tokenizer, # Decodes
         *,
         after:Sequence[int]=(), # Tokens of the text that goes on; they are not given out
         skip_special:bool=True # Leave special tokens out
     ):
+        """Text from tokens that come one by one; what is given out is never taken back
+
+        Args:
+            tokenizer: Decodes
+            after: Tokens of the text that goes on; they are not given out
+            skip_special: Leave special tokens out
+        """
         self.tokenizer,self.skip_special = tokenizer,skip_special
         self._ids = [int(i) for i in after[-16:]]
         self._given = len(self._text().removesuffix(_half))
@@ -185,7 +251,14 @@ class TextStream:
     def push(self,
         token:int # The next token
     )->str: # New text, often empty in the middle of a character
-        "The text that is certain now"
+        """The text that is certain now
+
+        Args:
+            token: The next token
+
+        Returns:
+            New text, often empty in the middle of a character
+        """
         self._ids.append(int(token))
         text = self._text()
         whole = text.removesuffix(_half)
@@ -197,7 +270,11 @@ class TextStream:
         return piece
 
     def flush(self)->str: # What was held back
-        "The rest, when no token follows; then begin anew"
+        """The rest, when no token follows; then begin anew
+
+        Returns:
+            What was held back
+        """
         rest = self._text()[self._given:]
         self._ids,self._given = [],0
         return rest
@@ -391,7 +468,17 @@ def stream_generate(
     max_new_tokens:int, # At most so many tokens more
     **options:Any # Those of `generate`, but not those of beams, `stream` and `progress`
 )->Iterator[Tensor]: # New tokens, (B,) each
-    "Give out each column of new tokens as soon as it is known"
+    """Give out each column of new tokens as soon as it is known
+
+    Args:
+        model: A `Transformer` with a decoder and a head
+        ids: The texts to go on with (B, L); beside an encoder, what it reads
+        max_new_tokens: At most so many tokens more
+        options: Those of `generate`, but not those of beams, `stream` and `progress`
+
+    Returns:
+        New tokens, (B,) each
+    """
     return _Steps(model, ids, max_new_tokens, **options).columns()
 
 # %% ../nbs/09b_generation.ipynb #cad02e08
@@ -403,7 +490,18 @@ def stream_text(
     tokenizer:Tokenizer, # Says what tokens spell
     **options:Any # Those of `stream_generate`
 )->Iterator[str]: # Pieces of new text
-    "Give out new text as soon as it is certain"
+    """Give out new text as soon as it is certain
+
+    Args:
+        model: A `Transformer` with a decoder and a head
+        ids: One text to go on with (1, L)
+        max_new_tokens: At most so many tokens more
+        tokenizer: Says what tokens spell
+        options: Those of `stream_generate`
+
+    Returns:
+        Pieces of new text
+    """
     steps = _Steps(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
     if len(ids) != 1: raise ValueError(f"ids must be one text (1, L), got {tuple(ids.shape)}")
     return _pieces(steps.columns(), TextStream(tokenizer, after=steps.start[0]))
@@ -526,7 +624,35 @@ def generate(
     stream:Callable[[Tensor],object]|None=None, # Called with each column of new tokens (B,)
     progress:bool=False # Show a bar
 )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
-    "Go on with texts, token by token"
+    """Go on with texts, token by token
+
+    Args:
+        model: A `Transformer` with a decoder and a head
+        ids: The texts to go on with (B, L); beside an encoder, what it reads
+        max_new_tokens: At most so many tokens more; fewer if all rows are finished before
+        mask: Bool (B, L), True = a real token; prompts are filled up on the left
+        decoder_ids: Beside an encoder: what to go on with; None: decoder_start_id
+        temperature: Divides the scores; None: the likeliest token, or 1 with a filter
+        top_k: Draw among the `top_k` likeliest
+        top_p: Draw among the fewest that have probability `top_p` together
+        min_p: Draw among those at least `min_p` times as likely as the likeliest
+        repetition_penalty: Divides the score of what occurred, the prompt included
+        n_beams: Texts that are followed at once; the likeliest is the result
+        length_penalty: Beams: log-probabilities are divided by length to this power
+        early_stopping: Beams: stop with n_beams finished (True), or 'never' too early
+        eos_id: Tokens that end a text; None: the config's; (): none
+        pad_id: Fills up finished rows; None: the config's, else the first end token
+        stop: Strings or tokens that end a text too
+        tokenizer: Says what tokens spell, for strings in `stop`
+        generator: Where chance comes from; None means torch's own
+        seed: Makes a generator; the same seed draws the same text
+        cache: `ModelCache` of an earlier call: `ids` begin with the tokens it knows
+        stream: Called with each column of new tokens (B,)
+        progress: Show a bar
+
+    Returns:
+        (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+    """
     steps = _Steps(model, ids, max_new_tokens, mask=mask, decoder_ids=decoder_ids,
                    temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
                    repetition_penalty=repetition_penalty, eos_id=eos_id, pad_id=pad_id, stop=stop,
@@ -546,7 +672,14 @@ def generate(
 def lay_out_by_columns(
     model:nn.Module # Changed in place
 )->nn.Module: # The same model
-    "Keep float32 matrices on the CPU column by column, which one token reads faster"
+    """Keep float32 matrices on the CPU column by column, which one token reads faster
+
+    Args:
+        model: Changed in place
+
+    Returns:
+        The same model
+    """
     for p in model.parameters():
         if p.dim() == 2 and p.dtype == torch.float32 and p.device.type == 'cpu':
             p.data = p.data.t().contiguous().t()

@@ -19,13 +19,24 @@ from .tokenizer_base import checked_integer
 
 # %% ../nbs/02a_glove.ipynb #8087356c
 class WordVectors:
-    "A table of word vectors: `wv['ship']` is one row"
+    """A table of word vectors: `wv['ship']` is one row
+
+    Args:
+        words: N words in row order, all different; or UTF-8 lines of them
+        vectors: One row for each word, (N, D)
+    """
     vectors:Tensor # One row for each word, (N, D)
 
     def __init__(self,
         words:Sequence[str]|bytes, # N words in row order, all different; or UTF-8 lines of them
         vectors:Tensor # One row for each word, (N, D)
     )->None:
+        """A table of word vectors: `wv['ship']` is one row
+
+        Args:
+            words: N words in row order, all different; or UTF-8 lines of them
+            vectors: One row for each word, (N, D)
+        """
         if not (isinstance(vectors, Tensor) and vectors.is_floating_point()):
             raise TypeError(f"vectors must be a floating point tensor, got {_kind(vectors)}")
         if vectors.dim() != 2 or vectors.shape[1] < 1:
@@ -40,13 +51,21 @@ class WordVectors:
 
     @property
     def words(self)->list[str]: # The N words, in row order
-        "Every word of the table"
+        """Every word of the table
+
+        Returns:
+            The N words, in row order
+        """
         if self._words is None: self._words = self._text.decode().split('\n') if self._text else []
         return self._words
 
     @property
     def ids(self)->dict[str,int]: # Word -> row
-        "The row of every word"
+        """The row of every word
+
+        Returns:
+            Word -> row
+        """
         if self._ids is None:
             ids = {w:i for i,w in enumerate(self.words)}
             if len(ids) < len(self):
@@ -65,7 +84,14 @@ class WordVectors:
     def matrix(self,
         words:Iterable[str] # L words, each in the table
     )->Tensor: # Their vectors, (L, D)
-        "Stack the vectors of `words`"
+        """Stack the vectors of `words`
+
+        Args:
+            words: L words, each in the table
+
+        Returns:
+            Their vectors, (L, D)
+        """
         if isinstance(words, str):
             raise TypeError(f"words must be a list, got the text {words[:40]!r}; split it first")
         words = list(words)
@@ -78,7 +104,15 @@ class WordVectors:
         word:str|Tensor, # A word of the table, or any vector (D,)
         k:int=10 # How many to return; all if the table is smaller
     )->list[tuple[str,float]]: # (word, cosine), closest first
-        "The `k` words with the largest cosine to `word`, without the word itself"
+        """The `k` words with the largest cosine to `word`, without the word itself
+
+        Args:
+            word: A word of the table, or any vector (D,)
+            k: How many to return; all if the table is smaller
+
+        Returns:
+            (word, cosine), closest first
+        """
         if isinstance(word, str): return self._nearest(self[word], k, {self.ids[word]})
         if not isinstance(word, Tensor):
             raise TypeError(f"expected a word or a tensor, got {type(word).__name__}")
@@ -88,12 +122,22 @@ class WordVectors:
         return self._nearest(word, k, set())
 
     def analogy(self,
-        a:str, # `a` is to `b` ...
-        b:str,
-        c:str, # ... as `c` is to the answer
+        a:str, # The word whose relation to `b` is asked for
+        b:str, # The word that `a` goes with
+        c:str, # The word that goes with the answer as `a` with `b`
         k:int=1 # How many answers to return
     )->list[tuple[str,float]]: # (word, cosine), closest first
-        "The `k` words closest to `b - a + c`, for vectors of length one, without the three"
+        """The `k` words closest to `b - a + c`, for vectors of length one, without the three
+
+        Args:
+            a: The word whose relation to `b` is asked for
+            b: The word that `a` goes with
+            c: The word that goes with the answer as `a` with `b`
+            k: How many answers to return
+
+        Returns:
+            (word, cosine), closest first
+        """
         va,vb,vc = _unit(self.matrix([a,b,c]))
         return self._nearest(vb - va + vc, k, {self.ids[w] for w in (a,b,c)})
 
@@ -503,7 +547,17 @@ def load_glove(
     cache:bool=True, # Keep a copy for the next load, beside the file or in the user's cache folder
     progress:bool=True # Show a progress bar while a text file is read
 )->WordVectors: # The table, N words of D numbers, float32
-    "Load GloVe word vectors; a damaged file raises a `ValueError` with file and line"
+    """Load GloVe word vectors; a damaged file raises a `ValueError` with file and line
+
+    Args:
+        path: Text, .gz or .zip (`x.zip/a.txt`); None: the extra's
+        words: Keep only those of these that the file has; None: all
+        cache: Keep a copy for the next load, beside the file or in the user's cache folder
+        progress: Show a progress bar while a text file is read
+
+    Returns:
+        The table, N words of D numbers, float32
+    """
     if isinstance(words, (str, bytes)):
         raise TypeError(f"words must be a collection of words, got the text {words[:40]!r}")
     if path is None: wv = _packaged()

@@ -119,13 +119,27 @@ def _beside(weights, offset):
 def previous_token(
     weights:Tensor|list # (..., L, L), L at least 2
 )->Tensor: # (...), from 0 to 1
-    "Mean weight that a query gives to the token before it; the first query does not count"
+    """Mean weight that a query gives to the token before it; the first query does not count
+
+    Args:
+        weights: (..., L, L), L at least 2
+
+    Returns:
+        (...), from 0 to 1
+    """
     return _beside(weights, -1)
 
 def next_token(
     weights:Tensor|list # (..., L, L), L at least 2
 )->Tensor: # (...), from 0 to 1
-    "Mean weight that a query gives to the token after it; the last query does not count"
+    """Mean weight that a query gives to the token after it; the last query does not count
+
+    Args:
+        weights: (..., L, L), L at least 2
+
+    Returns:
+        (...), from 0 to 1
+    """
     return _beside(weights, 1)
 
 # %% ../nbs/06c_heads.ipynb #ad9881c8
@@ -133,7 +147,15 @@ def same_token(
     weights:Tensor|list, # (..., L, L)
     tokens:list # L tokens
 )->Tensor: # (...), from 0 to 1
-    "Mean weight that a query gives to all places of its own token, its own place included"
+    """Mean weight that a query gives to all places of its own token, its own place included
+
+    Args:
+        weights: (..., L, L)
+        tokens: L tokens
+
+    Returns:
+        (...), from 0 to 1
+    """
     w = _square(weights)
     tokens = _tokens(tokens, w.shape[-1])
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
@@ -143,7 +165,14 @@ def same_token(
 def attention_entropy(
     weights:Tensor|list # (..., L, S)
 )->Tensor: # (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
-    "Mean entropy of a query's weights"
+    """Mean entropy of a query's weights
+
+    Args:
+        weights: (..., L, S)
+
+    Returns:
+        (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
+    """
     return torch.special.entr(_stacked(weights).float()).sum(-1).mean(-1)
 
 def separator_mass(
@@ -151,7 +180,16 @@ def separator_mass(
     k_tokens:list, # S key tokens
     separators:tuple=('[CLS]','[SEP]','<s>','</s>','<|endoftext|>') # Tokens that separate
 )->Tensor: # (...), from 0 to 1
-    "Mean weight that a query gives to separators"
+    """Mean weight that a query gives to separators
+
+    Args:
+        weights: (..., L, S)
+        k_tokens: S key tokens
+        separators: Tokens that separate
+
+    Returns:
+        (...), from 0 to 1
+    """
     w = _stacked(weights).float()
     k_tokens = _tokens(k_tokens, w.shape[-1], 'k_tokens')
     return w[..., torch.tensor([t in separators for t in k_tokens])].sum(-1).mean(-1)
@@ -160,7 +198,14 @@ def separator_mass(
 def first_token(
     weights:Tensor|list # (..., L, S), L at least 2
 )->Tensor: # (...), from 0 to 1
-    "Mean weight that a query gives to the first token; the first query does not count"
+    """Mean weight that a query gives to the first token; the first query does not count
+
+    Args:
+        weights: (..., L, S), L at least 2
+
+    Returns:
+        (...), from 0 to 1
+    """
     w = _stacked(weights).float()
     if w.dim() < 2 or w.shape[-2] < 2:
         raise ValueError(f"weights must be (..., L, S), L at least 2, got {tuple(w.shape)}")
@@ -170,7 +215,15 @@ def induction(
     weights:Tensor|list, # (..., L, L)
     tokens:list # L tokens, strings or ids; at least one of them stands twice
 )->Tensor: # (...), from 0 to 1
-    "Mean weight that a repeated token gives to what came after it before (Olsson et al. 2022)"
+    """Mean weight that a repeated token gives to what came after it before (Olsson et al. 2022)
+
+    Args:
+        weights: (..., L, L)
+        tokens: L tokens, strings or ids; at least one of them stands twice
+
+    Returns:
+        (...), from 0 to 1
+    """
     w = _square(weights)
     tokens = _tokens([str(t) for t in tokens], w.shape[-1])
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
@@ -185,7 +238,14 @@ def induction(
 def attention_rollout(
     weights:Tensor|list # Weights (layers, H, L, L), or a list of layers (H, L, L)
 )->Tensor: # (L, L): row i says how much of each input position reaches position i of the last layer
-    "Attention rollout (Abnar and Zuidema 2020)"
+    """Attention rollout (Abnar and Zuidema 2020)
+
+    Args:
+        weights: Weights (layers, H, L, L), or a list of layers (H, L, L)
+
+    Returns:
+        (L, L): row i says how much of each input position reaches position i of the last layer
+    """
     steps = _steps(weights, 'rollout')
     R = torch.eye(len(steps[0]))
     for A in steps: R = A @ R
@@ -205,7 +265,15 @@ def attention_flow(
     weights:Tensor|list, # Weights (layers, H, L, L), or a list of layers (H, L, L)
     outputs:Iterable[int]|None=None # n positions of the last layer; None means all L
 )->Tensor: # (n, L), from 0 to 1: row i says how much can flow there from each input alone
-    "Attention flow (Abnar and Zuidema 2020): L maximum flows for each output"
+    """Attention flow (Abnar and Zuidema 2020): L maximum flows for each output
+
+    Args:
+        weights: Weights (layers, H, L, L), or a list of layers (H, L, L)
+        outputs: n positions of the last layer; None means all L
+
+    Returns:
+        (n, L), from 0 to 1: row i says how much can flow there from each input alone
+    """
     import networkx as nx
     from networkx.algorithms.flow import build_residual_network, preflow_push
     steps = [(A.double()*_whole).round().long().tolist() for A in _steps(weights, 'flow')]
@@ -231,7 +299,16 @@ def score_heads(
     *,
     progress:bool=False # Show a progress bar
 )->dict[str,np.ndarray]: # Columns: text, kind, layer, head, tokens, and one for each score
-    "A table of the scores of all heads on many texts"
+    """A table of the scores of all heads on many texts
+
+    Args:
+        texts: What `see` takes, one after another
+        see: From a text to what `look` returns: `lambda t: look(t, *load_hf())`
+        progress: Show a progress bar
+
+    Returns:
+        Columns: text, kind, layer, head, tokens, and one for each score
+    """
     from tqdm.auto import tqdm
     rows:list[dict] = []
     for n,text in enumerate(tqdm(texts, unit='text', disable=not progress)):
@@ -269,7 +346,15 @@ def save_scores(
     table:dict[str,np.ndarray], # As from `score_heads`
     path:str|Path # Ends in .csv or .parquet
 )->Path: # The path
-    "Write a table of scores, whole or not at all"
+    """Write a table of scores, whole or not at all
+
+    Args:
+        table: As from `score_heads`
+        path: Ends in .csv or .parquet
+
+    Returns:
+        The path
+    """
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in ('.csv','.parquet'):
@@ -314,7 +399,15 @@ def remove_heads(
     model:nn.Module, # Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
     heads:Iterable[tuple[int,int]] # (layer, head), layers in the order of the model
 )->Iterator[nn.Module]: # The model, while its heads are removed
-    "Run a model without some heads: `with remove_heads(model, [(18, 6)]): ...`"
+    """Run a model without some heads: `with remove_heads(model, [(18, 6)]): ...`
+
+    Args:
+        model: Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
+        heads: (layer, head), layers in the order of the model
+
+    Returns:
+        The model, while its heads are removed
+    """
     layers = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]
     gone:dict[int,list[int]] = {}
     for layer,head in heads:

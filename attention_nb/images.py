@@ -131,7 +131,20 @@ def image_view(
     rollout:bool=False, # Add attention rollout as a layer to choose
     title:str='' # Heading
 )->View:
-    "The picture under a veil, thin where a patch or [CLS] attends"
+    """The picture under a veil, thin where a patch or [CLS] attends
+
+    Args:
+        weights: (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
+        image: PIL image, array or tensor (height, width, 3), path; None: that of `look`
+        tokens: L query tokens, where queries are no patches; None means they are
+        grid: (rows, columns) of patches; None follows from the number of keys
+        n_special: Tokens in front of the patches, as [CLS] is; None likewise
+        layer: Layer shown first
+        head: Head shown first; None means the mean of all
+        query: Token shown first, or a patch (row, column)
+        rollout: Add attention rollout as a layer to choose
+        title: Heading
+    """
     if hasattr(weights, 'recording'):
         seen,weights = weights,weights.recording.weights(kind=weights.image_kind)
         image = seen.image if image is None else image

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/interop.html.md"""
 __all__ = ['AppendedAttention', 'from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../nbs/05a_interop.ipynb #2a01df85
+from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -25,7 +26,15 @@ def _append(
 
 # %% ../nbs/05a_interop.ipynb #709e427e
 class AppendedAttention(MultiHeadAttention):
-    "`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover"
+    """`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover
+
+    Args:
+        d_model: Width D of queries and output
+        n_heads: Number of query heads H
+        add_bias_kv: Append one learned key and value
+        add_zero_attn: Append one key and value of zeros
+        options: All others of `MultiHeadAttention`
+    """
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
@@ -34,6 +43,15 @@ class AppendedAttention(MultiHeadAttention):
         add_zero_attn:bool=False, # Append one key and value of zeros
         **options # All others of `MultiHeadAttention`
     ):
+        """`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover
+
+        Args:
+            d_model: Width D of queries and output
+            n_heads: Number of query heads H
+            add_bias_kv: Append one learned key and value
+            add_zero_attn: Append one key and value of zeros
+            options: All others of `MultiHeadAttention`
+        """
         super().__init__(d_model, n_heads, **options)
         self.add_zero_attn = bool(add_zero_attn)
         widths = self.n_kv_heads*self.head_dim,self.n_kv_heads*self.v_head_dim
@@ -66,7 +84,14 @@ class AppendedAttention(MultiHeadAttention):
 def from_torch(
     m:nn.MultiheadAttention # With or without biases, `kdim`, `vdim`, appended columns; any dtype
 )->MultiHeadAttention: # The same function of (B, L, D), with copies of the weights
-    "Convert a `torch.nn.MultiheadAttention`; appended columns give an `AppendedAttention`"
+    """Convert a `torch.nn.MultiheadAttention`; appended columns give an `AppendedAttention`
+
+    Args:
+        m: With or without biases, `kdim`, `vdim`, appended columns; any dtype
+
+    Returns:
+        The same function of (B, L, D), with copies of the weights
+    """
     if not isinstance(m, nn.MultiheadAttention):
         raise TypeError(f"m must be a torch.nn.MultiheadAttention, got {type(m).__name__}")
     options = dict(kdim=m.kdim, vdim=m.vdim, dropout=m.dropout, bias=m.in_proj_bias is not None,
@@ -104,7 +129,15 @@ def to_torch(
     *,
     batch_first:bool=True # Inputs are (B, L, D); False: (L, B, D)
 )->nn.MultiheadAttention: # The same function, copies of the weights; True = must not attend
-    "Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks"
+    """Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks
+
+    Args:
+        m: A module with no option that torch lacks
+        batch_first: Inputs are (B, L, D); False: (L, B, D)
+
+    Returns:
+        The same function, copies of the weights; True = must not attend
+    """
     if not isinstance(m, MultiHeadAttention):
         raise TypeError(f"m must be a MultiHeadAttention, got {type(m).__name__}")
     if lacks := _lacking(m):
@@ -125,13 +158,24 @@ def to_torch(
 
 # %% ../nbs/05a_interop.ipynb #fa77c961
 class TorchInterface(nn.Module):
-    "A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`"
+    """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
+
+    Args:
+        m: The module to call
+        batch_first: Inputs are (B, L, D); False: (L, B, D)
+    """
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
     def __init__(self,
         m:MultiHeadAttention, # The module to call
         *,
         batch_first:bool=True # Inputs are (B, L, D); False: (L, B, D)
     ):
+        """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
+
+        Args:
+            m: The module to call
+            batch_first: Inputs are (B, L, D); False: (L, B, D)
+        """
         super().__init__()
         self.m,self.batch_first = m,batch_first
 
@@ -145,7 +189,21 @@ class TorchInterface(nn.Module):
         average_attn_weights:bool=True, # One table of weights, the mean over heads
         is_causal:bool=False # With no `attn_mask`: causal; else a hint that is not needed
     )->tuple[Tensor,Tensor|None]: # Output, and weights (B, L, S), (B, H, L, S) or None
-        "Attend by torch's rules"
+        """Attend by torch's rules
+
+        Args:
+            query: (B, L, D), or (L, B, D)
+            key: (B, S, kdim), or (S, B, kdim)
+            value: (B, S, vdim), or (S, B, vdim)
+            key_padding_mask: (B, S), bool, True = must NOT attend; or added
+            need_weights: Return weights too
+            attn_mask: (L, S) or (B * H, L, S), True = must NOT attend; or added
+            average_attn_weights: One table of weights, the mean over heads
+            is_causal: With no `attn_mask`: causal; else a hint that is not needed
+
+        Returns:
+            Output, and weights (B, L, S), (B, H, L, S) or None
+        """
         turned = not self.batch_first and query.dim() == 3
         if turned: query,key,value = (t.transpose(0, 1) for t in (query,key,value))
         if key_padding_mask is not None: key_padding_mask = key_padding_mask[...,None,None,:]
@@ -161,3 +219,7 @@ class TorchInterface(nn.Module):
         out = self.m(query, key, value, need_weights=asked, **options)
         out,weights = out if asked else (out,None)
         return out.transpose(0, 1) if turned else out, weights
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None=None,
+            need_weights: bool=True, attn_mask: Tensor | None=None, average_attn_weights: bool=True, is_causal:
+            bool=False)->tuple[Tensor, Tensor | None]: ...

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/latent.html.md"""
 __all__ = ['expand_latent', 'absorb_queries', 'latent_scale', 'absorbing_pays', 'LatentAttention', 'LatentConfig']
 
 # %% ../nbs/11_latent.ipynb #a6a90a46
+from typing import TYPE_CHECKING
 from collections.abc import Callable
 from dataclasses import dataclass
 import math
@@ -28,7 +29,17 @@ def expand_latent(
     w_k:Tensor, # Makes keys of latents, (H, nope_dim, r)
     w_v:Tensor # Makes values of latents, (H, v_dim, r)
 )->tuple[Tensor,Tensor,Tensor]: # q, k (B, H, S, nope_dim + rope_dim), v (B, H, S, v_dim)
-    "Keys and values of every head, made from the latents"
+    """Keys and values of every head, made from the latents
+
+    Args:
+        q: Queries (B, H, L, nope_dim + rope_dim), rotated
+        kept: Latents and rotated keys (B, 1, S, r + rope_dim)
+        w_k: Makes keys of latents, (H, nope_dim, r)
+        w_v: Makes values of latents, (H, v_dim, r)
+
+    Returns:
+        q, k (B, H, S, nope_dim + rope_dim), v (B, H, S, v_dim)
+    """
     latent,k_rope = kept[:,0,:,:w_k.shape[-1]],kept[...,w_k.shape[-1]:]
     k_nope = torch.einsum('b s r, h n r -> b h s n', latent, w_k)
     v = torch.einsum('b s r, h v r -> b h s v', latent, w_v)
@@ -41,7 +52,16 @@ def absorb_queries(
     kept:Tensor, # Latents and rotated keys (B, 1, S, r + rope_dim)
     w_k:Tensor # Makes keys of latents, (H, nope_dim, r)
 )->tuple[Tensor,Tensor,Tensor]: # q (B, H, L, r + rope_dim), k = `kept`, v (B, 1, S, r)
-    "Queries moved to the latents: one key head, whose first r numbers are the values"
+    """Queries moved to the latents: one key head, whose first r numbers are the values
+
+    Args:
+        q: Queries (B, H, L, nope_dim + rope_dim), rotated
+        kept: Latents and rotated keys (B, 1, S, r + rope_dim)
+        w_k: Makes keys of latents, (H, nope_dim, r)
+
+    Returns:
+        q (B, H, L, r + rope_dim), k = `kept`, v (B, 1, S, r)
+    """
     q_nope,q_rope = q[...,:w_k.shape[1]],q[...,w_k.shape[1]:]
     q_latent = torch.einsum('b h l n, h n r -> b h l r', q_nope, w_k)
     return torch.cat([q_latent, q_rope], -1), kept, kept[...,:w_k.shape[-1]]
@@ -52,7 +72,16 @@ def latent_scale(
     rope_dim:int, # Width of the part that is rotated
     scaling:dict[str,Any]|None=None # Of the rotation, as in `Rope`
 )->float: # Score multiplier
-    "1/sqrt(nope_dim + rope_dim), raised for stretched rotations as DeepSeek does"
+    """1/sqrt(nope_dim + rope_dim), raised for stretched rotations as DeepSeek does
+
+    Args:
+        nope_dim: Width of the part of a query or key that is not rotated
+        rope_dim: Width of the part that is rotated
+        scaling: Of the rotation, as in `Rope`
+
+    Returns:
+        Score multiplier
+    """
     scaling = scaling or {}
     factor,m = scaling.get('factor', 1.),scaling.get('mscale_all_dim') or 0.
     sharper = 0.1*m*math.log(factor) + 1 if factor > 1 else 1.
@@ -134,12 +163,40 @@ def absorbing_pays(
     nope_dim:int, # Width of the part of a query or key that is not rotated
     v_dim:int # Width of a value
 )->bool: # Whether it takes fewer multiplications
-    "Whether moving queries to the latents is less work than making keys and values of them"
+    """Whether moving queries to the latents is less work than making keys and values of them
+
+    Args:
+        L: Queries
+        S: Keys
+        kv_rank: Width r of the latent
+        nope_dim: Width of the part of a query or key that is not rotated
+        v_dim: Width of a value
+
+    Returns:
+        Whether it takes fewer multiplications
+    """
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
 # %% ../nbs/11_latent.ipynb #0f31f558
 class LatentAttention(_LatentProjections):
-    "Multi-head latent attention (DeepSeek-AI 2024)"
+    """Multi-head latent attention (DeepSeek-AI 2024)
+
+    Args:
+        d_model: Width D of queries and output
+        n_heads: Number of heads H
+        q_rank: Width of the compressed query; None: queries are not compressed
+        kv_rank: Width r of the latent
+        nope_dim: Width of the part of a query or key that is not rotated
+        rope_dim: Width of the part that is rotated
+        v_dim: Width of a value
+        bias: Give the projections down and the one out a bias
+        norm_eps: Added to the mean square in the norms
+        dropout: Probability of zeroing a weight, in training
+        scale: Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
+        rope: Rotation of `rope_dim` numbers; None: nothing is rotated
+        absorbed: The form; None: absorbed with a cache, where it is less work
+        attend: Function to call, as in `MultiHeadAttention`
+    """
     # all that is kept is seen
     window = None
     def __init__(self,
@@ -159,6 +216,24 @@ class LatentAttention(_LatentProjections):
         absorbed:bool|None=None, # The form; None: absorbed with a cache, where it is less work
         attend:Callable[...,Any]|None=None # Function to call, as in `MultiHeadAttention`
     ):
+        """Multi-head latent attention (DeepSeek-AI 2024)
+
+        Args:
+            d_model: Width D of queries and output
+            n_heads: Number of heads H
+            q_rank: Width of the compressed query; None: queries are not compressed
+            kv_rank: Width r of the latent
+            nope_dim: Width of the part of a query or key that is not rotated
+            rope_dim: Width of the part that is rotated
+            v_dim: Width of a value
+            bias: Give the projections down and the one out a bias
+            norm_eps: Added to the mean square in the norms
+            dropout: Probability of zeroing a weight, in training
+            scale: Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
+            rope: Rotation of `rope_dim` numbers; None: nothing is rotated
+            absorbed: The form; None: absorbed with a cache, where it is less work
+            attend: Function to call, as in `MultiHeadAttention`
+        """
         super().__init__(d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias,
                          norm_eps)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
@@ -176,7 +251,17 @@ class LatentAttention(_LatentProjections):
         dtype:torch.dtype|None=None, # None means that of the weights
         device:torch.device|str|None=None # Likewise
     )->KVCache: # Room for r + rope_dim numbers a token, and none for values
-        "A cache for latents and rotated keys"
+        """A cache for latents and rotated keys
+
+        Args:
+            batch: Number of sequences
+            max_len: Most tokens
+            dtype: None means that of the weights
+            device: Likewise
+
+        Returns:
+            Room for r + rope_dim numbers a token, and none for values
+        """
         w = self.kv_down.weight
         return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
                        dtype=dtype or w.dtype, device=device or w.device)
@@ -192,7 +277,21 @@ class LatentAttention(_LatentProjections):
         rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
         need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
     )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
-        "Attend with every head to what the latents hold, and mix the results"
+        """Attend with every head to what the latents hold, and mix the results
+
+        Args:
+            query: (B, L, D), or (L, D) without a batch
+            mask: Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
+            bias: Added to the scores; shapes as for `mask`
+            causal: Query i sees keys up to i + S - L
+            cache: Of `new_cache`; keeps latents and rotated keys
+            positions: Places for `rope`, (L,) or (B, L); None: after the cache
+            rotation: `rope.tables(positions)`, if many layers share it
+            need_weights: Also all L x S weights, or their mean over heads
+
+        Returns:
+            (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
+        """
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
         check_inputs(query, query, query, (self.d_model,)*3, mask=mask, bias=bias, causal=causal)
@@ -233,11 +332,25 @@ class LatentAttention(_LatentProjections):
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
         return attend(q, k, v, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, *, mask: Tensor | None=None, bias: Tensor | None=None, causal: bool=False,
+            cache: KVCache | None=None, positions: Tensor | None=None, rotation: tuple[Tensor, Tensor] | None=None,
+            need_weights: bool | Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...
 
 # %% ../nbs/11_latent.ipynb #c1df8deb
 @dataclass(frozen=True, kw_only=True)
 class LatentConfig:
-    "The widths of `LatentAttention`, for the configuration of a whole model"
+    """The widths of `LatentAttention`, for the configuration of a whole model
+
+    Attributes:
+        q_rank: Width of the compressed query; None: queries are not compressed
+        kv_rank: Width r of the latent, shared by keys and values of all heads
+        nope_dim: Width of the part of a query or key that is not rotated
+        rope_dim: Width of the part that is rotated
+        v_dim: Width of a value
+        bias: Give the projections down and the one out a bias
+        norm_eps: Added to the mean square in the norms
+    """
     q_rank:int|None=None # Width of the compressed query; None: queries are not compressed
     kv_rank:int # Width r of the latent, shared by keys and values of all heads
     nope_dim:int # Width of the part of a query or key that is not rotated

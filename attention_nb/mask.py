@@ -27,7 +27,16 @@ def causal_mask(
     *,
     device:torch.device|str|None=None # Where the mask is made
 )->Tensor: # Bool (L, S), True = may attend
-    "Each query sees the keys up to its own place"
+    """Each query sees the keys up to its own place
+
+    Args:
+        L: Number of queries
+        S: Number of keys; None means L. The last query is aligned with the last key
+        device: Where the mask is made
+
+    Returns:
+        Bool (L, S), True = may attend
+    """
     L = _count('L', L)
     return allowed(L, L if S is None else _count('S', S), causal=True, device=device)
 
@@ -55,7 +64,17 @@ def show_mask(
     q_tokens:list[str]|None=None, # L row labels; None shows places
     k_tokens:list[str]|None=None # S column labels; None means `q_tokens` if L = S, else places
 )->object: # The matplotlib axes, not shown and not saved
-    "Draw `mask`, queries down, keys across, visible keys dark"
+    """Draw `mask`, queries down, keys across, visible keys dark
+
+    Args:
+        mask: Bool (L, S), True = may attend
+        ax: Axes to draw on; None makes one
+        q_tokens: L row labels; None shows places
+        k_tokens: S column labels; None means `q_tokens` if L = S, else places
+
+    Returns:
+        The matplotlib axes, not shown and not saved
+    """
     kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
     if kind != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {kind}")
     if mask.dim() != 2:
@@ -96,7 +115,15 @@ def padding_mask(
     lengths_or_mask:Tensor|list[int], # Lengths (B,), integers from 0 to S; or a bool mask (B, S)
     S:int|None=None # Number of keys, padding included; needed with lengths
 )->Tensor: # Bool (B, 1, 1, S), True = may attend
-    "Each sequence sees its real keys and not the padding"
+    """Each sequence sees its real keys and not the padding
+
+    Args:
+        lengths_or_mask: Lengths (B,), integers from 0 to S; or a bool mask (B, S)
+        S: Number of keys, padding included; needed with lengths
+
+    Returns:
+        Bool (B, 1, 1, S), True = may attend
+    """
     given = torch.as_tensor(lengths_or_mask)
     if given.dtype == torch.bool:
         if given.dim() != 2 or S not in (None, given.shape[1]):
@@ -114,7 +141,18 @@ def window_mask(
     *,
     device:torch.device|str|None=None # Where the mask is made
 )->Tensor: # Bool (L, S), True = may attend
-    "Each query sees the keys near its own place, and itself"
+    """Each query sees the keys near its own place, and itself
+
+    Args:
+        L: Number of queries
+        S: Number of keys; the last query is aligned with the last key
+        left: Keys before the query's place that it sees; None sees all of them
+        right: Keys after the query's place that it sees; None sees all of them
+        device: Where the mask is made
+
+    Returns:
+        Bool (L, S), True = may attend
+    """
     left = None if left is None else _count('left', left)
     right = None if right is None else _count('right', right)
     return allowed(_count('L', L), _count('S', S), window=(left,right), device=device)
@@ -124,7 +162,15 @@ def document_mask(
     doc_ids:Tensor|list[int], # The document of each query, integers (L,) or (B, L)
     k_ids:Tensor|list[int]|None=None # The document of each key, (S,) or (B, S); None: the queries'
 )->Tensor: # Bool (L, S) or (B, 1, L, S), True = may attend
-    "Each token sees the tokens of its own document"
+    """Each token sees the tokens of its own document
+
+    Args:
+        doc_ids: The document of each query, integers (L,) or (B, L)
+        k_ids: The document of each key, (S,) or (B, S); None: the queries'
+
+    Returns:
+        Bool (L, S) or (B, 1, L, S), True = may attend
+    """
     q_ids = _integers('doc_ids', doc_ids)
     if q_ids.dim() not in (1,2):
         raise ValueError(f"doc_ids must be (L,) or (B, L), got {tuple(q_ids.shape)}")
@@ -143,7 +189,17 @@ def prefix_mask(
     prefix:int|Tensor|list[int], # Number of keys that everyone sees; one for all, or (B,)
     device:torch.device|str|None=None # Where the mask is made; None: where a tensor `prefix` is
 )->Tensor: # Bool (L, S), or (B, 1, L, S) for several; True = may attend
-    "Each query sees the first `prefix` keys, and those up to its own place"
+    """Each query sees the first `prefix` keys, and those up to its own place
+
+    Args:
+        L: Number of queries
+        S: Number of keys; None means L. The last query is aligned with the last key
+        prefix: Number of keys that everyone sees; one for all, or (B,)
+        device: Where the mask is made; None: where a tensor `prefix` is
+
+    Returns:
+        Bool (L, S), or (B, 1, L, S) for several; True = may attend
+    """
     S = _count('L', L) if S is None else _count('S', S)
     if not isinstance(prefix, (Integral,torch.SymInt)):
         first = _first_keys('prefix', prefix, S, device)

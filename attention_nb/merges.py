@@ -23,7 +23,15 @@ def merge_scan(
     ids:Iterable[int], # Ids of a piece, one for each byte
     ranks:_Ranks # (left, right) -> (rank, merged)
 )->list[int]: # Ids of its tokens
-    "Apply the merges in `ranks`, lowest rank first, then leftmost; looks at all pairs each time"
+    """Apply the merges in `ranks`, lowest rank first, then leftmost; looks at all pairs each time
+
+    Args:
+        ids: Ids of a piece, one for each byte
+        ranks: (left, right) -> (rank, merged)
+
+    Returns:
+        Ids of its tokens
+    """
     ids = list(ids)
     while len(ids) > 1:
         pairs = enumerate(zip(ids, ids[1:]))
@@ -38,7 +46,15 @@ def merge_heap(
     ids:Iterable[int], # Ids of a piece, one for each byte, none negative
     ranks:_Ranks # (left, right) -> (rank, merged)
 )->list[int]: # Ids of its tokens
-    "The same as `merge_scan`, for long pieces"
+    """The same as `merge_scan`, for long pieces
+
+    Args:
+        ids: Ids of a piece, one for each byte, none negative
+        ranks: (left, right) -> (rank, merged)
+
+    Returns:
+        Ids of its tokens
+    """
     ids = list(ids)
     n = len(ids)
     left,right = list(range(-1, n-1)),list(range(1, n+1))
@@ -62,18 +78,41 @@ def apply_merges(
     ids:list[int], # Ids of a piece, one for each byte, none negative
     ranks:_Ranks # (left, right) -> (rank, merged); lowest rank first, then leftmost
 )->list[int]: # Ids of its tokens
-    "Merge the pairs of `ids` until none is left that fits, in the faster of two ways"
+    """Merge the pairs of `ids` until none is left that fits, in the faster of two ways
+
+    Args:
+        ids: Ids of a piece, one for each byte, none negative
+        ranks: (left, right) -> (rank, merged); lowest rank first, then leftmost
+
+    Returns:
+        Ids of its tokens
+    """
     return merge_scan(ids, ranks) if len(ids) <= 100 else merge_heap(ids, ranks)
 
 # %% ../nbs/01a_merges.ipynb #151b1edc
 class Merger(dict[str,list[int]]):
-    "Piece -> ids; a piece that is not known yet is spelled in symbols and merged"
+    """Piece -> ids; a piece that is not known yet is spelled in symbols and merged
+
+    Args:
+        merges: Pairs of tokens; of equal ones the first counts
+        ids: Token -> id
+        spell: The symbols of a piece; by default its characters
+        limit: Pieces remembered, each up to 100 characters
+    """
     def __init__(self,
         merges:Sequence[tuple[str,str]], # Pairs of tokens; of equal ones the first counts
         ids:Mapping[str,int], # Token -> id
         spell:Callable[[str],Iterable[str]]=str, # The symbols of a piece; by default its characters
         limit:int=100_000 # Pieces remembered, each up to 100 characters
     )->None:
+        """Piece -> ids; a piece that is not known yet is spelled in symbols and merged
+
+        Args:
+            merges: Pairs of tokens; of equal ones the first counts
+            ids: Token -> id
+            spell: The symbols of a piece; by default its characters
+            limit: Pieces remembered, each up to 100 characters
+        """
         super().__init__()
         self.ids,self.spell,self.limit = ids,spell,limit
         self.ranks:dict[tuple[int,int],tuple[int,int]] = {}
@@ -137,7 +176,16 @@ def learn_merges(
     *,
     avoid:Collection[str]=() # Tokens that no merge may make
 )->list[tuple[str,str]]: # Pairs of symbols, first learned first
-    "Learn merges: most frequent pair first, a tie goes to the older symbols"
+    """Learn merges: most frequent pair first, a tie goes to the older symbols
+
+    Args:
+        words: Words as tuples of symbols, and how often each occurs
+        n_merges: Number of merges; fewer if the words run out of pairs
+        avoid: Tokens that no merge may make
+
+    Returns:
+        Pairs of symbols, first learned first
+    """
     symbols = sorted({s for word in words for s in word})
     number = {s:i for i,s in enumerate(symbols)}
     pairs = _Pairs([[number[s] for s in word] for word in words], list(words.values()))
@@ -155,7 +203,14 @@ def learn_merges(
 def read_merges(
     path:str|os.PathLike[str] # Text file, `#version`, then one merge a line (vocab.bpe, merges.txt)
 )->list[tuple[str,str]]: # Pairs of tokens, first learned first
-    "Read merges in GPT-2's format"
+    """Read merges in GPT-2's format
+
+    Args:
+        path: Text file, `#version`, then one merge a line (vocab.bpe, merges.txt)
+
+    Returns:
+        Pairs of tokens, first learned first
+    """
     try: lines = Path(path).read_text(encoding='utf-8').split('\n')
     except UnicodeDecodeError as e: raise ValueError(f"{path}: not a UTF-8 text: {e}") from None
     merges = []
@@ -171,7 +226,15 @@ def checked_merges(
     merges:Any, # What should be a list of pairs of tokens
     vocab:Collection[str] # All tokens
 )->list[tuple[str,str]]: # The same, as tuples
-    "`merges`, if they are pairs whose parts and whole are in `vocab`"
+    """`merges`, if they are pairs whose parts and whole are in `vocab`
+
+    Args:
+        merges: What should be a list of pairs of tokens
+        vocab: All tokens
+
+    Returns:
+        The same, as tuples
+    """
     if not isinstance(merges, (list,tuple)):
         raise TypeError(f"merges must be a list of pairs, got {type(merges).__name__}")
     for n,m in enumerate(merges):
@@ -186,7 +249,14 @@ def checked_merges(
 def checked_pattern(
     pattern:Any # What should be a regular expression, in the syntax of the package `regex`
 )->regex.Pattern[str]: # The same, compiled
-    "Compile `pattern`, or say what is wrong with it"
+    """Compile `pattern`, or say what is wrong with it
+
+    Args:
+        pattern: What should be a regular expression, in the syntax of the package `regex`
+
+    Returns:
+        The same, compiled
+    """
     if not isinstance(pattern, str):
         raise TypeError(f"pattern must be a regular expression (str), got {type(pattern).__name__}")
     if not pattern: raise ValueError("pattern must not be empty; it would cut nothing")
@@ -198,7 +268,15 @@ def split_pieces(
     text:str, # Any text
     pattern:regex.Pattern[str] # What a piece looks like; what lies between two of them is one too
 )->list[str]: # The pieces; joined, they are the text
-    "Cut `text` into pieces, and lose nothing"
+    """Cut `text` into pieces, and lose nothing
+
+    Args:
+        text: Any text
+        pattern: What a piece looks like; what lies between two of them is one too
+
+    Returns:
+        The pieces; joined, they are the text
+    """
     pieces = [] if pattern.groups else pattern.findall(text)
     if ''.join(pieces) == text and all(pieces): return pieces
     cuts = {0, len(text)}

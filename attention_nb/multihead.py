@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
 # %% ../nbs/05_multihead.ipynb #9ed77e63
+from typing import TYPE_CHECKING
 from collections.abc import Callable
 from typing import Literal
 import torch
@@ -29,13 +30,26 @@ def _head_dim(d_model, n_heads):
 
 # %% ../nbs/05_multihead.ipynb #cc4a10fc
 class MultiHeadAttentionLoop(nn.Module):
-    "Multi-head attention as a list of heads: slow, obvious, and the oracle of `MultiHeadAttention`"
+    """Multi-head attention as a list of heads: slow, obvious, and the oracle of `MultiHeadAttention`
+
+    Args:
+        d_model: Width D of queries, keys, values and output
+        n_heads: Number of heads H, a divisor of `d_model`
+        bias: Give all projections a bias
+    """
     def __init__(self,
         d_model:int, # Width D of queries, keys, values and output
         n_heads:int, # Number of heads H, a divisor of `d_model`
         *,
         bias:bool=True # Give all projections a bias
     ):
+        """Multi-head attention as a list of heads: slow, obvious, and the oracle of `MultiHeadAttention`
+
+        Args:
+            d_model: Width D of queries, keys, values and output
+            n_heads: Number of heads H, a divisor of `d_model`
+            bias: Give all projections a bias
+        """
         super().__init__()
         E = _head_dim(d_model, n_heads)
         def heads(): return nn.ModuleList(nn.Linear(d_model, E, bias) for _ in range(n_heads))
@@ -50,7 +64,18 @@ class MultiHeadAttentionLoop(nn.Module):
         mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
         causal:bool=False # Query i sees keys up to i + S - L
     )->tuple[Tensor,Tensor]: # Output (B, L, D), weights (B, H, L, S)
-        "Attend with each head and mix the results"
+        """Attend with each head and mix the results
+
+        Args:
+            query: (B, L, D), or (L, D) without a batch
+            key: (B, S, D); None means `query`
+            value: (B, S, D); None means `key`
+            mask: Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
+            causal: Query i sees keys up to i + S - L
+
+        Returns:
+            Output (B, L, D), weights (B, H, L, S)
+        """
         key = query if key is None else key
         value = key if value is None else value
         check_inputs(query, key, value, (self.out_proj.in_features,)*3, mask=mask)
@@ -61,13 +86,24 @@ class MultiHeadAttentionLoop(nn.Module):
         return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
     def _attend(self, q, k, v, need_weights, **options): return attention(q, k, v, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, causal: bool=False)->tuple[Tensor, Tensor]: ...
 
 # %% ../nbs/05_multihead.ipynb #2cbbcab1
 def split_heads(
     x:Tensor, # (..., L, H * E)
     n_heads:int # Number of heads H
 )->Tensor: # (..., H, L, E), a view where possible
-    "Cut the width into heads, and put the heads before the length"
+    """Cut the width into heads, and put the heads before the length
+
+    Args:
+        x: (..., L, H * E)
+        n_heads: Number of heads H
+
+    Returns:
+        (..., H, L, E), a view where possible
+    """
     if n_heads < 1 or x.dim() < 2 or x.shape[-1] % n_heads:
         raise ValueError(f"x must be (..., L, width), width a multiple of {n_heads}, "
                          f"got {tuple(x.shape)}")
@@ -77,7 +113,14 @@ def split_heads(
 def merge_heads(
     x:Tensor # (..., H, L, E)
 )->Tensor: # (..., L, H * E)
-    "Put the heads side by side again"
+    """Put the heads side by side again
+
+    Args:
+        x: (..., H, L, E)
+
+    Returns:
+        (..., L, H * E)
+    """
     if x.dim() < 3: raise ValueError(f"x must be (..., H, L, E), got {tuple(x.shape)}")
     return x.transpose(-3, -2).flatten(-2)
 
@@ -146,7 +189,30 @@ def _roles(layer, query, key, value, own, *places):
 
 # %% ../nbs/05_multihead.ipynb #37bc77f2
 class MultiHeadAttention(nn.Module):
-    "Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)"
+    """Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)
+
+    Args:
+        d_model: Width D of queries and output
+        n_heads: Number of query heads H
+        n_kv_heads: Number of key/value heads, a divisor of H; None means H
+        head_dim: Width E of a query or key; None means D / H
+        v_head_dim: Width Ev of a value; None means `head_dim`
+        kdim: Width of `key`; None means D
+        vdim: Width of `value`; None means D
+        bias: Give the query, key and value projections a bias
+        out_bias: Give the output projection a bias; None means `bias`
+        dropout: Probability of zeroing a weight, in training
+        out_dropout: Probability of zeroing a number of the output, in training
+        rope: Rotates queries and keys by their places, see lesson 7
+        qk_norm: Normalize queries and keys of each head: 'rms' or 'layer'
+        q_norm: Norm of queries, as wide as a head or as the projection
+        k_norm: Norm of keys, likewise
+        window: (left, right) of the query; None opens a side
+        softcap: Scores s become softcap * tanh(s / softcap)
+        sinks: A learned score for each query head that takes weight, not values
+        scale: Score multiplier; None means 1/sqrt(E)
+        attend: Function to call, with `attention`'s options; None means ours
+    """
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
@@ -170,6 +236,30 @@ class MultiHeadAttention(nn.Module):
         scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
         attend:Callable|None=None # Function to call, with `attention`'s options; None means ours
     ):
+        """Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)
+
+        Args:
+            d_model: Width D of queries and output
+            n_heads: Number of query heads H
+            n_kv_heads: Number of key/value heads, a divisor of H; None means H
+            head_dim: Width E of a query or key; None means D / H
+            v_head_dim: Width Ev of a value; None means `head_dim`
+            kdim: Width of `key`; None means D
+            vdim: Width of `value`; None means D
+            bias: Give the query, key and value projections a bias
+            out_bias: Give the output projection a bias; None means `bias`
+            dropout: Probability of zeroing a weight, in training
+            out_dropout: Probability of zeroing a number of the output, in training
+            rope: Rotates queries and keys by their places, see lesson 7
+            qk_norm: Normalize queries and keys of each head: 'rms' or 'layer'
+            q_norm: Norm of queries, as wide as a head or as the projection
+            k_norm: Norm of keys, likewise
+            window: (left, right) of the query; None opens a side
+            softcap: Scores s become softcap * tanh(s / softcap)
+            sinks: A learned score for each query head that takes weight, not values
+            scale: Score multiplier; None means 1/sqrt(E)
+            attend: Function to call, with `attention`'s options; None means ours
+        """
         super().__init__()
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)
@@ -215,7 +305,23 @@ class MultiHeadAttention(nn.Module):
         rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
         need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
     )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
-        "Attend with every head and mix the results"
+        """Attend with every head and mix the results
+
+        Args:
+            query: (B, L, D), or (L, D) without a batch
+            key: (B, S, kdim); None means `query`
+            value: (B, S, vdim); None means `key`
+            mask: Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
+            bias: Added to the scores; shapes as for `mask`
+            causal: Query i sees keys up to i + S - L
+            cache: Keeps keys and values of earlier calls, see lesson 8
+            positions: Places for `rope`, (L,) or (B, L); None: after the cache
+            rotation: `rope.tables(positions)`, if many layers share it
+            need_weights: Also all L x S weights, or their mean over heads
+
+        Returns:
+            (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
+        """
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
         places = cache,positions,rotation
@@ -246,3 +352,8 @@ class MultiHeadAttention(nn.Module):
             return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         return attend(q, k, v, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool |
+            Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...

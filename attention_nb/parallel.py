@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/parallel.html.md"""
 __all__ = ['parallelize', 'load_shard']
 
 # %% ../nbs/09a_parallel.ipynb #0252e22e
+from typing import TYPE_CHECKING
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
@@ -69,6 +70,8 @@ class _LocalHeads(_Local):
         if not isinstance(t, Tensor): return t
         if t.dim() == 4 and t.shape[1] > 1: return _part(t, self._mesh, 1)
         return _added(t, self._mesh) if t.requires_grad else t
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, *args, mask=None, bias=None, need_weights=False, **kw): ...
 
 class _LocalAttention(_LocalHeads):
     "The projections share one distributed input: its gradients are added up once, not three times"
@@ -76,10 +79,14 @@ class _LocalAttention(_LocalHeads):
         given = query,key,value
         whole = {id(t): _whole(t, self._mesh) for t in given if isinstance(t, Tensor)}
         return super().forward(*(whole.get(id(t)) for t in given), **kw)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, query, key=None, value=None, **kw): ...
 
 class _LocalFeedForward(_Local):
     "Likewise, for the input of `gate` and `up`"
     def forward(self, x): return super().forward(_whole(x, self._mesh))
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x): ...
 
 class _WholeNorm(_Local):
     "A norm over all heads: for its sake they meet"
@@ -87,16 +94,22 @@ class _WholeNorm(_Local):
         width = x.shape[-1]*self._mesh.size()
         whole = super().forward(_joined(x, self._mesh, x.dim()-1, width))
         return _part(whole, self._mesh, x.dim()-1)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x): ...
 
 class _ForAllHeads(_Local):
     "A layer whose result the heads of all processes read"
     def forward(self, x): return _added(super().forward(x), self._mesh)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x): ...
 
 class _LocalWords(_Local):
     "A head that scores the words of this process; the logits are joined"
     def forward(self, x, table):
         logits = super().forward(_added(x, self._mesh), table.to_local())
         return _joined(logits, self._mesh, x.dim()-1, self.cfg.vocab_size)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x, table): ...
 
 # %% ../nbs/09a_parallel.ipynb #a972dab9
 class _Own(ParallelStyle):
@@ -178,7 +191,15 @@ def parallelize(
     model:_Model, # A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
     mesh:DeviceMesh # One dimension of processes
 )->_Model: # The same, with the heads and the parts of this process
-    "Split a model over the processes of a mesh (Shoeybi et al. 2019)"
+    """Split a model over the processes of a mesh (Shoeybi et al. 2019)
+
+    Args:
+        model: A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
+        mesh: One dimension of processes
+
+    Returns:
+        The same, with the heads and the parts of this process
+    """
     _check_parts(model, mesh)
     parallelize_module(model, mesh, _plan(model))
     for m in model.modules():
@@ -192,7 +213,15 @@ def load_shard(
     model:_Model, # Split or not; its parameters may be without values
     source:str|Path # A safetensors file, or a folder of them, with the model's own names
 )->_Model: # Filled
-    "Fill a model, reading of each matrix only what this process keeps"
+    """Fill a model, reading of each matrix only what this process keeps
+
+    Args:
+        model: Split or not; its parameters may be without values
+        source: A safetensors file, or a folder of them, with the model's own names
+
+    Returns:
+        Filled
+    """
     from safetensors import safe_open
     source = Path(source)
     files = sorted(source.glob('*.safetensors')) if source.is_dir() else [source]

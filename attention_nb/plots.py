@@ -40,7 +40,18 @@ def show_weights(
     color:str='w', # A role of `colors`, or any colour of matplotlib's
     ax:object=None # Axes to draw on; None makes one
 )->object: # The matplotlib axes, not shown and not saved
-    "A bar for each word, with its share in per cent"
+    """A bar for each word, with its share in per cent
+
+    Args:
+        weights: A share for each word, (S,), from 0 to 1
+        words: The S words, in the order of the text
+        title: Heading
+        color: A role of `colors`, or any colour of matplotlib's
+        ax: Axes to draw on; None makes one
+
+    Returns:
+        The matplotlib axes, not shown and not saved
+    """
     weights = _numbers('weights', weights, 1, words)
     least,most = (weights.min(),weights.max()) if len(weights) else (0,0)
     if not 0 <= least <= most <= 1+1e-6:
@@ -78,7 +89,20 @@ def show_numbers(
     digits:int=2, # Digits after the point
     ax:object=None # Axes to draw on; None makes one
 )->object: # The matplotlib axes, not shown and not saved
-    "A table of numbers, shaded by size, with a word beside each row"
+    """A table of numbers, shaded by size, with a word beside each row
+
+    Args:
+        values: (rows, columns); NaN leaves a cell empty
+        rows: A label for each row
+        columns: A label for each column; None leaves them out
+        title: Heading
+        color: A role of `colors`, or any colour of matplotlib's
+        digits: Digits after the point
+        ax: Axes to draw on; None makes one
+
+    Returns:
+        The matplotlib axes, not shown and not saved
+    """
     values = _numbers('values', values, 2, rows, empty=True)
     n,m = values.shape
     if columns is not None and len(columns) != m:
@@ -115,7 +139,18 @@ def show_arrows(
     color:str|Sequence[str]='x', # One for all, or one for each: roles of `colors`, or matplotlib's
     ax:object=None # Axes to draw on; None makes one
 )->object: # The matplotlib axes, not shown and not saved
-    "Arrows from the origin, with equal scales"
+    """Arrows from the origin, with equal scales
+
+    Args:
+        vectors: (n, 2)
+        labels: A label for each vector, at its tip
+        title: Heading
+        color: One for all, or one for each: roles of `colors`, or matplotlib's
+        ax: Axes to draw on; None makes one
+
+    Returns:
+        The matplotlib axes, not shown and not saved
+    """
     vectors = _numbers('vectors', vectors, 2, labels)
     if vectors.shape[1] != 2:
         raise ValueError(f"vectors must be (n, 2), got {tuple(vectors.shape)}")

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/position.html.md"""
 __all__ = ['apply_rope', 'Rope', 'alibi_slopes', 'alibi_bias', 'relative_buckets', 'relative_bias']
 
 # %% ../nbs/07_position.ipynb #69029c0d
+from typing import TYPE_CHECKING
 import math
 import torch
 from torch import Tensor
@@ -22,7 +23,17 @@ def apply_rope(
     *,
     interleaved:bool=False # Pairs are neighbours (0, 1), (2, 3), ...; else m and m + R/2
 )->Tensor: # Turned, (..., L, E), in the dtype of `x`; numbers from R on are as they were
-    "Turn each pair of numbers by the angle of its place (Su et al. 2021)"
+    """Turn each pair of numbers by the angle of its place (Su et al. 2021)
+
+    Args:
+        x: Queries or keys, (..., L, E)
+        cos: Cosine of each place and pair, (L, R/2), or (B, L, R/2) for x (B, H, L, E)
+        sin: Sine of each place and pair, like `cos`
+        interleaved: Pairs are neighbours (0, 1), (2, 3), ...; else m and m + R/2
+
+    Returns:
+        Turned, (..., L, E), in the dtype of `x`; numbers from R on are as they were
+    """
     _check_tables(x, cos, sin)
     if cos.dim() == 3: cos,sin = cos[:,None],sin[:,None]                       # (B, 1, L, R/2)
     R = 2*cos.shape[-1]
@@ -35,7 +46,15 @@ def apply_rope(
 
 # %% ../nbs/07_position.ipynb #31a5f926
 class Rope(_Frequencies):
-    "Rotary positions: queries and keys turned by their places. No parameters"
+    """Rotary positions: queries and keys turned by their places. No parameters
+
+    Args:
+        head_dim: Width E of a head
+        base: b, in configurations `rope_theta`
+        rotary_dim: Numbers of a head that turn, R, even; None means all
+        interleaved: Pairs are neighbours; else m and m + R/2
+        scaling: For longer texts, `rope_scaling` as published; None leaves it
+    """
     def __init__(self,
         head_dim:int, # Width E of a head
         *,
@@ -44,6 +63,15 @@ class Rope(_Frequencies):
         interleaved:bool=False, # Pairs are neighbours; else m and m + R/2
         scaling:dict|None=None # For longer texts, `rope_scaling` as published; None leaves it
     ):
+        """Rotary positions: queries and keys turned by their places. No parameters
+
+        Args:
+            head_dim: Width E of a head
+            base: b, in configurations `rope_theta`
+            rotary_dim: Numbers of a head that turn, R, even; None means all
+            interleaved: Pairs are neighbours; else m and m + R/2
+            scaling: For longer texts, `rope_scaling` as published; None leaves it
+        """
         R = head_dim if rotary_dim is None else rotary_dim
         check_sizes(head_dim=head_dim, rotary_dim=R)
         if R % 2 or R > head_dim:
@@ -56,7 +84,14 @@ class Rope(_Frequencies):
     def tables(self,
         positions:Tensor # Places, integers, (L,) or (B, L)
     )->tuple[Tensor,Tensor]: # Cosine and sine of each place and pair, (..., L, R/2), float32
-        "What `apply_rope` needs; layers with the same settings can share it"
+        """What `apply_rope` needs; layers with the same settings can share it
+
+        Args:
+            positions: Places, integers, (L,) or (B, L)
+
+        Returns:
+            Cosine and sine of each place and pair, (..., L, R/2), float32
+        """
         positions = _check_places('positions', positions)
         angles = positions[...,None].float() * self._frequencies(positions)    # (..., L, R/2)
         return angles.cos()*self._factor, angles.sin()*self._factor
@@ -65,7 +100,15 @@ class Rope(_Frequencies):
         x:Tensor, # Queries or keys, (..., L, E)
         positions:Tensor # Places, integers, (L,), or (B, L) for x (B, H, L, E)
     )->Tensor: # Turned, as `x`
-        "Turn `x` by its places"
+        """Turn `x` by its places
+
+        Args:
+            x: Queries or keys, (..., L, E)
+            positions: Places, integers, (L,), or (B, L) for x (B, H, L, E)
+
+        Returns:
+            Turned, as `x`
+        """
         if x.shape[-1] != self.head_dim:
             raise ValueError(f"x must be (..., L, {self.head_dim}), got {tuple(x.shape)}")
         return apply_rope(x, *self.tables(positions), interleaved=self.interleaved)
@@ -74,12 +117,21 @@ class Rope(_Frequencies):
         shown = dict(base=self.base, rotary_dim=self.rotary_dim, interleaved=self.interleaved)
         if self.scaling['rope_type'] != 'default': shown['scaling'] = self.scaling['rope_type']
         return f'{self.head_dim}, ' + ', '.join(f'{k}={x!r}' for k,x in shown.items())
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, positions: Tensor)->Tensor: ...
 
 # %% ../nbs/07_position.ipynb #0af5508e
 def alibi_slopes(
     n_heads:int # H
 )->Tensor: # One slope for each head, (H,), float32
-    "Slopes 2**(-8h/H); if H is no power of two, those of two powers (Press et al. 2022)"
+    """Slopes 2**(-8h/H); if H is no power of two, those of two powers (Press et al. 2022)
+
+    Args:
+        n_heads: H
+
+    Returns:
+        One slope for each head, (H,), float32
+    """
     check_sizes(n_heads=n_heads)
     n = 2**int(math.log2(n_heads))
     first = [2**(-8*h/n) for h in range(1, n+1)]
@@ -104,7 +156,19 @@ def alibi_bias(
     k_pos:Tensor|None=None, # Places of keys, (S,) or (B, S); None means 0 to S-1
     device:torch.device|str|None=None # Where it is made; None: where the places are
 )->Tensor: # Added to scores, (H, L, S), or (B, H, L, S) if places have a batch; float32
-    "A score falls by a slope for each place that the key is further back"
+    """A score falls by a slope for each place that the key is further back
+
+    Args:
+        n_heads: H
+        L: Number of queries
+        S: Number of keys; None means L
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+        device: Where it is made; None: where the places are
+
+    Returns:
+        Added to scores, (H, L, S), or (B, H, L, S) if places have a batch; float32
+    """
     distance = _distance(*_places(L, S, q_pos, k_pos, device)).unsqueeze(-3)   # (..., 1, L, S)
     return alibi_slopes(n_heads).to(distance.device)[:,None,None] * distance
 
@@ -117,7 +181,18 @@ def relative_buckets(
     max_distance:int=128, # From here on all distances share the last one
     causal:bool=False # Buckets for the past only; keys after the query share bucket 0
 )->Tensor: # The bucket of each distance, (L, S) or (B, L, S)
-    "Near distances have a bucket each, far ones share them (Raffel et al. 2020)"
+    """Near distances have a bucket each, far ones share them (Raffel et al. 2020)
+
+    Args:
+        q_pos: Places of queries, integers, (L,) or (B, L)
+        k_pos: Places of keys, integers, (S,) or (B, S)
+        n_buckets: How many there are
+        max_distance: From here on all distances share the last one
+        causal: Buckets for the past only; keys after the query share bucket 0
+
+    Returns:
+        The bucket of each distance, (L, S) or (B, L, S)
+    """
     distance = _distance(_check_places('q_pos', q_pos), _check_places('k_pos', k_pos))
     check_sizes(n_buckets=n_buckets, max_distance=max_distance)
     n = n_buckets if causal else n_buckets//2                                  # on one side
@@ -143,7 +218,20 @@ def relative_bias(
     q_pos:Tensor|None=None, # Places of queries, (L,) or (B, L); None: the last is the last key's
     k_pos:Tensor|None=None # Places of keys, (S,) or (B, S); None means 0 to S-1
 )->Tensor: # Added to scores, (H, L, S), or (B, H, L, S) if places have a batch
-    "A learned number for each bucket and head"
+    """A learned number for each bucket and head
+
+    Args:
+        table: Learned, one number for each bucket and head, (n_buckets, H)
+        L: Number of queries
+        S: Number of keys; None means L
+        max_distance: From here on all distances share the last bucket
+        causal: Buckets for the past only
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+
+    Returns:
+        Added to scores, (H, L, S), or (B, H, L, S) if places have a batch
+    """
     if not isinstance(table, Tensor) or not table.is_floating_point():
         raise TypeError(f"table must be a tensor of floats, got {_kind(table)}")
     if table.dim() != 2: raise ValueError(f"table must be (n_buckets, H), got {tuple(table.shape)}")

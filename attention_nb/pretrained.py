@@ -26,7 +26,16 @@ def load_pretrained(
     dtype:torch.dtype|None=torch.float32, # Of the parameters; None leaves each as the file has it
     progress:bool=False # Show a bar
 )->Transformer: # In evaluation mode
-    "Load a published model; what is not understood is refused by name"
+    """Load a published model; what is not understood is refused by name
+
+    Args:
+        source: 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
+        dtype: Of the parameters; None leaves each as the file has it
+        progress: Show a bar
+
+    Returns:
+        In evaluation mode
+    """
     found = open_source(source)
     config = _with_ends(found.config, found.generation_config)
     cfg,family = config_from_hf(config)
@@ -69,7 +78,18 @@ def embed_sentences(
     batch_size:int=64, # Texts at a time
     max_len:int=256 # Tokens of a text that are read
 )->Tensor: # (texts, D), each of length 1
-    "Sentences as vectors: the mean of their tokens' vectors (Reimers and Gurevych 2019)"
+    """Sentences as vectors: the mean of their tokens' vectors (Reimers and Gurevych 2019)
+
+    Args:
+        model: An encoder without a head, such as 'minilm'
+        tokenizer: Its tokenizer, as from `load_tokenizer`
+        texts: What to embed
+        batch_size: Texts at a time
+        max_len: Tokens of a text that are read
+
+    Returns:
+        (texts, D), each of length 1
+    """
     if isinstance(texts, str): raise TypeError("texts must be a list of strings, got one string")
     if not len(texts): raise ValueError("texts must hold at least one, got none")
     cfg,device = model.cfg,model.embed.token.weight.device
@@ -96,7 +116,15 @@ def from_hf(
     *,
     dtype:torch.dtype|None=None # Of the parameters; None leaves each as it is
 )->Transformer: # With parameters of its own, in evaluation mode
-    "The same model as one of ours; what is not understood is refused by name"
+    """The same model as one of ours; what is not understood is refused by name
+
+    Args:
+        hf_model: A model of `transformers`
+        dtype: Of the parameters; None leaves each as it is
+
+    Returns:
+        With parameters of its own, in evaluation mode
+    """
     if not hasattr(hf_model, 'config') or not hasattr(hf_model, 'state_dict'):
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
@@ -116,7 +144,18 @@ def save_pretrained(
     max_shard_size:int=5_000_000_000, # Bytes of a file
     progress:bool=False # Show a bar
 )->list[Path]: # The files written
-    "Write a folder that `transformers` loads to the same outputs"
+    """Write a folder that `transformers` loads to the same outputs
+
+    Args:
+        model: What to save
+        folder: Where to; made if it does not exist
+        family: A model type such as 'llama'; None: the one it was loaded as
+        max_shard_size: Bytes of a file
+        progress: Show a bar
+
+    Returns:
+        The files written
+    """
     published = model.published or {}
     kind = family or published.get('model_type')
     if kind is None:

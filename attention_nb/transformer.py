@@ -9,6 +9,7 @@ __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'S
            'Transformer']
 
 # %% ../nbs/09_transformer.ipynb #7eccd17a
+from typing import TYPE_CHECKING
 import math
 from collections.abc import Callable
 from typing import Any
@@ -25,12 +26,25 @@ from .position import Rope, alibi_bias, relative_bias
 
 # %% ../nbs/09_transformer.ipynb #109ca31c
 class RMSNorm(nn.Module):
-    "Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)"
+    """Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)
+
+    Args:
+        width: What it normalizes
+        eps: Added to the mean square
+        offset: Added to the weight, which begins at 1 - offset
+    """
     def __init__(self,
         width:int, # What it normalizes
         eps:float=1e-6, # Added to the mean square
         offset:float=0. # Added to the weight, which begins at 1 - offset
     ):
+        """Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)
+
+        Args:
+            width: What it normalizes
+            eps: Added to the mean square
+            offset: Added to the weight, which begins at 1 - offset
+        """
         super().__init__()
         self.eps,self.offset = eps,offset
         self.weight = nn.Parameter(torch.empty(width))
@@ -42,12 +56,21 @@ class RMSNorm(nn.Module):
     def forward(self,
         x:Tensor # (..., width)
     )->Tensor: # The same shape
-        "Normalize the last dimension"
+        """Normalize the last dimension
+
+        Args:
+            x: (..., width)
+
+        Returns:
+            The same shape
+        """
         n = self.weight.shape
         if not self.offset: return F.rms_norm(x, n, self.weight.to(x.dtype), self.eps)
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor)->Tensor: ...
 
 _norms = RMSNorm,nn.RMSNorm,nn.LayerNorm
 
@@ -65,7 +88,16 @@ _activations = dict(silu=F.silu, gelu=F.gelu, relu=F.relu, tanh=torch.tanh,
 
 # %% ../nbs/09_transformer.ipynb #f368d2b2
 class FeedForward(nn.Module):
-    "Two linear layers with an activation between them, or three with a gate (Shazeer 2020)"
+    """Two linear layers with an activation between them, or three with a gate (Shazeer 2020)
+
+    Args:
+        d_model: Width D of input and output
+        d_ff: Width between
+        activation: 'silu', 'gelu', 'gelu_tanh', 'relu' or 'relu2'
+        gated: Multiply by a second projection
+        bias: Give the projections a bias
+        clamp: (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
+    """
     def __init__(self,
         d_model:int, # Width D of input and output
         d_ff:int, # Width between
@@ -75,6 +107,16 @@ class FeedForward(nn.Module):
         bias:bool=False, # Give the projections a bias
         clamp:float|None=None # (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
     ):
+        """Two linear layers with an activation between them, or three with a gate (Shazeer 2020)
+
+        Args:
+            d_model: Width D of input and output
+            d_ff: Width between
+            activation: 'silu', 'gelu', 'gelu_tanh', 'relu' or 'relu2'
+            gated: Multiply by a second projection
+            bias: Give the projections a bias
+            clamp: (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
+        """
         super().__init__()
         if activation not in _activations:
             raise ValueError(f"activation must be one of {(*_activations,)}, got {activation!r}")
@@ -87,22 +129,44 @@ class FeedForward(nn.Module):
     def forward(self,
         x:Tensor # (..., D)
     )->Tensor: # (..., D)
-        "Each token by itself"
+        """Each token by itself
+
+        Args:
+            x: (..., D)
+
+        Returns:
+            (..., D)
+        """
         act,up = _activations[self.activation],self.up(x)    # (..., d_ff)
         if self.gate is None: return self.down(act(up))
         gate = self.gate(x)
         if self.clamp is None: return self.down(act(gate) * up)
         gate,up = gate.clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
         return self.down((up+1) * gate * torch.sigmoid(1.702*gate))
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ac3835e0
 class MixtureOfExperts(nn.Module):
-    "Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)"
+    """Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)
+
+    Args:
+        d_model: Width D
+        cfg: What it is made of
+        activation: Of the experts
+    """
     def __init__(self,
         d_model:int, # Width D
         cfg:ExpertsConfig, # What it is made of
         activation:str='silu' # Of the experts
     ):
+        """Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)
+
+        Args:
+            d_model: Width D
+            cfg: What it is made of
+            activation: Of the experts
+        """
         super().__init__()
         self.cfg = cfg
         def expert(d_ff):
@@ -117,7 +181,14 @@ class MixtureOfExperts(nn.Module):
     def forward(self,
         x:Tensor # (..., D)
     )->Tensor: # (..., D)
-        "The sum of the chosen experts, weighted"
+        """The sum of the chosen experts, weighted
+
+        Args:
+            x: (..., D)
+
+        Returns:
+            (..., D)
+        """
         rows = x.reshape(-1, x.shape[-1])    # (T, D)
         weights,chosen = self.route(rows)    # (T, active) each
         out = torch.zeros_like(rows)
@@ -130,7 +201,14 @@ class MixtureOfExperts(nn.Module):
     def route(self,
         rows:Tensor # Tokens (T, D)
     )->tuple[Tensor,Tensor]: # Weights (T, active) and numbers of the chosen experts (T, active)
-        "Which experts each token goes to, and how much each counts"
+        """Which experts each token goes to, and how much each counts
+
+        Args:
+            rows: Tokens (T, D)
+
+        Returns:
+            Weights (T, active) and numbers of the chosen experts (T, active)
+        """
         cfg,scores = self.cfg,self.router(rows)    # (T, n)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         if cfg.router == 'top_softmax':
@@ -151,14 +229,27 @@ class MixtureOfExperts(nn.Module):
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
         open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
         return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #a9dcdf21
 class Residual(nn.Module):
-    "x plus what a layer makes of it, with a norm before, inside or after"
+    """x plus what a layer makes of it, with a norm before, inside or after
+
+    Args:
+        cfg: Says which norm, and where
+        normed: False leaves out the norm before
+    """
     def __init__(self,
         cfg:TransformerConfig, # Says which norm, and where
         normed:bool=True # False leaves out the norm before
     ):
+        """x plus what a layer makes of it, with a norm before, inside or after
+
+        Args:
+            cfg: Says which norm, and where
+            normed: False leaves out the norm before
+        """
         super().__init__()
         def norm(*places): return _norm(cfg) if cfg.norm_place in places else nn.Identity()
         self.before = norm('pre', 'sandwich') if normed else nn.Identity()
@@ -170,15 +261,33 @@ class Residual(nn.Module):
         x:Tensor, # (B, L, D)
         layer:Callable[[Tensor],Tensor] # From (B, L, D) to (B, L, D)
     )->Tensor: # (B, L, D)
-        "Add the layer's output to its input"
+        """Add the layer's output to its input
+
+        Args:
+            x: (B, L, D)
+            layer: From (B, L, D) to (B, L, D)
+
+        Returns:
+            (B, L, D)
+        """
         return self.after(x + self.branch(x, layer))
 
     def branch(self,
         x:Tensor, # (B, L, D)
         layer:Callable[[Tensor],Tensor] # From (B, L, D) to (B, L, D)
     )->Tensor: # (B, L, D)
-        "What the layer adds"
+        """What the layer adds
+
+        Args:
+            x: (B, L, D)
+            layer: From (B, L, D) to (B, L, D)
+
+        Returns:
+            (B, L, D)
+        """
         return self.dropout(self.inside(layer(self.before(x))))
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, layer: Callable[[Tensor], Tensor])->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #e7491a12
 def _attention(cfg, layer, rope):
@@ -212,7 +321,14 @@ def _feed_forward(cfg, layer):
 
 # %% ../nbs/09_transformer.ipynb #6d46327c
 class Block(nn.Module):
-    "Attention lets tokens speak to each other, then each thinks for itself"
+    """Attention lets tokens speak to each other, then each thinks for itself
+
+    Args:
+        cfg: What it is made of
+        layer: Which block of the model it is
+        rope: Rotates queries and keys
+        cross: Also attend to another text
+    """
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         layer:int=0, # Which block of the model it is
@@ -220,6 +336,14 @@ class Block(nn.Module):
         rope:Rope|None=None, # Rotates queries and keys
         cross:bool=False # Also attend to another text
     ):
+        """Attention lets tokens speak to each other, then each thinks for itself
+
+        Args:
+            cfg: What it is made of
+            layer: Which block of the model it is
+            rope: Rotates queries and keys
+            cross: Also attend to another text
+        """
         super().__init__()
         self.parallel = cfg.parallel
         self.attn = _attention(cfg, layer, rope)
@@ -237,7 +361,18 @@ class Block(nn.Module):
         memory_cache:KVCache|None=None, # Keeps its keys and values
         **options:Any # Of the self-attention: mask, bias, causal, cache, rotation
     )->Tensor: # (B, L, D)
-        "Attend, then feed forward"
+        """Attend, then feed forward
+
+        Args:
+            x: (B, L, D)
+            memory: What another text became, (B, S, D)
+            memory_mask: Bool, broadcastable to (B, 1, L, S); True = may attend
+            memory_cache: Keeps its keys and values
+            options: Of the self-attention: mask, bias, causal, cache, rotation
+
+        Returns:
+            (B, L, D)
+        """
         def attend(x): return self.attn(x, **options)
         if self.parallel:
             return x + self.attn_add.branch(x, attend) + self.ffn_add.branch(x, self.ffn)
@@ -246,6 +381,9 @@ class Block(nn.Module):
             known = dict(mask=memory_mask, cache=memory_cache)
             x = self.cross_add(x, lambda x: self.cross(x, memory, **known))
         return self.ffn_add(x, self.ffn)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, memory: Tensor | None=None, *, memory_mask: Tensor | None=None, memory_cache:
+            KVCache | None=None, **options: Any)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #46bdf5cf
 def _ropes(cfg):
@@ -260,13 +398,26 @@ def _ropes(cfg):
 
 # %% ../nbs/09_transformer.ipynb #909b1f88
 class Stack(nn.Module):
-    "Blocks one after the other, with what they share: the rotation and a bias for distances"
+    """Blocks one after the other, with what they share: the rotation and a bias for distances
+
+    Args:
+        cfg: What it is made of
+        causal: Hide what comes after
+        cross: Blocks also attend to another text
+    """
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
         causal:bool, # Hide what comes after
         cross:bool=False # Blocks also attend to another text
     ):
+        """Blocks one after the other, with what they share: the rotation and a bias for distances
+
+        Args:
+            cfg: What it is made of
+            causal: Hide what comes after
+            cross: Blocks also attend to another text
+        """
         super().__init__()
         self.cfg,self.causal = cfg,causal
         first = cfg.n_layers if cross else 0    # blocks of a decoder count on from the encoder's
@@ -290,7 +441,19 @@ class Stack(nn.Module):
         memory_mask:Tensor|None=None, # Bool (B, S'), True = a real token
         cache:"ModelCache|None"=None # Keys and values of earlier calls
     )->Tensor: # (B, L, D)
-        "All blocks, then the last norm"
+        """All blocks, then the last norm
+
+        Args:
+            x: (B, L, D)
+            places: Places of all tokens so far, (S,) or (B, S); the last L are those of x
+            memory: What another text became, (B, S', D)
+            mask: Bool (B, S), True = a real token
+            memory_mask: Bool (B, S'), True = a real token
+            cache: Keys and values of earlier calls
+
+        Returns:
+            (B, L, D)
+        """
         now = places[...,places.shape[-1]-x.shape[1]:]    # (L,) or (B, L)
         tables = {kind: rope.tables(now) for kind,rope in self.ropes.items()}
         mask,memory_mask = (None if m is None else m[:,None,None] for m in (mask,memory_mask))
@@ -311,13 +474,25 @@ class Stack(nn.Module):
             bias = relative_bias(self.relative, L, S, max_distance=far, causal=self.causal, **at)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)    # (1 or B, H, L, S)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
+            memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #93ca336a
 class TokenEmbeddings(nn.Module):
-    "Vectors of tokens, plus places and types where the model has them"
+    """Vectors of tokens, plus places and types where the model has them
+
+    Args:
+        cfg: What it is made of
+    """
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
+        """Vectors of tokens, plus places and types where the model has them
+
+        Args:
+            cfg: What it is made of
+        """
         super().__init__()
         self.cfg,D = cfg,cfg.d_model
         self.token = nn.Embedding(cfg.vocab_size, D)
@@ -332,7 +507,16 @@ class TokenEmbeddings(nn.Module):
         places:Tensor, # (L,) or (B, L)
         type_ids:Tensor|None=None # (B, L); None means type 0
     )->Tensor: # (B, L, D)
-        "Embed tokens"
+        """Embed tokens
+
+        Args:
+            ids: Token ids (B, L)
+            places: (L,) or (B, L)
+            type_ids: (B, L); None means type 0
+
+        Returns:
+            (B, L, D)
+        """
         cfg,x = self.cfg,self.token(ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
         if self.token_type is not None:
@@ -341,13 +525,24 @@ class TokenEmbeddings(nn.Module):
         if cfg.positions == 'sinusoidal':
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
         return self.dropout(self.norm(x))
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ee1c93a6
 class Head(nn.Module):
-    "From vectors to a score for each token of the vocabulary"
+    """From vectors to a score for each token of the vocabulary
+
+    Args:
+        cfg: What it is made of
+    """
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
+        """From vectors to a score for each token of the vocabulary
+
+        Args:
+            cfg: What it is made of
+        """
         super().__init__()
         self.cfg,D,masked = cfg,cfg.d_model,cfg.head == 'masked'
         self.dense = nn.Linear(D, D, cfg.head_transform_bias) if masked else None
@@ -359,7 +554,15 @@ class Head(nn.Module):
         x:Tensor, # (B, L, D)
         table:Tensor # The token embedding (N, D), used if the head is tied to it
     )->Tensor: # Logits (B, L, N)
-        "Score every token"
+        """Score every token
+
+        Args:
+            x: (B, L, D)
+            table: The token embedding (N, D), used if the head is tied to it
+
+        Returns:
+            Logits (B, L, N)
+        """
         cfg = self.cfg
         if self.dense is not None:
             x = self.norm(_activations[cfg.head_activation or cfg.activation](self.dense(x)))
@@ -367,14 +570,27 @@ class Head(nn.Module):
         logits = F.linear(x, table if self.weight is None else self.weight, self.bias)
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, x: Tensor, table: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #1a322001
 class ModelCache:
-    "The caches of all layers of a model"
+    """The caches of all layers of a model
+
+    Args:
+        own: One for each self-attention
+        cross: One for each cross-attention, or None
+    """
     def __init__(self,
         own:list[KVCache], # One for each self-attention
         cross:list[KVCache|None] # One for each cross-attention, or None
     ):
+        """The caches of all layers of a model
+
+        Args:
+            own: One for each self-attention
+            cross: One for each cross-attention, or None
+        """
         self.own,self.cross,self.memory = own,cross,None
 
     def __len__(self)->int: return len(self.own[0])
@@ -386,7 +602,12 @@ class ModelCache:
         ids:Tensor, # Tokens that come next, (B, L)
         source:Tensor|None=None # Beside an encoder: what it reads, (B, S)
     )->None:
-        "Raise a `ValueError` if a layer has no room for them, before any layer keeps them"
+        """Raise a `ValueError` if a layer has no room for them, before any layer keeps them
+
+        Args:
+            ids: Tokens that come next, (B, L)
+            source: Beside an encoder: what it reads, (B, S)
+        """
         room = [c.max_len - len(c) for c in self.own if c.max_len is not None]
         if room and ids.shape[1] > min(room):
             raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
@@ -402,7 +623,11 @@ class ModelCache:
     def reorder(self,
         index:Tensor # Which sequence each row goes on from, (B,)
     )->None:
-        "Choose among the sequences"
+        """Choose among the sequences
+
+        Args:
+            index: Which sequence each row goes on from, (B,)
+        """
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
@@ -424,10 +649,19 @@ def _normal(m):
 
 # %% ../nbs/09_transformer.ipynb #35ebb978
 class Transformer(nn.Module):
-    "A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)"
+    """A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)
+
+    Args:
+        cfg: What it is made of
+    """
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
+        """A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)
+
+        Args:
+            cfg: What it is made of
+        """
         super().__init__()
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
         self.published:dict[str,Any]|None = None    # the config.json it was loaded with
@@ -452,7 +686,20 @@ class Transformer(nn.Module):
         type_ids:Tensor|None=None, # Token types (B, L), for a model that has them
         last:int|None=None # Answer for the last tokens only, that many; None means all L
     )->Tensor: # Logits (B, L, N), or without a head hidden states (B, L, D)
-        "Run the model"
+        """Run the model
+
+        Args:
+            ids: Token ids (B, L)
+            mask: Bool (B, S), all tokens so far; True = a real token
+            cache: Keys and values of earlier calls
+            decoder_ids: Beside an encoder: tokens of the decoder (B, T)
+            decoder_mask: Bool (B, all decoder tokens so far); True = a real token
+            type_ids: Token types (B, L), for a model that has them
+            last: Answer for the last tokens only, that many; None means all L
+
+        Returns:
+            Logits (B, L, N), or without a head hidden states (B, L, D)
+        """
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids)
         if cache is not None:
@@ -488,7 +735,18 @@ class Transformer(nn.Module):
         dtype:torch.dtype|None=None, # None means that of the model
         device:torch.device|str|None=None # None means that of the model
     )->ModelCache: # Empty
-        "Room for the keys and values of all layers"
+        """Room for the keys and values of all layers
+
+        Args:
+            batch: Number of sequences
+            max_len: Longest sequence
+            memory_len: Length of the encoder's text, beside an encoder
+            dtype: None means that of the model
+            device: None means that of the model
+
+        Returns:
+            Empty
+        """
         if self.decoder is None: raise ValueError("an encoder keeps nothing and has no cache")
         like,blocks = self.embed.token.weight,self.decoder.blocks
         kw = dict(dtype=dtype or like.dtype, device=device or like.device)
@@ -502,13 +760,34 @@ class Transformer(nn.Module):
         max_new_tokens:int, # At most so many tokens more
         **options:Any # Those of `generate`: temperature, top_k, stop, seed, n_beams, ...
     )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
-        "Go on with a text, token by token"
+        """Go on with a text, token by token
+
+        Args:
+            ids: The texts to go on with (B, L); beside an encoder, what it reads
+            max_new_tokens: At most so many tokens more
+            options: Those of `generate`: temperature, top_k, stop, seed, n_beams, ...
+
+        Returns:
+            (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+        """
         return generate(self, ids, max_new_tokens, **options)
 
     def save_pretrained(self,
         folder:Any, # Where to; made if it does not exist
         **options:Any # As for `attention_nb.pretrained.save_pretrained`
     )->list[Any]: # The files written
-        "Write a folder that `transformers` loads"
+        """Write a folder that `transformers` loads
+
+        Args:
+            folder: Where to; made if it does not exist
+            options: As for `attention_nb.pretrained.save_pretrained`
+
+        Returns:
+            The files written
+        """
         from attention_nb.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        def __call__(self, ids: Tensor, *, mask: Tensor | None=None, cache: ModelCache | None=None, decoder_ids:
+            Tensor | None=None, decoder_mask: Tensor | None=None, type_ids: Tensor | None=None, last: int |
+            None=None)->Tensor: ...

@@ -50,7 +50,17 @@ def show_attention(
     k_tokens:list|None=None, # S column labels; None means `q_tokens`
     ax=None # Axes to draw one head on; None makes one
 )->object: # The matplotlib axes, or an array of them for several heads; not shown and not saved
-    "Heatmap of attention weights, queries down, keys across, the same colours from 0 to 1"
+    """Heatmap of attention weights, queries down, keys across, the same colours from 0 to 1
+
+    Args:
+        weights: Weights of one head (L, S), or of several (H, L, S), which make a grid
+        q_tokens: L row labels
+        k_tokens: S column labels; None means `q_tokens`
+        ax: Axes to draw one head on; None makes one
+
+    Returns:
+        The matplotlib axes, or an array of them for several heads; not shown and not saved
+    """
     import matplotlib.pyplot as plt
     weights,q_tokens = _stacked(weights).float(),_tokens(q_tokens, None, 'q_tokens')
     k_tokens = q_tokens if k_tokens is None else _tokens(k_tokens, None, 'k_tokens')
@@ -167,12 +177,25 @@ def _still(data, kind):
 _media_type = 'application/vnd.attention-nb.view+json'
 
 class View:
-    "A picture of attention: shows itself in a notebook, saves itself as a page or a picture"
+    """A picture of attention: shows itself in a notebook, saves itself as a page or a picture
+
+    Args:
+        data: Everything the page needs: numbers and strings, as JSON can hold them
+        summary: What is seen, in a line
+        svg: The still; None draws it when it is asked for
+    """
     def __init__(self,
         data:dict, # Everything the page needs: numbers and strings, as JSON can hold them
         summary:str, # What is seen, in a line
         svg:str|None=None # The still; None draws it when it is asked for
     ):
+        """A picture of attention: shows itself in a notebook, saves itself as a page or a picture
+
+        Args:
+            data: Everything the page needs: numbers and strings, as JSON can hold them
+            summary: What is seen, in a line
+            svg: The still; None draws it when it is asked for
+        """
         if not isinstance(data, dict) or data.get('kind') not in _parts:
             raise ValueError("data must be that of a view: a dict whose 'kind' is "
                              f"one of {', '.join(_parts)}, got {str(data)[:60]}")
@@ -184,14 +207,24 @@ class View:
         summary:str, # Its 'summary'
         svg:str|None=None # Its stored still; None draws it when it is asked for
     )->'View':
-        "Make a view again from what a notebook stores of it"
+        """Make a view again from what a notebook stores of it
+
+        Args:
+            data: What a notebook keeps of a view, its 'data'
+            summary: Its 'summary'
+            svg: Its stored still; None draws it when it is asked for
+        """
         return cls(data, summary, svg)
 
     def __repr__(self): return self._summary
 
     @property
     def html(self)->str: # A page that stands alone and loads nothing
-        "The view as a standalone page"
+        """The view as a standalone page
+
+        Returns:
+            A page that stands alone and loads nothing
+        """
         return _page(self._data, self._summary)
 
     def _repr_svg_(self):
@@ -222,7 +255,14 @@ class View:
     def save(self,
         path:str|Path # Ends in .html (a page that stands alone), .svg or .png (the still)
     )->Path: # The path
-        "Write the view to a file, without a browser"
+        """Write the view to a file, without a browser
+
+        Args:
+            path: Ends in .html (a page that stands alone), .svg or .png (the still)
+
+        Returns:
+            The path
+        """
         path = Path(path)
         kind = path.suffix.lower()[1:]
         if kind not in ('html','svg','png'):
@@ -315,7 +355,13 @@ def show_tokens(
     *,
     title:str='' # Heading
 )->View:
-    "A box for each token of a text, with its id beneath where a tokenizer gives it"
+    """A box for each token of a text, with its id beneath where a tokenizer gives it
+
+    Args:
+        tokens: Tokens, in the order of the text; or a text that `tokenizer` cuts
+        tokenizer: One of ours, of `tokenizers` or of `transformers`; only with a text
+        title: Heading
+    """
     more = {}
     if tokenizer is not None:
         if not isinstance(tokens, str):
@@ -497,7 +543,21 @@ def head_view(
     rollout:bool=False, # Add attention rollout as a layer to choose
     title:str='' # Heading
 )->View:
-    "Lines between tokens, weighted by attention"
+    """Lines between tokens, weighted by attention
+
+    Args:
+        weights: (layers, H, L, S), (H, L, S), a list, a recording; or a dict
+        tokens: L query tokens, or a dict of them; None takes those of `look`
+        k_tokens: S key tokens; None means `tokens`
+        layer: Layer shown first
+        heads: Heads shown first; None means all
+        token: Query token to point at first
+        split: Tokens of the first of two texts; adds a choice of A to B and so on
+        threshold: Smallest weight drawn at first; None means 0.05 or less
+        average: Add means over heads and layers as layers to choose
+        rollout: Add attention rollout as a layer to choose
+        title: Heading
+    """
     weights,tokens,split = _given(weights, tokens, split)
     groups = _groups(weights, tokens, k_tokens, split, average, rollout)
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), split, title)
@@ -539,7 +599,18 @@ def model_view(
     rollout:bool=False, # Add attention rollout
     title:str='' # Heading
 )->View:
-    "All layers and heads as thumbnails, each opens as a head view"
+    """All layers and heads as thumbnails, each opens as a head view
+
+    Args:
+        weights: (layers, H, L, S), (H, L, S), a list, a recording; or a dict
+        tokens: L query tokens, or a dict of them; None takes those of `look`
+        k_tokens: S key tokens; None means `tokens`
+        split: Tokens of the first of two texts
+        threshold: Smallest weight drawn in the large view; None means 0.05 or less
+        average: Add means over heads and layers
+        rollout: Add attention rollout
+        title: Heading
+    """
     weights,tokens,split = _given(weights, tokens, split)
     groups = _groups(weights, tokens, k_tokens, split, average, rollout)
     return _view('model', groups, _start(groups[0], 0, None, threshold, None), split, title)
@@ -656,7 +727,25 @@ def neuron_view(
     sinks:Tensor|list|None=None, # (H,), a score that takes weight, without a value; or a list
     title:str='' # Heading
 )->View:
-    "Query, key and their product neuron by neuron, with scores and weights"
+    """Query, key and their product neuron by neuron, with scores and weights
+
+    Args:
+        q: Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
+        k: Keys (layers, Hkv, S, E), likewise; Hkv divides H
+        tokens: L query tokens
+        k_tokens: S key tokens; None means `tokens`
+        layer: Layer shown first
+        head: Head shown first
+        query: Query token shown first; None means the last
+        key: Key token pointed at first; None means the one with the largest weight
+        mask: Bool, broadcastable to (H, L, S), True = may attend; or a list
+        bias: Added to scores, broadcastable to (H, L, S); or a list
+        causal: Query i sees keys up to i + S - L
+        scale: Score multiplier, or a list; None means 1/sqrt(E)
+        softcap: Scores s become softcap * tanh(s / softcap)
+        sinks: (H,), a score that takes weight, without a value; or a list
+        title: Heading
+    """
     q,k = _rows(q, 'q'),_rows(k, 'k')
     n,(H,L,E),(G,S,width) = len(q),q[0].shape,k[0].shape
     if len(k) != n or width != E or H % G:

@@ -52,7 +52,26 @@ def attention_with_weights(
     sinks:Tensor|None=None, # One score for each query head, (H,), that takes weight, not values
     dropout_p:float=0. # Probability of zeroing a weight, the others grow by 1/(1-p)
 )->tuple[Tensor,Tensor]: # Output (B, H, L, Ev) and the weights used, (B, H, L, S), in q's dtype
-    "What `attention` gives, in less memory"
+    """What `attention` gives, in less memory
+
+    Args:
+        q: Queries, (B, H, L, E)
+        k: Keys, (B, Hkv, S, E), Hkv a divisor of H
+        v: Values, (B, Hkv, S, Ev)
+        mask: Bool, broadcastable to the scores (..., L, S); True = may attend
+        bias: Added to the scores, broadcastable to them
+        causal: Hide keys after the query's own place
+        window: (left, right) of the query; None leaves a side open
+        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
+        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+        scale: Score multiplier; None means 1/sqrt(E)
+        softcap: Scores s become softcap * tanh(s / softcap)
+        sinks: One score for each query head, (H,), that takes weight, not values
+        dropout_p: Probability of zeroing a weight, the others grow by 1/(1-p)
+
+    Returns:
+        Output (B, H, L, Ev) and the weights used, (B, H, L, S), in q's dtype
+    """
     if (softcap is not None or sinks is not None or bias is not None
         or q.dtype not in (torch.float32, torch.float64) or q.shape[-3:-2] != k.shape[-3:-2]):
         return attention(q, k, v, mask=mask, bias=bias, causal=causal, window=window, q_pos=q_pos,

@@ -389,17 +389,19 @@ def test_a_stored_view_comes_to_life_when_the_site_is_built(tmp_path):
     assert plain.count('![](index_files/') == 2 and 'live' not in plain and 'stored page' not in plain
 
 def test_a_note_on_code_that_is_not_there_is_a_build_error(tmp_path):
-    from nbdev_sphinx import quoted_lines
+    "Each, with notebook, heading, cell, and the line that was meant"
     code = 'for r in range(3):\n    total = r + 1\nprint(total)'
-    assert quoted_lines(code, '"total=r + 1"') == 'total = r + 1' and quoted_lines(code, '"for r" to "print(total)"') == code
-    for quote in ('"total = r + 2"', '"print(total)" to "for r in range(3):"', '""'):
-        with pytest.raises(ValueError, match='not in the cell above'): quoted_lines(code, quote)
-    done = build(tmp_path, [sample[0], ('code', code), ('markdown', '#| explain "total = r + 2"\n\nWrong.')])
-    assert done.returncode != 0 and 'not in the cell above' in done.stderr
+    assert rules.quoted_lines(code, '"total=r + 1"') == 'total = r + 1' and rules.quoted_lines(code, '"for r" to "print(total)"') == code
+    for quote in ('"total = r + 2"', '"print(total)" to "for r in range(3):"', '""'): assert rules.quoted_lines(code, quote) is None
+    done = build(tmp_path, [sample[0], ('markdown', '## Sums'), ('code', code), ('markdown', '#| explain "total = r + 2"\n\nWrong.'), ('markdown', '#| explain\n\nOf nothing.')])
+    assert done.returncode != 0 and done.stderr.count('not in the cell above') == 2, done.stderr
+    assert re.search(r"index\.ipynb, under 'Sums', cell 3 \(\w+\), line 1: .*: \"total = r \+ 2\"; there is 'total = r \+ 1'", done.stderr), done.stderr
 
 def test_a_reference_to_nothing_is_a_build_error(tmp_path):
-    done = build(tmp_path, [sample[0], ('markdown', 'A reference @eq-nowhere.\n\nA [link](nowhere.ipynb).\n\nA citation [@nobody1900].')])
+    "Named with the notebook, the heading, and the line of the cell"
+    done = build(tmp_path, [sample[0], ('markdown', '## Here\n\nA reference @eq-nowhere.\n\nA [link](nowhere.ipynb).\n\nA citation [@nobody1900].')])
     assert done.returncode != 0 and all(name in done.stderr for name in ('eq-nowhere', 'nowhere.ipynb', 'nobody1900')), done.stderr
+    assert re.search(r"index\.ipynb, under 'Here', cell \w+, line 5: 'A \[link\]\(nowhere.ipynb\).':", done.stderr), done.stderr
 
 # ---- figures for both themes
 

@@ -16,9 +16,8 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
 """
-import ast, contextlib, html, inspect, io, itertools, json, os, pydoc, re
+import ast, contextlib, html, inspect, io, itertools, json, logging as pylogging, os, pydoc, re
 from pathlib import Path
-from textwrap import dedent
 import nbformat, yaml
 from docutils import nodes
 from docutils.nodes import make_id
@@ -40,29 +39,32 @@ _app = None    # the Sphinx application, for the reader that MyST-NB calls with 
 CARDS = Path(__file__).parent/'_static'/'cards'
 _log = logging.getLogger(__name__)
 _problems = []
+_cells = {}    # page -> its cells as MyST-NB reads them
+
+class Place(pylogging.Filter):
+    "A warning about a notebook names heading, cell and line; MyST-NB counts 10,000 lines for each cell"
+    def filter(self, record):
+        path,_,line = str(getattr(record, 'location', None) or '').rpartition(':')
+        cells,n = _cells.get(Path(path).stem, []),int(line) if line.isdigit() else 0
+        if 0 < n//10_000 <= len(cells):
+            cell = cells[n//10_000 - 1]
+            heading = [h for _,h,_ in rules.places(cells[:n//10_000], ('code', 'markdown'))][-1]
+            line = max(1, n%10_000 - 1)
+            text = rules.source(cell).splitlines()[line-1:line]
+            record.location = f'{path}, under {heading!r}, cell {cell.get("id", "of the site")}, line {line}: {"".join(text).strip()[:60]!r}'
+        return True
 
 # %% `#| explain`
-_explain = re.compile(r'\A#\|\s*explain:?[ \t]+(.+)\n?')
-
-def quoted_lines(code, quote):
-    'The lines of `code` that `quote` names: `"part of a line"`, or a range `"part of the first" to "part of the last"`'
-    def squash(s): return re.sub(r'\s', '', s)
-    lines,parts = code.splitlines(),re.split(r'"\s+to\s+"', quote.strip().strip('"'))
-    first = next((i for i,l in enumerate(lines) if squash(parts[0]) in squash(l)), None)
-    last = None if first is None else next((i for i,l in enumerate(lines) if i >= first and squash(parts[-1]) in squash(l)), None)
-    if last is None or not all(map(squash, parts)): raise ValueError(f'#| explain quotes code that is not in the cell above it: {quote}')
-    return dedent('\n'.join(lines[first:last+1]))
-
 class Explain(Processor):
     "Replace each `#| explain` cell by the code it quotes, with its text beside it"
     def begin(self):
         self.quotes,code = {},''
         for c in read_nb(self.nb.path_).cells:
             if c.cell_type == 'code': code = c.source
-            elif m := _explain.match(c.source): self.quotes[c.id] = quoted_lines(code, m[1])
+            elif m := rules.EXPLAIN.match(c.source): self.quotes[c.id] = rules.quoted_lines(code, m[1]) or m[1]    # rules.py names a wrong quote
     def cell(self, cell):
         if (code := self.quotes.get(cell.get('id'))) is None: return
-        text = _explain.sub('', cell.source).strip()
+        text = rules.EXPLAIN.sub('', cell.source).strip()
         cell.source = f'::::{{div}} code-note\n```python\n{code}\n```\n:::{{div}} code-note-text\n{text}\n:::\n::::'
 
 # %% Quarto's markdown to MyST's
@@ -269,6 +271,7 @@ def read_for_sphinx(text):
     nb = process(text, _app.env.doc2path(docname))
     mark = '{.page-kind}\nWorkshop\n\n' if rules.kind(docname) == 'workshop' else ''
     nb.cells = [o for c,code_follows in entries_first(nb.cells) for o in page_cells(c, code_follows, mark)]
+    _cells[docname] = nb.cells
     if any('{footcite:' in c.source for c in nb.cells): nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
     if docname == _app.config.root_doc: nb.cells.append(markdown(contents(_app)))
     if workshops := rules.workshops_of(docname, _app.env.found_docs): nb.cells.append(markdown(toctree(workshops)))
@@ -343,6 +346,7 @@ def setup(app):
     global _app
     _app = app
     _problems.clear()
+    for handler in pylogging.getLogger('sphinx').handlers: handler.addFilter(Place())
     app.setup_extension('myst_nb')
     app.add_node(HideCodeCellNode, override=True, html=(label_fold, depart_HideCellInput))
     app.add_config_value('book_parts', {}, 'env')

@@ -2,7 +2,8 @@
 
 A cell is a dictionary as in a notebook's JSON; its source may be a string or a list of lines.
 """
-import ast, json, re
+import ast, difflib, json, re
+from textwrap import dedent
 import yaml
 
 WIDTH = 100                                             # characters in a line of code
@@ -78,15 +79,37 @@ def fold_label(options, text):
     if not n or options.keys() & {'export', 'exports', 'exporti'}: return summary
     return f'✓ {summary} · {n} {"check" if n == 1 else "checks"}'
 
+# %% #| explain
+EXPLAIN = re.compile(r'\A#\|\s*explain\b:?[ \t]*(.*)\n?')
+
+def quoted_lines(code, quote):
+    'The lines of `code` that `quote` names: `"part of a line"`, or a range `"part of the first" to "part of the last"`; None if it has none'
+    def squash(s): return re.sub(r'\s', '', s)
+    lines,parts = code.splitlines(),re.split(r'"\s+to\s+"', quote.strip().strip('"'))
+    first = next((i for i,l in enumerate(lines) if squash(parts[0]) in squash(l)), None)
+    last = None if first is None else next((i for i,l in enumerate(lines) if i >= first and squash(parts[-1]) in squash(l)), None)
+    return None if last is None or not all(map(squash, parts)) else dedent('\n'.join(lines[first:last+1]))
+
+def explain_problems(cells, name):
+    "Notes whose quote is not in the code above them, each with the line that is most like it"
+    found,code = [],''
+    for i,heading,c in places(cells, ('code', 'markdown')):
+        if c['cell_type'] == 'code': code = source(c)
+        elif (m := EXPLAIN.match(source(c))) and quoted_lines(code, m[1]) is None:
+            near = difflib.get_close_matches(m[1].strip().strip('"'), [l.strip() for l in code.splitlines()], 1, .3)
+            found.append(f'{name}.ipynb, under {heading!r}, cell {i} ({c.get("id", "no id")}), line 1: #| explain quotes code that is not in the cell above it: '
+                         f'{m[1] or "nothing"}' + (f'; there is {near[0]!r}' if near else ''))
+    return found
+
 # %% what a page may not do
-def places(cells):
-    "(number of the cell, nearest heading above it, cell) of each code cell"
+def places(cells, kinds=('code',)):
+    "(number of the cell, nearest heading above it, cell) of each cell of these kinds"
     heading = ''
     for i,c in enumerate(cells):
         if c['cell_type'] == 'markdown':
             prose = re.sub(r'^```.*?^```', '', source(c), flags=re.M|re.S)
             heading = ([heading] + re.findall(r'^#{1,6}\s+(.+?)\s*$', prose, re.M))[-1]
-        elif c['cell_type'] == 'code': yield i,heading,c
+        if c['cell_type'] in kinds: yield i,heading,c
 
 def mixes_imports(cell):
     "Imports beside other statements: nbdev runs such a cell when it makes the docs, and its names may not be there"
@@ -94,8 +117,8 @@ def mixes_imports(cell):
     return not exported(cell) and kinds == {True, False}
 
 def fold_problems(cells, name):
-    "What is wrong with the folds of the notebook `name`, each with notebook, nearest heading and cell"
-    found = []
+    "What is wrong with the folds and notes of the notebook `name`, each with notebook, nearest heading and cell"
+    found = explain_problems(cells, name)
     for i,heading,c in places(cells):
         lines = code_lines(c)
         where = f'{name}.ipynb, under {heading!r}, cell {i} ({c.get("id", "no id")}: {lines[0].strip()[:40] if lines else ""!r})'

@@ -1,0 +1,124 @@
+"`help(f)`, `f?` and editors say of every public name what it is, and of every parameter its shape and meaning"
+import importlib, inspect, re
+from dataclasses import fields, is_dataclass
+import attention_nb, calls, docstrings, jedi, pytest
+from conftest import root
+
+modules = [importlib.import_module(f'attention_nb.{m}') for m in attention_nb._names]
+public = {f'{m.__name__}.{n}': getattr(m, n) for m in modules for n in m.__all__}
+public = {n: x for n,x in public.items() if inspect.isfunction(x) or inspect.isclass(x)}    # constants have no help of their own
+classes = {n: x for n,x in public.items() if inspect.isclass(x)}
+methods = {f'{n}.{k}': getattr(x, k) for n,x in classes.items() for k in list(vars(x))
+           if (not k.startswith('_') or k == '__init__' and not is_dataclass(x)) and inspect.isroutine(getattr(x, k)) and k not in inspect.get_annotations(x)}
+functions = {n: x for n,x in public.items() if n not in classes} | methods
+
+def said(doc):
+    "Name -> meaning, as the docstring says"
+    found = re.search(r'^(?:Args|Attributes):\n((?: .*\n?)+)', doc or '', re.M)
+    return dict(re.findall(r'^    (\w+): (\S.*)$', found[1], re.M)) if found else {}
+
+@pytest.mark.parametrize('name', public)
+def test_a_public_name_says_what_it_is(name):
+    assert public[name].__doc__ and not public[name].__doc__.startswith(public[name].__name__+'('), 'none, or one that Python wrote'
+
+@pytest.mark.parametrize('name', functions)
+def test_every_parameter_says_what_it_is(name):
+    asked = [p for p in inspect.signature(functions[name]).parameters if p not in ('self', 'cls')]
+    known = said(inspect.getdoc(inspect.unwrap(functions[name])))
+    assert not [p for p in asked if p not in known], f'{name} says {known}'
+
+@pytest.mark.parametrize('name', [n for n,c in classes.items() if is_dataclass(c) or hasattr(c, '_fields')])
+def test_every_field_says_what_it_is(name):
+    cls = classes[name]
+    asked = [f.name for f in fields(cls)] if is_dataclass(cls) else cls._fields
+    assert not [f for f in asked if not f.startswith('_') and f not in said(inspect.getdoc(cls))]
+
+def test_editors_see_it_too():
+    "Without running anything: for the function behind the package, and for a class that is called"
+    project = jedi.Project(root)
+    for code,line in (('from attention_nb import attention\nattention', 'q: Queries, (..., L, E)'), ('import attention_nb\nattention_nb.MultiHeadAttention', 'n_heads: Number of query heads H')):
+        assert any(line in n.docstring() for n in jedi.Script(code, project=project).help()), line
+
+source = '''
+@decorated
+def f(
+    x:Tensor, # Rows, (L, D)
+    *more:int, y=(1,
+       2), # A pair
+    **rest # The rest
+)->Tensor: # As `x`
+    "What it does"
+    return x
+
+def two(a, b): # Not about one of them
+    "Nothing to add"
+    # a remark
+    return a
+
+class A(Module):
+    "Text with a \\\\ sign"
+    n:int=1 # Number
+    def __init__(self,
+        width:int # Of the input
+    ):
+        # a remark
+        self.width = width
+    def _hidden(self,
+        x # Not shown
+    ): "Private"
+
+class Table:
+    "Two fields"
+    n:int # Number
+    _m:int # Private
+'''
+
+def test_docments_become_docstrings():
+    text = docstrings.explain(source)
+    made = {}
+    exec(text.replace('@decorated\n', ''), dict(Tensor=object, Module=object), made)
+    assert inspect.getdoc(made['f']) == 'What it does\n\nArgs:\n    x: Rows, (L, D)\n    y: A pair\n    rest: The rest\n\nReturns:\n    As `x`'
+    assert made['two'].__doc__ == 'Nothing to add' and made['A']._hidden.__doc__ == 'Private'
+    assert inspect.getdoc(made['A']) == inspect.getdoc(made['A'].__init__) == 'Text with a \\ sign\n\nArgs:\n    width: Of the input'
+    assert inspect.getdoc(made['Table']) == 'Two fields\n\nAttributes:\n    n: Number'
+    assert docstrings.explain(text) == text, 'a second run changes something'
+    assert [l for l in text.splitlines() if '#' in l] == [l for l in source.splitlines() if '#' in l], 'a comment is lost'
+
+layers = '''
+from typing import Literal, Protocol, overload
+from torch import Tensor, nn
+
+class _BCall(Protocol):
+    @overload
+    def __call__(self, x:Tensor, *, need_weights:Literal[False]=False)->Tensor: ...
+    @overload
+    def __call__(self, x:Tensor, *, need_weights:Literal[True])->tuple[Tensor,Tensor]: ...
+
+class A(nn.Module):
+    @decorated
+    def forward(self,
+        x:Tensor, # Rows
+        n:int=1
+    )->Tensor: # Rows
+        "Text"
+        return x
+
+class B(nn.Module):
+    def forward(self, x:Tensor, *, need_weights:bool=False)->Tensor|tuple[Tensor,Tensor]: return x
+
+class Table:
+    n = 1
+'''
+
+def test_calling_a_layer_is_typed_as_its_forward():
+    import ast
+    text = calls.typed_calls(layers)
+    guarded = {c.name: [ast.unparse(f) for n in c.body if isinstance(n, ast.If) for f in n.body] for c in ast.parse(text).body if isinstance(c, ast.ClassDef)}
+    assert guarded['A'] == ['def __call__(self, x: Tensor, n: int=1) -> Tensor:\n    ...']
+    assert len(guarded['B']) == 2 and all(f.startswith('@overload\ndef __call__(self, x: Tensor, *, need_weights: Literal[') for f in guarded['B'])
+    assert guarded['Table'] == guarded['_BCall'] == [] and text.count('import TYPE_CHECKING') == 1
+    assert calls.typed_calls(text) == text and calls.typed_calls('n = 1\n') == 'n = 1\n'
+
+def test_every_layer_of_the_package_is_typed():
+    for name,c in classes.items():
+        if 'forward' in vars(c): assert '    if TYPE_CHECKING:    # what' in inspect.getsource(c), name
