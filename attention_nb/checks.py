@@ -8,11 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/checks.html.md"""
 __all__ = ['check_window', 'check_broadcast', 'check_number', 'check_attention', 'checked', 'in_float32', 'check_sizes',
            'check_layer_mask', 'one_head_mask', 'check_layer', 'check_inputs', 'check_attended']
 
-# %% ../nbs/03b_checks.ipynb #49d474f4
+# %% ../nbs/03b_checks.ipynb #6b2de964
 import functools
 from collections.abc import Callable
 from numbers import Integral
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor, nn
 
@@ -216,7 +216,46 @@ def check_attention(
     check_number('dropout_p', dropout_p, torch.float32)
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
-# %% ../nbs/03b_checks.ipynb #f67cc22a
+# %% ../nbs/03b_checks.ipynb #c429a95c
+import difflib, dis, inspect, sys, types, warnings
+
+# %% ../nbs/03b_checks.ipynb #7a3b7648
+_added = "floats that are added to scores are a bias"
+_causal = "say causal, counted from the last key (bottom right); torch counts from the top left"
+_torch_made = dict(     # given to a module when it is made
+    embed_dim="say d_model, for SelfAttention d_in", dropout_p="say dropout",
+    num_heads="say n_heads, of MultiHeadAttention", batch_first="inputs are always (B, L, D)",
+    add_bias_kv="AppendedAttention has it", add_zero_attn="AppendedAttention has it",
+    device="say module.to(device)", dtype="say module.to(dtype)")
+_torch_called = dict(   # given to a module when it is called
+    attn_mask=f"say mask=~attn_mask (True = may attend; in torch True hides); {_added}",
+    key_padding_mask="say mask=padding_mask(~key_padding_mask) (True = may attend; in torch "
+                     "True hides)",
+    is_causal=f"{_causal}; it needs no mask beside it",
+    average_attn_weights="say need_weights='mean' for averages, True for each head",
+    dropout_p="dropout is given when the module is made", attn_bias="say bias")
+_torch_function = dict(  # given to an attention function
+    query="say q", key="say k", value="say v", dropout="say dropout_p", attn_bias="say bias",
+    attn_mask=f"say mask (True = may attend, as in torch.nn.functional); {_added}",
+    is_causal=_causal, enable_gqa="k and v may always have fewer heads",
+    need_weights="attention returns weights, scaled_dot_product_attention has none")
+
+# %% ../nbs/03b_checks.ipynb #fca78ee4
+def _explain(name:str, parameters:list[inspect.Parameter], args:tuple[Any,...], kw:dict[str,Any],
+             torchs:dict[str,str])->None:
+    "Raise a `TypeError` that helps, if a call does not fit; for where a `TypeError` was caught"
+    by_place = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    known = [p.name for p in parameters]
+    for n in kw:
+        if n in known: continue
+        near = difflib.get_close_matches(n, known, 1)
+        hint = f": {torchs[n]}" if n in torchs else f": is it {near[0]}?" if near else ''
+        raise TypeError(f"{name} has no argument {n}{hint}") from None
+    if len(args) > len(by_place):
+        raise TypeError(f"{name} takes {', '.join(by_place)} by place, got {len(args)}: "
+                        "give the others by name") from None
+
+# %% ../nbs/03b_checks.ipynb #1718e20e
 _P = ParamSpec('_P')
 _R = TypeVar('_R')
 
@@ -231,16 +270,19 @@ def checked(
     Returns:
         The same, for arguments that are right
     """
-    @functools.wraps(f)
-    def g(*args:_P.args, **kw:_P.kwargs)->_R:
-        check_attention(*args, **kw)
+    parameters = [*inspect.signature(f).parameters.values()]
+    def g(*args:Any, **kw:Any)->_R:
+        try: check_attention(*args, **kw)
+        except TypeError:
+            _explain(f.__name__, parameters, args, kw, _torch_function)
+            raise
         kind = (args[0] if args else kw['q']).device.type
         if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
             return f(*args, **kw)
         with torch.autocast(kind, enabled=False): return f(*args, **kw)
     # a compiler keeps few versions of each piece of code: let each function have its own
     g.__code__ = g.__code__.replace(co_name=f.__name__)
-    return g
+    return functools.wraps(f)(g)
 
 def in_float32(
     f:Callable[_P,tuple[Tensor,Tensor]] # `f(q, k, v, **options)` that returns two tensors
@@ -401,3 +443,53 @@ def check_attended(
         asked = f"(out {shapes[0]}, weights {shapes[1]})" if need_weights else f"out {shapes[0]}"
         raise ValueError(f"attend must return {asked}, got {', '.join(map(str, got))}")
     return (parts[0],parts[1]) if need_weights else parts[0]
+
+# %% ../nbs/03b_checks.ipynb #a8e2bea0
+_C = TypeVar('_C', bound=type[nn.Module])
+
+def _unpacked()->types.FrameType|None:
+    "The frame that called a module, if it unpacks the result into two names"
+    frame:types.FrameType|None = sys._getframe(2)
+    while frame and frame.f_globals.get('__name__') == 'torch.nn.modules.module':
+        frame = frame.f_back
+    if frame is None: return None
+    code = frame.f_code.co_code[frame.f_lasti+2:]       # after the call: operation, argument, ...
+    after = next((pair for pair in zip(code[::2], code[1::2]) if pair[0]), None)
+    return frame if after == (dis.opmap['UNPACK_SEQUENCE'], 2) else None
+
+def _guided(f:Callable[...,Any], torchs:dict[str,str])->Callable[...,Any]:
+    "A method with errors that know torch's names"
+    parameters = [*inspect.signature(f).parameters.values()][1:]
+    def g(self:nn.Module, *args:Any, **kw:Any)->Any:
+        try: out = f(self, *args, **kw)
+        except TypeError:
+            _explain(type(self).__name__, parameters, args, kw, torchs)
+            raise
+        if type(out) is Tensor and not torch.compiler.is_compiling() and len(out) == 2:
+            if (frame := _unpacked()) is not None:
+                at = frame.f_code.co_filename,frame.f_lineno
+                seen = frame.f_globals.setdefault('__warningregistry__', {})
+                warnings.warn_explicit(_two, UserWarning, *at, registry=seen)
+        return out
+    g.__code__ = g.__code__.replace(co_name=f.__name__)     # as in `checked`
+    return functools.wraps(f)(g)
+
+_two = ("the two names take the two texts of the batch, not output and weights: for those say "
+        "need_weights=True; if the texts are meant, unpack out.unbind()")
+
+# %% ../nbs/03b_checks.ipynb #57da0e4f
+def _load(self:nn.Module, state_dict:dict[str,Any], prefix:str, local_metadata:dict[str,Any],
+          strict:bool, missing:list[str], unexpected:list[str], errors:list[str])->None:
+    "As every module, but torch's stacked matrices are an error that says what to do"
+    nn.Module._load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing,
+                                    unexpected, errors)
+    if any(prefix+n in state_dict for n in ('in_proj_weight','q_proj_weight')):
+        errors.append(f"{prefix.rstrip('.') or 'the state'} is of a torch.nn.MultiheadAttention: "
+                      "load it into one, and attention_nb.from_torch converts that.")
+
+def _guide(cls:_C)->_C:
+    "Tell who calls a module as torch's what is different"
+    for name,torchs in (('__init__',_torch_made), ('forward',_torch_called)):
+        setattr(cls, name, _guided(getattr(cls, name), torchs))
+    setattr(cls, '_load_from_state_dict', _load)
+    return cls

@@ -7,13 +7,14 @@ Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 # %% auto #0
 __all__ = ['group_heads', 'attention_scores', 'visible', 'allowed', 'hide', 'softmax_with_sink', 'attention', 'SelfAttention']
 
-# %% ../nbs/03_attention.ipynb #c4257e92
+# %% ../nbs/03_attention.ipynb #576138da
 from typing import TYPE_CHECKING
 import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .checks import check_sizes, check_window, checked, in_float32, one_head_mask
+from .checks import _guide, check_sizes, check_window, checked, in_float32
+from .checks import one_head_mask
 
 # %% ../nbs/03_attention.ipynb #dc020aa2
 def group_heads(
@@ -278,3 +279,6 @@ class SelfAttention(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see of a call
         def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
             bool=False)->Tensor | tuple[Tensor, Tensor]: ...
+
+# %% ../nbs/03_attention.ipynb #d94ffe75
+_guide(SelfAttention)    # its errors know torch's names

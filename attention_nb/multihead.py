@@ -7,13 +7,13 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #9ed77e63
+# %% ../nbs/05_multihead.ipynb #fe475b8a
 from typing import TYPE_CHECKING
 from collections.abc import Callable
 from typing import Literal
 import torch
 from torch import Tensor, nn
-from .checks import check_attended, check_inputs, check_layer, check_sizes
+from .checks import _guide, check_attended, check_inputs, check_layer, check_sizes
 from .core import attention
 from .cache import KVCache, check_cache, kept_options
 from .fast import scaled_dot_product_attention
@@ -357,3 +357,6 @@ class MultiHeadAttention(nn.Module):
             None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
             None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool |
             Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...
+
+# %% ../nbs/05_multihead.ipynb #a5d8f228
+_guide(MultiHeadAttention)    # its errors know torch's names

