@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #f71a5d0b
+# %% ../nbs/06b_views.ipynb #1096e62d
 import base64, copy, hashlib, html, io, json, math, numbers, threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
@@ -18,7 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from .core import attention
 from .heads import (_layers, _limit, _readable, _stacked, _tensor, _tokens,
-                                attention_rollout)
+                                attention_entropy, attention_rollout, first_token, next_token,
+                                previous_token)
 from .plots import colors
 from .tokenizer import _token_bytes
 from .tokenizer_base import Tokenizer
@@ -106,12 +107,12 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #dacb2312
+# %% ../nbs/06b_views.ipynb #88168059
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
-    head=['head'],
-    model=['head','model'],
+    head=['head','head_bar','head_words','head_lines'],
+    model=['head','head_bar','head_words','head_lines','model'],
     neuron=['neuron'],
     image=['image'],
 )
@@ -151,11 +152,12 @@ def _page(data, summary):
 </html>
 '''
 
-# %% ../nbs/06b_views.ipynb #dab03ecb
+# %% ../nbs/06b_views.ipynb #4bba5234
 _drawing = threading.Lock()
 _drawings = {}      # kind of view -> function of figure and data; filled below
-# Paul Tol's muted colours, as in views_js/common.js
-_palette = '#88ccee #cc6677 #ddcc77 #44aa99 #aa4499 #999933 #6699cc #ee8866 #bbcc33'.split()
+# Colours of heads, as in views_js/common.css
+_palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
+            '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
 _looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}
 
 def _still(data, kind):
@@ -380,7 +382,7 @@ def show_tokens(
     data = dict(kind='tokens', title=_readable(title, 'titles'), size=len(tokens), tokens=tokens)
     return View(data|more, f"{len(tokens)} tokens")
 
-# %% ../nbs/06b_views.ipynb #f28320bb
+# %% ../nbs/06b_views.ipynb #9db43097
 _most = 64_000_000      # weights in one view
 
 def _is_index(x, most, least=0):
@@ -392,20 +394,43 @@ def _index(x, most, name):
     if not _is_index(x, most): raise ValueError(f"{name} must be from 0 to {most-1}, got {x!r}")
     return int(x)
 
-def _given(weights, tokens, split):
-    "Weights, tokens and split; what `look` gives holds all three, a recording the weights"
-    if hasattr(weights, 'recording'):
-        tokens = weights.tokens if tokens is None else tokens
-        split = weights.split if split is None else split
-        weights = weights.recording
-    if callable(getattr(weights, 'weights', None)):
-        B = max((len(r.weights) for r in weights.layers), default=1)
+def _offered(x):
+    "What `look` and `record` give, as arguments of a view; None if `x` is neither"
+    if hasattr(x, 'shown'): return x.shown()
+    if hasattr(x, 'recording'):
+        return dict(weights=_offered(x.recording)['weights'], tokens=x.tokens, k_tokens=None,
+                    split=x.split)
+    if callable(getattr(x, 'weights', None)):
+        B = max((len(r.weights) for r in x.layers), default=1)
         if B > 1:
             raise ValueError(f"the recording holds {B} sequences: choose one, as in "
                              "recording.weights(0)")
-        weights = weights.weights()
-    if tokens is None: raise TypeError("tokens must be a list of strings, got None")
-    return weights,tokens,split
+        return dict(weights=x.weights(), tokens=None, k_tokens=None, split=None)
+
+def _given(weights, tokens, k_tokens, split):
+    "The arguments, with what they leave out taken from what `look` and `record` give"
+    if isinstance(weights, dict) and any(_offered(w) for w in weights.values()):
+        return _together(weights)
+    found = _offered(weights) or dict(weights=weights, tokens=None, k_tokens=None, split=None)
+    more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
+    found |= {name:x for name,x in more.items() if x is not None}
+    if found['tokens'] is None: raise TypeError("tokens must be a list of strings, got None")
+    return [found[name] for name in ('weights','tokens','k_tokens','split')]
+
+def _together(texts):
+    "Several texts, each as `look` gives it, kept apart by names"
+    weights,tokens,k_tokens,split = found = {},{},{},{}
+    for name,x in texts.items():
+        one = _offered(x)
+        if not one or one['tokens'] is None:
+            raise TypeError(f"weights[{name!r}] must be what look gives, as others are, "
+                            f"got {type(x).__name__}")
+        w,q,k = _by_name(one['weights'], one['tokens'], one['k_tokens'])
+        for kind in w:
+            full = f"{name}, {kind}" if kind else name
+            weights[full],tokens[full],k_tokens[full] = w[kind],q[kind],k.get(kind)
+            split[full] = one['split']
+    return found
 
 def _by_name(weights, tokens, k_tokens):
     "Dicts of weights, tokens and key tokens; the name of a single attention is empty"
@@ -429,15 +454,17 @@ def _groups(weights, tokens, k_tokens, split, average, rollout):
         _check_length(max(L, S))
         q,k = _tokens(tokens[name], L),k_tokens.get(name)
         k = _tokens(q, S) if k is None else _tokens(k, S, 'k_tokens')
-        if split is not None and (L != S or not _is_index(split, L, 1)):
+        part = split.get(name) if isinstance(split, dict) else split
+        if part is not None and (L != S or not _is_index(part, L, 1)):
             raise ValueError(f"split must be a place between two of the {L} tokens of a "
-                             f"self-attention, from 1 to {L-1}, got {split!r}")
+                             f"self-attention, from 1 to {L-1}, got {part!r}")
         labels = [str(n) for n in range(len(layers))]
         for label,more in list(_extras(layers, average, rollout)):
             labels.append(label)
             layers.append(more)
         name = _readable(name, 'names of attentions')
-        groups.append(dict(name=name, w=layers, q=q, k=k, labels=labels))
+        part = None if part is None else int(part)
+        groups.append(dict(name=name, w=layers, q=q, k=k, split=part, labels=labels))
         _limit(sum(w.numel() for g in groups for w in g['w']), _most)
     return groups
 
@@ -449,16 +476,14 @@ def _extras(layers, average, rollout):
         yield 'mean of all', mean.mean(0, keepdim=True)
     if rollout: yield 'rollout', attention_rollout(layers)[None]
 
-def _packed(groups, split):
-    "The groups as the page holds them"
-    with ThreadPoolExecutor() as pool: packed = [list(pool.map(_pack, g['w'])) for g in groups]
-    split = None if split is None else int(split)
-    return [dict(name=g['name'], q=g['q'], k=g['k'], split=split,
-                 layers=[dict(label=label, heads=len(w), data=data)
-                         for label,w,data in zip(g['labels'], g['w'], datas)])
-            for g,datas in zip(groups, packed)]
+def _packed(groups, more):
+    "The groups as the page holds them; `more` gives what else is to be kept of a layer"
+    def layer(label, w): return dict(label=label, heads=len(w), data=_pack(w)) | more(label, w)
+    with ThreadPoolExecutor() as pool:
+        return [{name:g[name] for name in ('name','q','k','split')} |
+                dict(layers=list(pool.map(layer, g['labels'], g['w']))) for g in groups]
 
-# %% ../nbs/06b_views.ipynb #b25c6ea9
+# %% ../nbs/06b_views.ipynb #72d1b8f2
 def _start(g, layer, heads, threshold, token):
     "What the page shows first, of group `g`"
     layer = _index(layer, len(g['w']), 'layer')
@@ -480,11 +505,11 @@ def _threshold(w):
     top = top[top > 0]
     return min(0.05, 2/w.shape[-1], 0.99*top.median().item() if len(top) else 1.)
 
-def _view(kind, groups, start, split, title):
-    "The view of packed groups"
+def _view(kind, groups, start, title, more=lambda label, w: {}):
+    "The view of groups"
     layers,(_,L,S) = groups[0]['w'],groups[0]['w'][0].shape
     data = dict(kind=kind, title=_readable(title, 'titles'), size=L+S,
-                groups=_packed(groups, split), start=start)
+                groups=_packed(groups, more), start=start)
     return View(data, f"{kind.title()} view: {len(layers)} layers, {len(layers[0])} heads, "
                       f"{L} queries, {S} keys")
 
@@ -493,7 +518,9 @@ def _layer_of(group, n):
     stored = group['layers'][n]
     return _unpack(stored['data'], stored['heads'], len(group['q']), len(group['k']))
 
-# %% ../nbs/06b_views.ipynb #4cf8fe2e
+# %% ../nbs/06b_views.ipynb #5ca1da0d
+_braid = 8      # of more heads, each pair of words has one line, as in views_js/head_lines.js
+
 def _lines(fig, data):
     "Draw one layer's lines between two columns of tokens"
     from matplotlib.collections import PathCollection
@@ -505,6 +532,7 @@ def _lines(fig, data):
     fig.set_size_inches(5.2, 0.22*n+0.5)
     ax = fig.subplots()
     w = _layer_of(group, start['layer'])[heads]
+    if len(heads) > _braid: w = w*(w == w.amax(0))
     if token is not None: w[:, torch.arange(len(q)) != token] = 0
     at = (w >= max(start['threshold'], 1e-12)).nonzero()
     strength = w[tuple(at.T)]
@@ -516,9 +544,10 @@ def _lines(fig, data):
         alone = group['layers'][start['layer']]['heads'] == 1
         inks = [colors['w'] if alone else _palette[heads[h] % len(_palette)]
                 for h,_,_ in at[best].tolist()]
+        dashes = [('-','--',':')[heads[h]//len(_palette) % 3] for h,_,_ in at[best].tolist()]
         ax.add_collection(PathCollection(curves, facecolors='none', edgecolors=inks,
-                                         linewidths=(.5+2.5*strength).tolist(),
-                                         alpha=(.1+.9*strength.clamp(max=1)).tolist()))
+                                         linewidths=(.5+2.5*strength).tolist(), linestyles=dashes,
+                                         alpha=(.12+.88*strength.sqrt()).clamp(max=1).tolist()))
     for x,names,side in ((-.02,q,'right'), (1.02,k,'left')):
         for y,name in enumerate(names):
             ax.text(x, y, _clip(name), ha=side, va='center', parse_math=False)
@@ -558,11 +587,10 @@ def head_view(
         rollout: Add attention rollout as a layer to choose
         title: Heading
     """
-    weights,tokens,split = _given(weights, tokens, split)
-    groups = _groups(weights, tokens, k_tokens, split, average, rollout)
-    return _view('head', groups, _start(groups[0], layer, heads, threshold, token), split, title)
+    groups = _groups(*_given(weights, tokens, k_tokens, split), average, rollout)
+    return _view('head', groups, _start(groups[0], layer, heads, threshold, token), title)
 
-# %% ../nbs/06b_views.ipynb #d4faf646
+# %% ../nbs/06b_views.ipynb #d31d1212
 def _thumbnails(fig, data):
     "Draw every layer and head of the first group as a thumbnail"
     group = data['groups'][0]
@@ -588,6 +616,16 @@ def _thumbnails(fig, data):
 
 _drawings['model'] = _thumbnails
 
+def _scores(label, w):
+    "Scores of the heads of a layer, for the page to tell and to sort by; means and rollout have none"
+    if not label.isdecimal(): return {}
+    _,L,S = w.shape
+    found = {}
+    if L == S > 1: found |= {'previous token':previous_token(w), 'next token':next_token(w)}
+    if L > 1: found['first token'] = first_token(w)
+    found['entropy'] = attention_entropy(w)
+    return dict(scores={name:[round(x, 3) for x in t.tolist()] for name,t in found.items()})
+
 def model_view(
     weights:Tensor|list|dict, # (layers, H, L, S), (H, L, S), a list, a recording; or a dict
     tokens:list|dict|None=None, # L query tokens, or a dict of them; None takes those of `look`
@@ -611,9 +649,9 @@ def model_view(
         rollout: Add attention rollout
         title: Heading
     """
-    weights,tokens,split = _given(weights, tokens, split)
-    groups = _groups(weights, tokens, k_tokens, split, average, rollout)
-    return _view('model', groups, _start(groups[0], 0, None, threshold, None), split, title)
+    groups = _groups(*_given(weights, tokens, k_tokens, split), average, rollout)
+    start = _start(groups[0], 0, None, threshold, None)
+    return _view('model', groups, start, title, _scores)
 
 # %% ../nbs/06b_views.ipynb #e401c78b
 def _rows(x, name):

@@ -6,11 +6,14 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const views = {};
-// Paul Tol's "muted" colours, which readers with colour-blindness tell apart; more heads use them
-// again
-const colours = ["#88ccee", "#cc6677", "#ddcc77", "#44aa99", "#aa4499", "#999933", "#6699cc",
-                 "#ee8866", "#bbcc33"];
-const colour = head => colours[head % colours.length];
+// Twelve colours, in common.css for light and for dark, which readers with and without
+// colour-blindness tell apart; more heads use them again, with dashed and dotted lines
+const colours = 12;
+const colourName = head => `--head-${head % colours}`;
+const colour = head => cssValue(colourName(head));
+const round = head => Math.floor(head / colours) % 3;
+// Tokens that are no piece of a text: [CLS], <s>, <|endoftext|>
+const special = /^(\[[A-Z]+( \d+)?\]|<[^<>\s]+>)$/;
 const two = x => x.toFixed(2);
 const sum = list => list.reduce((a, b) => a + b, 0);
 const largest = list => list.reduce((best, x, n) => x > list[best] ? n : best, 0);
@@ -39,6 +42,9 @@ function select(label, names, value, change) {
   return make("label", {}, label, box);
 }
 
+// A variable of the style sheet, which depends on the theme
+const cssValue = name => getComputedStyle(document.documentElement).getPropertyValue(name);
+
 // bytes of base64, inflated by the browser itself
 async function inflate(text) {
   const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -64,8 +70,8 @@ function unpack(group, layer) {
 
 // Which of `n` rows are elements, [first, end): all, or those near what a scrolled box shows. The
 // first moves in strides, so that most scrolling changes nothing.
-function near(n, box, rowHeight) {
-  if (n <= whole) return [0, n];
+function near(n, box, rowHeight, most = whole) {
+  if (n <= most) return [0, n];
   const stride = 20, seen = Math.floor(box.scrollTop / rowHeight / stride) * stride;
   const first = Math.max(0, Math.min(seen - stride, n - 5 * stride));
   return [first, Math.min(n, first + 5 * stride)];

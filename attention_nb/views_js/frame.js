@@ -1,39 +1,49 @@
-// The frame around us: theme and height
+// The frame around us: its theme, its height, and paper
 
 function followTheme() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const dark = matchMedia("(prefers-color-scheme: dark)"), paper = matchMedia("print");
   let host = null;
   try { host = window.parent !== window && window.parent.document; }
   catch { /* another origin: the system's theme */ }
   const apply = () => {
-    let theme = dark.matches ? "dark" : "light";
-    if (host) {
-      const html = host.documentElement, body = host.body, shade = body.dataset.jpThemeLight;
-      if (html.dataset.theme) theme = html.dataset.theme;                             // the docs
-      else if (shade) theme = shade === "true" ? "light" : "dark";                    // Jupyter
-      else if (html.getAttribute("theme")) theme = html.getAttribute("theme");        // Colab
-      else if (body.className.includes("vscode"))
-        theme = body.className.includes("vscode-light") ? "light" : "dark";
-    }
-    document.documentElement.dataset.theme = theme === "dark" ? "dark" : "light";
+    const theme = paper.matches ? "light" : host && themeOf(host);
+    const known = theme || (dark.matches ? "dark" : "light");
+    document.documentElement.dataset.theme = known === "dark" ? "dark" : "light";
     dispatchEvent(new Event("redraw"));
   };
-  dark.addEventListener("change", apply);
+  for (const query of [dark, paper]) query.addEventListener("change", apply);
   if (host) for (const element of [host.documentElement, host.body])
     new MutationObserver(apply).observe(element, {attributes: true});
   apply();
 }
 
+// What each host says about its theme, or nothing
+function themeOf({documentElement, body}) {
+  const shade = body.dataset.jpThemeLight;
+  if (documentElement.dataset.theme) return documentElement.dataset.theme;             // the docs
+  if (shade) return shade === "true" ? "light" : "dark";                               // Jupyter
+  if (documentElement.getAttribute("theme")) return documentElement.getAttribute("theme"); // Colab
+  if (body.className.includes("vscode"))
+    return body.className.includes("vscode-light") ? "light" : "dark";
+}
+
 function followHeight() {
   let frame = null;
   try { frame = window.frameElement; } catch { return; }
+  document.documentElement.classList.toggle("alone", window.parent === window);
   if (!frame) return;
-  frame.style.display = "block";
   const still = frame.previousElementSibling;               // the picture for those without scripts
-  if (still && still.dataset.still !== undefined) still.style.display = "none";
-  const fit = () => {
-    frame.style.height = Math.ceil(document.body.getBoundingClientRect().height) + 2 + "px";
+  const paper = window.parent.matchMedia("print"), hasStill = still?.dataset.still !== undefined;
+  const swap = () => {                                      // paper gets the picture
+    const print = hasStill && paper.matches;
+    if (hasStill) still.style.display = print ? "" : "none";
+    frame.style.display = print ? "none" : "block";
   };
+  const fit = () => {
+    const {height} = document.body.getBoundingClientRect();
+    if (height) frame.style.height = Math.ceil(height) + 2 + "px";
+  };
+  paper.addEventListener("change", swap);
   new ResizeObserver(fit).observe(document.body);
-  fit();
+  swap(); fit();
 }

@@ -7,7 +7,7 @@ views.tokens = (root, {tokens, ids, special}) => {
     const which = `token ${n} of ${tokens.length}`;
     const more = (ids ? `, id ${ids[n]}` : "") + (marks.has(n) ? ", special" : "");
     const say = () => { status.textContent = which + more; };
-    const style = `--c: ${colour(n)}`, kind = marks.has(n) ? "span.special" : "span";
+    const style = `--c: var(${colourName(n)})`, kind = marks.has(n) ? "span.special" : "span";
     const box = make(kind, {style, title: `token ${n}${more}`, onpointerenter: say}, text);
     boxes.append(ids ? make("div.cut", {}, box, make("small", {}, String(ids[n]))) : box);
   }
