@@ -107,6 +107,16 @@ def test_words_that_ask_a_picture(open_view):
     page.keyboard.press('Home')
     expect(page.locator('.status')).to_contain_text('; patch 0,0: ')
 
+def test_tokens_behind_the_patches(open_view):
+    "A model that finds objects has tokens in front and behind"
+    w = weights(1, 2, 15, 15)
+    page = open_view(image_view(w, picture, grid=(3,4), n_special=1))
+    expect(page.locator('.bar button')).to_have_text(['[CLS]', '[EXTRA 1]', '[EXTRA 2]'])
+    page.get_by_role('button', name='[EXTRA 2]').click()
+    of_patches = w[0,:,14,1:13].mean(0)
+    shows(page, of_patches)
+    says(page, f'{about(1-of_patches.sum())} goes to .CLS., .EXTRA 1., .EXTRA 2.')
+
 @pytest.mark.parametrize('theme,paper', [('light', 255), ('dark', 20)])
 def test_the_veil_has_the_colour_of_the_page(browser, tmp_path, theme, paper):
     page = browser.new_page(color_scheme=theme)
