@@ -18,10 +18,10 @@ from .heads import _layers, _readable
 from .plots import colors
 from .views import (View, _drawings, _groups, _index, _is_index, _layer_of, _packed)
 
-# %% ../nbs/06e_images.ipynb #3b8103b2
+# %% ../nbs/06e_images.ipynb #6662b1b2
 _most = 640      # pixels on the longer side
 
-def _picture(image):
+def _rgb(image):
     "`image` as a PIL picture in RGB"
     from PIL import Image, ImageOps
     if isinstance(image, str|Path): image = Image.open(image)
@@ -29,7 +29,11 @@ def _picture(image):
     elif not isinstance(image, Image.Image):
         raise TypeError("image must be a PIL image, an array or a tensor (height, width, 3), "
                         f"or a path, got {type(image).__name__}")
-    image = ImageOps.exif_transpose(image).convert('RGB')       # as the camera was held
+    return ImageOps.exif_transpose(image).convert('RGB')        # as the camera was held
+
+def _picture(image):
+    "`image` as the page holds it"
+    image = _rgb(image)
     image.thumbnail((_most, _most))
     return image
 
