@@ -1,18 +1,20 @@
 # The few commands people type. Everything goes into .venv and _build; `make clean` removes both.
 PYTHON ?= python3
 PORT   ?= 8000
+# tests run in this many processes, a file in one
+JOBS   ?= 2
 BIN    := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # the modules, then the package that offers their names
 EXPORT := $(BIN)/nbdev-export && $(BIN)/python nbs/_sphinx/package.py
 READY  := .venv/.ready
 SITE   := _build/html/.built
-SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/_sphinx/_static/*/* attention_nb/figures/* attention_nb/views.*)
+SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/_sphinx/_static/*/* nbs/_sphinx/_templates/* attention_nb/figures/* attention_nb/views.*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help docs test lab serve bench outputs tidy hooks clean
+.PHONY: help docs pdf test lab serve slides bench outputs tidy hooks clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
@@ -22,13 +24,20 @@ docs: $(SITE)  ## Set up, export the module, build the site; says how to open it
 
 test: $(SITE)  ## Set up, then run every notebook and every test; ARGS="-k name" runs some, STANDALONE=1 also each notebook alone
 	$(BIN)/python tests/find_browser.py --install
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+pdf: $(SITE)  ## The book as a PDF, _build/attention_nb.pdf; ARGS=--answers opens hints and answers (minutes)
+	$(BIN)/python nbs/_sphinx/pdf.py _build/html _build/attention_nb.pdf $(ARGS)
 
 lab: $(READY)  ## Open JupyterLab on the notebooks; ARGS="--no-browser --port 9999" are its own
 	$(BIN)/jupyter lab nbs $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 serve: $(SITE)  ## Serve the site and rebuild it on change
 	$(BIN)/sphinx-autobuild -q -E -d _build/doctrees -c nbs/_sphinx nbs _build/html --port $(PORT) --pre-build "$(BIN)/nbdev-export" --pre-build "$(BIN)/python nbs/_sphinx/package.py" --ignore "*/attention_nb/*" --ignore "*.tmp"
+
+slides: $(READY)  ## Slides of a lesson in _build/slides: make slides ARGS=nbs/03_attention.ipynb
+	$(EXPORT)
+	$(BIN)/python nbs/_sphinx/slides.py $(ARGS)
 
 bench: $(READY)  ## Measure speed against peers and print tables
 	$(PIP) install -q -e '.[bench]' -c constraints.txt

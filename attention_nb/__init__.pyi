@@ -5,6 +5,7 @@ from . import command as command
 from . import config as config
 from . import core as core
 from . import embedding as embedding
+from . import explorables as explorables
 from . import families as families
 from . import fast as fast
 from . import files as files
@@ -58,6 +59,8 @@ from .core import visible as visible
 from .embedding import Embeddings as Embeddings
 from .embedding import cosine_similarity as cosine_similarity
 from .embedding import sinusoidal_positions as sinusoidal_positions
+from .explorables import permutation_view as permutation_view
+from .explorables import softmax_view as softmax_view
 from .families import FAMILIES as FAMILIES
 from .families import Family as Family
 from .families import Part as Part
@@ -69,6 +72,7 @@ from .families import family_table as family_table
 from .families import model_features as model_features
 from .families import tensors_from_hf as tensors_from_hf
 from .families import tensors_to_hf as tensors_to_hf
+from .fast import AttentionFunction as AttentionFunction
 from .fast import attention_lse as attention_lse
 from .fast import merge_attention as merge_attention
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
@@ -208,26 +212,27 @@ __all__ = [
     'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number', 'check_sizes',
     'check_window', 'checked', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
     'SelfAttention', 'allowed', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink',
-    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'FAMILIES', 'Family', 'Part', 'Rule',
-    'build_model', 'config_from_hf', 'config_to_hf', 'family_table', 'model_features', 'tensors_from_hf',
-    'tensors_to_hf', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention', 'Source', 'Tensors',
-    'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors', 'TextStream', 'filter_logits',
-    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'lay_out_by_columns', 'penalize_repetition', 'sample',
-    'stream_generate', 'stream_text', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
-    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
-    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch',
-    'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
-    'latent_scale', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask',
-    'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan',
-    'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
-    'load_shard', 'parallelize', 'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias',
-    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
-    'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
-    'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies',
-    'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer',
-    'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer',
-    'Tokenizer', 'checked_flag', 'checked_integer', 'checked_special', 'checked_text', 'checked_texts',
-    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'Block', 'FeedForward', 'Head',
-    'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View',
-    'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'attention_with_weights'
+    'visible', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view',
+    'FAMILIES', 'Family', 'Part', 'Rule', 'build_model', 'config_from_hf', 'config_to_hf', 'family_table',
+    'model_features', 'tensors_from_hf', 'tensors_to_hf', 'AttentionFunction', 'attention_lse', 'merge_attention',
+    'scaled_dot_product_attention', 'Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf',
+    'save_tensors', 'TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
+    'lay_out_by_columns', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text', 'WordVectors',
+    'load_glove', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
+    'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
+    'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
+    'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
+    'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
+    'colors', 'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
+    'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained',
+    'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'check_scaling', 'dynamic_frequencies',
+    'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies',
+    'yarn_frequencies', 'BPETokenizer', 'GPT2', 'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair',
+    'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_integer',
+    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
+    'split_special', 'Block', 'FeedForward', 'Head', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
+    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
+    'show_tokens', 'attention_with_weights'
 ]

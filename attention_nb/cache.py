@@ -8,11 +8,22 @@ Docs: https://attention-nb.github.io/attention_nb/cache.html.md"""
 __all__ = ['KVCache', 'SlidingKVCache', 'kept_options', 'check_cache']
 
 # %% ../nbs/08_cache.ipynb #e1483ce5
+from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from .checks import check_attention, check_sizes
+
+# %% ../nbs/08_cache.ipynb #e155d83c
+class _Layer(Protocol):
+    "What a layer says of its attention"
+    @property
+    def n_heads(self)->int: ...
+    @property
+    def rope(self)->object: ...
+    @property
+    def window(self)->tuple[int|None,int|None]|None: ...
 
 # %% ../nbs/08_cache.ipynb #393041b6
 class KVCache:
@@ -54,7 +65,8 @@ class KVCache:
                     v_head_dim=widths[1] or 1)
         self._k,self._v = _buffers(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
                                    device=device)
-        self.max_len,self._seen = max_len,0
+        self.max_len:int|None = max_len
+        self._seen = 0
 
     def update(self,
         k:Tensor, # Keys of L new tokens, (B, Hkv, L, E)
@@ -70,18 +82,18 @@ class KVCache:
             All keys (B, Hkv, S, E) and values (B, Hkv, S, Ev), not copied
         """
         start,L = self._seen,_new(k, v, (self._k,self._v))
-        if start+L > self.max_len:
+        if start+L > self._k.shape[2]:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
                              f"no room for {L} more")
         self._write(slice(start, start+L), k, v)
         self._seen = start+L
         return self.keys, self.values
 
-    def _write(self, slots, k, v):
+    def _write(self, slots:slice|Tensor, k:Tensor, v:Tensor)->None:
         self._own(torch.clone)
         self._k[:,:,slots],self._v[:,:,slots] = k,v
 
-    def _own(self, copy):
+    def _own(self, copy:Callable[[Tensor],Tensor])->None:
         "In training, leave the old buffers to the backward pass and go on with copies"
         if self._k.requires_grad or self._v.requires_grad:
             grad = torch.is_grad_enabled()
@@ -89,7 +101,7 @@ class KVCache:
                 self._k,self._v = copy(self._k),copy(self._v)
 
     @property
-    def _filled(self): return min(self._seen, self._k.shape[2])
+    def _filled(self)->int: return min(self._seen, self._k.shape[2])
     @property
     def keys(self)->Tensor: return self._k[:,:,:self._filled]
     @property
@@ -130,8 +142,9 @@ class KVCache:
             raise ValueError(f"index must be from 0 to {old-1}, got {index.tolist()}")
         k,v = self.keys.index_select(0, index),self.values.index_select(0, index)
         if len(index) != old:
-            widths,where = (k.shape[3],v.shape[3]),dict(dtype=k.dtype, device=k.device)
-            self._k,self._v = _buffers(len(index), *self._k.shape[1:3], widths=widths, **where)
+            widths = k.shape[3],v.shape[3]
+            self._k,self._v = _buffers(len(index), *self._k.shape[1:3], widths=widths,
+                                       dtype=k.dtype, device=k.device)
         self._write(slice(self._filled), k, v)
 
     def __repr__(self)->str:
@@ -141,9 +154,9 @@ class KVCache:
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
 # %% ../nbs/08_cache.ipynb #cfd51938
-def _new(k, v, kept):
+def _new(k:Tensor, v:Tensor, kept:tuple[Tensor,Tensor])->int:
     "How many new tokens there are, if their keys and values fit those that are kept"
-    L = k.shape[2] if isinstance(k, Tensor) and k.dim() == 4 else 'L'
+    L:Any = k.shape[2] if isinstance(k, Tensor) and k.dim() == 4 else 'L'
     for name,t,old in zip('kv', (k,v), kept):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
@@ -154,9 +167,10 @@ def _new(k, v, kept):
         B,H,_,E = old.shape
         if t.shape != (B, H, L, E):
             raise ValueError(f"{name} must be ({B}, {H}, {L}, {E}), got {tuple(t.shape)}")
-    return L
 
-def _count(name, n, most=None):
+    return k.shape[2]
+
+def _count(name:str, n:int, most:int|None=None)->int:
     "`n` as an integer from 0 to `most`"
     whole = isinstance(n, Integral) and not isinstance(n, bool)
     if not whole or n < 0 or (most is not None and n > most):
@@ -164,9 +178,11 @@ def _count(name, n, most=None):
         raise ValueError(f"{name} must be an integer from 0 {limit}, got {n!r}")
     return int(n)
 
-def _buffers(*shape, widths, **where):
+def _buffers(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
+             device:torch.device|str|None)->list[Tensor]:
     "Two buffers that may be written to in any mode"
-    with torch.inference_mode(False): return [torch.empty(*shape, E, **where) for E in widths]
+    with torch.inference_mode(False):
+        return [torch.empty(*shape, E, dtype=dtype, device=device) for E in widths]
 
 # %% ../nbs/08_cache.ipynb #94ec80e1
 class SlidingKVCache(KVCache):
@@ -203,12 +219,14 @@ class SlidingKVCache(KVCache):
             device: Where they are kept
         """
         self.left = _count('left', left)
-        super().__init__(batch, n_kv_heads, self.left+1, head_dim, v_head_dim=v_head_dim,
+        self._ring = self.left+1
+        super().__init__(batch, n_kv_heads, self._ring, head_dim, v_head_dim=v_head_dim,
                          dtype=dtype, device=device)
-        self.max_len,self._first = None,None
+        self.max_len = None
+        self._first:int|None = None
 
-    def _slots(self, start, end):
-        return torch.arange(start, end, device=self._k.device) % (self.left+1)
+    def _slots(self, start:int, end:int)->Tensor:
+        return torch.arange(start, end, device=self._k.device) % self._ring
 
     def update(self,
         k:Tensor, # Keys of L new tokens, (B, Hkv, L, E)
@@ -225,11 +243,11 @@ class SlidingKVCache(KVCache):
         """
         start,L = self._seen,_new(k, v, (self._k,self._v))
         if L == 1:
-            slot = start % (self.left+1)
+            slot = start % self._ring
             self._write(slice(slot, slot+1), k, v)
             self._seen,self._first = start+1,None
             return self.keys, self.values
-        first,last = max(0, start-self.left),max(0, L-self.left-1)
+        first,last = max(0, start-self._ring+1),max(0, L-self._ring)
         old,new = self._slots(first, start),self._slots(start+last, start+L)
         keys,values = torch.cat([self._k[:,:,old], k], 2),torch.cat([self._v[:,:,old], v], 2)
         self._write(new, k[:,:,last:], v[:,:,last:])
@@ -243,7 +261,7 @@ class SlidingKVCache(KVCache):
             return torch.arange(self._first, self._seen, device=self._k.device)
         newest = self._seen-1
         slot = torch.arange(self._filled, device=self._k.device)
-        return newest - (newest-slot) % (self.left+1)
+        return newest - (newest-slot) % self._ring
 
     def crop(self,
         n:int # How many tokens stay
@@ -253,7 +271,7 @@ class SlidingKVCache(KVCache):
         Args:
             n: How many tokens stay
         """
-        if n != self._seen and self._seen > self.left+1:
+        if n != self._seen and self._seen > self._ring:
             raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
         super().crop(n)
         self._first = None
@@ -281,32 +299,33 @@ def kept_options(
     """
     if cache is None or cache.left is None: return options
     n,k_pos = len(cache),cache.positions
-    def kept(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,k_pos]
+    def kept(t:Tensor|None)->Tensor|None:
+        return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,k_pos]
     q_pos = torch.arange(n-q.shape[2], n, device=k_pos.device)
     return options | dict(mask=kept(options['mask']), bias=kept(options['bias']),
                           q_pos=q_pos, k_pos=k_pos)
 
 # %% ../nbs/08_cache.ipynb #eb2fd3b3
-def _check_ring(layer, own, cache):
+def _check_ring(layer:_Layer, own:bool, cache:KVCache)->None:
     "A ring keeps all that the layer will ask for"
     left = None if layer.window is None else layer.window[0]
     if not own: raise ValueError("another text needs a full cache, got a sliding one")
-    if left is None or left > cache.left:
+    if left is None or cache.left is not None and left > cache.left:
         raise ValueError(f"a cache of left={cache.left} has dropped keys that "
                          f"window={layer.window} sees")
 
-def _check_added(layer, B, L, cache, given):
+def _check_added(layer:_Layer, B:int, L:int, cache:KVCache, given:dict[str,Tensor])->None:
     "A mask and a bias that attention would refuse are refused before the cache is written to"
     n,like = len(cache)+L,cache.keys.new_empty(())
     for name,t in given.items():
         if t.dim() and t.shape[-1] not in (1,n):
             raise ValueError(f"{name} must be about all {n} tokens so far, got {tuple(t.shape)}")
     q,k = (like.expand(B, layer.n_heads, length, 1) for length in (L,n))    # no memory
-    check_attention(q, k, k, **given)
+    check_attention(q, k, k, mask=given.get('mask'), bias=given.get('bias'))
 
 # %% ../nbs/08_cache.ipynb #f8871950
 def check_cache(
-    layer:nn.Module, # With `rope`, `window` and `n_heads`
+    layer:_Layer, # With `rope`, `window` and `n_heads`
     query:Tensor, # (B, L, D), or (L, D) without a batch
     own:bool, # Are the keys made from the queries' own text?
     cache:KVCache|None, # What it was given

@@ -16,6 +16,9 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor, nn
 
+# %% ../nbs/03b_checks.ipynb #4ac2b349
+Attended = Tensor|tuple[Tensor,Tensor] # An attention's output, or output and weights
+
 # %% ../nbs/03b_checks.ipynb #b6e64728
 def _is_int(
     x:object # Anything
@@ -48,7 +51,7 @@ def check_window(
 # %% ../nbs/03b_checks.ipynb #5ee4e86f
 _dtypes = torch.float16,torch.bfloat16,torch.float32,torch.float64
 
-def _is_understood(t):
+def _is_understood(t:Tensor)->bool:
     "Whether `t` stores numbers and leaves the meaning of operations alone"
     if type(t) in (Tensor, nn.Parameter): return True
     own = type(t).__torch_function__
@@ -56,7 +59,7 @@ def _is_understood(t):
     return (own is torch._C._disabled_torch_function_impl
             or getattr(own, '__func__', own) is getattr(usual, '__func__', usual))
 
-def _check_tensors(q, **others):
+def _check_tensors(q:Tensor, **others:Tensor)->None:
     "All are tensors that are understood, on the device of `q`"
     for name,t in dict(q=q, **others).items():
         if not isinstance(t, Tensor):
@@ -67,9 +70,9 @@ def _check_tensors(q, **others):
             raise ValueError(f"{name} must be on q's device {q.device}, got {t.device}")
 
 # %% ../nbs/03b_checks.ipynb #d2f99ab7
-def _shape(t): return tuple(t.shape)
+def _shape(t:Tensor)->tuple[int,...]: return tuple(t.shape)
 
-def _check_qkv(q, k, v):
+def _check_qkv(q:Tensor, k:Tensor, v:Tensor)->None:
     "Widths, lengths, heads and leading dimensions of queries, keys and values"
     if q.dtype not in _dtypes:
         raise TypeError(f"q must be float16, bfloat16, float32 or float64, got {q.dtype}")
@@ -110,7 +113,7 @@ def check_broadcast(
     if t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1])):
         raise ValueError(f"{name} must broadcast to the scores {shape}, got {_shape(t)}")
 
-def _check_added(q, k, mask, bias):
+def _check_added(q:Tensor, k:Tensor, mask:Tensor|None, bias:Tensor|None)->None:
     "Dtype and shape of what is hidden and what is added"
     shape = (*q.shape[:-1], k.shape[-2])
     if mask is not None:
@@ -123,7 +126,7 @@ def _check_added(q, k, mask, bias):
             raise TypeError(f"bias must have q's dtype {q.dtype} or be float32, got {bias.dtype}")
         check_broadcast('bias', bias, shape)
 
-def _check_places(q, name, places, n):
+def _check_places(q:Tensor, name:str, places:Tensor, n:int)->None:
     "`places` are integers, (n,) or (B, n)"
     if places.is_floating_point() or places.is_complex() or places.dtype == torch.bool:
         raise TypeError(f"{name} must be integers, got {places.dtype}")
@@ -154,7 +157,7 @@ def check_number(
         what = 'positive' if positive else 'finite'
         raise ValueError(f"{name} must be a {what} number in {dtype}, got {x}")
 
-def _check_sinks(q, sinks):
+def _check_sinks(q:Tensor, sinks:Tensor)->None:
     heads = q.shape[-3] if q.dim() > 3 else 1
     if not sinks.is_floating_point():
         raise TypeError(f"sinks must be floating point, got {sinks.dtype}")
@@ -255,7 +258,7 @@ def _explain(name:str, parameters:list[inspect.Parameter], args:tuple[Any,...], 
         raise TypeError(f"{name} takes {', '.join(by_place)} by place, got {len(args)}: "
                         "give the others by name") from None
 
-# %% ../nbs/03b_checks.ipynb #1718e20e
+# %% ../nbs/03b_checks.ipynb #b56b78fa
 _P = ParamSpec('_P')
 _R = TypeVar('_R')
 
@@ -295,11 +298,12 @@ def in_float32(
     Returns:
         The same, for half precision too
     """
+    run:Callable[...,tuple[Tensor,Tensor]] = f
     @functools.wraps(f)
-    def g(*args:_P.args, **kw:_P.kwargs)->tuple[Tensor,Tensor]:
+    def g(*args:Any, **kw:Any)->tuple[Tensor,Tensor]:
         qkv = dict(zip('qkv', args)) | {n:kw.pop(n) for n in 'qkv' if n in kw}
         dtype = qkv['q'].dtype
-        first,second = f(*(qkv[n].to(_wide(dtype)) for n in 'qkv'), **kw)
+        first,second = run(*(qkv[n].to(_wide(dtype)) for n in 'qkv'), **kw)
         return first.to(dtype), second.to(dtype)
     return g
 
@@ -423,7 +427,7 @@ def check_attended(
     k:Tensor, # (B, Hkv, S, E)
     v:Tensor, # (B, Hkv, S, Ev)
     need_weights:bool # Were weights asked for?
-)->Tensor|tuple[Tensor,Tensor]: # The output, or output and weights
+)->Attended: # The output, or output and weights
     """What `attend` returned, if it is what was asked for, else a `ValueError`
 
     Args:
@@ -436,7 +440,7 @@ def check_attended(
     Returns:
         The output, or output and weights
     """
-    parts = out if isinstance(out, tuple) else (out,)
+    parts = [*out] if isinstance(out, tuple) else [out]
     shapes = [(*q.shape[:-1],v.shape[-1]), (*q.shape[:-1],k.shape[-2])][:1+need_weights]
     got = [_shape(t) if isinstance(t, Tensor) else type(t).__name__ for t in parts]
     if got[:len(shapes)] != shapes:
@@ -444,7 +448,7 @@ def check_attended(
         raise ValueError(f"attend must return {asked}, got {', '.join(map(str, got))}")
     return (parts[0],parts[1]) if need_weights else parts[0]
 
-# %% ../nbs/03b_checks.ipynb #a8e2bea0
+# %% ../nbs/03b_checks.ipynb #1d358373
 _C = TypeVar('_C', bound=type[nn.Module])
 
 def _unpacked()->types.FrameType|None:
@@ -465,7 +469,7 @@ def _guided(f:Callable[...,Any], torchs:dict[str,str])->Callable[...,Any]:
         except TypeError:
             _explain(type(self).__name__, parameters, args, kw, torchs)
             raise
-        if type(out) is Tensor and not torch.compiler.is_compiling() and len(out) == 2:
+        if type(out) is Tensor and not torch.compiler.is_compiling() and out.shape[0] == 2:
             if (frame := _unpacked()) is not None:
                 at = frame.f_code.co_filename,frame.f_lineno
                 seen = frame.f_globals.setdefault('__warningregistry__', {})

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/config.html.md"""
 __all__ = ['ExpertsConfig', 'TransformerConfig', 'check_ids']
 
 # %% ../nbs/09c_config.ipynb #07535e7c
+import math
 from dataclasses import dataclass
 from typing import Any
 import torch
@@ -16,7 +17,7 @@ from .checks import check_sizes, check_window
 from .latent import LatentConfig
 
 # %% ../nbs/09c_config.ipynb #7ec2d37a
-def _check_experts(cfg):
+def _check_experts(cfg:"ExpertsConfig")->None:
     "Raise a `ValueError` that names the field that is wrong"
     check_sizes(n=cfg.n, active=cfg.active, d_ff=cfg.d_ff, n_groups=cfg.n_groups,
                 active_groups=cfg.active_groups)
@@ -30,7 +31,7 @@ def _check_experts(cfg):
         raise ValueError(f"active must be at most the experts to choose from, "
                          f"{cfg.n//cfg.n_groups*cfg.active_groups}, got {cfg.active}")
 
-def _check_choice(name, value, known):
+def _check_choice(name:str, value:object, known:tuple[object,...])->None:
     if value not in known: raise ValueError(f"{name} must be one of {known}, got {value!r}")
 
 # %% ../nbs/09c_config.ipynb #3cb4e016
@@ -225,7 +226,7 @@ _choices = dict(
     activation=('silu', 'gelu', 'gelu_tanh', 'relu', 'relu2'),
     head_activation=(None, 'silu', 'gelu', 'gelu_tanh', 'relu', 'relu2', 'tanh'))
 
-def _check_config(cfg):
+def _check_config(cfg:TransformerConfig)->None:
     "Raise a `TypeError` or `ValueError` that names the field that is wrong"
     for name,known in _choices.items(): _check_choice(name, getattr(cfg, name), known)
     sizes = 'vocab_size d_model n_layers n_heads max_len n_decoder_layers d_ff head_dim'.split()
@@ -243,7 +244,7 @@ def _check_config(cfg):
                 raise ValueError(f"latent attention has no {name}, got {getattr(cfg, name)!r}")
 
 # %% ../nbs/09c_config.ipynb #1d12fbd0
-def _check_layers(cfg):
+def _check_layers(cfg:TransformerConfig)->None:
     "Lists with one entry for each block"
     n = cfg.n_layers
     if cfg.kind == 'encoder-decoder': n += cfg.n_decoder_layers or n
@@ -287,16 +288,16 @@ def check_ids(
                          f"got {tuple(type_ids.shape)} and n_types={cfg.n_types}")
     if past is not None and cfg.kind == 'encoder':
         raise ValueError("cache: an encoder reads its whole text at once and keeps nothing")
-    new = decoder_ids if both else ids
+    new = ids if decoder_ids is None else decoder_ids
     total = seen + new.shape[1]
     _check_mask('mask', mask, (ids.shape[0], ids.shape[1] if both else total))
     _check_mask('decoder_mask', decoder_mask, (new.shape[0], total) if both else None)
     for n in (ids.shape[1], total):
-        if cfg.positions in ('learned', 'sinusoidal') and n > cfg.max_len:
+        if n > _limit(cfg):
             raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
 
 # %% ../nbs/09c_config.ipynb #68b97f37
-def _check_integers(**named):
+def _check_integers(**named:Tensor|None)->None:
     "Tensors of token ids, or None"
     for name,t in named.items():
         if t is None: continue
@@ -305,7 +306,12 @@ def _check_integers(**named):
                             f"got {getattr(t, 'dtype', type(t).__name__)}")
         if t.dim() != 2: raise ValueError(f"{name} must be (B, L), got {tuple(t.shape)}")
 
-def _check_mask(name, mask, shape):
+def _limit(cfg:TransformerConfig)->float:
+    "How many places there are vectors for"
+    if cfg.max_len is None or cfg.positions not in ('learned', 'sinusoidal'): return math.inf
+    return cfg.max_len
+
+def _check_mask(name:str, mask:Tensor|None, shape:tuple[int,int]|None)->None:
     "A mask of real tokens has a place for every token so far"
     if mask is None: return
     if shape is None: raise ValueError(f"{name} is for an encoder-decoder")

@@ -7,14 +7,15 @@ Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 # %% auto #0
 __all__ = ['group_heads', 'attention_scores', 'visible', 'allowed', 'hide', 'softmax_with_sink', 'attention', 'SelfAttention']
 
-# %% ../nbs/03_attention.ipynb #576138da
+# %% ../nbs/03_attention.ipynb #da9561b3
 from typing import TYPE_CHECKING
 import math
+from typing import Any, Literal, Protocol, overload
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .checks import _guide, check_sizes, check_window, checked, in_float32
-from .checks import one_head_mask
+from .checks import (Attended, _guide, check_sizes, check_window, checked,
+                                 in_float32, one_head_mask)
 
 # %% ../nbs/03_attention.ipynb #dc020aa2
 def group_heads(
@@ -57,7 +58,7 @@ def attention_scores(
     Returns:
         Scores, (..., L, S)
     """
-    if scale is None: scale = q.shape[-1]**-0.5
+    if scale is None: scale = 1/math.sqrt(q.shape[-1])
     scores = (q * scale) @ k.mT    # (..., L, S)
     if softcap is not None: scores = softcap * torch.tanh(scores/softcap)
     return scores if bias is None else scores + bias
@@ -145,8 +146,8 @@ def hide(
     """
     if causal or window is not None:
         L,S = scores.shape[-2:]
-        places = dict(q_pos=q_pos, k_pos=k_pos, device=scores.device)
-        see = allowed(L, S, causal=causal, window=window, **places)
+        see = allowed(L, S, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos,
+                      device=scores.device)
         if see.dim() == 3 and scores.dim() == 4: see = see[:,None]    # the same for all heads
         mask = see if mask is None else mask & see
     return scores if mask is None else scores.masked_fill(~mask, -math.inf)
@@ -218,6 +219,21 @@ def attention(
     out = (weights @ v).masked_fill((scores == -math.inf).all(-1, keepdim=True), 0.)
     return out, weights
 
+# %% ../nbs/03_attention.ipynb #fdefbe04
+# what a call returns depends on `need_weights`; the class that is exported declares it so
+class _SelfAttentionCall(Protocol):
+    @overload
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:Literal[False]=False)->Tensor: ...
+    @overload
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:Literal[True])->tuple[Tensor,Tensor]: ...
+    @overload
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:bool)->Attended: ...
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, causal:bool=False,
+                 need_weights:bool=False)->Attended: ...
+
 # %% ../nbs/03_attention.ipynb #865c1c65
 class SelfAttention(nn.Module):
     """One attention head over a sequence, with learned query, key and value projections
@@ -228,6 +244,10 @@ class SelfAttention(nn.Module):
         d_v: Width of values and output; None means `d_k`
         bias: Give the projections a bias
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        q_proj: nn.Linear
+        k_proj: nn.Linear
+        v_proj: nn.Linear
     def __init__(self,
         d_in:int, # Width of the input
         d_k:int, # Width of queries and keys
@@ -273,12 +293,21 @@ class SelfAttention(nn.Module):
         q,k,v = self.q_proj(x),self.k_proj(x),self.v_proj(x)
         return self._attend(q, k, v, need_weights, mask=one_head_mask(mask, x), causal=causal)
 
-    def _attend(self, q, k, v, need_weights, **options):
+    def _attend(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Attended:
         out,weights = attention(q, k, v, **options)
         return (out,weights) if need_weights else out
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
+        @overload
         def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
-            bool=False)->Tensor | tuple[Tensor, Tensor]: ...
+            Literal[False]=False)->Tensor: ...
+        @overload
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
+            Literal[True])->tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights: bool)->Attended:
+            ...
+        def __call__(self, x: Tensor, *, mask: Tensor | None=None, causal: bool=False, need_weights:
+            bool=False)->Attended: ...
 
 # %% ../nbs/03_attention.ipynb #d94ffe75
 _guide(SelfAttention)    # its errors know torch's names

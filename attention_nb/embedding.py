@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from .tokenizer_base import checked_integer
 
 # %% ../nbs/02_embedding.ipynb #5c1f0a01
-def _unit(x):
+def _unit(x:Tensor)->Tensor:
     "Rows of `x` scaled to length one; a zero row stays zero"
     big = x.abs().amax(-1, keepdim=True)
     x = x / torch.where(big > 0, big, 1.)
     norm = x.norm(dim=-1, keepdim=True)
     return x / torch.where(norm > 0, norm, 1.)
 
-def _kind(x):
+def _kind(x:object)->torch.dtype|str:
     "The dtype of a tensor, the type of anything else, for messages"
     return x.dtype if isinstance(x, Tensor) else type(x).__name__
 
@@ -52,15 +52,16 @@ def cosine_similarity(
     return cos.clamp(-1, 1).reshape(x.shape[:-1] + y.shape[:-1])
 
 # %% ../nbs/02_embedding.ipynb #d0b72d87
-def _rows(table, name, ids):
+def _rows(table:nn.Embedding, name:str, ids:Tensor)->Tensor:
     "Rows `ids` of the `nn.Embedding` `table`"
     whole = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.is_complex())
     if not whole or ids.dtype == torch.bool:
         raise TypeError(f"{name} must be a tensor of integers, got {_kind(ids)}")
-    try: return table(ids.long())
+    try: rows:Tensor = table(ids.long())
     except IndexError:
         last,least,most = len(table.weight)-1,ids.min(),ids.max()
         raise IndexError(f"{name} must be from 0 to {last}, got {least} to {most}") from None
+    return rows
 
 # %% ../nbs/02_embedding.ipynb #5c9591c2
 class Embeddings(nn.Module):
@@ -72,6 +73,10 @@ class Embeddings(nn.Module):
         max_len: Number of places; without `positions` the longest sequence it can embed
         dropout: Probability of zeroing a number of the sum, in training
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        token: nn.Embedding
+        position: nn.Embedding
+        dropout: nn.Dropout
     def __init__(self,
         vocab_size:int, # Number of tokens N
         d_model:int, # Width D
@@ -116,8 +121,9 @@ class Embeddings(nn.Module):
         if positions.shape not in (ids.shape, ids.shape[-1:]):
             raise ValueError(f"positions must be ({L},) or {tuple(ids.shape)} like ids, "
                              f"got {tuple(positions.shape)}")
-        return self.dropout(tokens + places)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        vectors:Tensor = self.dropout(tokens + places)
+        return vectors
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, *, positions: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/02_embedding.ipynb #27153b2f

@@ -8,11 +8,12 @@ Docs: https://attention-nb.github.io/attention_nb/families.html.md"""
 __all__ = ['FAMILIES', 'Part', 'Rule', 'Family', 'config_from_hf', 'config_to_hf', 'tensors_from_hf', 'tensors_to_hf',
            'build_model', 'model_features', 'family_table']
 
-# %% ../nbs/10a_families.ipynb #d7ffe39a
-import math, re
+# %% ../nbs/10a_families.ipynb #da1399af
+from typing import TYPE_CHECKING
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 from .latent import LatentConfig, latent_scale
@@ -22,6 +23,8 @@ from .transformer import Transformer
 
 # %% ../nbs/10a_families.ipynb #610a81b6
 _Settings = dict[str,Any]
+_Fields = dict[str,tuple[Any,...]]
+_Window = tuple[int|None,int|None]|None
 
 @dataclass(frozen=True)
 class Part:
@@ -30,12 +33,12 @@ class Part:
     Attributes:
         fields: Their names, and what each is where a file does not say
         read: From all settings to fields of `TransformerConfig`
-        write: And back
+        write: And back; None: it cannot
         shared: Fields it reads and never writes
     """
     fields:Mapping[str,Any] # Their names, and what each is where a file does not say
     read:Callable[[_Settings],_Settings] # From all settings to fields of `TransformerConfig`
-    write:Callable[[TransformerConfig],_Settings]=lambda cfg: {} # And back
+    write:Callable[[TransformerConfig],_Settings|None]=lambda cfg: {} # And back; None: it cannot
     shared:Mapping[str,Any]=field(default_factory=dict) # Fields it reads and never writes
 
 # %% ../nbs/10a_families.ipynb #6d9ed50b
@@ -97,12 +100,12 @@ def _refuse(c:_Settings, name:str, why:str='is not understood')->NoReturn:
     "A field, its value and the family, in an error"
     raise NotImplementedError(f"{c.get('model_type')}: {name} = {c.get(name)!r} {why}")
 
-# %% ../nbs/10a_families.ipynb #0c00e5c2
+# %% ../nbs/10a_families.ipynb #af1d89ee
 _activations = dict(silu='silu', swish='silu', gelu='gelu', gelu_python='gelu',
     gelu_pytorch_tanh='gelu_tanh', gelu_new='gelu_tanh', gelu_fast='gelu_tanh',
     gelu_accurate='gelu_tanh', gelu_python_tanh='gelu_tanh', relu='relu', relu2='relu2')
 _head_activations = {**_activations, 'tanh':'tanh'}
-def _tokens(pad=None, bos=None, eos=None):
+def _tokens(pad:int|None=None, bos:int|None=None, eos:int|None=None)->_Fields:
     return dict(pad_token_id=('pad_id', pad), bos_token_id=('bos_id', bos),
                 eos_token_id=('eos_id', eos), decoder_start_token_id=('decoder_start_id', None))
 
@@ -121,17 +124,18 @@ _ignored = frozenset('''model_type architectures transformers_version torch_dtyp
     forced_eos_token_id remove_invalid_values exponential_decay_length_penalty suppress_tokens
     begin_suppress_tokens num_beam_groups diversity_penalty'''.split())
 
-_neutral = dict(is_encoder_decoder=(False,), is_decoder=(False,), add_cross_attention=(False,),
-    cross_attention_hidden_size=(None,), tie_encoder_decoder=(False,), pruned_heads=({}, None),
+_neutral:_Fields = dict(is_encoder_decoder=(False,), is_decoder=(False,),
+    add_cross_attention=(False,), cross_attention_hidden_size=(None,),
+    tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #b46700cd
+# %% ../nbs/10a_families.ipynb #118bde26
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)
     for part in family.parts: yield from (*part.fields, *part.shared)
 
-def _plain_names(family, config):
+def _plain_names(family:Family, config:Mapping[str,Any])->_Settings:
     "The same settings, each under one name"
     c:_Settings = {}
     for name,value in config.items():
@@ -140,7 +144,7 @@ def _plain_names(family, config):
         c[name] = value
     return c
 
-def _check_fields(family, c):
+def _check_fields(family:Family, c:_Settings)->None:
     "Refuse a field without a meaning here, and a value that is not its only known one"
     for name in c.keys() - set(_known(family)):
         _refuse(c, name, 'is a field this family is not known to have')
@@ -148,17 +152,17 @@ def _check_fields(family, c):
         if name in c and not any(c[name] == a and type(c[name]) is type(a) for a in allowed):
             _refuse(c, name, f"is not supported, only {' or '.join(map(repr, allowed))}")
 
-def _alike(value, default):
+def _alike(value:object, default:object)->bool:
     "Whether a value is of the kind of the default"
     if isinstance(default, (bool,str)): return isinstance(value, type(default))
     if isinstance(default, (int,float)):
         return isinstance(value, (int, type(default))) and not isinstance(value, bool)
     return True
 
-def _read_field(c, name, spec):
+def _read_field(c:_Settings, name:str, spec:tuple[Any,...])->tuple[str,Any]:
     "One published field as ours"
     ours,default,*values = spec
-    value = c.get(name, default)
+    value = c[name] if name in c else default
     if ours.endswith('_id'):
         many = isinstance(value, list) and ours == 'eos_id'
         each = value if many else [] if value is None else [value]
@@ -178,12 +182,12 @@ _whole = frozenset('''num_attention_heads num_key_value_heads head_dim hidden_si
     query_pre_attn_scalar n_embed
     no_rope_layer_interval global_attn_every_n_layers original_max_position_embeddings'''.split())
 
-def _filled(family, c):
+def _filled(family:Family, c:_Settings)->_Settings:
     "The settings, with the family's defaults where they say nothing"
     defaults:_Settings = {}
     for part in family.parts: defaults |= {**part.shared, **part.fields}
     for name,default in defaults.items():
-        value = c.get(name, default)
+        value = c[name] if name in c else default
         if value is None and (default is None or name in _nullable): continue
         if default is not None and not _alike(value, default):
             _refuse(c, name, f'must be like {default!r}')
@@ -191,7 +195,7 @@ def _filled(family, c):
             _refuse(c, name, 'must be a whole number, 1 or more')
     return {**{name: spec[1] for name,spec in family.fields.items()}, **defaults, **c}
 
-def _read(family, c):
+def _read(family:Family, c:_Settings)->_Settings:
     "All published fields as ours"
     c,ours = _filled(family, c),dict(family.fixed)
     ours |= dict(_read_field(c, name, spec) for name,spec in family.fields.items())
@@ -207,7 +211,7 @@ def _family(
     raise NotImplementedError(f"model_type {model_type!r} is not supported, only "
                               f"{', '.join(sorted(FAMILIES))}")
 
-def _architecture(family, config, architecture):
+def _architecture(family:Family, config:_Settings, architecture:str|None)->str:
     "The class the settings are for"
     names = [architecture] if architecture else config.get('architectures') or []
     if len(names) != 1: raise ValueError(f"{family.model_type}: architectures must name one class, "
@@ -239,23 +243,24 @@ def config_from_hf(
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
 
 # %% ../nbs/10a_families.ipynb #db0ed81c
-def _write_field(c, cfg, name, spec):
+def _write_field(c:_Settings, cfg:TransformerConfig, name:str, spec:tuple[Any,...])->None:
     "One of our fields under its published name, unless it says so already"
     value = getattr(cfg, spec[0])
     if name in c and _read_field(c, name, spec)[1] == value: return
     if len(spec) == 3: value = {v:k for k,v in reversed(spec[2].items())}[value]
     if value != spec[1] or name in c: c[name] = list(value) if isinstance(value, tuple) else value
 
-def _write_part(family, c, cfg, part):
+def _write_part(family:Family, c:_Settings, cfg:TransformerConfig, part:Part)->None:
     "The fields of a part, unless they say so already"
     try: said = part.read(_filled(family, c))
     except (KeyError,NotImplementedError,TypeError,ValueError): said = None
     if said is not None and all(getattr(cfg, k) == v for k,v in said.items()): return
     for name in part.fields: c.pop(name, None)
-    try: c.update(part.write(cfg))
-    except (AttributeError,TypeError):
+    written = part.write(cfg)
+    if written is None:
         raise ValueError(f"{family.model_type} cannot say these settings: nothing for "
-                         f"{', '.join(part.fields)}") from None
+                         f"{', '.join(part.fields)}")
+    c.update(written)
 
 def config_to_hf(
     cfg:TransformerConfig, # Our settings
@@ -272,7 +277,7 @@ def config_to_hf(
     Returns:
         As in config.json; reads back as `cfg`
     """
-    def is_it(sets): return all(getattr(cfg, k) == v for k,v in sets.items())
+    def is_it(sets:_Settings)->bool: return all(getattr(cfg, k) == v for k,v in sets.items())
     sets = [name for name,sets in family.architectures.items() if is_it(sets)]
     if not sets: raise ValueError(f"{family.model_type} has no model of kind={cfg.kind!r} "
                                   f"with head={cfg.head!r}")
@@ -290,7 +295,7 @@ def config_to_hf(
 # %% ../nbs/10a_families.ipynb #691ca3ce
 def _heads(kv:int|None=None, width:int|None=None)->Part:
     "Heads: how many, how many of keys, how wide"
-    def read(c):
+    def read(c:_Settings)->_Settings:
         H,D = c['num_attention_heads'],c['hidden_size']
         given = c['num_key_value_heads']
         Hkv = H if given is None else given
@@ -300,26 +305,27 @@ def _heads(kv:int|None=None, width:int|None=None)->Part:
         if H % Hkv: _refuse(c, 'num_key_value_heads', f'does not divide num_attention_heads = {H}')
         return dict(n_heads=H, n_kv_heads=None if Hkv == H else Hkv,
                     head_dim=None if E is None or E*H == D else E)
-    def write(cfg):
+    def write(cfg:TransformerConfig)->_Settings:
         E = cfg.d_model//cfg.n_heads if cfg.head_dim is None else cfg.head_dim
         return dict(num_attention_heads=cfg.n_heads, head_dim=E,
                     num_key_value_heads=cfg.n_kv_heads or cfg.n_heads)
     return Part(dict(num_attention_heads=32, num_key_value_heads=kv, head_dim=width), read, write)
 
-def _head_width(c):
+def _head_width(c:_Settings)->int:
     "Numbers of a head that can rotate"
-    if c.get('qk_rope_head_dim'): return c['qk_rope_head_dim']
-    return c.get('head_dim') or c['hidden_size']//c['num_attention_heads']
+    own:int|None = c.get('qk_rope_head_dim') or c.get('head_dim')
+    return own or int(c['hidden_size']//c['num_attention_heads'])
 
 # %% ../nbs/10a_families.ipynb #8c6ea4f1
-_scalings = dict(default=(), linear=('factor',), dynamic=('factor',),
+_scalings:dict[str,tuple[str,...]] = dict(default=(), linear=('factor',), dynamic=('factor',),
     llama3=('factor','low_freq_factor','high_freq_factor'), longrope=('short_factor','long_factor'),
     yarn=('factor',))
-_extras = dict(longrope=('factor','attention_factor'), yarn=('attention_factor','beta_fast',
-    'beta_slow','mscale','mscale_all_dim','truncate'))
+_extras:dict[str,tuple[str,...]] = dict(longrope=('factor','attention_factor'),
+    yarn=('attention_factor','beta_fast','beta_slow','mscale','mscale_all_dim','truncate'))
 _N = 'original_max_position_embeddings'
 
-def _rope_dict(c, name, p, theta, kinds):
+def _rope_dict(c:_Settings, name:str, p:Mapping[str,Any], theta:float,
+               kinds:tuple[str,...])->tuple[float,Any,_Settings|None]:
     "Base, share of a head, and scaling with its type, of one published dictionary"
     if 'truncate' in p: p = {**p, 'truncate':bool(p['truncate'])}    # null there means no
     p = {k:v for k,v in p.items() if v is not None and k != 'finetuned'}
@@ -344,12 +350,12 @@ def _rope_dict(c, name, p, theta, kinds):
     if kind == 'longrope' and 'attention_factor' not in p: p.setdefault('factor', limit/length)
     return float(base), share, dict(rope_type=kind, **p, **({} if length is None else {_N:length}))
 
-def _check_scaling(c, name, scaling, R):
+def _check_scaling(c:_Settings, name:str, scaling:_Settings|None, R:int)->None:
     "Refuse what a rotation would refuse, by the family's and the field's name"
     try: check_scaling(scaling, R)
     except (TypeError,ValueError) as e: _refuse(c, name, f'is not possible: {e}')
 
-def _published_rope(base, scaling, share=None):
+def _published_rope(base:float, scaling:_Settings|None, share:float|None=None)->_Settings:
     "The dictionary that transformers 5 writes"
     p = dict(scaling or dict(rope_type='default'), rope_theta=base)
     if p['rope_type'] == 'dynamic': del p[_N]
@@ -363,7 +369,7 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
           kinds:tuple[str,...]=_kinds, scaling:Mapping[str,Any]|None=None,
           original:int|None=None)->Part:
     "One rotation: `rope_theta` and `rope_scaling` in old files, `rope_parameters` in new ones"
-    def read(c):
+    def read(c:_Settings)->_Settings:
         old,new = c['rope_scaling'],c['rope_parameters']
         if old and new and old != new: _refuse(c, 'rope_scaling', 'and rope_parameters contradict')
         p = old or new or scaling or {}
@@ -388,7 +394,7 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
         _check_scaling(c, where, found, R)
         part = dict(rotary_dim=None if R == E else R) if partial else {}
         return dict(rope_base=base, rope_scaling=found, **part)
-    def write(cfg):
+    def write(cfg:TransformerConfig)->_Settings:
         E = cfg.d_model//cfg.n_heads if cfg.head_dim is None else cfg.head_dim
         part = (cfg.rotary_dim or E)/E if partial else None
         known = cfg.rope_scaling or {}
@@ -404,15 +410,16 @@ def _rope(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
 def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:bool)->Part:
     "Two rotations, of 'full' and of 'window' layers; `both`: an old `rope_scaling` is for both"
     kinds = dict(full_attention=(names[0], full), sliding_attention=(names[1], near))
-    def one(c, kind):
+    def one(c:_Settings, kind:str)->tuple[float,_Settings|None]:
         name,theta = kinds[kind]
         new,old = (c['rope_parameters'] or {}),c['rope_scaling']
         if not isinstance(new, Mapping) or new.keys() - kinds.keys(): _refuse(c, 'rope_parameters')
         old = old if both or kind == 'full_attention' else None
         if old and new.get(kind): _refuse(c, 'rope_scaling', 'and rope_parameters contradict')
-        p = new.get(kind) or old or {}
+
+        p:Any = new.get(kind) or old or {}
         if not isinstance(p, Mapping) or not p.get('truncate', True): _refuse(c, 'rope_parameters')
-        if p is old and 'type' in p:
+        if 'type' in p and p is old:
             _refuse(c, 'rope_scaling', 'has the old key type, which nobody reads here')
         said = c[name]
         if said is not None and p.get('rope_theta', said) != said:
@@ -421,12 +428,12 @@ def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:
                                         theta if said is None else said, _kinds[:-1])
         if share not in (None, 1, 1.): _refuse(c, 'rope_parameters', 'with a partial rotation')
         return base, scaling
-    def read(c):
+    def read(c:_Settings)->_Settings:
         (base,scaling),(b,s) = one(c, 'full_attention'),one(c, 'sliding_attention')
         if _head_width(c) % 2: _refuse(c, 'head_dim', 'is odd')
         for found in (scaling, s): _check_scaling(c, 'rope_parameters', found, _head_width(c))
         return dict(rope_base=base, rope_scaling=scaling, window_rope=dict(base=b, scaling=s))
-    def write(cfg):
+    def write(cfg:TransformerConfig)->_Settings:
         w = cfg.window_rope or dict(base=cfg.rope_base, scaling=cfg.rope_scaling)
         return dict(rope_parameters=dict(
             full_attention=_published_rope(cfg.rope_base, cfg.rope_scaling),
@@ -435,7 +442,7 @@ def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:
     return Part(own, read, write, shared=dict(max_position_embeddings=limit))
 
 # %% ../nbs/10a_families.ipynb #b7446ae0
-def _types(c, types, window):
+def _types(c:_Settings, types:Any, window:_Window)->_Settings:
     "Windows of layers: our `window` and `layer_types`"
     kinds = dict(full_attention='full', sliding_attention='window')
     n = c['num_hidden_layers']
@@ -446,27 +453,33 @@ def _types(c, types, window):
     if window is None: _refuse(c, 'sliding_window', 'but layer_types has windows')
     return dict(window=window, layer_types=tuple(kinds[t] for t in types))
 
-def _left(c, name='sliding_window'):
+def _left(c:_Settings, name:str='sliding_window')->_Window:
     "A published window counts the query itself; ours counts what it sees before it"
     w = c[name]
     if w is None: return None
     if not isinstance(w, int) or isinstance(w, bool) or w < 1: _refuse(c, name)
     return (w-1, 0)
 
-def _write_types(cfg, **more):
+def _write_types(cfg:TransformerConfig, **more:Any)->_Settings|None:
     kinds = dict(full='full_attention', window='sliding_attention')
     types = cfg.layer_types or ('window' if cfg.window else 'full',)*cfg.n_layers
     said = dict(layer_types=[kinds[t] for t in types], **more)
-    return said if cfg.window is None else {**said, 'sliding_window':cfg.window[0]+1}
+    if cfg.window is None: return said
+    left = cfg.window[0]
+    return None if left is None else {**said, 'sliding_window':left+1}
+
+def _write_window(cfg:TransformerConfig)->_Settings|None:
+    if cfg.window is None: return dict(sliding_window=None)
+    return None if cfg.window[0] is None else dict(sliding_window=cfg.window[0]+1)
 
 def _window(default:int|None)->Part:
     "The same window in all layers"
     return Part(dict(sliding_window=default), lambda c: dict(window=_left(c)),
-                lambda cfg: dict(sliding_window=cfg.window and cfg.window[0]+1))
+                _write_window)
 
 def _alternating(default:int, every:int, name:str|None=None)->Part:
     "Windows in all layers but each `every`th, unless `layer_types` says otherwise"
-    def read(c):
+    def read(c:_Settings)->_Settings:
         n = every if name is None else c[name]
         if not isinstance(n, int) or n < 1: _refuse(c, name or '')
         usual = ['sliding_attention' if (i+1) % n else 'full_attention'
@@ -475,7 +488,7 @@ def _alternating(default:int, every:int, name:str|None=None)->Part:
     names = {} if name is None else {name:every}
     return Part(dict(sliding_window=default, layer_types=None, **names), read, _write_types)
 
-def _last_layers(c):
+def _last_layers(c:_Settings)->_Settings:
     "Qwen: windows from the layer `max_window_layers` on, where `use_sliding_window` says so"
     window = _left(c) if c['use_sliding_window'] else None
     usual = ['sliding_attention' if window and i >= c['max_window_layers'] else 'full_attention'
@@ -486,7 +499,7 @@ _qwen_window = Part(
     _last_layers, lambda cfg: _write_types(cfg, use_sliding_window=cfg.window is not None))
 
 # %% ../nbs/10a_families.ipynb #68c49e09
-def _smollm3_layers(c):
+def _smollm3_layers(c:_Settings)->_Settings:
     "SmolLM3: some layers do not rotate; those may have a window"
     n,step,rotates = c['num_hidden_layers'],c['no_rope_layer_interval'],c['no_rope_layers']
     if rotates is None: rotates = [int((i+1) % step != 0) for i in range(n)]
@@ -502,39 +515,40 @@ _smollm3 = Part(dict(no_rope_layers=None, no_rope_layer_interval=4, use_sliding_
     lambda cfg: _write_types(cfg, use_sliding_window=cfg.window is not None,
         no_rope_layers=[int(r) for r in cfg.rope_layers or (True,)*cfg.n_layers]))
 
-def _modernbert_layers(c):
+def _modernbert_layers(c:_Settings)->_Settings:
     "ModernBERT: half of `local_attention` to each side, all tokens in each third layer"
     half,n = c['local_attention'],c['global_attn_every_n_layers']
     if not isinstance(half, int) or half < 1: _refuse(c, 'local_attention')
     usual = ['sliding_attention' if i % n else 'full_attention'
              for i in range(c['num_hidden_layers'])]
     return _types(c, usual if c['layer_types'] is None else c['layer_types'], (half//2, half//2))
-def _write_modernbert(cfg):
+def _write_modernbert(cfg:TransformerConfig)->_Settings|None:
     said = _write_types(cfg)
-    said.pop('sliding_window', None)
-    return said if cfg.window is None else {**said, 'local_attention':2*cfg.window[0]}
+    if said is None or cfg.window is None: return said
+    sees = said.pop('sliding_window')
+    return {**said, 'local_attention':2*(sees-1)}
 _modernbert_window = Part(dict(local_attention=128, global_attn_every_n_layers=3, layer_types=None),
                           _modernbert_layers, _write_modernbert)
 
 # %% ../nbs/10a_families.ipynb #7c2d5373
-def _positive(c, *names):
+def _positive(c:_Settings, *names:str)->None:
     for name in names:
         if not isinstance(c[name], int) or isinstance(c[name], bool) or c[name] < 1:
             _refuse(c, name)
 
-def _some_of(c, name, most):
+def _some_of(c:_Settings, name:str, most:int)->None:
     if c[name] > most: _refuse(c, name, f'is more than the {most} there are')
 
-def _mixtral_experts(c):
+def _mixtral_experts(c:_Settings)->_Settings:
     _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
     _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
     return dict(experts=ExpertsConfig(c['num_local_experts'], c['num_experts_per_tok'],
         c['intermediate_size']))
 _mixtral = Part(dict(num_local_experts=8, num_experts_per_tok=2), _mixtral_experts,
-    lambda cfg: cfg.experts and dict(num_local_experts=cfg.experts.n,
+    lambda cfg: None if cfg.experts is None else dict(num_local_experts=cfg.experts.n,
         num_experts_per_tok=cfg.experts.active))
 
-def _gpt_oss_experts(c):
+def _gpt_oss_experts(c:_Settings)->_Settings:
     _positive(c, 'num_local_experts', 'num_experts_per_tok', 'intermediate_size')
     _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
     said = c['experts_per_token']
@@ -545,10 +559,10 @@ def _gpt_oss_experts(c):
         router='top_softmax', router_bias=True, bias=True, clamp=c['swiglu_limit']))
 _gpt_oss = Part(dict(num_local_experts=128, num_experts_per_tok=4, experts_per_token=None,
     swiglu_limit=7.), _gpt_oss_experts,
-    lambda cfg: cfg.experts and dict(num_local_experts=cfg.experts.n,
+    lambda cfg: None if cfg.experts is None else dict(num_local_experts=cfg.experts.n,
         num_experts_per_tok=cfg.experts.active, swiglu_limit=cfg.experts.clamp))
 
-def _deepseek_experts(c):
+def _deepseek_experts(c:_Settings)->_Settings:
     _positive(c, 'n_routed_experts', 'num_experts_per_tok', 'n_group', 'topk_group',
               'n_shared_experts', 'moe_intermediate_size')
     if c['n_routed_experts'] < 2*c['n_group'] or c['n_routed_experts'] % c['n_group']:
@@ -562,9 +576,9 @@ def _deepseek_experts(c):
         c['n_routed_experts'], c['num_experts_per_tok'], c['moe_intermediate_size'],
         router='sigmoid', normalize=c['norm_topk_prob'], scale=c['routed_scaling_factor'],
         n_groups=c['n_group'], active_groups=c['topk_group'], n_shared=c['n_shared_experts']))
-def _write_deepseek_experts(cfg):
+def _write_deepseek_experts(cfg:TransformerConfig)->_Settings|None:
     e = cfg.experts
-    return e and dict(n_routed_experts=e.n, num_experts_per_tok=e.active,
+    return None if e is None else dict(n_routed_experts=e.n, num_experts_per_tok=e.active,
         moe_intermediate_size=e.d_ff, norm_topk_prob=e.normalize, n_group=e.n_groups,
         routed_scaling_factor=e.scale, topk_group=e.active_groups, n_shared_experts=e.n_shared,
         first_k_dense_replace=cfg.dense_layers)
@@ -572,8 +586,8 @@ _deepseek_moe = Part(dict(n_routed_experts=256, num_experts_per_tok=8, moe_inter
     norm_topk_prob=True, routed_scaling_factor=2.5, n_group=8, topk_group=4, n_shared_experts=1,
     first_k_dense_replace=3), _deepseek_experts, _write_deepseek_experts)
 
-# %% ../nbs/10a_families.ipynb #d40cb925
-def _deepseek_latent(c):
+# %% ../nbs/10a_families.ipynb #e352b313
+def _deepseek_latent(c:_Settings)->_Settings:
     "DeepSeek-V3: latent keys and values; a stretched rotation also hardens the softmax"
     H,rope,nope = c['num_attention_heads'],c['qk_rope_head_dim'],c['qk_nope_head_dim']
     for name,known in (('num_key_value_heads', H), ('head_dim', rope), ('qk_head_dim', rope+nope)):
@@ -584,38 +598,39 @@ def _deepseek_latent(c):
     harder = scaling.get('mscale_all_dim') and scaling.get('factor')
     scale = latent_scale(nope, rope, scaling) if harder else None
     return dict(n_heads=H, latent=latent, scale=scale)
-def _write_latent(cfg):
+def _write_latent(cfg:TransformerConfig)->_Settings|None:
     m = cfg.latent
-    return m and dict(num_attention_heads=cfg.n_heads, num_key_value_heads=cfg.n_heads,
+    return None if m is None else dict(
+        num_attention_heads=cfg.n_heads, num_key_value_heads=cfg.n_heads,
         q_lora_rank=m.q_rank, kv_lora_rank=m.kv_rank, qk_nope_head_dim=m.nope_dim,
         qk_rope_head_dim=m.rope_dim, v_head_dim=m.v_dim, attention_bias=m.bias)
 _deepseek = Part(dict(num_attention_heads=128, num_key_value_heads=None, head_dim=None,
     qk_head_dim=None, q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128,
     qk_rope_head_dim=64, v_head_dim=128, attention_bias=False), _deepseek_latent, _write_latent)
 
-def _roberta_places(c):
+def _roberta_places(c:_Settings)->_Settings:
     "RoBERTa counts places from behind the padding's number"
     pad = c['pad_token_id']
     if not isinstance(pad, int) or pad < 0: _refuse(c, 'pad_token_id')
     return dict(pad_id=pad, position_offset=pad+1, max_len=c['max_position_embeddings']-pad-1)
 _roberta = Part(dict(pad_token_id=1, max_position_embeddings=512), _roberta_places,
-    lambda cfg: dict(pad_token_id=cfg.pad_id,
+    lambda cfg: None if cfg.max_len is None else dict(pad_token_id=cfg.pad_id,
         max_position_embeddings=cfg.max_len+cfg.position_offset))
 
 _query_scale = Part(dict(query_pre_attn_scalar=256),
     lambda c: dict(scale=c['query_pre_attn_scalar']**-.5),
-    lambda cfg: dict(query_pre_attn_scalar=round(cfg.scale**-2)))
-def _cap(name, ours, default):
+    lambda cfg: None if cfg.scale is None else dict(query_pre_attn_scalar=round(cfg.scale**-2)))
+def _cap(name:str, ours:str, default:float|None)->Part:
     "A soft cap, or None"
-    def read(c):
+    def read(c:_Settings)->_Settings:
         if c[name] is not None and not (_alike(c[name], 1.) and c[name] > 0): _refuse(c, name)
         return {ours:c[name]}
     return Part({name:default}, read, lambda cfg: {name:getattr(cfg, ours)})
-def _root(c): return dict(embed_scale=c['hidden_size']**.5)
+def _root(c:_Settings)->_Settings: return dict(embed_scale=c['hidden_size']**.5)
 _root_scale = Part({}, _root)
 
 # %% ../nbs/10a_families.ipynb #137dfa67
-def _t5_forward(c):
+def _t5_forward(c:_Settings)->_Settings:
     "T5: `gated-gelu` is a gate with the tanh form of GELU"
     kind = c['feed_forward_proj']
     gate,_,act = kind.rpartition('-') if isinstance(kind, str) else ('?', '', '')
@@ -626,7 +641,7 @@ def _t5_forward(c):
     gated = gate == 'gated' if c['is_gated_act'] is None else c['is_gated_act']
     if gated not in (True, False): _refuse(c, 'is_gated_act')
     return dict(activation=_activations[act], gated=gated)
-def _write_t5_forward(cfg):
+def _write_t5_forward(cfg:TransformerConfig)->_Settings:
     act = {'gelu_tanh':'gelu_new'}.get(cfg.activation, cfg.activation)
     name = 'gelu' if cfg.gated and act == 'gelu_new' else act
     return dict(feed_forward_proj=('gated-' if cfg.gated else '')+name, dense_act_fn=act,
@@ -634,7 +649,7 @@ def _write_t5_forward(cfg):
 _t5_ffn = Part(dict(feed_forward_proj='relu', dense_act_fn=None, is_gated_act=None), _t5_forward,
     _write_t5_forward)
 
-def _t5_head(c):
+def _t5_head(c:_Settings)->_Settings:
     "T5 1.0 ties the head and scales what it reads; 1.1 does neither"
     tied,scales = c['tie_word_embeddings'],c['scale_decoder_outputs']
     if tied not in (True, False, None): _refuse(c, 'tie_word_embeddings')
@@ -644,7 +659,7 @@ _t5_out = Part(dict(tie_word_embeddings=True, scale_decoder_outputs=None), _t5_h
     lambda cfg: dict(tie_word_embeddings=cfg.tied,
         scale_decoder_outputs=cfg.logit_scale is not None))
 
-def _t5_sizes(c):
+def _t5_sizes(c:_Settings)->_Settings:
     "T5: the widths of heads; a decoder as deep as the encoder unless it says so"
     H,E,n = c['num_heads'],c['d_kv'],c['num_layers']
     deep = c['num_decoder_layers']
@@ -663,24 +678,26 @@ class _Transform:
     split:Callable[[Tensor,TransformerConfig],Iterable[Tensor]]
     join:Callable[[list[Tensor],TransformerConfig],Tensor]
 
-def _rows(cfg):
+def _rows(cfg:TransformerConfig)->list[int]:
     "Rows of queries, keys and values"
     E,Hkv = cfg.head_dim or cfg.d_model//cfg.n_heads,cfg.n_kv_heads or cfg.n_heads
     return [cfg.n_heads*E, Hkv*E, Hkv*E]
 
-def _split_heads(t, cfg):
+def _split_heads(t:Tensor, cfg:TransformerConfig)->list[Tensor]:
     "Queries, keys and values of each head under each other (GPT-NeoX, Bloom)"
     return [p.flatten(0, 1) for p in t.unflatten(0, (cfg.n_heads, 3, -1)).unbind(1)]
 
-def _join_heads(ts, cfg):
+def _join_heads(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
     return torch.stack([t.unflatten(0, (cfg.n_heads, -1)) for t in ts], 1).flatten(0, 2)
 
-def _pairs(t, cfg): return [half for expert in t for half in expert.chunk(2)]
-def _join_pairs(ts, cfg): return torch.stack([torch.cat(ts[i:i+2]) for i in range(0, len(ts), 2)])
-def _woven(t, cfg):
+def _pairs(t:Tensor, cfg:TransformerConfig)->list[Tensor]:
+    return [half for expert in t for half in expert.chunk(2)]
+def _join_pairs(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
+    return torch.stack([torch.cat(ts[i:i+2]) for i in range(0, len(ts), 2)])
+def _woven(t:Tensor, cfg:TransformerConfig)->list[Tensor]:
     halves = [half for expert in t for half in (expert[...,::2], expert[...,1::2])]
     return [h.T if h.dim() == 2 else h for h in halves]
-def _weave(ts, cfg):
+def _weave(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
     ts = [t.T if t.dim() == 2 else t for t in ts]
     return torch.stack([torch.stack(ts[i:i+2], -1).flatten(-2) for i in range(0, len(ts), 2)])
 
@@ -698,26 +715,28 @@ _transforms:dict[str,_Transform] = dict(
     experts_woven=_Transform(_woven, _weave))
 
 # %% ../nbs/10a_families.ipynb #29b4edfc
-def _each(target):
+def _each(target:str)->list[str]:
     "a.(b,c).d is a.b.d and a.c.d"
     before,bracket,rest = target.partition('(')
     if not bracket: return [target]
     inner,_,after = rest.partition(')')
     return [before+one+after for one in inner.split(',')]
 
-def _rules(table, theirs='layers.{i}', ours='decoder.blocks.{i}', **kw):
+def _rules(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}', *, spare:bool=False,
+           equal:bool=False, published:bool=True, when:_Settings|None=None)->tuple[Rule,...]:
     "A rule a line: their name, our names, a transform in brackets; * is a block on either side"
     rules = []
     for line in filter(None, map(str.strip, table.splitlines())):
         line,_,how = line.rstrip(']').partition(' [')
         source,targets = line.split()
-        targets = tuple(_each(targets.replace('*', ours)))
-        rules.append(Rule(source.replace('*', theirs), targets, how or 'same', **kw))
+        ends = tuple(_each(targets.replace('*', ours)))
+        rules.append(Rule(source.replace('*', theirs), ends, how or 'same', spare=spare,
+                          equal=equal, published=published, when=when or {}))
     return tuple(rules)
 
-def _both(table, theirs='layers.{i}', ours='decoder.blocks.{i}'):
+def _both(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}')->tuple[Rule,...]:
     "Rules for a weight and its bias; `transpose` is for the weight alone"
-    def one(r, end):
+    def one(r:Rule, end:str)->Rule:
         how = r.transform
         if end == 'bias': how = how.removeprefix('transpose').strip('_') or 'same'
         targets = tuple(f'{t}.{end}' for t in r.targets)
@@ -752,11 +771,12 @@ _llama_keys = (*_llama_frame, *_llama_attention, *_llama_ffn, *_pre_norms)
 _old_rope = (r'.*rotary_emb\.inv_freq',)
 _bool = {True:True, False:False}
 
-def _decoder(name):
+def _decoder(name:str)->dict[str,_Settings]:
     return {f'{name}Model':dict(head=None), f'{name}ForCausalLM':dict(head='linear')}
 
-_llama_fixed = dict(kind='decoder', positions='rope', norm='rms', gated=True, max_len=None)
-_llama_fields = dict(vocab_size=('vocab_size', 32000), hidden_size=('d_model', 4096),
+_llama_fixed:_Settings = dict(kind='decoder', positions='rope', norm='rms', gated=True,
+                              max_len=None)
+_llama_fields:_Fields = dict(vocab_size=('vocab_size', 32000), hidden_size=('d_model', 4096),
     num_hidden_layers=('n_layers', 32), intermediate_size=('d_ff', 11008),
     hidden_act=('activation', 'silu', _activations), rms_norm_eps=('norm_eps', 1e-6),
     tie_word_embeddings=('tied', False, _bool), attention_dropout=('attn_dropout', 0.),
@@ -765,27 +785,27 @@ _attention_bias = Part(dict(attention_bias=False),
     lambda c: dict(attn_bias=_truth(c, 'attention_bias')),
     lambda cfg: dict(attention_bias=cfg.attn_bias))
 
-def _truth(c, name):
-    if c[name] not in (True, False) or not isinstance(c[name], bool): _refuse(c, name)
-    return c[name]
+def _truth(c:_Settings, name:str)->bool:
+    value = c[name]
+    if not isinstance(value, bool): _refuse(c, name)
+    return value
 
 FAMILIES:dict[str,Family] = {}
-def _add(model_type, title, architectures, **kw):
-    FAMILIES[model_type] = Family(model_type, title, architectures, **kw)
+def _add(family:Family)->None: FAMILIES[family.model_type] = family
 
 # %% ../nbs/10a_families.ipynb #35d98fe9
-_add('llama', 'Llama', _decoder('Llama'), prefix='model', fixed=_llama_fixed,
+_add(Family('llama', 'Llama', _decoder('Llama'), prefix='model', fixed=_llama_fixed,
     fields={**_llama_fields, 'mlp_bias':('ffn_bias', False, _bool)},
         parts=(_heads(), _rope(), _attention_bias),
     keys=_llama_keys, unused=_old_rope, ignored=frozenset(['pretraining_tp','is_llama_config']),
-    neutral=dict(rope_interleaved=(False,)))
+    neutral=dict(rope_interleaved=(False,))))
 
-_add('mistral', 'Mistral', _decoder('Mistral'), prefix='model',
+_add(Family('mistral', 'Mistral', _decoder('Mistral'), prefix='model',
     fixed={**_llama_fixed, 'attn_bias':False},
     fields={**_llama_fields, 'intermediate_size':('d_ff', 14336)},
-    parts=(_heads(8), _rope(limit=131072), _window(4096)), keys=_llama_keys, unused=_old_rope)
+    parts=(_heads(8), _rope(limit=131072), _window(4096)), keys=_llama_keys, unused=_old_rope))
 
-_add('mixtral', 'Mixtral', _decoder('Mixtral'), prefix='model',
+_add(Family('mixtral', 'Mixtral', _decoder('Mixtral'), prefix='model',
     fixed={**_llama_fixed, 'attn_bias':False},
     fields={**_llama_fields, 'intermediate_size':('d_ff', 14336),
         'rms_norm_eps':('norm_eps', 1e-5)},
@@ -800,40 +820,42 @@ _add('mixtral', 'Mixtral', _decoder('Mixtral'), prefix='model',
         *_rules('''
         *.mlp.gate.weight           *.ffn.router.weight
         *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
-        *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False)))
+        *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False))))
 
-_add('qwen2', 'Qwen2', _decoder('Qwen2'), prefix='model',
+_add(Family('qwen2', 'Qwen2', _decoder('Qwen2'), prefix='model',
     fixed={**_llama_fixed, 'attn_bias':True, 'out_bias':False},
     fields={**_llama_fields, 'vocab_size':('vocab_size', 151936),
         'intermediate_size':('d_ff', 22016), **_tokens()},
     parts=(_heads(32), _rope(limit=32768), _qwen_window), keys=_llama_keys, unused=_old_rope,
-    neutral=dict(use_mrope=(False,)))
+    neutral=dict(use_mrope=(False,))))
 
-_add('qwen3', 'Qwen3', _decoder('Qwen3'), prefix='model', fixed={**_llama_fixed, 'qk_norm':'rms'},
+_add(Family('qwen3', 'Qwen3', _decoder('Qwen3'), prefix='model',
+    fixed={**_llama_fixed, 'qk_norm':'rms'},
     fields={**_llama_fields, 'vocab_size':('vocab_size', 151936),
         'intermediate_size':('d_ff', 22016), **_tokens()},
     parts=(_heads(32, 128), _rope(limit=32768), _qwen_window, _attention_bias), keys=_llama_keys,
-        unused=_old_rope)
+        unused=_old_rope))
 
-_add('smollm3', 'SmolLM3', _decoder('SmolLM3'), prefix='model', fixed=_llama_fixed,
+_add(Family('smollm3', 'SmolLM3', _decoder('SmolLM3'), prefix='model', fixed=_llama_fixed,
     fields={**_llama_fields, 'vocab_size':('vocab_size', 128256), 'hidden_size':('d_model', 2048),
         'num_hidden_layers':('n_layers', 36), 'mlp_bias':('ffn_bias', False, _bool),
         'tie_word_embeddings':('tied', True, _bool), **_tokens(128004, 128000, 128001)},
     parts=(replace(_heads(4), fields=dict(num_attention_heads=16, num_key_value_heads=4,
         head_dim=None)), _rope(2e6, limit=32768), _smollm3, _attention_bias), keys=_llama_keys,
         unused=_old_rope,
-    ignored=frozenset(['pretraining_tp','max_window_layers']))
+    ignored=frozenset(['pretraining_tp','max_window_layers'])))
 
-_add('olmo2', 'OLMo 2', _decoder('Olmo2'), prefix='model',
+_add(Family('olmo2', 'OLMo 2', _decoder('Olmo2'), prefix='model',
     fixed={**_llama_fixed, 'norm_place':'output', 'qk_norm':'rms', 'qk_norm_over':'width'},
     fields={**_llama_fields, 'vocab_size':('vocab_size', 50304), 'rms_norm_eps':('norm_eps', 1e-5),
         **_tokens(1, None, 50279)},
     parts=(_heads(), _rope(), _attention_bias), unused=_old_rope,
     keys=(*_llama_frame, *_llama_attention, *_llama_ffn, *_rules('''
         *.post_attention_layernorm.weight    *.attn_add.inside.weight
-        *.post_feedforward_layernorm.weight  *.ffn_add.inside.weight''')))
+        *.post_feedforward_layernorm.weight  *.ffn_add.inside.weight'''))))
 
-_add('phi3', 'Phi-3', _decoder('Phi3'), prefix='model', fixed={**_llama_fixed, 'attn_bias':False},
+_add(Family('phi3', 'Phi-3', _decoder('Phi3'), prefix='model',
+    fixed={**_llama_fixed, 'attn_bias':False},
     fields={**_llama_fields, 'vocab_size':('vocab_size', 32064), 'hidden_size':('d_model', 3072),
         'intermediate_size':('d_ff', 8192), 'rms_norm_eps':('norm_eps', 1e-5),
         'resid_pdrop':('dropout', 0.), **_tokens(32000, 1, 32000)},
@@ -846,34 +868,34 @@ _add('phi3', 'Phi-3', _decoder('Phi3'), prefix='model', fixed={**_llama_fixed, '
         *.self_attn.qkv_proj.weight   *.attn.(q,k,v)_proj.weight [rows]
         *.self_attn.o_proj.weight     *.attn.out_proj.weight
         *.mlp.gate_up_proj.weight     *.ffn.(gate,up).weight [halves]
-        *.mlp.down_proj.weight        *.ffn.down.weight''')))
+        *.mlp.down_proj.weight        *.ffn.down.weight'''))))
 
-# %% ../nbs/10a_families.ipynb #1a03272d
-_gemma_fields = {**_llama_fields, 'hidden_size':('d_model', 2304),
+# %% ../nbs/10a_families.ipynb #1f87376a
+_gemma_fields:_Fields = {**_llama_fields, 'hidden_size':('d_model', 2304),
     'num_hidden_layers':('n_layers', 26), 'intermediate_size':('d_ff', 9216),
     'tie_word_embeddings':('tied', True, _bool),
     'hidden_activation':('activation', 'gelu_pytorch_tanh', _activations), **_tokens(0, 2, 1)}
 del _gemma_fields['hidden_act']
-_gemma_fixed = {**_llama_fixed, 'norm_place':'sandwich', 'norm_offset':1.}
+_gemma_fixed:_Settings = {**_llama_fixed, 'norm_place':'sandwich', 'norm_offset':1.}
 _gemma_keys = (*_llama_frame, *_llama_attention, *_llama_ffn, *_sandwich_norms)
 _gemma_heads = replace(_heads(4, 256),
     fields=dict(num_attention_heads=8, num_key_value_heads=4, head_dim=256))
 
-def _same_act(c):
+def _same_act(c:_Settings)->_Settings:
     "Gemma's old files say the activation twice"
     if c['hidden_act'] not in (None, c['hidden_activation']):
         _refuse(c, 'hidden_act', 'is not hidden_activation')
     return {}
 _one_act = Part(dict(hidden_act=None), _same_act)
 
-_add('gemma2', 'Gemma 2', _decoder('Gemma2'), prefix='model', fixed=_gemma_fixed,
+_add(Family('gemma2', 'Gemma 2', _decoder('Gemma2'), prefix='model', fixed=_gemma_fixed,
     fields={**_gemma_fields, 'vocab_size':('vocab_size', 256000)},
     parts=(_gemma_heads, _rope(limit=8192), _alternating(4096, 2), _attention_bias, _query_scale,
         _root_scale, _one_act, _cap('attn_logit_softcapping', 'softcap', 50.),
         _cap('final_logit_softcapping', 'logit_softcap', 30.)),
-    keys=_gemma_keys, unused=_old_rope, neutral=dict(use_bidirectional_attention=(None, False)))
+    keys=_gemma_keys, unused=_old_rope, neutral=dict(use_bidirectional_attention=(None, False))))
 
-_add('gemma3_text', 'Gemma 3 (text)',
+_add(Family('gemma3_text', 'Gemma 3 (text)',
     {'Gemma3TextModel':dict(head=None), 'Gemma3ForCausalLM':dict(head='linear')},
     prefix='model', fixed={**_gemma_fixed, 'qk_norm':'rms'},
     fields={**_gemma_fields, 'vocab_size':('vocab_size', 262208)},
@@ -882,9 +904,9 @@ _add('gemma3_text', 'Gemma 3 (text)',
         _query_scale, _root_scale, _one_act,
         _cap('final_logit_softcapping', 'logit_softcap', None)),
     keys=_gemma_keys, unused=_old_rope, ignored=frozenset(['_sliding_window_pattern']),
-    neutral=dict(use_bidirectional_attention=(None, False), attn_logit_softcapping=(None,)))
+    neutral=dict(use_bidirectional_attention=(None, False), attn_logit_softcapping=(None,))))
 
-_add('gpt_oss', 'GPT-OSS', _decoder('GptOss'), prefix='model',
+_add(Family('gpt_oss', 'GPT-OSS', _decoder('GptOss'), prefix='model',
     fixed={**_llama_fixed, 'sinks':True, 'activation':'silu'},
     fields={k:v for k,v in {**_llama_fields, 'vocab_size':('vocab_size', 201088),
         'hidden_size':('d_model', 2880), 'num_hidden_layers':('n_layers', 36),
@@ -906,9 +928,10 @@ _add('gpt_oss', 'GPT-OSS', _decoder('GptOss'), prefix='model',
         *.mlp.experts.gate_up_proj          *.ffn.experts.{e}.(gate,up).weight [experts_woven]
         *.mlp.experts.gate_up_proj_bias     *.ffn.experts.{e}.(gate,up).bias [experts_woven]
         *.mlp.experts.down_proj             *.ffn.experts.{e}.down.weight [experts_transpose]
-        *.mlp.experts.down_proj_bias        *.ffn.experts.{e}.down.bias [experts]''')))
+        *.mlp.experts.down_proj_bias        *.ffn.experts.{e}.down.bias [experts]'''))))
 
-_add('deepseek_v3', 'DeepSeek-V3', _decoder('DeepseekV3'), prefix='model', fixed=_llama_fixed,
+_add(Family('deepseek_v3', 'DeepSeek-V3', _decoder('DeepseekV3'), prefix='model',
+    fixed=_llama_fixed,
     fields={**_llama_fields, 'vocab_size':('vocab_size', 129280), 'hidden_size':('d_model', 7168),
         'num_hidden_layers':('n_layers', 61), 'intermediate_size':('d_ff', 18432),
         'rope_interleave':('rope_interleaved', True, _bool), **_tokens(None, 0, 1)},
@@ -937,10 +960,10 @@ _add('deepseek_v3', 'DeepSeek-V3', _decoder('DeepseekV3'), prefix='model', fixed
         *.mlp.shared_experts.up_proj.weight       *.ffn.shared.up.weight
         *.mlp.shared_experts.down_proj.weight     *.ffn.shared.down.weight'''), *_rules('''
         *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
-        *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False)))
+        *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False))))
 
 # %% ../nbs/10a_families.ipynb #f5da2501
-_add('gpt2', 'GPT-2', {'GPT2Model':dict(head=None), 'GPT2LMHeadModel':dict(head='linear')},
+_add(Family('gpt2', 'GPT-2', {'GPT2Model':dict(head=None), 'GPT2LMHeadModel':dict(head='linear')},
     prefix='transformer',
     fixed=dict(kind='decoder', positions='learned', norm='layer', gated=False, attn_bias=True,
         ffn_bias=True),
@@ -967,9 +990,9 @@ _add('gpt2', 'GPT-2', {'GPT2Model':dict(head=None), 'GPT2LMHeadModel':dict(head=
         *.ln_2         *.ffn_add.before
         *.mlp.c_fc     *.ffn.up [transpose]
         *.mlp.c_proj   *.ffn.down [transpose]
-        ln_f  decoder.norm''', 'h.{i}')))
+        ln_f  decoder.norm''', 'h.{i}'))))
 
-_add('gpt_neox', 'GPT-NeoX', _decoder('GPTNeoX'), prefix='gpt_neox',
+_add(Family('gpt_neox', 'GPT-NeoX', _decoder('GPTNeoX'), prefix='gpt_neox',
     fixed=dict(kind='decoder', positions='rope', norm='layer', gated=False, ffn_bias=True,
         max_len=None),
     fields=dict(vocab_size=('vocab_size', 50432), hidden_size=('d_model', 6144),
@@ -992,13 +1015,13 @@ _add('gpt_neox', 'GPT-NeoX', _decoder('GPTNeoX'), prefix='gpt_neox',
         *.attention.dense            *.attn.out_proj
         *.mlp.dense_h_to_4h          *.ffn.up
         *.mlp.dense_4h_to_h          *.ffn.down
-        final_layer_norm  decoder.norm''')))
+        final_layer_norm  decoder.norm'''))))
 
-def _old_width(c):
+def _old_width(c:_Settings)->_Settings:
     "Bloom's old files call the width n_embed, which wins"
     return dict(d_model=c['hidden_size'] if c['n_embed'] is None else c['n_embed'])
 
-_add('bloom', 'Bloom', _decoder('Bloom'), prefix='transformer',
+_add(Family('bloom', 'Bloom', _decoder('Bloom'), prefix='transformer',
     fixed=dict(kind='decoder', positions='alibi', norm='layer', gated=False, attn_bias=True,
         ffn_bias=True, embed_norm=True, activation='gelu_tanh', max_len=None),
     fields=dict(vocab_size=('vocab_size', 250880), n_layer=('n_layers', 2), n_head=('n_heads', 8),
@@ -1022,13 +1045,13 @@ _add('bloom', 'Bloom', _decoder('Bloom'), prefix='transformer',
         *.self_attention.dense           *.attn.out_proj
         *.mlp.dense_h_to_4h              *.ffn.up
         *.mlp.dense_4h_to_h              *.ffn.down
-        ln_f  decoder.norm''', 'h.{i}')))
+        ln_f  decoder.norm''', 'h.{i}'))))
 
 # %% ../nbs/10a_families.ipynb #81a78b55
-_bert_fixed = dict(kind='encoder', norm='layer', norm_place='post', final_norm=False,
+_bert_fixed:_Settings = dict(kind='encoder', norm='layer', norm_place='post', final_norm=False,
     embed_norm=True, gated=False, attn_bias=True, ffn_bias=True, positions='learned',
     head_bias=True)
-_bert_fields = dict(vocab_size=('vocab_size', 30522), hidden_size=('d_model', 768),
+_bert_fields:_Fields = dict(vocab_size=('vocab_size', 30522), hidden_size=('d_model', 768),
     num_hidden_layers=('n_layers', 12), num_attention_heads=('n_heads', 12),
     intermediate_size=('d_ff', 3072), hidden_act=('activation', 'gelu', _activations),
     hidden_dropout_prob=('dropout', .1), attention_probs_dropout_prob=('attn_dropout', .1),
@@ -1048,9 +1071,10 @@ _bert_keys = (*_rules('''
     *.output.dense              *.ffn.down
     *.output.LayerNorm          *.ffn_add.after''', 'encoder.layer.{i}', 'encoder.blocks.{i}'))
 _bert_unused = (r'pooler\..*', r'embeddings\.position_ids', r'embeddings\.token_type_ids')
-def _masked(name): return {f'{name}Model':dict(head=None), f'{name}ForMaskedLM':dict(head='masked')}
+def _masked(name:str)->dict[str,_Settings]:
+    return {f'{name}Model':dict(head=None), f'{name}ForMaskedLM':dict(head='masked')}
 
-_add('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed,
+_add(Family('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed,
     fields={**_bert_fields, 'max_position_embeddings':('max_len', 512)}, parts=(),
     neutral=dict(position_embedding_type=('absolute',)),
     ignored=frozenset('''directionality pooler_fc_size pooler_num_attention_heads
@@ -1061,9 +1085,9 @@ _add('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed,
         cls.predictions.transform.LayerNorm  head.norm'''), *_rules('''
         cls.predictions.decoder.weight       head.weight
         cls.predictions.decoder.bias         head.bias'''),
-        *_rules('cls.predictions.bias head.bias', spare=True)))
+        *_rules('cls.predictions.bias head.bias', spare=True))))
 
-_add('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
+_add(Family('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
     fixed={**_bert_fixed, 'head_activation':'gelu'},
     fields={k:v for k,v in {**_bert_fields, 'vocab_size':('vocab_size', 50265),
         **_tokens(1, 0, 2)}.items() if k != 'pad_token_id'},
@@ -1072,9 +1096,9 @@ _add('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
         lm_head.dense           head.dense
         lm_head.layer_norm      head.norm'''), *_rules('''
         lm_head.decoder.weight  head.weight
-        lm_head.decoder.bias    head.bias'''), *_rules('lm_head.bias head.bias', spare=True)))
+        lm_head.decoder.bias    head.bias'''), *_rules('lm_head.bias head.bias', spare=True))))
 
-_add('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='distilbert',
+_add(Family('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='distilbert',
     fixed={**_bert_fixed, 'norm_eps':1e-12},
     fields=dict(vocab_size=('vocab_size', 30522), dim=('d_model', 768), n_layers=('n_layers', 6),
         n_heads=('n_heads', 12), hidden_dim=('d_ff', 3072),
@@ -1100,9 +1124,9 @@ _add('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='distilbert',
         *.output_layer_norm  *.ffn_add.after
         vocab_transform                          head.dense
         vocab_layer_norm                         head.norm''',
-        'transformer.layer.{i}', 'encoder.blocks.{i}')))
+        'transformer.layer.{i}', 'encoder.blocks.{i}'))))
 
-_add('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
+_add(Family('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
     fixed=dict(kind='encoder', norm='layer', positions='rope', embed_norm=True, first_norm=False,
         gated=True, max_len=None),
     fields=dict(vocab_size=('vocab_size', 50368), hidden_size=('d_model', 768),
@@ -1135,12 +1159,12 @@ _add('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='model',
         *.mlp.Wo     *.ffn.down
         final_norm            encoder.norm
         head.dense            head.dense
-        head.norm             head.norm''', ours='encoder.blocks.{i}')))
+        head.norm             head.norm''', ours='encoder.blocks.{i}'))))
 
 # %% ../nbs/10a_families.ipynb #7d0cc02f
-def _t5_stack(stack, ffn, cross=''):
+def _t5_stack(stack:str, ffn:int, cross:str='')->tuple[Rule,...]:
     "The rules of a T5 encoder or decoder; number `ffn` of a block feeds forward"
-    where = dict(theirs=stack+'.block.{i}', ours=stack+'.blocks.{i}')
+    where:dict[str,Any] = dict(theirs=stack+'.block.{i}', ours=stack+'.blocks.{i}')
     both = _rules(f'''
         {stack}.final_layer_norm.weight      {stack}.norm.weight
         {stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight  {stack}.relative
@@ -1165,8 +1189,10 @@ _t5_cross = '''
     *.layer.1.EncDecAttention.k.weight    *.cross.k_proj.weight
     *.layer.1.EncDecAttention.v.weight    *.cross.v_proj.weight
     *.layer.1.EncDecAttention.o.weight    *.cross.out_proj.weight'''
-_t5_alone = dict(kind='encoder', head=None, n_decoder_layers=None, tied=True, logit_scale=None)
-_add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderModel':_t5_alone,
+_t5_alone:_Settings = dict(kind='encoder', head=None, n_decoder_layers=None, tied=True,
+                           logit_scale=None)
+_add(Family('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None),
+    'T5EncoderModel':_t5_alone,
     'T5ForConditionalGeneration':dict(kind='encoder-decoder', head='linear')},
     fixed=dict(positions='relative', norm='rms', scale=1., max_len=None),
     fields={**dict(vocab_size=('vocab_size', 32128), d_model=('d_model', 512),
@@ -1183,7 +1209,7 @@ _add('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None), 'T5EncoderM
         lm_head.weight  head.weight'''), *_rules('''
         encoder.embed_tokens.weight  embed.token.weight
         decoder.embed_tokens.weight  embed.token.weight''', spare=True, equal=True),
-        *_t5_stack('encoder', 1), *_t5_stack('decoder', 2, _t5_cross)))
+        *_t5_stack('encoder', 1), *_t5_stack('decoder', 2, _t5_cross))))
 
 # %% ../nbs/10a_families.ipynb #671fa3dd
 @dataclass(frozen=True)
@@ -1198,7 +1224,8 @@ def _steps(family:Family, cfg:TransformerConfig)->Iterator[_Step]:
     "Every rule, for every block and expert"
     blocks = range(max(cfg.n_layers, cfg.n_decoder_layers or 0))
     experts = range(cfg.experts.n if cfg.experts else 0)
-    def put(name, i, e=0): return name.replace('{i}', str(i)).replace('{e}', str(e))
+    def put(name:str, i:int, e:int=0)->str:
+        return name.replace('{i}', str(i)).replace('{e}', str(e))
     for rule in family.keys:
         if any(getattr(cfg, k) != v for k,v in rule.when.items()): continue
         for i in blocks if '{i}' in rule.source else (0,):
@@ -1212,17 +1239,17 @@ def _steps(family:Family, cfg:TransformerConfig)->Iterator[_Step]:
             else: yield _Step(put(rule.source, i, 0), tuple(put(t, i, 0) for t in rule.targets),
             rule.transform, rule)
 
-def _empty(family, cfg):
+def _empty(family:Family, cfg:TransformerConfig)->Transformer:
     "A model without memory"
     try:
         with torch.device('meta'): return Transformer(cfg)
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
 
-def _shapes(family, cfg):
+def _shapes(family:Family, cfg:TransformerConfig)->dict[str,tuple[int,...]]:
     "Names and shapes of our model's tensors"
     return {n:tuple(t.shape) for n,t in _empty(family, cfg).state_dict().items()}
 
-def _plain(family, names):
+def _plain(family:Family, names:Iterable[str])->dict[str,str]:
     "Names without the prefix and without spellings of old files"
     plain:dict[str,str] = {}
     for name in names:
@@ -1234,7 +1261,7 @@ def _plain(family, names):
         plain[short] = name
     return plain
 
-def _needless(family, cfg, name, steps):
+def _needless(family:Family, cfg:TransformerConfig, name:str, steps:list[_Step])->bool:
     "Whether a tensor is listed as unused, or belongs to a part that this model leaves out"
     patterns = [p.replace('{n_layers}', str(cfg.n_layers)) for p in family.unused]
     if any(re.fullmatch(p, name) for p in patterns): return True
@@ -1272,20 +1299,28 @@ def _plan(
     order = {name:n for n,name in enumerate(plain.values())}    # read as they stand in the file
     return sorted({s.source:s for s in found.values()}.values(), key=lambda s: order[s.source])
 
-def _some(names):
+def _some(names:list[str])->str:
     more = f' and {len(names)-5} more' if len(names) > 5 else ''
     return ', '.join(names[:5]) + more
+
+# %% ../nbs/10a_families.ipynb #82ead03e
+@runtime_checkable
+class _Shaped(Protocol):
+    "Tensors that say what they are before they are read"
+    def shape(self, name:str)->tuple[int,...]: ...
+    def dtype(self, name:str)->torch.dtype: ...
 
 # %% ../nbs/10a_families.ipynb #f1bdbf3a
 _floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
-def _look(source, name):
+def _look(source:Mapping[str,Tensor], name:str)->tuple[tuple[int,...],torch.dtype]:
     "Shape and dtype of a tensor, without reading it where the mapping can say so"
-    if hasattr(source, 'shape') and hasattr(source, 'dtype'):
+    if isinstance(source, _Shaped):
         return tuple(source.shape(name)), source.dtype(name)
     return tuple(source[name].shape), source[name].dtype
 
-def _check_shapes(family, cfg, plan, source):
+def _check_shapes(family:Family, cfg:TransformerConfig, plan:list[_Step],
+                  source:Mapping[str,Tensor])->None:
     "Every tensor as its targets want it, before anything is copied"
     want = _shapes(family, cfg)
     for step in plan:
@@ -1300,19 +1335,22 @@ def _check_shapes(family, cfg, plan, source):
             raise ValueError(f"{family.model_type}: {step.source} has shape {shape}, "
                              f"which does not give {step.targets[0]} {wanted[0]}")
 
-def _check_spares(family, cfg, plan, source):
+def _check_spares(family:Family, cfg:TransformerConfig, plan:list[_Step],
+                  source:Mapping[str,Tensor])->None:
     "A second copy of a tensor must be one"
     plain = _plain(family, source.keys())
     used = {t:step.source for step in plan for t in step.targets}
     for s in _steps(family, cfg):
         name,first = plain.get(s.source),used.get(s.targets[0])
         decodes = s.source.startswith('decoder.') and cfg.kind == 'encoder'
-        if not s.rule.equal or decodes or name is None or name == first: continue
+        if not s.rule.equal or decodes: continue
+        if name is None or first is None or name == first: continue
         same = _look(source, name) == _look(source, first)
         if not same or not torch.equal(source[name], source[first]):
             raise ValueError(f"{family.model_type}: {name} and {first} differ, and one is used")
 
-def _settle_head(family, cfg, source):
+def _settle_head(family:Family, cfg:TransformerConfig,
+                 source:Mapping[str,Tensor])->tuple[TransformerConfig,Mapping[str,Tensor]]:
     "A head that differs from the embedding is not tied, whatever the settings say"
     if cfg.head is None or not cfg.tied: return cfg, source
     named = {t:n for n,t in _plain_targets(family, cfg, source)}
@@ -1324,7 +1362,8 @@ def _settle_head(family, cfg, source):
     same = _look(source, head) == _look(source, table) and torch.equal(source[head], source[table])
     return (cfg if same else replace(cfg, tied=False)), source
 
-def _plain_targets(family, cfg, source):
+def _plain_targets(family:Family, cfg:TransformerConfig,
+                   source:Mapping[str,Tensor])->Iterator[tuple[str,str]]:
     plain = _plain(family, source.keys())
     for s in _steps(family, replace(cfg, n_layers=1, layer_types=None, rope_layers=None,
         n_decoder_layers=None)):
@@ -1333,13 +1372,19 @@ def _plain_targets(family, cfg, source):
 
 class _Renamed(Mapping[str,Tensor]):
     "The same tensors, one under another name"
-    def __init__(self, source, old, new): self.source,self.old,self.new = source,old,new
-    def _name(self, name): return self.old if name == self.new else name
-    def __getitem__(self, name): return self.source[self._name(name)]
-    def __iter__(self): return (self.new if n == self.old else n for n in self.source.keys())
-    def __len__(self): return len(self.source.keys())
-    def shape(self, name): return _look(self.source, self._name(name))[0]
-    def dtype(self, name): return _look(self.source, self._name(name))[1]
+    if TYPE_CHECKING:    # what type checkers and editors see
+        source: Mapping[str, Tensor]
+        old: str
+        new: str
+    def __init__(self, source:Mapping[str,Tensor], old:str, new:str)->None:
+        self.source,self.old,self.new = source,old,new
+    def _name(self, name:str)->str: return self.old if name == self.new else name
+    def __getitem__(self, name:str)->Tensor: return self.source[self._name(name)]
+    def __iter__(self)->Iterator[str]:
+        return (self.new if n == self.old else n for n in self.source.keys())
+    def __len__(self)->int: return len(self.source.keys())
+    def shape(self, name:str)->tuple[int,...]: return _look(self.source, self._name(name))[0]
+    def dtype(self, name:str)->torch.dtype: return _look(self.source, self._name(name))[1]
 
 def tensors_from_hf(
     family:Family, # Whose names they are
@@ -1387,18 +1432,18 @@ def tensors_to_hf(
     if left: raise ValueError(f"{family.model_type}: no published name for {_some(sorted(left))}")
 
 # %% ../nbs/10a_families.ipynb #eece3341
-def _own(t, dtype, copy):
+def _own(t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
     "A tensor with memory of its own"
     t = t.detach()
     if dtype is not None: t = t.to(dtype)
     whole = t.is_contiguous() and t.untyped_storage().nbytes() == t.nbytes
     return t if whole and not copy else t.clone(memory_format=torch.contiguous_format)
 
-def _put(model, name, t):
+def _put(model:Transformer, name:str, t:Tensor)->None:
     "Set a parameter"
-    *path,leaf = name.split('.')
-    for part in path: model = model._modules[part]
-    model._parameters[leaf] = nn.Parameter(t, requires_grad=model._parameters[leaf].requires_grad)
+    owner,_,leaf = name.rpartition('.')
+    new = nn.Parameter(t, requires_grad=model.get_parameter(name).requires_grad)
+    model.get_submodule(owner)._parameters[leaf] = new
 
 def build_model(
     cfg:TransformerConfig, # Our settings
@@ -1470,7 +1515,7 @@ def family_table()->dict[str,dict[str,str]]: # Title -> feature -> word, 'may' o
     Returns:
         Title -> feature -> word, 'may' or 'never'
     """
-    table = {}
+    table:dict[str,dict[str,str]] = {}
     for family in FAMILIES.values():
         name = list(family.architectures)[-1]
         cfg,_ = config_from_hf(dict(model_type=family.model_type, architectures=[name]))

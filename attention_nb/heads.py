@@ -142,7 +142,7 @@ def next_token(
     """
     return _beside(weights, 1)
 
-# %% ../nbs/06c_heads.ipynb #ad9881c8
+# %% ../nbs/06c_heads.ipynb #9f6a74ee
 def same_token(
     weights:Tensor|list, # (..., L, L)
     tokens:list # L tokens
@@ -173,7 +173,8 @@ def attention_entropy(
     Returns:
         (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
     """
-    return torch.special.entr(_stacked(weights).float()).sum(-1).mean(-1)
+    w = _stacked(weights).float()
+    return -w.clamp_min(1e-38).log_().mul_(w).sum(-1).mean(-1)    # no weight adds nothing
 
 def separator_mass(
     weights:Tensor|list, # (..., L, S)

@@ -9,20 +9,50 @@ __all__ = ['AppendedAttention', 'from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../nbs/05a_interop.ipynb #2a01df85
 from typing import TYPE_CHECKING
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from .checks import check_attention
 from .core import allowed
-from .multihead import MultiHeadAttention
+from .fast import AttentionFunction
+from .multihead import MultiHeadAttention, _Places
+from .position import Rope
 
 # %% ../nbs/05a_interop.ipynb #1cf1ec12
 def _append(
-    t, # Keys or values, (B, Hkv, S, E)
-    b # The learned one, (Hkv * E,)
-): # (B, Hkv, S+1, E)
+    t:Tensor, # Keys or values, (B, Hkv, S, E)
+    b:Tensor # The learned one, (Hkv * E,)
+)->Tensor: # (B, Hkv, S+1, E)
     b = b.to(t.dtype).view(t.shape[1], 1, -1)    # under autocast t is in half precision
     return torch.cat([t, b.expand(len(t), -1, -1, -1)], -2)
+
+# %% ../nbs/05a_interop.ipynb #019a417a
+class _Options(TypedDict, total=False):
+    "The keyword arguments of `MultiHeadAttention`"
+    n_kv_heads:int|None
+    head_dim:int|None
+    v_head_dim:int|None
+    kdim:int|None
+    vdim:int|None
+    bias:bool
+    out_bias:bool|None
+    dropout:float
+    out_dropout:float
+    rope:Rope|None
+    qk_norm:str|None
+    q_norm:nn.Module|None
+    k_norm:nn.Module|None
+    window:tuple[int|None,int|None]|None
+    softcap:float|None
+    sinks:bool
+    scale:float|None
+    attend:AttentionFunction|None
+
+# %% ../nbs/05a_interop.ipynb #ca08fa42
+class _AppendedAttentionFields(Protocol):
+    bias_k:nn.Parameter|None
+    bias_v:nn.Parameter|None
 
 # %% ../nbs/05a_interop.ipynb #709e427e
 class AppendedAttention(MultiHeadAttention):
@@ -35,13 +65,17 @@ class AppendedAttention(MultiHeadAttention):
         add_zero_attn: Append one key and value of zeros
         options: All others of `MultiHeadAttention`
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        add_zero_attn: bool
+        bias_k: nn.Parameter | None
+        bias_v: nn.Parameter | None
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
         *,
         add_bias_kv:bool=False, # Append one learned key and value
         add_zero_attn:bool=False, # Append one key and value of zeros
-        **options # All others of `MultiHeadAttention`
+        **options:Unpack[_Options] # All others of `MultiHeadAttention`
     ):
         """`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover
 
@@ -65,14 +99,15 @@ class AppendedAttention(MultiHeadAttention):
         for t in (getattr(self, 'bias_k', None), getattr(self, 'bias_v', None)):
             if t is not None: nn.init.normal_(t, std=len(t)**-0.5)
 
-    def _inputs(self, query, key, value, places, **options):
+    def _inputs(self, query:Tensor, key:Tensor|None, value:Tensor|None, places:_Places,
+                **options:Any)->tuple[Tensor,Tensor,Tensor,dict[str,Any]]:
         q,k,v,options = super()._inputs(query, key, value, places, **options)
         mask,bias,(L,S) = options['mask'],options['bias'],(q.shape[-2],k.shape[-2])
         check_attention(q, k, v, mask=mask, bias=bias)
         if options['causal'] or options['window'] is not None:
             see = allowed(L, S, causal=options['causal'], window=options['window'], device=q.device)
             mask = see if mask is None else mask & see
-        if self.bias_k is not None:
+        if self.bias_k is not None and self.bias_v is not None:
             k,v = _append(k, self.bias_k),_append(v, self.bias_v)
         if self.add_zero_attn: k,v = F.pad(k, (0,0,0,1)),F.pad(v, (0,0,0,1))
         extra = k.shape[-2]-S
@@ -94,24 +129,26 @@ def from_torch(
     """
     if not isinstance(m, nn.MultiheadAttention):
         raise TypeError(f"m must be a torch.nn.MultiheadAttention, got {type(m).__name__}")
-    options = dict(kdim=m.kdim, vdim=m.vdim, dropout=m.dropout, bias=m.in_proj_bias is not None,
-                   out_bias=m.out_proj.bias is not None)
-    columns = dict(add_bias_kv=m.bias_k is not None, add_zero_attn=m.add_zero_attn)
-    kind,more = (AppendedAttention,columns) if any(columns.values()) else (MultiHeadAttention,{})
-    ours = kind(m.embed_dim, m.num_heads, **options, **more)
+    options = _Options(kdim=m.kdim, vdim=m.vdim, dropout=m.dropout, bias=m.in_proj_bias is not None,
+                       out_bias=m.out_proj.bias is not None)
+    D,H,biased = m.embed_dim,m.num_heads,m.bias_k is not None
+    plain = not (biased or m.add_zero_attn)
+    ours = MultiHeadAttention(D, H, **options) if plain else AppendedAttention(
+        D, H, add_bias_kv=biased, add_zero_attn=m.add_zero_attn, **options)
     ours.to(m.out_proj.weight).train(m.training)
     if m.in_proj_weight is None: weights = m.q_proj_weight,m.k_proj_weight,m.v_proj_weight
     else: weights = m.in_proj_weight.chunk(3)
-    state = {f'{p}_proj.weight': w for p,w in zip('qkv', weights)}
+    state:dict[str,Tensor] = {f'{p}_proj.weight': w for p,w in zip('qkv', weights)}
     if m.in_proj_bias is not None:
         state |= {f'{p}_proj.bias': b for p,b in zip('qkv', m.in_proj_bias.chunk(3))}
     state |= {f'out_proj.{n}': t for n,t in m.out_proj.named_parameters()}
-    if m.bias_k is not None: state |= dict(bias_k=m.bias_k.flatten(), bias_v=m.bias_v.flatten())
+    for name,b in dict(bias_k=m.bias_k, bias_v=m.bias_v).items():
+        if b is not None: state[name] = b.flatten()
     ours.load_state_dict(state)
     return ours
 
 # %% ../nbs/05a_interop.ipynb #dbf81037
-def _lacking(m):
+def _lacking(m:MultiHeadAttention)->list[str]:
     "Options of `m` that torch's module does not have"
     D,H,E = m.d_model,m.n_heads,m.head_dim
     lacks = dict(n_kv_heads=m.n_kv_heads != H, head_dim=E*H != D, v_head_dim=m.v_head_dim != E,
@@ -142,19 +179,25 @@ def to_torch(
         raise TypeError(f"m must be a MultiHeadAttention, got {type(m).__name__}")
     if lacks := _lacking(m):
         raise ValueError(f"torch.nn.MultiheadAttention has no {', '.join(lacks)}")
-    biased,bias_k = m.q_proj.bias is not None,getattr(m, 'bias_k', None)
+    biased = m.q_proj.bias is not None
+    bias_k,bias_v = (getattr(m, name, None) for name in ('bias_k','bias_v'))
     theirs = nn.MultiheadAttention(m.d_model, m.n_heads, m.dropout, biased, bias_k is not None,
                                    getattr(m, 'add_zero_attn', False), m.kdim, m.vdim, batch_first)
     theirs.to(m.out_proj.weight).train(m.training)
     projs = dict(q=m.q_proj, k=m.k_proj, v=m.v_proj)
-    state = {f'out_proj.{n}': t for n,t in m.out_proj.named_parameters()}
+    state:dict[str,Tensor] = {f'out_proj.{n}': t for n,t in m.out_proj.named_parameters()}
     if theirs.in_proj_weight is None:
         state |= {f'{p}_proj_weight': o.weight for p,o in projs.items()}
     else: state['in_proj_weight'] = torch.cat([o.weight for o in projs.values()])
     if biased: state['in_proj_bias'] = torch.cat([o.bias for o in projs.values()])
-    if bias_k is not None: state |= dict(bias_k=bias_k[None,None], bias_v=m.bias_v[None,None])
+    for name,b in dict(bias_k=bias_k, bias_v=bias_v).items():
+        if b is not None: state[name] = b[None,None]
     theirs.load_state_dict(state)
     return theirs
+
+# %% ../nbs/05a_interop.ipynb #5040da90
+class _TorchInterfaceFields(Protocol):
+    in_proj_bias:None
 
 # %% ../nbs/05a_interop.ipynb #fa77c961
 class TorchInterface(nn.Module):
@@ -164,6 +207,10 @@ class TorchInterface(nn.Module):
         m: The module to call
         batch_first: Inputs are (B, L, D); False: (L, B, D)
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        m: MultiHeadAttention
+        batch_first: bool
+        in_proj_bias: None
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
     def __init__(self,
         m:MultiHeadAttention, # The module to call
@@ -214,12 +261,14 @@ class TorchInterface(nn.Module):
         added = [t.to(query.dtype) for t in given if t.dtype != torch.bool]
         mask = None if not see else see[0] if len(see) == 1 else see[0] & see[1]
         bias = None if not added else added[0] if len(added) == 1 else added[0] + added[1]
-        options = dict(mask=mask, bias=bias, causal=is_causal and attn_mask is None)
-        asked = 'mean' if need_weights and average_attn_weights else bool(need_weights)
-        out = self.m(query, key, value, need_weights=asked, **options)
-        out,weights = out if asked else (out,None)
+        causal = is_causal and attn_mask is None
+        asked:bool|Literal['mean'] = bool(need_weights)
+        if asked and average_attn_weights: asked = 'mean'
+        attended = self.m(query, key, value, mask=mask, bias=bias, causal=causal,
+                          need_weights=asked)
+        out,weights = attended if isinstance(attended, tuple) else (attended,None)
         return out.transpose(0, 1) if turned else out, weights
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None=None,
             need_weights: bool=True, attn_mask: Tensor | None=None, average_attn_weights: bool=True, is_causal:
             bool=False)->tuple[Tensor, Tensor | None]: ...

@@ -7,17 +7,17 @@ Docs: https://attention-nb.github.io/attention_nb/latent.html.md"""
 # %% auto #0
 __all__ = ['expand_latent', 'absorb_queries', 'latent_scale', 'absorbing_pays', 'LatentAttention', 'LatentConfig']
 
-# %% ../nbs/11_latent.ipynb #a6a90a46
+# %% ../nbs/11_latent.ipynb #8b630181
 from typing import TYPE_CHECKING
 from collections.abc import Callable
 from dataclasses import dataclass
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
 import torch
 from torch import Tensor, nn
 from .cache import KVCache, check_cache
 from .checks import check_attended, check_inputs, check_layer, check_sizes
-from .fast import scaled_dot_product_attention
+from .fast import AttentionFunction, scaled_dot_product_attention
 from .multihead import _rotated, merge_heads, split_heads
 from .position import Rope
 from .weights import attention_with_weights
@@ -84,18 +84,59 @@ def latent_scale(
     """
     scaling = scaling or {}
     factor,m = scaling.get('factor', 1.),scaling.get('mscale_all_dim') or 0.
-    sharper = 0.1*m*math.log(factor) + 1 if factor > 1 else 1.
-    return (nope_dim+rope_dim)**-0.5 * sharper**2
+    plain:float = (nope_dim+rope_dim)**-0.5
+    sharper:float = 0.1*m*math.log(factor) + 1 if factor > 1 else 1.
+    return plain * sharper**2
 
 # %% ../nbs/11_latent.ipynb #4e51e5f8
-def _normed(norm, x):
+def _normed(norm:nn.RMSNorm, x:Tensor)->Tensor:
     "A norm computed in its own precision"
-    return norm(x.to(norm.weight.dtype)).to(x.dtype)
+    y:Tensor = norm(x.to(norm.weight.dtype))
+    return y.to(x.dtype)
+
+# %% ../nbs/11_latent.ipynb #e8d313ca
+class _Options(TypedDict, total=False):
+    "Of the self-attention in a block"
+    mask:Tensor|None
+    bias:Tensor|None
+    causal:bool
+    cache:KVCache|None
+    positions:Tensor|None
+    rotation:tuple[Tensor,Tensor]|None
+
+class _LatentAttentionCall(Protocol):
+    @overload
+    def __call__(self, query:Tensor, *, need_weights:Literal[False]=False,
+                 **options:Unpack[_Options])->Tensor: ...
+    @overload
+    def __call__(self, query:Tensor, *, need_weights:Literal[True,'mean'],
+                 **options:Unpack[_Options])->tuple[Tensor,Tensor]: ...
+    @overload
+    def __call__(self, query:Tensor, *, need_weights:bool|Literal['mean'],
+                 **options:Unpack[_Options])->Tensor|tuple[Tensor,Tensor]: ...
+    def __call__(self, *args:Any, **options:Any)->Any: ...
 
 # %% ../nbs/11_latent.ipynb #975b4bc6
 class _LatentProjections(nn.Module):
     "The matrices of latent attention"
-    def __init__(self, d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias, eps):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        d_model: int
+        n_heads: int
+        q_rank: int | None
+        kv_rank: int
+        nope_dim: int
+        rope_dim: int
+        v_dim: int
+        kv_down: nn.Linear
+        kv_norm: nn.RMSNorm
+        kv_up: nn.Linear
+        out_proj: nn.Linear
+        q_proj: nn.Linear
+        q_down: nn.Linear
+        q_norm: nn.RMSNorm
+        q_up: nn.Linear
+    def __init__(self, d_model:int, n_heads:int, q_rank:int|None, kv_rank:int, nope_dim:int,
+                 rope_dim:int, v_dim:int, bias:bool, eps:float)->None:
         super().__init__()
         check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
                     kv_rank=kv_rank, nope_dim=nope_dim, rope_dim=rope_dim, v_dim=v_dim)
@@ -121,38 +162,40 @@ class _LatentProjections(nn.Module):
             nn.init.xavier_uniform_(m.weight)
             if m.bias is not None: nn.init.zeros_(m.bias)
 
-    def _queries(self, x):
+    def _queries(self, x:Tensor)->tuple[Tensor,...]:
         "Both parts, (B, H, L, nope_dim) and (B, H, L, rope_dim)"
         if self.q_rank is None: q = self.q_proj(x)
         else: q = self.q_up(_normed(self.q_norm, self.q_down(x)))
-        return split_heads(q, self.n_heads).split([self.nope_dim, self.rope_dim], -1)
+        return torch.split(split_heads(q, self.n_heads), [self.nope_dim, self.rope_dim], -1)
 
-    def _latents(self, x):
+    def _latents(self, x:Tensor)->tuple[Tensor,Tensor]:
         "What all heads share, (B, 1, L, r), and the key to rotate, (B, 1, L, rope_dim)"
         latent,k_rope = self.kv_down(x)[:,None].split([self.kv_rank, self.rope_dim], -1)
         return _normed(self.kv_norm, latent), k_rope
 
-    def _ways_up(self):
+    def _ways_up(self)->tuple[Tensor,...]:
         "What makes keys, (H, nope_dim, r), and values, (H, v_dim, r), of latents"
         w = self.kv_up.weight.unflatten(0, (self.n_heads, -1))
-        return w.split([self.nope_dim, self.v_dim], 1)
+        return torch.split(w, [self.nope_dim, self.v_dim], 1)
 
 # %% ../nbs/11_latent.ipynb #264d8ad8
-def _rows(t, H, L):
+def _rows(t:Tensor|None, H:int, L:int)->Tensor|None:
     "A mask or bias of (B, H, L, S) for rows that are pairs of a query and a head"
     if t is None or t.dim() == 0: return t
     t = t[(None,)*(4-t.dim())]
     return t.expand(len(t), H, L, t.shape[-1]).transpose(1, 2).flatten(1, 2)[:,None]
 
-def _one_key_head(attend, q, k, v, *, mask=None, bias=None, causal=False, **options):
+def _one_key_head(attend:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor, *,
+                  mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                  **options:Any)->Tensor|tuple[Tensor,Tensor]:
     "Attention of many heads to one key head: what all heads ask are rows of one table"
-    (B,H,L,_),S = q.shape,k.shape[2]
+    (_,H,L,_),S = q.shape,k.shape[2]
     rows = q.transpose(1, 2).flatten(1, 2)[:,None]          # (B, 1, L * H, E)
     causal = causal and L > 1
     if causal: options |= dict(q_pos=torch.arange(S-L, S, device=q.device).repeat_interleave(H))
     out = attend(rows, k, v, mask=_rows(mask, H, L), bias=_rows(bias, H, L), causal=causal,
                  **options)
-    def back(t): return t[:,0].unflatten(1, (L, H)).transpose(1, 2)
+    def back(t:Tensor)->Tensor: return torch.unflatten(t[:,0], 1, (L, H)).transpose(1, 2)
     return (back(out[0]), back(out[1])) if isinstance(out, tuple) else back(out)
 
 # %% ../nbs/11_latent.ipynb #33cf737f
@@ -177,7 +220,7 @@ def absorbing_pays(
     """
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
-# %% ../nbs/11_latent.ipynb #0f31f558
+# %% ../nbs/11_latent.ipynb #aae17a6c
 class LatentAttention(_LatentProjections):
     """Multi-head latent attention (DeepSeek-AI 2024)
 
@@ -197,6 +240,11 @@ class LatentAttention(_LatentProjections):
         absorbed: The form; None: absorbed with a cache, where it is less work
         attend: Function to call, as in `MultiHeadAttention`
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        dropout: float
+        rope: Rope | None
+        absorbed: bool | None
+        attend: AttentionFunction | None
     # all that is kept is seen
     window = None
     def __init__(self,
@@ -214,7 +262,7 @@ class LatentAttention(_LatentProjections):
         scale:float|None=None, # Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
         rope:Rope|None=None, # Rotation of `rope_dim` numbers; None: nothing is rotated
         absorbed:bool|None=None, # The form; None: absorbed with a cache, where it is less work
-        attend:Callable[...,Any]|None=None # Function to call, as in `MultiHeadAttention`
+        attend:AttentionFunction|None=None # Function to call, as in `MultiHeadAttention`
     ):
         """Multi-head latent attention (DeepSeek-AI 2024)
 
@@ -294,48 +342,58 @@ class LatentAttention(_LatentProjections):
         """
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
-        check_inputs(query, query, query, (self.d_model,)*3, mask=mask, bias=bias, causal=causal)
+        D = self.d_model
+        check_inputs(query, query, query, (D, D, D), mask=mask, bias=bias, causal=causal)
         check_cache(self, query, True, cache, positions, rotation, mask, bias)
         x = query if query.dim() == 3 else query[None]
         q,kept = self._inputs(x, cache, positions, rotation)
         w_k,w_v = self._ways_up()
         absorbs = self._absorbs(x.shape[1], kept.shape[2], cache)
         q,k,v = absorb_queries(q, kept, w_k) if absorbs else expand_latent(q, kept, w_k, w_v)
-        out = self._attend(q, k, v, bool(need_weights), mask=mask, bias=bias, causal=causal,
-                           scale=self.scale, dropout_p=self.dropout*self.training)
-        out,weights = out if need_weights else (out,None)
+        both = self._attend(q, k, v, bool(need_weights), mask=mask, bias=bias, causal=causal,
+                            scale=self.scale, dropout_p=self.dropout*self.training)
+        out,weights = both if isinstance(both, tuple) else (both,None)
         if absorbs: out = torch.einsum('b h l r, h v r -> b h l v', out, w_v)
         out = self.out_proj(merge_heads(out))                       # (B, L, D)
-        if need_weights == 'mean': weights = weights.mean(1)        # (B, L, S)
-        if query.dim() == 2: out,weights = out[0],weights[0] if need_weights else None
-        return (out,weights) if need_weights else out
+        if weights is not None and need_weights == 'mean': weights = weights.mean(1)    # (B, L, S)
+        if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
+        return out if weights is None else (out,weights)
 
-    def _inputs(self, x, *places):
+    def _inputs(self, x:Tensor, cache:KVCache|None, *places:Any)->tuple[Tensor,Tensor]:
         "Queries (B, H, L, nope_dim + rope_dim) and all that is kept, (B, 1, S, r + rope_dim)"
         (q_nope,q_rope),(latent,k_rope) = self._queries(x),self._latents(x)
-        if self.rope is not None: q_rope,k_rope = _rotated(self.rope, q_rope, k_rope, *places)
-        kept,cache = torch.cat([latent, k_rope], -1),places[0]
+        if self.rope is not None:
+            q_rope,k_rope = _rotated(self.rope, q_rope, k_rope, cache, *places)
+        kept = torch.cat([latent, k_rope], -1)
         if cache is not None: kept,_ = cache.update(kept, kept[...,:0])
         return torch.cat([q_nope, q_rope], -1), kept
 
-    def _absorbs(self, L, S, cache):
+    def _absorbs(self, L:int, S:int, cache:KVCache|None)->bool:
         "Whether to take the absorbed form"
         if self.absorbed is not None or cache is None: return bool(self.absorbed)
         # a recording needs keys of one form in all steps
         if '_attend' in self.__dict__: return True
         return absorbing_pays(L, S, self.kv_rank, self.nope_dim, self.v_dim)
 
-    def _attend(self, q, k, v, need_weights, **options):
+    def _attend(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool,
+                **options:Any)->Tensor|tuple[Tensor,Tensor]:
         "The one call of an attention function"
         if self.attend is not None:
             return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
         return attend(q, k, v, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, query: Tensor, *, mask: Tensor | None=None, bias: Tensor | None=None, causal: bool=False,
-            cache: KVCache | None=None, positions: Tensor | None=None, rotation: tuple[Tensor, Tensor] | None=None,
-            need_weights: bool | Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...
+    if TYPE_CHECKING:    # what type checkers and editors see
+        @overload
+        def __call__(self, query: Tensor, *, need_weights: Literal[False]=False, **options: Unpack[_Options])->Tensor:
+            ...
+        @overload
+        def __call__(self, query: Tensor, *, need_weights: Literal[True, 'mean'], **options:
+            Unpack[_Options])->tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, query: Tensor, *, need_weights: bool | Literal['mean'], **options:
+            Unpack[_Options])->Tensor | tuple[Tensor, Tensor]: ...
+        def __call__(self, *args: Any, **options: Any)->Any: ...
 
 # %% ../nbs/11_latent.ipynb #c1df8deb
 @dataclass(frozen=True, kw_only=True)

@@ -8,18 +8,26 @@ Docs: https://attention-nb.github.io/attention_nb/mask.html.md"""
 __all__ = ['causal_mask', 'show_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask']
 
 # %% ../nbs/04_mask.ipynb #7da9f4b9
+from collections.abc import Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
+from .checks import _is_int
 from .core import allowed
 from .plots import colors
 
+# %% ../nbs/04_mask.ipynb #008e9db9
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
 # %% ../nbs/04_mask.ipynb #d1fe6ad2
-def _count(name, n):
+def _count(name:str, n:Any)->int:
     "`n` as an integer, if it is one and not negative"
-    if isinstance(n, bool) or not isinstance(n, (Integral,torch.SymInt)) or n < 0:
+    if not _is_int(n) or n < 0:
         raise ValueError(f"{name} must be an integer from 0 up, got {n!r}")
-    return n if isinstance(n, torch.SymInt) else int(n)
+    return int(n) if isinstance(n, Integral) else n
 
 def causal_mask(
     L:int, # Number of queries
@@ -41,7 +49,7 @@ def causal_mask(
     return allowed(L, L if S is None else _count('S', S), causal=True, device=device)
 
 # %% ../nbs/04_mask.ipynb #9d8cee49
-def _labels(name, tokens, n):
+def _labels(name:str, tokens:Sequence[str]|None, n:int)->list[str]|None:
     "`tokens` as a list of `n` strings; None stays None"
     if tokens is None: return None
     if isinstance(tokens, str) or not all(isinstance(t, str) for t in tokens):
@@ -49,7 +57,7 @@ def _labels(name, tokens, n):
     if len(tokens) != n: raise ValueError(f"{name} must be {n}, as in the mask, got {len(tokens)}")
     return list(tokens)
 
-def _axis(axis, n, tokens, **turned):
+def _axis(axis:'Axis', n:int, tokens:list[str]|None, **turned:Any)->None:
     "Tokens along an axis, or places where there are none; a white line between two cells"
     from matplotlib.ticker import MaxNLocator
     if tokens is None: axis.set_major_locator(MaxNLocator(integer=True))
@@ -60,10 +68,10 @@ def _axis(axis, n, tokens, **turned):
 # %% ../nbs/04_mask.ipynb #b598db39
 def show_mask(
     mask:Tensor, # Bool (L, S), True = may attend
-    ax:object=None, # Axes to draw on; None makes one
+    ax:'Axes|None'=None, # Axes to draw on; None makes one
     q_tokens:list[str]|None=None, # L row labels; None shows places
     k_tokens:list[str]|None=None # S column labels; None means `q_tokens` if L = S, else places
-)->object: # The matplotlib axes, not shown and not saved
+)->'Axes': # The matplotlib axes, not shown and not saved
     """Draw `mask`, queries down, keys across, visible keys dark
 
     Args:
@@ -95,14 +103,15 @@ def show_mask(
     return ax
 
 # %% ../nbs/04_mask.ipynb #14919991
-def _integers(name, x, device=None):
+def _integers(name:str, x:Tensor|Sequence[int], device:torch.device|str|None=None)->Tensor:
     "`x` as a tensor of 64-bit integers"
     x = torch.as_tensor(x, device=device)
     if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
         raise TypeError(f"{name} must be integers, got {x.dtype}")
     return x.long()
 
-def _first_keys(name, n, S, device=None):
+def _first_keys(name:str, n:Tensor|Sequence[int], S:int,
+                device:torch.device|str|None=None)->Tensor:
     "Bool (B, 1, 1, S): the first `n` keys, (B,), of each sequence"
     counts = _integers(name, n, device)
     if counts.dim() != 1: raise ValueError(f"{name} must be (B,), got {tuple(counts.shape)}")
@@ -201,7 +210,7 @@ def prefix_mask(
         Bool (L, S), or (B, 1, L, S) for several; True = may attend
     """
     S = _count('L', L) if S is None else _count('S', S)
-    if not isinstance(prefix, (Integral,torch.SymInt)):
+    if not isinstance(prefix, (int,Integral,torch.SymInt)):
         first = _first_keys('prefix', prefix, S, device)
         return causal_mask(L, S, device=first.device) | first
     n = _count('prefix', prefix)

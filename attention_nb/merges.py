@@ -9,6 +9,7 @@ __all__ = ['merge_scan', 'merge_heap', 'apply_merges', 'Merger', 'learn_merges',
            'checked_pattern', 'split_pieces']
 
 # %% ../nbs/01a_merges.ipynb #2d3824b8
+from typing import TYPE_CHECKING
 import heapq, os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -99,6 +100,10 @@ class Merger(dict[str,list[int]]):
         spell: The symbols of a piece; by default its characters
         limit: Pieces remembered, each up to 100 characters
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        ids: Mapping[str, int]
+        spell: Callable[[str], Iterable[str]]
+        limit: int
     def __init__(self,
         merges:Sequence[tuple[str,str]], # Pairs of tokens; of equal ones the first counts
         ids:Mapping[str,int], # Token -> id
@@ -131,6 +136,9 @@ class Merger(dict[str,list[int]]):
 # %% ../nbs/01a_merges.ipynb #99458750
 class _Pairs:
     "How often each pair of neighbours occurs, in words whose symbols are glued one pair at a time"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        words: list[list[int]]
+        counts: list[int]
     def __init__(self, words:list[list[int]], counts:list[int])->None:
         self.words,self.counts = words,counts
         self.n:Counter[tuple[int,int]] = Counter()

@@ -7,21 +7,21 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 # %% auto #0
 __all__ = ['MultiHeadAttentionLoop', 'split_heads', 'merge_heads', 'MultiHeadAttention']
 
-# %% ../nbs/05_multihead.ipynb #fe475b8a
+# %% ../nbs/05_multihead.ipynb #361f97ed
 from typing import TYPE_CHECKING
-from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal, Protocol, overload
 import torch
 from torch import Tensor, nn
-from .checks import _guide, check_attended, check_inputs, check_layer, check_sizes
+from .checks import (Attended, _guide, check_attended, check_inputs, check_layer,
+                                 check_sizes)
 from .core import attention
 from .cache import KVCache, check_cache, kept_options
-from .fast import scaled_dot_product_attention
+from .fast import AttentionFunction, scaled_dot_product_attention
 from .position import Rope, apply_rope
 from .weights import attention_with_weights
 
 # %% ../nbs/05_multihead.ipynb #cc267e68
-def _head_dim(d_model, n_heads):
+def _head_dim(d_model:int, n_heads:int)->int:
     "The width of a head, if it is a whole number"
     check_sizes(d_model=d_model, n_heads=n_heads)
     if d_model % n_heads:
@@ -37,6 +37,11 @@ class MultiHeadAttentionLoop(nn.Module):
         n_heads: Number of heads H, a divisor of `d_model`
         bias: Give all projections a bias
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        q_projs: nn.ModuleList
+        k_projs: nn.ModuleList
+        v_projs: nn.ModuleList
+        out_proj: nn.Linear
     def __init__(self,
         d_model:int, # Width D of queries, keys, values and output
         n_heads:int, # Number of heads H, a divisor of `d_model`
@@ -52,7 +57,8 @@ class MultiHeadAttentionLoop(nn.Module):
         """
         super().__init__()
         E = _head_dim(d_model, n_heads)
-        def heads(): return nn.ModuleList(nn.Linear(d_model, E, bias) for _ in range(n_heads))
+        def heads()->nn.ModuleList:
+            return nn.ModuleList(nn.Linear(d_model, E, bias) for _ in range(n_heads))
         self.q_projs,self.k_projs,self.v_projs = heads(),heads(),heads()
         self.out_proj = nn.Linear(d_model, d_model, bias)
 
@@ -77,16 +83,18 @@ class MultiHeadAttentionLoop(nn.Module):
             Output (B, L, D), weights (B, H, L, S)
         """
         key = query if key is None else key
-        value = key if value is None else value
-        check_inputs(query, key, value, (self.out_proj.in_features,)*3, mask=mask)
+        value,D = key if value is None else value,self.out_proj.in_features
+        check_inputs(query, key, value, (D,D,D), mask=mask)
         q = torch.stack([proj(query) for proj in self.q_projs], -3)    # (B, H, L, E)
         k = torch.stack([proj(key) for proj in self.k_projs], -3)      # (B, H, S, E)
         v = torch.stack([proj(value) for proj in self.v_projs], -3)    # (B, H, S, E)
         out,weights = self._attend(q, k, v, True, mask=mask, causal=causal)
         return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
-    def _attend(self, q, k, v, need_weights, **options): return attention(q, k, v, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    def _attend(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool,
+                **options:Any)->tuple[Tensor,Tensor]:
+        return attention(q, k, v, **options)
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
             None=None, causal: bool=False)->tuple[Tensor, Tensor]: ...
 
@@ -107,7 +115,8 @@ def split_heads(
     if n_heads < 1 or x.dim() < 2 or x.shape[-1] % n_heads:
         raise ValueError(f"x must be (..., L, width), width a multiple of {n_heads}, "
                          f"got {tuple(x.shape)}")
-    return x.unflatten(-1, (n_heads, x.shape[-1]//n_heads)).transpose(-3, -2)
+    heads:Tensor = x.unflatten(-1, (n_heads, x.shape[-1]//n_heads))    # (..., L, H, E)
+    return heads.transpose(-3, -2)
 
 # %% ../nbs/05_multihead.ipynb #63d64b15
 def merge_heads(
@@ -125,22 +134,23 @@ def merge_heads(
     return x.transpose(-3, -2).flatten(-2)
 
 # %% ../nbs/05_multihead.ipynb #b7f38858
-def _width(norm):
+def _width(norm:nn.Module)->int|None:
     "How wide a norm is; None if it does not say"
     shape = getattr(norm, 'normalized_shape', None)
     shape = getattr(getattr(norm, 'weight', None), 'shape', None) if shape is None else shape
     return shape[-1] if shape else None
 
-def _role(x, proj, n_heads, norm):
+def _role(x:Tensor, proj:nn.Linear, n_heads:int, norm:nn.Module|None)->Tensor:
     "Queries, keys or values of all heads, (B, n_heads, length, width of a head)"
     x = proj(x)    # (B, length, heads * width)
     if norm is None: return split_heads(x, n_heads)
     each_head = _width(norm) in (None, x.shape[-1]//n_heads)
-    if each_head: return norm(split_heads(x, n_heads)).to(x.dtype)
-    return split_heads(norm(x).to(x.dtype), n_heads)
+    heads:Tensor = norm(split_heads(x, n_heads)) if each_head else split_heads(norm(x), n_heads)
+    return heads.to(x.dtype)
 
 # %% ../nbs/05_multihead.ipynb #6e798bf4
-def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
+def _sizes(d_model:int, n_heads:int, n_kv_heads:int|None, head_dim:int|None, v_head_dim:int|None,
+           kdim:int|None, vdim:int|None)->tuple[int,int,int,int,int]:
     "Key/value heads, widths of a head and of its value, widths of `key` and `value`"
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
     head_dim = _head_dim(d_model, n_heads) if head_dim is None else head_dim
@@ -153,7 +163,8 @@ def _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim):
                          f"got {n_heads} and {n_kv_heads}")
     return n_kv_heads, head_dim, v_head_dim, kdim, vdim
 
-def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
+def _norms(kind:str|None, q_norm:nn.Module|None, k_norm:nn.Module|None, head_dim:int,
+           q_width:int, k_width:int)->tuple[nn.Module|None,nn.Module|None]:
     "The norms of queries and keys, or None"
     if kind is not None:
         kinds = dict(rms=nn.RMSNorm, layer=nn.LayerNorm)
@@ -168,24 +179,67 @@ def _norms(kind, q_norm, k_norm, head_dim, q_width, k_width):
                              f"{width}, got {_width(norm)}")
     return q_norm, k_norm
 
+# %% ../nbs/05_multihead.ipynb #8afa7aed
+_Places = tuple[KVCache|None, Tensor|None, tuple[Tensor,Tensor]|None] # cache, positions, rotation
+
 # %% ../nbs/05_multihead.ipynb #b69ea339
-def _rotated(rope, q, k, cache, positions, rotation):
+def _rotated(rope:Rope, q:Tensor, k:Tensor, cache:KVCache|None, positions:Tensor|None,
+             rotation:tuple[Tensor,Tensor]|None)->tuple[Tensor,Tensor]:
     "Queries and keys turned by their places, as lesson 7 does it"
     if rotation is None:
         past = 0 if cache is None else len(cache)
         if positions is None: positions = torch.arange(past, past+q.shape[-2], device=q.device)
         rotation = rope.tables(positions)
     both = apply_rope(torch.cat((q,k), 1), *rotation, interleaved=rope.interleaved)
-    return both.split((q.shape[1],k.shape[1]), 1)    # turned in one go, which is faster
+    q,k = both.split((q.shape[1],k.shape[1]), 1)    # turned in one go, which is faster
+    return q, k
 
-def _roles(layer, query, key, value, own, *places):
+def _roles(layer:'MultiHeadAttention', query:Tensor, key:Tensor, value:Tensor, own:bool,
+           places:_Places)->tuple[Tensor,Tensor,Tensor]:
     "Queries, keys and values of all heads; those of another text are made once"
     q,cache = _role(query, layer.q_proj, layer.n_heads, layer.q_norm),places[0]    # (B, H, L, E)
     if not own and cache: return q, cache.keys, cache.values
     k = _role(key, layer.k_proj, layer.n_kv_heads, layer.k_norm)    # (B, Hkv, S, E)
     v = _role(value, layer.v_proj, layer.n_kv_heads, None)    # (B, Hkv, S, Ev)
     if layer.rope is not None: q,k = _rotated(layer.rope, q, k, *places)
-    return (q, k, v) if cache is None else (q, *cache.update(k, v))
+    if cache is not None: k,v = cache.update(k, v)
+    return q, k, v
+
+# %% ../nbs/05_multihead.ipynb #7f98bbf9
+# what type checkers see: attributes, and that what a call returns depends on `need_weights`
+class _MultiHeadAttentionFields(Protocol):
+    n_kv_heads:int
+    head_dim:int
+    v_head_dim:int
+    kdim:int
+    vdim:int
+    q_norm:nn.Module|None
+    k_norm:nn.Module|None
+
+class _MultiHeadAttentionCall(Protocol):
+    @overload
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:Literal[False]=False)->Tensor: ...
+    @overload
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:Literal[True,'mean'])->tuple[Tensor,Tensor]: ...
+    @overload
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:bool|Literal['mean'])->Attended: ...
+    def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                 mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
+                 cache:KVCache|None=None, positions:Tensor|None=None,
+                 rotation:tuple[Tensor,Tensor]|None=None,
+                 need_weights:bool|Literal['mean']=False)->Attended: ...
 
 # %% ../nbs/05_multihead.ipynb #37bc77f2
 class MultiHeadAttention(nn.Module):
@@ -211,8 +265,30 @@ class MultiHeadAttention(nn.Module):
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: A learned score for each query head that takes weight, not values
         scale: Score multiplier; None means 1/sqrt(E)
-        attend: Function to call, with `attention`'s options; None means ours
+        attend: Function to call, as `attention` is; None means ours
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        d_model: int
+        n_heads: int
+        dropout: float
+        window: tuple[int | None, int | None] | None
+        softcap: float | None
+        scale: float | None
+        attend: AttentionFunction | None
+        rope: Rope | None
+        q_proj: nn.Linear
+        k_proj: nn.Linear
+        v_proj: nn.Linear
+        out_proj: nn.Linear
+        out_dropout: nn.Dropout
+        sinks: nn.Parameter | None
+        n_kv_heads: int
+        head_dim: int
+        v_head_dim: int
+        kdim: int
+        vdim: int
+        q_norm: nn.Module | None
+        k_norm: nn.Module | None
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
@@ -234,7 +310,7 @@ class MultiHeadAttention(nn.Module):
         softcap:float|None=None, # Scores s become softcap * tanh(s / softcap)
         sinks:bool=False, # A learned score for each query head that takes weight, not values
         scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
-        attend:Callable|None=None # Function to call, with `attention`'s options; None means ours
+        attend:AttentionFunction|None=None # Function to call, as `attention` is; None means ours
     ):
         """Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)
 
@@ -258,7 +334,7 @@ class MultiHeadAttention(nn.Module):
             softcap: Scores s become softcap * tanh(s / softcap)
             sinks: A learned score for each query head that takes weight, not values
             scale: Score multiplier; None means 1/sqrt(E)
-            attend: Function to call, with `attention`'s options; None means ours
+            attend: Function to call, as `attention` is; None means ours
         """
         super().__init__()
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
@@ -286,7 +362,7 @@ class MultiHeadAttention(nn.Module):
             if proj.bias is not None: nn.init.zeros_(proj.bias)
         if self.sinks is not None: nn.init.zeros_(self.sinks)
         for norm in (self.q_norm, self.k_norm):
-            if hasattr(norm, 'reset_parameters'): norm.reset_parameters()
+            if reset := getattr(norm, 'reset_parameters', None): reset()
 
     def extra_repr(self)->str:
         names = 'd_model n_heads n_kv_heads head_dim v_head_dim dropout window softcap scale attend'
@@ -327,13 +403,14 @@ class MultiHeadAttention(nn.Module):
         places = cache,positions,rotation
         q,k,v,options = self._inputs(query, key, value, places, mask=mask, bias=bias, causal=causal)
         attended = self._attend(q, k, v, bool(need_weights), **options)     # (B, H, L, Ev)
-        out,weights = attended if need_weights else (attended,None)
-        if need_weights == 'mean': weights = weights.mean(1)        # (B, L, S)
+        out,weights = attended if isinstance(attended, tuple) else (attended,None)
+        if weights is not None and need_weights == 'mean': weights = weights.mean(1)    # (B, L, S)
         out = self.out_dropout(self.out_proj(merge_heads(out)))     # (B, L, D)
-        if query.dim() == 2: out,weights = out[0],weights[0] if need_weights else None
-        return (out,weights) if need_weights else out
+        if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
+        return out if weights is None else (out,weights)
 
-    def _inputs(self, query, key, value, places, **options):
+    def _inputs(self, query:Tensor, key:Tensor|None, value:Tensor|None, places:_Places,
+                **options:Any)->tuple[Tensor,Tensor,Tensor,dict[str,Any]]:
         "Queries, keys and values of all heads, and all options of their attention"
         cache,own = places[0],key is None or key is query
         key = query if key is None else key
@@ -341,22 +418,36 @@ class MultiHeadAttention(nn.Module):
         check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim), **options)
         check_cache(self, query, own, *places, options['mask'], options['bias'])
         if query.dim() == 2: query,key,value = query[None],key[None],value[None]
-        q,k,v = _roles(self, query, key, value, own, *places)
+        q,k,v = _roles(self, query, key, value, own, places)
         options |= dict(window=self.window, scale=self.scale, softcap=self.softcap)
         options |= dict(sinks=self.sinks, dropout_p=self.dropout*self.training)
         return q, k, v, kept_options(cache, q, options)
 
-    def _attend(self, q, k, v, need_weights, **options):
+    def _attend(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Attended:
         "The one call of an attention function"
         if self.attend is not None:
             return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         return attend(q, k, v, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
+        @overload
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: Literal[False]=False)->Tensor: ...
+        @overload
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: Literal[True,
+            'mean'])->tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
+            None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
+            None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool | Literal['mean'])->Attended:
+            ...
         def __call__(self, query: Tensor, key: Tensor | None=None, value: Tensor | None=None, *, mask: Tensor |
             None=None, bias: Tensor | None=None, causal: bool=False, cache: KVCache | None=None, positions: Tensor |
             None=None, rotation: tuple[Tensor, Tensor] | None=None, need_weights: bool |
-            Literal['mean']=False)->Tensor | tuple[Tensor, Tensor]: ...
+            Literal['mean']=False)->Attended: ...
 
 # %% ../nbs/05_multihead.ipynb #a5d8f228
 _guide(MultiHeadAttention)    # its errors know torch's names

@@ -8,45 +8,49 @@ Docs: https://attention-nb.github.io/attention_nb/parallel.html.md"""
 __all__ = ['parallelize', 'load_shard']
 
 # %% ../nbs/09a_parallel.ipynb #0252e22e
-from typing import TYPE_CHECKING
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, RowwiseParallel,
                                                parallelize_module)
+from .config import TransformerConfig
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention, _width
 from .transformer import FeedForward, Head, TokenEmbeddings, Transformer
 
 # %% ../nbs/09a_parallel.ipynb #e885eba1
-def _whole(x, mesh):
+def _whole(x:Tensor, mesh:DeviceMesh)->DTensor:
     "`x`, the same on all processes, as a `DTensor`; on the way back what they found is added up"
     return DTensor.from_local(x, mesh, [Replicate()])
 
-def _added(x, mesh):
+def _added(x:Tensor, mesh:DeviceMesh)->Tensor:
     "The same as a plain tensor"
     return _whole(x, mesh).to_local(grad_placements=[Partial()])
 
-def _joined(x, mesh, dim, n):
+def _joined(x:Tensor, mesh:DeviceMesh, dim:int, n:int)->Tensor:
     "The parts of all processes side by side, `n` long in dimension `dim`"
     shape = torch.Size([*x.shape[:dim], n, *x.shape[dim+1:]])
     stride = torch.empty(shape, device='meta').stride()
     parts = DTensor.from_local(x.contiguous(), mesh, [Shard(dim)], shape=shape, stride=stride)
     return parts.full_tensor()
 
-def _part(x, mesh, dim):
+def _part(x:Tensor, mesh:DeviceMesh, dim:int)->Tensor:
     "What this process has of `x`, which is the same on all"
     return _whole(x, mesh).redistribute(placements=[Shard(dim)]).to_local()
 
 # %% ../nbs/09a_parallel.ipynb #477e5463
-class _Local:
+if TYPE_CHECKING: _Base = nn.Module
+else: _Base = object    # it stands before a class of modules
+
+class _Local(_Base):
     "A module that computes with the part of its parameters that this process keeps"
-    _mesh,_shared = None,False
-    def __getattr__(self, name):
+    _mesh:DeviceMesh
+    _shared = False
+    def __getattr__(self, name:str)->Any:
         p = super().__getattr__(name)
         # FSDP2's own parts lie on a mesh of two dimensions
         if not isinstance(p, DTensor) or p.device_mesh != self._mesh: return p
@@ -56,7 +60,9 @@ class _Local:
 
 class _LocalHeads(_Local):
     "An attention with the heads of this process"
-    def forward(self, *args, mask=None, bias=None, need_weights=False, **kw):
+    n_heads:int
+    def forward(self, *args:Any, mask:Tensor|None=None, bias:Tensor|None=None,
+                need_weights:bool|Literal['mean']=False, **kw:Any)->Any:
         mask,bias = self._own(mask),self._own(bias)
         out = super().forward(*args, mask=mask, bias=bias, need_weights=need_weights, **kw)
         if not need_weights: return out
@@ -65,70 +71,76 @@ class _LocalHeads(_Local):
             return out, DTensor.from_local(w/n, self._mesh, [Partial()]).full_tensor()
         return out, _joined(w, self._mesh, w.dim()-3, self.n_heads*n)
 
-    def _own(self, t):
+    def _own(self, t:Tensor|None)->Tensor|None:
         "Of a mask or bias with all heads, those of this process"
         if not isinstance(t, Tensor): return t
         if t.dim() == 4 and t.shape[1] > 1: return _part(t, self._mesh, 1)
         return _added(t, self._mesh) if t.requires_grad else t
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, *args, mask=None, bias=None, need_weights=False, **kw): ...
+    if TYPE_CHECKING:    # what type checkers and editors see
+        def __call__(self, *args: Any, mask: Tensor | None=None, bias: Tensor | None=None, need_weights: bool |
+            Literal['mean']=False, **kw: Any)->Any: ...
 
 class _LocalAttention(_LocalHeads):
     "The projections share one distributed input: its gradients are added up once, not three times"
-    def forward(self, query, key=None, value=None, **kw):
-        given = query,key,value
+    def forward(self, *args:Any, **kw:Any)->Any:
+        given = [*args, *(kw.pop(n, None) for n in ('query','key','value')[len(args):])]
         whole = {id(t): _whole(t, self._mesh) for t in given if isinstance(t, Tensor)}
         return super().forward(*(whole.get(id(t)) for t in given), **kw)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, query, key=None, value=None, **kw): ...
+    if TYPE_CHECKING:    # what type checkers and editors see
+        def __call__(self, *args: Any, **kw: Any)->Any: ...
 
 class _LocalFeedForward(_Local):
     "Likewise, for the input of `gate` and `up`"
-    def forward(self, x): return super().forward(_whole(x, self._mesh))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, x): ...
+    def forward(self, x:Tensor)->Any: return super().forward(_whole(x, self._mesh))
+    if TYPE_CHECKING:    # what type checkers and editors see
+        def __call__(self, x: Tensor)->Any: ...
 
 class _WholeNorm(_Local):
     "A norm over all heads: for its sake they meet"
-    def forward(self, x):
+    def forward(self, x:Tensor)->Tensor:
         width = x.shape[-1]*self._mesh.size()
         whole = super().forward(_joined(x, self._mesh, x.dim()-1, width))
         return _part(whole, self._mesh, x.dim()-1)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, x): ...
+    if TYPE_CHECKING:    # what type checkers and editors see
+        def __call__(self, x: Tensor)->Tensor: ...
 
 class _ForAllHeads(_Local):
     "A layer whose result the heads of all processes read"
-    def forward(self, x): return _added(super().forward(x), self._mesh)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, x): ...
+    def forward(self, x:Tensor)->Tensor: return _added(super().forward(x), self._mesh)
+    if TYPE_CHECKING:    # what type checkers and editors see
+        def __call__(self, x: Tensor)->Tensor: ...
 
 class _LocalWords(_Local):
     "A head that scores the words of this process; the logits are joined"
-    def forward(self, x, table):
+    cfg:TransformerConfig
+    def forward(self, x:Tensor, table:DTensor)->Tensor:
         logits = super().forward(_added(x, self._mesh), table.to_local())
         return _joined(logits, self._mesh, x.dim()-1, self.cfg.vocab_size)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
-        def __call__(self, x, table): ...
+    if TYPE_CHECKING:    # what type checkers and editors see
+        def __call__(self, x: Tensor, table: DTensor)->Tensor: ...
 
 # %% ../nbs/09a_parallel.ipynb #a972dab9
 class _Own(ParallelStyle):
     "Split a module's own parameters along `dims`, or copy them; its code sees this process's part"
-    def __init__(self, kind=_Local, *, shared=False, **dims):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        kind: type[_Local]
+        shared: bool
+    def __init__(self, kind:type[_Local]=_Local, *, shared:bool=False, **dims:int)->None:
         self.kind,self.shared,self.dims = kind,shared,dims
 
-    def _apply(self, module, mesh):
+    def _apply(self, module:nn.Module, device_mesh:DeviceMesh)->nn.Module:
         for name,p in [*module.named_parameters(recurse=False)]:
             place = Shard(self.dims[name]) if name in self.dims else Replicate()
-            t = distribute_tensor(p.data, mesh, [place], src_data_rank=self.src_data_rank)
+            t = distribute_tensor(p.data, device_mesh, [place], src_data_rank=self.src_data_rank)
             module.register_parameter(name, nn.Parameter(t, p.requires_grad))
         cls = type(module)
         module.__class__ = type(cls.__name__, (self.kind, cls), {})
-        module._mesh,module._shared = mesh,self.shared
+        assert isinstance(module, _Local)    # it has become one
+        module._mesh,module._shared = device_mesh,self.shared
         return module
 
 # %% ../nbs/09a_parallel.ipynb #9eade958
-def _rules(m):
+def _rules(m:nn.Module)->dict[str,ParallelStyle]:
     "How the parts of a module are split, by name; '' is the module itself"
     column,row = ColwiseParallel(),RowwiseParallel()
     if isinstance(m, FeedForward):
@@ -143,7 +155,7 @@ def _rules(m):
         return {'': _Own(_LocalHeads), 'q_proj': column, 'q_up': column, 'out_proj': row,
                 'kv_down': _Own(_ForAllHeads), 'kv_norm': shared, 'kv_up': _Own(weight=0)}
     if not isinstance(m, MultiHeadAttention): return {}
-    rules = {'': _Own(_LocalAttention, sinks=0), 'out_proj': row}
+    rules:dict[str,ParallelStyle] = {'': _Own(_LocalAttention, sinks=0), 'out_proj': row}
     for role,heads in (('q', m.n_heads), ('k', m.n_kv_heads), ('v', m.n_kv_heads)):
         rules[f'{role}_proj'] = column
         norm = getattr(m, f'{role}_norm', None)
@@ -153,9 +165,9 @@ def _rules(m):
     return rules
 
 # %% ../nbs/09a_parallel.ipynb #6b6088a5
-def _plan(model):
+def _plan(model:nn.Module)->dict[str,ParallelStyle]:
     "A style for every module that has parameters; what no rule names is copied"
-    plan = {}
+    plan:dict[str,ParallelStyle] = {}
     for name,m in model.named_modules():
         for child,style in _rules(m).items():
             if not child or isinstance(getattr(m, child, None), nn.Module):
@@ -164,7 +176,7 @@ def _plan(model):
     return plan
 
 # %% ../nbs/09a_parallel.ipynb #95930a65
-def _check_parts(model, mesh):
+def _check_parts(model:nn.Module, mesh:DeviceMesh)->None:
     "Raise a `TypeError` or `ValueError` that says what cannot be split"
     known = Transformer,MultiHeadAttention,LatentAttention
     if not isinstance(model, known):
@@ -205,7 +217,7 @@ def parallelize(
     for m in model.modules():
         if isinstance(m, _LocalHeads):
             m.n_heads //= mesh.size()
-            if hasattr(m, 'n_kv_heads'): m.n_kv_heads //= mesh.size()
+            if isinstance(m, MultiHeadAttention): m.n_kv_heads //= mesh.size()
     return model
 
 # %% ../nbs/09a_parallel.ipynb #0de8014e
@@ -242,7 +254,7 @@ def load_shard(
     return model
 
 # %% ../nbs/09a_parallel.ipynb #fc7e3194
-def _fill_part(t, source):
+def _fill_part(t:Tensor, source:Any)->None:
     "Copy this process's part of a slice of a file"
     part,slices = t,[slice(None)]*t.dim()
     if isinstance(t, DTensor):

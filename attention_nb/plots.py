@@ -10,15 +10,20 @@ __all__ = ['colors', 'show_weights', 'show_numbers', 'show_arrows']
 # %% ../nbs/02b_plots.ipynb #67f0d43e
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+# %% ../nbs/02b_plots.ipynb #0022322e
+if TYPE_CHECKING: from matplotlib.axes import Axes
+
 # %% ../nbs/02b_plots.ipynb #1b51051a
-colors = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', x='#5b6673')
+colors:dict[str,str] = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', x='#5b6673')
 
-def _color(color): return colors.get(color, color)
+def _color(color:str)->str: return colors.get(color, color)
 
-def _numbers(name, values, dims, labels, empty=False):
+def _numbers(name:str, values:Tensor|Sequence[object], dims:int, labels:Sequence[str],
+             empty:bool=False)->Tensor:
     "`values` as a float tensor of `dims` dimensions, finite or `empty` (NaN), a label for each row"
     if not isinstance(values, Tensor): values = torch.tensor(values)
     values = values.detach().cpu().float()
@@ -38,8 +43,8 @@ def show_weights(
     *,
     title:str='', # Heading
     color:str='w', # A role of `colors`, or any colour of matplotlib's
-    ax:object=None # Axes to draw on; None makes one
-)->object: # The matplotlib axes, not shown and not saved
+    ax:'Axes|None'=None # Axes to draw on; None makes one
+)->'Axes': # The matplotlib axes, not shown and not saved
     """A bar for each word, with its share in per cent
 
     Args:
@@ -69,12 +74,12 @@ def show_weights(
     return ax
 
 # %% ../nbs/02b_plots.ipynb #d7759dd6
-def _cell(ax, i, j, value, color, fullness, digits):
+def _cell(ax:'Axes', i:int, j:int, value:float, color:str, fullness:float, digits:int)->None:
     "A number in row `i` and column `j`, in `color` as full as the number is large"
-    import matplotlib.pyplot as plt
     from matplotlib.colors import to_rgba
+    from matplotlib.patches import Rectangle
     shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .75*fullness)
-    ax.add_patch(plt.Rectangle((j-.5, i-.5), 1, 1, facecolor=shade, edgecolor='none'))
+    ax.add_patch(Rectangle((j-.5, i-.5), 1, 1, facecolor=shade, edgecolor='none'))
     rounded = round(value, digits) + 0.                         # no minus before a zero
     ax.text(j, i, f'{rounded:.{digits}f}', ha='center', va='center', size=8)
 
@@ -87,8 +92,8 @@ def show_numbers(
     title:str='', # Heading
     color:str='x', # A role of `colors`, or any colour of matplotlib's
     digits:int=2, # Digits after the point
-    ax:object=None # Axes to draw on; None makes one
-)->object: # The matplotlib axes, not shown and not saved
+    ax:'Axes|None'=None # Axes to draw on; None makes one
+)->'Axes': # The matplotlib axes, not shown and not saved
     """A table of numbers, shaded by size, with a word beside each row
 
     Args:
@@ -122,7 +127,7 @@ def show_numbers(
     return ax
 
 # %% ../nbs/02b_plots.ipynb #785ea5eb
-def _arrow(ax, x, y, label, color):
+def _arrow(ax:'Axes', x:float, y:float, label:str, color:str)->None:
     "An arrow from the origin, its label beyond the tip"
     arrow = dict(arrowstyle='-|>', color=color, lw=1.6, shrinkA=0, shrinkB=0)
     ax.annotate('', (x,y), (0,0), arrowprops=arrow)
@@ -137,8 +142,8 @@ def show_arrows(
     *,
     title:str='', # Heading
     color:str|Sequence[str]='x', # One for all, or one for each: roles of `colors`, or matplotlib's
-    ax:object=None # Axes to draw on; None makes one
-)->object: # The matplotlib axes, not shown and not saved
+    ax:'Axes|None'=None # Axes to draw on; None makes one
+)->'Axes': # The matplotlib axes, not shown and not saved
     """Arrows from the origin, with equal scales
 
     Args:

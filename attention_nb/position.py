@@ -10,6 +10,7 @@ __all__ = ['apply_rope', 'Rope', 'alibi_slopes', 'alibi_bias', 'relative_buckets
 # %% ../nbs/07_position.ipynb #69029c0d
 from typing import TYPE_CHECKING
 import math
+from typing import Any
 import torch
 from torch import Tensor
 from .checks import check_number, check_sizes
@@ -53,15 +54,19 @@ class Rope(_Frequencies):
         base: b, in configurations `rope_theta`
         rotary_dim: Numbers of a head that turn, R, even; None means all
         interleaved: Pairs are neighbours; else m and m + R/2
-        scaling: For longer texts, `rope_scaling` as published; None leaves it
+        scaling: For longer texts, `rope_scaling` as published, or None
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        head_dim: int
+        interleaved: bool
     def __init__(self,
         head_dim:int, # Width E of a head
         *,
         base:float=10_000., # b, in configurations `rope_theta`
         rotary_dim:int|None=None, # Numbers of a head that turn, R, even; None means all
         interleaved:bool=False, # Pairs are neighbours; else m and m + R/2
-        scaling:dict|None=None # For longer texts, `rope_scaling` as published; None leaves it
+
+        scaling:dict[str,Any]|None=None # For longer texts, `rope_scaling` as published, or None
     ):
         """Rotary positions: queries and keys turned by their places. No parameters
 
@@ -70,7 +75,7 @@ class Rope(_Frequencies):
             base: b, in configurations `rope_theta`
             rotary_dim: Numbers of a head that turn, R, even; None means all
             interleaved: Pairs are neighbours; else m and m + R/2
-            scaling: For longer texts, `rope_scaling` as published; None leaves it
+            scaling: For longer texts, `rope_scaling` as published, or None
         """
         R = head_dim if rotary_dim is None else rotary_dim
         check_sizes(head_dim=head_dim, rotary_dim=R)
@@ -113,11 +118,11 @@ class Rope(_Frequencies):
             raise ValueError(f"x must be (..., L, {self.head_dim}), got {tuple(x.shape)}")
         return apply_rope(x, *self.tables(positions), interleaved=self.interleaved)
 
-    def extra_repr(self):
+    def extra_repr(self)->str:
         shown = dict(base=self.base, rotary_dim=self.rotary_dim, interleaved=self.interleaved)
         if self.scaling['rope_type'] != 'default': shown['scaling'] = self.scaling['rope_type']
         return f'{self.head_dim}, ' + ', '.join(f'{k}={x!r}' for k,x in shown.items())
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, positions: Tensor)->Tensor: ...
 
 # %% ../nbs/07_position.ipynb #0af5508e
@@ -139,7 +144,7 @@ def alibi_slopes(
     return torch.tensor((first+more)[:n_heads], dtype=torch.float32)
 
 # %% ../nbs/07_position.ipynb #a1aa4b51
-def _distance(q_pos, k_pos):
+def _distance(q_pos:Tensor, k_pos:Tensor)->Tensor:
     "Place of the key minus place of the query, (L, S) or (B, L, S)"
     if q_pos.dim() == k_pos.dim() == 2 and 1 != q_pos.shape[0] != k_pos.shape[0] != 1:
         raise ValueError("q_pos and k_pos must have the same batch, got "
@@ -236,6 +241,7 @@ def relative_bias(
         raise TypeError(f"table must be a tensor of floats, got {_kind(table)}")
     if table.dim() != 2: raise ValueError(f"table must be (n_buckets, H), got {tuple(table.shape)}")
     q_pos,k_pos = _places(L, S, q_pos, k_pos, table.device)
-    options = dict(n_buckets=len(table), max_distance=max_distance, causal=causal)
-    bias = table.T[:,relative_buckets(q_pos, k_pos, **options)]                # (H, ..., L, S)
+    buckets = relative_buckets(q_pos, k_pos, n_buckets=len(table), max_distance=max_distance,
+                               causal=causal)
+    bias = table.T[:,buckets]                                                  # (H, ..., L, S)
     return bias.movedim(0, -3)

@@ -7,16 +7,18 @@ Docs: https://attention-nb.github.io/attention_nb/pretrained.html.md"""
 # %% auto #0
 __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
-# %% ../nbs/10_pretrained.ipynb #02367581
+# %% ../nbs/10_pretrained.ipynb #5ac1e0c4
+from typing import TYPE_CHECKING
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from .families import (_family, build_model, config_from_hf, config_to_hf,
                                    tensors_to_hf)
-from .files import load_tokenizer, open_source, save_tensors
+from .files import Tensors, open_source, save_tensors
+from .files import load_tokenizer as load_tokenizer    # offered here too
 from .transformer import Transformer
 
 # %% ../nbs/10_pretrained.ipynb #f0717a1f
@@ -44,7 +46,7 @@ def load_pretrained(
     model.published = config
     return model
 
-def _with_ends(config, settings):
+def _with_ends(config:dict[str,Any], settings:Mapping[str,Any])->dict[str,Any]:
     "With the tokens that begin, end and fill texts as `generation_config.json` says"
     if config_from_hf(config)[0].kind == 'encoder': return config    # it writes no text
     names = (f'{n}_token_id' for n in ('bos', 'eos', 'pad', 'decoder_start'))
@@ -53,13 +55,15 @@ def _with_ends(config, settings):
 # %% ../nbs/10_pretrained.ipynb #967fd427
 class _Counted(Mapping[str,Tensor]):
     "Tensors of a file under a progress bar"
-    def __init__(self, tensors, progress):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        tensors: Tensors
+    def __init__(self, tensors:Tensors, progress:bool)->None:
         from tqdm import tqdm
         self.tensors = tensors
         self.bar = tqdm(total=tensors.nbytes, unit='B', unit_scale=True, disable=not progress)
 
-    def __enter__(self): return self
-    def __exit__(self, *error): self.bar.close()
+    def __enter__(self)->Self: return self
+    def __exit__(self, *error:object)->None: self.bar.close()
     def __iter__(self)->Iterator[str]: return iter(self.tensors)
     def __len__(self)->int: return len(self.tensors)
     def shape(self, name:str)->tuple[int,...]: return self.tensors.shape(name)
@@ -69,7 +73,7 @@ class _Counted(Mapping[str,Tensor]):
         self.bar.update(t.nbytes)
         return t
 
-# %% ../nbs/10_pretrained.ipynb #be860d48
+# %% ../nbs/10_pretrained.ipynb #b9a5537a
 def embed_sentences(
     model:Transformer, # An encoder without a head, such as 'minilm'
     tokenizer:Any, # Its tokenizer, as from `load_tokenizer`
@@ -98,17 +102,17 @@ def embed_sentences(
     rows = [e.ids for e in tokenizer.encode_batch(list(texts))]
     # a long text loses its end, not the token that closes it
     rows = [r if len(r) <= max_len else [*r[:max_len-1], r[-1]] for r in rows]
-    order,out = sorted(range(len(rows)), key=lambda i: len(rows[i])),{}
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+    found:list[Tensor] = []
     for start in range(0, len(order), batch_size):
         some = order[start:start+batch_size]
-        L = max(len(rows[i]) for i in some)
-        ids = torch.tensor([rows[i] + [0]*(L-len(rows[i])) for i in some], device=device)
-        mask = torch.arange(L) < torch.tensor([len(rows[i]) for i in some])[:,None]    # (B, L)
-        mask = mask.to(device)
+        sizes = [len(rows[i]) for i in some]
+        ids = torch.tensor([rows[i] + [0]*(max(sizes)-len(rows[i])) for i in some], device=device)
+        mask = (torch.arange(max(sizes)) < torch.tensor(sizes)[:,None]).to(device)    # (B, L)
         with torch.inference_mode(): x = model(ids, mask=mask)    # (B, L, D)
         mean = (x*mask[...,None]).sum(1) / mask.sum(1, keepdim=True)
-        out |= dict(zip(some, F.normalize(mean, dim=-1)))
-    return torch.stack([out[i] for i in range(len(rows))])
+        found.append(F.normalize(mean, dim=-1))
+    return torch.cat(found)[torch.tensor(order).argsort()]
 
 # %% ../nbs/10_pretrained.ipynb #11e0e7ca
 def from_hf(

@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 __all__ = ['Recorded', 'Recording', 'record', 'load_hf', 'Seen', 'look']
 
 # %% ../nbs/06a_recording.ipynb #279f48a0
+from typing import TYPE_CHECKING
 import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
 import threading, types, warnings
 from collections import Counter
@@ -280,7 +281,7 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #224cc841
+# %% ../nbs/06a_recording.ipynb #e78d88cf
 def _in_backward():
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -307,6 +308,11 @@ class _Pass:
 
 class _Watch:
     "A recording at work"
+    if TYPE_CHECKING:    # what type checkers and editors see
+        recording: Recording
+        lock: threading.RLock
+        clock: int
+        warned: int
     def __init__(self, model, ask=None):
         self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
         self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}
@@ -383,8 +389,10 @@ class _Watch:
         frame,now,name = self.frames()[-1],self.thread.now,self.names[m]
         tower = _tower(self.towers, name)
         bands = [getattr(x, _band) for x in m.modules() if hasattr(x, _band)]
-        for field,kind in _fields.items():
-            for n,w in enumerate(getattr(out, field, None) or ()):
+        for field in [n for n in getattr(out, 'keys', list)() if n.endswith('attentions')]:
+            if field == 'global_attentions': continue       # a Longformer's, rows of what all see
+            kind = field.removesuffix('attentions').rstrip('_')
+            for n,w in enumerate(out[field] or ()):
                 place = f"{name}.{field}.{n}"
                 w,frame.served = _from_band(w, bands[n]) if bands else w,True
                 if not _are_weights(w):
@@ -504,7 +512,7 @@ def _filled(call, before):
     if before is None or n > before+L: return call      # unknown, or not of this cache
     return replace(call, places=torch.arange(n) + (before+L-n))
 
-# %% ../nbs/06a_recording.ipynb #0a6ae4c9
+# %% ../nbs/06a_recording.ipynb #1a12d082
 def _towers(names):
     "A kind for each stack of layers, by the beginning of its modules' names"
     def stack(name):
@@ -533,7 +541,8 @@ def _is_cross(name):
 def _other_keys(m, args, kw):
     "Whether a module is given keys of its own"
     query = args[0] if args else kw.get('query', kw.get('hidden_states'))
-    if isinstance(m, (*_our_modules, nn.MultiheadAttention)): keys = [args[1] if len(args) > 1 else kw.get('key')]
+    if isinstance(m, (*_our_modules, nn.MultiheadAttention)):
+        keys = [args[1] if len(args) > 1 else kw.get('key')]
     else: keys = [kw.get(n) for n in _foreign]
     def same(k): return k is query or isinstance(query, Tensor) and query.is_set_to(k)
     return any(isinstance(k, Tensor) and not same(k) for k in keys)
@@ -774,9 +783,7 @@ def _slowly(watch):
             before = _fastpath.pop()
             if not _fastpath: torch.backends.mha.set_fastpath_enabled(before)
 
-# %% ../nbs/06a_recording.ipynb #167e640b
-_fields = dict(attentions=None, encoder_attentions='encoder', decoder_attentions='decoder',
-               cross_attentions='cross')
+# %% ../nbs/06a_recording.ipynb #33036207
 _no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
               "load it with attn_implementation='eager')")
 _by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
@@ -1033,9 +1040,9 @@ class Seen:
         tokens,k_tokens = self._names(kind or self.recording.kinds()[0])
         return rows | dict(tokens=tokens, k_tokens=k_tokens)
 
-# %% ../nbs/06a_recording.ipynb #9e682286
+# %% ../nbs/06a_recording.ipynb #5b6b2427
 def look(
-    text:Any, # A text; for other models a picture (PIL, array, path; tensor: pixel values) or a sound
+    text:Any, # A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
     model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
     tokenizer:Any=None, # Its tokenizer or processor; None for a tensor as the model takes it
     *,
@@ -1047,7 +1054,7 @@ def look(
     """Run `model` on a text, a picture or a sound, and keep what it attended to
 
     Args:
-        text: A text; for other models a picture (PIL, array, path; tensor: pixel values) or a sound
+        text: A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
         model: A `Transformer`, or a model of `transformers` as from `load_hf`
         tokenizer: Its tokenizer or processor; None for a tensor as the model takes it
         pair: A second text, for models that read two
@@ -1089,7 +1096,7 @@ class _Read:
     config:Any = None
 
     def patches(self, n):
-        "Names of n tokens of a picture: what stands before the patches, patches, what stands behind"
+        "Names of n tokens of a picture, if they can be its patches and what stands around them"
         if self.grid is None: return None
         rows,columns = self.grid
         behind = getattr(self.config, 'num_detection_tokens', 0)
@@ -1115,7 +1122,7 @@ def _roles(kind):
     if kind == 'cross': return ['target','text'],['text','sound','image']
     return (['text','sound','image','target'],)*2
 
-# %% ../nbs/06a_recording.ipynb #ab1a12fd
+# %% ../nbs/06a_recording.ipynb #d29e88fc
 def _theirs(x, pair, image, target, write, model, processor):
     "What a model of `transformers` is about to read"
     tokenizer = getattr(processor, 'tokenizer', processor)
@@ -1125,7 +1132,7 @@ def _theirs(x, pair, image, target, write, model, processor):
             processor(text=x, images=_picture(image), return_tensors='pt')
         if pair is not None: read.second = given.sequence_ids(0)
         read.most = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
-    elif 'pixel_values' in (model.main_input_name, _takes(model, 'pixel_values') and 'pixel_values'):
+    elif _takes(model, 'pixel_values'):
         given = _pixels(x, processor)
     else: given,names['sound'] = _sound(x, model, processor)
     given = {n: t.to(model.device) for n,t in given.items()}
@@ -1152,8 +1159,8 @@ def _is_text(x, model): return isinstance(x, str) and _takes(model, 'input_ids')
 def _picture(x):
     "A picture as processors take it; a path is opened"
     if isinstance(x, str|Path):
-        with _need('PIL.Image', 'views').open(x) as opened: return opened.convert('RGB')
-    return x
+        with importlib.import_module('PIL.Image').open(x) as opened: return opened.convert('RGB')
+    return x.convert('RGB') if hasattr(x, 'convert') else x
 
 def _pixels(x, processor):
     if isinstance(x, Tensor): return dict(pixel_values=x if x.dim() > 3 else x[None])
@@ -1200,11 +1207,24 @@ def _answer(read, given, names, target, write, model, tokenizer):
         ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
         ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
     elif write != 0 and model.can_generate():
-        ids = model.generate(**given, max_new_tokens=write or 32, do_sample=False, num_beams=1)
-        read.written = ids.shape[1]-1
+        ids,read.written = _written(model, given, write or 32)
     else: ids = torch.tensor([[start]])
     given['decoder_input_ids'] = ids.to(model.device)
     if tokenizer is not None: names['target'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
+
+def _written(model, given, most):
+    "All that a decoder reads and writes while it writes, and how many of the tokens it wrote"
+    fed = []
+    def note(m, args, kw):
+        if kw.get('decoder_input_ids') is None: return
+        if not _holds(kw.get('past_key_values')): fed.clear()       # it begins, or begins again
+        fed.append(kw['decoder_input_ids'])
+    hook = model.register_forward_pre_hook(note, with_kwargs=True)
+    try: got = model.generate(**given, max_new_tokens=most, do_sample=False, num_beams=1)
+    finally: hook.remove()
+    whole,prompt = torch.cat(fed, 1),fed[0].shape[1]
+    if got.shape[1]-whole.shape[1] in (1, 1-prompt): whole = torch.cat([whole, got[:,-1:]], 1)
+    return whole, whole.shape[1]-prompt
 
 def _start(model):
     "What a decoder reads first"

@@ -9,8 +9,10 @@ __all__ = ['rope_frequencies', 'linear_frequencies', 'dynamic_frequencies', 'yar
            'longrope_frequencies', 'check_scaling', 'scaled_frequencies']
 
 # %% ../nbs/07a_scaling.ipynb #3562259a
+from typing import TYPE_CHECKING
 import math
-from numbers import Real
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 import torch
 from torch import Tensor, nn
 from .checks import check_number, check_sizes
@@ -78,7 +80,7 @@ def dynamic_frequencies(
     return 1. / grown**exponent
 
 # %% ../nbs/07a_scaling.ipynb #818bc817
-def _pair_of(turns, rotary_dim, base, original):
+def _pair_of(turns:float, rotary_dim:int, base:float, original:int)->float:
     "The number of the pair that comes round `turns` times in `original` places"
     return rotary_dim * math.log(original / (turns*2*math.pi)) / (2*math.log(base))
 
@@ -118,11 +120,12 @@ def yarn_frequencies(
     return 1./(factor*power) * (1-keep) + 1./power * keep
 
 # %% ../nbs/07a_scaling.ipynb #2966dec8
-def _hardness(factor, m=1.): return 1. if factor <= 1 else .1*m*math.log(factor) + 1.
+def _hardness(factor:float, m:float=1.)->float:
+    return 1. if factor <= 1 else .1*m*math.log(factor) + 1.
 
-def _yarn_factor(scaling):
+def _yarn_factor(scaling:dict[str,Any])->float:
     "What YaRN multiplies cosine and sine by"
-    if 'attention_factor' in scaling: return scaling['attention_factor']
+    if 'attention_factor' in scaling: return float(scaling['attention_factor'])
     first,second = scaling.get('mscale'),scaling.get('mscale_all_dim')
     factor = scaling['factor']
     if first and second: return _hardness(factor, first) / _hardness(factor, second)
@@ -179,9 +182,9 @@ def longrope_frequencies(
     exponent = torch.arange(0, rotary_dim, 2, device=device).float() / rotary_dim
     return 1. / (d * base**exponent)
 
-def _longrope_factor(scaling):
+def _longrope_factor(scaling:dict[str,Any])->float:
     "What LongRoPE multiplies cosine and sine by"
-    if 'attention_factor' in scaling: return scaling['attention_factor']
+    if 'attention_factor' in scaling: return float(scaling['attention_factor'])
     f,n = scaling['factor'],scaling['original_max_position_embeddings']
     return 1. if f <= 1 else math.sqrt(1 + math.log(f)/math.log(n))
 
@@ -195,15 +198,15 @@ _allowed = dict(default=(_N,), linear=(_N,), longrope=('factor','attention_facto
                       'truncate'))
 _elsewhere = dict(rope_theta='base', partial_rotary_factor='rotary_dim')
 
-def _rope_type(scaling):
+def _rope_type(scaling:dict[str,Any])->str:
     "The type of a setting, by either of its two names"
-    names = {scaling[k] for k in ('rope_type','type') if isinstance(scaling.get(k), str)}
+    names:set[str] = {scaling[k] for k in ('rope_type','type') if isinstance(scaling.get(k), str)}
     if len(names) != 1 or not names <= _needed.keys():
         got = {k:scaling[k] for k in ('rope_type','type') if k in scaling}
         raise ValueError(f"scaling must have one rope_type of {', '.join(_needed)}, got {got}")
     return names.pop()
 
-def _check_divisors(name, divisors, rotary_dim):
+def _check_divisors(name:str, divisors:Sequence[float], rotary_dim:int)->None:
     "A positive number for each pair"
     if not isinstance(divisors, (list,tuple)) or len(divisors) != rotary_dim//2:
         got = len(divisors) if isinstance(divisors, (list,tuple)) else type(divisors).__name__
@@ -212,7 +215,7 @@ def _check_divisors(name, divisors, rotary_dim):
     for d in divisors: check_number(f"each of scaling's {name}", d, torch.float32, positive=True)
 
 # %% ../nbs/07a_scaling.ipynb #aa6241df
-def _check_value(key, x, rotary_dim):
+def _check_value(key:str, x:Any, rotary_dim:int)->None:
     "One setting"
     name = f"scaling's {key}"
     if key in ('short_factor','long_factor'): _check_divisors(key, x, rotary_dim)
@@ -221,14 +224,15 @@ def _check_value(key, x, rotary_dim):
     elif key == _N:
         check_sizes(**{_N: x})
         if x < 2: raise ValueError(f"{name} must be at least 2, got {x}")
-    elif not (key.startswith('mscale') and isinstance(x, Real) and x == 0):
+    elif not (key.startswith('mscale') and x == 0):
         check_number(name, x, torch.float32, positive=True)
 
 # %% ../nbs/07a_scaling.ipynb #4a837c8f
 def check_scaling(
-    scaling:dict|None, # As published in a configuration; None means 'default'
+
+    scaling:dict[str,Any]|None, # As published in a configuration; None means 'default'
     rotary_dim:int # R
-)->dict: # The same with `rope_type` first, without `type` and without settings that are None
+)->dict[str,Any]: # The same with `rope_type` first, without `type` and settings that are None
     """Raise a `ValueError` or `TypeError` unless a setting is understood
 
     Args:
@@ -236,14 +240,14 @@ def check_scaling(
         rotary_dim: R
 
     Returns:
-        The same with `rope_type` first, without `type` and without settings that are None
+        The same with `rope_type` first, without `type` and settings that are None
     """
     if scaling is None: return dict(rope_type='default')
     if not isinstance(scaling, dict):
         raise TypeError(f"scaling must be a dict or None, got {type(scaling).__name__}")
     kind = _rope_type(scaling)
-    known = {k:x for k,x in scaling.items()
-             if k not in ('rope_type','type') and (x is not None or k == 'truncate')}
+    known:dict[str,Any] = {k:x for k,x in scaling.items() if k not in ('rope_type','type')
+                           and (x is not None or k == 'truncate')}
     needed = _needed[kind]
     if kind == 'longrope' and 'attention_factor' not in known: needed += ('factor',)
     if missing := [k for k in needed if k not in known]:
@@ -265,7 +269,8 @@ def check_scaling(
 def scaled_frequencies(
     rotary_dim:int, # R
     base:float=10_000., # b
-    scaling:dict|None=None, # As published in a configuration
+
+    scaling:dict[str,Any]|None=None, # As published in a configuration
     *,
     length:int|None=None, # n, places to read; None means no more than in training
     device:torch.device|str|None=None # Where they are made
@@ -283,9 +288,9 @@ def scaled_frequencies(
         Frequencies (R/2,), and what cosine and sine are multiplied by
     """
     s = check_scaling(scaling, rotary_dim)
-    kind,f,N = s['rope_type'],s.get('factor'),s.get(_N)
+    kind,f,N = s['rope_type'],s.get('factor', 1.),s.get(_N, 0)
     plain = rope_frequencies(rotary_dim, base, device=device)
-    beyond = length is not None and N is not None and length > N
+    beyond = length is not None and 0 < N < length
     if kind == 'linear': return linear_frequencies(plain, f), 1.
     if kind == 'dynamic' and beyond:
         n = torch.tensor(length, device=device)
@@ -303,9 +308,9 @@ def scaled_frequencies(
     return plain, 1.
 
 # %% ../nbs/07a_scaling.ipynb #add0f8e3
-def _kind(x): return str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
+def _kind(x:object)->str: return str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
 
-def _check_tables(x, cos, sin):
+def _check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
     "Cosine and sine fit each other and the vectors they turn"
     for name,t in dict(x=x, cos=cos, sin=sin).items():
         if not isinstance(t, Tensor) or not t.is_floating_point():
@@ -320,17 +325,18 @@ def _check_tables(x, cos, sin):
                          f"(B, H, L, E), R at most E; got {shape} for x {tuple(x.shape)}")
 
 # %% ../nbs/07a_scaling.ipynb #09345717
-def _check_places(name, places, n=None):
+def _check_places(name:str, places:Tensor, n:int|None=None)->Tensor:
     "`places` are integers, (n,) or (B, n)"
     if (not isinstance(places, Tensor) or places.is_floating_point() or places.is_complex()
             or places.dtype == torch.bool):
         raise TypeError(f"{name} must be a tensor of integers, got {_kind(places)}")
     if places.dim() not in (1,2) or n is not None and places.shape[-1] != n:
-        n = 'L' if n is None else n
-        raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(places.shape)}")
+        L = 'L' if n is None else n
+        raise ValueError(f"{name} must be ({L},) or (B, {L}), got {tuple(places.shape)}")
     return places.long()
 
-def _places(L, S, q_pos, k_pos, device=None):
+def _places(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
+            device:torch.device|str|None=None)->tuple[Tensor,Tensor]:
     "Places of queries and of keys; not given, the last query stands at the last key"
     L = _count('L', L)
     S = L if S is None else _count('S', S)
@@ -343,7 +349,10 @@ def _places(L, S, q_pos, k_pos, device=None):
 # %% ../nbs/07a_scaling.ipynb #03a77f02
 class _Frequencies(nn.Module):
     "Frequencies for texts up to N places and beyond, float32 on any device"
-    def __init__(self, rotary_dim, base, scaling):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        rotary_dim: int
+        base: float
+    def __init__(self, rotary_dim:int, base:float, scaling:dict[str,Any]|None)->None:
         super().__init__()
         self.rotary_dim,self.base = rotary_dim,base
         self.scaling = check_scaling(scaling, rotary_dim)
@@ -353,16 +362,16 @@ class _Frequencies(nn.Module):
         self._near,self._factor = scaled_frequencies(*settings, device='cpu')
         self._far,_ = scaled_frequencies(*settings, length=N+1, device='cpu')
 
-    def _apply(self, fn, recurse=True):
+    def _apply(self, fn:Callable[[Tensor],Tensor], recurse:bool=True)->Self:
         "Take the frequencies along to another device, in float32"
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)    # type: ignore[no-untyped-call]  # torch's has no types
         device = fn(torch.empty(0, device=self._near.device)).device
         if device.type != 'meta': self._near,self._far = self._near.to(device),self._far.to(device)
         return self
 
-    def _frequencies(self, positions):
+    def _frequencies(self, positions:Tensor)->Tensor:
         near,far = self._near.to(positions.device),self._far.to(positions.device)
-        kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings')
+        kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings', 0)
         if kind not in ('dynamic','longrope') or not positions.numel(): return near
         n = positions.max() + 1                                                # places to read
         if kind == 'dynamic':

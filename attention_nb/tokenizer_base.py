@@ -83,11 +83,12 @@ def checked_utf8(
     Returns:
         The same
     """
-    try: checked_text(text).encode()
+    whole = checked_text(text)
+    try: whole.encode()
     except UnicodeEncodeError as e:
-        raise ValueError(f"character {e.start} is a lone surrogate, {text[e.start]!r}, "
+        raise ValueError(f"character {e.start} is a lone surrogate, {whole[e.start]!r}, "
                          "which has no UTF-8 bytes") from None
-    return text
+    return whole
 
 def checked_texts(
     texts:Any # What should be several texts, in a list or anything one can loop over
@@ -134,27 +135,27 @@ def checked_vocab(
                          f"the first is {missing[0]!r}")
     return list(vocab)
 
-def _checked_ids(ids, n):
+def _checked_ids(ids:Any, n:int)->list[int]:
     "`ids` as a list of Python integers from 0 to `n`-1"
-    shape = getattr(ids, 'shape', None)
+    shape,tolist = getattr(ids, 'shape', None),getattr(ids, 'tolist', None)
     if shape is not None and len(shape) != 1:
         raise ValueError(f"ids must be (L,), got {tuple(shape)}")
     if isinstance(ids, (str,bytes)) or not isinstance(ids, Iterable):
         raise TypeError(f"ids must be a list of integers, got {type(ids).__name__}")
-    ids = list(ids.tolist() if hasattr(ids, 'tolist') else ids)
-    for i in ids:
+    numbers:list[Any] = list(ids if tolist is None else tolist())
+    for i in numbers:
         if isinstance(i, bool) or not isinstance(i, Integral):
             raise TypeError(f"ids must be a list of integers, got {i!r} in it")
-        if not 0 <= i < n: raise ValueError(f"id {i} is outside 0..{n-1}")
-    return list(map(int, ids))
+        if not 0 <= int(i) < n: raise ValueError(f"id {i} is outside 0..{n-1}")
+    return list(map(int, numbers))
 
 # %% ../nbs/01b_tokenizer_base.ipynb #2415a935
 _many_marks = regex.compile(r'(?<!\p{M})\p{M}{33,}')
 
-def _ordered(marks):
+def _ordered(marks:str)->str:
     "Combining marks in Unicode's canonical order"
     single = ''.join(unicodedata.normalize('NFD', c) for c in marks)
-    def moves(c): return unicodedata.combining(c) > 0
+    def moves(c:str)->bool: return unicodedata.combining(c) > 0
     groups = itertools.groupby(single, moves)
     return ''.join(''.join(sorted(g, key=unicodedata.combining) if m else g) for m,g in groups)
 
@@ -172,19 +173,19 @@ def nfc(
     return unicodedata.normalize('NFC', _many_marks.sub(lambda m: _ordered(m[0]), text))
 
 # %% ../nbs/01b_tokenizer_base.ipynb #7c61846a
-def _read_json(path):
+def _read_json(path:str|os.PathLike[str])->Any:
     "What the JSON file `path` holds"
     try: return json.loads(Path(path).read_text(encoding='utf-8'))
     except (ValueError, RecursionError) as e:
         raise ValueError(f"{path}: not a JSON file: {e}") from None
 
-def _save_json(path, state):
+def _save_json(path:str|os.PathLike[str], state:object)->None:
     "Write `state` to the JSON file `path`, whole or not at all"
-    path = Path(os.path.realpath(path))
-    tmp = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    file = Path(os.path.realpath(path))
+    tmp = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         tmp.write_text(json.dumps(state), encoding='ascii')
-        os.replace(tmp, path)
+        os.replace(tmp, file)
     finally: tmp.unlink(missing_ok=True)
 
 # %% ../nbs/01b_tokenizer_base.ipynb #a0eb84f9
@@ -243,10 +244,13 @@ class Tokenizer:
 
     def _marked(self, ids:list[int], bos:bool, eos:bool)->list[int]:
         "`ids` between the marks that are wanted"
-        for wanted,name in ((bos,'bos_id'), (eos,'eos_id')):
-            if wanted and getattr(self, name) is None:
-                raise ValueError(f"this vocabulary has no token for {name}")
-        return [self.bos_id]*bool(bos) + ids + [self.eos_id]*bool(eos)
+        return self._mark('bos_id', bos) + ids + self._mark('eos_id', eos)
+
+    def _mark(self, name:str, wanted:bool)->list[int]:
+        if not wanted: return []
+        mark = getattr(self, name)
+        if mark is None: raise ValueError(f"this vocabulary has no token for {name}")
+        return [mark]
 
     def decode(self,
         ids:Iterable[int]|Tensor, # Token ids, a list or a tensor (L,)
@@ -297,10 +301,9 @@ class Tokenizer:
     @staticmethod
     def _room(max_len:Any, marks:int)->int:
         "`max_len`, if it has room for the marks"
-        max_len = checked_integer('max_len', max_len, least=0)
-        if max_len < marks:
-            raise ValueError(f"max_len={max_len} leaves no room for {marks} mark(s)")
-        return max_len
+        room = checked_integer('max_len', max_len, least=0)
+        if room < marks: raise ValueError(f"max_len={room} leaves no room for {marks} mark(s)")
+        return room
 
     def save(self,
         path:str|os.PathLike[str] # JSON file to write
@@ -352,19 +355,19 @@ def checked_special(
     """
     if not isinstance(special, Iterable) or isinstance(special, (str,bytes,Set)):
         raise TypeError(f"special must be a list of tokens, got {special!r}")
-    special = tuple(special)
-    for t in special:
+    tokens:tuple[str,...] = tuple(special)
+    for t in tokens:
         if not isinstance(t, str): raise TypeError(f"a special token must be a str, got {t!r}")
         if not t: raise ValueError("a special token must not be empty")
         if any('\ud800' <= c <= '\udfff' for c in t):
             raise ValueError(f"special token {t!r} holds a lone surrogate")
-        if special.count(t) > 1: raise ValueError(f"special token {t!r} is there twice")
+        if tokens.count(t) > 1: raise ValueError(f"special token {t!r} is there twice")
         if vocab is not None and t not in vocab:
             raise ValueError(f"special token {t!r} is not in vocab")
-    if end and end not in special and (vocab is None or end in vocab): special = (end, *special)
-    if clash := [t for t in special if t in ordinary]:
+    if end and end not in tokens and (vocab is None or end in vocab): tokens = (end, *tokens)
+    if clash := [t for t in tokens if t in ordinary]:
         raise ValueError(f"special token {clash[0]!r} is an ordinary token too")
-    return special
+    return tokens
 
 # %% ../nbs/01b_tokenizer_base.ipynb #897a1826
 def split_special(
@@ -390,6 +393,10 @@ class SpecialTokenizer(Tokenizer):
     end:str
     ids:dict[str,int]
     special:tuple[str,...]
+    special_ids:frozenset[int]
+    pad_id:int
+    bos_id:int|None
+    eos_id:int|None
 
     def _use_special(self, special:Iterable[str], ordinary:Collection[str])->None:
         "Set what depends on special tokens; `end` marks beginning and end, and fills batches"

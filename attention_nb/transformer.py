@@ -9,20 +9,43 @@ __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'S
            'Transformer']
 
 # %% ../nbs/09_transformer.ipynb #7eccd17a
-from typing import TYPE_CHECKING
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from .cache import KVCache, SlidingKVCache
 from .config import ExpertsConfig, TransformerConfig, check_ids
 from .embedding import sinusoidal_positions
-from .generation import generate
-from .latent import LatentAttention
+from .generation import _Options as _GenerateOptions, generate
+from .latent import LatentAttention, _Options
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
+
+# %% ../nbs/09_transformer.ipynb #140b197a
+if TYPE_CHECKING:
+    _M = TypeVar('_M', bound=nn.Module)
+
+    class ModuleList(nn.ModuleList, Generic[_M]):
+        "torch's, for type checkers: all modules are of one class"
+        def __init__(self, modules:Iterable[_M])->None: ...
+        def __iter__(self)->Iterator[_M]: ...
+        def __getitem__(self, i:int)->_M: ...    # type: ignore[override]
+
+    class ModuleDict(nn.ModuleDict, Generic[_M]):
+        "Likewise"
+        def __init__(self, modules:Mapping[str,_M])->None: ...
+        def __getitem__(self, key:str)->_M: ...
+        def items(self)->ItemsView[str,_M]: ...
+else: ModuleList,ModuleDict = nn.ModuleList,nn.ModuleDict
+
+class _SaveOptions(TypedDict, total=False):
+    "Of `save_pretrained`"
+    family:str|None
+    max_shard_size:int
+    progress:bool
 
 # %% ../nbs/09_transformer.ipynb #109ca31c
 class RMSNorm(nn.Module):
@@ -33,6 +56,10 @@ class RMSNorm(nn.Module):
         eps: Added to the mean square
         offset: Added to the weight, which begins at 1 - offset
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        eps: float
+        offset: float
+        weight: nn.Parameter
     def __init__(self,
         width:int, # What it normalizes
         eps:float=1e-6, # Added to the mean square
@@ -69,12 +96,12 @@ class RMSNorm(nn.Module):
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 _norms = RMSNorm,nn.RMSNorm,nn.LayerNorm
 
-def _norm(cfg, width=None, kind=None):
+def _norm(cfg:TransformerConfig, width:int|None=None, kind:str|None=None)->RMSNorm|nn.LayerNorm:
     "A norm as the config says"
     width = cfg.d_model if width is None else width
     if (cfg.norm if kind is None else kind) == 'rms':
@@ -82,9 +109,9 @@ def _norm(cfg, width=None, kind=None):
     return nn.LayerNorm(width, cfg.norm_eps, bias=cfg.norm_bias)
 
 # %% ../nbs/09_transformer.ipynb #6c46a019
-_activations = dict(silu=F.silu, gelu=F.gelu, relu=F.relu, tanh=torch.tanh,
-                    gelu_tanh=lambda x: F.gelu(x, approximate='tanh'),
-                    relu2=lambda x: F.relu(x).square())
+_activations:dict[str,Callable[[Tensor],Tensor]] = dict(
+    silu=F.silu, gelu=F.gelu, relu=F.relu, tanh=torch.tanh,
+    gelu_tanh=lambda x: F.gelu(x, approximate='tanh'), relu2=lambda x: F.relu(x).square())
 
 # %% ../nbs/09_transformer.ipynb #f368d2b2
 class FeedForward(nn.Module):
@@ -98,6 +125,12 @@ class FeedForward(nn.Module):
         bias: Give the projections a bias
         clamp: (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        activation: str
+        clamp: float | None
+        gate: nn.Linear | None
+        up: nn.Linear
+        down: nn.Linear
     def __init__(self,
         d_model:int, # Width D of input and output
         d_ff:int, # Width between
@@ -138,15 +171,18 @@ class FeedForward(nn.Module):
             (..., D)
         """
         act,up = _activations[self.activation],self.up(x)    # (..., d_ff)
-        if self.gate is None: return self.down(act(up))
-        gate = self.gate(x)
-        if self.clamp is None: return self.down(act(gate) * up)
-        gate,up = gate.clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
-        return self.down((up+1) * gate * torch.sigmoid(1.702*gate))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        gate = up if self.gate is None else self.gate(x)
+        if self.gate is None: inner = act(up)
+        elif self.clamp is None: inner = act(gate) * up
+        else:
+            gate,up = gate.clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
+            inner = (up+1) * gate * torch.sigmoid(1.702*gate)
+        out:Tensor = self.down(inner)
+        return out
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
-# %% ../nbs/09_transformer.ipynb #ac3835e0
+# %% ../nbs/09_transformer.ipynb #b313d7eb
 class MixtureOfExperts(nn.Module):
     """Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)
 
@@ -155,6 +191,12 @@ class MixtureOfExperts(nn.Module):
         cfg: What it is made of
         activation: Of the experts
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: ExpertsConfig
+        router: nn.Linear
+        correction: None | nn.Parameter
+        experts: ModuleList
+        shared: FeedForward | None
     def __init__(self,
         d_model:int, # Width D
         cfg:ExpertsConfig, # What it is made of
@@ -169,13 +211,14 @@ class MixtureOfExperts(nn.Module):
         """
         super().__init__()
         self.cfg = cfg
-        def expert(d_ff):
+        def expert(d_ff:int)->FeedForward:
             return FeedForward(d_model, d_ff, activation=activation, bias=cfg.bias, clamp=cfg.clamp)
         self.router = nn.Linear(d_model, cfg.n, cfg.router_bias)
         self.correction = None
         if cfg.router == 'sigmoid':
             self.correction = nn.Parameter(torch.zeros(cfg.n), requires_grad=False)
-        self.experts = nn.ModuleList(expert(cfg.d_ff) for _ in range(cfg.n))
+
+        self.experts = ModuleList(expert(cfg.d_ff) for _ in range(cfg.n))
         self.shared = expert(cfg.n_shared*cfg.d_ff) if cfg.n_shared else None
 
     def forward(self,
@@ -220,16 +263,16 @@ class MixtureOfExperts(nn.Module):
         if cfg.normalize: weights = weights/(weights.sum(-1, keepdim=True) + 1e-20)
         return (weights*cfg.scale).to(rows.dtype), chosen
 
-    def _ranked(self, scores):
+    def _ranked(self, scores:Tensor)->Tensor:
         "Scores to choose by: corrected, and minus infinity outside the best groups"
         cfg = self.cfg
         if self.correction is not None: scores = scores + self.correction
         if cfg.n_groups == 1: return scores
-        groups = scores.unflatten(-1, (cfg.n_groups, -1))    # (T, groups, experts)
+        groups:Tensor = scores.unflatten(-1, (cfg.n_groups, -1))    # (T, groups, experts)
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
         open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
         return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #a9dcdf21
@@ -240,6 +283,11 @@ class Residual(nn.Module):
         cfg: Says which norm, and where
         normed: False leaves out the norm before
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        before: nn.Module | nn.Identity
+        inside: nn.Module
+        after: nn.Module
+        dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig, # Says which norm, and where
         normed:bool=True # False leaves out the norm before
@@ -251,7 +299,8 @@ class Residual(nn.Module):
             normed: False leaves out the norm before
         """
         super().__init__()
-        def norm(*places): return _norm(cfg) if cfg.norm_place in places else nn.Identity()
+        def norm(*places:str)->nn.Module:
+            return _norm(cfg) if cfg.norm_place in places else nn.Identity()
         self.before = norm('pre', 'sandwich') if normed else nn.Identity()
         self.inside = norm('sandwich', 'output')
         self.after = norm('post')
@@ -270,7 +319,8 @@ class Residual(nn.Module):
         Returns:
             (B, L, D)
         """
-        return self.after(x + self.branch(x, layer))
+        out:Tensor = self.after(x + self.branch(x, layer))
+        return out
 
     def branch(self,
         x:Tensor, # (B, L, D)
@@ -285,12 +335,14 @@ class Residual(nn.Module):
         Returns:
             (B, L, D)
         """
-        return self.dropout(self.inside(layer(self.before(x))))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        out:Tensor = self.dropout(self.inside(layer(self.before(x))))
+        return out
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, layer: Callable[[Tensor], Tensor])->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #e7491a12
-def _attention(cfg, layer, rope):
+def _attention(cfg:TransformerConfig, layer:int,
+               rope:Rope|None)->LatentAttention|MultiHeadAttention:
     "The self-attention of a block"
     if cfg.rope_layers is not None and not cfg.rope_layers[layer]: rope = None
     if cfg.latent is not None:
@@ -300,9 +352,10 @@ def _attention(cfg, layer, rope):
     return MultiHeadAttention(rope=rope, window=window, softcap=cfg.softcap, sinks=cfg.sinks,
                               **_widths(cfg))
 
-def _widths(cfg):
+def _widths(cfg:TransformerConfig)->dict[str,Any]:
     "What all attentions of a model have in common"
-    E,norms = cfg.width,{}
+    E = cfg.width
+    norms:dict[str,nn.Module] = {}
     if cfg.qk_norm is not None:
         whole = cfg.qk_norm_over == 'width'
         norms = {f'{r}_norm': _norm(cfg, E*n if whole else E, cfg.qk_norm)
@@ -311,7 +364,7 @@ def _widths(cfg):
                 v_head_dim=cfg.v_head_dim, bias=cfg.attn_bias, out_bias=cfg.out_bias,
                 scale=cfg.scale, dropout=cfg.attn_dropout, **norms)
 
-def _feed_forward(cfg, layer):
+def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForward:
     "The feed-forward layer of a block, or its experts"
     if cfg.experts is not None and layer >= cfg.dense_layers:
         return MixtureOfExperts(cfg.d_model, cfg.experts, cfg.activation)
@@ -329,6 +382,11 @@ class Block(nn.Module):
         rope: Rotates queries and keys
         cross: Also attend to another text
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        attn_add: Residual
+        cross: MultiHeadAttention | None
+        cross_add: Residual | None
+        ffn_add: Residual
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         layer:int=0, # Which block of the model it is
@@ -359,7 +417,7 @@ class Block(nn.Module):
         *,
         memory_mask:Tensor|None=None, # Bool, broadcastable to (B, 1, L, S); True = may attend
         memory_cache:KVCache|None=None, # Keeps its keys and values
-        **options:Any # Of the self-attention: mask, bias, causal, cache, rotation
+        **options:Unpack[_Options] # Of the self-attention: mask, bias, causal, cache, rotation
     )->Tensor: # (B, L, D)
         """Attend, then feed forward
 
@@ -373,23 +431,23 @@ class Block(nn.Module):
         Returns:
             (B, L, D)
         """
-        def attend(x): return self.attn(x, **options)
+        def attend(x:Tensor)->Tensor: return self.attn(x, **options)
         if self.parallel:
             return x + self.attn_add.branch(x, attend) + self.ffn_add.branch(x, self.ffn)
         x = self.attn_add(x, attend)
-        if self.cross is not None:
-            known = dict(mask=memory_mask, cache=memory_cache)
-            x = self.cross_add(x, lambda x: self.cross(x, memory, **known))
+        ask,add = self.cross,self.cross_add
+        if ask is not None and add is not None:
+            x = add(x, lambda x: ask(x, memory, mask=memory_mask, cache=memory_cache))
         return self.ffn_add(x, self.ffn)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, memory: Tensor | None=None, *, memory_mask: Tensor | None=None, memory_cache:
-            KVCache | None=None, **options: Any)->Tensor: ...
+            KVCache | None=None, **options: Unpack[_Options])->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #46bdf5cf
-def _ropes(cfg):
+def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
     "The rotation, and that of windowed blocks where they have their own"
     if cfg.positions != 'rope': return {}
-    fixed = dict(rotary_dim=cfg.rotary_dim, interleaved=cfg.rope_interleaved)
+    fixed:dict[str,Any] = dict(rotary_dim=cfg.rotary_dim, interleaved=cfg.rope_interleaved)
     E = cfg.width if cfg.latent is None else cfg.latent.rope_dim
     ropes = dict(full=Rope(E, base=cfg.rope_base, scaling=cfg.rope_scaling, **fixed))
     if cfg.window_rope:
@@ -405,6 +463,11 @@ class Stack(nn.Module):
         causal: Hide what comes after
         cross: Blocks also attend to another text
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        causal: bool
+        ropes: ModuleDict
+        blocks: ModuleList
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
@@ -422,13 +485,13 @@ class Stack(nn.Module):
         self.cfg,self.causal = cfg,causal
         first = cfg.n_layers if cross else 0    # blocks of a decoder count on from the encoder's
         self.types = cfg.block_types[first:] if cross else cfg.block_types[:cfg.n_layers]
-        self.ropes = nn.ModuleDict(_ropes(cfg))
+        self.ropes = ModuleDict(_ropes(cfg))
         self.turns = [kind if kind in self.ropes else 'full' for kind in self.types]
-        self.blocks = nn.ModuleList(
+        self.blocks = ModuleList(
             Block(cfg, first+i, rope=self.ropes[turn] if self.ropes else None, cross=cross)
             for i,turn in enumerate(self.turns))
         self.norm = _norm(cfg) if cfg.final_norm else nn.Identity()
-        self.relative = None
+        self.relative:nn.Parameter|None = None
         if cfg.positions == 'relative':
             self.relative = nn.Parameter(torch.zeros(cfg.relative_buckets, cfg.n_heads))
 
@@ -457,24 +520,26 @@ class Stack(nn.Module):
         now = places[...,places.shape[-1]-x.shape[1]:]    # (L,) or (B, L)
         tables = {kind: rope.tables(now) for kind,rope in self.ropes.items()}
         mask,memory_mask = (None if m is None else m[:,None,None] for m in (mask,memory_mask))
-        shared = dict(mask=mask, bias=self._bias(now, places, x.dtype), causal=self.causal)
+        bias = self._bias(now, places, x.dtype)
         for i,(block,turn) in enumerate(zip(self.blocks, self.turns)):
-            kept = {} if cache is None else dict(cache=cache.own[i], memory_cache=cache.cross[i])
+            own,cross = (None,None) if cache is None else (cache.own[i],cache.cross[i])
             rotation = None if block.attn.rope is None else tables[turn]
-            x = block(x, memory, memory_mask=memory_mask, rotation=rotation, **shared, **kept)
-        return self.norm(x)
+            x = block(x, memory, memory_mask=memory_mask, memory_cache=cross, mask=mask, bias=bias,
+                      causal=self.causal, cache=own, rotation=rotation)
+        out:Tensor = self.norm(x)
+        return out
 
-    def _bias(self, now, places, dtype):
+    def _bias(self, now:Tensor, places:Tensor, dtype:torch.dtype)->Tensor|None:
         "What distances add to the scores, (H, L, S) or (B, H, L, S), or None"
         cfg,(L,S) = self.cfg,(now.shape[-1],places.shape[-1])
-        at = dict(q_pos=now, k_pos=places)
-        if cfg.positions == 'alibi': bias = alibi_bias(cfg.n_heads, L, S, **at)
-        elif cfg.positions == 'relative':
-            far = cfg.relative_max_distance
-            bias = relative_bias(self.relative, L, S, max_distance=far, causal=self.causal, **at)
+        if cfg.positions == 'alibi':
+            bias = alibi_bias(cfg.n_heads, L, S, q_pos=now, k_pos=places)
+        elif self.relative is not None:
+            bias = relative_bias(self.relative, L, S, max_distance=cfg.relative_max_distance,
+                                 causal=self.causal, q_pos=now, k_pos=places)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)    # (1 or B, H, L, S)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
             memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None)->Tensor: ...
 
@@ -485,6 +550,12 @@ class TokenEmbeddings(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        token: nn.Embedding
+        position: None | nn.Embedding
+        token_type: nn.Embedding | None
+        dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -496,8 +567,8 @@ class TokenEmbeddings(nn.Module):
         super().__init__()
         self.cfg,D = cfg,cfg.d_model
         self.token = nn.Embedding(cfg.vocab_size, D)
-        learned = cfg.positions == 'learned'
-        self.position = nn.Embedding(cfg.max_len+cfg.position_offset, D) if learned else None
+        n = cfg.max_len if cfg.positions == 'learned' else None
+        self.position = None if n is None else nn.Embedding(n+cfg.position_offset, D)
         self.token_type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
         self.norm = _norm(cfg) if cfg.embed_norm else nn.Identity()
         self.dropout = nn.Dropout(cfg.dropout)
@@ -522,10 +593,11 @@ class TokenEmbeddings(nn.Module):
         if self.token_type is not None:
             x = x + self.token_type(torch.zeros_like(ids) if type_ids is None else type_ids)
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
-        if cfg.positions == 'sinusoidal':
+        if cfg.positions == 'sinusoidal' and cfg.max_len is not None:
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
-        return self.dropout(self.norm(x))
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+        out:Tensor = self.dropout(self.norm(x))
+        return out
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #ee1c93a6
@@ -535,6 +607,11 @@ class Head(nn.Module):
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        dense: nn.Linear | None
+        weight: None | nn.Parameter
+        bias: nn.Parameter | None
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -564,13 +641,13 @@ class Head(nn.Module):
             Logits (B, L, N)
         """
         cfg = self.cfg
-        if self.dense is not None:
+        if self.dense is not None and self.norm is not None:
             x = self.norm(_activations[cfg.head_activation or cfg.activation](self.dense(x)))
         if cfg.logit_scale is not None: x = x*cfg.logit_scale
         logits = F.linear(x, table if self.weight is None else self.weight, self.bias)
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor, table: Tensor)->Tensor: ...
 
 # %% ../nbs/09_transformer.ipynb #1a322001
@@ -581,6 +658,9 @@ class ModelCache:
         own: One for each self-attention
         cross: One for each cross-attention, or None
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        own: list[KVCache]
+        cross: list[KVCache | None]
     def __init__(self,
         own:list[KVCache], # One for each self-attention
         cross:list[KVCache|None] # One for each cross-attention, or None
@@ -591,10 +671,12 @@ class ModelCache:
             own: One for each self-attention
             cross: One for each cross-attention, or None
         """
-        self.own,self.cross,self.memory = own,cross,None
+        self.own,self.cross = own,cross
+        self.memory:Tensor|None = None
 
     def __len__(self)->int: return len(self.own[0])
-    def _all(self): return [c for c in (*self.own, *self.cross) if c is not None]
+    def _all(self)->list[KVCache]:
+        return [c for c in (*self.own, *self.cross) if c is not None]
     @property
     def nbytes(self)->int: return sum(c.nbytes for c in self._all())
 
@@ -611,9 +693,11 @@ class ModelCache:
         room = [c.max_len - len(c) for c in self.own if c.max_len is not None]
         if room and ids.shape[1] > min(room):
             raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
-        if source is None or self.memory is not None: return
-        most,S = self.cross[0].max_len,source.shape[1]
-        if S > most: raise ValueError(f"the cache has room for a source of {most} tokens, got {S}")
+        first = self.cross[0]
+        most = None if first is None else first.max_len
+        if source is None or most is None or self.memory is not None: return
+        if (S := source.shape[1]) > most:
+            raise ValueError(f"the cache has room for a source of {most} tokens, got {S}")
 
     def reset(self)->None:
         "Forget everything"
@@ -631,29 +715,36 @@ class ModelCache:
         for c in self._all(): c.reorder(index)
         if self.memory is not None: self.memory = self.memory[index]
 
-# %% ../nbs/09_transformer.ipynb #81550088
-def _new_cache(attn, batch, max_len, kw):
+# %% ../nbs/09_transformer.ipynb #0309067e
+def _new_cache(attn:LatentAttention|MultiHeadAttention, batch:int, max_len:int,
+               **kw:Any)->KVCache:
     "The cache of one layer; a window needs no more than it sees"
     if isinstance(attn, LatentAttention): return attn.new_cache(batch, max_len, **kw)
-    sizes = dict(v_head_dim=attn.v_head_dim, **kw)
+    sizes:dict[str,Any] = dict(v_head_dim=attn.v_head_dim, **kw)
     left = None if attn.window is None else attn.window[0]
     if left is not None and left < max_len:
         return SlidingKVCache(batch, attn.n_kv_heads, left, attn.head_dim, **sizes)
     return KVCache(batch, attn.n_kv_heads, max_len, attn.head_dim, **sizes)
 
-def _normal(m):
+def _normal(m:nn.Module)->None:
     "Draw the parameters that a module owns itself"
-    for name,p in m.named_parameters(recurse=False):
+    for _,p in m.named_parameters(recurse=False):
         if p.dim() > 1: nn.init.normal_(p, std=0.02)
         else: nn.init.zeros_(p)
 
-# %% ../nbs/09_transformer.ipynb #35ebb978
+# %% ../nbs/09_transformer.ipynb #318624d2
 class Transformer(nn.Module):
     """A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)
 
     Args:
         cfg: What it is made of
     """
+    if TYPE_CHECKING:    # what type checkers and editors see
+        cfg: TransformerConfig
+        embed: TokenEmbeddings
+        encoder: None | Stack
+        decoder: None | Stack
+        head: None | Head
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
@@ -712,20 +803,24 @@ class Transformer(nn.Module):
         if last is not None: x = x[:,max(0, x.shape[1]-last):]
         return x if self.head is None else self.head(x, self.embed.token.weight)
 
-    def _memory(self, ids, mask, cache, type_ids):
+    def _memory(self, ids:Tensor, mask:Tensor|None, cache:ModelCache|None,
+                type_ids:Tensor|None)->Tensor:
         "What the encoder makes of `ids`; with a cache only the first time"
         if cache is not None and cache.memory is not None: return cache.memory
         x = self._run(self.encoder, ids, mask, type_ids)
         if cache is not None: cache.memory = x
         return x
 
-    def _run(self, stack, ids, mask, type_ids=None, *, cache=None, **memory):
+    def _run(self, stack:Stack|None, ids:Tensor|None, mask:Tensor|None, type_ids:Tensor|None=None,
+             *, cache:ModelCache|None=None, memory:Tensor|None=None,
+             memory_mask:Tensor|None=None)->Tensor:
         "Embed tokens and send them through a stack"
+        assert stack is not None and ids is not None    # `check_ids` has seen to it
         past,L = 0 if cache is None else len(cache),ids.shape[1]
         places = torch.arange(past+L, device=ids.device)
         if mask is not None: places = (mask.long().cumsum(-1) - 1).clamp(min=0)    # (B, S)
         x = self.embed(ids, places[...,past:], type_ids)
-        return stack(x, places, mask=mask, cache=cache, **memory)
+        return stack(x, places, memory, mask=mask, memory_mask=memory_mask, cache=cache)
 
     def new_cache(self,
         batch:int, # Number of sequences
@@ -748,24 +843,26 @@ class Transformer(nn.Module):
             Empty
         """
         if self.decoder is None: raise ValueError("an encoder keeps nothing and has no cache")
+        if self.encoder is not None and memory_len is None:
+            raise ValueError("memory_len, the length of the encoder's text, must be given")
         like,blocks = self.embed.token.weight,self.decoder.blocks
-        kw = dict(dtype=dtype or like.dtype, device=device or like.device)
-        own = [_new_cache(b.attn, batch, max_len, kw) for b in blocks]
-        cross = [b.cross and KVCache(batch, b.cross.n_kv_heads, memory_len, b.cross.head_dim,
-                                     v_head_dim=b.cross.v_head_dim, **kw) for b in blocks]
+        kw:dict[str,Any] = dict(dtype=dtype or like.dtype, device=device or like.device)
+        own = [_new_cache(b.attn, batch, max_len, **kw) for b in blocks]
+        cross = [None if b.cross is None else _new_cache(b.cross, batch, memory_len or 0, **kw)
+                 for b in blocks]
         return ModelCache(own, cross)
 
     def generate(self,
         ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
         max_new_tokens:int, # At most so many tokens more
-        **options:Any # Those of `generate`: temperature, top_k, stop, seed, n_beams, ...
+        **options:Unpack[_GenerateOptions] # Those of `generate`: temperature, top_k, stop, ...
     )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
         """Go on with a text, token by token
 
         Args:
             ids: The texts to go on with (B, L); beside an encoder, what it reads
             max_new_tokens: At most so many tokens more
-            options: Those of `generate`: temperature, top_k, stop, seed, n_beams, ...
+            options: Those of `generate`: temperature, top_k, stop, ...
 
         Returns:
             (B, L + new), the prompt included; beside an encoder, tokens of the decoder
@@ -773,9 +870,9 @@ class Transformer(nn.Module):
         return generate(self, ids, max_new_tokens, **options)
 
     def save_pretrained(self,
-        folder:Any, # Where to; made if it does not exist
-        **options:Any # As for `attention_nb.pretrained.save_pretrained`
-    )->list[Any]: # The files written
+        folder:str|Path, # Where to; made if it does not exist
+        **options:Unpack[_SaveOptions] # As for `attention_nb.pretrained.save_pretrained`
+    )->list[Path]: # The files written
         """Write a folder that `transformers` loads
 
         Args:
@@ -787,7 +884,7 @@ class Transformer(nn.Module):
         """
         from attention_nb.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see of a call
+    if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, *, mask: Tensor | None=None, cache: ModelCache | None=None, decoder_ids:
             Tensor | None=None, decoder_mask: Tensor | None=None, type_ids: Tensor | None=None, last: int |
             None=None)->Tensor: ...

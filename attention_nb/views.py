@@ -7,8 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #1096e62d
-import base64, copy, hashlib, html, io, json, math, numbers, threading, warnings, zlib
+# %% ../nbs/06b_views.ipynb #92d0d2ca
+import base64, copy, hashlib, html, importlib, io, json, math, numbers, threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +16,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from .core import attention
+from .checks import check_window
+from .core import attention, attention_scores, hide, visible
 from .heads import (_layers, _limit, _readable, _stacked, _tensor, _tokens,
                                 attention_entropy, attention_rollout, first_token, next_token,
                                 previous_token)
@@ -107,18 +108,20 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #88168059
+# %% ../nbs/06b_views.ipynb #1a34e75a
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
     head=['head','head_bar','head_words','head_lines'],
     model=['head','head_bar','head_words','head_lines','model'],
-    neuron=['neuron'],
+    neuron=['digits','arithmetic','grid','neuron'],
+    softmax=['digits','softmax'],
+    permutation=['digits','permutation'],
     image=['image'],
 )
 
 def _joined(kind, ending):
-    "The scripts ('js') or style sheets ('css') of a kind of view, in the order they need each other"
+    "The scripts ('js') or style sheets ('css') of a kind of view, in the order of their use"
     folder = files('attention_nb')/'views_js'
     found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
     if ending == 'css': found = [f for f in found if f.is_file()]
@@ -152,9 +155,10 @@ def _page(data, summary):
 </html>
 '''
 
-# %% ../nbs/06b_views.ipynb #4bba5234
+# %% ../nbs/06b_views.ipynb #265b9a9d
 _drawing = threading.Lock()
-_drawings = {}      # kind of view -> function of figure and data; filled below
+_drawings = {}      # kind of view -> function of figure and data; filled below, or in these modules
+_homes = dict(softmax='explorables', permutation='explorables', image='images')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
@@ -164,12 +168,12 @@ def _still(data, kind):
     "Bytes of the still, `kind` 'svg' or 'png'"
     from matplotlib import style
     from matplotlib.figure import Figure
+    if home := _homes.get(data['kind']): importlib.import_module(f'attention_nb.{home}')
     with _drawing, style.context(['default', _looks]), warnings.catch_warnings():
         warnings.filterwarnings('ignore', message='Glyph')
         fig,out = Figure(layout='constrained'),io.BytesIO()
         title = _clip(data['title'], 80)
         if title: fig.suptitle(title, fontsize=11, parse_math=False)
-        if data['kind'] == 'image': import attention_nb.images    # puts its drawing in the table
         _drawings[data['kind']](fig, data)
         dpi = min(200, 60_000/max(fig.get_size_inches()))
         fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
@@ -382,7 +386,7 @@ def show_tokens(
     data = dict(kind='tokens', title=_readable(title, 'titles'), size=len(tokens), tokens=tokens)
     return View(data|more, f"{len(tokens)} tokens")
 
-# %% ../nbs/06b_views.ipynb #9db43097
+# %% ../nbs/06b_views.ipynb #2bac8f94
 _most = 64_000_000      # weights in one view
 
 def _is_index(x, most, least=0):
@@ -397,19 +401,18 @@ def _index(x, most, name):
 def _offered(x):
     "What `look` and `record` give, as arguments of a view; None if `x` is neither"
     if hasattr(x, 'shown'): return x.shown()
-    if hasattr(x, 'recording'):
-        return dict(weights=_offered(x.recording)['weights'], tokens=x.tokens, k_tokens=None,
-                    split=x.split)
-    if callable(getattr(x, 'weights', None)):
-        B = max((len(r.weights) for r in x.layers), default=1)
-        if B > 1:
-            raise ValueError(f"the recording holds {B} sequences: choose one, as in "
-                             "recording.weights(0)")
-        return dict(weights=x.weights(), tokens=None, k_tokens=None, split=None)
+    if not callable(getattr(x, 'weights', None)): return None
+    B = max((len(r.weights) for r in x.layers), default=1)
+    if B > 1:
+        raise ValueError(f"the recording holds {B} sequences: choose one, as in "
+                         "recording.weights(0)")
+    kinds = x.kinds()
+    weights = {kind:x.weights(kind=kind) for kind in kinds} if len(kinds) > 1 else x.weights()
+    return dict(weights=weights, tokens=None, k_tokens=None, split=None)
 
 def _given(weights, tokens, k_tokens, split):
     "The arguments, with what they leave out taken from what `look` and `record` give"
-    if isinstance(weights, dict) and any(_offered(w) for w in weights.values()):
+    if isinstance(weights, dict) and any(hasattr(w, 'shown') for w in weights.values()):
         return _together(weights)
     found = _offered(weights) or dict(weights=weights, tokens=None, k_tokens=None, split=None)
     more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
@@ -590,7 +593,7 @@ def head_view(
     groups = _groups(*_given(weights, tokens, k_tokens, split), average, rollout)
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), title)
 
-# %% ../nbs/06b_views.ipynb #d31d1212
+# %% ../nbs/06b_views.ipynb #bea99df2
 def _thumbnails(fig, data):
     "Draw every layer and head of the first group as a thumbnail"
     group = data['groups'][0]
@@ -617,7 +620,7 @@ def _thumbnails(fig, data):
 _drawings['model'] = _thumbnails
 
 def _scores(label, w):
-    "Scores of the heads of a layer, for the page to tell and to sort by; means and rollout have none"
+    "Scores of the heads of a layer, to tell and to sort by; means and rollout have none"
     if not label.isdecimal(): return {}
     _,L,S = w.shape
     found = {}
@@ -653,9 +656,9 @@ def model_view(
     start = _start(groups[0], 0, None, threshold, None)
     return _view('model', groups, start, title, _scores)
 
-# %% ../nbs/06b_views.ipynb #e401c78b
+# %% ../nbs/06b_views.ipynb #bde51e6e
 def _rows(x, name):
-    "Queries or keys as a list of float32 (H, length, E), one for each layer"
+    "Queries, keys or values as a list of float32 (H, length, E), one for each layer"
     if isinstance(x, Tensor|np.ndarray): x = x[None] if x.ndim == 3 else x
     elif not isinstance(x, list|tuple):
         raise TypeError(f"{name} must be a tensor (layers, H, length, E) or a list, "
@@ -708,35 +711,52 @@ def _options(n, shape, width, given):
                 raise ValueError("bias and sinks must not be NaN, nor infinitely large")
     return layers
 
-def _one_query(q, k, i, *, mask, bias, causal, **options):
-    "Weights (H, S) of query `i` of one layer; `attention` checks the options"
+def _one_query(q, k, v, i, *, mask, bias, causal=False, window=None, **options):
+    "Scores, weights (H, S) and output (H, Ev) of query `i` of one layer; `attention` checks all"
     L,S = q.shape[1],k.shape[1]
     def row(t): return None if t is None else t[None, :, min(i, t.shape[1]-1), None]
-    mask,bias = row(mask),row(bias)
-    if causal:
-        see = torch.arange(S) <= i+S-L
-        mask = see if mask is None else mask & see
-    return attention(q[None,:,i:i+1], k[None], k[None], mask=mask, bias=bias, **options)[1][0,:,0]
+    see = visible(torch.tensor([[i+S-L]]), torch.arange(S), causal=causal, window=window)
+    mask = see if mask is None else row(mask) & see
+    options,q,k,v = dict(bias=row(bias), **options),q[None,:,i:i+1],k[None],v[None]
+    out,weights = attention(q, k, v, mask=mask, **options)
+    del options['sinks']
+    scores = hide(attention_scores(q, k.repeat_interleave(q.shape[1]//k.shape[1], 1), **options),
+                  mask=mask)
+    return scores[0,:,0], weights[0,:,0], out[0,:,0]
 
-# %% ../nbs/06b_views.ipynb #8ad3b05e
+# %% ../nbs/06b_views.ipynb #b8b12989
 def _fits(n):
     if n > _most//8:
         raise ValueError(f"{n:,} numbers are more than the {_most//8:,} a page can hold: "
                          "choose layers, as in q[:2], k[:2], or a shorter text")
 
-def _added(options, taken):
-    "What masks and biases add to the scores, (layers, H, L, S), 1 where it is the same for all"
-    shapes = [t.shape for o in options for t in (o['mask'], o['bias']) if t is not None]
-    if not shapes: return None
+def _shared(options, name, empty, taken):
+    "Masks or biases as (layers or 1, H, L, S), which layers they change, and all numbers so far"
+    given = [o[name] for o in options]
+    shapes = [t.shape for t in given if t is not None]
+    if not shapes: return None, [False]*len(given), taken
     shape = torch.broadcast_shapes(*shapes)
     _fits(taken + math.prod(shape))
-    def part(o):
-        x = torch.zeros(shape) if o['bias'] is None else o['bias'].expand(shape)
-        return x if o['mask'] is None else x.masked_fill(~o['mask'], -math.inf)
-    first = part(options[0])
-    if all(torch.equal(part(o), first) for o in options[1:]): return first[None]
-    _fits(taken + len(options)*math.prod(shape))
-    return torch.stack([part(o) for o in options])
+    given = [torch.full(shape, empty) if t is None else t.expand(shape) for t in given]
+    changes = [bool((t != empty).any()) for t in given]
+    if not any(changes): return None, changes, taken
+    if all(torch.equal(t, given[0]) for t in given[1:]): given = given[:1]
+    taken += len(given)*math.prod(shape)
+    _fits(taken)
+    return torch.stack(given), changes, taken
+
+def _block(t):
+    "A mask or bias as the page holds it"
+    return None if t is None else dict(shape=list(t.shape), data=_floats(t))
+
+def _steps(o, L, S, *, places, bias, mask, values):
+    "The steps of one layer; those that change nothing are left out"
+    left,right = places
+    mask = mask or left is not None and left < S-1 or right is not None and right < L-1
+    there = dict(query=True, key=True, product=True, sum=True, scale=o['scale'] != 1,
+                 cap=bool(o['softcap']), bias=bias, mask=mask, softmax=True, value=values,
+                 weighted=values, output=values)
+    return [name for name,some in there.items() if some]
 
 def _floats(t): return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy())
 
@@ -746,39 +766,54 @@ def _numbers(text, *shape):
 
 def _sinks(t): return None if t is None else [z if z > -math.inf else None for z in t.tolist()]
 
-# %% ../nbs/06b_views.ipynb #5e0c9b18
+def _values(v, k):
+    "Values as `_rows`, one for each key; keys take the place of none, so that `attention` can run"
+    if v is None: return k
+    v,(G,S,_) = _rows(v, 'v'),k[0].shape
+    if len(v) != len(k) or tuple(v[0].shape[:2]) != (G,S):
+        raise ValueError(f"v must be ({len(k)}, {G}, {S}, Ev) as k has heads and keys, "
+                         f"got {(len(v), *v[0].shape)}")
+    return v
+
+# %% ../nbs/06b_views.ipynb #1543a783
 def neuron_view(
     q:Tensor|list, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
     k:Tensor|list, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
     tokens:list, # L query tokens
     k_tokens:list|None=None, # S key tokens; None means `tokens`
     *,
+    v:Tensor|list|None=None, # Values (layers, Hkv, S, Ev), likewise; None ends at the weights
     layer:int=0, # Layer shown first
     head:int=0, # Head shown first
     query:int|None=None, # Query token shown first; None means the last
     key:int|None=None, # Key token pointed at first; None means the one with the largest weight
+    stage:str='product', # Step shown first: query, key, product, sum, scale, ..., softmax, output
     mask:Tensor|list|None=None, # Bool, broadcastable to (H, L, S), True = may attend; or a list
     bias:Tensor|list|None=None, # Added to scores, broadcastable to (H, L, S); or a list
     causal:bool=False, # Query i sees keys up to i + S - L
+    window:tuple[int|None,int|None]|None=None, # (left, right) of the query; None leaves a side open
     scale:float|list|None=None, # Score multiplier, or a list; None means 1/sqrt(E)
     softcap:float|list|None=None, # Scores s become softcap * tanh(s / softcap)
     sinks:Tensor|list|None=None, # (H,), a score that takes weight, without a value; or a list
     title:str='' # Heading
 )->View:
-    """Query, key and their product neuron by neuron, with scores and weights
+    """The arithmetic of one head, step by step: query times key, softmax, weight times value
 
     Args:
         q: Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
         k: Keys (layers, Hkv, S, E), likewise; Hkv divides H
         tokens: L query tokens
         k_tokens: S key tokens; None means `tokens`
+        v: Values (layers, Hkv, S, Ev), likewise; None ends at the weights
         layer: Layer shown first
         head: Head shown first
         query: Query token shown first; None means the last
         key: Key token pointed at first; None means the one with the largest weight
+        stage: Step shown first: query, key, product, sum, scale, ..., softmax, output
         mask: Bool, broadcastable to (H, L, S), True = may attend; or a list
         bias: Added to scores, broadcastable to (H, L, S); or a list
         causal: Query i sees keys up to i + S - L
+        window: (left, right) of the query; None leaves a side open
         scale: Score multiplier, or a list; None means 1/sqrt(E)
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: (H,), a score that takes weight, without a value; or a list
@@ -789,71 +824,113 @@ def neuron_view(
     if len(k) != n or width != E or H % G:
         raise ValueError(f"k must be ({n}, Hkv, S, {E}) with Hkv a divisor of {H}, "
                          f"got {(len(k), G, S, width)}")
+    values = _values(v, k)
     q_tokens = _tokens(tokens, L)
     k_tokens = _tokens(q_tokens, S) if k_tokens is None else _tokens(k_tokens, S, 'k_tokens')
     layer,head = _index(layer, n, 'layer'),_index(head, H, 'head')
     query = L-1 if query is None else _index(query, L, 'query')
-    taken = n*(H*L+G*S)*E
+    Ev = 0 if v is None else values[0].shape[-1]
+    taken = n*(H*L*E + G*S*(E+Ev))
     _fits(taken)
     _check_length(max(L, S))
     given = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
     options = _options(n, (H, L, S), E, given)
-    weights = [_one_query(q[l], k[l], query, causal=causal, **o) for l,o in enumerate(options)]
+    weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
+               for l,o in enumerate(options)]
     key = weights[layer][head].argmax().item() if key is None else _index(key, S, 'key')
-    added = _added(options, taken)
+    left,right = check_window(window)
+    places = left,(0 if causal else right)
+    bias,biased,taken = _shared(options, 'bias', 0., taken)
+    mask,masked,taken = _shared(options, 'mask', True, taken)
+    stages = [_steps(o, L, S, places=places, bias=b, mask=m, values=v is not None)
+              for o,b,m in zip(options, biased, masked)]
+    if stage not in stages[layer]:
+        raise ValueError(f"stage must be one of {', '.join(stages[layer])}, got {stage!r}")
     data = dict(kind='neuron', title=_readable(title, 'titles'), size=L+S, q=q_tokens, k=k_tokens,
-                layers=[str(l) for l in range(n)], heads=H, kvHeads=G, width=E,
-                layer=layer, head=head, query=query, key=key, causal=bool(causal),
+                layers=[str(l) for l in range(n)], heads=H, kvHeads=G, width=E, valueWidth=Ev,
+                layer=layer, head=head, query=query, key=key, places=places,
+                stage=stage, stages=stages, bias=_block(bias), mask=_block(mask),
                 scale=[o['scale'] for o in options], softcap=[o['softcap'] or 0 for o in options],
                 sinks=[_sinks(o['sinks']) for o in options],
-                qdata=_floats(torch.stack(q)), kdata=_floats(torch.stack(k)), added=None)
-    if added is not None: data['added'] = dict(shape=list(added.shape), data=_floats(added))
+                qdata=_floats(torch.stack(q)), kdata=_floats(torch.stack(k)),
+                vdata=None if v is None else _floats(torch.stack(values)))
     return View(data, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
 
-# %% ../nbs/06b_views.ipynb #86ccbc34
+# %% ../nbs/06b_views.ipynb #1fa5dd05
 def _shown(data):
-    "From stored data: the query's numbers (E,), the keys' (S, E) and the weights (S,)"
+    "From stored data, of the query shown first: query, keys, values, scores, weights, output"
     l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
-    n,L,S,E = len(data['layers']),len(data['q']),len(data['k']),data['width']
-    q = _numbers(data['qdata'], n, H, L, E)[l,h,i:i+1]
-    k = _numbers(data['kdata'], n, G, S, E)[l, h*G//H]
-    bias = torch.zeros(1, S)
-    if added := data['added']:
-        x = _numbers(added['data'], *added['shape'])
-        at = [min(place, size-1) for place,size in zip((l, h, i), x.shape)]
-        bias = bias + x[tuple(at)]
-    if data['causal']: bias = bias.masked_fill(torch.arange(S) > i+S-L, -math.inf)
+    n,L,S,E,Ev = (*(len(data[name]) for name in ('layers','q','k')), data['width'],
+                  data['valueWidth'])
+    q = _numbers(data['qdata'], n, H, L, E)[l,h:h+1]
+    k = _numbers(data['kdata'], n, G, S, E)[l, h*G//H][None]
+    v = _numbers(data['vdata'], n, G, S, Ev)[l, h*G//H][None] if Ev else k
+    def block(name, dtype):
+        if not (stored := data[name]): return None
+        t = torch.from_numpy(np.frombuffer(_inflate(stored['data']), dtype).copy())
+        t = t.view(stored['shape'])[min(l, stored['shape'][0]-1)]
+        return t[min(h, len(t)-1)][None]
     sinks = data['sinks'][l]
     if sinks is not None: sinks = torch.tensor([-math.inf if sinks[h] is None else sinks[h]])
-    softcap = data['softcap'][l] or None
-    _,w = attention(q, k, k, bias=bias, scale=data['scale'][l], softcap=softcap, sinks=sinks)
-    return q[0], k, w[0]
+    scores,weights,out = _one_query(
+        q, k, v, i, mask=block('mask', bool), bias=block('bias', np.float32), sinks=sinks,
+        window=tuple(data['places']), scale=data['scale'][l], softcap=data['softcap'][l] or None)
+    return q[0,i], k[0], v[0] if Ev else None, scores[0], weights[0], out[0]
+
+def _largest(size, places):
+    "Which of many numbers are drawn, in their own order, and which are not"
+    n = len(size)
+    kept = size.argsort(descending=True, stable=True)[:n if n <= places else places-1].sort().values
+    return kept, torch.tensor([e for e in range(n) if e not in kept.tolist()], dtype=torch.long)
+
+def _two(x):
+    return '−∞' if x == -math.inf else f'{round(float(x), 2)+0.:.2f}'.replace('-', '−')
+
+def _sheet(ax, t, inks, columns, title):
+    "Numbers (rows, columns) as cells: shades of one ink, or of (below, above 0); NaN is empty"
+    from matplotlib.colors import to_rgb
+    low,high = inks if isinstance(inks, tuple) else ('#78828c', inks)
+    size = t.nan_to_num(0, 0, 0).abs()
+    most = size[:,:len(columns)-('others' in str(columns[-1]))].max() or 1.
+    strength = .55*(size/most).clamp(max=1)[...,None]
+    ink = torch.where((t < 0)[...,None], torch.tensor(to_rgb(low)), torch.tensor(to_rgb(high)))
+    ax.imshow((1 - strength*(1-ink)).numpy(), aspect='auto', interpolation='nearest')
+    if len(t) <= 34:
+        for (i,j),x in np.ndenumerate(t.numpy()):
+            if not math.isnan(x):
+                ax.text(j, i, _two(x), ha='center', va='center', size=7)
+    ax.set_xticks(range(len(columns)), columns, size=7)
+    ax.set_title(title, fontsize=9)
 
 def _neurons(fig, data):
-    "Draw one query against every key: keys and products as strips, weights as bars"
-    q,k,w = _shown(data)
-    S,tokens,token = len(k),[_clip(t) for t in data['k']],_clip(data['q'][data['query']])
-    fig.set_size_inches(8.5, 0.24*S+1.2)
-    (a,b,c),(x,y,z) = fig.subplots(2, 3, sharey='row', height_ratios=[1, max(1, S)],
-                                   width_ratios=[3,3,1.2])
-    signed = _shades('#d55e00', 'white', '#0072b2')         # minus and plus, as in views_js/common.css
-    def strips(ax, t):
-        most = t.abs().max()
-        ax.imshow(t.numpy(), cmap=signed, vmin=-most, vmax=most, aspect='auto',
-                  interpolation='nearest')
-    strips(a, q[None])
-    a.set_yticks([0], [token], parse_math=False)
-    where = f"layer {data['layers'][data['layer']]}, head {data['head']}"
-    a.set_title(f'query, {where}', fontsize=9, parse_math=False)
-    b.axis('off')
-    c.axis('off')
-    strips(x, k)
-    x.set_yticks(range(S), tokens, parse_math=False)
-    x.set_xlabel('keys, neuron by neuron')
-    strips(y, k*q)
-    y.set_xlabel('query × key')
-    z.barh(range(S), w.tolist(), color=colors['w'])
-    z.set(xlim=(0,1), xlabel='weight')
-    for ax in (x,y,z): ax.tick_params(axis='y', length=0)
+    "Draw the arithmetic of one query: products, scores and weights, weighted values, the output"
+    q,k,v,scores,weights,out = _shown(data)
+    S,tokens,asks = len(k),[_clip(t) for t in data['k']],_clip(data['q'][data['query']], 12)
+    kept,others = _largest((k*q)[data['key']].abs(), 9)
+    def row(n): return torch.full((1, n), math.nan)
+    products,summed = (k*q)[:,kept],(k*q)[:,others].sum(1, keepdim=True)
+    if len(others): products = torch.cat([products, summed], 1)
+    panels = [(torch.cat([row(products.shape[1]), products]), ('#bf812d','#35978f'),
+               [*map(str, kept.tolist()), *[f'{len(others)}\nothers']*bool(len(others))],
+               'query × key, neuron by neuron'),
+              (torch.cat([row(1), scores[:,None]]), ('#bf812d','#35978f'), [''], 'score'),
+              (torch.cat([row(1), weights[:,None]]), colors['w'], [''], 'weight')]
+    if v is not None:
+        some,_ = _largest(out.abs(), 7)
+        panels.append((torch.cat([row(len(some)), weights[:,None]*v[:,some], out[None,some]]),
+                       colors['v'], some.tolist(), 'weight × value; below: the output'))
+    fig.set_size_inches(8.5, 0.22*S+1.5)
+    axs = fig.subplots(1, len(panels), width_ratios=[max(1.2, len(p[2])) for p in panels])
+    for ax,panel in zip(axs, panels):
+        _sheet(ax, *panel)
+        ax.set(ylim=(S+1.5, -.5), yticks=[])
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+    for j,e in enumerate(kept.tolist()):        # the query stands above its products
+        axs[0].text(j, 0, _two(q[e]), ha='center', va='center', size=7,
+                    color=colors['q'])
+    names = [f'{asks} asks', *tokens]
+    axs[0].set_yticks(range(S+1), names, parse_math=False)
+    axs[0].set_xlabel(f"layer {data['layers'][data['layer']]}, head {data['head']}")
 
 _drawings['neuron'] = _neurons

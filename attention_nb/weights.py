@@ -13,25 +13,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.jit._trace import is_tracing
 from .checks import checked
 from .core import allowed, attention
 from .fast import _tame
 
 # %% ../nbs/05b_weights.ipynb #aa55b903
-def _is_eager():
+def _is_eager()->bool:
     "Whether each operation runs when it is called: no compiler, no transform"
     return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
 
-def _is_plain(*tensors):
+def _is_plain(*tensors:Tensor)->bool:
     "Whether results may be written over: plain tensors that nobody follows"
-    if torch.jit.is_tracing() or not _is_eager(): return False
-    def followed(t):
+    if is_tracing() or not _is_eager(): return False
+    def followed(t:Tensor)->bool:
         return (torch.is_grad_enabled() and t.requires_grad
                 or forward_ad.unpack_dual(t).tangent is not None)
     return all(type(t) in (Tensor, nn.Parameter) and not followed(t) for t in tensors)
 
 # %% ../nbs/05b_weights.ipynb #2b8979bc
-def _fill(t, where, x, over):
+def _fill(t:Tensor, where:Tensor, x:float, over:bool)->Tensor:
     "`t` with `x` put in, written over or not"
     return t.masked_fill_(where, x) if over else t.masked_fill(where, x)
 
@@ -77,9 +78,10 @@ def attention_with_weights(
         return attention(q, k, v, mask=mask, bias=bias, causal=causal, window=window, q_pos=q_pos,
                          k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks,
                          dropout_p=dropout_p)
-    plain,empty,full = _is_plain(q, k, v),None,False
+    plain,full = _is_plain(q, k, v),False
+    empty:Tensor|None = None
     if mask is not None or causal or window is not None: k = _tame(k)
-    scores = q*(q.shape[-1]**-0.5 if scale is None else scale) @ k.mT    # (B, H, L, S)
+    scores = q*(1/math.sqrt(q.shape[-1]) if scale is None else scale) @ k.mT    # (B, H, L, S)
     if causal or window is not None:
         L,S = scores.shape[-2:]
         see = allowed(L, S, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos, device=q.device)
@@ -89,7 +91,7 @@ def attention_with_weights(
         mask = see if mask is None else mask & see
     if mask is not None:
         if not full: empty = ~mask.any(-1, keepdim=True)
-        hidden = ~mask if full else ~(mask | empty)
+        hidden = ~mask if empty is None else ~(mask | empty)
         added = torch.zeros_like(hidden, dtype=q.dtype).masked_fill_(hidden, -math.inf)
         # autograd does not need the scores that are added to
         scores = scores.add_(added) if _is_eager() else scores+added

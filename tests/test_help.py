@@ -9,7 +9,7 @@ public = {f'{m.__name__}.{n}': getattr(m, n) for m in modules for n in m.__all__
 public = {n: x for n,x in public.items() if inspect.isfunction(x) or inspect.isclass(x)}    # constants have no help of their own
 classes = {n: x for n,x in public.items() if inspect.isclass(x)}
 methods = {f'{n}.{k}': getattr(x, k) for n,x in classes.items() for k in list(vars(x))
-           if (not k.startswith('_') or k == '__init__' and not is_dataclass(x)) and inspect.isroutine(getattr(x, k)) and k not in inspect.get_annotations(x)}
+           if (not k.startswith('_') or k == '__init__' and not is_dataclass(x) and not getattr(x, '_is_protocol', False)) and inspect.isroutine(getattr(x, k)) and k not in inspect.get_annotations(x)}
 functions = {n: x for n,x in public.items() if n not in classes} | methods
 
 def said(doc):
@@ -118,6 +118,32 @@ def test_calling_a_layer_is_typed_as_its_forward():
     assert len(guarded['B']) == 2 and all(f.startswith('@overload\ndef __call__(self, x: Tensor, *, need_weights: Literal[') for f in guarded['B'])
     assert guarded['Table'] == guarded['_BCall'] == [] and text.count('import TYPE_CHECKING') == 1
     assert calls.typed_calls(text) == text and calls.typed_calls('n = 1\n') == 'n = 1\n'
+
+attributes = '''
+from torch import nn
+
+class _AFields(Protocol):
+    rest:dict[str,int]
+
+class A(nn.Module):
+    told:int
+    def __init__(self, width:int, n, kind:str='a', again:int|None=None):
+        def many()->list[int]: return []
+        again = width if again is None else again
+        self.proj,self._own = nn.Linear(width, n),nn.Linear(n, width)
+        self.width,self.n,self.again = width,n,again
+        self.norm = None if n else nn.LayerNorm(n)
+        self.told,self.rest,self.size,self.many,self.flag = 1,{},len(kind),many(),True
+        self.later = None
+        self.said:str = kind
+        self.unknown = f(n)
+        self.a,self.b = f(n)
+'''
+
+def test_attributes_are_declared_where_the_code_says_what_they_are():
+    import ast
+    cls = ast.parse(calls.typed_calls(attributes)).body[-1]
+    assert [ast.unparse(n) for n in cls.body[0].body] == ['proj: nn.Linear', 'width: int', 'norm: None | nn.LayerNorm', 'size: int', 'many: list[int]', 'flag: bool', 'rest: dict[str, int]']
 
 def test_every_layer_of_the_package_is_typed():
     for name,c in classes.items():

@@ -84,21 +84,6 @@ def test_private_modules_and_the_command_are_not_offered(tmp_path):
     for m,names in {'_hidden': ['f'], '__main__': ['g'], 'command': ['main'], 'a': ['h'], 'b': []}.items(): (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')
     assert package.table(tmp_path) == {'a': ['h'], 'b': [], 'command': []}
 
-def test_type_checkers_and_editors_know_what_is_imported_lazily(tmp_path):
-    pytest.importorskip('mypy', reason='NO MYPY: install the extra dev')
-    names = sorted({n for m in modules for n in documented[m]} - {'main'})
-    (tmp_path/'use.py').write_text('import attention_nb\n' + ''.join(f'reveal_type(attention_nb.{n})\n' for n in names) + 'attention_nb.nothing\n')
-    (tmp_path/'mypy.ini').write_text('[mypy]\nfollow_imports = silent\ncache_dir = cache\n[mypy-torch.*,transformers.*,matplotlib.*,numpy.*,IPython.*]\nfollow_imports = skip\nignore_missing_imports = true\n')
-    done = subprocess.run([sys.executable, '-m', 'mypy', 'use.py'], cwd=tmp_path, capture_output=True, text=True, env=os.environ | dict(MYPYPATH=str(root)))
-    kinds = re.findall(r'use.py:(\d+): note: Revealed type is "(.*)"', done.stdout)
-    assert len(kinds) == len(names), done.stdout
-    unknown = [n for n,(_,kind) in zip(names, kinds) if kind == 'Any']
-    assert not unknown, f'{unknown}: a type checker does not know them; an untyped decorator?'
-    assert done.stdout.count('error:') == 1 and 'Module has no attribute "nothing"' in done.stdout, done.stdout
-    import jedi
-    code = 'import attention_nb\nattention_nb.load_g'
-    assert [(c.name, c.type) for c in jedi.Script(code, project=jedi.Project(root)).complete()] == [('load_glove', 'function')]
-
 @pytest.fixture(scope='session')
 def imported():
     "Module -> its names for `import *`, and what importing it loads that torch and the modules before it do not"

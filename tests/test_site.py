@@ -40,7 +40,7 @@ class Links(HTMLParser):
         if tag == 'link' and attrs.get('rel') in ('stylesheet', 'icon', 'preload'): self.loaded.append(attrs['href'])
 
 @pytest.fixture(scope='session')
-def parsed(site): return {p.relative_to(site).as_posix(): Links(p.read_text(encoding='utf-8')) for p in site.glob('*.html')}
+def parsed(site): return {p.relative_to(site).as_posix(): Links(p.read_text(encoding='utf-8')) for p in site.glob('*.html') if p.stem != '404'}
 
 def test_links_inside_the_site_lead_somewhere(site, parsed):
     broken = []
@@ -113,7 +113,7 @@ def test_workshops_stand_under_their_lesson_and_follow_it(site):
     lessons = [c for c in chapters if rules.kind(c) == 'lesson']
     expected = [(f'{l}.html', [f'{w}.html' for w in rules.workshops_of(l, chapters)]) for l in lessons]
     assert any(w for _,w in expected)
-    expected += [('glossary.html', [])]                                    # at the end, neither lesson nor workshop
+    expected += [('api.html', []), ('glossary.html', [])]                  # at the end, neither lesson nor workshop
     found = sidebar((site/'index.html').read_text(encoding='utf-8'))
     assert [(l, w) for l,w in found if l != '#'] == expected
     order = ['index.html', *(p for l,w in expected for p in (l, *w))]

@@ -68,8 +68,8 @@ function unpack(group, layer) {
   return stored.ready;
 }
 
-// Which of `n` rows are elements, [first, end): all, or those near what a scrolled box shows. The
-// first moves in strides, so that most scrolling changes nothing.
+// Which of `n` rows are elements, [first, end): all up to `most`, else those near what a scrolled
+// box shows. The first moves in strides, so that most scrolling changes nothing.
 function near(n, box, rowHeight, most = whole) {
   if (n <= most) return [0, n];
   const stride = 20, seen = Math.floor(box.scrollTop / rowHeight / stride) * stride;

@@ -20,7 +20,7 @@ function paint(v) {
   for (const [w, h, i, j] of lines) {
     pen.globalAlpha = (isDim(v, i, j) ? 0.2 : 1) * strength(w);
     pen.strokeStyle = inks.get(h);
-    pen.lineWidth = 0.8 + 2.6 * w;
+    pen.lineWidth = 1 + 2.4 * w;
     pen.setLineDash([[], [6, 3], [2, 3]][round(h)]);
     const off = apart.get(h) ?? 0;
     curve(pen, left, y(v, i) + off, right, y(v, j) + off);
@@ -33,9 +33,9 @@ function paint(v) {
   v.root.dataset.ready = "yes";
 }
 
-// The root makes small weights visible: 0.07 is as strong as 0.35
-const strength = w => Math.min(1, 0.12 + 0.88 * Math.sqrt(w));
-const y = (v, row) => padding + (row + 0.5) * rowHeight - v.stage.scrollTop;
+// The root makes small weights visible: 0.07 is as strong as 0.4, of a thin line a whole pixel
+const strength = w => Math.min(1, 0.18 + 0.82 * Math.sqrt(w));
+const y = (v, row) => padding + (row + 0.5) * rowHeight - v.stage.scrollTop + 0.5;
 const ink = (v, head) => v.weights.heads > 1 ? colour(head) : `rgb(${cssValue("--weight")})`;
 
 // An empty canvas as large as what the stage shows, and the pen for it

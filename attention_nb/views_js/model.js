@@ -59,8 +59,9 @@ function arrange(v, {g, grid, most, across, down, mine}) {
   const by = v.order, columns = `repeat(${most}, minmax(40px, 96px))`;
   grid.classList.toggle("sorted", by !== null);
   const widest = Math.max(...g.layers.map(layer => layer.label.length));
-  const labels = widest > 3 ? "64px " : "26px ";
-  grid.style.gridTemplateColumns = (by === null ? labels : "") + columns;
+  const labels = by !== null ? 0 : widest > 3 ? 64 : 26;
+  grid.style.gridTemplateColumns = (labels ? `${labels}px ` : "") + columns;
+  grid.style.minWidth = labels + most * 43 + "px";               // what the open head can stick in
   across.textContent = by === null ? "head" : `layer, head: ${by}, the largest first`;
   down.textContent = by === null ? "layer" : "";
   grid.replaceChildren(...by === null ? byLayer(g, most, mine) : byScore(g, by, mine));
@@ -126,7 +127,8 @@ async function openHead(v, cell) {
   v.name ??= make("strong");
   v.box ??= make("div.large", {role: "group"}, make("div.title", {}, v.name,
     make("button", {ariaLabel: "close", onclick: () => closeHead(v)}, "×")), make("div"));
-  v.name.textContent = v.box.ariaLabel = headName(cell);
+  v.name.textContent = headName(cell);
+  v.box.ariaLabel = `open: ${headName(cell)}`;
   put(v);
   const {at, l, h} = cell, start = {...v.start, group: at, layer: l, heads: [h]};
   if (v.view) await v.view.choose(at, l, h);

@@ -1,126 +1,148 @@
-// Neuron view: one query, every key, neuron by neuron
+// ---- neuron view: the arithmetic of one head, a row for each key, one step at a time
 
-async function neuronView(root, d) {
-  const numbers = async text => new Float32Array(await inflate(text));
-  const q = await numbers(d.qdata), k = await numbers(d.kdata);
-  const added = d.added && await numbers(d.added.data);   // bias and masks: -infinity where hidden
-  const L = d.q.length, S = d.k.length, E = d.width, H = d.heads, rowHeight = 22;
-  const state = {layer: d.layer, head: d.head, i: d.query, j: d.key};
-  const bar = make("div.bar"), top = make("div.bar"), body = make("tbody");
-  const titles = ["key", "key, neuron by neuron", "query × key", "score", "weight"];
-  const header = make("tr");
-  for (const [n, t] of titles.entries())
-    header.append(make(n < 3 ? "th.left" : "th", {scope: "col"}, t));
-  const scroll = make(S > whole ? "div.scroll.long" : "div.scroll", {},
-                      make("table", {}, make("thead", {}, header), body));
-  const status = make("div.status", {role: "status", ariaLive: "polite"});
-  root.append(bar, top, scroll, status);
-  const query = () => {
-    const at = ((state.layer * H + state.head) * L + state.i) * E;
-    return q.subarray(at, at + E);
-  };
-  const key = j => {
-    const shared = Math.floor(state.head * d.kvHeads / H);
-    const at = ((state.layer * d.kvHeads + shared) * S + j) * E;
-    return k.subarray(at, at + E);
-  };
-  function plus(j) {                                    // broadcast over dimensions of size 1
-    if (d.causal && j > state.i + S - L) return -Infinity;
-    if (!added) return 0;
-    const step = (at, n, axis) => at * d.added.shape[axis] + (d.added.shape[axis] > 1 ? n : 0);
-    return added[[state.layer, state.head, state.i, j].reduce(step, 0)];
+views.neuron = async (root, d) => {
+  const numbers = await readHeads(d), rowHeight = 22, steps = () => d.stages[state.layer];
+  const state = {layer: d.layer, head: d.head, i: d.query, j: d.key, step: d.stage, sorted: false};
+  const fewest = 200;                                 // so many rows are all elements
+  let found = null, order = [], columns = null, timer = 0;
+
+  // ---- the parts of the page
+  const bar = make("div.bar"), buttons = make("div.steps", {role: "group", ariaLabel: "steps"});
+  const place = make("div"), status = make("div.status", {role: "status", ariaLive: "polite"});
+  const header = make("thead"), body = make("tbody"), footer = make("tfoot");
+  const table = make("table", {}, make("caption"), header, body, footer);
+  const grid = make("div.scroll.numbers", {tabIndex: 0, role: "group",
+    ariaLabel: "the numbers; up and down choose a key, left and right a step"}, table);
+  const note = make("div.note"), legend = make("div.legend");
+  const step = (text, label, change) => make("button", {ariaLabel: label, onclick: change}, text);
+  const play = make("button.play", {onclick: () => timer ? pause() : run()}, "▶ play");
+  const sorter = make("input", {type: "checkbox",
+    onchange: () => { state.sorted = sorter.checked; show(); }});
+  root.append(bar, place, buttons, status, grid, note, legend);
+  grid.style.minHeight = Math.min(600, (d.k.length + 2) * rowHeight + 4) + "px";
+
+  const clip = t => t.slice(0, 40);
+  const choose = (label, names, what) => names.length > 1 && bar.append(
+    select(label, names, state[what], v => { state[what] = v; find(); }));
+  choose("layer ", d.layers, "layer");
+  choose("head ", Array.from({length: d.heads}, (_, n) => String(n)), "head");
+  choose("query ", d.q.map((t, n) => `${n}: ${clip(t)}`), "i");
+  bar.append(make("label", {}, sorter, "largest first"));
+  const swatch = (role, text) => make("span", {},
+    make("i", {style: `background: rgba(var(--${role}), .55)`, ariaHidden: "true"}), text);
+  legend.append(swatch("q", "query"), swatch("k", "key"), swatch("minus", "product below 0"),
+                swatch("plus", "above 0"), swatch("weight", "weight"));
+  if (d.vdata) legend.append(swatch("v", "value"));
+  legend.append(swatch("grey", "other numbers below 0"));
+
+  // ---- steps
+  function go(name) { state.step = name; show(); }
+  function move(by) {
+    const at = steps().indexOf(state.step) + by;
+    if (at >= 0 && at < steps().length) go(steps()[at]);
   }
-  const products = j => { const y = key(j); return query().map((x, e) => x * y[e]); };
-
-  // the scores and weights of the query, and how large its numbers get
-  function compute() {
-    const l = state.layer, cap = d.softcap[l], scores = new Float64Array(S), x = query();
-    let mk = 0, mp = 0;
-    for (let j = 0; j < S; j++) {
-      const y = key(j);
-      let s = 0;
-      for (let e = 0; e < E; e++) {
-        s += x[e] * y[e];
-        mk = Math.max(mk, Math.abs(y[e]));
-        mp = Math.max(mp, Math.abs(x[e] * y[e]));
-      }
-      s *= d.scale[l];
-      scores[j] = (cap ? cap * Math.tanh(s / cap) : s) + plus(j);
+  function pause() { clearInterval(timer); timer = 0; play.textContent = "▶ play"; }
+  function run() {
+    if (state.step === steps().at(-1)) go(steps()[0]);
+    timer = setInterval(() => { move(1); if (state.step === steps().at(-1)) pause(); }, 1800);
+    play.textContent = "⏸ pause";
+  }
+  function showSteps() {
+    if (buttons.dataset.layer !== String(state.layer)) {
+      buttons.dataset.layer = state.layer;
+      buttons.replaceChildren(
+        play, step("‹", "previous step", () => { pause(); move(-1); }),
+        ...steps().map(name => {
+          const title = stepNames[name];
+          return step(title, title, () => { pause(); go(name); });
+        }),
+        step("›", "next step", () => { pause(); move(1); }));
+      place.replaceChildren(formulaOf(steps(), d.sinks[state.layer]));
     }
-    const sink = d.sinks[l]?.[state.head] ?? -Infinity;
-    const high = scores.reduce((m, s) => Math.max(m, s), sink);
-    const part = s => s === -Infinity ? 0 : Math.exp(s - high);
-    const total = sum(scores.map(part)) + part(sink);
-    return {scores, weights: scores.map(s => total ? part(s) / total : 0), mk, mp};
+    const at = steps().indexOf(state.step);
+    for (const [n, button] of [...buttons.children].slice(2, -1).entries())
+      button.ariaCurrent = n === at ? "step" : "false";
+    buttons.children[1].disabled = at === 0;
+    buttons.lastChild.disabled = at === steps().length - 1;
+    for (const term of place.querySelectorAll(".term"))
+      term.classList.toggle("lit", term.dataset.steps.split(" ").includes(state.step));
   }
 
-  // a strip of cells: one colour above zero, another below, as strong as the number
-  function strip(values, limit) {
-    const size = `width: ${Math.max(90, Math.min(192, 4 * E))}px`;
-    const [high, low] = [Math.max(...values), Math.min(...values)];
-    const name = `${E} numbers, largest ${two(high)}, smallest ${two(low)}`;
-    const canvas = make("canvas", {width: E, height: 1, style: size, role: "img", ariaLabel: name});
-    const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
-    const colours = ["--minus", "--plus"].map(n => style.getPropertyValue(n));
-    values.forEach((x, e) => {
-      const strength = limit ? Math.min(1, Math.abs(x) / limit) : 0;
-      pen.fillStyle = `rgba(${colours[x < 0 ? 0 : 1]}, ${strength})`;
-      pen.fillRect(e, 0, 1, 1);
-    });
-    return canvas;
+  // ---- rows and columns
+  function find() {
+    if (!steps().includes(state.step)) state.step = "softmax";    // a layer without a cap, or so
+    found = oneQuery(d, numbers, state.layer, state.head, state.i);
+    found.limits = limitsOf(d, found);
+    show();
   }
-
-  let found = null, begin = -1;
-  function row(j) {
-    const {scores, weights, mk, mp} = found, w = weights[j];
-    const length = make("i", {style: `width: ${100 * w}%`});
-    const meter = make("span.meter", {ariaHidden: "true"}, length);
-    return make(j === state.j ? "tr.on" : "tr", {onclick: e => pick(e.currentTarget, j)},
-      make("th", {scope: "row", title: d.k[j]}, d.k[j]),
-      make("td", {}, strip(key(j), mk)), make("td", {}, strip(products(j), mp)),
-      make("td", {}, scores[j] === -Infinity ? "hidden" : two(scores[j])),
-      make("td", {}, meter, " ", two(w)));
-  }
-  function pick(element, j) {
-    state.j = j;
-    for (const r of body.children) r.classList.toggle("on", r === element);
-    say();
-  }
-  // the rows that should be elements, between two that keep the room of the others
-  function rows(anew) {
-    const [from, end] = near(S, scroll, rowHeight);
-    if (!anew && from === begin) return;
-    begin = from;
-    const room = n => make("tr", {style: `height: ${n * rowHeight}px`, ariaHidden: "true"});
-    body.replaceChildren();
-    if (from) body.append(room(from));
-    for (let j = from; j < end; j++) body.append(row(j));
-    if (end < S) body.append(room(S - end));
-  }
-  function say() {
-    const p = products(state.j), best = largest(p.map(Math.abs)), scale = d.scale[state.layer];
-    status.textContent = `${d.q[state.i]} → ${d.k[state.j]}: ${E} products add up to `
-      + `${two(sum(p))}; times ${scale.toFixed(4)} that is ${two(sum(p) * scale)}. `
-      + `Neuron ${best} says most: ${two(p[best])}. Weight ${two(found.weights[state.j])}.`;
-  }
-  const short = t => t.slice(0, 40);
   function show() {
-    found = compute();
-    top.replaceChildren(make("span", {}, `query ${state.i}, ${short(d.q[state.i])}`),
-                        strip(query(), Math.max(...query().map(Math.abs))));
-    rows(true);
-    say();
+    const {mask} = found.steps, at = `${steps().indexOf(state.step) + 1} of ${steps().length}`;
+    order = [...mask.keys()];
+    if (state.sorted) order.sort((a, b) => mask[a] === mask[b] ? a - b : mask[b] - mask[a]);
+    table.caption.textContent = `step ${at}, ${stepNames[state.step]}, of the query ${state.i}, `
+      + clip(d.q[state.i]);
+    let room = Math.max(3, Math.floor(grid.clientWidth / 44));
+    do fill(room); while (grid.scrollWidth > grid.clientWidth && --room > 2);
+    note.textContent = columns.note;
+    showSteps();
+    status.textContent = stepSentence(state.step, d, found, state);
     root.dataset.ready = "yes";
   }
-  const heads = Array.from({length: H}, (_, n) => String(n));
-  const queries = d.q.map((t, n) => `${n}: ${short(t)}`);
-  for (const [label, names, what] of [["layer ", d.layers, "layer"], ["head ", heads, "head"],
-                                      ["query ", queries, "i"]])
-    bar.append(select(label, names, state[what], v => { state[what] = v; show(); }));
-  if (S > whole) scroll.addEventListener("scroll", () => rows(false));
-  addEventListener("redraw", show);
-  show();
-  if (S > whole) { scroll.scrollTop = (state.j - 10) * rowHeight; rows(false); }
-}
-
-views.neuron = neuronView;
+  // the whole grid with so many columns of numbers
+  function fill(room) {
+    columns = stepColumns(state.step, d, found, state, room);
+    const names = columns.heads.map(text => make("th", {scope: "col"}, text));
+    header.replaceChildren(make("tr", {}, make("th", {scope: "col"}, columns.corner), ...names));
+    if (columns.query) header.append(make("tr.query", {},
+      make("th", {scope: "row"}, `${clip(d.q[state.i])} asks`), ...columns.query));
+    footer.replaceChildren(...columns.feet.map(([name, cells]) =>
+      make("tr", {}, make("th", {scope: "row"}, name), ...cells)));
+    rows();
+  }
+  // the rows that should be elements, between two that keep the room of the others
+  function rows() {
+    const n = order.length, [from, end] = near(n, grid, rowHeight, fewest);
+    const room = n => make("tr", {style: `height: ${n * rowHeight}px`, ariaHidden: "true"});
+    body.replaceChildren(...from ? [room(from)] : [], ...order.slice(from, end).map(row),
+                         ...end < n ? [room(n - end)] : []);
+    body.dataset.from = from;
+  }
+  function row(j) {
+    const hidden = found.steps.mask[j] === -Infinity && state.step in {mask: 1, softmax: 1};
+    const name = make("th", {scope: "row", title: d.k[j]}, d.k[j]);
+    const element = make(hidden ? "tr.hidden" : "tr", {onclick: () => { state.j = j; show(); }},
+                         name, ...columns.row(j));
+    if (j === state.j) { element.classList.add("on"); element.ariaCurrent = "true"; }
+    return element;
+  }
+  // another key, one row up or down, brought into sight
+  function another(by) {
+    const at = order.indexOf(state.j) + by;
+    if (at < 0 || at >= order.length) return;
+    state.j = order[at];
+    show();
+    if (!body.querySelector("tr.on")) {
+      grid.scrollTop = (at - 10) * rowHeight;
+      rows();
+    }
+    body.querySelector("tr.on").scrollIntoView({block: "nearest"});
+  }
+  root.addEventListener("keydown", e => {
+    if (e.target.closest("select, input") || e.ctrlKey || e.altKey || e.metaKey) return;
+    const inside = grid.contains(e.target);
+    const action = {ArrowLeft: () => move(-1), ArrowRight: () => move(1),
+                    ArrowUp: inside && (() => another(-1)),
+                    ArrowDown: inside && (() => another(1))}[e.key];
+    if (action) { e.preventDefault(); pause(); action(); }
+  });
+  grid.addEventListener("scroll", () => {
+    const [from] = near(order.length, grid, rowHeight, fewest);
+    if (String(from) !== body.dataset.from) rows();
+  });
+  find();
+  let width = grid.clientWidth;
+  new ResizeObserver(() => {
+    if (grid.clientWidth !== width) { width = grid.clientWidth; show(); }
+  }).observe(grid);
+  grid.scrollTop = (state.j - 10) * rowHeight;
+};

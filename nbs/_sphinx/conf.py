@@ -12,7 +12,8 @@ ini.read(cfg.config_path/'settings.ini', encoding='utf-8')
 project,release,author,copyright = cfg.title,cfg.version,ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,12), 'Scaling': range(12,100)}   # chapter numbers
 
-extensions = ['nbdev_sphinx', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton', 'sphinx-mathjax-offline']
+extensions = ['nbdev_sphinx', 'search', 'publish', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
+              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
 nb_custom_formats = {'.ipynb': 'nbdev_sphinx.read_for_sphinx'}
 nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true
@@ -30,10 +31,20 @@ html_theme = 'sphinx_book_theme'
 html_title = cfg.title
 html_favicon = str(here/'_static'/'favicon.svg')
 html_static_path = [str(here/'_static')]
-html_css_files = ['custom.css']
+html_css_files = ['custom.css', 'finding.css', ('print.css', dict(media='print'))]
+html_js_files = ['search.js', 'landing.js', 'citations.js', 'print.js']
+templates_path = [str(here/'_templates')]
 html_show_sourcelink = False
 html_context = dict(default_mode='auto')
 html_theme_options = dict(
     repository_url=cfg.git_url, repository_branch=cfg.branch, path_to_docs='nbs', use_repository_button=True, use_source_button=True,
     use_issues_button=True, use_download_button=True, use_fullscreen_button=False, launch_buttons=dict(colab_url='https://colab.research.google.com'),
     pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=2, home_page_in_toc=True, article_header_end=['article-header-buttons'])
+
+# finding the book: canonical addresses, a sitemap, link previews, a page for addresses that lead nowhere
+html_baseurl = f'{cfg.doc_host}{cfg.doc_baseurl}/'
+ogp_site_url,ogp_type,ogp_social_cards = html_baseurl,'article',dict(enable=False)                   # publish.py draws the pictures
+ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image" />']
+notfound_urls_prefix = f'{cfg.doc_baseurl}/'
+notfound_context = dict(title='Page not found', body='<h1>Page not found</h1>\n<p>There is no page at this address. The search above and the list of chapters lead to every section.</p>')
+html_theme_options |= dict(extra_footer=f'<p>Version {cfg.version}. Text and code: <a href="{cfg.git_url}/blob/{cfg.branch}/LICENSE">Apache License 2.0</a>.</p>')

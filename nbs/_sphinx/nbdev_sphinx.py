@@ -12,11 +12,13 @@ what they mean in nbdev. The markdown it is written in, shared by nbdev and Quar
     #| code-fold, code-summary         a fold whose label is the summary, for a proof with the number of its checks
     #| fig-cap, echo ...               MyST-NB's tags and metadata; a figure is numbered within its chapter
     <!-- cards --> above the table of lessons   a card for each row, with its picture from _static/cards
+    <details><summary>Hint</summary>...   the same fold, its text read as markdown
+    <!-- api -->                       the list of all public names, made by api.py
 
 Pages NNa_name, workshops, stand in the sidebar under their lesson NN_name. A stored view is put together from its data. What
 rules.py finds wrong with the folds of a page fails the build.
 """
-import ast, contextlib, html, inspect, io, itertools, json, logging as pylogging, os, pydoc, re
+import ast, contextlib, copy, html, inspect, io, itertools, json, logging as pylogging, os, pydoc, re
 from pathlib import Path
 import nbformat, yaml
 from docutils import nodes
@@ -31,7 +33,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
-import figures, rules
+import api, figures, rules
 from rules import folded, split_options
 from tidy import VIEW
 
@@ -102,6 +104,7 @@ def cards(m):
     return ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n' + '\n'.join(grid) + ':::::\n'
 
 _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards), (fenced_div(r'\.callout-(\w+)([^}\n]*)'), callout), (fenced_div(r'\.panel-tabset[^}\n]*'), tabset),
+           (r'^<details><summary>([^<\n]*)</summary>[ \t]*(.*?)\s*</details>', r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)'), (r'^(#{1,6} .*?)[ \t]*\{#(sec-[\w-]+)[^}\n]*\}', r'(\2)=\n\1')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite), (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`'),
            (r'(?<![\w/])@((?:fig|tbl)-[\w-]+)', r'{numref}`\1`'), (r'(?<![\w/])@(sec-[\w-]+)', r'{ref}`\1`')]
@@ -185,6 +188,8 @@ def process(text, path):
         if c['cell_type'] == 'code': c['source'] = rules.join_options(''.join(c['source']))
     nb = dict2nb(nb)
     for c in nb.cells: show_source(c)
+    for c in nb.cells:
+        if c.cell_type == 'markdown' and api.MARK in c.source: c.source = c.source.replace(api.MARK, api.listing())
     nb.path_ = Path(path)
     procs = [ExecEntries if p is exec_show_docs else p for p in filters.procs() if p.__name__ not in ('mv_exports', 'add_fold')] + [Explain]
     filters.procs = lambda: procs
@@ -201,13 +206,29 @@ def process(text, path):
 
 def front_matter(cell): return yaml.safe_load(cell.source.strip().strip('-')) if cell.cell_type == 'raw' and cell.source.startswith('---') else None
 
+def code_of_entries(cell, names):
+    "A cell that defines several of `names`, as a cell for each; the outputs stay with the last"
+    at = [min([n.lineno, *(d.lineno for d in n.decorator_list)])-1 for n in rules.definitions(cell) if n.name in names]
+    if len(at) < 2: return [cell]
+    lines,found = cell.source.splitlines(),[]
+    for start,end in zip([0, *at[1:]], [*at[1:], len(lines)]):
+        found.append(copy.deepcopy(cell))
+        found[-1].source = '\n'.join(lines[start:end]).strip('\n')
+        if end < len(lines): found[-1].outputs = []
+    return found
+
 def entries_first(cells):
-    "Pairs (cell, does its code follow?), each API entry before the code that it is for"
+    "Pairs (cell, does its code follow?), each API entry directly above the code that it is for"
     for i,c in enumerate(cells):
         if c.metadata.get('entry'): continue
-        entries = list(itertools.takewhile(lambda o: o.metadata.get('entry'), cells[i+1:]))
-        yield from ((e, not folded(split_options(c.source)[0])) for e in reversed(entries))     # nbdev adds them last name first
-        yield c, False
+        entries = list(itertools.takewhile(lambda o: o.metadata.get('entry'), cells[i+1:]))[::-1]      # nbdev adds them last name first
+        shut = folded(split_options(c.source)[0])
+        names = re.findall(r'^show_doc\((\w+)\)', '\n'.join(e.source for e in entries), re.M)
+        parts = [c] if shut else code_of_entries(c, names)
+        if len(parts) != len(entries): entries,parts = [*entries, c],[]
+        for e,part in itertools.zip_longest(entries, parts):
+            yield e, not shut and e is not c
+            if part: yield part, False
 
 def described(outputs):
     "What a drawn figure says of itself, in the `<desc>` of its SVG"
@@ -273,11 +294,11 @@ def read_for_sphinx(text):
     nb.cells = [o for c,code_follows in entries_first(nb.cells) for o in page_cells(c, code_follows, mark)]
     _cells[docname] = nb.cells
     if any('{footcite:' in c.source for c in nb.cells): nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
-    if docname == _app.config.root_doc: nb.cells.append(markdown(contents(_app)))
+    if docname == _app.config.root_doc and len(_app.env.found_docs) > 1: nb.cells.append(markdown(contents(_app)))
     if workshops := rules.workshops_of(docname, _app.env.found_docs): nb.cells.append(markdown(toctree(workshops)))
     return nb
 
-# %% markdown: README.md, and the plain text of each page
+# %% markdown: README.md, and for publish.py the plain text of each page
 def markdown_of(path):
     "(markdown, files) of the notebook at `path`, as nbdev's readers see it: `#| hide` cells left out, API entries in"
     from nbconvert import MarkdownExporter
@@ -321,22 +342,27 @@ def label_fold(self, node):
     label = re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(node['prompt_show']))
     proof = re.fullmatch(r'✓ (.*) · (\d+ checks?)', label)
     if proof: label = f'<span class="fold-tick">✓</span> {proof[1]} <span class="fold-count">· {proof[2]}</span>'
-    self.body.append(f'<details class="admonition hide {" ".join(node["classes"])}">\n<summary><p class="admonition-title">{label}</p></summary>\n')
+    kind = ' answer' if re.match('(✓ )?Answer', node['prompt_show']) else ''
+    self.body.append(f'<details class="admonition hide{kind} {" ".join(node["classes"])}">\n<summary><p class="admonition-title">{label}</p></summary>\n')
 
 def fail_on_problems(app, exception):
     "Also a build that does not take warnings for errors fails"
     if _problems and not exception: app.statuscode = 1
 
-def extra_pages(app, exception):
-    "For the chapter 03_attention.html: attention.html, where nbdev's links point, and attention.html.md, its text, which docstrings name"
+def for_readers(app, pagename, templatename, context, doctree):
+    "Headers of tables say what they head; a page with exercises can be printed with its answers"
+    if 'body' in context: context['body'] = context['body'].replace('<th class="head', '<th scope="col" class="head')
+    for group in context.get('header_buttons', []):
+        if group.get('label') == 'download-buttons' and 'class="admonition hide answer' in context.get('body', ''):
+            group['buttons'].append(dict(type='javascript', javascript='printWithAnswers()', text='.pdf, with answers', tooltip='Print with hints and answers',
+                                         icon='fas fa-file-pdf', label='print-answers-button'))
+
+def aliases(app, exception):
+    "For the chapter 03_attention.html: attention.html, where nbdev's links point"
     if exception or app.builder.name != 'html': return
     for doc in app.env.found_docs:
         page = Path(app.outdir)/f'{doc}.html'
         alias = page.with_name(nbpath2html(Path(page.name)).name)
-        path = Path(app.env.doc2path(doc))
-        body,files = markdown_of(path)
-        for target in {alias.with_name(alias.name+'.md'), page.with_name(page.name+'.md')}: target.write_text(body, encoding='utf-8')
-        for name,data in files.items(): write_if_changed(page.parent/name, data)
         if alias == page: continue
         name = html.escape(page.name)
         alias.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title><link rel="canonical" href="{name}">'
@@ -353,7 +379,8 @@ def setup(app):
     app.add_transform(FiguresForBothThemes)
     app.add_post_transform(MethodsOfClasses)
     app.connect('env-get-updated', number_figures, priority=900)                                  # after Sphinx has numbered them
-    app.connect('build-finished', extra_pages)
+    app.connect('html-page-context', for_readers, priority=900)                                   # after the theme has made its buttons
+    app.connect('build-finished', aliases)
     app.connect('build-finished', fail_on_problems)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
 

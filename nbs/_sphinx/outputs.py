@@ -16,7 +16,7 @@ child = ('import sys; from nbdev.test import test_nb; from nbdev.config import g
          'ok,seconds = test_nb(sys.argv[1], skip_flags=cfg.tst_flags.split(), basepath=cfg.config_path, save=True, cell_timeout=cfg.cell_timeout)\n'
          'sys.exit(not ok)')
 
-def execute(path, timeout=600):
+def execute(path, timeout=1800):
     "Run the notebook at `path` in place; the finished process, whose stderr holds the error if there is one"
     return subprocess.run([sys.executable, '-c', child, str(Path(path).resolve())], cwd=here, capture_output=True, text=True, timeout=timeout)
 

@@ -205,8 +205,8 @@ def budget_problems(cells, name, public=(), names=()):
     if kind(name) is None: return found
     most = NAMES_OF.get(name, NAMES[kind(name)])
     if len(public) > most: found.append(f'{name}.ipynb exports {len(public)} public names, {most} at most: {", ".join(public)}')
+    found += figure_problems(cells, name)
     if kind(name) == 'lesson':
-        found += figure_problems(cells, name)
         if share_of_checks(code) > CHECKS: found.append(f'{name}.ipynb: {share_of_checks(code)} % of the open lines only assert, {CHECKS} % at most')
         notes = sum(source(c).startswith('#| explain') for c in cells if c['cell_type'] == 'markdown')
         if notes < NOTES: found.append(f'{name}.ipynb: {notes} #| explain notes, {NOTES} at least')

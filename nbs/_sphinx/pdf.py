@@ -1,0 +1,68 @@
+"""The book as one PDF: Chromium prints each page of the built site, pypdf joins them, with an outline and links that stay inside.
+
+python pdf.py FOLDER OUT [--answers] [PAGE ...]   the site in FOLDER, all of it or these pages; --answers opens hints and answers
+"""
+import functools, http.server, io, sys, threading
+from pathlib import Path
+from urllib.parse import unquote
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import ArrayObject, FloatObject, NameObject, NullObject
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args): pass
+
+def contents(page):
+    "(title, file) of each page of the book, in the order of the sidebar"
+    return page.evaluate("[...document.querySelectorAll('.bd-links a.internal')].map(a => [a.textContent.trim().replace(/\\s+/g, ' '), new URL(a.href).pathname.slice(1)])")
+
+def printed(page, url, first, answers=False):
+    "The page at `url` as a PDF whose pages count from `first`"
+    page.goto(url)
+    page.evaluate('window.MathJax?.startup?.promise.then(() => null)')
+    if answers: page.evaluate('void openAnswers()')
+    page.add_style_tag(content=f'@page {{ @bottom-center {{ content: counter(page) }} }} @page :first {{ counter-set: page {first} }}')
+    return page.pdf(format='A4', prefer_css_page_size=True, outline=True, tagged=True)
+
+def linked_inside(writer, places, address):
+    "Turn links to pages of the site, and to names in them, into links to places in the PDF"
+    starts = sorted((at, file) for file,(at,_) in places.items() if '#' not in file)
+    for number,page in enumerate(writer.pages):
+        for link in (a.get_object() for a in page.get('/Annots', ())):
+            uri,name = str(link.get('/A', {}).get('/URI', '')),link.get('/Dest')
+            if isinstance(name, str): target = f'{max(s for s in starts if s[0] <= number)[1]}#{name.lstrip("/")}'
+            elif uri.startswith(address): target = unquote(uri.removeprefix(address)).lstrip('/')
+            else: continue
+            at,top = places.get(target) or places.get(target.split('#')[0]) or (None, None)
+            for key in ('/A', '/Dest'): link.pop(key, None)
+            if at is None: continue                                                          # a page that is not in this PDF
+            height = NullObject() if top is None else FloatObject(top)
+            link[NameObject('/Dest')] = ArrayObject([writer.pages[at].indirect_reference, NameObject('/XYZ'), NullObject(), height, NullObject()])
+
+def book(browser, address, out, answers=False, only=()):
+    "Write the pages of the site at `address` to the file `out`, as `browser` prints them; how many pages it has"
+    writer,places,page = PdfWriter(),{},browser.new_page()
+    page.goto(f'{address}/index.html')
+    for title,file in contents(page):
+        if only and Path(file).stem not in only: continue
+        first = len(writer.pages)
+        reader = PdfReader(io.BytesIO(printed(page, f'{address}/{file}', first+1, answers)))
+        writer.append(reader, outline_item=title)
+        places[file] = first,None
+        for name,place in reader.named_destinations.items(): places[f'{file}#{name.lstrip("/")}'] = first+reader.get_destination_page_number(place),place.top
+    page.close()
+    linked_inside(writer, places, address)
+    writer.compress_identical_objects()
+    writer.write(out)
+    return len(writer.pages)
+
+if __name__ == '__main__':
+    sys.path.insert(0, str(Path(__file__).parents[2]/'tests'))
+    from find_browser import find
+    from playwright.sync_api import sync_playwright
+    folder,out,*only = (a for a in sys.argv[1:] if a != '--answers')
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=folder)) as server, sync_playwright() as p:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = p.chromium.launch(executable_path=find(), args=['--no-sandbox'])
+        print(f'{out}: {book(browser, f"http://127.0.0.1:{server.server_port}", out, "--answers" in sys.argv, only)} pages')
+        browser.close()
+        server.shutdown()

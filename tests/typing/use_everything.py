@@ -1,0 +1,302 @@
+"""Every public name of the package in a plausible call, one function for each chapter, as somebody's program would have it.
+
+tests/test_types.py checks it with mypy and pyright in strict mode, runs it, and fails when a public name of the package is missing here.
+`assert_type` states what a type checker makes of a call; it does nothing when the program runs.
+"""
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any, assert_type
+import matplotlib
+import attention_nb as nb
+import regex
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor, nn
+
+Pair = tuple[Tensor,Tensor]
+x,ids = torch.randn(2, 5, 8),torch.tensor([[4,5,6],[7,8,9]])
+q,k,v = torch.randn(2, 2, 5, 4),torch.randn(2, 2, 6, 4),torch.randn(2, 2, 6, 4)
+texts = ['to my ship', 'and to my crew']
+
+def chapter_01()->None:
+    words = nb.WordTokenizer.train(texts, min_count=1)
+    assert_type(words, nb.WordTokenizer)
+    assert_type(words.encode('to my ship', eos=True), list[int])
+    assert_type(words.decode(words.encode('to my ship')), str)
+    assert_type(words.batch(texts, max_len=4), Pair)
+    pieces = nb.BPETokenizer.train(texts, 260, pattern=nb.GPT2)
+    assert_type(pieces.encode('to my ship', allow_special=True), list[int])
+    with tempfile.TemporaryDirectory() as folder:
+        pieces.save(Path(folder)/'t.json')
+        assert_type(nb.BPETokenizer.load(Path(folder)/'t.json'), nb.BPETokenizer)
+        (Path(folder)/'vocab.json').write_text('{"a": 0, "b": 1}')
+        (Path(folder)/'merges.txt').write_text('#version: 0.2\na b\n')
+        assert_type(nb.read_vocab(Path(folder)/'vocab.json', more=['ab']), list[str])
+        assert_type(nb.read_merges(Path(folder)/'merges.txt'), list[tuple[str,str]])
+    assert_type(nb.split_words('to my ship', lower=False), list[str])
+    counted:dict[tuple[str,...],int] = {('s','h','i','p'): 2}
+    assert_type(nb.count_pairs(counted), Counter[tuple[str,str]])
+    assert_type(nb.glue_pair('ship', ('s','h')), tuple[str,...])
+    merges,_ = nb.learn_merges_naive(counted, 1)
+    assert_type(nb.learn_merges(counted, 1), list[tuple[str,str]])
+    assert_type(nb.apply_merges_naive('ship', {m:i for i,m in enumerate(merges)}), tuple[str,...])
+
+def chapter_01a()->None:
+    ranks = {(0,1): (0,2)}
+    for merge in (nb.apply_merges, nb.merge_scan, nb.merge_heap): assert_type(merge([0,1], ranks), list[int])
+    merger = nb.Merger([('a','b')], dict(a=0, b=1, ab=2))
+    assert_type(merger['ab'], list[int])
+    pattern = nb.checked_pattern(r'\w+')
+    assert_type(pattern, regex.Pattern[str])
+    assert_type(nb.split_pieces('to my ship', pattern), list[str])
+    assert_type(nb.checked_merges([('a','b')], ['a','b','ab']), list[tuple[str,str]])
+
+def chapter_01b()->None:
+    class Letters(nb.SpecialTokenizer):
+        "A tokenizer of somebody's own"
+        end = '<end>'
+        def __init__(self)->None:
+            self.vocab = nb.checked_vocab(['<end>', *'abc'], ('<end>',), needed='abc')
+            self.ids = {t:i for i,t in enumerate(self.vocab)}
+            self._use_special(nb.checked_special([], self.end), ordinary='abc')
+        def _encode(self, text:str)->list[int]: return [self.ids[c] for c in text]
+        def _decode(self, ids:list[int])->str: return ''.join(self.vocab[i] for i in ids)
+    tokenizer:nb.Tokenizer = Letters()
+    assert_type(tokenizer.encode('abc', bos=True), list[int])
+    assert_type(nb.checked_integer('n', 3, least=1), int)
+    assert_type(nb.checked_flag('lower', True), bool)
+    assert_type(nb.checked_text('a') + nb.checked_utf8('b') + nb.nfc('c'), str)
+    assert_type([*nb.checked_texts(texts)], list[str])
+    assert_type(nb.split_special('a<end>b', ['<end>']), list[str])
+
+def chapter_02()->None:
+    embed = nb.Embeddings(20, 8, 16, dropout=.1)
+    assert_type(embed(ids), Tensor)
+    assert_type(embed(ids, positions=torch.arange(3)), Tensor)
+    assert_type(nb.cosine_similarity(x[0], x[1]), Tensor)
+    assert_type(nb.sinusoidal_positions(5, 8), Tensor)
+
+def chapter_02a()->None:
+    table = nb.WordVectors(['ship','crew'], torch.eye(2))
+    assert_type(table['ship'], Tensor)
+    assert_type(table.matrix(['ship']), Tensor)
+    assert_type(table.nearest('ship', 1), list[tuple[str,float]])
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder)/'glove.txt').write_text('ship 1 0\ncrew 0 1\n')
+        assert_type(nb.load_glove(Path(folder)/'glove.txt', cache=False, progress=False), nb.WordVectors)
+
+def chapter_02b()->None:
+    assert_type(nb.colors['q'], str)
+    assert_type(nb.show_weights([.2,.8], ['a','b'], title='Shares'), Axes)
+    assert_type(nb.show_numbers([[1.,2.]], ['a'], ['x','y'], digits=1), Axes)
+    assert_type(nb.show_arrows(torch.eye(2), ['a','b'], color=['q','k']), Axes)
+
+def chapter_03()->None:
+    assert_type(nb.attention(q, k, v, causal=True, window=(3,None), softcap=30.), Pair)
+    assert_type(nb.group_heads(q, k, v), Pair)
+    scores = nb.attention_scores(q, k, scale=.5)
+    assert_type(nb.softmax_with_sink(nb.hide(scores, causal=True), torch.zeros(2)), Tensor)
+    assert_type(nb.visible(torch.arange(3)[:,None], torch.arange(3), causal=True), Tensor)
+    assert_type(nb.allowed(3, 5, window=(1,0)), Tensor)
+    layer = nb.SelfAttention(8, 4)
+    assert_type(layer(x), Tensor)
+    assert_type(layer(x, causal=True, need_weights=True), Pair)
+    asked = bool(len(x))
+    assert_type(layer(x, need_weights=asked), Tensor|Pair)
+
+def chapter_03a()->None:
+    assert_type(nb.scaled_dot_product_attention(q, k, v, mask=nb.causal_mask(5, 6)), Tensor)
+    left,right = nb.attention_lse(q, k[:,:,:3], v[:,:,:3]),nb.attention_lse(q, k[:,:,3:], v[:,:,3:])
+    assert_type(nb.merge_attention(left, right), Pair)
+    every:list[nb.AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention, nb.attention_lse, nb.attention_with_weights]
+    assert_type(every[0](q, k, v, causal=True), Tensor|Pair)
+
+def chapter_03b()->None:
+    nb.check_attention(q, k, v, dropout_p=.1)
+    assert_type(nb.check_window((3,None)), tuple[int|None,int|None])
+    nb.check_broadcast('mask', nb.causal_mask(5, 6), (2,2,5,6))
+    nb.check_number('scale', .5, torch.float32, positive=True)
+    nb.check_sizes(d_model=8, n_heads=2)
+    nb.check_layer_mask('mask', None)
+    assert_type(nb.one_head_mask(None, x), Tensor|None)
+    nb.check_layer(dropout=0., out_dropout=0., window=None, softcap=None, scale=None)
+    nb.check_inputs(x, x, x, (8,8,8), causal=True)
+    assert_type(nb.check_attended(q, q, k, v, False), Tensor|Pair)
+    @nb.checked
+    @nb.in_float32
+    def twice(q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False)->Pair: return nb.attention(2*q, k, v, causal=causal)
+    assert_type(twice(q, k, v, causal=True), Pair)
+
+def chapter_04()->None:
+    mask = nb.causal_mask(5) & nb.window_mask(5, 5, 2) | nb.prefix_mask(5, prefix=1)
+    assert_type(mask, Tensor)
+    assert_type(nb.padding_mask([3,5], 5), Tensor)
+    assert_type(nb.document_mask([0,0,1]), Tensor)
+    assert_type(nb.show_mask(mask, q_tokens=list('abcde')), Axes)
+
+def chapter_05()->None:
+    assert_type(nb.merge_heads(nb.split_heads(x, 2)), Tensor)
+    assert_type(nb.MultiHeadAttentionLoop(8, 2)(x, causal=True), Pair)
+    layer = nb.MultiHeadAttention(8, 2, n_kv_heads=1, qk_norm='rms', window=(3,0))
+    assert_type(layer(x), Tensor)
+    assert_type(layer(x, causal=True, need_weights=True), Pair)
+    assert_type(layer(x, need_weights='mean'), Pair)
+    def uniform(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor: return v.mean(-2, keepdim=True).expand(q.shape)
+    assert_type(nb.MultiHeadAttention(8, 2, attend=uniform)(x), Tensor)
+    assert_type(nb.MultiHeadAttention(8, 2, attend=nb.attention)(x, need_weights=True), Pair)
+
+def chapter_05a()->None:
+    ours = nb.from_torch(nn.MultiheadAttention(8, 2, batch_first=True))
+    assert_type(ours, nb.MultiHeadAttention)
+    assert_type(nb.to_torch(ours, batch_first=False), nn.MultiheadAttention)
+    assert_type(nb.AppendedAttention(8, 2, add_zero_attn=True, dropout=.1)(x), Tensor)
+    assert_type(nb.TorchInterface(ours)(x, x, x, need_weights=False), tuple[Tensor,Tensor|None])
+
+def chapter_05b()->None:
+    assert_type(nb.attention_with_weights(q, k, v, causal=True), Pair)
+
+def chapter_07()->None:
+    rope = nb.Rope(4, base=1e4, scaling=dict(rope_type='linear', factor=2.))
+    assert_type(rope(q, torch.arange(5)), Tensor)
+    assert_type(rope.tables(torch.arange(5)), Pair)
+    assert_type(nb.apply_rope(q, *rope.tables(torch.arange(5)), interleaved=True), Tensor)
+    assert_type(nb.alibi_slopes(2), Tensor)
+    assert_type(nb.alibi_bias(2, 5, k_pos=torch.arange(5)), Tensor)
+    assert_type(nb.relative_buckets(torch.arange(5), torch.arange(6), causal=True), Tensor)
+    assert_type(nb.relative_bias(torch.zeros(32, 2), 5, 6), Tensor)
+
+def chapter_07a()->None:
+    plain = nb.rope_frequencies(8)
+    assert_type(nb.linear_frequencies(plain, 2.), Tensor)
+    assert_type(nb.dynamic_frequencies(8, 1e4, 2., 4, torch.tensor(9)), Tensor)
+    assert_type(nb.yarn_frequencies(8, 1e4, factor=2., original=4096, truncate=False), Tensor)
+    assert_type(nb.llama3_frequencies(plain, factor=8., original=8192, low=1., high=4.), Tensor)
+    assert_type(nb.longrope_frequencies(8, 1e4, [1.,1.,2.,3.]), Tensor)
+    assert_type(nb.check_scaling(None, 8), dict[str,Any])
+    assert_type(nb.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.)), tuple[Tensor,float])
+
+def chapter_08()->None:
+    cache = nb.KVCache(2, 2, 9, 4)
+    assert_type(cache.update(k, v), Pair)
+    assert_type(len(cache) + cache.nbytes, int)
+    assert_type(cache.max_len, int|None)
+    ring = nb.SlidingKVCache(2, 2, 3, 4, device='cpu')
+    ring.update(k, v)
+    assert_type(ring.positions, Tensor)
+    layer = nb.MultiHeadAttention(8, 2, window=(3,0))
+    nb.check_cache(layer, x, True, None, None, None)
+    assert_type(layer(x, cache=nb.SlidingKVCache(2, 2, 3, 4), causal=True), Tensor)
+    assert_type(nb.kept_options(None, q, dict(mask=None)), dict[str,Any])
+
+small = nb.TransformerConfig(vocab_size=20, max_len=None, d_model=8, n_layers=2, n_heads=2, d_ff=16)
+
+def chapter_09()->None:
+    assert_type(nb.RMSNorm(8)(x), Tensor)
+    think = nb.FeedForward(8, 16, activation='gelu')
+    assert_type(nb.Residual(small)(x, think), Tensor)
+    assert_type(nb.MixtureOfExperts(8, nb.ExpertsConfig(4, 2, 16)).route(x[0]), Pair)
+    assert_type(nb.Block(small)(x, causal=True), Tensor)
+    assert_type(nb.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
+    assert_type(nb.TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
+    assert_type(nb.Head(small)(x, torch.zeros(20, 8)), Tensor)
+    model = nb.Transformer(small)
+    assert_type(model(ids, last=1), Tensor)
+    cache = model.new_cache(2, 9)
+    assert_type(cache, nb.ModelCache)
+    assert_type(model(ids, cache=cache), Tensor)
+    assert_type(model.generate(ids, 3, top_k=4, seed=1), Tensor)
+    if model.decoder is not None:
+        assert_type(model.decoder.blocks[0], nb.Block)
+        for block in model.decoder.blocks: assert_type(block.attn_add, nb.Residual)
+
+def chapter_09a(run:bool=False)->None:
+    if not run: return    # it takes several processes
+    from torch.distributed.device_mesh import init_device_mesh
+    mesh = init_device_mesh('cpu', (2,))
+    assert_type(nb.parallelize(nb.Transformer(small), mesh), nb.Transformer)
+    assert_type(nb.load_shard(nb.MultiHeadAttention(8, 2), 'model.safetensors'), nb.MultiHeadAttention)
+
+def chapter_09b()->None:
+    model = nb.Transformer(small)
+    words = nb.BPETokenizer.train(texts, 260)
+    spelling = nb.Transformer(nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2))
+    logits = torch.randn(2, 20)
+    for out in (nb.filter_top_k(logits, 3), nb.filter_top_p(logits, .9), nb.filter_min_p(logits, .1)):
+        assert_type(nb.filter_logits(out, temperature=.7), Tensor)
+    assert_type(nb.sample(logits, generator=torch.Generator()), Tensor)
+    assert_type(nb.penalize_repetition(logits, ids, 1.2), Tensor)
+    assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
+    assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
+    for column in nb.stream_generate(model, ids, 2, top_p=.9): assert_type(column, Tensor)
+    for piece in nb.stream_text(spelling, torch.tensor([[3]]), 2, tokenizer=words): assert_type(piece, str)
+    assert_type(nb.TextStream(words).push(3), str)
+    assert_type(nb.lay_out_by_columns(model), nb.Transformer)
+
+def chapter_09c()->None:
+    cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=nb.ExpertsConfig(4, 2, 16, router='sigmoid'))
+    assert_type(cfg.width, int)
+    assert_type(cfg.block_types, tuple[str,...])
+    assert_type(cfg.rope_scaling, dict[str,Any]|None)
+    nb.check_ids(cfg, ids, past=0)
+
+def chapter_10(run:bool=False)->None:
+    with tempfile.TemporaryDirectory() as folder:
+        files = nb.save_pretrained(nb.Transformer(small), folder, family='llama')
+        assert_type(files, list[Path])
+        assert_type(nb.load_pretrained(folder, dtype=torch.float64), nb.Transformer)
+    if not run: return    # the weights are not everywhere
+    model = nb.load_pretrained('minilm', progress=True)
+    assert_type(nb.embed_sentences(model, nb.load_tokenizer('minilm'), texts), Tensor)
+    hf:Any = None
+    assert_type(nb.from_hf(hf, dtype=torch.float32), nb.Transformer)
+
+def chapter_10a()->None:
+    family = nb.FAMILIES['llama']
+    config = nb.config_to_hf(small, family)
+    assert_type(config, dict[str,Any])
+    assert_type(nb.config_from_hf(config), tuple[nb.TransformerConfig,nb.Family])
+    theirs = dict(nb.tensors_to_hf(family, small, nb.Transformer(small).state_dict()))
+    assert_type(theirs, dict[str,Tensor])
+    assert_type(dict(nb.tensors_from_hf(family, small, theirs)), dict[str,Tensor])
+    assert_type(nb.build_model(small, family, theirs, copy=True), nb.Transformer)
+    assert_type(nb.model_features(small)['norm'], str)
+    assert_type(nb.family_table()['Llama'], dict[str,str])
+    part = nb.Part(dict(hidden_size=8), lambda c: dict(d_model=c['hidden_size']), lambda cfg: dict(hidden_size=cfg.d_model))
+    rule = nb.Rule('a.weight', ('embed.token.weight',), when=dict(tied=True))
+    mine = nb.Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, {}, (part,), (rule,))
+    assert_type(mine.keys[0].targets, tuple[str,...])
+
+def chapter_10b()->None:
+    with tempfile.TemporaryDirectory() as folder:
+        nb.save_pretrained(nb.Transformer(small), folder, family='llama')
+        source = nb.open_source(folder)
+        assert_type(source, nb.Source)
+        assert_type(source.config, dict[str,Any])
+        assert_type(source.tensors, nb.Tensors)
+        for name,t in source.tensors.read(progress=False): assert_type((name, t), tuple[str,Tensor])
+        assert_type(nb.save_tensors(source.tensors, source.config, Path(folder)/'copy'), list[Path])
+
+def files_of_somebodys_own()->None:
+    "Not run: it needs files"
+    assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],nb.Tensors])
+    assert_type(nb.byte_pairs(nb.load_tokenizer('smollm2')), nb.BPETokenizer)
+
+def chapter_11()->None:
+    sizes = nb.LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4)
+    layer = nb.LatentAttention(8, 2, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4, rope=nb.Rope(2))
+    assert_type(layer(x, causal=True), Tensor)
+    assert_type(layer(x, need_weights=True), Pair)
+    assert_type(layer(x, cache=layer.new_cache(2, 9), need_weights='mean'), Pair)
+    asked,kept = torch.randn(2, 2, 5, 6),torch.randn(2, 1, 7, 8)
+    w_k,w_v = torch.randn(2, 4, 6),torch.randn(2, 4, 6)
+    assert_type(nb.expand_latent(asked, kept, w_k, w_v), tuple[Tensor,Tensor,Tensor])
+    assert_type(nb.absorb_queries(asked, kept, w_k), tuple[Tensor,Tensor,Tensor])
+    assert_type(nb.latent_scale(sizes.nope_dim, sizes.rope_dim), float)
+    assert_type(nb.absorbing_pays(1, 100, 6, 4, 4), bool)
+
+if __name__ == '__main__':
+    matplotlib.use('agg')
+    torch.manual_seed(0)
+    for name,chapter in list(globals().items()):
+        if name.startswith('chapter_'): chapter()
