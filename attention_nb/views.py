@@ -155,10 +155,10 @@ def _page(data, summary):
 </html>
 '''
 
-# %% ../nbs/06b_views.ipynb #5650fd14
+# %% ../nbs/06b_views.ipynb #265b9a9d
 _drawing = threading.Lock()
 _drawings = {}      # kind of view -> function of figure and data; filled below, or in these modules
-_homes = dict(softmax='explorables', permutation='explorables')
+_homes = dict(softmax='explorables', permutation='explorables', image='images')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
@@ -174,7 +174,6 @@ def _still(data, kind):
         fig,out = Figure(layout='constrained'),io.BytesIO()
         title = _clip(data['title'], 80)
         if title: fig.suptitle(title, fontsize=11, parse_math=False)
-        if data['kind'] == 'image': import attention_nb.images    # puts its drawing in the table
         _drawings[data['kind']](fig, data)
         dpi = min(200, 60_000/max(fig.get_size_inches()))
         fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
