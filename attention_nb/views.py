@@ -7,8 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #92d0d2ca
-import base64, copy, hashlib, html, importlib, io, json, math, numbers, threading, warnings, zlib
+# %% ../nbs/06b_views.ipynb #c46c82fd
+import base64, copy, hashlib, html, importlib, io, json, math, numbers, re, threading, warnings, zlib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -108,7 +108,7 @@ def _unpack(text, H, L, S):
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #1a34e75a
+# %% ../nbs/06b_views.ipynb #5e645687
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -125,7 +125,11 @@ def _joined(kind, ending):
     folder = files('attention_nb')/'views_js'
     found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
     if ending == 'css': found = [f for f in found if f.is_file()]
-    return '\n'.join(f.read_text(encoding='utf-8') for f in found)
+    return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found)
+
+def _bare(text):
+    "A script without comments and indentation, which its readers need and a page does not"
+    return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
 def _page(data, summary):
     "A view as a page that stands alone and loads nothing"
