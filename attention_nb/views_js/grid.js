@@ -35,54 +35,65 @@ function formulaOf(steps, sinks) {
   return make("div.formula", {role: "math", ariaLabel: "the formula of attention"}, ...whole);
 }
 
-// What the columns of a step are: names, the query's cells, those of a key, and rows at the foot
-function stepColumns(step, d, found, state, room) {
-  const {steps, product, weighted} = found;
-  // the numbers that are drawn: all, or the largest, in their own order unless sorted
-  const drawn = (n, size, places) => {
-    const ranked = [...Array(n).keys()].sort((a, b) => size(b) - size(a) || a - b);
-    const kept = ranked.slice(0, n <= places + 1 ? n : places);
-    return {kept: state.sorted ? kept : kept.toSorted((a, b) => a - b), others: n - kept.length};
+// Which of `n` numbers are drawn: all, or the largest, in their own order unless sorted
+function drawn(n, size, places, {sorted}) {
+  const ranked = [...Array(n).keys()].sort((a, b) => size(b) - size(a) || a - b);
+  const kept = ranked.slice(0, n <= places + 1 ? n : places);
+  return {kept: sorted ? kept : kept.toSorted((a, b) => a - b), others: n - kept.length};
+}
+
+// The columns of a step: names, the query's cells, those of key j, rows at the foot, and a note on
+// what is left out
+function stepColumns(step, ...given) {
+  if (ofNeurons.includes(step)) return neuronColumns(step, ...given);
+  return ofValues.includes(step) ? valueColumns(step, ...given) : scoreColumns(step, ...given);
+}
+
+function neuronColumns(step, d, found, state, room) {
+  const {steps, product} = found;
+  const {kept, others} = drawn(d.width, e => Math.abs(product(state.j, e)), room - 1, state);
+  const adds = step === "sum", blank = n => Array.from({length: n}, () => make("td"));
+  const more = others || adds ? 1 : 0, {limits} = found;
+  const last = adds ? ["q · k"] : others ? [`${others} others`] : [];
+  const query = [...kept.map(e => numberCell(found.query[e], "q", limits.query)), ...blank(more)];
+  const row = j => {
+    if (step === "query") return blank(kept.length + more);
+    if (step === "key")
+      return [...kept.map(e => numberCell(found.key(j)[e], "k", limits.key)), ...blank(more)];
+    let so = 0;
+    const products = kept.map(e => product(j, e)), rest = steps.sum[j] - sum(products);
+    const shown = adds ? [...products.map(x => so += x), steps.sum[j]]
+                       : others ? [...products, rest] : products;
+    return shown.map(x => numberCell(x, "product", adds ? limits.sum : limits.product));
   };
-  if (ofNeurons.includes(step)) {
-    const {kept, others} = drawn(d.width, e => Math.abs(product(state.j, e)), room - 1);
-    const adds = step === "sum", blank = n => Array.from({length: n}, () => make("td"));
-    const more = others || adds ? 1 : 0, {limits} = found;
-    const last = adds ? ["q · k"] : others ? [`${others} others`] : [];
-    const query = [...kept.map(e => numberCell(found.query[e], "q", limits.query)), ...blank(more)];
-    const row = j => {
-      if (step === "query") return blank(kept.length + more);
-      if (step === "key")
-        return [...kept.map(e => numberCell(found.key(j)[e], "k", limits.key)), ...blank(more)];
-      let so = 0;
-      const products = kept.map(e => product(j, e)), rest = steps.sum[j] - sum(products);
-      const shown = adds ? [...products.map(x => so += x), steps.sum[j]]
-                         : others ? [...products, rest] : products;
-      return shown.map(x => numberCell(x, "product", adds ? limits.sum : limits.product));
-    };
-    const note = others ? `${kept.length} of ${d.width} neurons are drawn, those with the largest `
-      + `products of ${d.k[state.j]}; the last column adds the ${others} others.` : "";
-    return {corner: "neuron", heads: [...kept.map(String), ...last], query, row, feet: [], note};
-  }
-  if (!ofValues.includes(step)) {
-    const titles = {sum: "q · k", scale: "scaled", cap: "capped", bias: "+ bias", mask: "masked",
-                    exp: "exp", softmax: "weight"};
-    const done = d.stages[state.layer].slice(0, d.stages[state.layer].indexOf(step) + 1);
-    const chain = Object.keys(titles).filter(name =>
-      done.includes(name) || name === "exp" && step === "softmax").slice(-room);
-    const {limits} = found, one = name => ({softmax: ["weight", 1], exp: ["grey", 1],
-      sum: ["product", limits.sum]})[name] ?? ["product", limits.score];
-    const cells = of => chain.map(name => name in of ? numberCell(of[name], ...one(name))
-                                                     : make("td"));
-    const row = j => cells(Object.fromEntries(chain.map(name => [name, steps[name][j]])));
-    const {sink} = found, feet = [];
-    if (step === "softmax" && d.sinks[state.layer])
-      feet.push(["sink", cells({[chain.at(-3)]: sink.score, exp: sink.exp, softmax: sink.weight})]);
-    if (step === "softmax")
-      feet.push(["sum", cells({exp: found.total, softmax: sum(steps.softmax) + sink.weight})]);
-    return {corner: "", heads: chain.map(name => titles[name]), row, feet, note: ""};
-  }
-  const {kept, others} = drawn(d.valueWidth, n => Math.abs(found.out[n]), room - 1);
+  const note = others ? `${kept.length} of ${d.width} neurons are drawn, those with the largest `
+    + `products of ${d.k[state.j]}; the last column adds the ${others} others.` : "";
+  return {corner: "neuron", heads: [...kept.map(String), ...last], query, row, feet: [], note};
+}
+
+function scoreColumns(step, d, found, state, room) {
+  const {steps} = found;
+  const titles = {sum: "q · k", scale: "scaled", cap: "capped", bias: "+ bias", mask: "masked",
+                  exp: "exp", softmax: "weight"};
+  const done = d.stages[state.layer].slice(0, d.stages[state.layer].indexOf(step) + 1);
+  const chain = Object.keys(titles).filter(name =>
+    done.includes(name) || name === "exp" && step === "softmax").slice(-room);
+  const {limits} = found, one = name => ({softmax: ["weight", 1], exp: ["grey", 1],
+    sum: ["product", limits.sum]})[name] ?? ["product", limits.score];
+  const cells = of => chain.map(name => name in of ? numberCell(of[name], ...one(name))
+                                                   : make("td"));
+  const row = j => cells(Object.fromEntries(chain.map(name => [name, steps[name][j]])));
+  const {sink} = found, feet = [];
+  if (step === "softmax" && d.sinks[state.layer])
+    feet.push(["sink", cells({[chain.at(-3)]: sink.score, exp: sink.exp, softmax: sink.weight})]);
+  if (step === "softmax")
+    feet.push(["sum", cells({exp: found.total, softmax: sum(steps.softmax) + sink.weight})]);
+  return {corner: "", heads: chain.map(name => titles[name]), row, feet, note: ""};
+}
+
+function valueColumns(step, d, found, state, room) {
+  const {steps, weighted} = found;
+  const {kept, others} = drawn(d.valueWidth, n => Math.abs(found.out[n]), room - 1, state);
   const limit = found.limits[step === "value" ? "value" : "weighted"];
   const number = step === "value" ? (j, n) => found.value(j)[n] : weighted;
   const row = j => [numberCell(steps.softmax[j], "weight", 1),
@@ -98,7 +109,6 @@ function stepColumns(step, d, found, state, room) {
 function stepSentence(step, d, found, state) {
   const {i, j} = state, {steps} = found, from = d.q[i], to = d.k[j], E = d.width;
   const loudest = n => largest([...Array(n).keys()].map(e => Math.abs(found.product(j, e))));
-  const before = d.stages[state.layer][d.stages[state.layer].indexOf(step) - 1];
   const x = name => written(steps[name][j]);
   const strongest = () => largest([...found.out].map(Math.abs));
   const say = {
@@ -128,5 +138,5 @@ function stepSentence(step, d, found, state) {
     output: () => `All weighted values add up to what ${from} takes: its number ${strongest()} is `
       + `${written(found.out[strongest()])}.`,
   };
-  return say[step](before);
+  return say[step]();
 }
