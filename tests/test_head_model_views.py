@@ -61,7 +61,6 @@ def test_a_line_of_seven_hundredths_is_seen(browser, tmp_path, theme):
         paper = rgb(papers[theme])
         seen.append(contrast(paper + alpha/255*(np.array(ink)/255-paper), paper))
     page.close()
-    print(min(seen))
     assert min(seen) >= 1.2, seen
 
 def test_heads_beyond_twelve_are_dashed_and_numbered(open_view):
