@@ -10,11 +10,12 @@ __all__ = ['main']
 # %% ../nbs/06d_command.ipynb #c2bb9a79
 import argparse, importlib.util, sys
 from pathlib import Path
+from typing import Any
 from .recording import load_hf, look
-from .views import head_view, model_view, neuron_view
+from .views import View, head_view, model_view, neuron_view
 
 # %% ../nbs/06d_command.ipynb #9e4280c1
-def _parser():
+def _parser()->argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         'attention-view', description='Draw the attention of a model on a text.',
         epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; '
@@ -38,7 +39,7 @@ def _parser():
     add('--no-open', action='store_true', help='do not open the page in the browser')
     return p
 
-def _parsed(argv):
+def _parsed(argv:list[str]|None)->argparse.Namespace:
     "The arguments; exit code 2 for those that do not go together"
     parser = _parser()
     args = parser.parse_args(argv)
@@ -51,19 +52,20 @@ def _parsed(argv):
     return args
 
 # %% ../nbs/06d_command.ipynb #9d3c7f18
-def _decoded(raw, what):
+def _decoded(raw:bytes, what:str)->str:
     try: return raw.decode('utf-8-sig')
     except UnicodeDecodeError as e:
         raise ValueError(f"{what} is not UTF-8: byte {raw[e.start]:#04x} "
                          f"at place {e.start}") from None
 
-def _check_text(text, what):
+def _check_text(text:str, what:str)->None:
     try: text.encode()
     except UnicodeEncodeError as e:
         raise ValueError(f"{what} is not text: {ascii(text[e.start])} at place {e.start}") from None
 
-def _text(args):
+def _text(args:argparse.Namespace)->str:
     "The text to show"
+    text:str
     if args.text is not None: text = args.text
     elif args.file is not None: text = _decoded(args.file.read_bytes(), f"the file {args.file}")
     elif sys.stdin is None or sys.stdin.isatty():
@@ -76,7 +78,7 @@ def _text(args):
     if not text.strip(): raise ValueError("the text is empty")
     return text.strip('\n')
 
-def _check_name(path):
+def _check_name(path:Path)->None:
     "Is `path` a view's name, and can standard output print it?"
     if path.suffix not in ('.html','.svg','.png'):
         raise ValueError(f"--out must end in .html, .svg or .png, got {str(path)!r}")
@@ -87,7 +89,7 @@ def _check_name(path):
                          f"{ascii(str(path))}: choose another") from None
 
 # %% ../nbs/06d_command.ipynb #7747bdc5
-def _check_model(name):
+def _check_model(name:str)->None:
     "Say at once that a model is neither here nor to be had"
     if name == 'minilm' or Path(name).is_dir(): return
     if not importlib.util.find_spec('transformers'): return         # `load_hf` says what is missing
@@ -98,7 +100,7 @@ def _check_model(name):
     except Exception as e:
         raise ValueError(f"no model {name!r} here, and none to be had from the hub: {e}") from e
 
-def _load(name):
+def _load(name:str)->tuple[Any,Any]:
     "The model and its tokenizer"
     if name == 'smollm2' or Path(name).suffix == '.gguf':
         from attention_nb.pretrained import load_pretrained, load_tokenizer
@@ -109,7 +111,7 @@ def _load(name):
         logging.disable_progress_bar()
     return load_hf(name)
 
-def _draw(args, text):
+def _draw(args:argparse.Namespace, text:str)->View:
     "The view that the options ask for"
     seen = look(text, *_load(args.model), pair=args.pair)
     layer,options = args.layer or 0,dict(title=args.title)
@@ -123,7 +125,7 @@ def _draw(args, text):
 
 # %% ../nbs/06d_command.ipynb #f30a6d91
 def main(
-    argv:list|None=None # Arguments; None means those of the command line
+    argv:list[str]|None=None # Arguments; None means those of the command line
 )->int: # Exit code
     """The command `attention-view`
 
