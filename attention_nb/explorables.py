@@ -124,7 +124,7 @@ def permutation_view(
     tokens:Sequence[str], # L tokens
     places:Tensor|None=None, # Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
     *,
-    order:Sequence[int]|None=None, # Order shown first: which word stands at each place; None reverses them
+    order:Sequence[int]|None=None, # Which word stands at each place first; None reverses them
     positions:bool=False, # Add the places' vectors at first
     causal:bool=False, # Hide what comes after at first
     title:str='' # Heading
@@ -135,7 +135,7 @@ def permutation_view(
         x: Word vectors (L, D)
         tokens: L tokens
         places: Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
-        order: Order shown first: which word stands at each place; None reverses them
+        order: Which word stands at each place first; None reverses them
         positions: Add the places' vectors at first
         causal: Hide what comes after at first
         title: Heading

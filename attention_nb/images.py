@@ -80,7 +80,8 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
     for n in choices:
         side = math.isqrt(S-n)
         if side**2 == S-n: return side, side, n
-    def bent(n:int, rows:int)->float: return abs(math.log(shape*rows**2/(S-n)))      # 0 for square patches
+    def bent(n:int, rows:int)->float:
+        return abs(math.log(shape*rows**2/(S-n)))      # 0 for square patches
     ways = [(bent(n, rows), rows, n) for n in choices for rows in range(1, S-n+1)
             if (S-n) % rows == 0 and bent(n, rows) < 0.1]
     if not ways:
@@ -129,7 +130,7 @@ def image_view(
     image:Any=None, # PIL image, array or tensor (height, width, 3), path; None: that of `look`
     *,
     tokens:list[str]|None=None, # L query tokens, where queries are no patches; None means they are
-    grid:tuple[int,int]|None=None, # (rows, columns) of patches; None follows from the number of keys
+    grid:tuple[int,int]|None=None, # (rows, columns) of patches; None follows from the keys
     n_special:int|None=None, # Tokens in front of the patches, as [CLS] is; None likewise
     layer:int=0, # Layer shown first
     head:int|None=None, # Head shown first; None means the mean of all
@@ -143,7 +144,7 @@ def image_view(
         weights: (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
         image: PIL image, array or tensor (height, width, 3), path; None: that of `look`
         tokens: L query tokens, where queries are no patches; None means they are
-        grid: (rows, columns) of patches; None follows from the number of keys
+        grid: (rows, columns) of patches; None follows from the keys
         n_special: Tokens in front of the patches, as [CLS] is; None likewise
         layer: Layer shown first
         head: Head shown first; None means the mean of all

@@ -37,6 +37,8 @@ _More = Callable[[str,Tensor],dict[str,Any]] # What is kept of a layer besides i
 class _Shows(Protocol):
     "What `look` and `record` give"
     def shown(self)->dict[str,Any]: ...
+_PerLayer = Tensor|np.ndarray[Any,Any]|Sequence[Tensor|None] # One for all layers, or a list
+_Draws = Callable[['Figure',dict[str,Any]],None] # A still, from a view's data
 _Layers = Tensor|np.ndarray[Any,Any]|Sequence[Tensor]|Sequence[np.ndarray[Any,Any]]|_Shows
 _Weights = _Layers|Mapping[str,_Layers]
 _Names = Sequence[str]|Mapping[str,Sequence[str]] # Tokens, or tokens of several texts
@@ -92,7 +94,8 @@ def show_attention(
         return _heat(ax, weights, *labels)
     if ax is not None: raise ValueError(f"ax takes one head, got {len(weights)}")
     n,columns = len(weights),min(len(weights), 4)
-    _,axs = plt.subplots(-(-n//columns), columns, squeeze=False, figsize=(2.1*columns, 2.2*-(-n//columns)),
+    down = -(-n//columns)
+    _,axs = plt.subplots(down, columns, squeeze=False, figsize=(2.1*columns, 2.2*down),
                          layout='constrained')
     for a in axs.flat[n:]: a.axis('off')
     for h,a in enumerate(axs.flat[:n]):
@@ -171,7 +174,7 @@ def _page(data:dict[str,Any], summary:str)->str:
 
 # %% ../nbs/06b_views.ipynb #5650fd14
 _drawing = threading.Lock()
-_drawings:dict[str,Callable[['Figure',dict[str,Any]],None]] = {}     # kind of view -> function of figure and data; filled below, or in these modules
+_drawings:dict[str,_Draws] = {}      # kind of view -> function of figure and data; filled below, or in these modules
 _homes = dict(softmax='explorables', permutation='explorables', image='images')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
@@ -271,7 +274,8 @@ class View:
         wanted = [t for t in forms if (not include or t in include) and t not in (exclude or ())]
         return {t:form for t in wanted if (form := forms[t]()) is not None}
 
-    def _stored(self)->dict[str,Any]: return dict(summary=self._summary, data=copy.deepcopy(self._data))
+    def _stored(self)->dict[str,Any]:
+        return dict(summary=self._summary, data=copy.deepcopy(self._data))
 
     def save(self,
         path:str|Path # Ends in .html (a page that stands alone), .svg or .png (the still)
@@ -324,8 +328,8 @@ def _boxes(fig:'Figure', data:dict[str,Any])->None:
     ax = fig.subplots()
     for n,(x,line,wide,token,i) in enumerate(places):
         y = tall*line
-        look:dict[str,Any] = dict(facecolor='none', edgecolor=colors['x'], linestyle=':') if n in special else \
-               dict(facecolor=_palette[n % len(_palette)], alpha=.45)
+        look:dict[str,Any] = dict(facecolor=_palette[n % len(_palette)], alpha=.45)
+        if n in special: look = dict(facecolor='none', edgecolor=colors['x'], linestyle=':')
         ax.add_patch(Rectangle((x+.1, y+.1), wide-.2, .8, **look))
         ink = colors['x'] if n in special else 'black'
         ax.text(x+wide/2, y+.5, token, ha='center', va='center', family=_typewriter, color=ink,
@@ -368,7 +372,8 @@ def _cut(text:str, tokenizer:Any)->_Cut:
     raise TypeError("tokenizer must be a WordTokenizer, a BPETokenizer, or a tokenizer of the "
                     f"packages tokenizers or transformers, got {_kind(tokenizer)}")
 
-def _kind(x:object)->str: return f"the class {x.__name__}" if isinstance(x, type) else type(x).__name__
+def _kind(x:object)->str:
+    return f"the class {x.__name__}" if isinstance(x, type) else type(x).__name__
 
 # %% ../nbs/06b_views.ipynb #b0571545
 def show_tokens(
@@ -811,24 +816,24 @@ def _values(v:Any, k:list[Tensor])->list[Tensor]:
 
 # %% ../nbs/06b_views.ipynb #1543a783
 def neuron_view(
-    q:Tensor|Sequence[Tensor], # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
-    k:Tensor|Sequence[Tensor], # Keys (layers, Hkv, S, E), likewise; Hkv divides H
+    q:_PerLayer, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
+    k:_PerLayer, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
     tokens:Sequence[str], # L query tokens
     k_tokens:Sequence[str]|None=None, # S key tokens; None means `tokens`
     *,
-    v:Tensor|Sequence[Tensor]|None=None, # Values (layers, Hkv, S, Ev), likewise; None ends at the weights
+    v:_PerLayer|None=None, # Values (layers, Hkv, S, Ev), likewise; None ends at the weights
     layer:int=0, # Layer shown first
     head:int=0, # Head shown first
     query:int|None=None, # Query token shown first; None means the last
     key:int|None=None, # Key token pointed at first; None means the one with the largest weight
     stage:str='product', # Step shown first: query, key, product, sum, scale, ..., softmax, output
-    mask:Tensor|Sequence[Tensor|None]|None=None, # Bool, broadcastable to (H, L, S), True = may attend; or a list
-    bias:Tensor|Sequence[Tensor|None]|None=None, # Added to scores, broadcastable to (H, L, S); or a list
+    mask:_PerLayer|None=None, # Bool, broadcastable to (H, L, S), True = may attend; or a list
+    bias:_PerLayer|None=None, # Added to scores, broadcastable to (H, L, S); or a list
     causal:bool=False, # Query i sees keys up to i + S - L
     window:tuple[int|None,int|None]|None=None, # (left, right) of the query; None leaves a side open
     scale:float|Sequence[float|None]|None=None, # Score multiplier, or a list; None means 1/sqrt(E)
     softcap:float|Sequence[float|None]|None=None, # Scores s become softcap * tanh(s / softcap)
-    sinks:Tensor|Sequence[Tensor|None]|None=None, # (H,), a score that takes weight, without a value; or a list
+    sinks:_PerLayer|None=None, # (H,), a score that takes weight, without a value; or a list
     title:str='' # Heading
 )->View:
     """The arithmetic of one head, step by step: query times key, softmax, weight times value
