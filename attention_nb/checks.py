@@ -448,7 +448,7 @@ def check_attended(
         raise ValueError(f"attend must return {asked}, got {', '.join(map(str, got))}")
     return (parts[0],parts[1]) if need_weights else parts[0]
 
-# %% ../nbs/03b_checks.ipynb #a8e2bea0
+# %% ../nbs/03b_checks.ipynb #1d358373
 _C = TypeVar('_C', bound=type[nn.Module])
 
 def _unpacked()->types.FrameType|None:
@@ -469,7 +469,7 @@ def _guided(f:Callable[...,Any], torchs:dict[str,str])->Callable[...,Any]:
         except TypeError:
             _explain(type(self).__name__, parameters, args, kw, torchs)
             raise
-        if type(out) is Tensor and not torch.compiler.is_compiling() and len(out) == 2:
+        if type(out) is Tensor and not torch.compiler.is_compiling() and out.shape[0] == 2:
             if (frame := _unpacked()) is not None:
                 at = frame.f_code.co_filename,frame.f_lineno
                 seen = frame.f_globals.setdefault('__warningregistry__', {})

@@ -73,7 +73,7 @@ class _Counted(Mapping[str,Tensor]):
         self.bar.update(t.nbytes)
         return t
 
-# %% ../nbs/10_pretrained.ipynb #7e80aada
+# %% ../nbs/10_pretrained.ipynb #b9a5537a
 def embed_sentences(
     model:Transformer, # An encoder without a head, such as 'minilm'
     tokenizer:Any, # Its tokenizer, as from `load_tokenizer`
@@ -106,10 +106,9 @@ def embed_sentences(
     found:list[Tensor] = []
     for start in range(0, len(order), batch_size):
         some = order[start:start+batch_size]
-        L = max(len(rows[i]) for i in some)
-        ids = torch.tensor([rows[i] + [0]*(L-len(rows[i])) for i in some], device=device)
-        mask = torch.arange(L) < torch.tensor([len(rows[i]) for i in some])[:,None]    # (B, L)
-        mask = mask.to(device)
+        sizes = [len(rows[i]) for i in some]
+        ids = torch.tensor([rows[i] + [0]*(max(sizes)-len(rows[i])) for i in some], device=device)
+        mask = (torch.arange(max(sizes)) < torch.tensor(sizes)[:,None]).to(device)    # (B, L)
         with torch.inference_mode(): x = model(ids, mask=mask)    # (B, L, D)
         mean = (x*mask[...,None]).sum(1) / mask.sum(1, keepdim=True)
         found.append(F.normalize(mean, dim=-1))

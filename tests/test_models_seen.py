@@ -46,6 +46,19 @@ def test_a_family_that_is_asked(kind):
         if (kind, part) == ('led', 'encoder'): continue         # a band of keys; its own test is below
         for ours,theirs in zip(r.weights(1, part), own[own_names[part]], strict=True): assert_close(ours, theirs[1], **close)
 
+def test_more_kinds_of_answers():
+    "What a model calls its weights is their kind"
+    config = transformers.LxmertConfig(hidden_size=32, num_attention_heads=4, intermediate_size=48, l_layers=1, r_layers=1, x_layers=2,
+                                       visual_feat_dim=8, vocab_size=50)
+    torch.manual_seed(0)
+    model = AutoModel.from_config(config).eval()
+    given = dict(input_ids=torch.randint(3, 50, (2, 7)), visual_feats=torch.randn(2, 3, 8), visual_pos=torch.rand(2, 3, 4))
+    with record(model) as r, torch.no_grad(): model(**given)
+    own = model(**given, output_attentions=True)
+    assert r.kinds() == ['language', 'vision', 'cross_encoder']
+    for kind in r.kinds():
+        for ours,theirs in zip(r.weights(1, kind), own[f'{kind}_attentions'], strict=True): assert_close(ours, theirs[1], **close)
+
 @pytest.mark.parametrize('kind, tower', [('longformer', ''), ('led', 'encoder')])
 def test_a_band_of_keys(kind, tower):
     "Weights that are counted from the query's place come as weights of keys: those give the model's own values"
@@ -354,6 +367,9 @@ def test_a_sound(tokenizer):
     for part in seen.parts:
         for ours,theirs in zip(seen.recording.weights(kind=part), own[own_names[part]], strict=True): assert_close(ours, theirs[0], **close)
     all_shown(seen)
+    wrote = look(sound, model, processor, write=4)
+    assert wrote.parts['decoder'][0][:1] == ['<s>'] and wrote.written == len(wrote.parts['decoder'][0])-1
+    assert [words.index(w) for w in wrote.parts['decoder'][0][1:]] == model.generate(features, max_new_tokens=4, do_sample=False)[0].tolist()[:wrote.written]
     same = look(features, model, processor, target='time flies')
     for a,b in zip(same.recording.weights(kind='cross'), seen.recording.weights(kind='cross')): assert torch.equal(a, b)
     with pytest.raises(TypeError, match="tokenizer must be the model's processor for a sound"): look(sound, model)

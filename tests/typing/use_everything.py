@@ -18,6 +18,7 @@ Pair = tuple[Tensor,Tensor]
 x,ids = torch.randn(2, 5, 8),torch.tensor([[4,5,6],[7,8,9]])
 q,k,v = torch.randn(2, 2, 5, 4),torch.randn(2, 2, 6, 4),torch.randn(2, 2, 6, 4)
 texts = ['to my ship', 'and to my crew']
+small = nb.TransformerConfig(vocab_size=20, max_len=None, d_model=8, n_layers=2, n_heads=2, d_ff=16)
 
 def chapter_01()->None:
     words = nb.WordTokenizer.train(texts, min_count=1)
@@ -155,6 +156,159 @@ def chapter_05a()->None:
 
 def chapter_05b()->None:
     assert_type(nb.attention_with_weights(q, k, v, causal=True), Pair)
+
+def chapter_06a(run:bool=False)->None:
+    layer = nb.MultiHeadAttention(8, 2)
+    with nb.record(layer) as r: layer(x)
+    assert_type(r, nb.Recording)
+    assert_type(r.kinds() + [r.layers[0].name], list[str])
+    assert_type(r.layers[0], nb.Recorded)
+    assert_type(r.layers[0].q, Tensor|None)
+    assert_type(r.weights(batch=1), list[Tensor])
+    assert_type(r.neurons(layers=[0]), dict[str,Any])
+    seen = nb.look('ab', nb.Transformer(small), nb.WordTokenizer.train(texts, min_count=1))
+    assert_type(seen, nb.Seen)
+    assert_type(seen.tokens, list[str])
+    assert_type(seen.hidden, tuple[Tensor,...])
+    assert_type(seen.shown(kind='self'), dict[str,Any])
+    if run: assert_type(nb.load_hf('minilm', head=False), tuple[Any,Any])    # the weights are not everywhere
+
+def chapter_07()->None:
+    rope = nb.Rope(4, base=1e4, scaling=dict(rope_type='linear', factor=2.))
+    assert_type(rope(q, torch.arange(5)), Tensor)
+    assert_type(rope.tables(torch.arange(5)), Pair)
+    assert_type(nb.apply_rope(q, *rope.tables(torch.arange(5)), interleaved=True), Tensor)
+    assert_type(nb.alibi_slopes(2), Tensor)
+    assert_type(nb.alibi_bias(2, 5, k_pos=torch.arange(5)), Tensor)
+    assert_type(nb.relative_buckets(torch.arange(5), torch.arange(6), causal=True), Tensor)
+    assert_type(nb.relative_bias(torch.zeros(32, 2), 5, 6), Tensor)
+
+def chapter_07a()->None:
+    plain = nb.rope_frequencies(8)
+    assert_type(nb.linear_frequencies(plain, 2.), Tensor)
+    assert_type(nb.dynamic_frequencies(8, 1e4, 2., 4, torch.tensor(9)), Tensor)
+    assert_type(nb.yarn_frequencies(8, 1e4, factor=2., original=4096, truncate=False), Tensor)
+    assert_type(nb.llama3_frequencies(plain, factor=8., original=8192, low=1., high=4.), Tensor)
+    assert_type(nb.longrope_frequencies(8, 1e4, [1.,1.,2.,3.]), Tensor)
+    assert_type(nb.check_scaling(None, 8), dict[str,Any])
+    assert_type(nb.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.)), tuple[Tensor,float])
+
+def chapter_08()->None:
+    cache = nb.KVCache(2, 2, 9, 4)
+    assert_type(cache.update(k, v), Pair)
+    assert_type(len(cache) + cache.nbytes, int)
+    assert_type(cache.max_len, int|None)
+    ring = nb.SlidingKVCache(2, 2, 3, 4, device='cpu')
+    ring.update(k, v)
+    assert_type(ring.positions, Tensor)
+    layer = nb.MultiHeadAttention(8, 2, window=(3,0))
+    nb.check_cache(layer, x, True, None, None, None)
+    assert_type(layer(x, cache=nb.SlidingKVCache(2, 2, 3, 4), causal=True), Tensor)
+    assert_type(nb.kept_options(None, q, dict(mask=None)), dict[str,Any])
+
+def chapter_09()->None:
+    assert_type(nb.RMSNorm(8)(x), Tensor)
+    think = nb.FeedForward(8, 16, activation='gelu')
+    assert_type(nb.Residual(small)(x, think), Tensor)
+    assert_type(nb.MixtureOfExperts(8, nb.ExpertsConfig(4, 2, 16)).route(x[0]), Pair)
+    assert_type(nb.Block(small)(x, causal=True), Tensor)
+    assert_type(nb.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
+    assert_type(nb.TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
+    assert_type(nb.Head(small)(x, torch.zeros(20, 8)), Tensor)
+    model = nb.Transformer(small)
+    assert_type(model(ids, last=1), Tensor)
+    cache = model.new_cache(2, 9)
+    assert_type(cache, nb.ModelCache)
+    assert_type(model(ids, cache=cache), Tensor)
+    assert_type(model.generate(ids, 3, top_k=4, seed=1), Tensor)
+    if model.decoder is not None:
+        assert_type(model.decoder.blocks[0], nb.Block)
+        for block in model.decoder.blocks: assert_type(block.attn_add, nb.Residual)
+
+def chapter_09a(run:bool=False)->None:
+    if not run: return    # it takes several processes
+    from torch.distributed.device_mesh import init_device_mesh
+    mesh = init_device_mesh('cpu', (2,))
+    assert_type(nb.parallelize(nb.Transformer(small), mesh), nb.Transformer)
+    assert_type(nb.load_shard(nb.MultiHeadAttention(8, 2), 'model.safetensors'), nb.MultiHeadAttention)
+
+def chapter_09b()->None:
+    model = nb.Transformer(small)
+    words = nb.BPETokenizer.train(texts, 260)
+    spelling = nb.Transformer(nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2))
+    logits = torch.randn(2, 20)
+    for out in (nb.filter_top_k(logits, 3), nb.filter_top_p(logits, .9), nb.filter_min_p(logits, .1)):
+        assert_type(nb.filter_logits(out, temperature=.7), Tensor)
+    assert_type(nb.sample(logits, generator=torch.Generator()), Tensor)
+    assert_type(nb.penalize_repetition(logits, ids, 1.2), Tensor)
+    assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
+    assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
+    for column in nb.stream_generate(model, ids, 2, top_p=.9): assert_type(column, Tensor)
+    for piece in nb.stream_text(spelling, torch.tensor([[3]]), 2, tokenizer=words): assert_type(piece, str)
+    assert_type(nb.TextStream(words).push(3), str)
+    assert_type(nb.lay_out_by_columns(model), nb.Transformer)
+
+def chapter_09c()->None:
+    cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=nb.ExpertsConfig(4, 2, 16, router='sigmoid'))
+    assert_type(cfg.width, int)
+    assert_type(cfg.block_types, tuple[str,...])
+    assert_type(cfg.rope_scaling, dict[str,Any]|None)
+    nb.check_ids(cfg, ids, past=0)
+
+def chapter_10(run:bool=False)->None:
+    with tempfile.TemporaryDirectory() as folder:
+        files = nb.save_pretrained(nb.Transformer(small), folder, family='llama')
+        assert_type(files, list[Path])
+        assert_type(nb.load_pretrained(folder, dtype=torch.float64), nb.Transformer)
+    if not run: return    # the weights are not everywhere
+    model = nb.load_pretrained('minilm', progress=True)
+    assert_type(nb.embed_sentences(model, nb.load_tokenizer('minilm'), texts), Tensor)
+    hf:Any = None
+    assert_type(nb.from_hf(hf, dtype=torch.float32), nb.Transformer)
+
+def chapter_10a()->None:
+    family = nb.FAMILIES['llama']
+    config = nb.config_to_hf(small, family)
+    assert_type(config, dict[str,Any])
+    assert_type(nb.config_from_hf(config), tuple[nb.TransformerConfig,nb.Family])
+    theirs = dict(nb.tensors_to_hf(family, small, nb.Transformer(small).state_dict()))
+    assert_type(theirs, dict[str,Tensor])
+    assert_type(dict(nb.tensors_from_hf(family, small, theirs)), dict[str,Tensor])
+    assert_type(nb.build_model(small, family, theirs, copy=True), nb.Transformer)
+    assert_type(nb.model_features(small)['norm'], str)
+    assert_type(nb.family_table()['Llama'], dict[str,str])
+    part = nb.Part(dict(hidden_size=8), lambda c: dict(d_model=c['hidden_size']), lambda cfg: dict(hidden_size=cfg.d_model))
+    rule = nb.Rule('a.weight', ('embed.token.weight',), when=dict(tied=True))
+    mine = nb.Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, {}, (part,), (rule,))
+    assert_type(mine.keys[0].targets, tuple[str,...])
+
+def chapter_10b()->None:
+    with tempfile.TemporaryDirectory() as folder:
+        nb.save_pretrained(nb.Transformer(small), folder, family='llama')
+        source = nb.open_source(folder)
+        assert_type(source, nb.Source)
+        assert_type(source.config, dict[str,Any])
+        assert_type(source.tensors, nb.Tensors)
+        for name,t in source.tensors.read(progress=False): assert_type((name, t), tuple[str,Tensor])
+        assert_type(nb.save_tensors(source.tensors, source.config, Path(folder)/'copy'), list[Path])
+
+def files_of_somebodys_own()->None:
+    "Not run: it needs files"
+    assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],nb.Tensors])
+    assert_type(nb.byte_pairs(nb.load_tokenizer('smollm2')), nb.BPETokenizer)
+
+def chapter_11()->None:
+    sizes = nb.LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4)
+    layer = nb.LatentAttention(8, 2, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4, rope=nb.Rope(2))
+    assert_type(layer(x, causal=True), Tensor)
+    assert_type(layer(x, need_weights=True), Pair)
+    assert_type(layer(x, cache=layer.new_cache(2, 9), need_weights='mean'), Pair)
+    asked,kept = torch.randn(2, 2, 5, 6),torch.randn(2, 1, 7, 8)
+    w_k,w_v = torch.randn(2, 4, 6),torch.randn(2, 4, 6)
+    assert_type(nb.expand_latent(asked, kept, w_k, w_v), tuple[Tensor,Tensor,Tensor])
+    assert_type(nb.absorb_queries(asked, kept, w_k), tuple[Tensor,Tensor,Tensor])
+    assert_type(nb.latent_scale(sizes.nope_dim, sizes.rope_dim), float)
+    assert_type(nb.absorbing_pays(1, 100, 6, 4, 4), bool)
 
 if __name__ == '__main__':
     matplotlib.use('agg')

@@ -74,3 +74,72 @@ def words()->None:
     nb.load_glove(wrods=['ship'])                                        # error
     nb.load_glove().nearest('ship')[0].lower()                           # error
     print(ids)
+
+def places_and_caches()->None:
+    nb.Rope(4, scaling='linear')                                         # error
+    nb.Rope(4)(x)                                                        # error
+    nb.alibi_bias(2, torch.arange(5))                                    # error
+    nb.relative_bias([[1.]], 5)                                          # error
+    nb.KVCache(2, 2, 9)                                                  # error
+    nb.SlidingKVCache(2, 2, None, 4)                                     # error
+    nb.KVCache(2, 2, 9, 4).update(x)                                     # error
+    nb.KVCache(2, 2, 9, 4).max_len + 1                                   # error
+
+def models()->None:
+    cfg = nb.TransformerConfig(vocab_size=20)
+    model,ids = nb.Transformer(cfg),torch.zeros(1, 3, dtype=torch.long)
+    nb.TransformerConfig(vocab_size=20, d_modle=8)                       # error
+    nb.TransformerConfig()                                               # error
+    nb.TransformerConfig(vocab_size=20, window=3)                        # error
+    nb.ExpertsConfig(4)                                                  # error
+    nb.Transformer(vocab_size=20)                                        # error
+    nb.Transformer(dict(vocab_size=20))                                  # error
+    model([[1,2]])                                                       # error
+    model(ids, attention_mask=ids)                                       # error
+    model(ids, cache=nb.KVCache(1, 2, 9, 4))                             # error
+    pair:Pair = model(ids)                                               # error
+    model.decoder.blocks                                                 # error
+    model.generate(ids)                                                  # error
+    model.generate(ids, 3, max_length=9)                                 # error
+    model.generate(ids, 3, temperature='high')                           # error
+    nb.generate(model, ids, 3, n_beams=2, early_stopping='soon')         # error
+    nb.stream_generate(model, ids, 3, n_beams=2)                         # error
+    nb.stream_text(model, ids, 3)                                        # error
+    nb.generate(torch.nn.Linear(2, 2), ids, 3)                           # error
+    nb.Block(cfg)(x, casual=True)                                        # error
+    model.save_pretrained('folder', famly='llama')                       # error
+    print(pair)
+
+def published()->None:
+    nb.load_pretrained('minilm', dtype='float32')                        # error
+    nb.load_pretrained('minilm').forward(mask=None)                      # error
+    nb.Part({}, write=lambda cfg: {})                                    # error
+    nb.Part({}, lambda c: c, shraed={})                                  # error
+    nb.Rule('a', ('b',), when=3)                                         # error
+    nb.Rule('a', ('b',), spair=True)                                     # error
+    nb.Family('a', 'A', {}, {}, {}, (), (), prefx='model')               # error
+    nb.Family('a', 'A', {}, {}, {}, ())                                  # error
+    nb.FAMILIES['llama'].titel                                           # error
+    nb.config_to_hf(nb.FAMILIES['llama'])                                # error
+    nb.save_tensors({}, {}, 'folder', max_shard_size='5GB')              # error
+    nb.open_source('folder').weights                                     # error
+
+def latent()->None:
+    nb.LatentAttention(8, 2)                                             # error
+    layer = nb.LatentAttention(8, 2, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4)
+    layer(x, x)                                                          # error
+    pair:Pair = layer(x)                                                 # error
+    layer(x, need_weights='all')                                         # error
+    layer(x, window=(3,0))                                               # error
+    print(pair)
+
+def recorded()->None:
+    layer = nb.MultiHeadAttention(8, 2)
+    with nb.record(layer, aks=True): layer(x)                            # error
+    with nb.record('minilm'): layer(x)                                   # error
+    with nb.record(layer) as r: layer(x)
+    r.weights('self')                                                    # error
+    r.layers[0].scores                                                   # error
+    nb.look('to my ship')                                                # error
+    nb.look('to my ship', layer, tokeniser=None)                         # error
+    nb.load_hf(3)                                                        # error
