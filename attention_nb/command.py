@@ -7,51 +7,74 @@ Docs: https://attention-nb.github.io/attention_nb/command.html.md"""
 # %% auto #0
 __all__ = ['main']
 
-# %% ../nbs/06d_command.ipynb #c2bb9a79
+# %% ../nbs/06d_command.ipynb #bda300d9
 import argparse, importlib.util, sys
 from pathlib import Path
 from typing import Any
+import attention_nb
+from .heads import _table_kind, save_scores, score_heads
+from .images import _rgb, image_view
 from .recording import load_hf, look
 from .views import View, head_view, model_view, neuron_view
 
-# %% ../nbs/06d_command.ipynb #9e4280c1
+# %% ../nbs/06d_command.ipynb #78adb7b7
 def _parser()->argparse.ArgumentParser:
     p = argparse.ArgumentParser(
-        'attention-view', description='Draw the attention of a model on a text.',
+        'attention-view', description='Draw the attention of a model on a text or a picture.',
         epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; '
                '2 the options make no sense.')
     add = p.add_argument
     add('text', nargs='?', help='the text; without it, --file or standard input')
     add('--file', type=Path, help='read the text from a file, UTF-8')
     add('--pair', help='a second text, for models that read two')
-    add('--model', default='minilm',
+    add('--target', help='what the decoder of an encoder-decoder reads')
+    add('--write', type=int, help='tokens a decoder may write itself (default 32, or 0 '
+                                  'with --target)')
+    add('--image', type=Path, help='a picture, for models that read one')
+    add('--model',
         help="'minilm', 'smollm2', a model's folder, its name on the hub, or a GGUF file "
              "(default minilm)")
-    add('--view', choices=['head','model','neuron'], default='head')
+    add('--kind', help='which attention of a model that has several: encoder, decoder, cross '
+                       '(default all, not in the image view)')
+    add('--view', choices=[*_refused], help='default head, with --image image')
     add('--layer', type=int, help='layer shown first (default 0; not in the model view)')
     add('--head', type=int, help='head shown first (default: all, or 0 in the neuron view; '
                                  'not in the model view)')
-    add('--average', action='store_true', help='add means (not in the neuron view)')
+    add('--average', action='store_true', help='add means (only head and model view)')
     add('--rollout', action='store_true', help='add attention rollout (not in the neuron view)')
-    add('--title', default='', help='heading')
-    add('--out', type=Path, default=Path('attention.html'),
-        help='.html, .svg or .png (default attention.html)')
+    add('--title', help='heading')
+    add('--scores', type=Path, help='instead of a view, a table of the scores of all heads on '
+                                    'every line of the text: .csv or .parquet')
+    add('--out', type=Path, help='.html, .svg or .png (default attention.html)')
+    add('--force', action='store_true', help='replace a file without asking')
     add('--no-open', action='store_true', help='do not open the page in the browser')
+    add('--version', action='version', version=f'%(prog)s {attention_nb.__version__}')
     return p
+
+# view -> the options it has no use for
+_refused:dict[str,tuple[str,...]] = dict(head=(), model=('layer','head'), neuron=('average','rollout'),
+                image=('average','kind'))
 
 def _parsed(argv:list[str]|None)->argparse.Namespace:
     "The arguments; exit code 2 for those that do not go together"
     parser = _parser()
     args = parser.parse_args(argv)
-    for name in dict(model=('layer','head'), neuron=('average','rollout')).get(args.view, ()):
-        given = getattr(args, name)
-        if given is not None and given is not False:
-            parser.error(f"--{name} means nothing in the {args.view} view")
-    if args.text is not None and args.file is not None:
+    def given(name): return getattr(args, name) is not None and getattr(args, name) is not False
+    if args.scores is None: args.view = args.view or ('image' if args.image else 'head')
+    what,refused = f"in the {args.view} view",_refused.get(args.view, ())
+    if args.scores is not None: what,refused = 'with --scores',('view','out',*_drawn)
+    for name in refused:
+        if given(name): parser.error(f"--{name} means nothing {what}")
+    if given('text') and given('file'):
         parser.error("give the text as an argument or with --file, not both")
+    if args.image and not args.model: parser.error("--image needs a --model that reads pictures")
+    if args.view == 'image' and not args.image: parser.error("the image view needs --image")
+    args.model,args.out = args.model or 'minilm',args.scores or args.out or Path('attention.html')
     return args
 
-# %% ../nbs/06d_command.ipynb #9d3c7f18
+_drawn = 'layer','head','average','rollout','title','kind','pair','target','write','image'
+
+# %% ../nbs/06d_command.ipynb #610a04bd
 def _decoded(raw:bytes, what:str)->str:
     try: return raw.decode('utf-8-sig')
     except UnicodeDecodeError as e:
@@ -63,24 +86,26 @@ def _check_text(text:str, what:str)->None:
     except UnicodeEncodeError as e:
         raise ValueError(f"{what} is not text: {ascii(text[e.start])} at place {e.start}") from None
 
-def _text(args:argparse.Namespace)->str:
-    "The text to show"
-    text:str
+def _text(args:argparse.Namespace)->str|None:
+    "The text to show; None if there is a picture alone"
+    for what,x in {'the second text': args.pair, 'the target': args.target,
+                   'the title': args.title}.items(): _check_text(x or '', what)
     if args.text is not None: text = args.text
     elif args.file is not None: text = _decoded(args.file.read_bytes(), f"the file {args.file}")
+    elif args.image: return None
     elif sys.stdin is None or sys.stdin.isatty():
         raise ValueError("no text: give it as an argument, with --file, or on standard input")
     elif hasattr(sys.stdin, 'buffer'): text = _decoded(sys.stdin.buffer.read(), 'standard input')
     else: text = sys.stdin.read()
     _check_text(text, 'the text')
-    _check_text(args.pair or '', 'the second text')
-    _check_text(args.title, 'the title')
     if not text.strip(): raise ValueError("the text is empty")
     return text.strip('\n')
 
-def _check_name(path:Path)->None:
-    "Is `path` a view's name, and can standard output print it?"
-    if path.suffix not in ('.html','.svg','.png'):
+def _check_name(args:argparse.Namespace)->None:
+    "Can the file be made, and can standard output print its name?"
+    path = args.out
+    if args.scores: _table_kind(path)
+    elif path.suffix.lower() not in ('.html','.svg','.png'):
         raise ValueError(f"--out must end in .html, .svg or .png, got {str(path)!r}")
     encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
     try: str(path).encode(encoding, getattr(sys.stdout, 'errors', None) or 'strict')
@@ -88,7 +113,17 @@ def _check_name(path:Path)->None:
         raise ValueError(f"standard output ({encoding}) cannot print the name "
                          f"{ascii(str(path))}: choose another") from None
 
-# %% ../nbs/06d_command.ipynb #7747bdc5
+# %% ../nbs/06d_command.ipynb #927841b4
+def _check_free(path, force):
+    "Ask before a file is replaced"
+    if force or not path.is_file(): return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise ValueError(f"{path} is there already: --force replaces it")
+    print(f"{path} is there already. Replace it? [y/N] ", end='', file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ('y','yes'):
+        raise ValueError(f"{path} stays as it is")
+
+# %% ../nbs/06d_command.ipynb #26aaf840
 def _check_model(name:str)->None:
     "Say at once that a model is neither here nor to be had"
     if name == 'minilm' or Path(name).is_dir(): return
@@ -111,19 +146,29 @@ def _load(name:str)->tuple[Any,Any]:
         logging.disable_progress_bar()
     return load_hf(name)
 
-def _draw(args:argparse.Namespace, text:str)->View:
+def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     "The view that the options ask for"
-    seen = look(text, *_load(args.model), pair=args.pair)
-    layer,options = args.layer or 0,dict(title=args.title)
+    model,prepares = _load(args.model)
+    options = dict(pair=args.pair, target=args.target, write=args.write)
+    if text is None: seen = look(picture, model, prepares, **options)
+    else: seen = look(text, model, prepares, image=picture, **options)
+    layer,title,kind = args.layer or 0,args.title or '',args.kind
     if args.view == 'neuron':
-        rows = seen.recording.neurons()
-        return neuron_view(**rows, tokens=seen.tokens, layer=layer, head=args.head or 0, **options)
-    options |= dict(split=seen.split, average=args.average, rollout=args.rollout)
-    weights = seen.recording.weights()
-    if args.view == 'model': return model_view(weights, seen.tokens, **options)
-    return head_view(weights, seen.tokens, layer=layer, heads=args.head, **options)
+        return neuron_view(**seen.neurons(kind), layer=layer, head=args.head or 0, title=title)
+    if args.view == 'image':
+        return image_view(seen, layer=layer, head=args.head, rollout=args.rollout, title=title)
+    options = dict(average=args.average, rollout=args.rollout, title=title)
+    if args.view == 'model': return model_view(**seen.shown(kind), **options)
+    return head_view(**seen.shown(kind), layer=layer, heads=args.head, **options)
 
-# %% ../nbs/06d_command.ipynb #f30a6d91
+def _table(args, text):
+    "The scores of all heads on every line"
+    model,prepares = _load(args.model)
+    lines = [line for line in text.splitlines() if line.strip()]
+    bar = sys.stderr is not None and sys.stderr.isatty()
+    return score_heads(lines, lambda line: look(line, model, prepares), progress=bar)
+
+# %% ../nbs/06d_command.ipynb #6a3da28c
 def main(
     argv:list[str]|None=None # Arguments; None means those of the command line
 )->int: # Exit code
@@ -137,13 +182,16 @@ def main(
     """
     args = _parsed(argv)
     try:
-        _check_name(args.out)
-        path = _draw(args, _text(args)).save(args.out)
+        _check_name(args)
+        text,picture = _text(args),_rgb(args.image) if args.image else None
+        _check_free(args.out, args.force)
+        if args.scores: path = save_scores(_table(args, text), args.out)
+        else: path = _draw(args, text, picture).save(args.out)
     except Exception as e:                             # whatever a broken model raises: one line
         print('attention-view:', *(str(e) or type(e).__name__).split(), file=sys.stderr)
         return 1
     print(path)
-    if not args.no_open and path.suffix == '.html':
+    if not args.no_open and path.suffix.lower() == '.html':
         import webbrowser
         webbrowser.open(path.resolve().as_uri())
     return 0

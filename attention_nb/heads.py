@@ -8,8 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/heads.html.md"""
 __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 'separator_mass', 'first_token', 'induction',
            'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
 
-# %% ../nbs/06c_heads.ipynb #d4b5f861
-import contextlib, csv, io, math, os, secrets, shutil, unicodedata
+# %% ../nbs/06c_heads.ipynb #10e39fbd
+import contextlib, csv, importlib.util, io, math, os, secrets, shutil, unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -346,7 +346,7 @@ def _scored(w:Tensor, q:list[str], k:list[str])->dict[str,_Array]:
         attention_entropy=attention_entropy(w),
         separator_mass=separator_mass(w, k)).items()}
 
-# %% ../nbs/06c_heads.ipynb #6bb12ced
+# %% ../nbs/06c_heads.ipynb #f24a39c0
 def save_scores(
     table:dict[str,_Array], # As from `score_heads`
     path:str|Path # Ends in .csv or .parquet
@@ -361,11 +361,18 @@ def save_scores(
         The path
     """
     path = Path(path)
+    _write(path, _as_csv(table) if _table_kind(path) == '.csv' else _as_parquet(table))
+    return path
+
+def _table_kind(path):
+    "'.csv' or '.parquet'; an error before any work, if `path` can be neither"
     kind = path.suffix.lower()
     if kind not in ('.csv','.parquet'):
-        raise ValueError(f"path must end in .csv or .parquet, got {str(path)!r}")
-    _write(path, _as_csv(table) if kind == '.csv' else _as_parquet(table))
-    return path
+        raise ValueError(f"a table must end in .csv or .parquet, got {str(path)!r}")
+    if kind == '.parquet' and not importlib.util.find_spec('pyarrow'):
+        raise ImportError('pyarrow is needed for .parquet: pip install "attention_nb[glove]"; '
+                          '.csv needs nothing')
+    return kind
 
 def _as_csv(table:dict[str,_Array])->bytes:
     "Bytes; what is not there (NaN) is empty"
@@ -377,10 +384,7 @@ def _as_csv(table:dict[str,_Array])->bytes:
     return out.getvalue().encode()
 
 def _as_parquet(table:dict[str,_Array])->bytes:
-    try: import pyarrow as pa, pyarrow.parquet as parquet
-    except ImportError as e:
-        raise ImportError('pyarrow is needed for .parquet: pip install "attention_nb[glove]"; '
-                          '.csv needs nothing') from e
+    import pyarrow as pa, pyarrow.parquet as parquet
     out = io.BytesIO()
     parquet.write_table(pa.table({n: pa.array(c, from_pandas=True) for n,c in table.items()}), out)
     return out.getvalue()

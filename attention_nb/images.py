@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from PIL import Image
     from matplotlib.figure import Figure
 
-# %% ../nbs/06e_images.ipynb #3b8103b2
+# %% ../nbs/06e_images.ipynb #9ee43e4b
 _most = 640      # pixels on the longer side
 
-def _picture(image:Any)->'Image.Image':
+def _rgb(image:Any)->'Image.Image':
     "`image` as a PIL picture in RGB"
     from PIL import Image, ImageOps
     if isinstance(image, str|Path): image = Image.open(image)
@@ -35,6 +35,11 @@ def _picture(image:Any)->'Image.Image':
         raise TypeError("image must be a PIL image, an array or a tensor (height, width, 3), "
                         f"or a path, got {type(image).__name__}")
     picture:Image.Image = ImageOps.exif_transpose(image).convert('RGB')    # as it was held
+    return picture
+
+def _picture(image:Any)->'Image.Image':
+    "`image` as the page holds it"
+    picture = _rgb(image)
     picture.thumbnail((_most, _most))
     return picture
 
@@ -59,7 +64,7 @@ def _png(picture:'Image.Image')->str:
     picture.save(out, 'png', optimize=True)
     return f'data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}'
 
-# %% ../nbs/06e_images.ipynb #4a84aefa
+# %% ../nbs/06e_images.ipynb #974a7943
 # [CLS]; nothing; [CLS] and a token for distilling; [CLS] and four registers
 _in_front = 1, 0, 2, 5
 
@@ -70,11 +75,11 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
         if len(grid) != 2 or not all(_is_index(x, S+1, 1) for x in grid):
             raise ValueError(f"grid must be (rows, columns) of at most {S} patches, got {grid!r}")
         rows,columns = map(int, grid)
-        n = S-rows*columns if n_special is None else n_special
-        if n < 0 or n + rows*columns != S:
-            raise ValueError(f"a grid of {rows} x {columns} patches and {max(n, 0)} tokens in "
-                             f"front of them do not make the {S} keys of the weights")
-        return rows, columns, int(n)
+        n = max(0, S-rows*columns) if n_special is None else n_special
+        if n + rows*columns > S:
+            raise ValueError(f"a grid of {rows} x {columns} patches with {n} tokens in front is "
+                             f"more than the {S} keys of the weights")
+        return rows, columns, _index(n, S, 'n_special')
     if n_special is not None: n_special = _index(n_special, S, 'n_special')
     choices = [n for n in (_in_front if n_special is None else [n_special]) if n < S]
     for n in choices:
@@ -90,12 +95,14 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
     _,rows,n = min(ways, key=lambda way: (choices.index(way[2]), way[0]))
     return rows, (S-n)//rows, n
 
-def _names(rows:int, columns:int, n:int)->list[str]:
+def _names(S:int, rows:int, columns:int, n:int)->list[str]:
     "Names of the keys; patches by row and column"
-    front = ['[CLS]', *(f'[REG {i}]' for i in range(1, n))][:n]
-    return front + [f'{r},{c}' for r in range(rows) for c in range(columns)]
+    others = ['[CLS]'] if n else []
+    others += [f'[EXTRA {i}]' for i in range(len(others), S-rows*columns)]
+    patches = [f'{r},{c}' for r in range(rows) for c in range(columns)]
+    return others[:n] + patches + others[n:]
 
-# %% ../nbs/06e_images.ipynb #d22aa3ac
+# %% ../nbs/06e_images.ipynb #23b19481
 def _veiled(fig:'Figure', data:dict[str,Any])->None:
     "Draw the picture under the veil of the first query"
     from matplotlib.image import imread
@@ -104,7 +111,7 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
     group = data['groups'][0]
     w = _layer_of(group, start['layer'])[:,start['query']]
     w = w.mean(0) if start['head'] is None else w[start['head']]
-    w = w[data['special']:].view(rows, columns)
+    w = w[data['special']:][:rows*columns].view(rows, columns)
     longer = max(wide, tall)
     fig.set_size_inches(3.4*wide/longer+.2, 3.4*tall/longer+.5)
     ax,extent = fig.subplots(),(0, columns, rows, 0)
@@ -114,7 +121,7 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
     ax.imshow(np.ones((rows, columns)), alpha=veil.numpy(), vmin=0, vmax=1, extent=extent,
               cmap='gray', interpolation='nearest')
     ax.set_aspect(tall/wide*columns/rows)
-    if (patch := start['query']-data['special']) >= 0 and data['own']:
+    if 0 <= (patch := start['query']-data['special']) < rows*columns and data['own']:
         place = patch % columns, patch//columns
         ax.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=colors['q'], linewidth=2))
     ax.axis('off')
@@ -124,7 +131,7 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
 
 _drawings['image'] = _veiled
 
-# %% ../nbs/06e_images.ipynb #e3ee9dd8
+# %% ../nbs/06e_images.ipynb #0937eab9
 def image_view(
     weights:Any, # (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
     image:Any=None, # PIL image, array or tensor (height, width, 3), path; None: that of `look`
@@ -152,15 +159,16 @@ def image_view(
         rollout: Add attention rollout as a layer to choose
         title: Heading
     """
+    names = None
     if hasattr(weights, 'recording'):
         seen,weights = weights,weights.recording.weights(kind=weights.image_kind)
-        image = seen.image if image is None else image
+        image,names = seen.image if image is None else image,seen.parts[seen.image_kind][1]
         grid,n_special = (grid, n_special) if grid else (seen.grid, seen.n_special)
     if image is None: raise TypeError("image must be a picture, got None")
     weights,picture = _layers(weights),_picture(image)
     S,shape = weights[0].shape[2],picture.width/picture.height
     rows,columns,n = _grid(S, shape, grid, n_special)
-    names,own = _names(rows, columns, n),tokens is None
+    names,own = names or _names(S, rows, columns, n),tokens is None
     group, = _groups(weights, names if own else tokens, names, None, False, rollout)
     H,L,_ = group['w'][layer := _index(layer, len(group['w']), 'layer')].shape
     if isinstance(query, tuple):
@@ -173,4 +181,4 @@ def image_view(
                 groups=_packed([group]), image=_png(picture), pixels=[*picture.size],
                 grid=[rows,columns], special=n, start=start)
     return View(data, f"Image view: {len(group['w'])} layers, {H} heads, {rows} x {columns} "
-                      f"patches, {n} tokens in front of them")
+                      f"patches, {S-rows*columns} other tokens")

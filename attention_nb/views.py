@@ -7,8 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #92d0d2ca
-import base64, copy, hashlib, html, importlib, io, json, math, numbers, threading, warnings, zlib
+# %% ../nbs/06b_views.ipynb #d28018bc
+import base64, copy, hashlib, html, importlib, io, json, math, numbers, re, threading, warnings, zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
@@ -125,7 +125,7 @@ def _unpack(text:str, H:int, L:int, S:int)->Tensor:
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #1a34e75a
+# %% ../nbs/06b_views.ipynb #6d3602cb
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -142,7 +142,11 @@ def _joined(kind:str, ending:str)->str:
     folder = files('attention_nb')/'views_js'
     found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
     if ending == 'css': found = [f for f in found if f.is_file()]
-    return '\n'.join(f.read_text(encoding='utf-8') for f in found)
+    return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found)
+
+def _bare(text):
+    "A script without comments and indentation, which its readers need and a page does not"
+    return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
 def _page(data:dict[str,Any], summary:str)->str:
     "A view as a page that stands alone and loads nothing"
@@ -174,7 +178,8 @@ def _page(data:dict[str,Any], summary:str)->str:
 
 # %% ../nbs/06b_views.ipynb #5650fd14
 _drawing = threading.Lock()
-_drawings:dict[str,_Draws] = {}      # kind of view -> function of figure and data; filled below, or in these modules
+# kind of view -> function of figure and data; filled below, or in these modules
+_drawings:dict[str,_Draws] = {}
 _homes = dict(softmax='explorables', permutation='explorables', image='images')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '

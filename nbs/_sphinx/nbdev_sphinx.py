@@ -160,6 +160,7 @@ def number_figures(app, env):
 # %% API entries
 def api_entry(md, code_follows=False):
     "A `show_doc` entry: registered in Sphinx's Python domain, so that search and other projects find it; its signature only if the code does not follow"
+    md = re.sub(r"\*<class '(?:\w+\.)*(\w+)'>", r'Unpack[\1]', md)     # as Python prints the type of **options
     head = re.search(r'^#+ (\S+)$', md, re.M)
     entry = head and NbdevLookup()[head[1].replace('\\', '')]
     if not isinstance(entry, tuple): return md
@@ -179,7 +180,17 @@ def show_source(cell):
 class ExecEntries(exec_show_docs):
     "Execute what the API entries need and nothing else: exported cells and the entries, not every cell that imports something"
     def __call__(self, cell):
-        if {'export', 'exports', 'exporti'} & set(cell.directives_) or re.search(r'^show_doc\(', cell.source, re.M): super().__call__(cell)
+        if not ({'export', 'exports', 'exporti'} & set(cell.directives_) or re.search(r'^show_doc\(', cell.source, re.M)): return
+        for n in imports_for_types(cell.source): self.k.run_cell(n)
+        super().__call__(cell)
+
+def imports_for_types(code):
+    "The imports under `if TYPE_CHECKING:`, which an entry needs to read the annotations"
+    for guard in rules.syntax(code).body:
+        if not (isinstance(guard, ast.If) and ast.unparse(guard.test) == 'TYPE_CHECKING'): continue
+        for n in guard.body:
+            if isinstance(n, ast.ImportFrom) and n.level: n.level,n.module = 0,f'{get_config().lib_path.name}.{n.module}'
+            if isinstance(n, (ast.Import, ast.ImportFrom)): yield ast.unparse(n)
 
 def process(text, path):
     "The notebook `text` after nbdev's documentation processors and `Explain`"

@@ -48,6 +48,12 @@ def describe(app, doc, template, context, doctree):
     context['meta'] = (context['meta'] or {}) | {'og:description': text, 'og:image': app.config.html_baseurl + preview(app, doc, title, text), 'og:image:alt': f'{title}: {text}'}
     context['metatags'] += f'<meta name="description" content="{html.escape(text)}" />\n'
 
+def without_chapters(app, doc, template, context, doctree):
+    "sphinx-notfound-page has no list of chapters for a site of one page, and the theme cannot do without"
+    if doc != app.config.notfound_pagename: return
+    toctree = context['toctree']
+    context['toctree'] = lambda *args, **kwargs: toctree(*args, **kwargs) or ''
+
 # %% plain text
 def titles_of(bib): return {key: (e.fields['title'], e.fields.get('eprint')) for key,e in pybtex.database.parse_file(bib).entries.items()}
 
@@ -98,5 +104,6 @@ def write_texts(app, exception):
 
 def setup(app):
     app.connect('html-page-context', describe, priority=400)                                        # before sphinxext-opengraph
+    app.connect('html-page-context', without_chapters)                                              # after sphinx-notfound-page, which conf.py loads before
     app.connect('build-finished', write_texts)
     return dict(parallel_read_safe=True, parallel_write_safe=True)

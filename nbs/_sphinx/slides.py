@@ -10,6 +10,7 @@ from nbdev.doclinks import NbdevLookup
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_revealjs.nodes import revealjs_break
 from sphinx_revealjs.writers import RevealjsSlideTranslator
@@ -93,9 +94,10 @@ def build(path, out):
     options = dict(root_doc=path.stem, include_patterns=[path.name], revealjs_static_path=[str(here/'_static')], revealjs_css_files=['pygments.css', 'slides.css'], revealjs_style_theme='white', pygments_style='tango',
                    nb_mime_priority_overrides=[('revealjs', m, n) for n,m in enumerate(MIMES)], revealjs_use_section_ids=True, revealjs_script_conf=dict(hash=True, slideNumber='c/t', width=1200, height=675, margin=.04, center=False, transition='none'),
                    extensions=['nbdev_sphinx', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_design', 'sphinx-mathjax-offline', 'sphinx_revealjs', 'slides'])
-    app = Sphinx(path.parent, here, out, out/'.doctrees', 'revealjs', confoverrides=options, status=None, freshenv=True, warningiserror=True)
-    app.build(force_all=True)
-    return app.statuscode
+    with docutils_namespace():                          # extensions register anew for each lesson
+        app = Sphinx(path.parent, here, out, out/'.doctrees', 'revealjs', confoverrides=options, status=None, freshenv=True, warningiserror=True)
+        app.build(force_all=True)
+        return app.statuscode
 
 if __name__ == '__main__':
     parser,root = argparse.ArgumentParser(description='Slides of lessons'),Path(__file__).resolve().parents[2]
