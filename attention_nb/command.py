@@ -59,7 +59,8 @@ def _parsed(argv:list[str]|None)->argparse.Namespace:
     "The arguments; exit code 2 for those that do not go together"
     parser = _parser()
     args = parser.parse_args(argv)
-    def given(name): return getattr(args, name) is not None and getattr(args, name) is not False
+    def given(name:str)->bool:
+        return getattr(args, name) is not None and getattr(args, name) is not False
     if args.scores is None: args.view = args.view or ('image' if args.image else 'head')
     what,refused = f"in the {args.view} view",_refused.get(args.view, ())
     if args.scores is not None: what,refused = 'with --scores',('view','out',*_drawn)
@@ -90,6 +91,7 @@ def _text(args:argparse.Namespace)->str|None:
     "The text to show; None if there is a picture alone"
     for what,x in {'the second text': args.pair, 'the target': args.target,
                    'the title': args.title}.items(): _check_text(x or '', what)
+    text:str
     if args.text is not None: text = args.text
     elif args.file is not None: text = _decoded(args.file.read_bytes(), f"the file {args.file}")
     elif args.image: return None
@@ -114,7 +116,7 @@ def _check_name(args:argparse.Namespace)->None:
                          f"{ascii(str(path))}: choose another") from None
 
 # %% ../nbs/06d_command.ipynb #927841b4
-def _check_free(path, force):
+def _check_free(path:Path, force:bool)->None:
     "Ask before a file is replaced"
     if force or not path.is_file(): return
     if sys.stdin is None or not sys.stdin.isatty():
@@ -161,7 +163,7 @@ def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     if args.view == 'model': return model_view(**seen.shown(kind), **options)
     return head_view(**seen.shown(kind), layer=layer, heads=args.head, **options)
 
-def _table(args, text):
+def _table(args:argparse.Namespace, text:str)->dict[str,Any]:
     "The scores of all heads on every line"
     model,prepares = _load(args.model)
     lines = [line for line in text.splitlines() if line.strip()]
@@ -185,7 +187,7 @@ def main(
         _check_name(args)
         text,picture = _text(args),_rgb(args.image) if args.image else None
         _check_free(args.out, args.force)
-        if args.scores: path = save_scores(_table(args, text), args.out)
+        if args.scores: path = save_scores(_table(args, text or ''), args.out)
         else: path = _draw(args, text, picture).save(args.out)
     except Exception as e:                             # whatever a broken model raises: one line
         print('attention-view:', *(str(e) or type(e).__name__).split(), file=sys.stderr)

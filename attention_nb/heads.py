@@ -364,7 +364,7 @@ def save_scores(
     _write(path, _as_csv(table) if _table_kind(path) == '.csv' else _as_parquet(table))
     return path
 
-def _table_kind(path):
+def _table_kind(path:Path)->str:
     "'.csv' or '.parquet'; an error before any work, if `path` can be neither"
     kind = path.suffix.lower()
     if kind not in ('.csv','.parquet'):

@@ -144,7 +144,7 @@ def _joined(kind:str, ending:str)->str:
     if ending == 'css': found = [f for f in found if f.is_file()]
     return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found)
 
-def _bare(text):
+def _bare(text:str)->str:
     "A script without comments and indentation, which its readers need and a page does not"
     return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
