@@ -52,8 +52,8 @@ def _parser()->argparse.ArgumentParser:
     return p
 
 # view -> the options it has no use for
-_refused:dict[str,tuple[str,...]] = dict(head=(), model=('layer','head'), neuron=('average','rollout'),
-                image=('average','kind'))
+_refused:dict[str,tuple[str,...]] = dict(
+    head=(), model=('layer','head'), neuron=('average','rollout'), image=('average','kind'))
 
 def _parsed(argv:list[str]|None)->argparse.Namespace:
     "The arguments; exit code 2 for those that do not go together"

@@ -8,7 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
 # %% ../nbs/06b_views.ipynb #d28018bc
-import base64, copy, hashlib, html, importlib, io, json, math, numbers, re, threading, warnings, zlib
+import base64, copy, hashlib, html, importlib, io, json, math, numbers, re, threading
+import warnings, zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
