@@ -7,17 +7,18 @@ Docs: https://attention-nb.github.io/attention_nb/command.html.md"""
 # %% auto #0
 __all__ = ['main']
 
-# %% ../nbs/06d_command.ipynb #71f75a19
+# %% ../nbs/06d_command.ipynb #bda300d9
 import argparse, importlib.util, sys
 from pathlib import Path
+from typing import Any
 import attention_nb
 from .heads import _table_kind, save_scores, score_heads
 from .images import _rgb, image_view
 from .recording import load_hf, look
-from .views import head_view, model_view, neuron_view
+from .views import View, head_view, model_view, neuron_view
 
-# %% ../nbs/06d_command.ipynb #cecdbd01
-def _parser():
+# %% ../nbs/06d_command.ipynb #78adb7b7
+def _parser()->argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         'attention-view', description='Draw the attention of a model on a text or a picture.',
         epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; '
@@ -51,14 +52,15 @@ def _parser():
     return p
 
 # view -> the options it has no use for
-_refused = dict(head=(), model=('layer','head'), neuron=('average','rollout'),
-                image=('average','kind'))
+_refused:dict[str,tuple[str,...]] = dict(
+    head=(), model=('layer','head'), neuron=('average','rollout'), image=('average','kind'))
 
-def _parsed(argv):
+def _parsed(argv:list[str]|None)->argparse.Namespace:
     "The arguments; exit code 2 for those that do not go together"
     parser = _parser()
     args = parser.parse_args(argv)
-    def given(name): return getattr(args, name) is not None and getattr(args, name) is not False
+    def given(name:str)->bool:
+        return getattr(args, name) is not None and getattr(args, name) is not False
     if args.scores is None: args.view = args.view or ('image' if args.image else 'head')
     what,refused = f"in the {args.view} view",_refused.get(args.view, ())
     if args.scores is not None: what,refused = 'with --scores',('view','out',*_drawn)
@@ -73,22 +75,23 @@ def _parsed(argv):
 
 _drawn = 'layer','head','average','rollout','title','kind','pair','target','write','image'
 
-# %% ../nbs/06d_command.ipynb #a043003e
-def _decoded(raw, what):
+# %% ../nbs/06d_command.ipynb #610a04bd
+def _decoded(raw:bytes, what:str)->str:
     try: return raw.decode('utf-8-sig')
     except UnicodeDecodeError as e:
         raise ValueError(f"{what} is not UTF-8: byte {raw[e.start]:#04x} "
                          f"at place {e.start}") from None
 
-def _check_text(text, what):
+def _check_text(text:str, what:str)->None:
     try: text.encode()
     except UnicodeEncodeError as e:
         raise ValueError(f"{what} is not text: {ascii(text[e.start])} at place {e.start}") from None
 
-def _text(args):
+def _text(args:argparse.Namespace)->str|None:
     "The text to show; None if there is a picture alone"
     for what,x in {'the second text': args.pair, 'the target': args.target,
                    'the title': args.title}.items(): _check_text(x or '', what)
+    text:str
     if args.text is not None: text = args.text
     elif args.file is not None: text = _decoded(args.file.read_bytes(), f"the file {args.file}")
     elif args.image: return None
@@ -100,7 +103,7 @@ def _text(args):
     if not text.strip(): raise ValueError("the text is empty")
     return text.strip('\n')
 
-def _check_name(args):
+def _check_name(args:argparse.Namespace)->None:
     "Can the file be made, and can standard output print its name?"
     path = args.out
     if args.scores: _table_kind(path)
@@ -113,7 +116,7 @@ def _check_name(args):
                          f"{ascii(str(path))}: choose another") from None
 
 # %% ../nbs/06d_command.ipynb #927841b4
-def _check_free(path, force):
+def _check_free(path:Path, force:bool)->None:
     "Ask before a file is replaced"
     if force or not path.is_file(): return
     if sys.stdin is None or not sys.stdin.isatty():
@@ -122,8 +125,8 @@ def _check_free(path, force):
     if sys.stdin.readline().strip().lower() not in ('y','yes'):
         raise ValueError(f"{path} stays as it is")
 
-# %% ../nbs/06d_command.ipynb #4b414f54
-def _check_model(name):
+# %% ../nbs/06d_command.ipynb #26aaf840
+def _check_model(name:str)->None:
     "Say at once that a model is neither here nor to be had"
     if name == 'minilm' or Path(name).is_dir(): return
     if not importlib.util.find_spec('transformers'): return         # `load_hf` says what is missing
@@ -134,7 +137,7 @@ def _check_model(name):
     except Exception as e:
         raise ValueError(f"no model {name!r} here, and none to be had from the hub: {e}") from e
 
-def _load(name):
+def _load(name:str)->tuple[Any,Any]:
     "The model and its tokenizer"
     if name == 'smollm2' or Path(name).suffix == '.gguf':
         from attention_nb.pretrained import load_pretrained, load_tokenizer
@@ -145,7 +148,7 @@ def _load(name):
         logging.disable_progress_bar()
     return load_hf(name)
 
-def _draw(args, text, picture):
+def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     "The view that the options ask for"
     model,prepares = _load(args.model)
     options = dict(pair=args.pair, target=args.target, write=args.write)
@@ -160,16 +163,16 @@ def _draw(args, text, picture):
     if args.view == 'model': return model_view(**seen.shown(kind), **options)
     return head_view(**seen.shown(kind), layer=layer, heads=args.head, **options)
 
-def _table(args, text):
+def _table(args:argparse.Namespace, text:str)->dict[str,Any]:
     "The scores of all heads on every line"
     model,prepares = _load(args.model)
     lines = [line for line in text.splitlines() if line.strip()]
     bar = sys.stderr is not None and sys.stderr.isatty()
     return score_heads(lines, lambda line: look(line, model, prepares), progress=bar)
 
-# %% ../nbs/06d_command.ipynb #cd347d96
+# %% ../nbs/06d_command.ipynb #6a3da28c
 def main(
-    argv:list|None=None # Arguments; None means those of the command line
+    argv:list[str]|None=None # Arguments; None means those of the command line
 )->int: # Exit code
     """The command `attention-view`
 
@@ -184,7 +187,7 @@ def main(
         _check_name(args)
         text,picture = _text(args),_rgb(args.image) if args.image else None
         _check_free(args.out, args.force)
-        if args.scores: path = save_scores(_table(args, text), args.out)
+        if args.scores: path = save_scores(_table(args, text or ''), args.out)
         else: path = _draw(args, text, picture).save(args.out)
     except Exception as e:                             # whatever a broken model raises: one line
         print('attention-view:', *(str(e) or type(e).__name__).split(), file=sys.stderr)

@@ -8,29 +8,34 @@ Docs: https://attention-nb.github.io/attention_nb/explorables.html.md"""
 __all__ = ['softmax_view', 'permutation_view']
 
 # %% ../nbs/06f_explorables.ipynb #bc973f16
-import math, numbers
+import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from .core import attention, attention_scores
 from .embedding import sinusoidal_positions
 from .heads import _readable, _tensor, _tokens
 from .plots import colors
-from .views import View, _clip, _drawings, _floats, _index, _is_index, _numbers, _still
+from .views import View, _clip, _drawings, _floats, _index, _is_index, _numbers
+
+# %% ../nbs/06f_explorables.ipynb #745f8cc6
+if TYPE_CHECKING: from matplotlib.figure import Figure
 
 # %% ../nbs/06f_explorables.ipynb #db3472f0
-def _vectors(x, dims, name):
+def _vectors(x:Any, dims:str, name:str)->Tensor:
     "A finite float32 tensor of `dims` dimensions, none of them 0"
-    x = _tensor(x)
-    if not x.is_floating_point(): raise TypeError(f"{name} must be floating point, got {x.dtype}")
-    if x.dim() != len(dims) or 0 in x.shape:
-        raise ValueError(f"{name} must be ({', '.join(dims)}), got {tuple(x.shape)}")
-    if not x.isfinite().all(): raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return x.float().contiguous()
+    t = _tensor(x)
+    if not t.is_floating_point(): raise TypeError(f"{name} must be floating point, got {t.dtype}")
+    if t.dim() != len(dims) or 0 in t.shape:
+        raise ValueError(f"{name} must be ({', '.join(dims)}), got {tuple(t.shape)}")
+    if not t.isfinite().all(): raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return t.float().contiguous()
 
-def _between(x, low, high, name, none=False):
+def _between(x:Any, low:float, high:float, name:str, none:bool=False)->float|None:
     "`x` as a number from `low` to `high`, or None where that is allowed"
     if none and x is None: return None
-    if isinstance(x, bool) or not isinstance(x, numbers.Real) or not low <= x <= high:
+    if isinstance(x, bool) or not isinstance(x, numbers.Real) or not low <= float(x) <= high:
         raise ValueError(f"{name} must be {'None or ' if none else ''}from {low:g} to {high:g}, "
                          f"got {x!r}")
     return float(x)
@@ -39,7 +44,7 @@ def _between(x, low, high, name, none=False):
 def softmax_view(
     q:Tensor, # One query (E,)
     k:Tensor, # Its keys (S, E)
-    tokens:list, # S tokens
+    tokens:Sequence[str], # S tokens
     *,
     temperature:float=1., # Scores are divided by it, from 1/16 to 16
     width:int|None=None, # How many numbers of query and keys count; None means all
@@ -79,7 +84,8 @@ def softmax_view(
     return View(data, f"Softmax view: one query, {S} keys, {E} numbers")
 
 # %% ../nbs/06f_explorables.ipynb #8c9c5e1a
-def _softened(q, k, *, temperature, width, scaled, softcap, sink):
+def _softened(q:Tensor, k:Tensor, *, temperature:float, width:int, scaled:bool, softcap:float|None,
+              sink:float|None)->tuple[Tensor,Tensor,Tensor,Tensor]:
     "What the page computes: scores, weights, slopes of the weights, the sink's weight"
     q,k,scale = q[None,:width],k[:,:width],(width**-.5 if scaled else 1.)/temperature
     scores = attention_scores(q, k, scale=scale, softcap=softcap)[0]
@@ -88,37 +94,37 @@ def _softened(q, k, *, temperature, width, scaled, softcap, sink):
     slopes = w*(1-w)*(1. if softcap is None else 1-(scores/softcap)**2)
     return scores, w, slopes, 1-w.sum()
 
-def _bars(fig, data):
+def _bars(fig:'Figure', data:dict[str,Any])->None:
     "Draw weights and slopes, a row for each token"
     start,S = data['start'],len(data['tokens'])
     q,k = _numbers(data['qdata'], -1),_numbers(data['kdata'], S, -1)
     _,w,slopes,sink = _softened(q, k, **start)
-    tokens,w = [_clip(t) for t in data['tokens']],w.tolist()
-    if start['sink'] is not None: tokens,w = [*tokens, 'sink'],[*w, sink.item()]
+    tokens,shares = [_clip(t) for t in data['tokens']],[float(x) for x in w]
+    if start['sink'] is not None: tokens,shares = [*tokens, 'sink'],[*shares, sink.item()]
     fig.set_size_inches(6.5, .22*len(tokens)+.8)
     left,right = fig.subplots(1, 2, sharey=True, width_ratios=[3, 2])
-    left.barh(range(len(w)), w, color=[colors['w']]*S + [colors['x']]*(len(w)-S))
+    left.barh(range(len(shares)), shares, color=[colors['w']]*S + [colors['x']]*(len(tokens)-S))
     right.barh(range(S), slopes.tolist(), color=colors['x'])
-    for ax,values,title in ((left, [f'{100*x:.1f} %' for x in w], 'weight'),
+    for ax,values,title in ((left, [f'{100*x:.1f} %' for x in shares], 'weight'),
                             (right, [f'{x:.3f}' for x in slopes.tolist()], 'slope')):
         ax.bar_label(ax.containers[0], values, padding=3, size=8)
         ax.set_title(title, fontsize=9)
         ax.set_xticks([])
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-    left.set(xlim=(0, 1.15), ylim=(len(w)-.5, -.5))
+    left.set(xlim=(0, 1.15), ylim=(len(tokens)-.5, -.5))
     right.set(xlim=(0, .32))
-    left.set_yticks(range(len(w)), tokens, parse_math=False)
+    left.set_yticks(range(len(tokens)), tokens, parse_math=False)
 
 _drawings['softmax'] = _bars
 
 # %% ../nbs/06f_explorables.ipynb #85e367f2
 def permutation_view(
     x:Tensor, # Word vectors (L, D)
-    tokens:list, # L tokens
+    tokens:Sequence[str], # L tokens
     places:Tensor|None=None, # Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
     *,
-    order:list|None=None, # Order shown first: which word stands at each place; None reverses them
+    order:Sequence[int]|None=None, # Which word stands at each place first; None reverses them
     positions:bool=False, # Add the places' vectors at first
     causal:bool=False, # Hide what comes after at first
     title:str='' # Heading
@@ -129,7 +135,7 @@ def permutation_view(
         x: Word vectors (L, D)
         tokens: L tokens
         places: Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
-        order: Order shown first: which word stands at each place; None reverses them
+        order: Which word stands at each place first; None reverses them
         positions: Add the places' vectors at first
         causal: Hide what comes after at first
         title: Heading
@@ -155,14 +161,15 @@ def permutation_view(
     return View(data, f"Permutation view: {L} words of {D} numbers")
 
 # %% ../nbs/06f_explorables.ipynb #fe6aefb0
-def _moved(x, places, *, order, positions, causal):
+def _moved(x:Tensor, places:Tensor, *, order:list[int], positions:bool, causal:bool)->Tensor:
     "How far the output of the word at each place of `order` is from where it was"
-    def outputs(x):
+    def outputs(x:Tensor)->Tensor:
         x = x + places if positions else x
         return attention(x, x, x, causal=causal)[0]
-    return (outputs(x[order]) - outputs(x)[order]).norm(dim=-1)
+    far:Tensor = (outputs(x[order]) - outputs(x)[order]).norm(dim=-1)
+    return far
 
-def _paths(fig, data):
+def _paths(fig:'Figure', data:dict[str,Any])->None:
     "Draw a line from each word to its new place, green where its output is the same"
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Curve

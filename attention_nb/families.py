@@ -191,7 +191,7 @@ def _filled(family:Family, c:_Settings)->_Settings:
         if value is None and (default is None or name in _nullable): continue
         if default is not None and not _alike(value, default):
             _refuse(c, name, f'must be like {default!r}')
-        if name in _whole and (not _alike(value, 1) or value < 1):
+        if name in _whole and (value is None or not _alike(value, 1) or value < 1):
             _refuse(c, name, 'must be a whole number, 1 or more')
     return {**{name: spec[1] for name,spec in family.fields.items()}, **defaults, **c}
 

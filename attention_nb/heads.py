@@ -8,31 +8,35 @@ Docs: https://attention-nb.github.io/attention_nb/heads.html.md"""
 __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 'separator_mass', 'first_token', 'induction',
            'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
 
-# %% ../nbs/06c_heads.ipynb #19f10fdd
+# %% ../nbs/06c_heads.ipynb #10e39fbd
 import contextlib, csv, importlib.util, io, math, os, secrets, shutil, unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from .fast import scaled_dot_product_attention
+from .checks import Attended
+from .fast import AttentionFunction, scaled_dot_product_attention
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention
 
+# %% ../nbs/06c_heads.ipynb #5722dad2
+_Array = np.ndarray[Any,np.dtype[Any]]
+
 # %% ../nbs/06c_heads.ipynb #e85743dc
-def _tensor(x):
+def _tensor(x:Any)->Tensor:
     "`x` as a tensor on the CPU, without gradient; an array is copied, since it may be read-only"
     if isinstance(x, np.ndarray): return torch.from_numpy(np.array(x, order='C'))
-    x = torch.as_tensor(x).detach().cpu()
-    return x if x.layout == torch.strided else x.to_dense()
+    t = torch.as_tensor(x).detach().cpu()
+    return t if t.layout == torch.strided else t.to_dense()
 
-def _limit(n, most):
+def _limit(n:int, most:int|None)->None:
     if most is not None and n > most:
         raise ValueError(f"{n:,} weights are more than the {most:,} a page can hold: "
                          "choose layers, as in weights[:2], or heads, or a shorter text")
 
-def _layers(weights, name='weights', most=None):
+def _layers(weights:Any, name:str='weights', most:int|None=None)->list[Tensor]:
     "A list of float32 (H, L, S), one for each layer; `most` limits how many numbers they may hold"
     if isinstance(weights, Tensor|np.ndarray):
         weights = weights[None] if weights.ndim == 3 else weights
@@ -43,9 +47,9 @@ def _layers(weights, name='weights', most=None):
         raise ValueError(f"{name} hold no attention. The default kernels of transformers give "
                          "none: load the model with attn_implementation='eager' and call it with "
                          "output_attentions=True, or use attention_nb.recording.record(model)")
-    out,n = [],0
-    for l,w in enumerate(weights):
-        w = _layer(_tensor(w), f"layer {l} of {name}")
+    out,n = list[Tensor](),0
+    for l,given in enumerate(weights):
+        w = _layer(_tensor(given), f"layer {l} of {name}")
         n += w.numel()
         _limit(n, most)
         w = w.float().contiguous()
@@ -61,7 +65,7 @@ def _layers(weights, name='weights', most=None):
         out.append(w)
     return out
 
-def _layer(w, name):
+def _layer(w:Tensor, name:str)->Tensor:
     "One layer as (H, L, S); a batch of one is opened"
     if w.dim() == 4:
         if len(w) != 1:
@@ -75,29 +79,29 @@ def _layer(w, name):
     return w
 
 # %% ../nbs/06c_heads.ipynb #7c6fd1b8
-def _readable(text, name='tokens'):
+def _readable(text:Any, name:str='tokens')->str:
     "`text` with an escape for each character that has no picture"
     if not isinstance(text, str):
         raise TypeError(f"{name} must be strings, got {type(text).__name__}")
     return ''.join(repr(c)[1:-1] if _has_no_picture(c) else c for c in text)
 
-def _has_no_picture(c):
+def _has_no_picture(c:str)->bool:
     "Is `c` a control character, a line separator, half of a surrogate pair, or a noncharacter?"
     noncharacter = ord(c) & 0xfffe == 0xfffe or 0xfdd0 <= ord(c) <= 0xfdef
     return noncharacter or unicodedata.category(c) in ('Cc','Cs','Zl','Zp')
 
-def _tokens(tokens, n, name='tokens'):
+def _tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
     "`n` readable tokens; None takes any number of them"
     if isinstance(tokens, str): raise TypeError(f"{name} must be a list of strings, got one string")
     if not isinstance(tokens, Iterable):
         raise TypeError(f"{name} must be a list of strings, got {type(tokens).__name__}")
-    tokens = list(tokens)
-    if n is not None and len(tokens) != n:
-        raise ValueError(f"{name} must be {n}, as the weights are, got {len(tokens)}")
-    return [_readable(t, name) for t in tokens]
+    words:list[Any] = list(tokens)
+    if n is not None and len(words) != n:
+        raise ValueError(f"{name} must be {n}, as the weights are, got {len(words)}")
+    return [_readable(t, name) for t in words]
 
 # %% ../nbs/06c_heads.ipynb #4068aefe
-def _stacked(weights):
+def _stacked(weights:Any)->Tensor:
     "A tensor (..., L, S) from a tensor, an array, or a list of layers"
     if not isinstance(weights, list|tuple): return _tensor(weights)
     shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
@@ -105,19 +109,19 @@ def _stacked(weights):
         raise ValueError(f"layers must have one shape to be scored together, got {shapes}")
     return torch.stack([_tensor(w) for w in weights])
 
-def _square(weights):
+def _square(weights:Any)->Tensor:
     w = _stacked(weights)
     if w.dim() < 2 or w.shape[-1] != w.shape[-2] or not w.shape[-1]:
         raise ValueError(f"weights must be (..., L, L), got {tuple(w.shape)}")
     return w.float()
 
-def _beside(weights, offset):
+def _beside(weights:Any, offset:int)->Tensor:
     w = _square(weights)
     if w.shape[-1] < 2: raise ValueError("weights must be of at least two tokens, got one")
     return w.diagonal(offset, -2, -1).mean(-1)
 
 def previous_token(
-    weights:Tensor|list # (..., L, L), L at least 2
+    weights:Tensor|Sequence[Tensor] # (..., L, L), L at least 2
 )->Tensor: # (...), from 0 to 1
     """Mean weight that a query gives to the token before it; the first query does not count
 
@@ -130,7 +134,7 @@ def previous_token(
     return _beside(weights, -1)
 
 def next_token(
-    weights:Tensor|list # (..., L, L), L at least 2
+    weights:Tensor|Sequence[Tensor] # (..., L, L), L at least 2
 )->Tensor: # (...), from 0 to 1
     """Mean weight that a query gives to the token after it; the last query does not count
 
@@ -144,8 +148,8 @@ def next_token(
 
 # %% ../nbs/06c_heads.ipynb #9f6a74ee
 def same_token(
-    weights:Tensor|list, # (..., L, L)
-    tokens:list # L tokens
+    weights:Tensor|Sequence[Tensor], # (..., L, L)
+    tokens:Sequence[str] # L tokens
 )->Tensor: # (...), from 0 to 1
     """Mean weight that a query gives to all places of its own token, its own place included
 
@@ -163,7 +167,7 @@ def same_token(
     return (w*(at[:,None] == at)).sum(-1).mean(-1)
 
 def attention_entropy(
-    weights:Tensor|list # (..., L, S)
+    weights:Tensor|Sequence[Tensor] # (..., L, S)
 )->Tensor: # (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
     """Mean entropy of a query's weights
 
@@ -177,9 +181,9 @@ def attention_entropy(
     return -w.clamp_min(1e-38).log_().mul_(w).sum(-1).mean(-1)    # no weight adds nothing
 
 def separator_mass(
-    weights:Tensor|list, # (..., L, S)
-    k_tokens:list, # S key tokens
-    separators:tuple=('[CLS]','[SEP]','<s>','</s>','<|endoftext|>') # Tokens that separate
+    weights:Tensor|Sequence[Tensor], # (..., L, S)
+    k_tokens:Sequence[str], # S key tokens
+    separators:tuple[str,...]=('[CLS]','[SEP]','<s>','</s>','<|endoftext|>') # Tokens that separate
 )->Tensor: # (...), from 0 to 1
     """Mean weight that a query gives to separators
 
@@ -192,12 +196,12 @@ def separator_mass(
         (...), from 0 to 1
     """
     w = _stacked(weights).float()
-    k_tokens = _tokens(k_tokens, w.shape[-1], 'k_tokens')
-    return w[..., torch.tensor([t in separators for t in k_tokens])].sum(-1).mean(-1)
+    keys = _tokens(k_tokens, w.shape[-1], 'k_tokens')
+    return w[..., torch.tensor([t in separators for t in keys])].sum(-1).mean(-1)
 
 # %% ../nbs/06c_heads.ipynb #2462f81f
 def first_token(
-    weights:Tensor|list # (..., L, S), L at least 2
+    weights:Tensor|Sequence[Tensor] # (..., L, S), L at least 2
 )->Tensor: # (...), from 0 to 1
     """Mean weight that a query gives to the first token; the first query does not count
 
@@ -213,8 +217,8 @@ def first_token(
     return w[...,1:,0].mean(-1)
 
 def induction(
-    weights:Tensor|list, # (..., L, L)
-    tokens:list # L tokens, strings or ids; at least one of them stands twice
+    weights:Tensor|Sequence[Tensor], # (..., L, L)
+    tokens:Sequence[str|int] # L tokens, strings or ids; at least one of them stands twice
 )->Tensor: # (...), from 0 to 1
     """Mean weight that a repeated token gives to what came after it before (Olsson et al. 2022)
 
@@ -237,7 +241,7 @@ def induction(
 
 # %% ../nbs/06c_heads.ipynb #83545b21
 def attention_rollout(
-    weights:Tensor|list # Weights (layers, H, L, L), or a list of layers (H, L, L)
+    weights:Tensor|Sequence[Tensor] # Weights (layers, H, L, L), or a list of layers (H, L, L)
 )->Tensor: # (L, L): row i says how much of each input position reaches position i of the last layer
     """Attention rollout (Abnar and Zuidema 2020)
 
@@ -252,7 +256,7 @@ def attention_rollout(
     for A in steps: R = A @ R
     return R
 
-def _steps(weights, what):
+def _steps(weights:Any, what:str)->list[Tensor]:
     "What each layer passes on, (L, L): half of its heads' mean, half of the vector itself"
     layers = _layers(weights)
     _,L,S = layers[0].shape
@@ -263,7 +267,7 @@ def _steps(weights, what):
 
 # %% ../nbs/06c_heads.ipynb #beb9235c
 def attention_flow(
-    weights:Tensor|list, # Weights (layers, H, L, L), or a list of layers (H, L, L)
+    weights:Tensor|Sequence[Tensor], # Weights (layers, H, L, L), or a list of layers (H, L, L)
     outputs:Iterable[int]|None=None # n positions of the last layer; None means all L
 )->Tensor: # (n, L), from 0 to 1: row i says how much can flow there from each input alone
     """Attention flow (Abnar and Zuidema 2020): L maximum flows for each output
@@ -282,12 +286,12 @@ def attention_flow(
     outputs = range(L) if outputs is None else list(outputs)
     for i in outputs:
         if not 0 <= i < L: raise ValueError(f"outputs must be from 0 to {L-1}, got {i}")
-    pipes = nx.DiGraph()
+    pipes:nx.DiGraph[Any] = nx.DiGraph()
     pipes.add_nodes_from((l, i) for l in (0, n) for i in range(L))
     pipes.add_edges_from(((l, j), (l+1, i), dict(capacity=a)) for l,A in enumerate(steps)
                          for i,row in enumerate(A) for j,a in enumerate(row) if a)
     rest = build_residual_network(pipes, 'capacity')
-    def flow(j, i):
+    def flow(j:int, i:int)->Any:
         return nx.maximum_flow_value(pipes, (0, j), (n, i), flow_func=preflow_push, residual=rest)
     return torch.tensor([[flow(j, i)/_whole for j in range(L)] for i in outputs]).view(-1, L)
 
@@ -299,7 +303,7 @@ def score_heads(
     see:Callable[[Any],Any], # From a text to what `look` returns: `lambda t: look(t, *load_hf())`
     *,
     progress:bool=False # Show a progress bar
-)->dict[str,np.ndarray]: # Columns: text, kind, layer, head, tokens, and one for each score
+)->dict[str,_Array]: # Columns: text, kind, layer, head, tokens, and one for each score
     """A table of the scores of all heads on many texts
 
     Args:
@@ -311,7 +315,7 @@ def score_heads(
         Columns: text, kind, layer, head, tokens, and one for each score
     """
     from tqdm.auto import tqdm
-    rows:list[dict] = []
+    rows:list[dict[str,Any]] = []
     for n,text in enumerate(tqdm(texts, unit='text', disable=not progress)):
         try: rows += [dict(text=n)|row for row in _rows_of(see(text))]
         except ValueError as e: raise ValueError(f"text {n}: {e}") from e
@@ -319,7 +323,7 @@ def score_heads(
     return {name: np.concatenate([np.broadcast_to(r[name], r['head'].shape) for r in rows])
             for name in rows[0]}
 
-def _rows_of(seen):
+def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
     "Columns for each layer of each kind of attention of one text"
     shown = seen.shown()
     if not isinstance(shown['weights'], dict): shown = {n: {'self': x} for n,x in shown.items()}
@@ -329,7 +333,7 @@ def _rows_of(seen):
             yield dict(kind=kind, layer=l, head=np.arange(len(w)), tokens=len(q),
                        **_scored(w, q, q if k is None else k))
 
-def _scored(w, q, k):
+def _scored(w:Tensor, q:list[str], k:list[str])->dict[str,_Array]:
     "Each score of the heads of one layer as an array (H,); NaN for what this text cannot have"
     own,several = list(q) == list(k),len(q) > 1
     none = torch.full((len(w),), math.nan)
@@ -342,9 +346,9 @@ def _scored(w, q, k):
         attention_entropy=attention_entropy(w),
         separator_mass=separator_mass(w, k)).items()}
 
-# %% ../nbs/06c_heads.ipynb #72a35119
+# %% ../nbs/06c_heads.ipynb #f24a39c0
 def save_scores(
-    table:dict[str,np.ndarray], # As from `score_heads`
+    table:dict[str,_Array], # As from `score_heads`
     path:str|Path # Ends in .csv or .parquet
 )->Path: # The path
     """Write a table of scores, whole or not at all
@@ -360,7 +364,7 @@ def save_scores(
     _write(path, _as_csv(table) if _table_kind(path) == '.csv' else _as_parquet(table))
     return path
 
-def _table_kind(path):
+def _table_kind(path:Path)->str:
     "'.csv' or '.parquet'; an error before any work, if `path` can be neither"
     kind = path.suffix.lower()
     if kind not in ('.csv','.parquet'):
@@ -370,27 +374,29 @@ def _table_kind(path):
                           '.csv needs nothing')
     return kind
 
-def _as_csv(table):
+def _as_csv(table:dict[str,_Array])->bytes:
     "Bytes; what is not there (NaN) is empty"
-    def cell(x): return '' if x != x else f'{x:.6g}' if isinstance(x, float) else x
+    def cell(x:Any)->Any: return '' if x != x else f'{x:.6g}' if isinstance(x, float) else x
     out = io.StringIO()
     writer = csv.writer(out, lineterminator='\n')
     writer.writerow(table)
     writer.writerows(map(cell, row) for row in zip(*(c.tolist() for c in table.values())))
     return out.getvalue().encode()
 
-def _as_parquet(table):
+def _as_parquet(table:dict[str,_Array])->bytes:
     import pyarrow as pa, pyarrow.parquet as parquet
     out = io.BytesIO()
     parquet.write_table(pa.table({n: pa.array(c, from_pandas=True) for n,c in table.items()}), out)
     return out.getvalue()
 
 # %% ../nbs/06c_heads.ipynb #9dd654ca
-def _write(path, body):
+def _write(path:str|Path, body:bytes)->None:
     "Write `body` beside the file that `path` names, then move it there"
     target = Path(os.path.realpath(path))
     if target.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
-    if target.exists() and not target.is_file(): return target.write_bytes(body)  # a device
+    if target.exists() and not target.is_file():      # a device
+        target.write_bytes(body)
+        return
     tmp = target.with_name(f'.{secrets.token_hex(8)}.tmp')
     try:
         with open(tmp, 'xb') as f: f.write(body)
@@ -403,7 +409,7 @@ def _write(path, body):
 def remove_heads(
     model:nn.Module, # Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
     heads:Iterable[tuple[int,int]] # (layer, head), layers in the order of the model
-)->Iterator[nn.Module]: # The model, while its heads are removed
+)->Generator[nn.Module]: # The model, while its heads are removed
     """Run a model without some heads: `with remove_heads(model, [(18, 6)]): ...`
 
     Args:
@@ -427,12 +433,12 @@ def remove_heads(
     finally:
         for layer,attend in before.items(): layers[layer].attend = attend
 
-def _without(heads, attend):
+def _without(heads:list[int], attend:AttentionFunction|None)->AttentionFunction:
     "An attention function whose `heads` give 0"
-    attend = attend or scaled_dot_product_attention
-    def silent(q, k, v, **options):
-        out = attend(q, k, v, **options)
-        out,*rest = out if isinstance(out, tuple) else (out,)
+    run:AttentionFunction = attend or scaled_dot_product_attention
+    def silent(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Attended:
+        attended = run(q, k, v, **options)
+        out = attended[0] if isinstance(attended, tuple) else attended
         out = out.index_fill(1, torch.tensor(heads, device=out.device), 0.)
-        return (out, *rest) if rest else out
+        return (out,attended[1]) if isinstance(attended, tuple) else out
     return silent

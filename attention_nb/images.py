@@ -10,7 +10,7 @@ __all__ = ['image_view']
 # %% ../nbs/06e_images.ipynb #069bbbb9
 import base64, io, math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
@@ -18,10 +18,15 @@ from .heads import _layers, _readable
 from .plots import colors
 from .views import (View, _drawings, _groups, _index, _is_index, _layer_of, _packed)
 
-# %% ../nbs/06e_images.ipynb #6662b1b2
+# %% ../nbs/06e_images.ipynb #cda73a74
+if TYPE_CHECKING:
+    from PIL import Image
+    from matplotlib.figure import Figure
+
+# %% ../nbs/06e_images.ipynb #9ee43e4b
 _most = 640      # pixels on the longer side
 
-def _rgb(image):
+def _rgb(image:Any)->'Image.Image':
     "`image` as a PIL picture in RGB"
     from PIL import Image, ImageOps
     if isinstance(image, str|Path): image = Image.open(image)
@@ -29,15 +34,16 @@ def _rgb(image):
     elif not isinstance(image, Image.Image):
         raise TypeError("image must be a PIL image, an array or a tensor (height, width, 3), "
                         f"or a path, got {type(image).__name__}")
-    return ImageOps.exif_transpose(image).convert('RGB')        # as the camera was held
+    picture:Image.Image = ImageOps.exif_transpose(image).convert('RGB')    # as it was held
+    return picture
 
-def _picture(image):
+def _picture(image:Any)->'Image.Image':
     "`image` as the page holds it"
-    image = _rgb(image)
-    image.thumbnail((_most, _most))
-    return image
+    picture = _rgb(image)
+    picture.thumbnail((_most, _most))
+    return picture
 
-def _bytes(image):
+def _bytes(image:Any)->np.ndarray[Any,np.dtype[np.uint8]]:
     "An array or tensor as uint8 (height, width, 3)"
     x = torch.as_tensor(image).detach().cpu()
     if x.dim() != 3 or x.shape[2] != 3 or 0 in x.shape:
@@ -52,17 +58,18 @@ def _bytes(image):
                          f"{x.amax():.3g}: undo what the model's processor did to it")
     return (255*x.float()).round().to(torch.uint8).numpy()
 
-def _png(picture):
+def _png(picture:'Image.Image')->str:
     "A picture as an address that holds all of it"
     out = io.BytesIO()
     picture.save(out, 'png', optimize=True)
     return f'data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}'
 
-# %% ../nbs/06e_images.ipynb #9f244a50
+# %% ../nbs/06e_images.ipynb #974a7943
 # [CLS]; nothing; [CLS] and a token for distilling; [CLS] and four registers
 _in_front = 1, 0, 2, 5
 
-def _grid(S, shape, grid, n_special):
+def _grid(S:int, shape:float, grid:tuple[int,int]|None,
+          n_special:int|None)->tuple[int,int,int]:
     "Rows, columns, tokens in front of `S` keys over a picture `shape` times as wide as tall"
     if grid is not None:
         if len(grid) != 2 or not all(_is_index(x, S+1, 1) for x in grid):
@@ -78,7 +85,8 @@ def _grid(S, shape, grid, n_special):
     for n in choices:
         side = math.isqrt(S-n)
         if side**2 == S-n: return side, side, n
-    def bent(n, rows): return abs(math.log(shape*rows**2/(S-n)))      # 0 for square patches
+    def bent(n:int, rows:int)->float:
+        return abs(math.log(shape*rows**2/(S-n)))      # 0 for square patches
     ways = [(bent(n, rows), rows, n) for n in choices for rows in range(1, S-n+1)
             if (S-n) % rows == 0 and bent(n, rows) < 0.1]
     if not ways:
@@ -87,15 +95,15 @@ def _grid(S, shape, grid, n_special):
     _,rows,n = min(ways, key=lambda way: (choices.index(way[2]), way[0]))
     return rows, (S-n)//rows, n
 
-def _names(S, rows, columns, n):
+def _names(S:int, rows:int, columns:int, n:int)->list[str]:
     "Names of the keys; patches by row and column"
     others = ['[CLS]'] if n else []
     others += [f'[EXTRA {i}]' for i in range(len(others), S-rows*columns)]
     patches = [f'{r},{c}' for r in range(rows) for c in range(columns)]
     return others[:n] + patches + others[n:]
 
-# %% ../nbs/06e_images.ipynb #60c8d96d
-def _veiled(fig, data):
+# %% ../nbs/06e_images.ipynb #23b19481
+def _veiled(fig:'Figure', data:dict[str,Any])->None:
     "Draw the picture under the veil of the first query"
     from matplotlib.image import imread
     from matplotlib.patches import Rectangle
@@ -123,17 +131,17 @@ def _veiled(fig, data):
 
 _drawings['image'] = _veiled
 
-# %% ../nbs/06e_images.ipynb #4f2df9e3
+# %% ../nbs/06e_images.ipynb #0937eab9
 def image_view(
     weights:Any, # (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
     image:Any=None, # PIL image, array or tensor (height, width, 3), path; None: that of `look`
     *,
-    tokens:list|None=None, # L query tokens, where queries are no patches; None means they are
-    grid:tuple|None=None, # (rows, columns) of patches; None follows from the number of keys
+    tokens:list[str]|None=None, # L query tokens, where queries are no patches; None means they are
+    grid:tuple[int,int]|None=None, # (rows, columns) of patches; None follows from the keys
     n_special:int|None=None, # Tokens in front of the patches, as [CLS] is; None likewise
     layer:int=0, # Layer shown first
     head:int|None=None, # Head shown first; None means the mean of all
-    query:int|tuple=0, # Token shown first, or a patch (row, column)
+    query:int|tuple[int,int]=0, # Token shown first, or a patch (row, column)
     rollout:bool=False, # Add attention rollout as a layer to choose
     title:str='' # Heading
 )->View:
@@ -143,7 +151,7 @@ def image_view(
         weights: (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
         image: PIL image, array or tensor (height, width, 3), path; None: that of `look`
         tokens: L query tokens, where queries are no patches; None means they are
-        grid: (rows, columns) of patches; None follows from the number of keys
+        grid: (rows, columns) of patches; None follows from the keys
         n_special: Tokens in front of the patches, as [CLS] is; None likewise
         layer: Layer shown first
         head: Head shown first; None means the mean of all
@@ -170,7 +178,7 @@ def image_view(
     start = dict(layer=layer, head=None if head is None else _index(head, H, 'head'),
                  query=_index(query, L, 'query'))
     data = dict(kind='image', title=_readable(title, 'titles'), size=rows+columns, own=own,
-                groups=_packed([group], lambda *_: {}), image=_png(picture), pixels=[*picture.size],
+                groups=_packed([group]), image=_png(picture), pixels=[*picture.size],
                 grid=[rows,columns], special=n, start=start)
     return View(data, f"Image view: {len(group['w'])} layers, {H} heads, {rows} x {columns} "
                       f"patches, {S-rows*columns} other tokens")

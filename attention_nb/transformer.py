@@ -182,7 +182,7 @@ class FeedForward(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, x: Tensor)->Tensor: ...
 
-# %% ../nbs/09_transformer.ipynb #b313d7eb
+# %% ../nbs/09_transformer.ipynb #c9326da3
 class MixtureOfExperts(nn.Module):
     """Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)
 
@@ -195,7 +195,6 @@ class MixtureOfExperts(nn.Module):
         cfg: ExpertsConfig
         router: nn.Linear
         correction: None | nn.Parameter
-        experts: ModuleList
         shared: FeedForward | None
     def __init__(self,
         d_model:int, # Width D
@@ -218,7 +217,7 @@ class MixtureOfExperts(nn.Module):
         if cfg.router == 'sigmoid':
             self.correction = nn.Parameter(torch.zeros(cfg.n), requires_grad=False)
 
-        self.experts = ModuleList(expert(cfg.d_ff) for _ in range(cfg.n))
+        self.experts:ModuleList[FeedForward] = ModuleList(expert(cfg.d_ff) for _ in range(cfg.n))
         self.shared = expert(cfg.n_shared*cfg.d_ff) if cfg.n_shared else None
 
     def forward(self,
@@ -454,7 +453,7 @@ def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
         ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
     return ropes
 
-# %% ../nbs/09_transformer.ipynb #909b1f88
+# %% ../nbs/09_transformer.ipynb #a63432f9
 class Stack(nn.Module):
     """Blocks one after the other, with what they share: the rotation and a bias for distances
 
@@ -466,8 +465,6 @@ class Stack(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         cfg: TransformerConfig
         causal: bool
-        ropes: ModuleDict
-        blocks: ModuleList
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
@@ -485,9 +482,9 @@ class Stack(nn.Module):
         self.cfg,self.causal = cfg,causal
         first = cfg.n_layers if cross else 0    # blocks of a decoder count on from the encoder's
         self.types = cfg.block_types[first:] if cross else cfg.block_types[:cfg.n_layers]
-        self.ropes = ModuleDict(_ropes(cfg))
+        self.ropes:ModuleDict[Rope] = ModuleDict(_ropes(cfg))
         self.turns = [kind if kind in self.ropes else 'full' for kind in self.types]
-        self.blocks = ModuleList(
+        self.blocks:ModuleList[Block] = ModuleList(
             Block(cfg, first+i, rope=self.ropes[turn] if self.ropes else None, cross=cross)
             for i,turn in enumerate(self.turns))
         self.norm = _norm(cfg) if cfg.final_norm else nn.Identity()

@@ -7,12 +7,14 @@ Docs: https://attention-nb.github.io/attention_nb/views.html.md"""
 # %% auto #0
 __all__ = ['show_attention', 'View', 'show_tokens', 'head_view', 'model_view', 'neuron_view']
 
-# %% ../nbs/06b_views.ipynb #c46c82fd
+# %% ../nbs/06b_views.ipynb #d28018bc
 import base64, copy, hashlib, html, importlib, io, json, math, numbers, re, threading
 import warnings, zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -26,20 +28,36 @@ from .plots import colors
 from .tokenizer import _token_bytes
 from .tokenizer_base import Tokenizer
 
-# %% ../nbs/06b_views.ipynb #638730d1
-def _clip(token, n=24):
-    token = _readable(token)
-    return token if len(token) <= n else token[:n-1]+'…'
+# %% ../nbs/06b_views.ipynb #5dbd8b67
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+_Cut = tuple[list[int],list[str],Set[int],Callable[[int],str]] # ids, tokens, special ids, decoder
+_More = Callable[[str,Tensor],dict[str,Any]] # What is kept of a layer besides its weights
+class _Shows(Protocol):
+    "What `look` and `record` give"
+    def shown(self)->dict[str,Any]: ...
+_PerLayer = Tensor|np.ndarray[Any,Any]|Sequence[Tensor|None] # One for all layers, or a list
+_Draws = Callable[['Figure',dict[str,Any]],None] # A still, from a view's data
+_Layers = Tensor|np.ndarray[Any,Any]|Sequence[Tensor]|Sequence[np.ndarray[Any,Any]]|_Shows
+_Weights = _Layers|Mapping[str,_Layers]
+_Names = Sequence[str]|Mapping[str,Sequence[str]] # Tokens, or tokens of several texts
 
-def _shades(*names):
+# %% ../nbs/06b_views.ipynb #638730d1
+def _clip(token:Any, n:int=24)->str:
+    text = _readable(token)
+    return text if len(text) <= n else text[:n-1]+'…'
+
+def _shades(*names:str)->'LinearSegmentedColormap':
     "A colour map from the first colour to the last"
     from matplotlib.colors import LinearSegmentedColormap
     return LinearSegmentedColormap.from_list('shades', names)
 
-def _heat(ax, weights, q_tokens, k_tokens):
+def _heat(ax:'Axes', weights:Tensor, q_tokens:list[str], k_tokens:list[str])->'Axes':
     "Draw one head on `ax`"
     ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap=_shades('white', colors['w']))
-    small = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
+    small:dict[str,Any] = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
     ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right',
                   rotation_mode='anchor', **small)
     ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
@@ -49,10 +67,10 @@ def _heat(ax, weights, q_tokens, k_tokens):
 # %% ../nbs/06b_views.ipynb #4e99ef43
 def show_attention(
     weights:Tensor, # Weights of one head (L, S), or of several (H, L, S), which make a grid
-    q_tokens:list, # L row labels
-    k_tokens:list|None=None, # S column labels; None means `q_tokens`
-    ax=None # Axes to draw one head on; None makes one
-)->object: # The matplotlib axes, or an array of them for several heads; not shown and not saved
+    q_tokens:Sequence[str], # L row labels
+    k_tokens:Sequence[str]|None=None, # S column labels; None means `q_tokens`
+    ax:'Axes|None'=None # Axes to draw one head on; None makes one
+)->Any: # The matplotlib axes, or an array of them for several heads; not shown and not saved
     """Heatmap of attention weights, queries down, keys across, the same colours from 0 to 1
 
     Args:
@@ -65,21 +83,20 @@ def show_attention(
         The matplotlib axes, or an array of them for several heads; not shown and not saved
     """
     import matplotlib.pyplot as plt
-    weights,q_tokens = _stacked(weights).float(),_tokens(q_tokens, None, 'q_tokens')
-    k_tokens = q_tokens if k_tokens is None else _tokens(k_tokens, None, 'k_tokens')
-    L,S = len(q_tokens),len(k_tokens)
+    weights,rows = _stacked(weights).float(),_tokens(q_tokens, None, 'q_tokens')
+    labels = rows,rows if k_tokens is None else _tokens(k_tokens, None, 'k_tokens')
+    L,S = map(len, labels)
     if weights.dim() not in (2,3) or tuple(weights.shape[-2:]) != (L,S):
         raise ValueError(f"weights must be (L, S) or (H, L, S) with L={L} and S={S} tokens, "
                          f"got {tuple(weights.shape)}")
     if not weights.isfinite().all(): raise ValueError("weights must be finite, got NaN or infinity")
-    labels = q_tokens,k_tokens
     if weights.dim() == 2:
         ax = plt.figure(figsize=(3,3)).gca() if ax is None else ax
         return _heat(ax, weights, *labels)
     if ax is not None: raise ValueError(f"ax takes one head, got {len(weights)}")
     n,columns = len(weights),min(len(weights), 4)
-    rows = -(-n//columns)
-    _,axs = plt.subplots(rows, columns, squeeze=False, figsize=(2.1*columns, 2.2*rows),
+    down = -(-n//columns)
+    _,axs = plt.subplots(down, columns, squeeze=False, figsize=(2.1*columns, 2.2*down),
                          layout='constrained')
     for a in axs.flat[n:]: a.axis('off')
     for h,a in enumerate(axs.flat[:n]):
@@ -94,22 +111,22 @@ def _pack(
     top = weights.amax(-1, keepdim=True)
     step = top/255 if weights.numel() <= 20_000 else (top/15).clamp(max=0.01)
     counts = (weights/step.masked_fill(step == 0, 1.)).round_().to(torch.uint8)
-    return _deflate(zlib.Z_RLE, step.numpy().tobytes(), counts.numpy())
+    return _deflate(zlib.Z_RLE, step.numpy().tobytes(), counts.numpy().tobytes())
 
-def _deflate(strategy, *parts):
+def _deflate(strategy:int, *parts:bytes)->str:
     packer = zlib.compressobj(6, zlib.DEFLATED, -15, 9, strategy)
     packed = b''.join(packer.compress(p) for p in parts) + packer.flush()
     return base64.urlsafe_b64encode(packed).decode()
 
-def _inflate(text): return zlib.decompress(base64.urlsafe_b64decode(text), -15)
+def _inflate(text:str)->bytes: return zlib.decompress(base64.urlsafe_b64decode(text), -15)
 
-def _unpack(text, H, L, S):
+def _unpack(text:str, H:int, L:int, S:int)->Tensor:
     "What the page computes from the text of `_pack`"
     data = _inflate(text)
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #5e645687
+# %% ../nbs/06b_views.ipynb #6d3602cb
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -121,18 +138,18 @@ _parts = dict(
     image=['image'],
 )
 
-def _joined(kind, ending):
+def _joined(kind:str, ending:str)->str:
     "The scripts ('js') or style sheets ('css') of a kind of view, in the order of their use"
     folder = files('attention_nb')/'views_js'
     found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
     if ending == 'css': found = [f for f in found if f.is_file()]
     return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found)
 
-def _bare(text):
+def _bare(text:str)->str:
     "A script without comments and indentation, which its readers need and a page does not"
     return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
-def _page(data, summary):
+def _page(data:dict[str,Any], summary:str)->str:
     "A view as a page that stands alone and loads nothing"
     # in JSON a lone surrogate is an escape, and \u003c cannot end the script
     text = json.dumps(data, allow_nan=False)
@@ -160,16 +177,17 @@ def _page(data, summary):
 </html>
 '''
 
-# %% ../nbs/06b_views.ipynb #265b9a9d
+# %% ../nbs/06b_views.ipynb #5650fd14
 _drawing = threading.Lock()
-_drawings = {}      # kind of view -> function of figure and data; filled below, or in these modules
+# kind of view -> function of figure and data; filled below, or in these modules
+_drawings:dict[str,_Draws] = {}
 _homes = dict(softmax='explorables', permutation='explorables', image='images')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
 _looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}
 
-def _still(data, kind):
+def _still(data:dict[str,Any], kind:str)->bytes:
     "Bytes of the still, `kind` 'svg' or 'png'"
     from matplotlib import style
     from matplotlib.figure import Figure
@@ -196,7 +214,7 @@ class View:
         svg: The still; None draws it when it is asked for
     """
     def __init__(self,
-        data:dict, # Everything the page needs: numbers and strings, as JSON can hold them
+        data:dict[str,Any], # Everything the page needs: numbers and strings, as JSON can hold them
         summary:str, # What is seen, in a line
         svg:str|None=None # The still; None draws it when it is asked for
     ):
@@ -214,7 +232,7 @@ class View:
 
     @classmethod
     def from_data(cls,
-        data:dict, # What a notebook keeps of a view, its 'data'
+        data:dict[str,Any], # What a notebook keeps of a view, its 'data'
         summary:str, # Its 'summary'
         svg:str|None=None # Its stored still; None draws it when it is asked for
     )->'View':
@@ -227,7 +245,7 @@ class View:
         """
         return cls(data, summary, svg)
 
-    def __repr__(self): return self._summary
+    def __repr__(self)->str: return self._summary
 
     @property
     def html(self)->str: # A page that stands alone and loads nothing
@@ -238,13 +256,13 @@ class View:
         """
         return _page(self._data, self._summary)
 
-    def _repr_svg_(self):
+    def _repr_svg_(self)->str|None:
         "The still, if it is small enough for a notebook"
         if self._svg is None and self._data['size'] <= 128:
             self._svg = _still(self._data, 'svg').decode()
         return self._svg
 
-    def _repr_html_(self):
+    def _repr_html_(self)->str:
         "A frame with the page in it; where scripts are taken out, the still before it remains"
         what,picture = html.escape(self._summary),self._repr_svg_()
         if picture:
@@ -254,14 +272,16 @@ class View:
         return (f'<div>{picture or ""}<iframe title="{what}" srcdoc="{html.escape(self.html)}" '
                 'style="width:100%;height:480px;border:0"></iframe></div>')
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
+    def _repr_mimebundle_(self, include:Collection[str]|None=None,
+                          exclude:Collection[str]|None=None)->dict[str,Any]:
         "All forms of the view; a stored notebook keeps every one but text/html"
         forms = {'text/plain': self.__repr__, 'text/html': self._repr_html_,
                  'image/svg+xml': self._repr_svg_, _media_type: self._stored}
         wanted = [t for t in forms if (not include or t in include) and t not in (exclude or ())]
         return {t:form for t in wanted if (form := forms[t]()) is not None}
 
-    def _stored(self): return dict(summary=self._summary, data=copy.deepcopy(self._data))
+    def _stored(self)->dict[str,Any]:
+        return dict(summary=self._summary, data=copy.deepcopy(self._data))
 
     def save(self,
         path:str|Path # Ends in .html (a page that stands alone), .svg or .png (the still)
@@ -291,11 +311,11 @@ from .heads import _write
 _longest = 200_000      # tokens of one side
 _typewriter = 'DejaVu Sans Mono','DejaVu Sans','monospace'
 
-def _check_length(n):
+def _check_length(n:int)->None:
     if n > _longest:
         raise ValueError(f"{n:,} tokens are more than the {_longest:,} a page can hold")
 
-def _places(tokens, ids):
+def _places(tokens:list[str], ids:list[Any])->Iterator[tuple[int,int,int,str,Any]]:
     "Column, line and width of each box, in lines of at most 72 letters"
     x = y = 0
     for token,i in zip(map(_clip, tokens), ids):
@@ -304,7 +324,7 @@ def _places(tokens, ids):
         yield x, y, wide, token, i
         x += wide
 
-def _boxes(fig, data):
+def _boxes(fig:'Figure', data:dict[str,Any])->None:
     "Draw tokens as boxes; special tokens have an outline instead of a colour"
     from matplotlib.patches import Rectangle
     ids,special = data.get('ids'),set(data.get('special', ()))
@@ -314,8 +334,8 @@ def _boxes(fig, data):
     ax = fig.subplots()
     for n,(x,line,wide,token,i) in enumerate(places):
         y = tall*line
-        look = dict(facecolor='none', edgecolor=colors['x'], linestyle=':') if n in special else \
-               dict(facecolor=_palette[n % len(_palette)], alpha=.45)
+        look:dict[str,Any] = dict(facecolor=_palette[n % len(_palette)], alpha=.45)
+        if n in special: look = dict(facecolor='none', edgecolor=colors['x'], linestyle=':')
         ax.add_patch(Rectangle((x+.1, y+.1), wide-.2, .8, **look))
         ink = colors['x'] if n in special else 'black'
         ax.text(x+wide/2, y+.5, token, ha='center', va='center', family=_typewriter, color=ink,
@@ -327,7 +347,7 @@ def _boxes(fig, data):
 _drawings['tokens'] = _boxes
 
 # %% ../nbs/06b_views.ipynb #340550d5
-def _piece(token, text):
+def _piece(token:str, text:str)->str:
     "What a reader should see of `token`, which alone decodes to `text`"
     if token.startswith('##'): return token
     if '▁' in token: return token.replace('▁', ' ')
@@ -337,18 +357,19 @@ def _piece(token, text):
     except UnicodeDecodeError:
         return ''.join(chr(b) if 32 <= b < 127 else f'\\x{b:02x}' for b in data)
 
-def _cut(text, tokenizer):
+def _cut(text:str, tokenizer:Any)->_Cut:
     "Ids of `text`, their tokens, the set of special ids, and a function that decodes one id"
     t = getattr(tokenizer, '_tokenizer', tokenizer)         # inside ByteLevelBPETokenizer and so on
     if isinstance(tokenizer, Tokenizer):
         ids = tokenizer.encode(text)
-        def decode(i): return tokenizer.decode([i], skip_special=False)
-        return ids, [tokenizer.vocab[i] for i in ids], tokenizer.special_ids, decode
+        ours = tokenizer
+        return (ids, [ours.vocab[i] for i in ids], ours.special_ids,
+                lambda i: ours.decode([i], skip_special=False))
     if isinstance(tokenizer, type): pass                    # a class cuts nothing
-    elif callable(tokenizer) and hasattr(tokenizer, 'convert_ids_to_tokens'):
+    elif hasattr(tokenizer, '__call__') and hasattr(tokenizer, 'convert_ids_to_tokens'):
         ids = tokenizer(text)['input_ids']
-        def decode(i): return tokenizer.decode([i], clean_up_tokenization_spaces=False)
-        return ids, tokenizer.convert_ids_to_tokens(ids), set(tokenizer.all_special_ids), decode
+        return (ids, tokenizer.convert_ids_to_tokens(ids), set(tokenizer.all_special_ids),
+                lambda i: tokenizer.decode([i], clean_up_tokenization_spaces=False))
     elif hasattr(t, 'encode') and hasattr(t, 'get_added_tokens_decoder'):
         cut = t.encode(text)
         special = {i for i,added in t.get_added_tokens_decoder().items() if added.special}
@@ -357,11 +378,12 @@ def _cut(text, tokenizer):
     raise TypeError("tokenizer must be a WordTokenizer, a BPETokenizer, or a tokenizer of the "
                     f"packages tokenizers or transformers, got {_kind(tokenizer)}")
 
-def _kind(x): return f"the class {x.__name__}" if isinstance(x, type) else type(x).__name__
+def _kind(x:object)->str:
+    return f"the class {x.__name__}" if isinstance(x, type) else type(x).__name__
 
 # %% ../nbs/06b_views.ipynb #b0571545
 def show_tokens(
-    tokens:list|str, # Tokens, in the order of the text; or a text that `tokenizer` cuts
+    tokens:Sequence[str]|str, # Tokens, in the order of the text; or a text that `tokenizer` cuts
     tokenizer:object=None, # One of ours, of `tokenizers` or of `transformers`; only with a text
     *,
     title:str='' # Heading
@@ -373,7 +395,7 @@ def show_tokens(
         tokenizer: One of ours, of `tokenizers` or of `transformers`; only with a text
         title: Heading
     """
-    more = {}
+    more:dict[str,Any] = {}
     if tokenizer is not None:
         if not isinstance(tokens, str):
             raise TypeError(f"with a tokenizer, tokens must be one text, got {_kind(tokens)}")
@@ -385,27 +407,29 @@ def show_tokens(
     elif isinstance(tokens, str):
         raise TypeError("a text needs a tokenizer, as in show_tokens(text, tokenizer); "
                         "without one, tokens must be a list of strings, got one string")
-    tokens = _tokens(tokens, None)
-    if not tokens: raise ValueError("tokens must be a list of at least one string, got none")
-    _check_length(len(tokens))
-    data = dict(kind='tokens', title=_readable(title, 'titles'), size=len(tokens), tokens=tokens)
-    return View(data|more, f"{len(tokens)} tokens")
+    words = _tokens(tokens, None)
+    if not words: raise ValueError("tokens must be a list of at least one string, got none")
+    _check_length(len(words))
+    data = dict(kind='tokens', title=_readable(title, 'titles'), size=len(words), tokens=words)
+    return View(data|more, f"{len(words)} tokens")
 
 # %% ../nbs/06b_views.ipynb #2bac8f94
 _most = 64_000_000      # weights in one view
 
-def _is_index(x, most, least=0):
+def _is_index(x:Any, most:int, least:int=0)->bool:
     "Is `x` an integer from `least` to `most`-1? NumPy's integers are, True is not"
-    return isinstance(x, numbers.Integral) and not isinstance(x, bool) and least <= x < most
+    return isinstance(x, numbers.Integral) and not isinstance(x, bool) and least <= int(x) < most
 
-def _index(x, most, name):
+def _index(x:Any, most:int, name:str)->int:
     "`x` as a Python integer from 0 to most-1"
     if not _is_index(x, most): raise ValueError(f"{name} must be from 0 to {most-1}, got {x!r}")
     return int(x)
 
-def _offered(x):
+def _offered(x:Any)->dict[str,Any]|None:
     "What `look` and `record` give, as arguments of a view; None if `x` is neither"
-    if hasattr(x, 'shown'): return x.shown()
+    if shown := getattr(x, 'shown', None):
+        found:dict[str,Any] = shown()
+        return found
     if not callable(getattr(x, 'weights', None)): return None
     B = max((len(r.weights) for r in x.layers), default=1)
     if B > 1:
@@ -415,7 +439,7 @@ def _offered(x):
     weights = {kind:x.weights(kind=kind) for kind in kinds} if len(kinds) > 1 else x.weights()
     return dict(weights=weights, tokens=None, k_tokens=None, split=None)
 
-def _given(weights, tokens, k_tokens, split):
+def _given(weights:Any, tokens:Any, k_tokens:Any, split:Any)->tuple[Any,Any,Any,Any]:
     "The arguments, with what they leave out taken from what `look` and `record` give"
     if isinstance(weights, dict) and any(hasattr(w, 'shown') for w in weights.values()):
         return _together(weights)
@@ -423,11 +447,11 @@ def _given(weights, tokens, k_tokens, split):
     more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
     found |= {name:x for name,x in more.items() if x is not None}
     if found['tokens'] is None: raise TypeError("tokens must be a list of strings, got None")
-    return [found[name] for name in ('weights','tokens','k_tokens','split')]
+    return found['weights'],found['tokens'],found['k_tokens'],found['split']
 
-def _together(texts):
+def _together(texts:dict[str,Any])->tuple[Any,Any,Any,Any]:
     "Several texts, each as `look` gives it, kept apart by names"
-    weights,tokens,k_tokens,split = found = {},{},{},{}
+    weights,tokens,k_tokens,split = (dict[str,Any]() for _ in range(4))
     for name,x in texts.items():
         one = _offered(x)
         if not one or one['tokens'] is None:
@@ -438,9 +462,10 @@ def _together(texts):
             full = f"{name}, {kind}" if kind else name
             weights[full],tokens[full],k_tokens[full] = w[kind],q[kind],k.get(kind)
             split[full] = one['split']
-    return found
+    return weights,tokens,k_tokens,split
 
-def _by_name(weights, tokens, k_tokens):
+def _by_name(weights:Any, tokens:Any,
+             k_tokens:Any)->tuple[dict[str,Any],dict[str,Any],dict[str,Any]]:
     "Dicts of weights, tokens and key tokens; the name of a single attention is empty"
     if not isinstance(weights, dict): return {'':weights},{'':tokens},{'':k_tokens}
     if not weights: raise ValueError("weights is an empty dict: there is nothing to show")
@@ -452,10 +477,11 @@ def _by_name(weights, tokens, k_tokens):
         if name not in tokens: raise ValueError(f"tokens must have {name!r}, as weights have")
     return weights,tokens,k_tokens
 
-def _groups(weights, tokens, k_tokens, split, average, rollout):
+def _groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool,
+            rollout:bool)->list[dict[str,Any]]:
     "What the page calls groups: one kind of attention each, with names for layers and tokens"
     weights,tokens,k_tokens = _by_name(weights, tokens, k_tokens)
-    groups = []
+    groups:list[dict[str,Any]] = []
     for name,w in weights.items():
         layers = _layers(w, f"weights[{name!r}]" if name else 'weights', _most)
         _,L,S = layers[0].shape
@@ -476,7 +502,7 @@ def _groups(weights, tokens, k_tokens, split, average, rollout):
         _limit(sum(w.numel() for g in groups for w in g['w']), _most)
     return groups
 
-def _extras(layers, average, rollout):
+def _extras(layers:list[Tensor], average:bool, rollout:bool)->Iterator[tuple[str,Tensor]]:
     "Averages and rollout of layers, from the full numbers"
     if average:
         mean = torch.stack([w.mean(0) for w in layers])
@@ -484,19 +510,21 @@ def _extras(layers, average, rollout):
         yield 'mean of all', mean.mean(0, keepdim=True)
     if rollout: yield 'rollout', attention_rollout(layers)[None]
 
-def _packed(groups, more):
+def _packed(groups:list[dict[str,Any]], more:_More=lambda label, w: {})->list[dict[str,Any]]:
     "The groups as the page holds them; `more` gives what else is to be kept of a layer"
-    def layer(label, w): return dict(label=label, heads=len(w), data=_pack(w)) | more(label, w)
+    def layer(label:str, w:Tensor)->dict[str,Any]:
+        return dict(label=label, heads=len(w), data=_pack(w)) | more(label, w)
     with ThreadPoolExecutor() as pool:
         return [{name:g[name] for name in ('name','q','k','split')} |
                 dict(layers=list(pool.map(layer, g['labels'], g['w']))) for g in groups]
 
 # %% ../nbs/06b_views.ipynb #72d1b8f2
-def _start(g, layer, heads, threshold, token):
+def _start(g:dict[str,Any], layer:int, heads:Any, threshold:float|None,
+           token:int|None)->dict[str,Any]:
     "What the page shows first, of group `g`"
     layer = _index(layer, len(g['w']), 'layer')
     w = g['w'][layer]
-    H,L,S = w.shape
+    H,L,_ = w.shape
     heads = list(range(H) if heads is None else heads if np.iterable(heads) else [heads])
     if not heads or not all(_is_index(h, H) for h in heads):
         raise ValueError(f"heads must be from 0 to {H-1}, got {heads}")
@@ -507,13 +535,14 @@ def _start(g, layer, heads, threshold, token):
         raise ValueError(f"threshold must be from 0 to 1, got {threshold!r}")
     return dict(group=0, layer=layer, heads=heads, threshold=float(threshold), token=token)
 
-def _threshold(w):
+def _threshold(w:Tensor)->float:
     "0.05, less for long texts, and at most what half of the queries reach"
     top = w.amax(-1)
     top = top[top > 0]
     return min(0.05, 2/w.shape[-1], 0.99*top.median().item() if len(top) else 1.)
 
-def _view(kind, groups, start, title, more=lambda label, w: {}):
+def _view(kind:str, groups:list[dict[str,Any]], start:dict[str,Any], title:str,
+          more:_More=lambda label, w: {})->View:
     "The view of groups"
     layers,(_,L,S) = groups[0]['w'],groups[0]['w'][0].shape
     data = dict(kind=kind, title=_readable(title, 'titles'), size=L+S,
@@ -521,7 +550,7 @@ def _view(kind, groups, start, title, more=lambda label, w: {}):
     return View(data, f"{kind.title()} view: {len(layers)} layers, {len(layers[0])} heads, "
                       f"{L} queries, {S} keys")
 
-def _layer_of(group, n):
+def _layer_of(group:dict[str,Any], n:int)->Tensor:
     "Layer `n` of a packed group, as the page sees it"
     stored = group['layers'][n]
     return _unpack(stored['data'], stored['heads'], len(group['q']), len(group['k']))
@@ -529,7 +558,7 @@ def _layer_of(group, n):
 # %% ../nbs/06b_views.ipynb #5ca1da0d
 _braid = 8      # of more heads, each pair of words has one line, as in views_js/head_lines.js
 
-def _lines(fig, data):
+def _lines(fig:'Figure', data:dict[str,Any])->None:
     "Draw one layer's lines between two columns of tokens"
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path as Curve
@@ -567,12 +596,12 @@ def _lines(fig, data):
 _drawings['head'] = _lines
 
 def head_view(
-    weights:Tensor|list|dict, # (layers, H, L, S), (H, L, S), a list, a recording; or a dict
-    tokens:list|dict|None=None, # L query tokens, or a dict of them; None takes those of `look`
-    k_tokens:list|dict|None=None, # S key tokens; None means `tokens`
+    weights:_Weights, # (layers, H, L, S), (H, L, S), a list, a recording; or a dict
+    tokens:_Names|None=None, # L query tokens, or a dict of them; None takes those of `look`
+    k_tokens:_Names|None=None, # S key tokens; None means `tokens`
     *,
     layer:int=0, # Layer shown first
-    heads:int|list|None=None, # Heads shown first; None means all
+    heads:int|Sequence[int]|None=None, # Heads shown first; None means all
     token:int|None=None, # Query token to point at first
     split:int|None=None, # Tokens of the first of two texts; adds a choice of A to B and so on
     threshold:float|None=None, # Smallest weight drawn at first; None means 0.05 or less
@@ -599,7 +628,7 @@ def head_view(
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), title)
 
 # %% ../nbs/06b_views.ipynb #bea99df2
-def _thumbnails(fig, data):
+def _thumbnails(fig:'Figure', data:dict[str,Any])->None:
     "Draw every layer and head of the first group as a thumbnail"
     group = data['groups'][0]
     layers = [_layer_of(group, n) for n in range(len(group['layers']))]
@@ -615,7 +644,8 @@ def _thumbnails(fig, data):
     fig.set_size_inches(columns*cell+1, rows*cell*tall/wide+0.8)
     ax = fig.subplots()
     ax.imshow(sheet, vmin=0, vmax=1, cmap=_shades('white', colors['w']), interpolation='nearest')
-    ax.set_xticks([h*(wide+gap)+wide/2 for h in range(columns)], range(columns))
+    ax.set_xticks([h*(wide+gap)+wide/2 for h in range(columns)],
+                  [str(h) for h in range(columns)])
     labels = [_clip(stored['label'], 12) for stored in group['layers']]
     ax.set_yticks([l*(tall+gap)+tall/2 for l in range(rows)], labels)
     ax.set(xlabel='head', ylabel='layer')
@@ -624,20 +654,20 @@ def _thumbnails(fig, data):
 
 _drawings['model'] = _thumbnails
 
-def _scores(label, w):
+def _scores(label:str, w:Tensor)->dict[str,Any]:
     "Scores of the heads of a layer, to tell and to sort by; means and rollout have none"
     if not label.isdecimal(): return {}
     _,L,S = w.shape
-    found = {}
+    found:dict[str,Tensor] = {}
     if L == S > 1: found |= {'previous token':previous_token(w), 'next token':next_token(w)}
     if L > 1: found['first token'] = first_token(w)
     found['entropy'] = attention_entropy(w)
     return dict(scores={name:[round(x, 3) for x in t.tolist()] for name,t in found.items()})
 
 def model_view(
-    weights:Tensor|list|dict, # (layers, H, L, S), (H, L, S), a list, a recording; or a dict
-    tokens:list|dict|None=None, # L query tokens, or a dict of them; None takes those of `look`
-    k_tokens:list|dict|None=None, # S key tokens; None means `tokens`
+    weights:_Weights, # (layers, H, L, S), (H, L, S), a list, a recording; or a dict
+    tokens:_Names|None=None, # L query tokens, or a dict of them; None takes those of `look`
+    k_tokens:_Names|None=None, # S key tokens; None means `tokens`
     *,
     split:int|None=None, # Tokens of the first of two texts
     threshold:float|None=None, # Smallest weight drawn in the large view; None means 0.05 or less
@@ -662,32 +692,35 @@ def model_view(
     return _view('model', groups, start, title, _scores)
 
 # %% ../nbs/06b_views.ipynb #bde51e6e
-def _rows(x, name):
+def _rows(x:Any, name:str)->list[Tensor]:
     "Queries, keys or values as a list of float32 (H, length, E), one for each layer"
     if isinstance(x, Tensor|np.ndarray): x = x[None] if x.ndim == 3 else x
     elif not isinstance(x, list|tuple):
         raise TypeError(f"{name} must be a tensor (layers, H, length, E) or a list, "
                         f"got {type(x).__name__}")
-    x = [_tensor(t) for t in x]
-    if any(not t.is_floating_point() for t in x):
-        raise TypeError(f"{name} must be floating point, got {[str(t.dtype) for t in x]}")
-    x = [t.float() for t in x]
-    if not x or any(t.dim() != 3 or 0 in t.shape or t.shape != x[0].shape for t in x):
-        shapes = [tuple(t.shape) for t in x]
+    layers = [_tensor(t) for t in x]
+    if any(not t.is_floating_point() for t in layers):
+        raise TypeError(f"{name} must be floating point, got {[str(t.dtype) for t in layers]}")
+    layers = [t.float() for t in layers]
+    first = layers[0].shape if layers else None
+    if not layers or any(t.dim() != 3 or 0 in t.shape or t.shape != first for t in layers):
+        shapes = [tuple(t.shape) for t in layers]
         raise ValueError(f"{name} must be (layers, H, length, E), got {shapes}")
-    if not all(t.isfinite().all() for t in x):
+    if not all(t.isfinite().all() for t in layers):
         raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return x
+    return layers
 
-def _per_layer(x, n, name):
-    x = list(x) if isinstance(x, list|tuple) else [x]*n
-    if len(x) != n:
-        raise ValueError(f"{name} must be one, or a list of {n}, one for each layer, got {len(x)}")
-    return x
+def _per_layer(x:Any, n:int, name:str)->list[Any]:
+    each = list(x) if isinstance(x, list|tuple) else [x]*n
+    if len(each) != n:
+        raise ValueError(f"{name} must be one, or a list of {n}, one for each layer, "
+                         f"got {len(each)}")
+    return each
 
-def _number(x): return float(x) if isinstance(x, numbers.Real) and not isinstance(x, bool) else x
+def _number(x:Any)->Any:
+    return float(x) if isinstance(x, numbers.Real) and not isinstance(x, bool) else x
 
-def _three(t, name, shape):
+def _three(t:Any, name:str, shape:tuple[int,int,int])->Tensor|None:
     "A mask or bias as three dimensions that broadcast to `shape`, (H, L, S)"
     if t is None: return None
     if not isinstance(t, Tensor):
@@ -703,7 +736,8 @@ def _three(t, name, shape):
     if name == 'bias': x = x.float()
     return x
 
-def _options(n, shape, width, given):
+def _options(n:int, shape:tuple[int,int,int], width:int,
+             given:dict[str,Any])->list[dict[str,Any]]:
     "Options of each of `n` layers as `attention` takes them, masks and biases of three dimensions"
     each = zip(*(_per_layer(x, n, name) for name,x in given.items()))
     layers = [dict(zip(given, o)) for o in each]
@@ -716,13 +750,15 @@ def _options(n, shape, width, given):
                 raise ValueError("bias and sinks must not be NaN, nor infinitely large")
     return layers
 
-def _one_query(q, k, v, i, *, mask, bias, causal=False, window=None, **options):
+def _one_query(q:Tensor, k:Tensor, v:Tensor, i:int, *, mask:Tensor|None, bias:Tensor|None,
+               causal:bool=False, window:tuple[int|None,int|None]|None=None,
+               **options:Any)->tuple[Tensor,Tensor,Tensor]:
     "Scores, weights (H, S) and output (H, Ev) of query `i` of one layer; `attention` checks all"
     L,S = q.shape[1],k.shape[1]
-    def row(t): return None if t is None else t[None, :, min(i, t.shape[1]-1), None]
+    def row(t:Tensor)->Tensor: return t[None, :, min(i, t.shape[1]-1), None]
     see = visible(torch.tensor([[i+S-L]]), torch.arange(S), causal=causal, window=window)
-    mask = see if mask is None else row(mask) & see
-    options,q,k,v = dict(bias=row(bias), **options),q[None,:,i:i+1],k[None],v[None]
+    mask,bias = see if mask is None else row(mask) & see,None if bias is None else row(bias)
+    options,q,k,v = dict(bias=bias, **options),q[None,:,i:i+1],k[None],v[None]
     out,weights = attention(q, k, v, mask=mask, **options)
     del options['sinks']
     scores = hide(attention_scores(q, k.repeat_interleave(q.shape[1]//k.shape[1], 1), **options),
@@ -730,19 +766,20 @@ def _one_query(q, k, v, i, *, mask, bias, causal=False, window=None, **options):
     return scores[0,:,0], weights[0,:,0], out[0,:,0]
 
 # %% ../nbs/06b_views.ipynb #b8b12989
-def _fits(n):
+def _fits(n:int)->None:
     if n > _most//8:
         raise ValueError(f"{n:,} numbers are more than the {_most//8:,} a page can hold: "
                          "choose layers, as in q[:2], k[:2], or a shorter text")
 
-def _shared(options, name, empty, taken):
+def _shared(options:list[dict[str,Any]], name:str, empty:float|bool,
+            taken:int)->tuple[Tensor|None,list[bool],int]:
     "Masks or biases as (layers or 1, H, L, S), which layers they change, and all numbers so far"
-    given = [o[name] for o in options]
-    shapes = [t.shape for t in given if t is not None]
-    if not shapes: return None, [False]*len(given), taken
+    asked = [o[name] for o in options]
+    shapes = [t.shape for t in asked if t is not None]
+    if not shapes: return None, [False]*len(asked), taken
     shape = torch.broadcast_shapes(*shapes)
     _fits(taken + math.prod(shape))
-    given = [torch.full(shape, empty) if t is None else t.expand(shape) for t in given]
+    given = [torch.full(shape, empty) if t is None else t.expand(shape) for t in asked]
     changes = [bool((t != empty).any()) for t in given]
     if not any(changes): return None, changes, taken
     if all(torch.equal(t, given[0]) for t in given[1:]): given = given[:1]
@@ -750,11 +787,12 @@ def _shared(options, name, empty, taken):
     _fits(taken)
     return torch.stack(given), changes, taken
 
-def _block(t):
+def _block(t:Tensor|None)->dict[str,Any]|None:
     "A mask or bias as the page holds it"
     return None if t is None else dict(shape=list(t.shape), data=_floats(t))
 
-def _steps(o, L, S, *, places, bias, mask, values):
+def _steps(o:dict[str,Any], L:int, S:int, *, places:tuple[int|None,int|None], bias:bool,
+           mask:bool, values:bool)->list[str]:
     "The steps of one layer; those that change nothing are left out"
     left,right = places
     mask = mask or left is not None and left < S-1 or right is not None and right < L-1
@@ -763,43 +801,45 @@ def _steps(o, L, S, *, places, bias, mask, values):
                  weighted=values, output=values)
     return [name for name,some in there.items() if some]
 
-def _floats(t): return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy())
+def _floats(t:Tensor)->str:
+    return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy().tobytes())
 
-def _numbers(text, *shape):
+def _numbers(text:str, *shape:int)->Tensor:
     "What `_floats` packed"
     return torch.from_numpy(np.frombuffer(_inflate(text), np.float32).copy()).view(shape)
 
-def _sinks(t): return None if t is None else [z if z > -math.inf else None for z in t.tolist()]
+def _sinks(t:Tensor|None)->list[float|None]|None:
+    return None if t is None else [z if z > -math.inf else None for z in t.tolist()]
 
-def _values(v, k):
+def _values(v:Any, k:list[Tensor])->list[Tensor]:
     "Values as `_rows`, one for each key; keys take the place of none, so that `attention` can run"
     if v is None: return k
-    v,(G,S,_) = _rows(v, 'v'),k[0].shape
-    if len(v) != len(k) or tuple(v[0].shape[:2]) != (G,S):
+    values,(G,S,_) = _rows(v, 'v'),k[0].shape
+    if len(values) != len(k) or tuple(values[0].shape[:2]) != (G,S):
         raise ValueError(f"v must be ({len(k)}, {G}, {S}, Ev) as k has heads and keys, "
-                         f"got {(len(v), *v[0].shape)}")
-    return v
+                         f"got {(len(values), *values[0].shape)}")
+    return values
 
 # %% ../nbs/06b_views.ipynb #1543a783
 def neuron_view(
-    q:Tensor|list, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
-    k:Tensor|list, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
-    tokens:list, # L query tokens
-    k_tokens:list|None=None, # S key tokens; None means `tokens`
+    q:_PerLayer, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
+    k:_PerLayer, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
+    tokens:Sequence[str], # L query tokens
+    k_tokens:Sequence[str]|None=None, # S key tokens; None means `tokens`
     *,
-    v:Tensor|list|None=None, # Values (layers, Hkv, S, Ev), likewise; None ends at the weights
+    v:_PerLayer|None=None, # Values (layers, Hkv, S, Ev), likewise; None ends at the weights
     layer:int=0, # Layer shown first
     head:int=0, # Head shown first
     query:int|None=None, # Query token shown first; None means the last
     key:int|None=None, # Key token pointed at first; None means the one with the largest weight
     stage:str='product', # Step shown first: query, key, product, sum, scale, ..., softmax, output
-    mask:Tensor|list|None=None, # Bool, broadcastable to (H, L, S), True = may attend; or a list
-    bias:Tensor|list|None=None, # Added to scores, broadcastable to (H, L, S); or a list
+    mask:_PerLayer|None=None, # Bool, broadcastable to (H, L, S), True = may attend; or a list
+    bias:_PerLayer|None=None, # Added to scores, broadcastable to (H, L, S); or a list
     causal:bool=False, # Query i sees keys up to i + S - L
     window:tuple[int|None,int|None]|None=None, # (left, right) of the query; None leaves a side open
-    scale:float|list|None=None, # Score multiplier, or a list; None means 1/sqrt(E)
-    softcap:float|list|None=None, # Scores s become softcap * tanh(s / softcap)
-    sinks:Tensor|list|None=None, # (H,), a score that takes weight, without a value; or a list
+    scale:float|Sequence[float|None]|None=None, # Score multiplier, or a list; None means 1/sqrt(E)
+    softcap:float|Sequence[float|None]|None=None, # Scores s become softcap * tanh(s / softcap)
+    sinks:_PerLayer|None=None, # (H,), a score that takes weight, without a value; or a list
     title:str='' # Heading
 )->View:
     """The arithmetic of one head, step by step: query times key, softmax, weight times value
@@ -842,7 +882,7 @@ def neuron_view(
     options = _options(n, (H, L, S), E, given)
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]
-    key = weights[layer][head].argmax().item() if key is None else _index(key, S, 'key')
+    key = int(weights[layer][head].argmax()) if key is None else _index(key, S, 'key')
     left,right = check_window(window)
     places = left,(0 if causal else right)
     bias,biased,taken = _shared(options, 'bias', 0., taken)
@@ -862,7 +902,7 @@ def neuron_view(
     return View(data, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
 
 # %% ../nbs/06b_views.ipynb #1fa5dd05
-def _shown(data):
+def _shown(data:dict[str,Any])->tuple[Tensor,Tensor,Tensor|None,Tensor,Tensor,Tensor]:
     "From stored data, of the query shown first: query, keys, values, scores, weights, output"
     l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
     n,L,S,E,Ev = (*(len(data[name]) for name in ('layers','q','k')), data['width'],
@@ -870,7 +910,7 @@ def _shown(data):
     q = _numbers(data['qdata'], n, H, L, E)[l,h:h+1]
     k = _numbers(data['kdata'], n, G, S, E)[l, h*G//H][None]
     v = _numbers(data['vdata'], n, G, S, Ev)[l, h*G//H][None] if Ev else k
-    def block(name, dtype):
+    def block(name:str, dtype:Any)->Tensor|None:
         if not (stored := data[name]): return None
         t = torch.from_numpy(np.frombuffer(_inflate(stored['data']), dtype).copy())
         t = t.view(stored['shape'])[min(l, stored['shape'][0]-1)]
@@ -882,16 +922,16 @@ def _shown(data):
         window=tuple(data['places']), scale=data['scale'][l], softcap=data['softcap'][l] or None)
     return q[0,i], k[0], v[0] if Ev else None, scores[0], weights[0], out[0]
 
-def _largest(size, places):
+def _largest(size:Tensor, places:int)->tuple[Tensor,Tensor]:
     "Which of many numbers are drawn, in their own order, and which are not"
     n = len(size)
     kept = size.argsort(descending=True, stable=True)[:n if n <= places else places-1].sort().values
     return kept, torch.tensor([e for e in range(n) if e not in kept.tolist()], dtype=torch.long)
 
-def _two(x):
+def _two(x:Any)->str:
     return '−∞' if x == -math.inf else f'{round(float(x), 2)+0.:.2f}'.replace('-', '−')
 
-def _sheet(ax, t, inks, columns, title):
+def _sheet(ax:'Axes', t:Tensor, inks:str|tuple[str,str], columns:list[Any], title:str)->None:
     "Numbers (rows, columns) as cells: shades of one ink, or of (below, above 0); NaN is empty"
     from matplotlib.colors import to_rgb
     low,high = inks if isinstance(inks, tuple) else ('#78828c', inks)
@@ -907,15 +947,16 @@ def _sheet(ax, t, inks, columns, title):
     ax.set_xticks(range(len(columns)), columns, size=7)
     ax.set_title(title, fontsize=9)
 
-def _neurons(fig, data):
+def _neurons(fig:'Figure', data:dict[str,Any])->None:
     "Draw the arithmetic of one query: products, scores and weights, weighted values, the output"
     q,k,v,scores,weights,out = _shown(data)
     S,tokens,asks = len(k),[_clip(t) for t in data['k']],_clip(data['q'][data['query']], 12)
     kept,others = _largest((k*q)[data['key']].abs(), 9)
-    def row(n): return torch.full((1, n), math.nan)
+    def row(n:int)->Tensor: return torch.full((1, n), math.nan)
     products,summed = (k*q)[:,kept],(k*q)[:,others].sum(1, keepdim=True)
     if len(others): products = torch.cat([products, summed], 1)
-    panels = [(torch.cat([row(products.shape[1]), products]), ('#bf812d','#35978f'),
+    panels:list[tuple[Tensor,str|tuple[str,str],list[Any],str]] = [
+              (torch.cat([row(products.shape[1]), products]), ('#bf812d','#35978f'),
                [*map(str, kept.tolist()), *[f'{len(others)}\nothers']*bool(len(others))],
                'query × key, neuron by neuron'),
               (torch.cat([row(1), scores[:,None]]), ('#bf812d','#35978f'), [''], 'score'),

@@ -18,6 +18,7 @@ Pair = tuple[Tensor,Tensor]
 x,ids = torch.randn(2, 5, 8),torch.tensor([[4,5,6],[7,8,9]])
 q,k,v = torch.randn(2, 2, 5, 4),torch.randn(2, 2, 6, 4),torch.randn(2, 2, 6, 4)
 texts = ['to my ship', 'and to my crew']
+small = nb.TransformerConfig(vocab_size=20, max_len=None, d_model=8, n_layers=2, n_heads=2, d_ff=16)
 
 def chapter_01()->None:
     words = nb.WordTokenizer.train(texts, min_count=1)
@@ -156,6 +157,22 @@ def chapter_05a()->None:
 def chapter_05b()->None:
     assert_type(nb.attention_with_weights(q, k, v, causal=True), Pair)
 
+def chapter_06a(run:bool=False)->None:
+    layer = nb.MultiHeadAttention(8, 2)
+    with nb.record(layer) as r: layer(x)
+    assert_type(r, nb.Recording)
+    assert_type(r.kinds() + [r.layers[0].name], list[str])
+    assert_type(r.layers[0], nb.Recorded)
+    assert_type(r.layers[0].q, Tensor|None)
+    assert_type(r.weights(batch=1), list[Tensor])
+    assert_type(r.neurons(layers=[0]), dict[str,Any])
+    seen = nb.look('ab', nb.Transformer(small), nb.WordTokenizer.train(texts, min_count=1))
+    assert_type(seen, nb.Seen)
+    assert_type(seen.tokens, list[str])
+    assert_type(seen.hidden, tuple[Tensor,...])
+    assert_type(seen.shown(kind='self'), dict[str,Any])
+    if run: assert_type(nb.load_hf('minilm', head=False), tuple[Any,Any])    # the weights are not everywhere
+
 def chapter_07()->None:
     rope = nb.Rope(4, base=1e4, scaling=dict(rope_type='linear', factor=2.))
     assert_type(rope(q, torch.arange(5)), Tensor)
@@ -188,8 +205,6 @@ def chapter_08()->None:
     nb.check_cache(layer, x, True, None, None, None)
     assert_type(layer(x, cache=nb.SlidingKVCache(2, 2, 3, 4), causal=True), Tensor)
     assert_type(nb.kept_options(None, q, dict(mask=None)), dict[str,Any])
-
-small = nb.TransformerConfig(vocab_size=20, max_len=None, d_model=8, n_layers=2, n_heads=2, d_ff=16)
 
 def chapter_09()->None:
     assert_type(nb.RMSNorm(8)(x), Tensor)

@@ -132,3 +132,14 @@ def latent()->None:
     layer(x, need_weights='all')                                         # error
     layer(x, window=(3,0))                                               # error
     print(pair)
+
+def recorded()->None:
+    layer = nb.MultiHeadAttention(8, 2)
+    with nb.record(layer, aks=True): layer(x)                            # error
+    with nb.record('minilm'): layer(x)                                   # error
+    with nb.record(layer) as r: layer(x)
+    r.weights('self')                                                    # error
+    r.layers[0].scores                                                   # error
+    nb.look('to my ship')                                                # error
+    nb.look('to my ship', layer, tokeniser=None)                         # error
+    nb.load_hf(3)                                                        # error
