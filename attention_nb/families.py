@@ -129,7 +129,7 @@ _neutral:_Fields = dict(is_encoder_decoder=(False,), is_decoder=(False,),
     tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #118bde26
+# %% ../nbs/10a_families.ipynb #503522d9
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)
@@ -191,7 +191,7 @@ def _filled(family:Family, c:_Settings)->_Settings:
         if value is None and (default is None or name in _nullable): continue
         if default is not None and not _alike(value, default):
             _refuse(c, name, f'must be like {default!r}')
-        if name in _whole and (not _alike(value, 1) or value < 1):
+        if name in _whole and (value is None or not _alike(value, 1) or value < 1):
             _refuse(c, name, 'must be a whole number, 1 or more')
     return {**{name: spec[1] for name,spec in family.fields.items()}, **defaults, **c}
 

@@ -174,7 +174,8 @@ def _page(data:dict[str,Any], summary:str)->str:
 
 # %% ../nbs/06b_views.ipynb #5650fd14
 _drawing = threading.Lock()
-_drawings:dict[str,_Draws] = {}      # kind of view -> function of figure and data; filled below, or in these modules
+# kind of view -> function of figure and data; filled below, or in these modules
+_drawings:dict[str,_Draws] = {}
 _homes = dict(softmax='explorables', permutation='explorables', image='images')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
