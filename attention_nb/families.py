@@ -129,7 +129,7 @@ _neutral:_Fields = dict(is_encoder_decoder=(False,), is_decoder=(False,),
     tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
-# %% ../nbs/10a_families.ipynb #118bde26
+# %% ../nbs/10a_families.ipynb #503522d9
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral, *family.fields)

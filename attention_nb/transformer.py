@@ -8,11 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/transformer.html.md"""
 __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'Stack', 'TokenEmbeddings', 'Head', 'ModelCache',
            'Transformer']
 
-# %% ../nbs/09_transformer.ipynb #7eccd17a
+# %% ../nbs/09_transformer.ipynb #60108020
 import math
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ from .latent import LatentAttention, _Options
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
 
-# %% ../nbs/09_transformer.ipynb #140b197a
+# %% ../nbs/09_transformer.ipynb #c0b9dff5
 if TYPE_CHECKING:
     _M = TypeVar('_M', bound=nn.Module)
 
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
         "torch's, for type checkers: all modules are of one class"
         def __init__(self, modules:Iterable[_M])->None: ...
         def __iter__(self)->Iterator[_M]: ...
-        def __getitem__(self, i:int)->_M: ...    # type: ignore[override]
+        @overload
+        def __getitem__(self, idx:int)->_M: ...
+        @overload
+        def __getitem__(self, idx:slice)->'ModuleList[_M]': ...
+        def __getitem__(self, idx:int|slice)->Any: ...
 
     class ModuleDict(nn.ModuleDict, Generic[_M]):
         "Likewise"
