@@ -184,7 +184,7 @@ def _buffers(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
     with torch.inference_mode(False):
         return [torch.empty(*shape, E, dtype=dtype, device=device) for E in widths]
 
-# %% ../nbs/08_cache.ipynb #94ec80e1
+# %% ../nbs/08_cache.ipynb #c3b86b8c
 class SlidingKVCache(KVCache):
     """Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text
 
@@ -218,11 +218,11 @@ class SlidingKVCache(KVCache):
             dtype: Of keys and values; None means torch's default
             device: Where they are kept
         """
-        self.left = _count('left', left)
+        self.left:int|None = _count('left', left)
         self._ring = self.left+1
         super().__init__(batch, n_kv_heads, self._ring, head_dim, v_head_dim=v_head_dim,
                          dtype=dtype, device=device)
-        self.max_len = None
+        self.max_len:int|None = None
         self._first:int|None = None
 
     def _slots(self, start:int, end:int)->Tensor:

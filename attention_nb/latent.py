@@ -220,7 +220,7 @@ def absorbing_pays(
     """
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
-# %% ../nbs/11_latent.ipynb #aae17a6c
+# %% ../nbs/11_latent.ipynb #3d07dfc7
 class LatentAttention(_LatentProjections):
     """Multi-head latent attention (DeepSeek-AI 2024)
 
@@ -286,7 +286,7 @@ class LatentAttention(_LatentProjections):
                          norm_eps)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
         self.dropout,self.rope,self.absorbed,self.attend = dropout,rope,absorbed,attend
-        self.scale = latent_scale(nope_dim, rope_dim) if scale is None else scale
+        self.scale:float = latent_scale(nope_dim, rope_dim) if scale is None else scale
 
     def extra_repr(self)->str:
         names = 'd_model n_heads q_rank kv_rank nope_dim rope_dim v_dim dropout scale attend'

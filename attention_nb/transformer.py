@@ -24,7 +24,7 @@ from .latent import LatentAttention, _Options
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
 
-# %% ../nbs/09_transformer.ipynb #c0b9dff5
+# %% ../nbs/09_transformer.ipynb #9554b516
 if TYPE_CHECKING:
     _M = TypeVar('_M', bound=nn.Module)
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         def __init__(self, modules:Iterable[_M])->None: ...
         def __iter__(self)->Iterator[_M]: ...
         @overload
-        def __getitem__(self, idx:int)->_M: ...
-        @overload
         def __getitem__(self, idx:slice)->'ModuleList[_M]': ...
+        @overload
+        def __getitem__(self, idx:int)->_M: ...
         def __getitem__(self, idx:int|slice)->Any: ...
 
     class ModuleDict(nn.ModuleDict, Generic[_M]):
@@ -375,7 +375,7 @@ def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForwar
     return FeedForward(cfg.d_model, d_ff, activation=cfg.activation, gated=cfg.gated,
                        bias=cfg.ffn_bias)
 
-# %% ../nbs/09_transformer.ipynb #6d46327c
+# %% ../nbs/09_transformer.ipynb #b17619fe
 class Block(nn.Module):
     """Attention lets tokens speak to each other, then each thinks for itself
 
@@ -406,12 +406,12 @@ class Block(nn.Module):
             cross: Also attend to another text
         """
         super().__init__()
-        self.parallel = cfg.parallel
-        self.attn = _attention(cfg, layer, rope)
+        self.parallel:bool = cfg.parallel
+        self.attn:LatentAttention|MultiHeadAttention = _attention(cfg, layer, rope)
         self.attn_add = Residual(cfg, normed=layer > 0 or cfg.first_norm)
         self.cross = MultiHeadAttention(**_widths(cfg)) if cross else None
         self.cross_add = Residual(cfg) if cross else None
-        self.ffn = _feed_forward(cfg, layer)
+        self.ffn:MixtureOfExperts|FeedForward = _feed_forward(cfg, layer)
         self.ffn_add = Residual(cfg)
 
     def forward(self,
@@ -457,7 +457,7 @@ def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
         ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
     return ropes
 
-# %% ../nbs/09_transformer.ipynb #a63432f9
+# %% ../nbs/09_transformer.ipynb #2c73d3e9
 class Stack(nn.Module):
     """Blocks one after the other, with what they share: the rotation and a bias for distances
 
@@ -485,13 +485,14 @@ class Stack(nn.Module):
         super().__init__()
         self.cfg,self.causal = cfg,causal
         first = cfg.n_layers if cross else 0    # blocks of a decoder count on from the encoder's
-        self.types = cfg.block_types[first:] if cross else cfg.block_types[:cfg.n_layers]
+        last = None if cross else cfg.n_layers
+        self.types:tuple[str,...] = cfg.block_types[first:last]
         self.ropes:ModuleDict[Rope] = ModuleDict(_ropes(cfg))
-        self.turns = [kind if kind in self.ropes else 'full' for kind in self.types]
+        self.turns:list[str] = [kind if kind in self.ropes else 'full' for kind in self.types]
         self.blocks:ModuleList[Block] = ModuleList(
             Block(cfg, first+i, rope=self.ropes[turn] if self.ropes else None, cross=cross)
             for i,turn in enumerate(self.turns))
-        self.norm = _norm(cfg) if cfg.final_norm else nn.Identity()
+        self.norm:nn.Module = _norm(cfg) if cfg.final_norm else nn.Identity()
         self.relative:nn.Parameter|None = None
         if cfg.positions == 'relative':
             self.relative = nn.Parameter(torch.zeros(cfg.relative_buckets, cfg.n_heads))
@@ -544,7 +545,7 @@ class Stack(nn.Module):
         def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
             memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None)->Tensor: ...
 
-# %% ../nbs/09_transformer.ipynb #93ca336a
+# %% ../nbs/09_transformer.ipynb #698b5436
 class TokenEmbeddings(nn.Module):
     """Vectors of tokens, plus places and types where the model has them
 
@@ -571,7 +572,7 @@ class TokenEmbeddings(nn.Module):
         n = cfg.max_len if cfg.positions == 'learned' else None
         self.position = None if n is None else nn.Embedding(n+cfg.position_offset, D)
         self.token_type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
-        self.norm = _norm(cfg) if cfg.embed_norm else nn.Identity()
+        self.norm:nn.Module = _norm(cfg) if cfg.embed_norm else nn.Identity()
         self.dropout = nn.Dropout(cfg.dropout)
 
     def forward(self,
@@ -601,7 +602,7 @@ class TokenEmbeddings(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
 
-# %% ../nbs/09_transformer.ipynb #ee1c93a6
+# %% ../nbs/09_transformer.ipynb #0d07c089
 class Head(nn.Module):
     """From vectors to a score for each token of the vocabulary
 
@@ -624,7 +625,7 @@ class Head(nn.Module):
         super().__init__()
         self.cfg,D,masked = cfg,cfg.d_model,cfg.head == 'masked'
         self.dense = nn.Linear(D, D, cfg.head_transform_bias) if masked else None
-        self.norm = _norm(cfg) if masked else None
+        self.norm:nn.Module|None = _norm(cfg) if masked else None
         self.weight = None if cfg.tied else nn.Parameter(torch.empty(cfg.vocab_size, D))
         self.bias = nn.Parameter(torch.zeros(cfg.vocab_size)) if cfg.head_bias else None
 
