@@ -160,7 +160,7 @@ def number_figures(app, env):
 # %% API entries
 def api_entry(md, code_follows=False):
     "A `show_doc` entry: registered in Sphinx's Python domain, so that search and other projects find it; its signature only if the code does not follow"
-    md = re.sub(r"\*<class '(?:\w+\.)*(\w+)'>", r'Unpack[\1]', md)     # as Python prints the type of **options
+    md = re.sub(r"\*<class '(?:\w+\.)*(\w+)'>", r'Unpack[\1]', md).replace('__main__.', '')     # types as Python prints them
     head = re.search(r'^#+ (\S+)$', md, re.M)
     entry = head and NbdevLookup()[head[1].replace('\\', '')]
     if not isinstance(entry, tuple): return md
