@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         "torch's, for type checkers: all modules are of one class"
         def __init__(self, modules:Iterable[_M])->None: ...
         def __iter__(self)->Iterator[_M]: ...
-        def __getitem__(self, i:int)->_M: ...    # type: ignore[override]
+        def __getitem__(self, i:int)->_M: ...    # type: ignore[override]  # of torch's, narrower
 
     class ModuleDict(nn.ModuleDict, Generic[_M]):
         "Likewise"

@@ -76,7 +76,7 @@ def typed_calls(source):
         calls = [f for f in protocol.body if isinstance(f, ast.FunctionDef) and f.name in ('__call__', 'forward')]
         if not cls.bases or _has(cls, ast.FunctionDef, '__call__'): calls = []
         if calls: lines[cls.end_lineno:cls.end_lineno] = [GUARD, *(_wrapped(l) for f in calls for l in _declared(f).splitlines())]
-        fields = _attributes(cls, said.get(f'_{cls.name}Fields'))
+        fields = _attributes(cls, said.get(f"_{cls.name.lstrip('_')}Fields"))
         first = cls.body[0].end_lineno if ast.get_docstring(cls) else cls.lineno
         if fields: lines[first:first] = [GUARD, *(_wrapped(f'{name}: {kind}') for name,kind in fields.items())]
         made = made or calls or fields
