@@ -352,6 +352,7 @@ class _Frequencies(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         rotary_dim: int
         base: float
+        scaling: dict[str, Any]
     def __init__(self, rotary_dim:int, base:float, scaling:dict[str,Any]|None)->None:
         super().__init__()
         self.rotary_dim,self.base = rotary_dim,base

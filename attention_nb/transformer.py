@@ -382,9 +382,11 @@ class Block(nn.Module):
         cross: Also attend to another text
     """
     if TYPE_CHECKING:    # what type checkers and editors see
+        attn: LatentAttention | MultiHeadAttention
         attn_add: Residual
         cross: MultiHeadAttention | None
         cross_add: Residual | None
+        ffn: MixtureOfExperts | FeedForward
         ffn_add: Residual
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
@@ -465,6 +467,7 @@ class Stack(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         cfg: TransformerConfig
         causal: bool
+        norm: RMSNorm | nn.LayerNorm | nn.Identity
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
@@ -552,6 +555,7 @@ class TokenEmbeddings(nn.Module):
         token: nn.Embedding
         position: None | nn.Embedding
         token_type: nn.Embedding | None
+        norm: RMSNorm | nn.LayerNorm | nn.Identity
         dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig # What it is made of
@@ -607,6 +611,7 @@ class Head(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         cfg: TransformerConfig
         dense: nn.Linear | None
+        norm: RMSNorm | nn.LayerNorm | None
         weight: None | nn.Parameter
         bias: nn.Parameter | None
     def __init__(self,
