@@ -220,6 +220,10 @@ def absorbing_pays(
     """
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
+# %% ../nbs/11_latent.ipynb #b61505a5
+class _LatentAttentionFields(Protocol):
+    scale:float
+
 # %% ../nbs/11_latent.ipynb #aae17a6c
 class LatentAttention(_LatentProjections):
     """Multi-head latent attention (DeepSeek-AI 2024)
@@ -245,6 +249,7 @@ class LatentAttention(_LatentProjections):
         rope: Rope | None
         absorbed: bool | None
         attend: AttentionFunction | None
+        scale: float
     # all that is kept is seen
     window = None
     def __init__(self,

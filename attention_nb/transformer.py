@@ -12,7 +12,7 @@ __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'S
 import math
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -371,6 +371,10 @@ def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForwar
     return FeedForward(cfg.d_model, d_ff, activation=cfg.activation, gated=cfg.gated,
                        bias=cfg.ffn_bias)
 
+# %% ../nbs/09_transformer.ipynb #88509580
+class _BlockFields(Protocol):
+    parallel:bool
+
 # %% ../nbs/09_transformer.ipynb #6d46327c
 class Block(nn.Module):
     """Attention lets tokens speak to each other, then each thinks for itself
@@ -388,6 +392,7 @@ class Block(nn.Module):
         cross_add: Residual | None
         ffn: MixtureOfExperts | FeedForward
         ffn_add: Residual
+        parallel: bool
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         layer:int=0, # Which block of the model it is
@@ -455,6 +460,11 @@ def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
         ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
     return ropes
 
+# %% ../nbs/09_transformer.ipynb #24082271
+class _StackFields(Protocol):
+    types:tuple[str,...]
+    turns:list[str]
+
 # %% ../nbs/09_transformer.ipynb #a63432f9
 class Stack(nn.Module):
     """Blocks one after the other, with what they share: the rotation and a bias for distances
@@ -468,6 +478,8 @@ class Stack(nn.Module):
         cfg: TransformerConfig
         causal: bool
         norm: RMSNorm | nn.LayerNorm | nn.Identity
+        types: tuple[str, ...]
+        turns: list[str]
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
