@@ -461,7 +461,10 @@ class _Steps:
     if TYPE_CHECKING:    # what type checkers and editors see
         model: 'Transformer'
         new: int
+        eos: list[int]
+        stop: list[str | list[int]]
         tokenizer: Tokenizer | None
+        generator: torch.Generator | None
     def __init__(self, model:'Transformer', ids:Tensor, max_new_tokens:int, *,
                  mask:Tensor|None=None, decoder_ids:Tensor|None=None, temperature:float|None=None,
                  top_k:int|None=None, top_p:float|None=None, min_p:float|None=None,

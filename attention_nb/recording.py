@@ -321,6 +321,7 @@ class _Watch:
     if TYPE_CHECKING:    # what type checkers and editors see
         recording: Recording
         lock: threading.RLock
+        towers: dict[str, str]
         clock: int
         warned: int
     def __init__(self, model:nn.Module, ask:bool|None=None)->None:

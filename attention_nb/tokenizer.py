@@ -240,6 +240,10 @@ class _BytePairs(SpecialTokenizer):
     "Byte pairs for a given vocabulary and merges; decoding gives every text back"
     if TYPE_CHECKING:    # what type checkers and editors see
         pattern: str
+        vocab: list[str]
+        ids: dict[str, int]
+        merges: list[tuple[str, str]]
+        end: str
     end = '<|endoftext|>'
 
     def __init__(self,

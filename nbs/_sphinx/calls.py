@@ -42,15 +42,16 @@ def _kind(value, known):
             kinds = [_kind(v, known) for v in (value.body, value.orelse)]
             return None if None in kinds else ' | '.join(dict.fromkeys(kinds))
 
-def _attributes(cls, protocol):
+def _attributes(cls, protocol, returned):
     "Public attributes that `__init__` sets and nobody declares: name -> type"
     declared = {n.target.id for n in cls.body if isinstance(n, ast.AnnAssign)} | {f.name for f in cls.body if isinstance(f, ast.FunctionDef)}
     declared |= {t.id for n in cls.body if isinstance(n, ast.Assign) for t in ast.walk(n) if isinstance(t, ast.Name)}
     fields = {n.target.id: ast.unparse(n.annotation) for n in protocol.body if isinstance(n, ast.AnnAssign)} if protocol else {}
     init = _has(cls, ast.FunctionDef, '__init__')
     if init is None: return fields
-    known = {a.arg: ast.unparse(a.annotation) for a in init.args.args+init.args.kwonlyargs if a.annotation}
-    known |= {f'{f.name}()': ast.unparse(f.returns) for f in ast.walk(init) if isinstance(f, ast.FunctionDef) and f.returns}
+    known = returned | {a.arg: ast.unparse(a.annotation) for a in init.args.args+init.args.kwonlyargs if a.annotation}
+    known |= {f'{f.name}()': ast.unparse(f.returns) for f in ast.walk(init) if isinstance(f, ast.FunctionDef) and f.returns
+                and ast.unparse(f.returns) not in ('int', 'float')}    # a base class may allow None too
     found = {}
     for node in ast.walk(init):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute): declared.add(node.target.attr)
@@ -69,6 +70,8 @@ def typed_calls(source):
     tree,lines = ast.parse(source),source.splitlines()
     classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef) and not (c.bases and 'Protocol' in ast.unparse(c.bases[0]))}
     said = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
+    returned = {f'{f.name}()': ast.unparse(f.returns) for f in tree.body if isinstance(f, ast.FunctionDef) and f.returns
+                and ast.unparse(f.returns) not in ('int', 'float')}    # a base class may allow None too
     if GUARD in lines: return source
     made = False
     for cls in sorted(classes.values(), key=lambda c: -c.lineno):
@@ -76,7 +79,7 @@ def typed_calls(source):
         calls = [f for f in protocol.body if isinstance(f, ast.FunctionDef) and f.name in ('__call__', 'forward')]
         if not cls.bases or _has(cls, ast.FunctionDef, '__call__'): calls = []
         if calls: lines[cls.end_lineno:cls.end_lineno] = [GUARD, *(_wrapped(l) for f in calls for l in _declared(f).splitlines())]
-        fields = _attributes(cls, said.get(f'_{cls.name}Fields'))
+        fields = _attributes(cls, said.get(f"_{cls.name.lstrip('_')}Fields"), returned)
         first = cls.body[0].end_lineno if ast.get_docstring(cls) else cls.lineno
         if fields: lines[first:first] = [GUARD, *(_wrapped(f'{name}: {kind}') for name,kind in fields.items())]
         made = made or calls or fields

@@ -173,6 +173,35 @@ def chapter_06a(run:bool=False)->None:
     assert_type(seen.shown(kind='self'), dict[str,Any])
     if run: assert_type(nb.load_hf('minilm', head=False), tuple[Any,Any])    # the weights are not everywhere
 
+def chapter_06b()->None:
+    w,words = torch.rand(2, 2, 3, 3).softmax(-1),list('abc')
+    assert_type(nb.head_view(w, words, layer=1, heads=[0]), nb.View)
+    assert_type(nb.model_view([w[0],w[1]], words, average=True), nb.View)
+    one = torch.randn(1, 2, 3, 4)
+    assert_type(nb.neuron_view(one, one, words, v=one, causal=True, stage='softmax'), nb.View)
+    assert_type(nb.show_tokens(words).html, str)
+    nb.show_attention(w[0,0], words)
+
+def chapter_06c()->None:
+    w,words = torch.rand(2, 2, 3, 3).softmax(-1),['a','b','a']
+    for score in (nb.previous_token, nb.next_token, nb.first_token, nb.attention_entropy): assert_type(score(w), Tensor)
+    for told in (nb.same_token, nb.induction, nb.separator_mass): assert_type(told(w, words), Tensor)
+    assert_type(nb.attention_rollout(w), Tensor)
+    assert_type(nb.attention_flow([*w], [0]), Tensor)
+    layer = nb.MultiHeadAttention(8, 2)
+    with nb.remove_heads(layer, [(0,1)]) as model: assert_type(model, nn.Module)
+    class Seen:
+        def shown(self)->dict[str,Any]: return dict(weights=w, tokens=words, k_tokens=None)
+    table = nb.score_heads(['a b a'], lambda text: Seen())
+    with tempfile.TemporaryDirectory() as folder: assert_type(nb.save_scores(table, Path(folder)/'scores.csv'), Path)
+
+def chapter_06e()->None:
+    assert_type(nb.image_view(torch.rand(1, 2, 5, 5).softmax(-1), torch.rand(8, 8, 3), grid=(2,2)), nb.View)
+
+def chapter_06f()->None:
+    assert_type(nb.softmax_view(torch.randn(4), torch.randn(3, 4), list('abc'), sink=1.), nb.View)
+    assert_type(nb.permutation_view(torch.randn(3, 4), list('abc'), order=[2,0,1]), nb.View)
+
 def chapter_07()->None:
     rope = nb.Rope(4, base=1e4, scaling=dict(rope_type='linear', factor=2.))
     assert_type(rope(q, torch.arange(5)), Tensor)
