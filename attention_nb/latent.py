@@ -224,7 +224,7 @@ def absorbing_pays(
 class _LatentAttentionFields(Protocol):
     scale:float
 
-# %% ../nbs/11_latent.ipynb #aae17a6c
+# %% ../nbs/11_latent.ipynb #3d07dfc7
 class LatentAttention(_LatentProjections):
     """Multi-head latent attention (DeepSeek-AI 2024)
 
@@ -291,7 +291,7 @@ class LatentAttention(_LatentProjections):
                          norm_eps)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
         self.dropout,self.rope,self.absorbed,self.attend = dropout,rope,absorbed,attend
-        self.scale = latent_scale(nope_dim, rope_dim) if scale is None else scale
+        self.scale:float = latent_scale(nope_dim, rope_dim) if scale is None else scale
 
     def extra_repr(self)->str:
         names = 'd_model n_heads q_rank kv_rank nope_dim rope_dim v_dim dropout scale attend'

@@ -9,7 +9,6 @@ __all__ = ['rope_frequencies', 'linear_frequencies', 'dynamic_frequencies', 'yar
            'longrope_frequencies', 'check_scaling', 'scaled_frequencies']
 
 # %% ../nbs/07a_scaling.ipynb #3562259a
-from typing import TYPE_CHECKING
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -346,13 +345,15 @@ def _places(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
     if k_pos is None: k_pos = torch.arange(S, device=device)
     return _check_places('q_pos', q_pos, L), _check_places('k_pos', k_pos, S)
 
-# %% ../nbs/07a_scaling.ipynb #03a77f02
+# %% ../nbs/07a_scaling.ipynb #e464bd74
 class _Frequencies(nn.Module):
     "Frequencies for texts up to N places and beyond, float32 on any device"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        rotary_dim: int
-        base: float
-        scaling: dict[str, Any]
+    rotary_dim:int
+    base:float
+    scaling:dict[str,Any]
+    _near:Tensor
+    _far:Tensor
+    _factor:float
     def __init__(self, rotary_dim:int, base:float, scaling:dict[str,Any]|None)->None:
         super().__init__()
         self.rotary_dim,self.base = rotary_dim,base

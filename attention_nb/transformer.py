@@ -8,11 +8,12 @@ Docs: https://attention-nb.github.io/attention_nb/transformer.html.md"""
 __all__ = ['RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', 'Block', 'Stack', 'TokenEmbeddings', 'Head', 'ModelCache',
            'Transformer']
 
-# %% ../nbs/09_transformer.ipynb #7eccd17a
+# %% ../nbs/09_transformer.ipynb #821df5b2
 import math
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, TypedDict, Unpack
+from typing import (TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack,
+                    overload)
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ from .latent import LatentAttention, _Options
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
 
-# %% ../nbs/09_transformer.ipynb #140b197a
+# %% ../nbs/09_transformer.ipynb #9554b516
 if TYPE_CHECKING:
     _M = TypeVar('_M', bound=nn.Module)
 
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
         "torch's, for type checkers: all modules are of one class"
         def __init__(self, modules:Iterable[_M])->None: ...
         def __iter__(self)->Iterator[_M]: ...
-        def __getitem__(self, i:int)->_M: ...    # type: ignore[override]  # of torch's, narrower
+        @overload
+        def __getitem__(self, idx:slice)->'ModuleList[_M]': ...
+        @overload
+        def __getitem__(self, idx:int)->_M: ...
+        def __getitem__(self, idx:int|slice)->Any: ...
 
     class ModuleDict(nn.ModuleDict, Generic[_M]):
         "Likewise"
@@ -375,7 +380,7 @@ def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForwar
 class _BlockFields(Protocol):
     parallel:bool
 
-# %% ../nbs/09_transformer.ipynb #6d46327c
+# %% ../nbs/09_transformer.ipynb #b17619fe
 class Block(nn.Module):
     """Attention lets tokens speak to each other, then each thinks for itself
 
@@ -386,11 +391,9 @@ class Block(nn.Module):
         cross: Also attend to another text
     """
     if TYPE_CHECKING:    # what type checkers and editors see
-        attn: LatentAttention | MultiHeadAttention
         attn_add: Residual
         cross: MultiHeadAttention | None
         cross_add: Residual | None
-        ffn: MixtureOfExperts | FeedForward
         ffn_add: Residual
         parallel: bool
     def __init__(self,
@@ -409,12 +412,12 @@ class Block(nn.Module):
             cross: Also attend to another text
         """
         super().__init__()
-        self.parallel = cfg.parallel
-        self.attn = _attention(cfg, layer, rope)
+        self.parallel:bool = cfg.parallel
+        self.attn:LatentAttention|MultiHeadAttention = _attention(cfg, layer, rope)
         self.attn_add = Residual(cfg, normed=layer > 0 or cfg.first_norm)
         self.cross = MultiHeadAttention(**_widths(cfg)) if cross else None
         self.cross_add = Residual(cfg) if cross else None
-        self.ffn = _feed_forward(cfg, layer)
+        self.ffn:MixtureOfExperts|FeedForward = _feed_forward(cfg, layer)
         self.ffn_add = Residual(cfg)
 
     def forward(self,
@@ -465,7 +468,7 @@ class _StackFields(Protocol):
     types:tuple[str,...]
     turns:list[str]
 
-# %% ../nbs/09_transformer.ipynb #a63432f9
+# %% ../nbs/09_transformer.ipynb #2c73d3e9
 class Stack(nn.Module):
     """Blocks one after the other, with what they share: the rotation and a bias for distances
 
@@ -477,7 +480,6 @@ class Stack(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         cfg: TransformerConfig
         causal: bool
-        norm: RMSNorm | nn.LayerNorm | nn.Identity
         types: tuple[str, ...]
         turns: list[str]
     def __init__(self,
@@ -496,13 +498,14 @@ class Stack(nn.Module):
         super().__init__()
         self.cfg,self.causal = cfg,causal
         first = cfg.n_layers if cross else 0    # blocks of a decoder count on from the encoder's
-        self.types = cfg.block_types[first:] if cross else cfg.block_types[:cfg.n_layers]
+        last = None if cross else cfg.n_layers
+        self.types:tuple[str,...] = cfg.block_types[first:last]
         self.ropes:ModuleDict[Rope] = ModuleDict(_ropes(cfg))
-        self.turns = [kind if kind in self.ropes else 'full' for kind in self.types]
+        self.turns:list[str] = [kind if kind in self.ropes else 'full' for kind in self.types]
         self.blocks:ModuleList[Block] = ModuleList(
             Block(cfg, first+i, rope=self.ropes[turn] if self.ropes else None, cross=cross)
             for i,turn in enumerate(self.turns))
-        self.norm = _norm(cfg) if cfg.final_norm else nn.Identity()
+        self.norm:nn.Module = _norm(cfg) if cfg.final_norm else nn.Identity()
         self.relative:nn.Parameter|None = None
         if cfg.positions == 'relative':
             self.relative = nn.Parameter(torch.zeros(cfg.relative_buckets, cfg.n_heads))
@@ -555,7 +558,7 @@ class Stack(nn.Module):
         def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
             memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None)->Tensor: ...
 
-# %% ../nbs/09_transformer.ipynb #93ca336a
+# %% ../nbs/09_transformer.ipynb #698b5436
 class TokenEmbeddings(nn.Module):
     """Vectors of tokens, plus places and types where the model has them
 
@@ -567,7 +570,6 @@ class TokenEmbeddings(nn.Module):
         token: nn.Embedding
         position: None | nn.Embedding
         token_type: nn.Embedding | None
-        norm: RMSNorm | nn.LayerNorm | nn.Identity
         dropout: nn.Dropout
     def __init__(self,
         cfg:TransformerConfig # What it is made of
@@ -583,7 +585,7 @@ class TokenEmbeddings(nn.Module):
         n = cfg.max_len if cfg.positions == 'learned' else None
         self.position = None if n is None else nn.Embedding(n+cfg.position_offset, D)
         self.token_type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
-        self.norm = _norm(cfg) if cfg.embed_norm else nn.Identity()
+        self.norm:nn.Module = _norm(cfg) if cfg.embed_norm else nn.Identity()
         self.dropout = nn.Dropout(cfg.dropout)
 
     def forward(self,
@@ -613,7 +615,7 @@ class TokenEmbeddings(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
 
-# %% ../nbs/09_transformer.ipynb #ee1c93a6
+# %% ../nbs/09_transformer.ipynb #0d07c089
 class Head(nn.Module):
     """From vectors to a score for each token of the vocabulary
 
@@ -623,7 +625,6 @@ class Head(nn.Module):
     if TYPE_CHECKING:    # what type checkers and editors see
         cfg: TransformerConfig
         dense: nn.Linear | None
-        norm: RMSNorm | nn.LayerNorm | None
         weight: None | nn.Parameter
         bias: nn.Parameter | None
     def __init__(self,
@@ -637,7 +638,7 @@ class Head(nn.Module):
         super().__init__()
         self.cfg,D,masked = cfg,cfg.d_model,cfg.head == 'masked'
         self.dense = nn.Linear(D, D, cfg.head_transform_bias) if masked else None
-        self.norm = _norm(cfg) if masked else None
+        self.norm:nn.Module|None = _norm(cfg) if masked else None
         self.weight = None if cfg.tied else nn.Parameter(torch.empty(cfg.vocab_size, D))
         self.bias = nn.Parameter(torch.zeros(cfg.vocab_size)) if cfg.head_bias else None
 
