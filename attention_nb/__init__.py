@@ -55,7 +55,7 @@ _names = {
 _home = {name: module for module,names in _names.items() for name in names}
 __all__ = list(_home)
 
-def __getattr__(name):
+def __getattr__(name:str)->object:
     "Import a module, or the module of a public name, when it is first asked for"
     from importlib import import_module
     if name in _names: return import_module(f'{__name__}.{name}')
@@ -63,4 +63,4 @@ def __getattr__(name):
     value = globals()[name] = getattr(import_module(f'{__name__}.{_home[name]}'), name)
     return value
 
-def __dir__(): return sorted({*globals(), *_names, *__all__})
+def __dir__()->list[str]: return sorted({*globals(), *_names, *__all__})
