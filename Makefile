@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 EXPORT := $(BIN)/nbdev-export && $(BIN)/python nbs/_sphinx/package.py
 READY  := .venv/.ready
 SITE   := _build/html/.built
-SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/_sphinx/_static/*/* nbs/_sphinx/_templates/* attention_nb/figures/* attention_nb/views.*)
+SOURCES := $(wildcard nbs/*.ipynb nbs/references.bib nbs/_sphinx/*.py nbs/_sphinx/_static/* nbs/_sphinx/_static/*/* nbs/_sphinx/_templates/* attention_nb/figures/* attention_nb/views_js/*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
 PACKAGING := settings.ini setup.py constraints.txt
 

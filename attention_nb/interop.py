@@ -199,7 +199,7 @@ def to_torch(
 class _TorchInterfaceFields(Protocol):
     in_proj_bias:None
 
-# %% ../nbs/05a_interop.ipynb #fa77c961
+# %% ../nbs/05a_interop.ipynb #99cb45ad
 class TorchInterface(nn.Module):
     """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
 
@@ -230,7 +230,7 @@ class TorchInterface(nn.Module):
         query:Tensor, # (B, L, D), or (L, B, D)
         key:Tensor, # (B, S, kdim), or (S, B, kdim)
         value:Tensor, # (B, S, vdim), or (S, B, vdim)
-        key_padding_mask:Tensor|None=None, # (B, S), bool, True = must NOT attend; or added
+        key_padding_mask:Tensor|None=None, # (B, S) or (S,), bool, True = must NOT attend; or added
         need_weights:bool=True, # Return weights too
         attn_mask:Tensor|None=None, # (L, S) or (B * H, L, S), True = must NOT attend; or added
         average_attn_weights:bool=True, # One table of weights, the mean over heads
@@ -242,7 +242,7 @@ class TorchInterface(nn.Module):
             query: (B, L, D), or (L, B, D)
             key: (B, S, kdim), or (S, B, kdim)
             value: (B, S, vdim), or (S, B, vdim)
-            key_padding_mask: (B, S), bool, True = must NOT attend; or added
+            key_padding_mask: (B, S) or (S,), bool, True = must NOT attend; or added
             need_weights: Return weights too
             attn_mask: (L, S) or (B * H, L, S), True = must NOT attend; or added
             average_attn_weights: One table of weights, the mean over heads
@@ -253,7 +253,8 @@ class TorchInterface(nn.Module):
         """
         turned = not self.batch_first and query.dim() == 3
         if turned: query,key,value = (t.transpose(0, 1) for t in (query,key,value))
-        if key_padding_mask is not None: key_padding_mask = key_padding_mask[...,None,None,:]
+        if key_padding_mask is not None and key_padding_mask.dim() == 2:
+            key_padding_mask = key_padding_mask[:,None,None,:]
         if attn_mask is not None and attn_mask.dim() == 3:
             attn_mask = attn_mask.unflatten(0, (-1,self.m.n_heads))
         given = [t for t in (attn_mask, key_padding_mask) if t is not None]

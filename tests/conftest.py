@@ -7,7 +7,8 @@ sys.path[:0] = [str(root/'nbs'/'_sphinx'), str(root/'tests')]
 
 def clean_env(**extra):
     "This process's environment without what points to the repository or to its own environment"
-    return {k:v for k,v in os.environ.items() if not k.startswith(('PYTHON', 'IN_TEST', 'VIRTUAL_ENV', 'JUPYTER', 'MPL'))} | extra
+    out = 'PYTHON', 'IN_TEST', 'VIRTUAL_ENV', 'JUPYTER', 'MPL'
+    return {k:v for k,v in os.environ.items() if not k.startswith(out) or k == 'PYTHONUTF8'} | extra
 
 @pytest.fixture(scope='session')
 def site():
@@ -18,9 +19,10 @@ def site():
 
 @pytest.fixture(scope='session')
 def built(tmp_path_factory):
-    "Wheel and sdist, the wheel made from the sdist as an installer would"
-    dist = tmp_path_factory.mktemp('dist')
-    done = subprocess.run([sys.executable, '-m', 'build', '--outdir', str(dist), str(root)], capture_output=True, text=True)
+    "Wheel and sdist, the wheel made from the sdist as an installer would; from a copy, since two test processes may build at once"
+    dist,source = tmp_path_factory.mktemp('dist'),tmp_path_factory.mktemp('source')/'project'
+    shutil.copytree(root, source, ignore=shutil.ignore_patterns('.*', '_build', 'build', 'dist', '*.egg-info', '__pycache__'))
+    done = subprocess.run([sys.executable, '-m', 'build', '--outdir', str(dist), str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return next(dist.glob('*.whl')), next(dist.glob('*.tar.gz'))
 
@@ -33,7 +35,7 @@ def python_of(folder): return folder/('Scripts' if os.name == 'nt' else 'bin')/'
 def plain(wheel, tmp_path_factory):
     "Folder of an environment with this project from its wheel, its requirements, nothing else; to be copied, not changed"
     folder = tmp_path_factory.mktemp('plain')/'env'
-    venv.create(folder, with_pip=True)
+    venv.create(folder, with_pip=True, symlinks=os.name != 'nt')
     command = [python_of(folder), '-m', 'pip', 'install', '-q', '--no-compile', '--disable-pip-version-check', '-c', root/'constraints.txt', wheel]
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=clean_env())
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -1,4 +1,4 @@
-"Every page keeps within the budgets of its kind (DESIGN.md, Two kinds of page), and every one of these checks can fail"
+"Every page keeps within the budgets of its kind (CONTRIBUTING.md, Budgets), and every one of these checks can fail"
 import json
 import pytest
 import package, rules

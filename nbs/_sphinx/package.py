@@ -89,7 +89,9 @@ def write():
     modules = {p.name: calls.typed_calls(docstrings.explain(p.read_text(encoding='utf-8'))) for p in folder.glob('[!_]*.py')}
     for name,text in (modules | texts(folder)).items():
         if (folder/name).exists() and (folder/name).read_text(encoding='utf-8') == text: continue
-        (folder/name).write_text(text, encoding='utf-8')
+        new = folder/f'{name}.tmp'
+        new.write_text(text, encoding='utf-8', newline='\n')
+        new.replace(folder/name)
 
 if __name__ == '__main__':
     try: write()

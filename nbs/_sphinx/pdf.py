@@ -52,7 +52,9 @@ def book(browser, address, out, answers=False, only=()):
     page.close()
     linked_inside(writer, places, address)
     writer.compress_identical_objects()
-    writer.write(out)
+    new = Path(f'{out}.tmp')
+    writer.write(new)
+    new.replace(out)
     return len(writer.pages)
 
 if __name__ == '__main__':

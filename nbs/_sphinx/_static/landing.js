@@ -1,6 +1,8 @@
 // A link lands on its section although pictures and formulas above it are still growing, unless the reader scrolls first
 addEventListener('DOMContentLoaded', () => {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)))
+  let name = ''
+  try { name = decodeURIComponent(location.hash.slice(1)) } catch {}                           // #100% names nothing
+  const target = name && document.getElementById(name)
   if (!target || performance.getEntriesByType('navigation')[0]?.type !== 'navigate') return     // back and reload keep their place
   const growth = new ResizeObserver(() => target.scrollIntoView({behavior: 'instant'}))
   const stop = () => growth.disconnect()

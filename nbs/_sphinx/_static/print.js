@@ -1,10 +1,13 @@
 // Paper is light, also where the screen is dark.
 let onScreen;
 addEventListener('beforeprint', () => {
-  onScreen = document.documentElement.dataset.theme;
+  onScreen ??= document.documentElement.dataset.theme;
   document.documentElement.dataset.theme = 'light';
 });
-addEventListener('afterprint', () => { document.documentElement.dataset.theme = onScreen; });
+addEventListener('afterprint', () => {
+  if (onScreen) document.documentElement.dataset.theme = onScreen;
+  onScreen = undefined;
+});
 
 // Closed hints and answers stay off the paper; this opens them first. `make pdf` calls it too.
 function openAnswers() {

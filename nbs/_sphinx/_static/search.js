@@ -3,7 +3,7 @@
 (() => {
   const root = document.currentScript.getAttribute('src').replace(/_static\/.*/, '')
   const boost = {title: 4, terms: 5, path: 1, text: 1, code: .3}
-  let ready
+  let ready, turn = 0
 
   const script = name => new Promise((done, failed) => document.head.append(
     Object.assign(document.createElement('script'), {src: root + name, onload: done, onerror: failed})))
@@ -24,9 +24,11 @@
     return {index, stem}
   }
 
+  const loaded = () => ready ??= load().catch(problem => { ready = undefined; throw problem })
+
   // The sections that fit `query`, best first
   window.searchSections = async query => {
-    const {index} = await (ready ??= load())
+    const {index} = await loaded()
     return index.search(query, {boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
                                 boostDocument: (id, term, record) => record.weight})
   }
@@ -50,7 +52,8 @@
   }
 
   async function show(query, place, most) {
-    const results = query.trim() ? await searchSections(query) : [], {stem} = await (ready ??= load())
+    const mine = ++turn, {stem} = await loaded(), results = query.trim() ? await searchSections(query) : []
+    if (mine !== turn) return                                   // a later question has been asked meanwhile
     const say = !query.trim() ? '' : !results.length ? 'Your search did not match any documents.' :
       `${results.length} section${results.length > 1 ? 's' : ''} found, best first`
     const list = element('ul', 'search', ...results.slice(0, most).map(r => {
@@ -65,7 +68,7 @@
 
   // Answers in `place`, as one types
   function live(input, place, most) {
-    const ask = () => show(input.value, place, most)
+    const ask = () => show(input.value, place, most).catch(() => place.replaceChildren('The search could not be loaded.'))
     input.addEventListener('input', ask)
     if (input.value) ask()
   }
