@@ -777,11 +777,13 @@ def _their_call(module:nn.Module, query:Tensor, key:Tensor, given:Any, eager:boo
     return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
                             softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
-# %% ../nbs/06a_recording.ipynb #689d2555
+# %% ../nbs/06a_recording.ipynb #e51d40c1
 def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Call:
     "The call of attention in a `torch.nn.MultiheadAttention`, if a twin of ours gives its output"
     args,kw = given
-    twin = TorchInterface(from_torch(m), batch_first=m.batch_first).eval()
+    # a new module draws its first weights; the model's dropout must not notice
+    with torch.device('cpu'), torch.random.fork_rng(devices=[]):
+        twin = TorchInterface(from_torch(m), batch_first=m.batch_first).eval()
     calls:list[_Call] = []
     def attend(q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
         calls.append(_our_call(twin.m, q, k, options))
