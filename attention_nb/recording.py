@@ -1075,7 +1075,7 @@ class Seen:
         tokens,k_tokens = self._names(kind or self.recording.kinds()[0])
         return rows | dict(tokens=tokens, k_tokens=k_tokens)
 
-# %% ../nbs/06a_recording.ipynb #75300f98
+# %% ../nbs/06a_recording.ipynb #ff3c890d
 def look(
     text:Any, # A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
     model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
@@ -1084,7 +1084,7 @@ def look(
     pair:str|None=None, # A second text, for models that read two
     image:Any=None, # A picture, for models that read a text and a picture
     target:str|None=None, # What the decoder of an encoder-decoder reads
-    write:int|None=None # Tokens the model may write; None: 32 for a decoder without a target
+    write:int|None=None # Tokens to write; None: 32 for BART and its like without target, else 0
 )->Seen: # Names of what it read, recording and hidden states
     """Run `model` on a text, a picture or a sound, and keep what it attended to
 
@@ -1095,11 +1095,12 @@ def look(
         pair: A second text, for models that read two
         image: A picture, for models that read a text and a picture
         target: What the decoder of an encoder-decoder reads
-        write: Tokens the model may write; None: 32 for a decoder without a target
+        write: Tokens to write; None: 32 for BART and its like without target, else 0
 
     Returns:
         Names of what it read, recording and hidden states
     """
+    _check_given(text, pair, image, target, write, model)
     if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
     else: read = _theirs(text, pair, image, target, write, model, tokenizer)
     L,most = len(read.names.get('text', [''])),read.most
@@ -1118,6 +1119,23 @@ def look(
                 seen.image_kind,seen.grid,seen.n_special = kind,read.grid,found.index('0,0')
     if not seen.tokens: seen.tokens = seen.parts[r.kinds()[0]][0]
     return seen
+
+def _check_given(text:Any, pair:Any, image:Any, target:Any, write:Any, model:nn.Module)->None:
+    "Refuse what this model would not read"
+    ours,config = isinstance(model, Transformer),getattr(model, 'config', None)
+    both = model.cfg.kind == 'encoder-decoder' if isinstance(model, Transformer) else \
+        getattr(config, 'is_encoder_decoder', False)
+    kind,reads = type(model).__name__,ours or _is_text(text, model)
+    if target is not None and not both:
+        raise ValueError(f"target needs an encoder-decoder, got a {kind}: put it into the text")
+    if target is not None and write:
+        raise ValueError("target and write exclude each other: the decoder reads one of them")
+    if image is not None and (ours or not _takes(model, 'pixel_values')):
+        raise ValueError(f"image needs a model that reads pictures, got a {kind}")
+    if image is not None and not reads:
+        raise ValueError("image is a picture beside a text: put a picture alone in place of text")
+    if pair is not None and (image is not None or not reads):
+        raise ValueError("pair is a second text beside a text, without a picture")
 
 @dataclass
 class _Read:
@@ -1159,7 +1177,7 @@ def _roles(kind:str)->tuple[list[str],list[str]]:
     any_ = ['text','sound','image','target']
     return any_, any_
 
-# %% ../nbs/06a_recording.ipynb #d29e88fc
+# %% ../nbs/06a_recording.ipynb #aaa7fb6b
 def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, model:Any,
             processor:Any)->_Read:
     "What a model of `transformers` is about to read"
@@ -1248,7 +1266,8 @@ def _answer(read:_Read, given:dict[str,Any], names:dict[str,list[str]], target:s
         ids = tokenizer(text_target=target)['input_ids']
         ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
         ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
-    elif write != 0 and model.can_generate():
+    elif write or write is None and model.can_generate():
+        _check_writes(model)
         ids,read.written = _written(model, given, write or 32)
     else: ids = torch.tensor([[start]])
     given['decoder_input_ids'] = ids.to(model.device)
@@ -1276,11 +1295,14 @@ def _start(model:Any)->int:
             if start is not None: return start
     raise ValueError(f"{type(model).__name__} does not say what its decoder reads first")
 
-def _continue(read:_Read, given:dict[str,Any], write:int, model:Any)->None:
-    "Have the model write on, and put what it wrote behind what it was given"
+def _check_writes(model:Any)->None:
     if not model.can_generate():
         raise ValueError(f"{type(model).__name__} cannot write: load it with its head, "
                          "load_hf(..., head=True)")
+
+def _continue(read:_Read, given:dict[str,Any], write:int, model:Any)->None:
+    "Have the model write on, and put what it wrote behind what it was given"
+    _check_writes(model)
     before = given['input_ids'].shape[1]
     given['input_ids'] = model.generate(**given, max_new_tokens=write, do_sample=False, num_beams=1)
     read.written = given['input_ids'].shape[1]-before
