@@ -291,7 +291,7 @@ def _stacked(calls:list[_Call], name:str, empty:float, S:int)->Tensor:
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #e78d88cf
+# %% ../nbs/06a_recording.ipynb #e178bde4
 def _in_backward()->bool:
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -353,7 +353,9 @@ class _Watch:
         for m in self.names:
             if attentions.isdisjoint(m.modules()): continue
             yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
-            yield m.register_forward_hook(lambda *given: self.leave(*given), always_call=True)
+            # of two records the later one leaves first, and takes out what it asked for
+            yield m.register_forward_hook(lambda *given: self.leave(*given), prepend=True,
+                                          always_call=True)
 
     def frames(self)->list[_Frame]:
         "The modules that are running in this thread"
@@ -673,7 +675,7 @@ def _rounding(call:_Call, v:Tensor)->Any:
     tf32 = device == 'cuda' and dtype == torch.float32
     return 4*scores*(1e-3 if tf32 else torch.finfo(dtype).eps)
 
-# %% ../nbs/06a_recording.ipynb #c3249ed1
+# %% ../nbs/06a_recording.ipynb #18d6a156
 def _need(module:str, extra:str)->Any:
     "Import a module, or name the extra that brings it"
     try: return importlib.import_module(module)
@@ -697,11 +699,13 @@ _stand_ins:dict[tuple[int,str],list[Any]] = {}
 @contextlib.contextmanager
 def _standing_in(watch:_Watch)->Generator[None]:
     "Have a function of ours in each table that the modules ask, under each name they ask for"
-    files:dict[Any,Any] = {m: _library(m) for m in watch.theirs
-                           if hasattr(m, 'config') and _library(m)}
-    asked = {(id(f.ALL_ATTENTION_FUNCTIONS), m.config._attn_implementation):
-             f.ALL_ATTENTION_FUNCTIONS for m,f in files.items()}
     with _lock:
+        # who asks has changed the kernel; those who listen to the same modules must hear that one
+        heard = watch.theirs or {m for m in watch.names if watch.asked and _is_attention(m)
+                                 and any(not w.asked for w in _watching.get(m, ()))}
+        files:dict[Any,Any] = {m: f for m in heard if hasattr(m, 'config') and (f := _library(m))}
+        asked = {(id(f.ALL_ATTENTION_FUNCTIONS), name): f.ALL_ATTENTION_FUNCTIONS
+                 for m,f in files.items() for name in _kernels(m)}
         for key,table in asked.items(): _put(table, key)
     try: yield
     finally:
@@ -731,7 +735,8 @@ def _take(table:Any, key:tuple[int,str])->None:
 def _stand_in(original:Any, module:Any, query:Tensor, key:Tensor, value:Tensor,
               attention_mask:Any, *args:Any, **kw:Any)->Any:
     "An attention function of `transformers` that tells who records and calls what it stands for"
-    f,watches = original or _eager(module.__class__),_watched(module)
+    f = original or _eager(module.__class__)
+    watches = [w for w in _watched(module) if not w.asked]
     if not watches: return f(module, query, key, value, attention_mask, *args, **kw)
     call = _their_call(module, query, key, attention_mask, original is None, kw)
     out = f(module, query, key, value, attention_mask, *args, **kw)
@@ -815,7 +820,7 @@ def _slowly(watch:_Watch)->Generator[None]:
             before = _fastpath.pop()
             if not _fastpath: torch.backends.mha.set_fastpath_enabled(before)
 
-# %% ../nbs/06a_recording.ipynb #1a6cd290
+# %% ../nbs/06a_recording.ipynb #3140932f
 _no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
               "load it with attn_implementation='eager')")
 _by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
@@ -900,18 +905,33 @@ class _Told:
         options:dict[str,Any] = dict.fromkeys(_options)
         return Recorded(self.name, self.kind, None, None, self.weights, options)
 
+# id of a config -> [records that need it, itself, the name of its own kernel]
+_made_eager:dict[int,list[Any]] = {}
+
+def _set_kernel(c:Any, name:str)->None:
+    if c._attn_implementation != name: c._attn_implementation = name
+
 @contextlib.contextmanager
 def _eagerly(watch:_Watch)->Generator[None]:
     "Have models that are asked compute their weights"
-    configs = {id(c): (c, c._attn_implementation) for m in watch.asked for x in m.modules()
+    configs = {id(c): c for m in watch.asked for x in m.modules()
                if (c := getattr(x, 'config', None)) is not None and hasattr(c, 'to_diff_dict')}
-    try:
-        for c,name in configs.values():
-            if name != 'eager': c._attn_implementation = 'eager'
-        yield
+    with _lock:
+        for key,c in configs.items():       # all before the first is set: that may set its parts
+            _made_eager.setdefault(key, [0, c, c._attn_implementation])[0] += 1
+        for c in configs.values(): _set_kernel(c, 'eager')
+    try: yield
     finally:
-        for c,name in configs.values():
-            if name != 'eager': c._attn_implementation = name
+        with _lock:
+            for key in configs: _made_eager[key][0] -= 1
+            done = [_made_eager.pop(key) for key in configs if not _made_eager[key][0]]
+            for _,c,name in done: _set_kernel(c, name)
+            for _,c,_ in _made_eager.values(): _set_kernel(c, 'eager')
+
+def _kernels(m:Any)->set[str]:
+    "The kernels that an attention may ask for: one is its own, one while others have it asked"
+    made = _made_eager.get(id(m.config))
+    return {m.config._attn_implementation, *([made[2]] if made else [])}
 
 # %% ../nbs/06a_recording.ipynb #7f58e991
 # who records; the first brings the stance, the last takes it away
