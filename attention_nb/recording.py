@@ -933,7 +933,7 @@ def _kernels(m:Any)->set[str]:
     made = _made_eager.get(id(m.config))
     return {m.config._attn_implementation, *([made[2]] if made else [])}
 
-# %% ../nbs/06a_recording.ipynb #7f58e991
+# %% ../nbs/06a_recording.ipynb #4370a195
 # who records; the first brings the stance, the last takes it away
 _recording:list[_Watch] = []
 _stance:list[Any] = []
@@ -956,7 +956,7 @@ def record(
     *,
     ask:bool|None=None # Keep the weights the model gives itself; None: if there is no other way
 )->Generator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
-    """Keep weights, queries and keys of every attention of `model`; its output stays the same
+    """Keep weights, queries, keys of all attentions of `model`; its output stays, up to rounding
 
     Args:
         model: Our modules, torch's, a model that contains some, or one of `transformers`
@@ -1197,7 +1197,7 @@ def _roles(kind:str)->tuple[list[str],list[str]]:
     any_ = ['text','sound','image','target']
     return any_, any_
 
-# %% ../nbs/06a_recording.ipynb #aaa7fb6b
+# %% ../nbs/06a_recording.ipynb #b6a56546
 def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, model:Any,
             processor:Any)->_Read:
     "What a model of `transformers` is about to read"
@@ -1269,7 +1269,10 @@ def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
         return {model.main_input_name: x if x.dim() > 2 else x[None]}, []
     if processor is None: raise TypeError("tokenizer must be the model's processor for a sound")
     prepares = getattr(processor, 'feature_extractor', processor)
-    rate = prepares.sampling_rate
+    rate = getattr(prepares, 'sampling_rate', None)
+    if rate is None:
+        kind = type(model).__name__
+        raise TypeError(f"text must be a string for {kind}, got {type(x).__name__}")
     given = processor(x, sampling_rate=rate, return_tensors='pt')
     seconds = len(x)/rate
     if hasattr(prepares, 'hop_length'):
