@@ -291,7 +291,7 @@ def _stacked(calls:list[_Call], name:str, empty:float, S:int)->Tensor:
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #e178bde4
+# %% ../nbs/06a_recording.ipynb #5d50c373
 def _in_backward()->bool:
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -389,9 +389,13 @@ class _Watch:
         at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
         if at is None: return
         del frames[at+1:]
-        if out is not None:
-            if m in self.torchs: self.keep(m, _torch_call(m, frames[at].given, out))
-            if m in self.asked: self.answer(m, out)
+        try:
+            if out is not None and m in self.torchs:
+                self.keep(m, _torch_call(m, frames[at].given, out))
+            if out is not None and m in self.asked: self.answer(m, out)
+        except BaseException:       # refused: as if it had not been called
+            frames.pop()
+            raise
         served = frames[at].served
         if not served and (m in self.theirs or m in self.asked) and out is not None:
             self.recording.missing[self.names[m]] = type(m).__name__
@@ -782,7 +786,7 @@ def _their_call(module:nn.Module, query:Tensor, key:Tensor, given:Any, eager:boo
     return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
                             softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
-# %% ../nbs/06a_recording.ipynb #e51d40c1
+# %% ../nbs/06a_recording.ipynb #9e25d7e5
 def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Call:
     "The call of attention in a `torch.nn.MultiheadAttention`, if a twin of ours gives its output"
     args,kw = given
@@ -794,7 +798,8 @@ def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Cal
         calls.append(_our_call(twin.m, q, k, options))
         return type(twin.m)._attend(twin.m, q, k, v, need_weights, **options)
     twin.m.__dict__['_attend'] = attend
-    with torch.no_grad(): want = twin(*args, **kw | dict(need_weights=False))[0]
+    asks = inspect.signature(twin.forward).bind(*args, **kw).arguments | dict(need_weights=False)
+    with torch.no_grad(): want = twin(**asks)[0]
     got = out[0].detach()
     seen = want.isfinite() & got.isfinite()
     error,most = (got-want).masked_fill(~seen, 0.).abs().amax(),want.abs().amax()
@@ -1197,7 +1202,7 @@ def _roles(kind:str)->tuple[list[str],list[str]]:
     any_ = ['text','sound','image','target']
     return any_, any_
 
-# %% ../nbs/06a_recording.ipynb #b6a56546
+# %% ../nbs/06a_recording.ipynb #8e0ac3a7
 def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, model:Any,
             processor:Any)->_Read:
     "What a model of `transformers` is about to read"
@@ -1236,10 +1241,11 @@ def _is_text(x:Any, model:nn.Module)->bool:
     return isinstance(x, str) and _takes(model, 'input_ids')
 
 def _picture(x:Any)->Any:
-    "A picture as processors take it; a path is opened"
+    "A picture as processors take it, as the camera was held; a path is opened"
     if isinstance(x, str|Path):
-        with importlib.import_module('PIL.Image').open(x) as opened: return opened.convert('RGB')
-    return x.convert('RGB') if hasattr(x, 'convert') else x
+        with importlib.import_module('PIL.Image').open(x) as opened: return _picture(opened)
+    if not hasattr(x, 'getexif'): return x
+    return importlib.import_module('PIL.ImageOps').exif_transpose(x).convert('RGB')
 
 def _pixels(x:Any, processor:Any)->Any:
     if isinstance(x, Tensor): return dict(pixel_values=x if x.dim() > 3 else x[None])
