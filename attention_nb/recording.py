@@ -786,7 +786,7 @@ def _their_call(module:nn.Module, query:Tensor, key:Tensor, given:Any, eager:boo
     return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
                             softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
-# %% ../nbs/06a_recording.ipynb #9e25d7e5
+# %% ../nbs/06a_recording.ipynb #77a6a521
 def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Call:
     "The call of attention in a `torch.nn.MultiheadAttention`, if a twin of ours gives its output"
     args,kw = given
@@ -798,8 +798,8 @@ def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Cal
         calls.append(_our_call(twin.m, q, k, options))
         return type(twin.m)._attend(twin.m, q, k, v, need_weights, **options)
     twin.m.__dict__['_attend'] = attend
-    asks = inspect.signature(twin.forward).bind(*args, **kw).arguments | dict(need_weights=False)
-    with torch.no_grad(): want = twin(**asks)[0]
+    asks:dict[str,Any] = inspect.signature(twin.forward).bind(*args, **kw).arguments
+    with torch.no_grad(): want = twin(**asks | dict[str,Any](need_weights=False))[0]
     got = out[0].detach()
     seen = want.isfinite() & got.isfinite()
     error,most = (got-want).masked_fill(~seen, 0.).abs().amax(),want.abs().amax()
