@@ -219,8 +219,8 @@ def check_attention(
     check_number('dropout_p', dropout_p, torch.float32)
     if not 0 <= dropout_p <= 1: raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
 
-# %% ../nbs/03b_checks.ipynb #c429a95c
-import difflib, dis, inspect, sys, types, warnings
+# %% ../nbs/03b_checks.ipynb #24fe6841
+import ast, builtins, difflib, dis, inspect, linecache, sys, types, warnings
 
 # %% ../nbs/03b_checks.ipynb #7a3b7648
 _added = "floats that are added to scores are a bias"
@@ -448,7 +448,7 @@ def check_attended(
         raise ValueError(f"attend must return {asked}, got {', '.join(map(str, got))}")
     return (parts[0],parts[1]) if need_weights else parts[0]
 
-# %% ../nbs/03b_checks.ipynb #1d358373
+# %% ../nbs/03b_checks.ipynb #7f73965f
 _C = TypeVar('_C', bound=type[nn.Module])
 
 def _unpacked()->types.FrameType|None:
@@ -459,7 +459,24 @@ def _unpacked()->types.FrameType|None:
     if frame is None: return None
     code = frame.f_code.co_code[frame.f_lasti+2:]       # after the call: operation, argument, ...
     after = next((pair for pair in zip(code[::2], code[1::2]) if pair[0]), None)
-    return frame if after == (dis.opmap['UNPACK_SEQUENCE'], 2) else None
+    unpacks = after == (dis.opmap['UNPACK_SEQUENCE'], 2)
+    return frame if unpacks and not _through_c(frame) else None
+
+def _through_c(frame:types.FrameType)->bool:
+    "Whether what this frame calls has no frame, as `list(map(m, texts))`, and calls in its turn"
+    code = frame.f_code
+    line,end,first,last = [*code.co_positions()][frame.f_lasti//2]
+    if line is None or end is None: return False
+    source = [s.encode() for s in linecache.getlines(code.co_filename, frame.f_globals)[line-1:end]]
+    if not source: return False
+    source[-1] = source[-1][:last]
+    source[0] = source[0][first:]
+    try: call = ast.parse(b'(' + b''.join(source) + b')', mode='eval').body
+    except SyntaxError: return False        # the file is another by now
+    name,*rest = ast.unparse(call.func).split('.') if isinstance(call, ast.Call) else ['']
+    called = (vars(builtins) | frame.f_globals | frame.f_locals).get(name)
+    for n in rest: called = getattr(called, n, None)
+    return isinstance(called, type|types.BuiltinFunctionType)
 
 def _guided(f:Callable[...,Any], torchs:dict[str,str])->Callable[...,Any]:
     "A method with errors that know torch's names"
@@ -473,13 +490,14 @@ def _guided(f:Callable[...,Any], torchs:dict[str,str])->Callable[...,Any]:
             if (frame := _unpacked()) is not None:
                 at = frame.f_code.co_filename,frame.f_lineno
                 seen = frame.f_globals.setdefault('__warningregistry__', {})
-                warnings.warn_explicit(_two, UserWarning, *at, registry=seen)
+                rows = 'texts of the batch' if out.dim() > 2 else 'words of the text'
+                warnings.warn_explicit(_two.format(rows), UserWarning, *at, registry=seen)
         return out
     g.__code__ = g.__code__.replace(co_name=f.__name__)     # as in `checked`
     return functools.wraps(f)(g)
 
-_two = ("the two names take the two texts of the batch, not output and weights: for those say "
-        "need_weights=True; if the texts are meant, unpack out.unbind()")
+_two = ("the two names take the two {}, not output and weights: for those say "
+        "need_weights=True; if you mean them, unpack out.unbind()")
 
 # %% ../nbs/03b_checks.ipynb #57da0e4f
 def _load(self:nn.Module, state_dict:dict[str,Any], prefix:str, local_metadata:dict[str,Any],

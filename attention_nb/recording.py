@@ -291,7 +291,7 @@ def _stacked(calls:list[_Call], name:str, empty:float, S:int)->Tensor:
     B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
-# %% ../nbs/06a_recording.ipynb #e78d88cf
+# %% ../nbs/06a_recording.ipynb #5d50c373
 def _in_backward()->bool:
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
@@ -353,7 +353,9 @@ class _Watch:
         for m in self.names:
             if attentions.isdisjoint(m.modules()): continue
             yield m.register_forward_pre_hook(lambda *given: self.enter(*given), with_kwargs=True)
-            yield m.register_forward_hook(lambda *given: self.leave(*given), always_call=True)
+            # of two records the later one leaves first, and takes out what it asked for
+            yield m.register_forward_hook(lambda *given: self.leave(*given), prepend=True,
+                                          always_call=True)
 
     def frames(self)->list[_Frame]:
         "The modules that are running in this thread"
@@ -387,9 +389,13 @@ class _Watch:
         at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
         if at is None: return
         del frames[at+1:]
-        if out is not None:
-            if m in self.torchs: self.keep(m, _torch_call(m, frames[at].given, out))
-            if m in self.asked: self.answer(m, out)
+        try:
+            if out is not None and m in self.torchs:
+                self.keep(m, _torch_call(m, frames[at].given, out))
+            if out is not None and m in self.asked: self.answer(m, out)
+        except BaseException:       # refused: as if it had not been called
+            frames.pop()
+            raise
         served = frames[at].served
         if not served and (m in self.theirs or m in self.asked) and out is not None:
             self.recording.missing[self.names[m]] = type(m).__name__
@@ -673,7 +679,7 @@ def _rounding(call:_Call, v:Tensor)->Any:
     tf32 = device == 'cuda' and dtype == torch.float32
     return 4*scores*(1e-3 if tf32 else torch.finfo(dtype).eps)
 
-# %% ../nbs/06a_recording.ipynb #c3249ed1
+# %% ../nbs/06a_recording.ipynb #18d6a156
 def _need(module:str, extra:str)->Any:
     "Import a module, or name the extra that brings it"
     try: return importlib.import_module(module)
@@ -697,11 +703,13 @@ _stand_ins:dict[tuple[int,str],list[Any]] = {}
 @contextlib.contextmanager
 def _standing_in(watch:_Watch)->Generator[None]:
     "Have a function of ours in each table that the modules ask, under each name they ask for"
-    files:dict[Any,Any] = {m: _library(m) for m in watch.theirs
-                           if hasattr(m, 'config') and _library(m)}
-    asked = {(id(f.ALL_ATTENTION_FUNCTIONS), m.config._attn_implementation):
-             f.ALL_ATTENTION_FUNCTIONS for m,f in files.items()}
     with _lock:
+        # who asks has changed the kernel; those who listen to the same modules must hear that one
+        heard = watch.theirs or {m for m in watch.names if watch.asked and _is_attention(m)
+                                 and any(not w.asked for w in _watching.get(m, ()))}
+        files:dict[Any,Any] = {m: f for m in heard if hasattr(m, 'config') and (f := _library(m))}
+        asked = {(id(f.ALL_ATTENTION_FUNCTIONS), name): f.ALL_ATTENTION_FUNCTIONS
+                 for m,f in files.items() for name in _kernels(m)}
         for key,table in asked.items(): _put(table, key)
     try: yield
     finally:
@@ -731,7 +739,8 @@ def _take(table:Any, key:tuple[int,str])->None:
 def _stand_in(original:Any, module:Any, query:Tensor, key:Tensor, value:Tensor,
               attention_mask:Any, *args:Any, **kw:Any)->Any:
     "An attention function of `transformers` that tells who records and calls what it stands for"
-    f,watches = original or _eager(module.__class__),_watched(module)
+    f = original or _eager(module.__class__)
+    watches = [w for w in _watched(module) if not w.asked]
     if not watches: return f(module, query, key, value, attention_mask, *args, **kw)
     call = _their_call(module, query, key, attention_mask, original is None, kw)
     out = f(module, query, key, value, attention_mask, *args, **kw)
@@ -777,17 +786,20 @@ def _their_call(module:nn.Module, query:Tensor, key:Tensor, given:Any, eager:boo
     return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
                             softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
 
-# %% ../nbs/06a_recording.ipynb #689d2555
+# %% ../nbs/06a_recording.ipynb #77a6a521
 def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Call:
     "The call of attention in a `torch.nn.MultiheadAttention`, if a twin of ours gives its output"
     args,kw = given
-    twin = TorchInterface(from_torch(m), batch_first=m.batch_first).eval()
+    # a new module draws its first weights; the model's dropout must not notice
+    with torch.device('cpu'), torch.random.fork_rng(devices=[]):
+        twin = TorchInterface(from_torch(m), batch_first=m.batch_first).eval()
     calls:list[_Call] = []
     def attend(q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
         calls.append(_our_call(twin.m, q, k, options))
         return type(twin.m)._attend(twin.m, q, k, v, need_weights, **options)
     twin.m.__dict__['_attend'] = attend
-    with torch.no_grad(): want = twin(*args, **kw | dict(need_weights=False))[0]
+    asks:dict[str,Any] = inspect.signature(twin.forward).bind(*args, **kw).arguments
+    with torch.no_grad(): want = twin(**asks | dict[str,Any](need_weights=False))[0]
     got = out[0].detach()
     seen = want.isfinite() & got.isfinite()
     error,most = (got-want).masked_fill(~seen, 0.).abs().amax(),want.abs().amax()
@@ -813,7 +825,7 @@ def _slowly(watch:_Watch)->Generator[None]:
             before = _fastpath.pop()
             if not _fastpath: torch.backends.mha.set_fastpath_enabled(before)
 
-# %% ../nbs/06a_recording.ipynb #1a6cd290
+# %% ../nbs/06a_recording.ipynb #3140932f
 _no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
               "load it with attn_implementation='eager')")
 _by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
@@ -898,20 +910,35 @@ class _Told:
         options:dict[str,Any] = dict.fromkeys(_options)
         return Recorded(self.name, self.kind, None, None, self.weights, options)
 
+# id of a config -> [records that need it, itself, the name of its own kernel]
+_made_eager:dict[int,list[Any]] = {}
+
+def _set_kernel(c:Any, name:str)->None:
+    if c._attn_implementation != name: c._attn_implementation = name
+
 @contextlib.contextmanager
 def _eagerly(watch:_Watch)->Generator[None]:
     "Have models that are asked compute their weights"
-    configs = {id(c): (c, c._attn_implementation) for m in watch.asked for x in m.modules()
+    configs = {id(c): c for m in watch.asked for x in m.modules()
                if (c := getattr(x, 'config', None)) is not None and hasattr(c, 'to_diff_dict')}
-    try:
-        for c,name in configs.values():
-            if name != 'eager': c._attn_implementation = 'eager'
-        yield
+    with _lock:
+        for key,c in configs.items():       # all before the first is set: that may set its parts
+            _made_eager.setdefault(key, [0, c, c._attn_implementation])[0] += 1
+        for c in configs.values(): _set_kernel(c, 'eager')
+    try: yield
     finally:
-        for c,name in configs.values():
-            if name != 'eager': c._attn_implementation = name
+        with _lock:
+            for key in configs: _made_eager[key][0] -= 1
+            done = [_made_eager.pop(key) for key in configs if not _made_eager[key][0]]
+            for _,c,name in done: _set_kernel(c, name)
+            for _,c,_ in _made_eager.values(): _set_kernel(c, 'eager')
 
-# %% ../nbs/06a_recording.ipynb #7f58e991
+def _kernels(m:Any)->set[str]:
+    "The kernels that an attention may ask for: one is its own, one while others have it asked"
+    made = _made_eager.get(id(m.config))
+    return {m.config._attn_implementation, *([made[2]] if made else [])}
+
+# %% ../nbs/06a_recording.ipynb #4370a195
 # who records; the first brings the stance, the last takes it away
 _recording:list[_Watch] = []
 _stance:list[Any] = []
@@ -934,7 +961,7 @@ def record(
     *,
     ask:bool|None=None # Keep the weights the model gives itself; None: if there is no other way
 )->Generator[Recording]: # `with record(model) as r:` gives it; it fills while the model runs
-    """Keep weights, queries and keys of every attention of `model`; its output stays the same
+    """Keep weights, queries, keys of all attentions of `model`; its output stays, up to rounding
 
     Args:
         model: Our modules, torch's, a model that contains some, or one of `transformers`
@@ -1073,7 +1100,7 @@ class Seen:
         tokens,k_tokens = self._names(kind or self.recording.kinds()[0])
         return rows | dict(tokens=tokens, k_tokens=k_tokens)
 
-# %% ../nbs/06a_recording.ipynb #75300f98
+# %% ../nbs/06a_recording.ipynb #ff3c890d
 def look(
     text:Any, # A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
     model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
@@ -1082,7 +1109,7 @@ def look(
     pair:str|None=None, # A second text, for models that read two
     image:Any=None, # A picture, for models that read a text and a picture
     target:str|None=None, # What the decoder of an encoder-decoder reads
-    write:int|None=None # Tokens the model may write; None: 32 for a decoder without a target
+    write:int|None=None # Tokens to write; None: 32 for BART and its like without target, else 0
 )->Seen: # Names of what it read, recording and hidden states
     """Run `model` on a text, a picture or a sound, and keep what it attended to
 
@@ -1093,11 +1120,12 @@ def look(
         pair: A second text, for models that read two
         image: A picture, for models that read a text and a picture
         target: What the decoder of an encoder-decoder reads
-        write: Tokens the model may write; None: 32 for a decoder without a target
+        write: Tokens to write; None: 32 for BART and its like without target, else 0
 
     Returns:
         Names of what it read, recording and hidden states
     """
+    _check_given(text, pair, image, target, write, model)
     if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
     else: read = _theirs(text, pair, image, target, write, model, tokenizer)
     L,most = len(read.names.get('text', [''])),read.most
@@ -1116,6 +1144,23 @@ def look(
                 seen.image_kind,seen.grid,seen.n_special = kind,read.grid,found.index('0,0')
     if not seen.tokens: seen.tokens = seen.parts[r.kinds()[0]][0]
     return seen
+
+def _check_given(text:Any, pair:Any, image:Any, target:Any, write:Any, model:nn.Module)->None:
+    "Refuse what this model would not read"
+    ours,config = isinstance(model, Transformer),getattr(model, 'config', None)
+    both = model.cfg.kind == 'encoder-decoder' if isinstance(model, Transformer) else \
+        getattr(config, 'is_encoder_decoder', False)
+    kind,reads = type(model).__name__,ours or _is_text(text, model)
+    if target is not None and not both:
+        raise ValueError(f"target needs an encoder-decoder, got a {kind}: put it into the text")
+    if target is not None and write:
+        raise ValueError("target and write exclude each other: the decoder reads one of them")
+    if image is not None and (ours or not _takes(model, 'pixel_values')):
+        raise ValueError(f"image needs a model that reads pictures, got a {kind}")
+    if image is not None and not reads:
+        raise ValueError("image is a picture beside a text: put a picture alone in place of text")
+    if pair is not None and (image is not None or not reads):
+        raise ValueError("pair is a second text beside a text, without a picture")
 
 @dataclass
 class _Read:
@@ -1157,7 +1202,7 @@ def _roles(kind:str)->tuple[list[str],list[str]]:
     any_ = ['text','sound','image','target']
     return any_, any_
 
-# %% ../nbs/06a_recording.ipynb #d29e88fc
+# %% ../nbs/06a_recording.ipynb #8e0ac3a7
 def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, model:Any,
             processor:Any)->_Read:
     "What a model of `transformers` is about to read"
@@ -1196,10 +1241,11 @@ def _is_text(x:Any, model:nn.Module)->bool:
     return isinstance(x, str) and _takes(model, 'input_ids')
 
 def _picture(x:Any)->Any:
-    "A picture as processors take it; a path is opened"
+    "A picture as processors take it, as the camera was held; a path is opened"
     if isinstance(x, str|Path):
-        with importlib.import_module('PIL.Image').open(x) as opened: return opened.convert('RGB')
-    return x.convert('RGB') if hasattr(x, 'convert') else x
+        with importlib.import_module('PIL.Image').open(x) as opened: return _picture(opened)
+    if not hasattr(x, 'getexif'): return x
+    return importlib.import_module('PIL.ImageOps').exif_transpose(x).convert('RGB')
 
 def _pixels(x:Any, processor:Any)->Any:
     if isinstance(x, Tensor): return dict(pixel_values=x if x.dim() > 3 else x[None])
@@ -1229,7 +1275,10 @@ def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
         return {model.main_input_name: x if x.dim() > 2 else x[None]}, []
     if processor is None: raise TypeError("tokenizer must be the model's processor for a sound")
     prepares = getattr(processor, 'feature_extractor', processor)
-    rate = prepares.sampling_rate
+    rate = getattr(prepares, 'sampling_rate', None)
+    if rate is None:
+        kind = type(model).__name__
+        raise TypeError(f"text must be a string for {kind}, got {type(x).__name__}")
     given = processor(x, sampling_rate=rate, return_tensors='pt')
     seconds = len(x)/rate
     if hasattr(prepares, 'hop_length'):
@@ -1246,7 +1295,8 @@ def _answer(read:_Read, given:dict[str,Any], names:dict[str,list[str]], target:s
         ids = tokenizer(text_target=target)['input_ids']
         ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
         ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
-    elif write != 0 and model.can_generate():
+    elif write or write is None and model.can_generate():
+        _check_writes(model)
         ids,read.written = _written(model, given, write or 32)
     else: ids = torch.tensor([[start]])
     given['decoder_input_ids'] = ids.to(model.device)
@@ -1274,11 +1324,14 @@ def _start(model:Any)->int:
             if start is not None: return start
     raise ValueError(f"{type(model).__name__} does not say what its decoder reads first")
 
-def _continue(read:_Read, given:dict[str,Any], write:int, model:Any)->None:
-    "Have the model write on, and put what it wrote behind what it was given"
+def _check_writes(model:Any)->None:
     if not model.can_generate():
         raise ValueError(f"{type(model).__name__} cannot write: load it with its head, "
                          "load_hf(..., head=True)")
+
+def _continue(read:_Read, given:dict[str,Any], write:int, model:Any)->None:
+    "Have the model write on, and put what it wrote behind what it was given"
+    _check_writes(model)
     before = given['input_ids'].shape[1]
     given['input_ids'] = model.generate(**given, max_new_tokens=write, do_sample=False, num_beams=1)
     read.written = given['input_ids'].shape[1]-before

@@ -1,5 +1,5 @@
 "What somebody meets who comes from torch's attention: names, polarity, states, pairs; see nbs/03b_checks.ipynb and 05a_interop.ipynb"
-import copy, inspect, pickle, warnings
+import copy, functools, inspect, pickle, warnings
 import pytest, torch
 import torch.nn.functional as F
 from torch import nn
@@ -92,7 +92,16 @@ def test_a_pair_that_is_none():
         finally: handle.remove()
     def by_method(): out,weights = layer.forward(x)
     def starred(): out,weights = layer(*[x], **dict(causal=True))
-    for f in (pair, hooked, by_method, starred):
+    def in_lines():
+        if layers['é']: out,weights = layers['é'][0](
+            x)
+    def made_here(): out,weights = MultiHeadAttention(16, 2)(x)
+    def hides_a_name(list=layer): out,weights = list(x)
+    def by_partial():
+        later = functools.partial(layer, x)
+        out,weights = later()
+    layers = {'é': [layer]}
+    for f in (pair, hooked, by_method, starred, in_lines, made_here, hides_a_name, by_partial):
         warned, = caught(f)
         assert warned.filename == __file__ and 'out,weights' in inspect.getsource(f)
         lines = range(f.__code__.co_firstlineno, f.__code__.co_firstlineno+6)
@@ -107,7 +116,17 @@ def test_a_pair_that_is_none():
     def given(): a,b = F.relu(layer(x))
     def returned(): return layer(x)
     def unpacks_a_function(): a,b = returned()
-    for f in (one, asked, later, three, inside, given, unpacks_a_function): assert not caught(f), f.__name__
+    def by_c(): a,b = list(map(layer, (x, x)))
+    def by_c_in_lines():
+        a,b = tuple(
+            map(layer, (x, x)))
+    def plain_map(): a,b = map(layer, (x, x))
+    def reduced(): a,b = functools.reduce(layer, (x,), x)
+    for f in (one, asked, later, three, inside, given, unpacks_a_function, by_c, by_c_in_lines, plain_map, reduced): assert not caught(f), f.__name__
+
+def test_who_has_no_batch_is_told_of_words():
+    with pytest.warns(UserWarning, match='take the two words of the text, not'): out,weights = layer(torch.randn(2, 16))
+    with pytest.warns(UserWarning, match='take the two texts of the batch, not'): out,weights = layer(x)
 
 def test_nothing_else_changes():
     "Compilers, exporters, functorch, copies and pickles take the module as before"

@@ -172,6 +172,26 @@ def test_torchs_encoder():
     with pytest.raises(AssertionError), record(model): model(torch.randn(2, 6, 3))
     assert torch.backends.mha.get_fastpath_enabled()
 
+@pytest.mark.parametrize('rest', [(None, False), (None, True, None, False), (None, False, torch.ones(4, 4).bool().triu(1), True, True)])
+def test_torchs_arguments_by_place(rest):
+    torch.manual_seed(0)
+    m,x = nn.MultiheadAttention(16, 4),torch.randn(4, 2, 16)
+    want,heads = m(x, x, x, *rest),m(x, x, x, attn_mask=rest[2] if len(rest) > 2 else None, average_attn_weights=False)[1]
+    with record(m) as r: got = m(x, x, x, *rest)
+    assert torch.equal(got[0], want[0]) and (got[1] is None) == (want[1] is None)
+    assert_close(r.layers[0].weights, heads, **close)
+
+def test_a_call_that_is_refused_leaves_no_trace():
+    "Those after it are passes of their own, in a model too"
+    torch.manual_seed(0)
+    layer,x = nn.TransformerEncoderLayer(16, 4, 32),torch.randn(4, 2, 16)
+    for m,given in ((layer.self_attn, (x, x, x)), (layer, (x,))):
+        hides = dict(attn_mask=torch.eye(4).bool(), need_weights=False) if m is not layer else dict(src_mask=torch.eye(4).bool())
+        with record(m.eval()) as r:
+            with pytest.raises(NotImplementedError, match='hides something else'): m(*given, is_causal=True, **hides)
+            for _ in range(2): m(*given)
+        assert len(r) == 1
+
 def test_torchs_encoder_and_decoder():
     torch.manual_seed(0)
     model = nn.Transformer(16, 4, 2, 2, 32).eval()
@@ -330,6 +350,18 @@ def test_a_picture_as_one_has_it(tmp_path):
     grey = look(picture.convert('L'), model, processor)
     assert grey.image.shape == (16, 16, 3)
     with pytest.raises(TypeError, match="tokenizer must be the model's processor for a picture"): look(picture, model)
+
+@pytest.mark.parametrize('turn', [3, 6, 8])
+def test_a_picture_is_looked_at_as_the_camera_was_held(turn, tmp_path):
+    "As `image_view` shows it, from a file and from an image"
+    from attention_nb.images import _rgb
+    from attention_nb.recording import _picture
+    exif = Image.Exif()
+    exif[0x112] = turn
+    picture.save(tmp_path/'turned.png', exif=exif)
+    with Image.open(tmp_path/'turned.png') as opened: got = [_picture(opened), _picture(tmp_path/'turned.png'), _picture(str(tmp_path/'turned.png'))]
+    want = _rgb(tmp_path/'turned.png')
+    for one in got: assert one.size == want.size == (picture.size if turn == 3 else picture.size[::-1]) and one.tobytes() == want.tobytes()
 
 def clip(tokenizer):
     config = transformers.CLIPConfig(text_config=tiny('clip_text_model', eos_token_id=2).to_dict(),
