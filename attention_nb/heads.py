@@ -297,10 +297,10 @@ def attention_flow(
 
 _whole = 2**40      # widths are whole numbers of this part: the library counts them without error
 
-# %% ../nbs/06c_heads.ipynb #9c4c93ec
+# %% ../nbs/06c_heads.ipynb #56452953
 def score_heads(
     texts:Sequence[Any], # What `see` takes, one after another
-    see:Callable[[Any],Any], # From a text to what `look` returns: `lambda t: look(t, *load_hf())`
+    see:Callable[[Any],Any], # From a text to what `look` gives: `lambda t: look(t, model, tok)`
     *,
     progress:bool=False # Show a progress bar
 )->dict[str,_Array]: # Columns: text, kind, layer, head, tokens, and one for each score
@@ -308,7 +308,7 @@ def score_heads(
 
     Args:
         texts: What `see` takes, one after another
-        see: From a text to what `look` returns: `lambda t: look(t, *load_hf())`
+        see: From a text to what `look` gives: `lambda t: look(t, model, tok)`
         progress: Show a progress bar
 
     Returns:

@@ -64,7 +64,7 @@ def _png(picture:'Image.Image')->str:
     picture.save(out, 'png', optimize=True)
     return f'data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}'
 
-# %% ../nbs/06e_images.ipynb #974a7943
+# %% ../nbs/06e_images.ipynb #c6c5d38a
 # [CLS]; nothing; [CLS] and a token for distilling; [CLS] and four registers
 _in_front = 1, 0, 2, 5
 
@@ -72,7 +72,8 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
           n_special:int|None)->tuple[int,int,int]:
     "Rows, columns, tokens in front of `S` keys over a picture `shape` times as wide as tall"
     if grid is not None:
-        if len(grid) != 2 or not all(_is_index(x, S+1, 1) for x in grid):
+        pair = isinstance(grid, tuple|list) and len(grid) == 2
+        if not pair or not all(_is_index(x, S+1, 1) for x in grid):
             raise ValueError(f"grid must be (rows, columns) of at most {S} patches, got {grid!r}")
         rows,columns = map(int, grid)
         n = max(0, S-rows*columns) if n_special is None else n_special
@@ -131,7 +132,21 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
 
 _drawings['image'] = _veiled
 
-# %% ../nbs/06e_images.ipynb #0937eab9
+# %% ../nbs/06e_images.ipynb #23c35114
+def _unpacked(seen:Any, image:Any, grid:tuple[int,int]|None, n_special:int|None,
+             )->tuple[Any,Any,tuple[int,int]|None,int|None,list[str]|None]:
+    "Weights, picture, grid, tokens in front, and names where the grid is its own, of what look gives"
+    if seen.image_kind is None:
+        raise ValueError("weights must be what look gives for a picture, got that of a text: "
+                         "head_view shows it")
+    if image is None: image = seen.image
+    if grid is None or grid == seen.grid:
+        grid,n_special = seen.grid,seen.n_special if n_special is None else n_special
+    names = seen.parts[seen.image_kind][1]
+    if (grid, n_special) != (seen.grid, seen.n_special): names = None
+    return seen.recording.weights(kind=seen.image_kind), image, grid, n_special, names
+
+# %% ../nbs/06e_images.ipynb #0703ab4d
 def image_view(
     weights:Any, # (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
     image:Any=None, # PIL image, array or tensor (height, width, 3), path; None: that of `look`
@@ -161,9 +176,7 @@ def image_view(
     """
     names = None
     if hasattr(weights, 'recording'):
-        seen,weights = weights,weights.recording.weights(kind=weights.image_kind)
-        image,names = seen.image if image is None else image,seen.parts[seen.image_kind][1]
-        grid,n_special = (grid, n_special) if grid else (seen.grid, seen.n_special)
+        weights,image,grid,n_special,names = _unpacked(weights, image, grid, n_special)
     if image is None: raise TypeError("image must be a picture, got None")
     weights,picture = _layers(weights),_picture(image)
     S,shape = weights[0].shape[2],picture.width/picture.height
