@@ -7,14 +7,14 @@ Docs: https://attention-nb.github.io/attention_nb/images.html.md"""
 # %% auto #0
 __all__ = ['image_view']
 
-# %% ../nbs/06e_images.ipynb #069bbbb9
+# %% ../nbs/06e_images.ipynb #c6387e5a
 import base64, io, math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from .heads import _layers, _readable
+from .heads import _layers, _readable, _tensor
 from .plots import colors
 from .views import (View, _drawings, _groups, _index, _is_index, _layer_of, _packed)
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from PIL import Image
     from matplotlib.figure import Figure
 
-# %% ../nbs/06e_images.ipynb #9ee43e4b
+# %% ../nbs/06e_images.ipynb #3ccd9996
 _most = 640      # pixels on the longer side
 
 def _rgb(image:Any)->'Image.Image':
     "`image` as a PIL picture in RGB"
     from PIL import Image, ImageOps
-    if isinstance(image, str|Path): image = Image.open(image)
-    elif isinstance(image, Tensor|np.ndarray): image = Image.fromarray(_bytes(image))
+    if isinstance(image, str|Path):
+        with Image.open(image) as opened: return _rgb(opened)
+    if isinstance(image, Tensor|np.ndarray): image = Image.fromarray(_bytes(image))
     elif not isinstance(image, Image.Image):
         raise TypeError("image must be a PIL image, an array or a tensor (height, width, 3), "
                         f"or a path, got {type(image).__name__}")
@@ -45,7 +46,7 @@ def _picture(image:Any)->'Image.Image':
 
 def _bytes(image:Any)->np.ndarray[Any,np.dtype[np.uint8]]:
     "An array or tensor as uint8 (height, width, 3)"
-    x = torch.as_tensor(image).detach().cpu()
+    x = _tensor(image)
     if x.dim() != 3 or x.shape[2] != 3 or 0 in x.shape:
         planes = x.dim() == 3 and len(x) == 3
         how = ': image.permute(1, 2, 0) puts the colours last' if planes else ''
@@ -132,10 +133,10 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
 
 _drawings['image'] = _veiled
 
-# %% ../nbs/06e_images.ipynb #23c35114
+# %% ../nbs/06e_images.ipynb #a081956a
 def _unpacked(seen:Any, image:Any, grid:tuple[int,int]|None, n_special:int|None,
              )->tuple[Any,Any,tuple[int,int]|None,int|None,list[str]|None]:
-    "Weights, picture, grid, tokens in front, and names where the grid is its own, of what look gives"
+    "Weights, picture, grid, tokens in front, and names if the grid is its own"
     if seen.image_kind is None:
         raise ValueError("weights must be what look gives for a picture, got that of a text: "
                          "head_view shows it")

@@ -126,7 +126,7 @@ def _unpack(text:str, H:int, L:int, S:int)->Tensor:
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #6d3602cb
+# %% ../nbs/06b_views.ipynb #43b0c6ea
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -157,7 +157,7 @@ def _page(data:dict[str,Any], summary:str)->str:
     style,script = _joined(data['kind'], 'css'),'\n' + _joined(data['kind'], 'js')
     only = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = ("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-              f"script-src 'sha256-{only}'")
+              f"script-src 'sha256-{only}'; base-uri 'none'; form-action 'none'")
     return f'''<!doctype html>
 <html lang="en">
 <head>
@@ -820,7 +820,7 @@ def _values(v:Any, k:list[Tensor])->list[Tensor]:
                          f"got {(len(values), *values[0].shape)}")
     return values
 
-# %% ../nbs/06b_views.ipynb #d52daa5c
+# %% ../nbs/06b_views.ipynb #89e0f8e0
 def neuron_view(
     q:_PerLayer, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
     k:_PerLayer, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
@@ -883,7 +883,7 @@ def neuron_view(
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]
     key = int(weights[layer][head].argmax()) if key is None else _index(key, S, 'key')
-    left,right = check_window(window)
+    left,right = (None if side is None else int(side) for side in check_window(window))
     places = left,(0 if causal else right)
     bias,biased,taken = _shared(options, 'bias', 0., taken)
     mask,masked,taken = _shared(options, 'mask', True, taken)

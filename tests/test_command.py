@@ -1,5 +1,5 @@
 "The command as a program: on a real terminal, in a pipe, and what its page says of it"
-import json, os, re, subprocess, sys, time
+import json, os, re, select, subprocess, sys, time
 import pytest
 from attention_nb.command import _parser, main
 from conftest import root
@@ -17,6 +17,9 @@ def at_terminal(argv, answer, cwd):
         os.close(theirs)
         seen,start = b'',time.time()
         while time.time()-start < 240:
+            if not select.select([ours], [], [], 240)[0]:
+                p.kill()
+                pytest.fail(f'no answer: {seen!r}')
             try: more = os.read(ours, 1000)
             except OSError: break                                  # the program has ended
             if not more: break
