@@ -55,7 +55,8 @@ def minilm(): return load_hf('minilm')
 def test_flow_is_flatter_than_rollout_in_a_real_model(minilm):
     "What the page says of MiniLM on 13 tokens: every row"
     w = look('time flies like an arrow and fruit flies like a banana', *minilm).recording.weights()
-    assert w.shape[-2:] == (13, 13)
+    w = torch.stack(w)
+    assert w.shape == (6, 12, 13, 13)
     flow,rollout = (attention_entropy(m[:,None]/m.sum(-1)[:,None,None]) for m in (attention_flow(w), attention_rollout(w)))
     assert (flow > rollout).all(), flow-rollout
 
