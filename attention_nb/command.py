@@ -125,9 +125,9 @@ def _check_free(path:Path, force:bool)->None:
     if sys.stdin.readline().strip().lower() not in ('y','yes'):
         raise ValueError(f"{path} stays as it is")
 
-# %% ../nbs/06d_command.ipynb #26aaf840
+# %% ../nbs/06d_command.ipynb #e11e3543
 def _check_model(name:str)->None:
-    "Say at once that a model is neither here nor to be had"
+    "Say at once that a model is neither on this machine nor on the hub"
     if name == 'minilm' or Path(name).is_dir(): return
     if not importlib.util.find_spec('transformers'): return         # `load_hf` says what is missing
     import huggingface_hub as hub
@@ -135,7 +135,7 @@ def _check_model(name:str)->None:
         cached = hub.try_to_load_from_cache(name, 'config.json')
         if not isinstance(cached, str): hub.model_info(name, timeout=10)
     except Exception as e:
-        raise ValueError(f"no model {name!r} here, and none to be had from the hub: {e}") from e
+        raise ValueError(f"no model {name!r} on this machine, and the hub gives none: {e}") from e
 
 def _load(name:str)->tuple[Any,Any]:
     "The model and its tokenizer"

@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/explorables.html.md"""
 # %% auto #0
 __all__ = ['softmax_view', 'permutation_view']
 
-# %% ../nbs/06f_explorables.ipynb #bc973f16
+# %% ../nbs/06f_explorables.ipynb #d9fa8c06
 import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from .core import attention, attention_scores
 from .embedding import sinusoidal_positions
-from .heads import _readable, _tensor, _tokens
+from .heads import _integers, _readable, _tensor, _tokens
 from .plots import colors
 from .views import View, _clip, _drawings, _floats, _index, _is_index, _numbers
 
@@ -118,7 +118,7 @@ def _bars(fig:'Figure', data:dict[str,Any])->None:
 
 _drawings['softmax'] = _bars
 
-# %% ../nbs/06f_explorables.ipynb #85e367f2
+# %% ../nbs/06f_explorables.ipynb #54bcd740
 def permutation_view(
     x:Tensor, # Word vectors (L, D)
     tokens:Sequence[str], # L tokens
@@ -152,7 +152,8 @@ def permutation_view(
     places = _vectors(places, 'LD', 'places')
     if places.shape != x.shape:
         raise ValueError(f"places must be {tuple(x.shape)} as x, got {tuple(places.shape)}")
-    order = list(range(L))[::-1] if order is None else [_index(n, L, 'order') for n in order]
+    order = list(range(L))[::-1] if order is None else _integers(order, 'order')
+    order = [_index(n, L, 'order') for n in order]
     if sorted(order) != list(range(L)):
         raise ValueError(f"order must hold each place from 0 to {L-1} once, got {order}")
     start = dict(order=order, positions=bool(positions), causal=bool(causal))

@@ -8,8 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/heads.html.md"""
 __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 'separator_mass', 'first_token', 'induction',
            'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
 
-# %% ../nbs/06c_heads.ipynb #10e39fbd
-import contextlib, csv, importlib.util, io, math, os, secrets, shutil, unicodedata
+# %% ../nbs/06c_heads.ipynb #fce69ae2
+import contextlib, csv, importlib.util, io, math, numbers, os, secrets, shutil, unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ def next_token(
     """
     return _beside(weights, 1)
 
-# %% ../nbs/06c_heads.ipynb #9f6a74ee
+# %% ../nbs/06c_heads.ipynb #7e0732a7
 def same_token(
     weights:Tensor|Sequence[Tensor], # (..., L, L)
     tokens:Sequence[str] # L tokens
@@ -161,10 +161,15 @@ def same_token(
         (...), from 0 to 1
     """
     w = _square(weights)
-    tokens = _tokens(tokens, w.shape[-1])
+    return (w*_same(tokens, w.shape[-1])).sum(-1).mean(-1)
+
+def _same(tokens:Any, L:int)->Tensor:
+    "(L, L): is token i token j? A line feed and a written `\\n` look alike and are two"
+    if isinstance(tokens, Iterable) and not isinstance(tokens, str): tokens = list(tokens)
+    _tokens(tokens, L)
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
     at = torch.tensor([number[t] for t in tokens])
-    return (w*(at[:,None] == at)).sum(-1).mean(-1)
+    return at[:,None] == at
 
 def attention_entropy(
     weights:Tensor|Sequence[Tensor] # (..., L, S)
@@ -199,7 +204,7 @@ def separator_mass(
     keys = _tokens(k_tokens, w.shape[-1], 'k_tokens')
     return w[..., torch.tensor([t in separators for t in keys])].sum(-1).mean(-1)
 
-# %% ../nbs/06c_heads.ipynb #2462f81f
+# %% ../nbs/06c_heads.ipynb #c4830fb9
 def first_token(
     weights:Tensor|Sequence[Tensor] # (..., L, S), L at least 2
 )->Tensor: # (...), from 0 to 1
@@ -230,10 +235,7 @@ def induction(
         (...), from 0 to 1
     """
     w = _square(weights)
-    tokens = _tokens([str(t) for t in tokens], w.shape[-1])
-    number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
-    at = torch.tensor([number[t] for t in tokens])
-    before = (at[:,None] == at).tril(-1)    # [i, j]: token j is token i, and comes earlier
+    before = _same([str(t) for t in tokens], w.shape[-1]).tril(-1)    # [i, j]: j is i, and earlier
     after = before.roll(1, 1)    # the places right after them; none of them wraps round
     repeated = before.any(1)
     if not repeated.any(): raise ValueError("tokens must hold one that stands twice, got none")
@@ -265,7 +267,7 @@ def _steps(weights:Any, what:str)->list[Tensor]:
     steps = [(w.mean(0) + torch.eye(L))/2 for w in layers]
     return [A/A.sum(-1, keepdim=True) for A in steps]
 
-# %% ../nbs/06c_heads.ipynb #beb9235c
+# %% ../nbs/06c_heads.ipynb #b137099b
 def attention_flow(
     weights:Tensor|Sequence[Tensor], # Weights (layers, H, L, L), or a list of layers (H, L, L)
     outputs:Iterable[int]|None=None # n positions of the last layer; None means all L
@@ -283,7 +285,7 @@ def attention_flow(
     from networkx.algorithms.flow import build_residual_network, preflow_push
     steps = [(A.double()*_whole).round().long().tolist() for A in _steps(weights, 'flow')]
     n,L = len(steps),len(steps[0])
-    outputs = range(L) if outputs is None else list(outputs)
+    outputs = range(L) if outputs is None else _integers(outputs, 'outputs')
     for i in outputs:
         if not 0 <= i < L: raise ValueError(f"outputs must be from 0 to {L-1}, got {i}")
     pipes:nx.DiGraph[Any] = nx.DiGraph()
@@ -295,12 +297,22 @@ def attention_flow(
         return nx.maximum_flow_value(pipes, (0, j), (n, i), flow_func=preflow_push, residual=rest)
     return torch.tensor([[flow(j, i)/_whole for j in range(L)] for i in outputs]).view(-1, L)
 
+def _integers(given:Any, name:str)->list[int]:
+    "Integers of a list, a tensor or an array, as Python's; True is none"
+    if isinstance(given, Tensor|np.ndarray): given = given.tolist()
+    if not isinstance(given, Iterable): given = [None]
+    integers:list[Any] = list(given)
+    for i in integers:
+        if not isinstance(i, numbers.Integral) or isinstance(i, bool):
+            raise TypeError(f"{name} must be a list of integers, got {i!r}")
+    return [int(i) for i in integers]
+
 _whole = 2**40      # widths are whole numbers of this part: the library counts them without error
 
-# %% ../nbs/06c_heads.ipynb #9c4c93ec
+# %% ../nbs/06c_heads.ipynb #56452953
 def score_heads(
     texts:Sequence[Any], # What `see` takes, one after another
-    see:Callable[[Any],Any], # From a text to what `look` returns: `lambda t: look(t, *load_hf())`
+    see:Callable[[Any],Any], # From a text to what `look` gives: `lambda t: look(t, model, tok)`
     *,
     progress:bool=False # Show a progress bar
 )->dict[str,_Array]: # Columns: text, kind, layer, head, tokens, and one for each score
@@ -308,7 +320,7 @@ def score_heads(
 
     Args:
         texts: What `see` takes, one after another
-        see: From a text to what `look` returns: `lambda t: look(t, *load_hf())`
+        see: From a text to what `look` gives: `lambda t: look(t, model, tok)`
         progress: Show a progress bar
 
     Returns:

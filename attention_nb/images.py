@@ -7,14 +7,14 @@ Docs: https://attention-nb.github.io/attention_nb/images.html.md"""
 # %% auto #0
 __all__ = ['image_view']
 
-# %% ../nbs/06e_images.ipynb #069bbbb9
+# %% ../nbs/06e_images.ipynb #c6387e5a
 import base64, io, math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from .heads import _layers, _readable
+from .heads import _layers, _readable, _tensor
 from .plots import colors
 from .views import (View, _drawings, _groups, _index, _is_index, _layer_of, _packed)
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from PIL import Image
     from matplotlib.figure import Figure
 
-# %% ../nbs/06e_images.ipynb #9ee43e4b
+# %% ../nbs/06e_images.ipynb #3ccd9996
 _most = 640      # pixels on the longer side
 
 def _rgb(image:Any)->'Image.Image':
     "`image` as a PIL picture in RGB"
     from PIL import Image, ImageOps
-    if isinstance(image, str|Path): image = Image.open(image)
-    elif isinstance(image, Tensor|np.ndarray): image = Image.fromarray(_bytes(image))
+    if isinstance(image, str|Path):
+        with Image.open(image) as opened: return _rgb(opened)
+    if isinstance(image, Tensor|np.ndarray): image = Image.fromarray(_bytes(image))
     elif not isinstance(image, Image.Image):
         raise TypeError("image must be a PIL image, an array or a tensor (height, width, 3), "
                         f"or a path, got {type(image).__name__}")
@@ -45,7 +46,7 @@ def _picture(image:Any)->'Image.Image':
 
 def _bytes(image:Any)->np.ndarray[Any,np.dtype[np.uint8]]:
     "An array or tensor as uint8 (height, width, 3)"
-    x = torch.as_tensor(image).detach().cpu()
+    x = _tensor(image)
     if x.dim() != 3 or x.shape[2] != 3 or 0 in x.shape:
         planes = x.dim() == 3 and len(x) == 3
         how = ': image.permute(1, 2, 0) puts the colours last' if planes else ''
@@ -64,7 +65,7 @@ def _png(picture:'Image.Image')->str:
     picture.save(out, 'png', optimize=True)
     return f'data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}'
 
-# %% ../nbs/06e_images.ipynb #974a7943
+# %% ../nbs/06e_images.ipynb #c6c5d38a
 # [CLS]; nothing; [CLS] and a token for distilling; [CLS] and four registers
 _in_front = 1, 0, 2, 5
 
@@ -72,7 +73,8 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
           n_special:int|None)->tuple[int,int,int]:
     "Rows, columns, tokens in front of `S` keys over a picture `shape` times as wide as tall"
     if grid is not None:
-        if len(grid) != 2 or not all(_is_index(x, S+1, 1) for x in grid):
+        pair = isinstance(grid, tuple|list) and len(grid) == 2
+        if not pair or not all(_is_index(x, S+1, 1) for x in grid):
             raise ValueError(f"grid must be (rows, columns) of at most {S} patches, got {grid!r}")
         rows,columns = map(int, grid)
         n = max(0, S-rows*columns) if n_special is None else n_special
@@ -131,7 +133,21 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
 
 _drawings['image'] = _veiled
 
-# %% ../nbs/06e_images.ipynb #0937eab9
+# %% ../nbs/06e_images.ipynb #a081956a
+def _unpacked(seen:Any, image:Any, grid:tuple[int,int]|None, n_special:int|None,
+             )->tuple[Any,Any,tuple[int,int]|None,int|None,list[str]|None]:
+    "Weights, picture, grid, tokens in front, and names if the grid is its own"
+    if seen.image_kind is None:
+        raise ValueError("weights must be what look gives for a picture, got that of a text: "
+                         "head_view shows it")
+    if image is None: image = seen.image
+    if grid is None or grid == seen.grid:
+        grid,n_special = seen.grid,seen.n_special if n_special is None else n_special
+    names = seen.parts[seen.image_kind][1]
+    if (grid, n_special) != (seen.grid, seen.n_special): names = None
+    return seen.recording.weights(kind=seen.image_kind), image, grid, n_special, names
+
+# %% ../nbs/06e_images.ipynb #0703ab4d
 def image_view(
     weights:Any, # (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
     image:Any=None, # PIL image, array or tensor (height, width, 3), path; None: that of `look`
@@ -161,9 +177,7 @@ def image_view(
     """
     names = None
     if hasattr(weights, 'recording'):
-        seen,weights = weights,weights.recording.weights(kind=weights.image_kind)
-        image,names = seen.image if image is None else image,seen.parts[seen.image_kind][1]
-        grid,n_special = (grid, n_special) if grid else (seen.grid, seen.n_special)
+        weights,image,grid,n_special,names = _unpacked(weights, image, grid, n_special)
     if image is None: raise TypeError("image must be a picture, got None")
     weights,picture = _layers(weights),_picture(image)
     S,shape = weights[0].shape[2],picture.width/picture.height

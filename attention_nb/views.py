@@ -126,7 +126,7 @@ def _unpack(text:str, H:int, L:int, S:int)->Tensor:
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
-# %% ../nbs/06b_views.ipynb #6d3602cb
+# %% ../nbs/06b_views.ipynb #43b0c6ea
 # kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
 _parts = dict(
     tokens=['tokens'],
@@ -157,7 +157,7 @@ def _page(data:dict[str,Any], summary:str)->str:
     style,script = _joined(data['kind'], 'css'),'\n' + _joined(data['kind'], 'js')
     only = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = ("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-              f"script-src 'sha256-{only}'")
+              f"script-src 'sha256-{only}'; base-uri 'none'; form-action 'none'")
     return f'''<!doctype html>
 <html lang="en">
 <head>
@@ -820,7 +820,7 @@ def _values(v:Any, k:list[Tensor])->list[Tensor]:
                          f"got {(len(values), *values[0].shape)}")
     return values
 
-# %% ../nbs/06b_views.ipynb #1543a783
+# %% ../nbs/06b_views.ipynb #89e0f8e0
 def neuron_view(
     q:_PerLayer, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
     k:_PerLayer, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
@@ -832,7 +832,7 @@ def neuron_view(
     head:int=0, # Head shown first
     query:int|None=None, # Query token shown first; None means the last
     key:int|None=None, # Key token pointed at first; None means the one with the largest weight
-    stage:str='product', # Step shown first: query, key, product, sum, scale, ..., softmax, output
+    stage:str='product', # First: query, key, product, sum, scale, cap, bias, mask, softmax, ...
     mask:_PerLayer|None=None, # Bool, broadcastable to (H, L, S), True = may attend; or a list
     bias:_PerLayer|None=None, # Added to scores, broadcastable to (H, L, S); or a list
     causal:bool=False, # Query i sees keys up to i + S - L
@@ -854,7 +854,7 @@ def neuron_view(
         head: Head shown first
         query: Query token shown first; None means the last
         key: Key token pointed at first; None means the one with the largest weight
-        stage: Step shown first: query, key, product, sum, scale, ..., softmax, output
+        stage: First: query, key, product, sum, scale, cap, bias, mask, softmax, ...
         mask: Bool, broadcastable to (H, L, S), True = may attend; or a list
         bias: Added to scores, broadcastable to (H, L, S); or a list
         causal: Query i sees keys up to i + S - L
@@ -883,7 +883,7 @@ def neuron_view(
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]
     key = int(weights[layer][head].argmax()) if key is None else _index(key, S, 'key')
-    left,right = check_window(window)
+    left,right = (None if side is None else int(side) for side in check_window(window))
     places = left,(0 if causal else right)
     bias,biased,taken = _shared(options, 'bias', 0., taken)
     mask,masked,taken = _shared(options, 'mask', True, taken)
@@ -901,7 +901,7 @@ def neuron_view(
                 vdata=None if v is None else _floats(torch.stack(values)))
     return View(data, f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys")
 
-# %% ../nbs/06b_views.ipynb #1fa5dd05
+# %% ../nbs/06b_views.ipynb #c134d74e
 def _shown(data:dict[str,Any])->tuple[Tensor,Tensor,Tensor|None,Tensor,Tensor,Tensor]:
     "From stored data, of the query shown first: query, keys, values, scores, weights, output"
     l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
@@ -931,12 +931,13 @@ def _largest(size:Tensor, places:int)->tuple[Tensor,Tensor]:
 def _two(x:Any)->str:
     return '−∞' if x == -math.inf else f'{round(float(x), 2)+0.:.2f}'.replace('-', '−')
 
-def _sheet(ax:'Axes', t:Tensor, inks:str|tuple[str,str], columns:list[Any], title:str)->None:
-    "Numbers (rows, columns) as cells: shades of one ink, or of (below, above 0); NaN is empty"
+def _sheet(ax:'Axes', t:Tensor, inks:str|tuple[str,str], columns:list[Any], title:str,
+           rest:bool=False)->None:
+    "Numbers as cells: shades of one ink, or of (below, above 0); a column `rest` sets no scale"
     from matplotlib.colors import to_rgb
     low,high = inks if isinstance(inks, tuple) else ('#78828c', inks)
     size = t.nan_to_num(0, 0, 0).abs()
-    most = size[:,:len(columns)-('others' in str(columns[-1]))].max() or 1.
+    most = float((size[:,:-1] if rest else size).max()) or 1.
     strength = .55*(size/most).clamp(max=1)[...,None]
     ink = torch.where((t < 0)[...,None], torch.tensor(to_rgb(low)), torch.tensor(to_rgb(high)))
     ax.imshow((1 - strength*(1-ink)).numpy(), aspect='auto', interpolation='nearest')
@@ -954,11 +955,13 @@ def _neurons(fig:'Figure', data:dict[str,Any])->None:
     kept,others = _largest((k*q)[data['key']].abs(), 9)
     def row(n:int)->Tensor: return torch.full((1, n), math.nan)
     products,summed = (k*q)[:,kept],(k*q)[:,others].sum(1, keepdim=True)
-    if len(others): products = torch.cat([products, summed], 1)
+    labels = [str(e) for e in kept.tolist()]
+    if len(others):
+        products = torch.cat([products, summed], 1)
+        labels.append(f'{len(others)}\nothers')
     panels:list[tuple[Tensor,str|tuple[str,str],list[Any],str]] = [
               (torch.cat([row(products.shape[1]), products]), ('#bf812d','#35978f'),
-               [*map(str, kept.tolist()), *[f'{len(others)}\nothers']*bool(len(others))],
-               'query × key, neuron by neuron'),
+               labels, 'query × key, neuron by neuron'),
               (torch.cat([row(1), scores[:,None]]), ('#bf812d','#35978f'), [''], 'score'),
               (torch.cat([row(1), weights[:,None]]), colors['w'], [''], 'weight')]
     if v is not None:
@@ -968,7 +971,7 @@ def _neurons(fig:'Figure', data:dict[str,Any])->None:
     fig.set_size_inches(8.5, 0.22*S+1.5)
     axs = fig.subplots(1, len(panels), width_ratios=[max(1.2, len(p[2])) for p in panels])
     for ax,panel in zip(axs, panels):
-        _sheet(ax, *panel)
+        _sheet(ax, *panel, rest=ax is axs[0] and len(others) > 0)
         ax.set(ylim=(S+1.5, -.5), yticks=[])
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)

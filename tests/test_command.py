@@ -1,5 +1,5 @@
 "The command as a program: on a real terminal, in a pipe, and what its page says of it"
-import json, os, re, select, subprocess, sys
+import json, os, re, select, subprocess, sys, time
 import pytest
 from attention_nb.command import _parser, main
 from conftest import root
@@ -15,9 +15,11 @@ def at_terminal(argv, answer, cwd):
     termios.tcsetwinsize(theirs, (24, 80))
     with subprocess.Popen([*command, *argv], cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs) as p:
         os.close(theirs)
-        seen = b''
-        while True:
-            if not select.select([ours], [], [], 240)[0]: p.kill(); pytest.fail(f'nothing more after {seen.decode()!r}')
+        seen,start = b'',time.time()
+        while time.time()-start < 240:
+            if not select.select([ours], [], [], 240)[0]:
+                p.kill()
+                pytest.fail(f'no answer: {seen!r}')
             try: more = os.read(ours, 1000)
             except OSError: break                                  # the program has ended
             if not more: break

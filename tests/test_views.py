@@ -258,8 +258,14 @@ def test_many_views_on_one_page_do_not_disturb_each_other(browser, tmp_path):
     frames[1].locator('.left .token').nth(2).click()
     for f,n in zip(frames, (0, 1, 0)): expect(f.locator('.token.on')).to_have_count(n)
     for still in page.locator('[data-still]').all(): expect(still).to_be_hidden()
+    host = page.locator('iframe').first
+    host.evaluate("f => { const w = f.contentWindow; w.drawn = 0; w.addEventListener('redraw', () => w.drawn++); }")
+    page.evaluate("document.body.className = 'busy'")     # an attribute that says nothing about the theme
+    page.wait_for_timeout(100)
+    assert host.evaluate("f => f.contentWindow.drawn") == 0
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     for f in frames: expect(f.locator(':root')).to_have_attribute('data-theme', 'light')
+    assert host.evaluate("f => f.contentWindow.drawn") == 1
     inside = "e => e.clientHeight - e.contentDocument.body.getBoundingClientRect().height >= 0"
     assert page.locator('iframe').first.evaluate(inside)
     page.close()

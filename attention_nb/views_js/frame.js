@@ -5,15 +5,16 @@ function followTheme() {
   let host = null;
   try { host = window.parent !== window && window.parent.document; }
   catch { /* another origin: the system's theme */ }
-  const apply = () => {
-    const theme = paper.matches ? "light" : host && themeOf(host);
-    const known = theme || (dark.matches ? "dark" : "light");
-    document.documentElement.dataset.theme = known === "dark" ? "dark" : "light";
-    dispatchEvent(new Event("redraw"));
+  const {dataset} = document.documentElement;
+  const theme = () => {
+    const said = paper.matches ? "light" : host && themeOf(host);
+    return (said || (dark.matches ? "dark" : "light")) === "dark" ? "dark" : "light";
   };
+  const apply = () => { dataset.theme = theme(); dispatchEvent(new Event("redraw")); };
+  const follow = () => { if (dataset.theme !== theme()) apply(); };  // hosts change much else
   for (const query of [dark, paper]) query.addEventListener("change", apply);
   if (host) for (const element of [host.documentElement, host.body])
-    new MutationObserver(apply).observe(element, {attributes: true});
+    new MutationObserver(follow).observe(element, {attributes: true});
   apply();
 }
 

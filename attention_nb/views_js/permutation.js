@@ -112,7 +112,7 @@ views.permutation = async (root, d) => {
   right.addEventListener("keydown", e => {
     const by = {ArrowUp: -1, ArrowDown: 1}[e.key], row = e.target.closest("li");
     if (by && row) { e.preventDefault(); move([...right.children].indexOf(row), by); }
-    if (e.key === "Escape") { state.held = null; show([...right.children].indexOf(row)); }
+    if (e.key === "Escape" && row) { state.held = null; show([...right.children].indexOf(row)); }
   });
   show();
 };
