@@ -351,7 +351,7 @@ def test_what_is_wrong_with_folds_fails_the_build_and_is_named(tmp_path):
               ('code', '#| export\n#| code-fold: true\n#| code-summary: "A function"\ndef f(): return 1'), ('code', f'#| hide\n{proof}'), ('code', '\n'.join(proof.splitlines()[:5]))]
     workshop = [title, ('code', '#| export\n#| code-fold: true\n#| code-summary: "A function"\ndef f(): return 1'), ('code', '#| code-fold: true\n#| code-summary: ""\ny = 2')]
     done = build(tmp_path, [title], strict=False, **{'01_page': lesson, '01a_page': workshop})
-    found = re.findall(r'(\w+\.ipynb, under .*)', done.stderr)
+    found = re.findall(r'ERROR: (\w+\.ipynb, under .*)', done.stderr)
     assert done.returncode != 0 and len(found) == 4, done.stderr
     for piece,line in zip((r"01_page.ipynb, under 'Here', cell 2 \(\w+: 'x = 1'\): folded without a summary", r"01_page.ipynb, under 'There', cell 4 .*: 6 lines that only assert stand open",
                            r"01_page.ipynb, under 'There', cell 5 .*'def f\(\): return 1'\): a lesson shows all the code it exports", r"01a_page.ipynb, under 'Page', cell 2 .*: folded without a summary"), found):
