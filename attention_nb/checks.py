@@ -448,9 +448,7 @@ def check_attended(
         raise ValueError(f"attend must return {asked}, got {', '.join(map(str, got))}")
     return (parts[0],parts[1]) if need_weights else parts[0]
 
-# %% ../nbs/03b_checks.ipynb #7f73965f
-_C = TypeVar('_C', bound=type[nn.Module])
-
+# %% ../nbs/03b_checks.ipynb #b64ee588
 def _unpacked()->types.FrameType|None:
     "The frame that called a module, if it unpacks the result into two names"
     frame:types.FrameType|None = sys._getframe(2)
@@ -499,7 +497,7 @@ def _guided(f:Callable[...,Any], torchs:dict[str,str])->Callable[...,Any]:
 _two = ("the two names take the two {}, not output and weights: for those say "
         "need_weights=True; if you mean them, unpack out.unbind()")
 
-# %% ../nbs/03b_checks.ipynb #57da0e4f
+# %% ../nbs/03b_checks.ipynb #ee3a1327
 def _load(self:nn.Module, state_dict:dict[str,Any], prefix:str, local_metadata:dict[str,Any],
           strict:bool, missing:list[str], unexpected:list[str], errors:list[str])->None:
     "As every module, but torch's stacked matrices are an error that says what to do"
@@ -509,9 +507,8 @@ def _load(self:nn.Module, state_dict:dict[str,Any], prefix:str, local_metadata:d
         errors.append(f"{prefix.rstrip('.') or 'the state'} is of a torch.nn.MultiheadAttention: "
                       "load it into one, and attention_nb.from_torch converts that.")
 
-def _guide(cls:_C)->_C:
+def _guide(cls:type[nn.Module])->None:
     "Tell who calls a module as torch's what is different"
     for name,torchs in (('__init__',_torch_made), ('forward',_torch_called)):
         setattr(cls, name, _guided(getattr(cls, name), torchs))
     setattr(cls, '_load_from_state_dict', _load)
-    return cls

@@ -40,6 +40,7 @@ def test_bars_and_slopes_follow_the_sliders(open_view):
         assert page.locator('tr.sink').is_visible() == (sink is not None)
         if sink is not None: close([last[1]], w[6:])
     expect(page.locator('.status')).to_contain_text(f'The sink takes {100*w[6]:.1f} %')
+    page.evaluate('Promise.all(document.getAnimations().map(a => a.finished)).then(() => 0)')    # bars take .12 s to their length
     bars = page.locator('tbody tr:not(.sink) td:nth-child(3)').evaluate_all(
         'cells => cells.map(c => c.firstChild.getBoundingClientRect().width / (c.clientWidth - 16 - 60))')
     torch.testing.assert_close(torch.tensor(bars), w[:6].float(), atol=.02, rtol=.05)

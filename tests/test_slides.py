@@ -53,7 +53,7 @@ def test_slides_in_the_browser(slides, browser):
         assert page.locator('mjx-merror').count() == 0
         measured = page.evaluate("""Reveal.getSlides().map(s => { const i = Reveal.getIndices(s); Reveal.slide(i.h, i.v || 0)
             return {title: s.querySelector('h1, h2, h3, h4')?.textContent || '', high: s.scrollHeight, room: s.clientHeight, inside: [...s.querySelectorAll('p, li, pre, img, td, mjx-math')].every(e => e.getBoundingClientRect().right <= s.getBoundingClientRect().right + 1 || e.closest('.math')), scrolls: getComputedStyle(s).overflowY,
-                    pictures: [...s.querySelectorAll('img')].every(i => i.complete && i.naturalWidth > 0 && i.getBoundingClientRect().width > 200)} })""")
+                    pictures: [...s.querySelectorAll('img:not([data-still])')].every(i => i.complete && i.naturalWidth > 0 && i.getBoundingClientRect().width > 200)} })""")
         page.evaluate('Reveal.slide(0)')
         page.keyboard.press('ArrowRight')
         page.wait_for_function('Reveal.getIndices().h === 1')
