@@ -19,6 +19,7 @@ setup(
     url=cfg['git_url'],
     classifiers=[f"Development Status :: {statuses[cfg['status']]}", f"Intended Audience :: {cfg['audience']}",
                  f"Natural Language :: {cfg['language']}", 'Programming Language :: Python :: 3', 'Typing :: Typed'],
+    package_dir={'': '.'},    # so an editable install puts this folder on the path, where type checkers, editors and nbdev-export find it
     packages=find_packages(include=[cfg['lib_name'], cfg['lib_name']+'.*']), package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views_js/*', 'figures/*.svg']},
     python_requires='>='+cfg['min_python'], install_requires=cfg['requirements'].split(), extras_require=extras,
     long_description=readme, long_description_content_type='text/markdown',

@@ -287,6 +287,7 @@ def checked(
     g.__code__ = g.__code__.replace(co_name=f.__name__)
     return functools.wraps(f)(g)
 
+# %% ../nbs/03b_checks.ipynb #f368705c
 def in_float32(
     f:Callable[_P,tuple[Tensor,Tensor]] # `f(q, k, v, **options)` that returns two tensors
 )->Callable[_P,tuple[Tensor,Tensor]]: # The same, for half precision too

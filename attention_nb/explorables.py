@@ -94,6 +94,7 @@ def _softened(q:Tensor, k:Tensor, *, temperature:float, width:int, scaled:bool, 
     slopes = w*(1-w)*(1. if softcap is None else 1-(scores/softcap)**2)
     return scores, w, slopes, 1-w.sum()
 
+# %% ../nbs/06f_explorables.ipynb #14c753e7
 def _bars(fig:'Figure', data:dict[str,Any])->None:
     "Draw weights and slopes, a row for each token"
     start,S = data['start'],len(data['tokens'])

@@ -335,6 +335,7 @@ def score_heads(
     return {name: np.concatenate([np.broadcast_to(r[name], r['head'].shape) for r in rows])
             for name in rows[0]}
 
+# %% ../nbs/06c_heads.ipynb #3394df25
 def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
     "Columns for each layer of each kind of attention of one text"
     shown = seen.shown()

@@ -3,6 +3,7 @@
 What is relaxed stands in pyproject.toml, with its reason. Both checkers look at everything once, side by side: a minute or two.
 """
 import ast, json, os, re, subprocess, sys
+from pathlib import Path
 import attention_nb, pytest
 from conftest import root
 
@@ -11,7 +12,10 @@ everything,wrong = typing/'use_everything.py',typing/'wrong_calls.py'
 pytest.importorskip('mypy', reason='NO MYPY: install the extra dev')
 pytest.importorskip('pyright', reason='NO PYRIGHT: install the extra dev')
 
-def start(*command): return subprocess.Popen([sys.executable, '-m', *map(str, command)], cwd=root, stdout=subprocess.PIPE, text=True)
+def start(*command):
+    "Begin a run of a checker in this process's environment, as if activated: pyright asks the first `python` of PATH where packages are"
+    activated = os.environ | dict(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ['PATH']]))
+    return subprocess.Popen([sys.executable, '-m', *map(str, command)], cwd=root, stdout=subprocess.PIPE, text=True, env=activated)
 
 def ended(process):
     "What a checker printed; found errors are no failure, a crash is"

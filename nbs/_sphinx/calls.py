@@ -2,9 +2,9 @@
 
 Calling a module is calling its `forward`: torch declares `__call__` as `Any`, so they would know nothing of `layer(x)`.
 
-`package.py` gives each exported class with a `forward` of its own a `__call__` with the same signature, for type checkers only; the
-class that a reader sees in the notebook stays as it is. Where a flag changes what is returned, the module says so in a class
-`_NameCall(Protocol)` with overloads of `__call__`, which are taken instead.
+nbdev-export, through export.py, gives each exported class with a `forward` of its own a `__call__` with the same signature, for type
+checkers only; the class that a reader sees in the notebook stays as it is. Where a flag changes what is returned, the module says so in
+a class `_NameCall(Protocol)` with overloads of `__call__`, which are taken instead.
 
 An attribute that `__init__` sets has no declared type, and type checkers may guess differently. It is declared here where the code says
 it: `self.proj = nn.Linear(...)`, `self.width = width` for an annotated parameter, `self.norm = None if ... else nn.LayerNorm(...)`.

@@ -1,7 +1,7 @@
 """Docments become docstrings: what the comment behind a parameter says also stands where `help(f)`, `f?` and editors look.
 
-nbdev leaves docments as comments, which only its own pages read. `package.py` calls `explain` on each exported module; in the
-notebooks nothing changes. A section `Args:` or `Returns:` from an earlier run is written anew.
+nbdev leaves docments as comments, which only its own pages read. nbdev-export calls `explain` through export.py; in the notebooks
+nothing changes. A section `Args:` or `Returns:` from an earlier run is written anew.
 """
 import ast, io, re, tokenize
 from textwrap import dedent, fill, indent

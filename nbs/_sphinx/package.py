@@ -1,12 +1,10 @@
-"""After nbdev-export: docstrings from docments in every module, typed calls of its layers, and attention_nb/__init__.py, its type
-declarations, __init__.pyi, and __main__.py from the `__all__` of every module.
+"""After nbdev-export: attention_nb/__init__.py, its type declarations, __init__.pyi, and __main__.py from the `__all__` of every module.
 
 `import attention_nb` offers every public name and imports its module when the name is first used; `attention_nb.main`, the command, is left out. Two modules may not export the same name, nor may a name be that of a module.
 """
 import ast, configparser, sys
 from pathlib import Path
 from textwrap import fill
-import calls, docstrings
 
 root = Path(__file__).resolve().parents[2]
 not_offered = {('command', 'main')}
@@ -86,8 +84,7 @@ def texts(folder):
 def write():
     "Write the files where they differ"
     folder = root/'attention_nb'
-    modules = {p.name: calls.typed_calls(docstrings.explain(p.read_text(encoding='utf-8'))) for p in folder.glob('[!_]*.py')}
-    for name,text in (modules | texts(folder)).items():
+    for name,text in texts(folder).items():
         if (folder/name).exists() and (folder/name).read_text(encoding='utf-8') == text: continue
         new = folder/f'{name}.tmp'
         new.write_text(text, encoding='utf-8', newline='\n')
