@@ -24,7 +24,7 @@ _names = {
     'fast': ['AttentionFunction', 'attention_lse', 'merge_attention', 'scaled_dot_product_attention'],
     'files': ['Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf', 'save_tensors'],
     'generation': ['TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
-        'lay_out_by_columns', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text'],
+        'packed', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text'],
     'glove': ['WordVectors', 'load_glove'],
     'heads': ['attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
         'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass'],

@@ -89,7 +89,7 @@ from .generation import filter_min_p as filter_min_p
 from .generation import filter_top_k as filter_top_k
 from .generation import filter_top_p as filter_top_p
 from .generation import generate as generate
-from .generation import lay_out_by_columns as lay_out_by_columns
+from .generation import packed as packed
 from .generation import penalize_repetition as penalize_repetition
 from .generation import sample as sample
 from .generation import stream_generate as stream_generate
@@ -217,10 +217,10 @@ __all__ = [
     'model_features', 'tensors_from_hf', 'tensors_to_hf', 'AttentionFunction', 'attention_lse', 'merge_attention',
     'scaled_dot_product_attention', 'Source', 'Tensors', 'byte_pairs', 'load_tokenizer', 'open_source', 'read_gguf',
     'save_tensors', 'TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
-    'lay_out_by_columns', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text', 'WordVectors',
-    'load_glove', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
-    'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
-    'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
+    'packed', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text', 'WordVectors', 'load_glove',
+    'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
+    'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass', 'image_view',
+    'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
     'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'causal_mask', 'document_mask',
     'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges',
     'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces',

@@ -6,7 +6,7 @@ Docs: https://attention-nb.github.io/attention_nb/generation.html.md"""
 
 # %% auto #0
 __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sample', 'penalize_repetition', 'TextStream',
-           'stream_generate', 'stream_text', 'generate', 'lay_out_by_columns']
+           'stream_generate', 'stream_text', 'generate', 'packed']
 
 # %% ../nbs/09b_generation.ipynb #dbcb13ab
 import math
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from .config import TransformerConfig, _limit
 from .tokenizer_base import Tokenizer
@@ -735,18 +736,57 @@ def generate(
     return torch.cat(columns, 1)
 
 # %% ../nbs/09b_generation.ipynb #6baeb2a6
-def lay_out_by_columns(
-    model:_Module # Changed in place
-)->_Module: # The same model
-    """Keep float32 matrices on the CPU column by column, which one token reads faster
+_kernels = torch.ops.mkldnn    # of oneDNN
+
+def _packs(x:Tensor, weight:Tensor)->bool:
+    "Whether oneDNN computes this product as `F.linear` would"
+    if torch.is_grad_enabled() or torch.is_autocast_enabled('cpu'): return False
+    if not torch.backends.mkldnn.is_available() or torch.compiler.is_compiling(): return False
+    if type(x) is not Tensor or type(weight) not in (Tensor, nn.Parameter): return False
+    if x.device.type != 'cpu' or weight.device.type != 'cpu': return False
+    if x.shape[-1:] != weight.shape[1:]: return False
+    if x.dtype == torch.bfloat16: return bool(_kernels._is_mkldnn_bf16_supported())
+    return x.dtype == torch.float32
+
+class _PackedLinear:
+    "`F.linear` with a copy of the matrix in oneDNN's order, made anew when the matrix changes"
+    def __init__(self)->None: self.kept:tuple[Tensor,tuple[int,int],Tensor]|None = None
+
+    def __call__(self, x:Tensor, weight:Tensor, bias:Tensor|None=None)->Tensor:
+        if not _packs(x, weight): return F.linear(x, weight, bias)
+        state = weight.data_ptr(),weight._version
+        if self.kept is None or self.kept[1] != state:
+            w = weight.detach()    # kept too, so that no other matrix comes to lie there
+            self.kept = w,state,_kernels._reorder_linear_weight(w, 1)
+        out:Tensor = _kernels._linear_pointwise(x, self.kept[2], bias, 'none', [], '')
+        return out
+
+# %% ../nbs/09b_generation.ipynb #754f2ff0
+@contextmanager
+def packed(
+    model:_Module # Any module with `nn.Linear` in it, on the CPU in float32 or bfloat16
+)->Generator[_Module,None,None]: # The same model
+    """While the block runs, matrices are read in oneDNN's order, which is faster, and kept twice
 
     Args:
-        model: Changed in place
+        model: Any module with `nn.Linear` in it, on the CPU in float32 or bfloat16
 
     Returns:
         The same model
     """
-    for p in model.parameters():
-        if p.dim() == 2 and p.dtype == torch.float32 and p.device.type == 'cpu':
-            p.data = p.data.t().contiguous().t()
-    return model
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a module, got {type(model).__name__}")
+    hidden:list[tuple[nn.Module,str]] = []
+    def hide(m:nn.Module, name:str, f:Callable[...,Tensor])->None:
+        if name in m.__dict__: return
+        m.__dict__[name] = f
+        hidden.append((m, name))
+    def linear(m:nn.Linear, product:_PackedLinear)->Callable[[Tensor],Tensor]:
+        return lambda x: product(x, m.weight, m.bias)
+    try:
+        for m in model.modules():
+            if type(m) is nn.Linear: hide(m, 'forward', linear(m, _PackedLinear()))
+            elif hasattr(m, '_linear'): hide(m, '_linear', _PackedLinear())
+        yield model
+    finally:
+        for m,name in hidden: m.__dict__.pop(name, None)

@@ -331,9 +331,10 @@ def read_speed():
     return best
 
 def decode(rounds):
-    "Greedy decoding and prefill against `generate` of transformers, in turns; float32 also laid out by columns"
+    "Greedy decoding and prefill against `generate` of transformers, in turns; both also with packed matrices"
     import copy, torch
-    from attention_nb.generation import lay_out_by_columns
+    from contextlib import ExitStack
+    from attention_nb.generation import packed
     n,limit = 32,read_speed()
     rounds = max(3, rounds//6)
     print(f'\nmemory is read at {limit/1e9:.1f} GB/s; a token of one text cannot come faster than all weights are read')
@@ -341,23 +342,23 @@ def decode(rounds):
         rows = []
         for dtype in (torch.float32, torch.bfloat16):
             ours,theirs = ours.to(dtype),theirs.to(dtype)
-            turned = lay_out_by_columns(copy.deepcopy(ours)) if dtype == torch.float32 else None
             least = sum(p.nbytes for p in ours.parameters())/limit
             for B,L,new in ((1, 16, n), (8, 16, n), (1, 1024-n, 1)):
                 ids = torch.randint(5, 20_000, (B,L))
-                def own(): return ours.generate(ids, new, eos_id=())
-                def by_columns(): return turned.generate(ids, new, eos_id=())
-                def other():
+                def own(model=ours): return model.generate(ids, new, eos_id=())
+                def other(model=theirs):
                     with torch.inference_mode():
-                        return theirs.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=new, min_new_tokens=new, pad_token_id=0)
-                assert own().shape == other().shape
-                contestants = {'ours': own, 'theirs': other} | ({'by columns': by_columns} if turned is not None else {})
-                timed = {name: (t, ratio) for name,t,ratio in interleave(contestants, rounds, 'ours')}
+                        return model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=new, min_new_tokens=new, pad_token_id=0)
+                with ExitStack() as packs:
+                    fast,fast_theirs = (packs.enter_context(packed(copy.deepcopy(m))) for m in (ours, theirs))
+                    contestants = {'ours': own, 'theirs': other, 'packed': lambda: own(fast), 'theirs packed': lambda: other(fast_theirs)}
+                    assert {f().shape for f in contestants.values()} == {(B, L+new)}
+                    timed = {name: (t, ratio) for name,t,ratio in interleave(contestants, rounds, 'ours')}
                 what = f'decode {B} x {new}' if new > 1 else f'prefill {L}'
-                (mine,_),(_,ratio) = timed['ours'],timed['theirs']
-                share = f'{100*least*new/mine:.0f} %' if new > 1 and B == 1 else ''
-                rows.append((f'{what}, {str(dtype)[6:]}', 1e3*mine/new, ratio, timed['by columns'][1] if turned is not None else None, share))
-        show(f'{name}: milliseconds a step; times of the others, ours = 1; share of our time that reading the weights needs', rows, ('', 'ms', 'transformers', 'by columns', 'of the limit'))
+                mine,fastest = timed['ours'][0],timed['packed'][0]
+                share = f'{100*least*new/fastest:.0f} %' if new > 1 and B == 1 else ''
+                rows.append((f'{what}, {str(dtype)[6:]}', 1e3*mine/new, *(timed[c][1] for c in ('theirs', 'packed', 'theirs packed')), share))
+        show(f'{name}: milliseconds a step; times of the others, ours = 1; share of our packed time that reading the weights needs', rows, ('', 'ms', 'transformers', 'packed', 'transformers packed', 'of the limit'))
 
 loaders = {
     'load_pretrained': ('import torch; from attention_nb.pretrained import load_pretrained', 'm = load_pretrained("smollm2")'),

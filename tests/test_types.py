@@ -28,11 +28,12 @@ def read_json(printed): return json.loads(printed[printed.index('{'):])    # bef
 @pytest.fixture(scope='module')
 def found():
     "Checker -> all errors, as (path below the repository, line, message)"
-    mypy = start('mypy', '--no-error-summary', '--show-absolute-path', 'attention_nb', typing)
-    printed = ended(start('pyright', '--outputjson', 'attention_nb', typing))
-    pyright = [(os.path.relpath(d['file'], root), d['range']['start']['line']+1, d['message']) for d in read_json(printed)['generalDiagnostics'] if d['severity'] == 'error']
-    lines = re.findall(r'^(.+?):(\d+): error: (.+)$', ended(mypy), re.M)
-    return dict(mypy=[(os.path.relpath(f, root), int(n), m) for f,n,m in lines], pyright=pyright)
+    mypy,pyright = start('mypy', '--no-error-summary', '--show-absolute-path', 'attention_nb', typing),start('pyright', '--outputjson', 'attention_nb', typing)
+    try: mypys,pyrights = ended(mypy),read_json(ended(pyright))['generalDiagnostics']
+    finally:
+        for process in (mypy, pyright): process.kill()
+    return dict(mypy=[(os.path.relpath(f, root), int(n), m) for f,n,m in re.findall(r'^(.+?):(\d+): error: (.+)$', mypys, re.M)],
+                pyright=[(os.path.relpath(d['file'], root), d['range']['start']['line']+1, d['message']) for d in pyrights if d['severity'] == 'error'])
 
 checkers = pytest.mark.parametrize('checker', ['mypy', 'pyright'])
 

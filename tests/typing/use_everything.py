@@ -275,7 +275,7 @@ def chapter_09b()->None:
     for column in nb.stream_generate(model, ids, 2, top_p=.9): assert_type(column, Tensor)
     for piece in nb.stream_text(spelling, torch.tensor([[3]]), 2, tokenizer=words): assert_type(piece, str)
     assert_type(nb.TextStream(words).push(3), str)
-    assert_type(nb.lay_out_by_columns(model), nb.Transformer)
+    with nb.packed(model) as same: assert_type(same, nb.Transformer)
 
 def chapter_09c()->None:
     cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=nb.ExpertsConfig(4, 2, 16, router='sigmoid'))
