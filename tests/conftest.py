@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 
 root = Path(__file__).parent.parent
+# tests run in several processes; if torch took all cores in each, they would wait for one another
+if 'PYTEST_XDIST_WORKER' in os.environ: os.environ.setdefault('OMP_NUM_THREADS', '1')
 sys.path[:0] = [str(root/'nbs'/'_sphinx'), str(root/'tests')]
 
 def clean_env(**extra):

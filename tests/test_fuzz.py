@@ -124,8 +124,10 @@ def test_fast_and_slow_reading_agree(small, monkeypatch, lines, cut):
     assert (result(lambda: glove._parse_lines(block, 2, 'f', 1))
             == result(lambda: glove._parse_block(memoryview(bytearray(block)), 2, 'f', 1, out)))
 
-def test_a_file_of_many_blocks_with_odd_lines(tmp_path):
+@pytest.mark.parametrize('threads', [1, 3])
+def test_a_file_of_many_blocks_with_odd_lines(tmp_path, monkeypatch, threads):
     "Words with spaces, empty lines, repeated words, long lines; an error in the last block"
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
     rng = random.Random(0)
     def word(i): return f'w{i}' if rng.random() > .01 else f'w{i} and more'
     words = [word(i) for i in range(60_000)]

@@ -47,6 +47,7 @@ if __name__ == '__main__':
     parser.add_argument('--jobs', type=int, default=min(2, os.cpu_count() or 1), help='how many at a time')
     args = parser.parse_args()
     paths = args.notebooks or sorted(here.parent.glob('*.ipynb'))
+    if args.jobs > 1 and len(paths) > 1: os.environ.setdefault('OMP_NUM_THREADS', '1')    # else torch takes all cores for each, and they wait
     with ThreadPoolExecutor(args.jobs) as pool:
         failed = []
         for path,error in zip(paths, pool.map(store, paths)):
