@@ -161,3 +161,15 @@ def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_p
     for name,argv in {'a.html': ['time flies like an arrow', '--no-open', '--out'], 'a.parquet': ['--file', 'lines.txt', '--scores']}.items():
         assert run(python, '-m', 'attention_nb', *argv, name, cwd=tmp_path, env=clean_env()) == f'{name}\n'
     assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8') and (tmp_path/'a.parquet').stat().st_size > 1000
+
+def test_two_notebooks_may_not_share_a_module_or_a_name(tmp_path):
+    import package
+    def write(name, module): (tmp_path/f'{name}.ipynb').write_text(f'{{"source": [\n    "#| default_exp {module}"\n]}}', encoding='utf-8')
+    write('03_attention', 'core')
+    write('03a_fast', 'fast')
+    package.check_names(tmp_path.glob('*.ipynb'))
+    write('04_mask', 'core')
+    with pytest.raises(ValueError, match='03_attention.ipynb and 04_mask.ipynb both write the module core'): package.check_names(tmp_path.glob('*.ipynb'))
+    write('04_mask', 'mask')
+    write('04a_fast', 'faster')
+    with pytest.raises(ValueError, match='03a_fast.ipynb and 04a_fast.ipynb both have the name fast'): package.check_names(tmp_path.glob('*.ipynb'))

@@ -52,7 +52,9 @@ def test_every_wrong_call_is_an_error_and_no_other(checker, found):
 def test_the_program_uses_every_public_name():
     "None by hand: the package's own table says what there is"
     used = {n.attr for n in ast.walk(ast.parse(everything.read_text())) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == 'nb'}
-    assert not set(attention_nb.__all__) - used and used <= {*attention_nb.__all__, *attention_nb._names, '__version__'}
+    missing,unknown = set(attention_nb.__all__) - used,used - {*attention_nb.__all__, *attention_nb._names, '__version__'}
+    assert not missing, f'use in tests/typing/use_everything.py: {sorted(missing)}'
+    assert not unknown, f'no longer public, and used in tests/typing/use_everything.py: {sorted(unknown)}'
 
 def test_the_program_runs():
     done = subprocess.run([sys.executable, everything], cwd=typing, capture_output=True, text=True, env=os.environ | dict(PYTHONPATH=str(root), MPLBACKEND='agg'))

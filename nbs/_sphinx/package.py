@@ -2,7 +2,7 @@
 
 `import attention_nb` offers every public name and imports its module when the name is first used; `attention_nb.main`, the command, is left out. Two modules may not export the same name, nor may a name be that of a module.
 """
-import ast, configparser, sys
+import ast, configparser, re, sys
 from pathlib import Path
 from textwrap import fill
 
@@ -81,9 +81,21 @@ def texts(folder):
     return {'__init__.py': init.format(doc=doc, version=settings['version'], table='\n'.join(rows)),
             '__init__.pyi': declarations.format(imports='\n'.join(imports), names=every), '__main__.py': main}
 
+def check_names(notebooks):
+    "One notebook a module, and one page a name: `03_attention` also answers as `attention`"
+    notebooks = sorted(notebooks)
+    for what,found in (('write the module', lambda p: re.findall(r'^ *"#\| *default_exp +(\w+)', p.read_text(encoding='utf-8'), re.M)),
+                       ('have the name', lambda p: re.findall(r'^\d+[a-z]?_(\w+)$', p.stem))):
+        first = {}
+        for path in notebooks:
+            for name in found(path):
+                if name in first: raise ValueError(f'{first[name]} and {path.name} both {what} {name}: rename one')
+                first[name] = path.name
+
 def write():
     "Write the files where they differ"
     folder = root/'attention_nb'
+    check_names((root/'nbs').glob('*.ipynb'))
     for name,text in texts(folder).items():
         if (folder/name).exists() and (folder/name).read_text(encoding='utf-8') == text: continue
         new = folder/f'{name}.tmp'
