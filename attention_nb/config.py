@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 import torch
 from torch import Tensor
-from .checks import check_sizes, check_window
+from .checks import check_sizes, checked_window
 from .latent import LatentConfig
 
 # %% ../nbs/09c_config.ipynb #7ec2d37a
@@ -92,7 +92,7 @@ class TransformerConfig:
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: A learned score for each head that takes weight, not values
         window: (left, right) of the query in 'window' layers
-        layer_types: 'full' or 'window'; None: all 'window' if there is one
+        layer_types: 'full', 'window' or a mixer; None: 'window' if there is one
         latent: Multi-head latent attention (lesson 11)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
         position_offset: Row of the first place in a learned table
@@ -154,7 +154,7 @@ class TransformerConfig:
     softcap:float|None=None # Scores s become softcap * tanh(s / softcap)
     sinks:bool=False # A learned score for each head that takes weight, not values
     window:tuple[int|None,int|None]|None=None # (left, right) of the query in 'window' layers
-    layer_types:tuple[str,...]|None=None # 'full' or 'window'; None: all 'window' if there is one
+    layer_types:tuple[str,...]|None=None # 'full', 'window' or a mixer; None: 'window' if there is one
     latent:LatentConfig|None=None # Multi-head latent attention (lesson 11)
     # places
     positions:str='rope' # 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
@@ -231,7 +231,7 @@ def _check_config(cfg:TransformerConfig)->None:
     for name,known in _choices.items(): _check_choice(name, getattr(cfg, name), known)
     sizes = 'vocab_size d_model n_layers n_heads max_len n_decoder_layers d_ff head_dim'.split()
     check_sizes(**{n: v for n in sizes if (v := getattr(cfg, n)) is not None})
-    check_window(cfg.window)
+    checked_window(cfg.window)
     _check_layers(cfg)
     if cfg.positions in ('learned', 'sinusoidal') and cfg.max_len is None:
         raise ValueError(f"positions={cfg.positions!r} needs max_len")
@@ -249,9 +249,9 @@ def _check_layers(cfg:TransformerConfig)->None:
     n = cfg.n_layers
     if cfg.kind == 'encoder-decoder': n += cfg.n_decoder_layers or n
     if cfg.layer_types is not None:
-        if len(cfg.layer_types) != n or {*cfg.layer_types} - {'full','window'}:
-            raise ValueError(f"layer_types must hold 'full' or 'window' for each of {n} layers, "
-                             f"got {cfg.layer_types}")
+        if len(cfg.layer_types) != n or not all(isinstance(k, str) for k in cfg.layer_types):
+            raise ValueError("layer_types must hold 'full', 'window' or the name of a mixer for "
+                             f"each of {n} layers, got {cfg.layer_types}")
         if 'window' in cfg.layer_types and cfg.window is None:
             raise ValueError("layer_types says 'window', but window is None")
     if cfg.rope_layers is not None and len(cfg.rope_layers) != n:
@@ -266,7 +266,9 @@ def check_ids(
     past:int|None=None, # Tokens in the cache; None means that there is no cache
     decoder_ids:Tensor|None=None, # (B, T)
     decoder_mask:Tensor|None=None, # Bool (B, all decoder tokens so far)
-    type_ids:Tensor|None=None # (B, L)
+    type_ids:Tensor|None=None, # (B, L)
+    positions:Tensor|None=None, # (L,) or (B, L)
+    documents:Tensor|None=None # (B, L)
 )->None:
     """Raise a `TypeError` or `ValueError` that names the input of a model that is wrong
 
@@ -278,6 +280,8 @@ def check_ids(
         decoder_ids: (B, T)
         decoder_mask: Bool (B, all decoder tokens so far)
         type_ids: (B, L)
+        positions: (L,) or (B, L)
+        documents: (B, L)
     """
     _check_integers(ids=ids, decoder_ids=decoder_ids, type_ids=type_ids)
     both,seen = cfg.kind == 'encoder-decoder',past or 0
@@ -290,8 +294,10 @@ def check_ids(
         raise ValueError("cache: an encoder reads its whole text at once and keeps nothing")
     new = ids if decoder_ids is None else decoder_ids
     total = seen + new.shape[1]
+    _check_placed(cfg, ids, past is not None, positions, documents)
     _check_mask('mask', mask, (ids.shape[0], ids.shape[1] if both else total))
     _check_mask('decoder_mask', decoder_mask, (new.shape[0], total) if both else None)
+    if positions is not None or documents is not None: return
     for n in (ids.shape[1], total):
         if n > _limit(cfg):
             raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
@@ -305,6 +311,36 @@ def _check_integers(**named:Tensor|None)->None:
             raise TypeError(f"{name} must be a tensor of integers, "
                             f"got {getattr(t, 'dtype', type(t).__name__)}")
         if t.dim() != 2: raise ValueError(f"{name} must be (B, L), got {tuple(t.shape)}")
+
+def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tensor|None,
+                  documents:Tensor|None)->None:
+    "Places and documents fit, and stay within the table of places"
+    for name,t in dict(positions=positions, documents=documents).items():
+        if t is not None and cfg.kind == 'encoder-decoder':
+            raise NotImplementedError(f"{name} are of one text, an encoder-decoder has two "
+                                      "(decoder_ids): give each text alone")
+    if documents is not None:
+        if cached: raise NotImplementedError("documents do not go with a cache: every document "
+                                             "would go on, give each a row of its own")
+        _check_integers(documents=documents)
+        if documents.shape != ids.shape:
+            raise ValueError(f"documents must be like ids {tuple(ids.shape)}, "
+                             f"got {tuple(documents.shape)}")
+    if positions is not None:
+        _check_integers(positions=positions if not isinstance(positions, Tensor)
+                        or positions.dim() != 1 else positions[None])
+        if tuple(positions.shape) not in ((ids.shape[1],), tuple(ids.shape)):
+            raise ValueError(f"positions must be ({ids.shape[1]},) or {tuple(ids.shape)}, "
+                             f"got {tuple(positions.shape)}")
+    most = _limit(cfg)
+    if most == math.inf or torch.compiler.is_compiling() or not ids.numel(): return
+    if positions is not None: first,last = int(positions.min()),int(positions.max())
+    elif documents is not None: first,last = 0,max(int(d.unique(return_counts=True)[1].max())
+                                                   for d in documents) - 1
+    else: return
+    if first < 0 or last >= most:
+        raise ValueError(f"places must be from 0 to {int(most)-1} (max_len={cfg.max_len}), "
+                         f"got {first} to {last}")
 
 def _limit(cfg:TransformerConfig)->float:
     "How many places there are vectors for"

@@ -11,7 +11,7 @@ __all__ = ['cosine_similarity', 'Embeddings', 'sinusoidal_positions']
 from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
-from .tokenizer_base import checked_integer
+from .checks import checked_integer
 
 # %% ../nbs/02_embedding.ipynb #5c1f0a01
 def _unit(x:Tensor)->Tensor:
@@ -92,9 +92,9 @@ class Embeddings(nn.Module):
             dropout: Probability of zeroing a number of the sum, in training
         """
         super().__init__()
-        d_model = checked_integer('d_model', d_model, 1)
-        self.token = nn.Embedding(checked_integer('vocab_size', vocab_size, 1), d_model)
-        self.position = nn.Embedding(checked_integer('max_len', max_len, 1), d_model)
+        d_model = checked_integer('d_model', d_model, least=1)
+        self.token = nn.Embedding(checked_integer('vocab_size', vocab_size, least=1), d_model)
+        self.position = nn.Embedding(checked_integer('max_len', max_len, least=1), d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self,
@@ -140,7 +140,7 @@ def sinusoidal_positions(
     Returns:
         (L, D), float32
     """
-    L,D = checked_integer('L', L, 0),checked_integer('D', D, 2)
+    L,D = checked_integer('L', L),checked_integer('D', D, least=2)
     if D % 2: raise ValueError(f"D must be even, a sine and a cosine for each frequency, got {D}")
     freq = 10_000.**(-torch.arange(0, D, 2, dtype=torch.float64)/D)            # (D/2,)
     angle = torch.arange(L)[:,None] * freq                                     # (L, D/2)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from .embedding import _kind, _unit
-from .tokenizer_base import checked_integer
+from .checks import checked_integer
 
 # %% ../nbs/02a_glove.ipynb #a2ba14fd
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class WordVectors:
         return self._nearest(vb - va + vc, k, {self.ids[w] for w in (a,b,c)})
 
     def _nearest(self, vector:Tensor, k:int, skip:set[int])->list[tuple[str,float]]:
-        k,vector = checked_integer('k', k, 0),vector.to(self.vectors)
+        k,vector = checked_integer('k', k),vector.to(self.vectors)
         if not vector.isfinite().all(): raise ValueError("the vector holds NaN or infinite numbers")
         top = (self._rows_of_length_one() @ _unit(vector)).topk(min(k+len(skip), len(self)))
         found = zip(top.indices.tolist(), top.values.tolist())

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from .checks import Attended
-from .fast import AttentionFunction, scaled_dot_product_attention
 from .latent import LatentAttention
+from .layer import AttentionLayer, standing_by, twin_of
 from .multihead import MultiHeadAttention
 
 # %% ../nbs/06c_heads.ipynb #5722dad2
@@ -433,25 +433,26 @@ def remove_heads(
         The model, while its heads are removed
     """
     layers = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]
-    gone:dict[int,list[int]] = {}
+    gone:dict[AttentionLayer,list[int]] = {}
     for layer,head in heads:
-        if not 0 <= layer < len(layers) or not 0 <= head < layers[layer].n_heads:
-            sizes = f"{len(layers)} layers" + (f" of {layers[0].n_heads} heads" if layers else '')
+        if not 0 <= layer < len(layers) or not 0 <= head < _all_heads(layers[layer]):
+            sizes = f"{len(layers)} layers" + (f" of {_all_heads(layers[0])} heads" if layers else '')
             raise ValueError(f"heads must be (layer, head) of {sizes}, got {(layer, head)}")
-        gone.setdefault(layer, []).append(head)
-    before = {layer: layers[layer].attend for layer in gone}
-    try:
-        for layer,some in gone.items(): layers[layer].attend = _without(some, before[layer])
-        yield model
-    finally:
-        for layer,attend in before.items(): layers[layer].attend = attend
-
-def _without(heads:list[int], attend:AttentionFunction|None)->AttentionFunction:
-    "An attention function whose `heads` give 0"
-    run:AttentionFunction = attend or scaled_dot_product_attention
-    def silent(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Attended:
+        gone.setdefault(layers[layer], []).append(head)
+    def silent(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
+               **options:Any)->Attended:
         attended = run(q, k, v, **options)
         out = attended[0] if isinstance(attended, tuple) else attended
-        out = out.index_fill(1, torch.tensor(heads, device=out.device), 0.)
+        here = torch.tensor(_own_heads(layer, gone[twin_of(layer)]), dtype=torch.long)
+        out = out.index_fill(1, here.to(out.device), 0.)
         return (out,attended[1]) if isinstance(attended, tuple) else out
-    return silent
+    with standing_by([*gone], around=silent, changes=True): yield model
+
+def _all_heads(layer:Any)->int:
+    "Heads of a layer, also of one that is split over processes"
+    return int(layer.n_heads*(layer._mesh.size() if '_mesh' in layer.__dict__ else 1))
+
+def _own_heads(layer:Any, heads:list[int])->list[int]:
+    "Those of the heads that this process has, counted as it counts them"
+    first = layer._mesh.get_local_rank()*layer.n_heads if '_mesh' in layer.__dict__ else 0
+    return [h-first for h in heads if first <= h < first+layer.n_heads]

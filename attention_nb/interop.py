@@ -13,11 +13,11 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .checks import check_attention
-from .core import allowed
-from .fast import AttentionFunction
-from .multihead import MultiHeadAttention, _Places
+from .checks import Attended, check_attention
+from .layer import Function
+from .multihead import MultiHeadAttention
 from .position import Rope
+from .visibility import Visibility, Window, joined, over
 
 # %% ../nbs/05a_interop.ipynb #1cf1ec12
 def _append(
@@ -43,11 +43,11 @@ class _Options(TypedDict, total=False):
     qk_norm:str|None
     q_norm:nn.Module|None
     k_norm:nn.Module|None
-    window:tuple[int|None,int|None]|None
+    window:Window|None
     softcap:float|None
     sinks:bool
     scale:float|None
-    attend:AttentionFunction|None
+    attend:Function|None
 
 # %% ../nbs/05a_interop.ipynb #ca08fa42
 class _AppendedAttentionFields(Protocol):
@@ -99,21 +99,30 @@ class AppendedAttention(MultiHeadAttention):
         for t in (getattr(self, 'bias_k', None), getattr(self, 'bias_v', None)):
             if t is not None: nn.init.normal_(t, std=len(t)**-0.5)
 
-    def _inputs(self, query:Tensor, key:Tensor|None, value:Tensor|None, places:_Places,
-                **options:Any)->tuple[Tensor,Tensor,Tensor,dict[str,Any]]:
-        q,k,v,options = super()._inputs(query, key, value, places, **options)
-        mask,bias,(L,S) = options['mask'],options['bias'],(q.shape[-2],k.shape[-2])
-        check_attention(q, k, v, mask=mask, bias=bias)
-        if options['causal'] or options['window'] is not None:
-            see = allowed(L, S, causal=options['causal'], window=options['window'], device=q.device)
-            mask = see if mask is None else mask & see
+    def call_attention(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool,
+                       **options:Any)->Attended:
+        "As in `MultiHeadAttention`, with the columns behind the keys"
+        check_attention(q, k, v, mask=options.get('mask'), bias=options.get('bias'))
+        S,bias = k.shape[-2],options.get('bias')
+        see = joined(q, k, **{n: options.get(n) for n in _rules})
+        mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)
         if self.bias_k is not None and self.bias_v is not None:
             k,v = _append(k, self.bias_k),_append(v, self.bias_v)
         if self.add_zero_attn: k,v = F.pad(k, (0,0,0,1)),F.pad(v, (0,0,0,1))
         extra = k.shape[-2]-S
         if mask is not None: mask = F.pad(mask.expand(*mask.shape[:-1], S), (0,extra), value=True)
         if bias is not None: bias = F.pad(bias.expand(*bias.shape[:-1], S), (0,extra))
-        return q, k, v, options | dict(mask=mask, bias=bias, causal=False, window=None)
+        rest = {n: o for n,o in options.items() if n not in _rules}
+        return super().call_attention(q, k, v, need_weights, **rest | dict(mask=mask, bias=bias))
+
+    def check_options(self, L:int, S:int, need_weights:bool, **options:Any)->None:
+        "As in `MultiHeadAttention`; rules become a mask"
+        rest = {n: o for n,o in options.items() if n not in _rules}
+        rules = any(options.get(n) not in (None, False) for n in ('causal','window'))
+        mask = torch.ones(1, 1).bool() if rules or options.get('mask') is not None else None
+        super().check_options(L, S, need_weights, **rest, mask=mask)
+
+_rules = 'mask','causal','window','q_pos','k_pos'
 
 # %% ../nbs/05a_interop.ipynb #f45ee160
 def from_torch(

@@ -10,16 +10,20 @@ __all__ = ['expand_latent', 'absorb_queries', 'latent_scale', 'absorbing_pays', 
 # %% ../nbs/11_latent.ipynb #8b630181
 from typing import TYPE_CHECKING
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 import math
 from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
 import torch
 from torch import Tensor, nn
-from .cache import KVCache, check_cache
-from .checks import check_attended, check_inputs, check_layer, check_sizes
-from .fast import AttentionFunction, scaled_dot_product_attention
-from .multihead import _rotated, merge_heads, split_heads
+from .cache import AttentionCache, KVCache, check_cache
+from .checks import Attended, _check_places, check_inputs, check_layer, check_sizes
+from .fast import scaled_dot_product_attention
+from .layer import AttentionLayer, Function
+from .multihead import (_like_cache, _rotated, computed_dtype, merge_heads,
+                                    split_heads)
 from .position import Rope
+from .visibility import Visibility, joined
 from .weights import attention_with_weights
 
 # %% ../nbs/11_latent.ipynb #2abf1302
@@ -97,10 +101,10 @@ def _normed(norm:nn.RMSNorm, x:Tensor)->Tensor:
 # %% ../nbs/11_latent.ipynb #e8d313ca
 class _Options(TypedDict, total=False):
     "Of the self-attention in a block"
-    mask:Tensor|None
+    mask:Tensor|Visibility|None
     bias:Tensor|None
     causal:bool
-    cache:KVCache|None
+    cache:AttentionCache|None
     positions:Tensor|None
     rotation:tuple[Tensor,Tensor]|None
 
@@ -117,7 +121,7 @@ class _LatentAttentionCall(Protocol):
     def __call__(self, *args:Any, **options:Any)->Any: ...
 
 # %% ../nbs/11_latent.ipynb #975b4bc6
-class _LatentProjections(nn.Module):
+class _LatentProjections(AttentionLayer):
     "The matrices of latent attention"
     if TYPE_CHECKING:    # what type checkers and editors see
         d_model: int
@@ -185,16 +189,26 @@ def _rows(t:Tensor|None, H:int, L:int)->Tensor|None:
     t = t[(None,)*(4-t.dim())]
     return t.expand(len(t), H, L, t.shape[-1]).transpose(1, 2).flatten(1, 2)[:,None]
 
+def _row_rules(see:Visibility, H:int)->Visibility:
+    "Who may see whom, for the same rows"
+    inner = see.mask
+    inner = _row_rules(inner, H) if isinstance(inner, Visibility) else _rows(inner, H, see.L)
+    each = torch.arange(see.L).repeat_interleave(H)
+    for t in (see.q_pos, see.q_doc, see.mask):
+        if isinstance(t, Tensor): each = each.to(t.device)
+    return replace(replace(see, mask=None).part(q=each), mask=inner)
+
 def _one_key_head(attend:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor, *,
-                  mask:Tensor|None=None, bias:Tensor|None=None, causal:bool=False,
-                  **options:Any)->Tensor|tuple[Tensor,Tensor]:
+                  mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
+                  q_pos:Tensor|None=None, k_pos:Tensor|None=None, **options:Any)->Attended:
     "Attention of many heads to one key head: what all heads ask are rows of one table"
-    (_,H,L,_),S = q.shape,k.shape[2]
+    (_,H,L,_),plain = q.shape,mask is None and q_pos is None and k_pos is None
+    if plain and L == 1: causal = False
+    see = joined(q, k, mask=mask, causal=causal, q_pos=q_pos, k_pos=k_pos)
+    if k.shape[1] == H: return attend(q, k, v, mask=see, bias=bias, **options)
     rows = q.transpose(1, 2).flatten(1, 2)[:,None]          # (B, 1, L * H, E)
-    causal = causal and L > 1
-    if causal: options |= dict(q_pos=torch.arange(S-L, S, device=q.device).repeat_interleave(H))
-    out = attend(rows, k, v, mask=_rows(mask, H, L), bias=_rows(bias, H, L), causal=causal,
-                 **options)
+    out = attend(rows, k, v, mask=None if see is None else _row_rules(see, H),
+                 bias=_rows(bias, H, L), **options)
     def back(t:Tensor)->Tensor: return torch.unflatten(t[:,0], 1, (L, H)).transpose(1, 2)
     return (back(out[0]), back(out[1])) if isinstance(out, tuple) else back(out)
 
@@ -248,7 +262,7 @@ class LatentAttention(_LatentProjections):
         dropout: float
         rope: Rope | None
         absorbed: bool | None
-        attend: AttentionFunction | None
+        attend: Function | None
         scale: float
     # all that is kept is seen
     window = None
@@ -267,7 +281,7 @@ class LatentAttention(_LatentProjections):
         scale:float|None=None, # Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
         rope:Rope|None=None, # Rotation of `rope_dim` numbers; None: nothing is rotated
         absorbed:bool|None=None, # The form; None: absorbed with a cache, where it is less work
-        attend:AttentionFunction|None=None # Function to call, as in `MultiHeadAttention`
+        attend:Function|None=None # Function to call, as in `MultiHeadAttention`
     ):
         """Multi-head latent attention (DeepSeek-AI 2024)
 
@@ -301,32 +315,32 @@ class LatentAttention(_LatentProjections):
         batch:int, # Number of sequences
         max_len:int, # Most tokens
         *,
-        dtype:torch.dtype|None=None, # None means that of the weights
-        device:torch.device|str|None=None # Likewise
+        dtype:torch.dtype|None=None, # None means that of what it computes now
+        device:torch.device|str|None=None # None means that of the weights
     )->KVCache: # Room for r + rope_dim numbers a token, and none for values
         """A cache for latents and rotated keys
 
         Args:
             batch: Number of sequences
             max_len: Most tokens
-            dtype: None means that of the weights
-            device: Likewise
+            dtype: None means that of what it computes now
+            device: None means that of the weights
 
         Returns:
             Room for r + rope_dim numbers a token, and none for values
         """
         w = self.kv_down.weight
         return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
-                       dtype=dtype or w.dtype, device=device or w.device)
+                       dtype=dtype or computed_dtype(w), device=device or w.device)
 
     def forward(self,
         query:Tensor, # (B, L, D), or (L, D) without a batch
         *,
-        mask:Tensor|None=None, # Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
+        mask:Tensor|Visibility|None=None, # Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
-        causal:bool=False, # Query i sees keys up to i + S - L
-        cache:KVCache|None=None, # Of `new_cache`; keeps latents and rotated keys
-        positions:Tensor|None=None, # Places for `rope`, (L,) or (B, L); None: after the cache
+        causal:bool=False, # A query sees keys up to its own place; the last stands at the last key's
+        cache:AttentionCache|None=None, # Of `new_cache`; keeps latents and rotated keys
+        positions:Tensor|None=None, # Places of the tokens, (L,) or (B, L); None: after the cache
         rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
         need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
     )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
@@ -334,11 +348,11 @@ class LatentAttention(_LatentProjections):
 
         Args:
             query: (B, L, D), or (L, D) without a batch
-            mask: Bool, 0 to 2 or 4 dimensions that broadcast to (B, H, L, S)
+            mask: Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
             bias: Added to the scores; shapes as for `mask`
-            causal: Query i sees keys up to i + S - L
+            causal: A query sees keys up to its own place; the last stands at the last key's
             cache: Of `new_cache`; keeps latents and rotated keys
-            positions: Places for `rope`, (L,) or (B, L); None: after the cache
+            positions: Places of the tokens, (L,) or (B, L); None: after the cache
             rotation: `rope.tables(positions)`, if many layers share it
             need_weights: Also all L x S weights, or their mean over heads
 
@@ -350,44 +364,53 @@ class LatentAttention(_LatentProjections):
         D = self.d_model
         check_inputs(query, query, query, (D, D, D), mask=mask, bias=bias, causal=causal)
         check_cache(self, query, True, cache, positions, rotation, mask, bias)
-        x = query if query.dim() == 3 else query[None]
+        x,asked = query if query.dim() == 3 else query[None],bool(need_weights)
+        options = dict(mask=mask, bias=bias, causal=causal, scale=self.scale, q_pos=positions,
+                       dropout_p=self.dropout*self.training)
+        if positions is not None:
+            _check_places(x, 'positions', positions, x.shape[1])
+            if cache is None: options |= dict(k_pos=positions)
+        past = 0 if cache is None else len(cache)
+        self.check_options(x.shape[1], past+x.shape[1], asked, **options)
         q,kept = self._inputs(x, cache, positions, rotation)
-        w_k,w_v = self._ways_up()
-        absorbs = self._absorbs(x.shape[1], kept.shape[2], cache)
-        q,k,v = absorb_queries(q, kept, w_k) if absorbs else expand_latent(q, kept, w_k, w_v)
-        both = self._attend(q, k, v, bool(need_weights), mask=mask, bias=bias, causal=causal,
-                            scale=self.scale, dropout_p=self.dropout*self.training)
+        def to_held(q:Tensor, kept:Tensor, _:Tensor, **options:Any)->Attended:
+            return self._of_latents(q, kept, asked, cache is not None, options)
+        both = (to_held(q, kept, kept, **options) if cache is None
+                else cache.attend(to_held, q, kept, kept[...,:0], **options))
         out,weights = both if isinstance(both, tuple) else (both,None)
-        if absorbs: out = torch.einsum('b h l r, h v r -> b h l v', out, w_v)
         out = self.out_proj(merge_heads(out))                       # (B, L, D)
         if weights is not None and need_weights == 'mean': weights = weights.mean(1)    # (B, L, S)
         if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
         return out if weights is None else (out,weights)
 
-    def _inputs(self, x:Tensor, cache:KVCache|None, *places:Any)->tuple[Tensor,Tensor]:
-        "Queries (B, H, L, nope_dim + rope_dim) and all that is kept, (B, 1, S, r + rope_dim)"
+    def _inputs(self, x:Tensor, cache:AttentionCache|None, *places:Any)->Any:
+        "Queries (B, H, L, nope_dim + rope_dim), and what is to be kept, (B, 1, L, r + rope_dim)"
         (q_nope,q_rope),(latent,k_rope) = self._queries(x),self._latents(x)
         if self.rope is not None:
             q_rope,k_rope = _rotated(self.rope, q_rope, k_rope, cache, *places)
-        kept = torch.cat([latent, k_rope], -1)
-        if cache is not None: kept,_ = cache.update(kept, kept[...,:0])
-        return torch.cat([q_nope, q_rope], -1), kept
+        both = torch.cat([q_nope, q_rope], -1),torch.cat([latent, k_rope], -1)
+        return _like_cache(cache, *both)
 
-    def _absorbs(self, L:int, S:int, cache:KVCache|None)->bool:
+    def _of_latents(self, q:Tensor, kept:Tensor, need_weights:bool, cached:bool,
+                    options:dict[str,Any])->Attended:
+        "Attention to all that is kept, in one of the two forms; (B, H, L, v_dim), or also weights"
+        w_k,w_v = (w.to(q.dtype) for w in self._ways_up())
+        absorbs = self._absorbs(q.shape[2], kept.shape[2], cached)
+        q,k,v = absorb_queries(q, kept, w_k) if absorbs else expand_latent(q, kept, w_k, w_v)
+        both = self.call_attention(q, k, v, need_weights, **options)
+        if not absorbs: return both
+        def up(t:Tensor)->Tensor: return torch.einsum('b h l r, h v r -> b h l v', t, w_v)
+        return (up(both[0]), both[1]) if isinstance(both, tuple) else up(both)
+
+    def _absorbs(self, L:int, S:int, cached:bool)->bool:
         "Whether to take the absorbed form"
-        if self.absorbed is not None or cache is None: return bool(self.absorbed)
-        # a recording needs keys of one form in all steps
-        if '_attend' in self.__dict__: return True
+        if self.absorbed is not None or not cached: return bool(self.absorbed)
+        if self.is_heard(): return True    # who listens needs keys of one form in all steps
         return absorbing_pays(L, S, self.kv_rank, self.nope_dim, self.v_dim)
 
-    def _attend(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool,
-                **options:Any)->Tensor|tuple[Tensor,Tensor]:
-        "The one call of an attention function"
-        if self.attend is not None:
-            return check_attended(self.attend(q, k, v, **options), q, k, v, need_weights)
+    def own_attention(self, need_weights:bool)->Function:
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
-        if k.shape[1] < q.shape[1]: return _one_key_head(attend, q, k, v, **options)
-        return attend(q, k, v, **options)
+        return partial(_one_key_head, attend)
     if TYPE_CHECKING:    # what type checkers and editors see
         @overload
         def __call__(self, query: Tensor, *, need_weights: Literal[False]=False, **options: Unpack[_Options])->Tensor:

@@ -13,9 +13,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from .checks import _is_int
-from .core import allowed
+from .checks import checked_integer
 from .plots import colors
+from .visibility import allowed
 
 # %% ../nbs/04_mask.ipynb #008e9db9
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 # %% ../nbs/04_mask.ipynb #d1fe6ad2
-def _count(name:str, n:Any)->int:
-    "`n` as an integer, if it is one and not negative"
-    if not _is_int(n) or n < 0:
-        raise ValueError(f"{name} must be an integer from 0 up, got {n!r}")
-    return int(n) if isinstance(n, Integral) else n
-
 def causal_mask(
     L:int, # Number of queries
     S:int|None=None, # Number of keys; None means L. The last query is aligned with the last key
@@ -45,8 +39,9 @@ def causal_mask(
     Returns:
         Bool (L, S), True = may attend
     """
-    L = _count('L', L)
-    return allowed(L, L if S is None else _count('S', S), causal=True, device=device)
+    L = checked_integer('L', L)
+    S = L if S is None else checked_integer('S', S)
+    return allowed(L, S, causal=True, device=device)
 
 # %% ../nbs/04_mask.ipynb #9d8cee49
 def _labels(name:str, tokens:Sequence[str]|None, n:int)->list[str]|None:
@@ -139,7 +134,7 @@ def padding_mask(
             raise ValueError(f"a mask must be (B, S={S}), got {tuple(given.shape)}")
         return given[:,None,None]
     if S is None: raise ValueError("lengths need S, the number of keys")
-    return _first_keys('lengths', given, _count('S', S))
+    return _first_keys('lengths', given, checked_integer('S', S))
 
 # %% ../nbs/04_mask.ipynb #d6573b26
 def window_mask(
@@ -162,9 +157,10 @@ def window_mask(
     Returns:
         Bool (L, S), True = may attend
     """
-    left = None if left is None else _count('left', left)
-    right = None if right is None else _count('right', right)
-    return allowed(_count('L', L), _count('S', S), window=(left,right), device=device)
+    L,S = checked_integer('L', L),checked_integer('S', S)
+    left = None if left is None else checked_integer('left', left)
+    right = None if right is None else checked_integer('right', right)
+    return allowed(L, S, window=(left,right), device=device)
 
 # %% ../nbs/04_mask.ipynb #6b60542c
 def document_mask(
@@ -209,10 +205,10 @@ def prefix_mask(
     Returns:
         Bool (L, S), or (B, 1, L, S) for several; True = may attend
     """
-    S = _count('L', L) if S is None else _count('S', S)
+    S = checked_integer('L', L) if S is None else checked_integer('S', S)
     if not isinstance(prefix, (int,Integral,torch.SymInt)):
         first = _first_keys('prefix', prefix, S, device)
         return causal_mask(L, S, device=first.device) | first
-    n = _count('prefix', prefix)
+    n = checked_integer('prefix', prefix)
     if n > S: raise ValueError(f"prefix must be from 0 to S={S}, got {n}")
     return causal_mask(L, S, device=device) | (torch.arange(S, device=device) < n)

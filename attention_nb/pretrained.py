@@ -9,16 +9,21 @@ __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
 # %% ../nbs/10_pretrained.ipynb #5ac1e0c4
 from typing import TYPE_CHECKING
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from .families import (_family, build_model, config_from_hf, config_to_hf,
-                                   tensors_to_hf)
-from .files import Tensors, open_source, save_tensors
-from .files import load_tokenizer as load_tokenizer    # offered here too
+from .config import TransformerConfig
+from .families import _family, config_from_hf, config_to_hf
+from .files import open_source
+from .plan import build_model, tensors_to_hf
+from .saving import save_tensors
+from .stored import Tensors
+from .tokenizer_base import checked_integer
+from .tokenizer_files import load_tokenizer as load_tokenizer    # offered here too
 from .transformer import Transformer
 
 # %% ../nbs/10_pretrained.ipynb #f0717a1f
@@ -39,18 +44,27 @@ def load_pretrained(
         In evaluation mode
     """
     found = open_source(source)
-    config = _with_ends(found.config, found.generation_config)
-    cfg,family = config_from_hf(config)
-    with _Counted(found.tensors, progress) as tensors:
+    with _naming(found.config_file): cfg,_ = config_from_hf(found.config)
+    config = _with_ends(cfg, found.config, found.generation_config)
+    with _naming(found.ends_file): cfg,family = config_from_hf(config)
+    with _naming(found.config_file), _Counted(found.tensors, progress) as tensors:
         model = build_model(cfg, family, tensors, dtype=dtype)
     model.published = config
     return model
 
-def _with_ends(config:dict[str,Any], settings:Mapping[str,Any])->dict[str,Any]:
+def _with_ends(cfg:TransformerConfig, config:dict[str,Any],
+               settings:Mapping[str,Any])->dict[str,Any]:
     "With the tokens that begin, end and fill texts as `generation_config.json` says"
-    if config_from_hf(config)[0].kind == 'encoder': return config    # it writes no text
+    if cfg.kind == 'encoder': return config    # it writes no text
     names = (f'{n}_token_id' for n in ('bos', 'eos', 'pad', 'decoder_start'))
     return config | {n: settings[n] for n in names if settings.get(n) is not None}
+
+@contextlib.contextmanager
+def _naming(file:Path)->Generator[None,None,None]:
+    "Let errors begin with the file that they are about"
+    try: yield
+    except NotImplementedError as e: raise NotImplementedError(f"{file}: {e}") from None
+    except ValueError as e: raise ValueError(f"{file}: {e}") from None
 
 # %% ../nbs/10_pretrained.ipynb #967fd427
 class _Counted(Mapping[str,Tensor]):
@@ -80,8 +94,8 @@ def embed_sentences(
     texts:Sequence[str], # What to embed
     *,
     batch_size:int=64, # Texts at a time
-    max_len:int=256 # Tokens of a text that are read
-)->Tensor: # (texts, D), each of length 1
+    max_len:int=256 # Tokens of a text that are read, the last one always among them
+)->Tensor: # (texts, D), each of length 1; 0 for a text without tokens
     """Sentences as vectors: the mean of their tokens' vectors (Reimers and Gurevych 2019)
 
     Args:
@@ -89,30 +103,30 @@ def embed_sentences(
         tokenizer: Its tokenizer, as from `load_tokenizer`
         texts: What to embed
         batch_size: Texts at a time
-        max_len: Tokens of a text that are read
+        max_len: Tokens of a text that are read, the last one always among them
 
     Returns:
-        (texts, D), each of length 1
+        (texts, D), each of length 1; 0 for a text without tokens
     """
     if isinstance(texts, str): raise TypeError("texts must be a list of strings, got one string")
     if not len(texts): raise ValueError("texts must hold at least one, got none")
-    cfg,device = model.cfg,model.embed.token.weight.device
+    batch_size = checked_integer('batch_size', batch_size, least=1)
+    max_len = checked_integer('max_len', max_len, least=1)
+    cfg,table = model.cfg,model.embed.token.weight
     if (cfg.kind, cfg.head) != ('encoder', None):
         raise ValueError(f"model must be an encoder without a head, got {cfg.kind=}, {cfg.head=}")
     rows = [e.ids for e in tokenizer.encode_batch(list(texts))]
-    # a long text loses its end, not the token that closes it
     rows = [r if len(r) <= max_len else [*r[:max_len-1], r[-1]] for r in rows]
-    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    found:list[Tensor] = []
+    order = sorted((i for i,r in enumerate(rows) if r), key=lambda i: len(rows[i]))
+    out = table.new_zeros(len(rows), cfg.d_model)
     for start in range(0, len(order), batch_size):
         some = order[start:start+batch_size]
         sizes = [len(rows[i]) for i in some]
-        ids = torch.tensor([rows[i] + [0]*(max(sizes)-len(rows[i])) for i in some], device=device)
-        mask = (torch.arange(max(sizes)) < torch.tensor(sizes)[:,None]).to(device)    # (B, L)
-        with torch.inference_mode(): x = model(ids, mask=mask)    # (B, L, D)
-        mean = (x*mask[...,None]).sum(1) / mask.sum(1, keepdim=True)
-        found.append(F.normalize(mean, dim=-1))
-    return torch.cat(found)[torch.tensor(order).argsort()]
+        ids = [rows[i] + [0]*(max(sizes)-len(rows[i])) for i in some]
+        mask = (torch.arange(max(sizes)) < torch.tensor(sizes)[:,None]).to(table.device)    # (B, L)
+        with torch.inference_mode(): x = model(torch.tensor(ids, device=table.device), mask=mask)
+        out[some] = F.normalize((x*mask[...,None]).sum(1)/mask.sum(1, keepdim=True), dim=-1)
+    return out
 
 # %% ../nbs/10_pretrained.ipynb #11e0e7ca
 def from_hf(
@@ -133,7 +147,7 @@ def from_hf(
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
     said = getattr(hf_model, 'generation_config', None)
-    if said is not None: config = _with_ends(config, said.to_dict())
+    if said is not None: config = _with_ends(config_from_hf(config)[0], config, said.to_dict())
     cfg,family = config_from_hf(config)
     model = build_model(cfg, family, hf_model.state_dict(), dtype=dtype, copy=True)
     model.published = config

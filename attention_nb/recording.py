@@ -19,11 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
-from .core import SelfAttention, attention, visible
+from .core import SelfAttention, attention
 from .interop import TorchInterface, from_torch
 from .latent import LatentAttention
+from .layer import AttentionLayer, standing_by, twin_of
 from .multihead import MultiHeadAttention, MultiHeadAttentionLoop
 from .transformer import Transformer
+from .visibility import joined, over
 
 # %% ../nbs/06a_recording.ipynb #b5f2800d
 @dataclass
@@ -302,6 +304,7 @@ class _Frame:
     module:nn.Module
     other:bool # It was given keys of its own
     cache:object = None # A cache of ours or of `transformers`
+    kept:Any = None # The cache of this very layer
     before:int|None = None # How many places the cache held when the module was called
     given:Any = None # The arguments of a module of torch; how a model that was asked answers
     served:bool = False # An attention in it was seen
@@ -371,7 +374,7 @@ class _Watch:
         if m not in self.names or _in_backward(): return
         frames = self.frames()
         if not frames: self.thread.now = self.new_pass()
-        frame = _Frame(m, _other_keys(m, args, kw))
+        frame = _Frame(m, _other_keys(m, args, kw), kept=kw.get('cache'))
         if frames: frame.cache,frame.before = frames[-1].cache,frames[-1].before
         if frame.cache is None:
             caches = (x for x in (*args, *kw.values()) if _holds(x) is not None)
@@ -508,7 +511,7 @@ class _Watch:
 def _holds(x:Any)->int|None:
     "How many places a cache holds, ours or one of `transformers`; None for anything else"
     if hasattr(x, 'get_seq_length'): return int(x.get_seq_length())
-    return len(x) if hasattr(x, 'reorder') and hasattr(x, '__len__') else None
+    return len(x) if hasattr(x, 'select') and hasattr(x, '__len__') else None
 
 def _no_attention(model:nn.Module, names:Iterable[nn.Module])->str:
     "What to say of a model in which there is nothing to listen to"
@@ -590,31 +593,29 @@ def _listening(watch:_Watch)->Generator[None]:
     try:
         with _lock:
             for m in watch.names:
-                if m not in _watching and isinstance(m, _our_modules):
-                    _own[m] = m.__dict__.get('_attend')
-                    m.__dict__['_attend'] = types.MethodType(_attend, m)
                 _watching[m] = (*_watching.get(m, ()), watch)
-        yield
+        ours = [m for m in watch.names if isinstance(m, AttentionLayer) and not watch.asked]
+        with standing_by(ours, around=functools.partial(_heard, watch)): yield
     finally:
         with _lock:
             for m in watch.names:
                 _watching[m] = tuple(w for w in _watching[m] if w is not watch)
-                if _watching[m]: continue
-                del _watching[m]
-                if not isinstance(m, _our_modules): continue
-                if own := _own.pop(m): m.__dict__['_attend'] = own
-                else: del m.__dict__['_attend']
+                if not _watching[m]: del _watching[m]
 
-def _attend(self:Any, q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
-    "The method of one of our modules while it is recorded"
-    own = _own.get(self) or functools.partial(type(self)._attend, self)
-    watches = _watched(self)
-    if not watches: return own(q, k, v, need_weights, **options)
-    call = _our_call(self, q, k, options)
-    out = own(q, k, v, need_weights, **options)
-    if not options.get('dropout_p'): _check(self, call, v, out[0] if need_weights else out)
-    call = _by_place(call, _copy(options.get('q_pos')), _copy(options.get('k_pos')))
-    for w in watches: w.keep(self, replace(call))
+def _heard(watch:_Watch, layer:Any, run:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor,
+           **options:Any)->Any:
+    "The call of one of our layers, while it is recorded"
+    if _in_backward(): return run(q, k, v, **options)
+    m = twin_of(layer)
+    call = _our_call(m, q, k, options)
+    out = run(q, k, v, **options)
+    if not options.get('dropout_p'): _check(m, call, v, out[0] if isinstance(out, tuple) else out)
+    q_pos,k_pos = _copy(options.get('q_pos')),_copy(options.get('k_pos'))
+    cache = watch.frames()[-1].kept if watch.frames() else None
+    if q_pos is None and getattr(cache, 'left', None) is not None:     # a ring says where keys stand
+        k_pos,n = _copy(cache.positions),len(cache)
+        q_pos = torch.arange(n-q.shape[-2], n)
+    watch.keep(m, replace(_by_place(call, q_pos, k_pos)))
     return out
 
 def _copy(t:Any)->Any:
@@ -624,17 +625,14 @@ def _copy(t:Any)->Any:
         dtype = torch.float32 if t.is_floating_point() else t.dtype
         return t.detach().to('cpu', dtype, copy=True)
 
+_rules = 'mask','causal','window','q_pos','k_pos'
+
 def _our_call(m:nn.Module, q:Tensor, k:Tensor, options:dict[str,Any])->_Call:
     "What one of our modules is about to do; the dimensions before a single head are a batch"
     lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
-    mask,causal,window = options.get('mask'),options.get('causal', False),options.get('window')
-    if causal or window is not None:
-        q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
-        if q_pos is None: q_pos = torch.arange(L, device=q.device) + (S-L)
-        if k_pos is None: k_pos = torch.arange(S, device=q.device)
-        see = visible(q_pos[...,:,None], k_pos[...,None,:], causal=causal, window=window)
-        if see.dim() == 3 and q.dim() == 4: see = see[:,None]
-        mask = see if mask is None else mask & see
+    see = joined(q, k, **{n: options[n] for n in _rules if n in options})
+    mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)
+    mask = over(mask, q.dim())
     kept = {n: _copy(options.get(n)) for n in _options} | dict(mask=_copy(mask))
     q,k = _copy(q),_copy(k)
     if len(lead) != 2 or isinstance(m, SelfAttention):
@@ -794,12 +792,12 @@ def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Cal
     with torch.device('cpu'), torch.random.fork_rng(devices=[]):
         twin = TorchInterface(from_torch(m), batch_first=m.batch_first).eval()
     calls:list[_Call] = []
-    def attend(q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
+    def listen(layer:Any, run:Any, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Any:
         calls.append(_our_call(twin.m, q, k, options))
-        return type(twin.m)._attend(twin.m, q, k, v, need_weights, **options)
-    twin.m.__dict__['_attend'] = attend
+        return run(q, k, v, **options)
     asks:dict[str,Any] = inspect.signature(twin.forward).bind(*args, **kw).arguments
-    with torch.no_grad(): want = twin(**asks | dict[str,Any](need_weights=False))[0]
+    with torch.no_grad(), standing_by([twin.m], around=listen):
+        want = twin(**asks | dict[str,Any](need_weights=False))[0]
     got = out[0].detach()
     seen = want.isfinite() & got.isfinite()
     error,most = (got-want).masked_fill(~seen, 0.).abs().amax(),want.abs().amax()

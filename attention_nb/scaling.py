@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 import torch
 from torch import Tensor, nn
-from .checks import check_number, check_sizes
-from .mask import _count
+from .checks import check_number, check_sizes, checked_integer
 
 # %% ../nbs/07a_scaling.ipynb #cd584fbc
 def rope_frequencies(
@@ -337,8 +336,8 @@ def _check_places(name:str, places:Tensor, n:int|None=None)->Tensor:
 def _places(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
             device:torch.device|str|None=None)->tuple[Tensor,Tensor]:
     "Places of queries and of keys; not given, the last query stands at the last key"
-    L = _count('L', L)
-    S = L if S is None else _count('S', S)
+    L = checked_integer('L', L)
+    S = L if S is None else checked_integer('S', S)
     given = [p.device for p in (q_pos,k_pos) if isinstance(p, Tensor)]
     if device is None and given: device = given[0]
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)

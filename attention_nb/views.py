@@ -19,8 +19,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from .checks import check_window
-from .core import attention, attention_scores, hide, visible
+from .checks import checked_window
+from .core import attention, attention_scores, hide
+from .visibility import visible
 from .heads import (_layers, _limit, _readable, _stacked, _tensor, _tokens,
                                 attention_entropy, attention_rollout, first_token, next_token,
                                 previous_token)
@@ -762,7 +763,7 @@ def _one_query(q:Tensor, k:Tensor, v:Tensor, i:int, *, mask:Tensor|None, bias:Te
     out,weights = attention(q, k, v, mask=mask, **options)
     del options['sinks']
     scores = hide(attention_scores(q, k.repeat_interleave(q.shape[1]//k.shape[1], 1), **options),
-                  mask=mask)
+                  mask)
     return scores[0,:,0], weights[0,:,0], out[0,:,0]
 
 # %% ../nbs/06b_views.ipynb #b8b12989
@@ -883,7 +884,7 @@ def neuron_view(
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]
     key = int(weights[layer][head].argmax()) if key is None else _index(key, S, 'key')
-    left,right = (None if side is None else int(side) for side in check_window(window))
+    left,right = (None if side is None else int(side) for side in checked_window(window))
     places = left,(0 if causal else right)
     bias,biased,taken = _shared(options, 'bias', 0., taken)
     mask,masked,taken = _shared(options, 'mask', True, taken)

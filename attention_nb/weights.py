@@ -15,14 +15,11 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.jit._trace import is_tracing
 from .checks import checked
-from .core import allowed, attention
+from .core import attention
 from .fast import _tame
+from .visibility import Visibility, Window, _is_eager, joined, over
 
 # %% ../nbs/05b_weights.ipynb #aa55b903
-def _is_eager()->bool:
-    "Whether each operation runs when it is called: no compiler, no transform"
-    return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
-
 def _is_plain(*tensors:Tensor)->bool:
     "Whether results may be written over: plain tensors that nobody follows"
     if is_tracing() or not _is_eager(): return False
@@ -42,10 +39,10 @@ def attention_with_weights(
     k:Tensor, # Keys, (B, Hkv, S, E), Hkv a divisor of H
     v:Tensor, # Values, (B, Hkv, S, Ev)
     *,
-    mask:Tensor|None=None, # Bool, broadcastable to the scores (..., L, S); True = may attend
+    mask:Tensor|Visibility|None=None, # Bool, to the scores (..., L, S), True = may attend; or rules
     bias:Tensor|None=None, # Added to the scores, broadcastable to them
     causal:bool=False, # Hide keys after the query's own place
-    window:tuple[int|None,int|None]|None=None, # (left, right) of the query; None leaves a side open
+    window:Window|None=None, # (left, right) of the query; None leaves a side open
     q_pos:Tensor|None=None, # Places of queries, (L,) or (B, L); None: the last is the last key's
     k_pos:Tensor|None=None, # Places of keys, (S,) or (B, S); None means 0 to S-1
     scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
@@ -59,7 +56,7 @@ def attention_with_weights(
         q: Queries, (B, H, L, E)
         k: Keys, (B, Hkv, S, E), Hkv a divisor of H
         v: Values, (B, Hkv, S, Ev)
-        mask: Bool, broadcastable to the scores (..., L, S); True = may attend
+        mask: Bool, to the scores (..., L, S), True = may attend; or rules
         bias: Added to the scores, broadcastable to them
         causal: Hide keys after the query's own place
         window: (left, right) of the query; None leaves a side open
@@ -73,25 +70,20 @@ def attention_with_weights(
     Returns:
         Output (B, H, L, Ev) and the weights used, (B, H, L, S), in q's dtype
     """
+    see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     if (softcap is not None or sinks is not None or bias is not None
         or q.dtype not in (torch.float32, torch.float64) or q.shape[-3:-2] != k.shape[-3:-2]):
-        return attention(q, k, v, mask=mask, bias=bias, causal=causal, window=window, q_pos=q_pos,
-                         k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks,
+        return attention(q, k, v, mask=see, bias=bias, scale=scale, softcap=softcap, sinks=sinks,
                          dropout_p=dropout_p)
-    plain,full = _is_plain(q, k, v),False
-    empty:Tensor|None = None
-    if mask is not None or causal or window is not None: k = _tame(k)
+    plain,empty = _is_plain(q, k, v),None
+    if see is not None: k = _tame(k)
     scores = q*(1/math.sqrt(q.shape[-1]) if scale is None else scale) @ k.mT    # (B, H, L, S)
-    if causal or window is not None:
-        L,S = scores.shape[-2:]
-        see = allowed(L, S, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos, device=q.device)
-        if see.dim() == 3 and q.dim() == 4: see = see[:,None]
+    table = None if see is None else see.tile(slice(None), slice(None), device=q.device)
+    table = over(table, q.dim())
+    if see is not None and table is not None:
         # a causal query at the end of its keys sees at least one
-        full = mask is None and window is None and q_pos is None and k_pos is None and L <= S
-        mask = see if mask is None else mask & see
-    if mask is not None:
-        if not full: empty = ~mask.any(-1, keepdim=True)
-        hidden = ~mask if empty is None else ~(mask | empty)
+        if not (see.is_causal() and see.L <= see.S): empty = ~table.any(-1, keepdim=True)
+        hidden = ~table if empty is None else ~(table | empty)
         added = torch.zeros_like(hidden, dtype=q.dtype).masked_fill_(hidden, -math.inf)
         # autograd does not need the scores that are added to
         scores = scores.add_(added) if _is_eager() else scores+added

@@ -1,66 +1,88 @@
-import contextlib, functools, http.server, os, shutil, subprocess, sys, threading, venv
+import os, re, shutil, subprocess, sys, venv
 from pathlib import Path
 import pytest
 
-root = Path(__file__).parent.parent
 # tests run in several processes; if torch took all cores in each, they would wait for one another
 if 'PYTEST_XDIST_WORKER' in os.environ: os.environ.setdefault('OMP_NUM_THREADS', '1')
-sys.path[:0] = [str(root/'nbs'/'_sphinx'), str(root/'tests')]
+tests = Path(__file__).parent
+sys.path[:0] = [str(tests.parent/'nbs'/'_sphinx'), str(tests)]
+pytest.register_assert_rewrite('helpers')
+from helpers import clean_env, copied, pip_of, python_of, root, run, serve    # noqa: E402, F401
+from helpers.looks import open_view, patience                                 # noqa: E402, F401
 
-def clean_env(**extra):
-    "This process's environment without what points to the repository or to its own environment"
-    out = 'PYTHON', 'IN_TEST', 'VIRTUAL_ENV', 'JUPYTER', 'MPL'
-    return {k:v for k,v in os.environ.items() if not k.startswith(out) or k == 'PYTHONUTF8'} | extra
+# ---- which tests run, and where
+
+whole = 'budgets', 'notebooks', 'types'                 # ask something of every page
+apart = 'test_runs_and_outputs_are_true', 'test_a_page_in_the_browser'
+
+def pytest_addoption(parser):
+    parser.addoption('--page', help='only what concerns this notebook and its module: make check')
+
+def page_of(config):
+    page = config.getoption('page')
+    return page and Path(page).stem
+
+def imports(path, module):
+    "Does a file import from this module where all can see it?"
+    pattern = rf'^from (?:attention_nb)?\.{module} import'
+    return path.exists() and re.search(pattern, path.read_text(encoding='utf-8'), re.M)
+
+def pytest_ignore_collect(collection_path, config):
+    "With --page: files that ask nothing of every page, and import nothing from its module"
+    from helpers.book import module_of
+    page,name = page_of(config),collection_path.stem.removeprefix('test_')
+    if not page or collection_path.suffix != '.py' or name in whole: return None
+    return not (module_of(page) and imports(collection_path, module_of(page)))
+
+def concerns(item, page, module):
+    params = getattr(getattr(item, 'callspec', None), 'params', {}).values()
+    stems = {p.stem for p in params if isinstance(p, Path)}
+    views = module == 'views' or imports(root/'attention_nb'/f'{module}.py', 'views')
+    browser = 'browser' in item.fixturenames and not views
+    if item.path.stem == 'test_types': return item.name == 'test_the_module_of_a_page'
+    whole_book = item.path.stem in ('test_budgets', 'test_notebooks')
+    return not browser and (page in stems or not stems and not whole_book)
+
+def pytest_collection_modifyitems(config, items):
+    "With --page no other page, no site; each file stays in one process, but for long tests"
+    page = page_of(config)
+    if page:
+        from helpers.book import module_of
+        kept = [i for i in items if 'site' not in i.fixturenames
+                and concerns(i, page, module_of(page))]
+    else: kept = [i for i in items if i.name != 'test_the_module_of_a_page']
+    config.hook.pytest_deselected(items=[i for i in items if i not in kept])
+    items[:] = kept
+    for i in items:
+        alone = i.originalname in apart
+        i.add_marker(pytest.mark.xdist_group(i.name if alone else i.path.stem))
+
+# ---- the site, built by the first test that asks for it
 
 @pytest.fixture(scope='session')
-def site():
-    "Folder of the built site"
-    folder = root/'_build'/'html'
-    if not (folder/'index.html').exists(): pytest.fail('the site is not built: run `make docs` first, or the tests with `make test`')
+def site(request):
+    "Folder of the site, which holds what the notebooks say now"
+    from filelock import FileLock
+    run_id = getattr(request.config, 'workerinput', {}).get('testrunuid', str(os.getpid()))
+    folder,built = root/'_build'/'html',root/'_build'/'.built-by-tests'
+    folder.parent.mkdir(exist_ok=True)
+    with FileLock(folder.parent/'.lock'):               # of several processes one builds it
+        if built.exists() and built.read_text() == run_id: return folder
+        run(sys.executable, '-m', 'sphinx', '-q', '-W', '--keep-going', '-d', '_build/doctrees',
+            '-c', 'nbs/_sphinx', 'nbs', '_build/html', cwd=root)
+        built.write_text(run_id)
     return folder
-
-@pytest.fixture(scope='session')
-def built(tmp_path_factory):
-    "Wheel and sdist, the wheel made from the sdist as an installer would; from a copy, since two test processes may build at once"
-    dist,source = tmp_path_factory.mktemp('dist'),tmp_path_factory.mktemp('source')/'project'
-    shutil.copytree(root, source, ignore=shutil.ignore_patterns('.*', '_build', 'build', 'dist', '*.egg-info', '__pycache__'))
-    done = subprocess.run([sys.executable, '-m', 'build', '--outdir', str(dist), str(source)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return next(dist.glob('*.whl')), next(dist.glob('*.tar.gz'))
-
-@pytest.fixture(scope='session')
-def wheel(built): return built[0]
-
-def python_of(folder): return folder/('Scripts' if os.name == 'nt' else 'bin')/'python'
-
-@pytest.fixture(scope='session')
-def plain(wheel, tmp_path_factory):
-    "Folder of an environment with this project from its wheel, its requirements, nothing else; to be copied, not changed"
-    folder = tmp_path_factory.mktemp('plain')/'env'
-    venv.create(folder, with_pip=True, symlinks=os.name != 'nt')
-    command = [python_of(folder), '-m', 'pip', 'install', '-q', '--no-compile', '--disable-pip-version-check', '-c', root/'constraints.txt', wheel]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=clean_env())
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return folder
-
-def copied(plain, folder):
-    "A copy of an environment; its files are links, and pip never writes into a file that is there, it puts a new one in its place"
-    shutil.copytree(plain, folder, symlinks=True, copy_function=os.link)
-    return python_of(folder)
-
-@contextlib.contextmanager
-def serve(folder):
-    "Address of a server for the files of `folder`"
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args): pass
-    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=folder)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try: yield f'http://127.0.0.1:{server.server_port}'
-        finally: server.shutdown()
 
 @pytest.fixture(scope='session')
 def address(site):
     with serve(site) as url: yield url
+
+@pytest.fixture(scope='session')
+def parsed(site):
+    "Page -> its links"
+    from helpers.book import Links
+    found = (p for p in site.glob('*.html') if p.stem != '404')
+    return {p.name: Links(p.read_text(encoding='utf-8')) for p in found}
 
 @pytest.fixture(scope='session')
 def browser():
@@ -71,9 +93,49 @@ def browser():
         if os.environ.get('BROWSER') == 'required': pytest.fail('no browser, and BROWSER=required')
         pytest.skip('NO BROWSER: set CHROME to the path of a Chromium')
     from playwright.sync_api import sync_playwright
-    args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+    args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking',
+            '--disable-component-update', '--disable-sync',
             '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1']
     with sync_playwright() as p:
         chromium = p.chromium.launch(executable_path=path, args=args)
         yield chromium
         chromium.close()
+
+@pytest.fixture(scope='session')
+def context(browser):
+    "One for all pages of the site, which keeps scripts that are loaded"
+    context = browser.new_context()
+    yield context
+    context.close()
+
+@pytest.fixture
+def page(context):
+    "A page on a wide, light screen"
+    page = context.new_page()
+    page.set_viewport_size(dict(width=1400, height=900))
+    page.emulate_media(color_scheme='light')
+    page.set_default_timeout(patience)
+    yield page
+    page.close()
+
+# ---- the package, as others install it
+
+@pytest.fixture(scope='session')
+def built(tmp_path_factory):
+    "Wheel and sdist, the wheel made from the sdist as an installer would, from a copy"
+    dist,source = tmp_path_factory.mktemp('dist'),tmp_path_factory.mktemp('source')/'project'
+    shutil.copytree(root, source, ignore=shutil.ignore_patterns(
+        '.*', '_build', 'build', 'dist', '*.egg-info', '__pycache__'))
+    run(sys.executable, '-m', 'build', '--outdir', dist, source)
+    return next(dist.glob('*.whl')), next(dist.glob('*.tar.gz'))
+
+@pytest.fixture(scope='session')
+def wheel(built): return built[0]
+
+@pytest.fixture(scope='session')
+def plain(wheel, tmp_path_factory):
+    "Folder of an environment with this project from its wheel, its requirements, nothing else"
+    folder = tmp_path_factory.mktemp('plain')/'env'
+    venv.create(folder, with_pip=True, symlinks=os.name != 'nt')
+    run(*pip_of(python_of(folder)), wheel, env=clean_env())
+    return folder

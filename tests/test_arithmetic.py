@@ -1,10 +1,11 @@
-"The neuron view in a real browser: every number of every step is attention's, and the steps are easy to walk"
+"""The neuron view in a real browser: every number of every step is attention's, and the steps
+are easy to walk"""
 import math, re
 import pytest, torch
 from attention_nb.core import attention, attention_scores, hide
 from attention_nb.recording import record
 from attention_nb.views import neuron_view
-from test_views import expect, open_view, words        # open_view is a fixture
+from helpers.looks import expect, words
 
 def numbers_of(x): return [float(t.replace('−', '-')) if t else None for t in x]
 
@@ -22,37 +23,49 @@ def steps(page): return page.locator('.steps button').all_inner_texts()[2:-1]
 
 def press(page, step): page.locator('.steps').get_by_role('button', name=step, exact=True).click()
 
-def box(page, label): return page.locator('.bar label').filter(has_text=re.compile(f'^{label} ')).locator('select')
+def box(page, label):
+    return page.locator('.bar label').filter(has_text=re.compile(f'^{label} ')).locator('select')
 
 def choose(page, **values):
     for label,value in values.items(): box(page, label).select_option(str(value))
 
 def close(got, want):
-    got = torch.tensor([[math.nan if x is None else x for x in row] for row in got], dtype=torch.float64)
+    got = torch.tensor([[math.nan if x is None else x for x in row] for row in got],
+                       dtype=torch.float64)
     torch.testing.assert_close(got, want.double(), atol=1e-6, rtol=1e-6)
 
 def chain(q, k, v, l, h, i, *, causal=False, window=None, **kw):
     "All steps of one query in float64: a dict of columns (S,), the weights (S,), the output (Ev,)"
     one = {name: x[l] if isinstance(x, list) else x for name,x in kw.items()}
-    one = {name: x.double() if torch.is_tensor(x) and x.is_floating_point() else x for name,x in one.items()}
+    one = {name: x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+           for name,x in one.items()}
     mask,bias = one.pop('mask', None),one.get('bias')
     q,k,v = q[l:l+1].double(),k[l:l+1].double(),v[l:l+1].double()
     keys = k.repeat_interleave(q.shape[1]//k.shape[1], 1)
     scale,cap = one.get('scale'),one.get('softcap')
-    scores = hide(attention_scores(q, keys, scale=scale, softcap=cap, bias=bias), mask=mask, causal=causal, window=window)
+    scores = hide(attention_scores(q, keys, scale=scale, softcap=cap, bias=bias), mask=mask,
+                  causal=causal, window=window)
     out,w = attention(q, k, v, mask=mask, causal=causal, window=window, **one)
-    columns = {'q · k': q @ keys.mT, 'scaled': attention_scores(q, keys, scale=scale), 'capped': attention_scores(q, keys, scale=scale, softcap=cap),
-               '+ bias': attention_scores(q, keys, scale=scale, softcap=cap, bias=bias), 'masked': scores, 'weight': w}
-    return {name: x[0,h,i] for name,x in columns.items()}, out[0,h,i], keys[0,h], v.repeat_interleave(q.shape[1]//k.shape[1], 1)[0,h], q[0,h,i]
+    columns = {'q · k': q @ keys.mT, 'scaled': attention_scores(q, keys, scale=scale),
+               'capped': attention_scores(q, keys, scale=scale, softcap=cap),
+               '+ bias': attention_scores(q, keys, scale=scale, softcap=cap, bias=bias),
+               'masked': scores, 'weight': w}
+    values = v.repeat_interleave(q.shape[1]//k.shape[1], 1)[0,h]
+    return {name: x[0,h,i] for name,x in columns.items()}, out[0,h,i], keys[0,h], values, q[0,h,i]
 
 torch.manual_seed(0)
 cases = {
-    'plain': {}, 'causal': dict(causal=True), 'window': dict(window=(1,0)), 'window, causal': dict(window=(2,None), causal=True),
-    'mask': dict(mask=torch.eye(5, 6).bool() | (torch.arange(6) == 5)), 'mask of keys': dict(mask=torch.arange(6) > 1),
-    'mask of each head and layer': dict(mask=list(torch.rand(2, 4, 5, 6) > .3)), 'all hidden': dict(mask=torch.arange(5)[:,None].expand(5, 6) > 2),
-    'bias': dict(bias=torch.linspace(-2, 2, 30).view(5, 6), causal=True), 'bias that hides': dict(bias=torch.eye(5, 6).log()),
+    'plain': {}, 'causal': dict(causal=True), 'window': dict(window=(1,0)),
+         'window, causal': dict(window=(2,None), causal=True),
+    'mask': dict(mask=torch.eye(5, 6).bool() | (torch.arange(6) == 5)),
+         'mask of keys': dict(mask=torch.arange(6) > 1),
+    'mask of each head and layer': dict(mask=list(torch.rand(2, 4, 5, 6) > .3)),
+         'all hidden': dict(mask=torch.arange(5)[:,None].expand(5, 6) > 2),
+    'bias': dict(bias=torch.linspace(-2, 2, 30).view(5, 6), causal=True),
+         'bias that hides': dict(bias=torch.eye(5, 6).log()),
     'cap and sinks': dict(softcap=2., sinks=torch.tensor([0., 3., -torch.inf, 1.])),
-    'of each layer': dict(scale=[.1, 1.], softcap=[None, 3.], bias=[torch.randn(4, 1, 6), None]), 'large': dict(scale=30.),
+    'of each layer': dict(scale=[.1, 1.], softcap=[None, 3.], bias=[torch.randn(4, 1, 6), None]),
+         'large': dict(scale=30.),
 }
 
 @pytest.mark.parametrize('name', cases)
@@ -62,12 +75,14 @@ def test_every_number_of_every_step_is_that_of_attention(open_view, name):
     torch.manual_seed(1)
     q,k,v = 2*torch.randn(2,4,5,8),torch.randn(2,2,6,8),torch.randn(2,2,6,3)
     page = open_view(neuron_view(q, k, words[:5], words, v=v, **kw))
-    for l,h,i in ((0,0,0), (1,1,3), (1,2,4), (0,3,2)):
+    places = (0,0,0),(1,1,3),(1,2,4),(0,3,2)
+    for l,h,i in places[list(cases).index(name) % 2::2]:
         choose(page, layer=l, head=h, query=i)
         columns,out,keys,values,asks = chain(q, k, v, l, h, i, **kw)
         products,w = keys*asks,columns['weight']
         names = steps(page)
-        assert names[:4] == ['query', 'key', 'product', 'sum'] and names[-4:] == ['softmax', 'value', 'weight × value', 'output']
+        assert names[:4] == ['query', 'key', 'product', 'sum']
+        assert names[-4:] == ['softmax', 'value', 'weight × value', 'output']
         for step in names:
             press(page, step)
             heads,query,rows,feet = grid(page)
@@ -77,7 +92,8 @@ def test_every_number_of_every_step_is_that_of_attention(open_view, name):
             if step == 'query': assert {x for row in cells for x in row} == {None}
             elif step == 'key': close(cells, keys)
             elif step == 'product': close(cells, products)
-            elif step == 'sum': close(cells, torch.cat([products.cumsum(1), products.sum(1, keepdim=True)], 1))
+            elif step == 'sum':
+                close(cells, torch.cat([products.cumsum(1), products.sum(1, keepdim=True)], 1))
             elif step == 'value': close(cells, torch.cat([w[:,None], values], 1))
             elif step == 'weight × value': close(cells, torch.cat([w[:,None], w[:,None]*values], 1))
             elif step == 'output': close([feet['output'][1:]], out[None])
@@ -95,8 +111,10 @@ def test_every_number_of_every_step_is_that_of_attention(open_view, name):
 
 def test_steps_that_change_nothing_are_left_out_of_buttons_and_formula(open_view):
     q,k,v = torch.randn(2,1,3,4),torch.randn(2,1,3,4),torch.randn(2,1,3,2)
-    page = open_view(neuron_view(q, k, list('abc'), v=v, scale=[1., .5], softcap=[None, 2.], causal=True, stage='softmax'))
-    assert steps(page) == ['query', 'key', 'product', 'sum', 'mask', 'softmax', 'value', 'weight × value', 'output']
+    page = open_view(neuron_view(q, k, list('abc'), v=v, scale=[1., .5], softcap=[None, 2.],
+                                 causal=True, stage='softmax'))
+    assert steps(page) == ['query', 'key', 'product', 'sum', 'mask', 'softmax', 'value',
+                           'weight × value', 'output']
     formula = page.locator('.formula')
     expect(formula).to_have_text('oi = Σj softmaxj(Σe qie kje + Mij) vj')
     choose(page, layer=1)
@@ -105,7 +123,8 @@ def test_steps_that_change_nothing_are_left_out_of_buttons_and_formula(open_view
     press(page, 'cap')
     choose(page, layer=0)                         # has no cap: the view goes on with the weights
     expect(page.locator('[aria-current=step]')).to_have_text('softmax')
-    page = open_view(neuron_view(q, k, list('abc'), sinks=torch.tensor([1.]), bias=torch.ones(3, 3)), 'no values')
+    page = open_view(neuron_view(q, k, list('abc'), sinks=torch.tensor([1.]),
+                                 bias=torch.ones(3, 3)), 'no values')
     assert steps(page) == ['query', 'key', 'product', 'sum', 'scale', 'bias', 'softmax']
     expect(page.locator('.formula')).to_have_text('wij = softmaxj(α Σe qie kje + bij ; z)')
 
@@ -116,7 +135,8 @@ def test_buttons_arrows_and_play_walk_the_steps_and_light_the_formula(open_view)
     expect(now).to_have_text('product')
     expect(lit).to_have_text(['qie', 'kje'])
     names = steps(page)
-    for step,terms in (('sum', ['Σe']), ('scale', ['α ']), ('softmax', ['softmaxj']), ('value', ['vj']),
+    for step,terms in (('sum', ['Σe']), ('scale', ['α ']), ('softmax', ['softmaxj']),
+                       ('value', ['vj']),
                        ('weight × value', ['vj']), ('output', ['oi', 'Σj'])):
         page.get_by_label('next step').click()
         expect(now).to_have_text(step)
@@ -130,7 +150,8 @@ def test_buttons_arrows_and_play_walk_the_steps_and_light_the_formula(open_view)
     for step in names[1:]:
         page.keyboard.press('ArrowRight')
         expect(now).to_have_text(step)
-    page.get_by_role('button', name='play').click()                     # from the end it begins anew
+    # from the end it begins anew
+    page.get_by_role('button', name='play').click()
     expect(now).to_have_text('query')
     expect(page.locator('.play')).to_have_text('⏸ pause')
     expect(now).to_have_text('key')
@@ -139,23 +160,28 @@ def test_buttons_arrows_and_play_walk_the_steps_and_light_the_formula(open_view)
     at = now.inner_text()
     page.clock.run_for(5000)
     expect(now).to_have_text(at)
-    page.clock.resume()
     page.locator('.play').click()
+    page.clock.run_for(30_000)
     expect(now).to_have_text('output')
     expect(page.locator('.play')).to_have_text('▶ play')
 
 def test_the_sentence_says_the_numbers_of_the_key_in_focus(open_view):
     q = torch.tensor([[[[1., 2.]]*2]])
     k = torch.tensor([[[[3., 1.], [-1., .5]]]])
-    page = open_view(neuron_view(q, k, ['up', 'down'], v=k, query=0, scale=.5, bias=torch.full((2, 2), .25)))
+    page = open_view(neuron_view(q, k, ['up', 'down'], v=k, query=0, scale=.5,
+                                 bias=torch.full((2, 2), .25)))
     says,on = page.locator('.status'),page.locator('tr.on')
     expect(on).to_contain_text('up')                  # the largest weight
     for step,sentence in (('query', 'up asks with its query, 2 numbers.'),
-                          ('product', 'Neuron by neuron: 1.00 × 3.00 = 3.00 in neuron 0, the largest product of up and up.'),
-                          ('sum', 'The 2 products of up and up add up to 5.00.'), ('scale', '5.00 times 0.5000 is 2.50.'),
+                          ('product', 'Neuron by neuron: 1.00 × 3.00 = 3.00 in neuron 0, the '
+                                      'largest product of up and up.'),
+                          ('sum', 'The 2 products of up and up add up to 5.00.'),
+                          ('scale', '5.00 times 0.5000 is 2.50.'),
                           ('bias', '2.50 plus 0.25 is 2.75.'),
-                          ('softmax', 'e to the power 2.75 − 2.75, the largest score, is 1.00; divided by the sum 1.08 it is the weight 0.92.'),
-                          ('output', 'All weighted values add up to what up takes: its number 0 is 2.70.')):
+                          ('softmax', 'e to the power 2.75 − 2.75, the largest score, is 1.00; '
+                                      'divided by the sum 1.08 it is the weight 0.92.'),
+                          ('output', 'All weighted values add up to what up takes: its number 0 '
+                                     'is 2.70.')):
         press(page, step)
         expect(says).to_have_text(sentence)
     page.locator('.numbers').focus()
@@ -178,8 +204,10 @@ def test_of_many_numbers_the_largest_are_drawn_and_the_rest_is_summed(open_view)
     assert drawn == sorted(products[2].abs().topk(len(drawn)).indices.tolist())
     assert query[1][-1] is None
     rest = [e for e in range(300) if e not in drawn]
-    close([cells for _,cells in rows], torch.cat([products[:,drawn], products[:,rest].sum(1, keepdim=True)], 1))
-    expect(page.locator('.note')).to_have_text(f'{len(drawn)} of 300 neurons are drawn, those with the largest products of c; '
+    close([cells for _,cells in rows],
+          torch.cat([products[:,drawn], products[:,rest].sum(1, keepdim=True)], 1))
+    expect(page.locator('.note')).to_have_text(f'{len(drawn)} of 300 neurons are drawn, those '
+                                               f'with the largest products of c; '
                                                f'the last column adds the {len(rest)} others.')
     press(page, 'sum')
     heads,_,rows,_ = grid(page)
@@ -190,7 +218,8 @@ def test_of_many_numbers_the_largest_are_drawn_and_the_rest_is_summed(open_view)
     out = attention(q.double(), k.double(), v.double())[0][0,0,1]
     assert shown == sorted(out.abs().topk(len(shown)).indices.tolist())
     close([feet['output'][1:]], out[None,shown])
-    expect(page.locator('.note')).to_have_text(f'{len(shown)} of 200 numbers are drawn, the largest of the output.')
+    expect(page.locator('.note')).to_have_text(f'{len(shown)} of 200 numbers are drawn, the '
+                                               f'largest of the output.')
 
 def test_largest_first_sorts_keys_by_weight_and_neurons_by_product(open_view):
     torch.manual_seed(0)
@@ -214,18 +243,22 @@ def test_names_stand_beside_numbers_and_nothing_is_wider_than_the_page(browser, 
     torch.manual_seed(0)
     q = torch.randn(2,2,11,64)
     long = [*'i must go back to my ship and to my'.split(), 'circumnavigation_of_the_world']
-    view = neuron_view(q, q, long, v=q, causal=True, softcap=9., bias=torch.randn(11, 11), sinks=torch.zeros(2))
+    view = neuron_view(q, q, long, v=q, causal=True, softcap=9., bias=torch.randn(11, 11),
+                       sinks=torch.zeros(2))
     page = browser.new_page(viewport=dict(width=width, height=800))
     page.goto(view.save(tmp_path/'x.html').as_uri())
     expect(page.locator('[data-ready=yes]')).to_be_attached()
     for step in steps(page):
         press(page, step)
         assert page.evaluate('document.documentElement.scrollWidth <= innerWidth'), step
-        assert page.locator('.numbers').evaluate('e => e.scrollWidth <= e.clientWidth'), (step, 'cut off')
-        left = page.locator('tbody th').evaluate_all('es => es.map(e => e.getBoundingClientRect().right)')
-        first = page.locator('tbody td:nth-child(2)').evaluate_all('es => es.map(e => e.getBoundingClientRect().left)')
+        assert page.locator('.numbers').evaluate('e => e.scrollWidth <= e.clientWidth'), (step,
+            'cut off')
+        edges = 'es => es.map(e => e.getBoundingClientRect().{})'
+        left = page.locator('tbody th').evaluate_all(edges.format('right'))
+        first = page.locator('tbody td:nth-child(2)').evaluate_all(edges.format('left'))
         assert all(abs(a-b) <= 1 for a,b in zip(left, first)), step
-        heights = page.locator('tbody tr').evaluate_all('es => es.map(e => e.getBoundingClientRect().height)')
+        heights = page.locator('tbody tr').evaluate_all('es => es.map(e => '
+                                                        'e.getBoundingClientRect().height)')
         assert max(heights) <= 23, step
     page.close()
 
@@ -235,29 +268,34 @@ def test_nothing_moves_for_those_who_asked_for_calm(browser, tmp_path):
         page = browser.new_page(reduced_motion=motion)
         page.goto(view.save(tmp_path/'x.html').as_uri())
         expect(page.locator('[data-ready=yes]')).to_be_attached()
-        assert page.locator('.formula .lit').first.evaluate('e => getComputedStyle(e).transitionDuration') == time
+        lit = page.locator('.formula .lit').first
+        assert lit.evaluate('e => getComputedStyle(e).transitionDuration') == time
         page.close()
 
 def tiny():
     "A random model of each family, by the way it knows positions"
     from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, LlamaConfig, LlamaModel
-    sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, vocab_size=50)
+    sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+                 vocab_size=50)
     torch.manual_seed(0)
     gpt2 = GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=50)
-    return dict(absolute=BertModel(BertConfig(**sizes)), causal=GPT2Model(gpt2), grouped_rotary=LlamaModel(LlamaConfig(**sizes, num_key_value_heads=2)))
+    return dict(absolute=BertModel(BertConfig(**sizes)), causal=GPT2Model(gpt2),
+                grouped_rotary=LlamaModel(LlamaConfig(**sizes, num_key_value_heads=2)))
 
 @pytest.mark.parametrize('family', ['absolute', 'causal', 'grouped_rotary'])
 def test_the_weights_are_the_recorded_ones(open_view, family):
     model = tiny()[family].eval()
     for p in model.parameters(): p.data.mul_(6 if p.dim() > 1 else 1)     # large enough to see
     with torch.no_grad(), record(model) as r: model(torch.arange(3, 9)[None])
-    page = open_view(neuron_view(**r.neurons(), tokens=words, layer=1, head=3, query=4, stage='softmax'))
+    page = open_view(neuron_view(**r.neurons(), tokens=words, layer=1, head=3, query=4,
+                                 stage='softmax'))
     for layer,head,i in ((1,3,4), (0,2,5), (0,0,0)):
         choose(page, layer=layer, head=head, query=i)
         heads,_,rows,_ = grid(page)
         got = torch.tensor([cells[-1] for _,cells in rows])
         torch.testing.assert_close(got, r.layers[layer].weights[0,head,i], atol=1e-5, rtol=1e-4)
-        hidden = [name for name,cells in rows if cells[heads.index('masked')] == -math.inf] if 'masked' in heads else []
+        hidden = [name for name,cells in rows
+                  if cells[heads.index('masked')] == -math.inf] if 'masked' in heads else []
         assert hidden == ([] if family == 'absolute' else words[i+1:])
 
 def test_thirty_thousand_tokens(open_view):

@@ -1,5 +1,5 @@
 """Every family against transformers: tiny random models, one line each, through every check below."""
-import copy, inspect, json, os
+import copy, inspect, json, os, resource, time
 from dataclasses import fields
 import pytest, torch
 from torch.testing import assert_close
@@ -7,7 +7,9 @@ from torch.testing import assert_close
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from safetensors.torch import load_file, save_file
-from attention_nb.families import FAMILIES, build_model, config_from_hf, config_to_hf, family_table, model_features, tensors_to_hf
+from attention_nb.families import (FAMILIES, config_from_hf, config_to_hf, family_table,
+                                   model_features)
+from attention_nb.plan import build_model, tensors_to_hf
 from attention_nb.recording import record
 
 transformers.utils.logging.set_verbosity_error()
@@ -92,6 +94,7 @@ rows = {
     't5-v1.1': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-gelu', tie_word_embeddings=False)),
     't5-deep': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gelu', num_decoder_layers=3)),
     't5-odd': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-silu', d_kv=8)),
+    't5-null': ('T5ForConditionalGeneration', t5 | dict(scale_decoder_outputs=None)),
     't5-base': ('T5Model', t5),
     't5-encoder': ('T5EncoderModel', t5),
     'bloom': ('BloomForCausalLM', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
@@ -385,6 +388,27 @@ def test_unknown_family():
     for config in (dict(model_type='falcon'), dict(model_type=['llama']), dict(model_type='gemma3', text_config={}), {}):
         with pytest.raises(NotImplementedError, match='model_type'): config_from_hf(config)
 
+mains = [n for n in rows if '-' not in n]
+values = (0, -1, 3, 10**6, 2**31-1, 10**5000, .5, float('inf'), float('nan'), True, None, 'x',
+          [1], {'a': 1})
+
+@pytest.mark.parametrize('name', mains)
+def test_any_value_of_any_field_is_read_or_refused(name):
+    "A wrong one is an error that names the family, at once, and nothing large is made"
+    model = made(name)
+    c,tensors = published(model),model.state_dict()
+    base,family = config_from_hf(c)
+    for field in sorted({f.name for f in family.every_field()}):
+        for value in values:
+            start = time.process_time()
+            try:
+                cfg,_ = config_from_hf({**c, field: value})
+                if cfg != base: build_model(cfg, family, tensors)
+            except (ValueError,NotImplementedError) as e:
+                assert str(e).startswith(family.model_type), (field, e)
+            assert time.process_time() - start < 1, (field, value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**21
+
 # fields said to have no effect, each tried with another value
 other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor=2., use_cache=False, classifier_dropout=.5,
     reorder_and_upcast_attn=True, embd_pdrop=.5, summary_type='mean', summary_use_proj=False, summary_activation='tanh',
@@ -396,17 +420,16 @@ other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor
     attention_probs_dropout_prob=.5, dropout=.5, dropout_rate=.5, mlp_dropout=.5, _sliding_window_pattern=2)
 nameless = {'model_type','architectures','transformers_version','dtype','id2label','label2id','_name_or_path','return_dict',
             'output_hidden_states','output_attentions'}
-mains = [n for n in rows if '-' not in n]
 
 @pytest.mark.parametrize('name', mains)
 def test_without_effect(name):
     "Whatever is ignored, and dropout, changes nothing in the reference itself"
-    from attention_nb import families
+    from attention_nb.settings import _ignored
     model = made(name)
     c = published(model)
     family = FAMILIES[c['model_type']]
-    free = ({*families._ignored, *family.ignored} & c.keys()) - nameless
-    free |= {k for k in other if k in family.fields and k in c}
+    free = ({*_ignored, *family.ignored} & c.keys()) - nameless
+    free |= {f.name for f in family.fields} & other.keys() & c.keys()
     assert free <= other.keys(), f'{free - other.keys()} have no other value here'
     torch.manual_seed(1)
     ids = some_ids()

@@ -1,12 +1,18 @@
-"""Damaged, cut, foreign and hostile model files: beside the proofs in nbs/10b_files.ipynb."""
-import io, json, os, pickle, shutil, struct, subprocess, sys
+"""Damaged, cut, foreign and hostile model files: beside the proofs in nbs/10b_files.ipynb ff."""
+import dataclasses, json, os, pickle, random, shutil, struct, subprocess, sys, threading, time
 from pathlib import Path
 import numpy as np, pytest, torch
 from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
-from attention_nb.files import (Tensors, byte_pairs, load_tokenizer, open_source, read_gguf,
-                                save_tensors)
+from attention_nb import gguf_files
+from attention_nb.files import open_source
+from attention_nb.gguf_files import read_gguf
+from attention_nb.pretrained import from_hf, load_pretrained
+from attention_nb.saving import save_tensors
+from attention_nb.stored import Tensors
+from attention_nb.tokenizer_files import byte_pairs, load_tokenizer
+from helpers.gguf_model import E, H, KV, N, V, byte_chars, said, shapes, write
 
 gguf = pytest.importorskip('gguf')
 tokenizers = pytest.importorskip('tokenizers')
@@ -168,7 +174,7 @@ def test_a_damaged_shard_is_named(shards):
 
 # %% saving
 def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
-    import attention_nb.files as module
+    import attention_nb.saving as module
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     written,write = [],module._write
     def fails(path, *args):
@@ -184,17 +190,163 @@ def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
     assert not (tmp_path/'new').exists()
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
-def test_a_move_that_stops_halfway_leaves_no_config(folder, tensors, monkeypatch):
+class Stop(BaseException): "Nobody catches it"
+
+def both(n, size=60): return {f'w{i}': torch.full((9,), float(n)) for i in range(size//20)}
+
+def weight_map(index): return json.loads(index.read_text())['weight_map']
+
+def names(folder): return {p.name for p in folder.iterdir()}
+
+def which(folder, quiet=True):
+    "The one model that a folder holds, and where nobody writes also by the rules of transformers"
+    source = open_source(folder)
+    assert {float(x) for t in source.tensors.values() for x in t} == {source.config['n']}
+    if quiet:
+        named = source.config.get('transformers_weights', 'model.safetensors')
+        if not (folder/named).exists(): named = 'model.safetensors.index.json'
+        files = {named}
+        if named.endswith('.json'): files = weight_map(folder/named).values()
+        theirs = {name: t for file in files for name,t in load_file(folder/file).items()}
+        assert {*theirs} == {*source.tensors}
+    return source.config['n']
+
+@pytest.mark.parametrize('error', [OSError('the disk is full'), Stop()])
+def test_a_save_that_stops_anywhere_leaves_the_old_model_or_the_new(tmp_path, monkeypatch, error):
+    "Whatever changes a folder fails once, at each of its places; the next save makes all as new"
+    changes = 'replace', 'link', 'mkdir', 'unlink', 'rmdir', 'fsync'
+    first = {name: getattr(os, name) for name in changes}
+    places,steps,found = 0,0,[]
+    while steps >= places:
+        folder = tmp_path/f'{places}'
+        save_tensors(both(1), dict(n=1), folder, max_shard_size=40)
+        (folder/'notes.txt').write_text('mine')
+        steps = 0
+        def counted(do):
+            def step(*args, **kw):
+                nonlocal steps
+                steps += 1
+                if steps == places+1: raise error
+                return do(*args, **kw)
+            return step
+        with monkeypatch.context() as m:
+            for name,do in first.items(): m.setattr(os, name, counted(do))
+            try: save_tensors(both(2), dict(n=2), folder, max_shard_size=80)
+            except (OSError, Stop): found.append(which(folder))
+            else: assert which(folder) == 2
+        places += 1
+        save_tensors(both(3), dict(n=3), folder)
+        assert which(folder) == 3
+        assert names(folder) == {'config.json', 'model.safetensors', 'notes.txt'}
+    assert places > 30 and len(found) > 8 and found == sorted(found) and {*found} == {1, 2}
+
+def test_a_save_deletes_only_what_is_its_own(folder, shards, tensors):
+    "Files that others named nearly like it, and shards that no index names, stay"
+    others = ['model.safetensors.bak', 'model-best-of-run.safetensors', 'tokenizer.json',
+              'model-00007-of-00009.safetensors', 'model-1-of-2.safetensors', 'pytorch_model.bin',
+              '.saving-notes', 'model.safetensors.index.json.old', 'model.fp16.safetensors']
+    index = 'model.safetensors.index.json'
+    sharded = {*(f'model-0000{i}-of-00003.safetensors' for i in (1, 2, 3)), index}
+    for where in (folder, shards):
+        for name in others: (where/name).write_text(name)
+        (where/'.saving-mine').mkdir(); (where/'.saving-mine'/'x').write_text('x')
+        for size in (60, 10**6, 60):
+            save_tensors(tensors, config, where, max_shard_size=size)
+            weights = sharded if size == 60 else {'model.safetensors'}
+            assert names(where) == {*others, '.saving-mine', 'config.json'} | weights
+        for name in others: assert (where/name).read_text() == name
+        lies = dict(a='tokenizer.json', b='../model-00001-of-00003.safetensors',
+                    c='model-best-of-run.safetensors', d=7)
+        (where/index).write_text(json.dumps(dict(weight_map=lies)))
+        save_tensors(tensors, config, where)
+        for name in others: assert (where/name).read_text() == name
+        assert (where/'.saving-mine'/'x').read_text() == 'x'
+
+saver = """
+import os, sys, torch
+from attention_nb.saving import save_tensors
+n,folder,size = float(sys.argv[1]),sys.argv[2],int(sys.argv[3])
+print('ready', flush=True)
+while True:
+    weights = {f'w{i}': torch.full((9,), n) for i in range(3)}
+    try: save_tensors(weights, dict(n=n), folder, max_shard_size=size)
+    except RuntimeError as e: assert 'another save' in str(e)
+"""
+
+@pytest.mark.skipif(os.name == 'nt', reason='kill -9')
+def test_kill_9_in_a_loop_while_two_save_and_one_reads(tmp_path):
+    "Always one whole model, for a reader beside them, and after the end of both"
+    folder = tmp_path/'model'
+    save_tensors(both(1), dict(n=1.), folder)
+    rng,seen = random.Random(0),set()
+    for size in (40, 10**6):
+        command = [sys.executable, '-c', saver]
+        two = [subprocess.Popen([*command, str(n), str(folder), str(size)], text=True,
+                                stdout=subprocess.PIPE) for n in (1, 2)]
+        try:
+            for p in two: assert p.stdout.readline() == 'ready\n'
+            end = time.monotonic() + .4 + rng.random()
+            while time.monotonic() < end: seen.add(which(folder, quiet=False))
+        finally:
+            for p in two: p.kill(); p.wait(); p.stdout.close()
+        seen.add(which(folder))
+    assert seen == {1., 2.}
+    save_tensors(both(3), dict(n=3), folder)
+    assert names(folder) == {'config.json', 'model.safetensors'}
+
+def test_transformers_loads_what_a_killed_save_leaves(tmp_path, monkeypatch):
+    "After the switch and before the end, in one file and in several"
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    def save(n, folder, size):
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            vocab_size=40, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+            num_attention_heads=4, rope_theta=100.*n))
+        with torch.no_grad():
+            for p in model.parameters(): p.fill_(n/8)
+        config = {**model.config.to_dict(), 'architectures': ['LlamaForCausalLM']}
+        save_tensors(model.state_dict(), config, folder, max_shard_size=size)
     replace = os.replace
-    def stops(a, b):
-        if str(b).endswith('index.json'): raise KeyboardInterrupt
-        replace(a, b)
-    monkeypatch.setattr(os, 'replace', stops)
-    with pytest.raises(KeyboardInterrupt): save_tensors(tensors, config, folder, max_shard_size=60)
-    refused(folder, 'no config.json', error=FileNotFoundError)
-    monkeypatch.undo()
-    save_tensors(tensors, config, folder)
-    assert sorted(p.name for p in folder.iterdir()) == ['config.json', 'model.safetensors']
+    for size,last in ((10**9, 2), (10**9, 3), (20_000, 2), (20_000, 3)):
+        folder,steps = tmp_path/f'{size}-{last}',[]
+        def stops(a, b):
+            steps.append(b)
+            if len(steps) == last: raise Stop
+            replace(a, b)
+        save(1, folder, 30_000)
+        with monkeypatch.context() as m, pytest.raises(Stop):
+            m.setattr(os, 'replace', stops)
+            save(2, folder, size)
+        assert 'transformers_weights' in json.loads((folder/'config.json').read_text())
+        for loaded in (load(folder), load_pretrained(folder)):
+            assert {float(p.detach().unique()) for p in loaded.parameters()} == {2/8}
+        assert from_hf(load(folder)).cfg.rope_base == 200.
+        load_pretrained(folder).save_pretrained(folder)
+        assert names(folder) == {'config.json', 'model.safetensors'}
+        assert 'transformers_weights' not in json.loads((folder/'config.json').read_text())
+
+def test_a_second_save_is_refused_while_one_runs(tmp_path, monkeypatch):
+    "Of two threads too; nothing of the second is written"
+    import attention_nb.saving as module
+    write,began,go_on = module._write,threading.Event(),threading.Event()
+    def waits(*args): began.set(); assert go_on.wait(20); write(*args)
+    monkeypatch.setattr(module, '_write', waits)
+    first = threading.Thread(target=save_tensors, args=(both(1), dict(n=1), tmp_path/'m'))
+    first.start()
+    assert began.wait(20)
+    monkeypatch.setattr(module, '_write', write)
+    with pytest.raises(RuntimeError, match='m: another save into this folder is running'):
+        save_tensors(both(2), dict(n=2), tmp_path/'m')
+    go_on.set(); first.join(20)
+    assert which(tmp_path/'m') == 1 and len([*(tmp_path/'m').iterdir()]) == 2
+
+def test_a_folder_without_links_or_locks_is_saved_too(tmp_path, monkeypatch):
+    import attention_nb.saving as module
+    def no(*args, **kw): raise OSError(95, 'Operation not supported')
+    for name in ('link', 'fsync'): monkeypatch.setattr(os, name, no)
+    monkeypatch.setattr(module, '_lock', no)
+    for size in (40, 10**6):
+        save_tensors(both(size), dict(n=size), tmp_path/'m', max_shard_size=size)
+    assert which(tmp_path/'m') == 10**6 and len([*(tmp_path/'m').iterdir()]) == 2
 
 def test_saving_over_the_files_one_reads_from(folder, tensors):
     source = open_source(folder)
@@ -230,39 +382,6 @@ def test_a_config_that_cannot_be_saved(tmp_path):
     assert not (tmp_path/'m').exists()
 
 # %% GGUF
-H,KV,D,E,F,V,N = 4,2,32,8,64,40,2
-said = {'llama.block_count': N, 'llama.context_length': 64, 'llama.embedding_length': D,
-        'llama.feed_forward_length': F, 'llama.attention.head_count': H,
-        'llama.attention.head_count_kv': KV, 'llama.rope.dimension_count': E,
-        'llama.rope.freq_base': 5e4, 'llama.attention.layer_norm_rms_epsilon': 1e-5}
-shapes = {'token_embd': (V, D), 'output_norm': (D,), 'output': (V, D)} | {
-    f'blk.{i}.{n}': s for i in range(N) for n,s in dict(
-        attn_norm=(D,), ffn_norm=(D,), attn_q=(H*E, D), attn_k=(KV*E, D), attn_v=(KV*E, D),
-        attn_output=(D, H*E), ffn_gate=(F, D), ffn_up=(F, D), ffn_down=(D, F)).items()}
-byte_chars = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-
-def write(path, *, kind='F32', more={}, drop=(), tensors=None, arch='llama', pre='smollm', merges=('a b', 'ab c'), kinds=None, tokens=None):
-    "A small llama as a GGUF file"
-    w = gguf.GGUFWriter(path, arch)
-    for k,v in (said | more).items():
-        if k in drop: continue
-        add = {int: w.add_uint32, float: w.add_float32, str: w.add_string, bool: w.add_bool}
-        (w.add_array if isinstance(v, list) else add[type(v)])(k, v)
-    tokens = tokens or ['<s>', '</s>', *list('abc'), 'ab', 'abc', 'Ġ', *'defghijklmnopqrstuvwxyz123456!'][:V]
-    assert len(tokens) <= V
-    tokens += [f'<{i}>' for i in range(V - len(tokens))]
-    w.add_tokenizer_model('gpt2'); w.add_tokenizer_pre(pre)
-    w.add_token_list(tokens); w.add_token_merges([*merges])
-    w.add_token_types(kinds or [3, 3, *[1]*(V-2)]); w.add_bos_token_id(0); w.add_eos_token_id(1)
-    rng,kind = np.random.default_rng(0),gguf.GGMLQuantizationType[kind]
-    for n,s in (shapes if tensors is None else tensors).items():
-        if n in drop: continue
-        x,k = rng.standard_normal(s, dtype=np.float32),kind if len(s) > 1 else gguf.GGMLQuantizationType.F32
-        x = gguf.quantize(x, k)
-        w.add_tensor(n + '.weight', x, raw_dtype=k)
-    w.write_header_to_file(); w.write_kv_data_to_file(); w.write_tensors_to_file(); w.close()
-    return path
-
 @pytest.fixture
 def file(tmp_path): return write(tmp_path/'m.gguf')
 
@@ -290,7 +409,7 @@ def test_the_header_and_the_tensors_as_the_package_gguf_reads_them(file):
     for t in theirs.tensors: assert np.array_equal(tensors[t.name].numpy(), t.data)
 
 def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
-    from attention_nb.files import _read_gguf, _unpack
+    from attention_nb.gguf_files import _read_gguf, _unpack
     packed = _read_gguf(write(tmp_path/'m.gguf', kind='Q4_1'))[1]['token_embd.weight']
     whole = _unpack(packed, most=10**9)
     for most in (1, 33, 64, 500): assert torch.equal(_unpack(packed, most=most), whole)
@@ -300,7 +419,8 @@ def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
 @pytest.mark.parametrize('more,says', [
     ({'llama.expert_count': 8}, 'llama.expert_count'), ({'llama.rope.scaling.type': 'yarn'}, "'yarn'"),
     ({'llama.attention.sliding_window': 4096}, 'sliding_window'), ({'llama.new_thing': 1}, 'llama.new_thing'),
-    ({'llama.attention.head_count_kv': [2, 1]}, 'not one positive integer'), ({'llama.block_count': 1}, "'blk.1."),
+    ({'llama.attention.head_count_kv': [2, 1]}, 'not a whole number'),
+    ({'llama.block_count': 1}, "'blk.1."),
     ({'llama.vocab_size': 41}, '41 tokens'), ({'llama.block_count': 'x'}, 'block_count'),
     ({'llama.attention.value_length': 16}, 'value_length'), ({'llama.attention.layer_norm_rms_epsilon': 0.}, 'epsilon'),
     ({'llama.attention.head_count': 3}, 'do not make 3 heads')])
@@ -314,6 +434,26 @@ def test_settings_that_change_nothing_pass(tmp_path):
     linear = {'llama.rope.scaling.type': 'linear', 'llama.rope.scaling.factor': 4.}
     scaled = open_source(write(tmp_path/'m.gguf', more=linear)).config
     assert scaled['rope_scaling'] == dict(rope_type='linear', factor=4.)
+
+def test_a_family_in_gguf_is_data(tmp_path, monkeypatch):
+    "Qwen2 from one more table: biases, and rows in the order of transformers"
+    path = tmp_path/'m.gguf'
+    more = {k.replace('llama.', 'qwen2.'): v for k,v in said.items() if 'rope.dimension' not in k}
+    sizes = dict(q=H*E, k=KV*E, v=KV*E)
+    biases = {f'blk.{i}.attn_{n}': (s,) for i in range(N) for n,s in sizes.items()}
+    write(path, arch='qwen2', more=more, drop=[*said], biases=biases)
+    refused(path, "architecture 'qwen2'", "only 'llama' is understood")
+    fixed = dict(model_type='qwen2', architectures=['Qwen2ForCausalLM'], hidden_act='silu')
+    known = gguf_files._dialects
+    dialect = dataclasses.replace(known['llama'], paired={}, told={}, fixed=fixed)
+    monkeypatch.setitem(known, 'qwen2', dialect)
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=path.name)
+    source,state = open_source(path),theirs.state_dict()
+    assert 'model.layers.1.self_attn.q_proj.bias' in source.tensors
+    for name,t in source.tensors.items(): assert torch.equal(t, state[name]), name
+    ids = torch.arange(12)[None]
+    with torch.no_grad(): want = theirs.eval()(ids).logits
+    with torch.no_grad(): assert_close(load_pretrained(path)(ids), want, atol=1e-5, rtol=1e-4)
 
 def test_other_architectures_and_tensors_are_refused_by_name(tmp_path):
     refused(write(tmp_path/'m.gguf', arch='mamba'), "architecture 'mamba'")
@@ -382,6 +522,78 @@ def test_damaged_tokenizers(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match='merges.txt'): load_tokenizer(folder)
     (folder/'merges.txt').write_text('#version: 0.2\n')
     with pytest.raises(ValueError, match='not GPT-2'): load_tokenizer(folder)
+    (folder/'vocab.json').write_text('{"a": 0, "b": 1, "<|endoftext|>": 2}')
+    (folder/'merges.txt').write_text('#version: 0.2\na b\n')
+    with pytest.raises(ValueError, match='vocab.json and merges.txt are no tokenizer'):
+        load_tokenizer(folder)
+    for name in ('merges.txt', 'vocab.json') if hasattr(os, 'mkfifo') else ():
+        (folder/name).unlink(); os.mkfifo(folder/name)
+        with pytest.raises(ValueError, match=f'{name} is no regular file'):
+            load_tokenizer(folder/'vocab.json')
+
+def spoiled(**changes):
+    "A tokenizer.json of byte pairs with other parts"
+    parts = 'truncation padding normalizer pre_tokenizer post_processor decoder'.split()
+    model = dict.fromkeys(['dropout', 'unk_token', 'continuing_subword_prefix',
+                           'end_of_word_suffix'])
+    model |= dict.fromkeys(['fuse_unk', 'byte_fallback', 'ignore_merges'], False)
+    model |= dict(type='BPE', vocab={'a': 0, 'b': 1, 'ab': 2, 'é': 3, 'aé': 4}, merges=['a b'])
+    whole = dict.fromkeys(parts) | dict(version='1.0', added_tokens=[])
+    return json.dumps(whole | changes | dict(model=model | changes.get('model', {})))
+
+def split(pattern):
+    said = dict(pattern=dict(Regex=pattern), behavior='Isolated', invert=False)
+    return dict(type='Split', **said)
+def replaced(pattern): return dict(type='Replace', pattern=dict(Regex=pattern), content='x')
+def prefixed(prefix, **more): return dict(continuing_subword_prefix=prefix, **more)
+nobody = dict(SpecialToken=dict(id='x', type_id=0))
+two_ways = 'the same text in two ways'
+hostile = {
+    'a pattern for ever': (dict(pre_tokenizer=split('(a|a)*$')), two_ways),
+    'one inside others': (dict(pre_tokenizer=dict(
+        type='Sequence', pretokenizers=[split('b'), split('(a+)+b')])), two_ways),
+    'one in a normalizer': (dict(normalizer=replaced('(a|ab|b)*c')), two_ways),
+    'one in a decoder': (dict(decoder=replaced('(a*)*c')), two_ways),
+    'a panic while it is read': (dict(normalizer=dict(
+        type='Precompiled', precompiled_charsmap='')), 'Precompiled'),
+    'another': (dict(model=prefixed('#####')), 'lacks the prefix'),
+    'the end of the process': (dict(model=prefixed('#', merges=['a é'])), 'lacks the prefix'),
+    'a panic at the first text': (dict(pre_tokenizer=dict(
+        type='FixedLength', length=0)), 'fails at'),
+    'and at any': (dict(post_processor=dict(
+        type='TemplateProcessing', single=[nobody], pair=[], special_tokens={})), 'fails at')}
+
+def test_hostile_tokenizers(tmp_path):
+    "In a process of its own, which some of them would hang or end"
+    code = """if True:
+        import sys
+        from attention_nb.pretrained import load_tokenizer
+        for path in sys.argv[1:]:
+            try: load_tokenizer(path).encode('a'*40 + '!')
+            except ValueError as e: print(' '.join(str(e).split()), flush=True)
+            else: raise SystemExit(path)"""
+    files = {name: tmp_path/f'{name}.json' for name in hostile}
+    for name,file in files.items(): file.write_text(spoiled(**hostile[name][0]))
+    done = subprocess.run([sys.executable, '-c', code, *map(str, files.values())], text=True,
+        capture_output=True, timeout=60, env=os.environ | dict(RUST_BACKTRACE='0'))
+    assert done.returncode == 0, done.stderr[-500:]
+    for name,line in zip(hostile, done.stdout.splitlines(), strict=True):
+        assert line.startswith(f'{files[name]} is not a tokenizer'), line
+        assert hostile[name][1] in line, line
+
+def test_what_looks_hostile_and_is_not(tmp_path):
+    good = tmp_path/'good.json'
+    model = prefixed('#', vocab={'a': 0, '#b': 1, 'ab': 2}, merges=['a #b'])
+    good.write_text(spoiled(pre_tokenizer=split(r'(?:\p{L}+\s)*z'), model=model))
+    assert load_tokenizer(good).encode('ab').tokens == ['ab']
+
+def test_an_interrupt_is_no_fault_of_a_tokenizer(tmp_path, monkeypatch):
+    (tmp_path/'tokenizer.json').write_text(spoiled())
+    class Interrupted:
+        @staticmethod
+        def from_str(text): raise KeyboardInterrupt
+    monkeypatch.setattr(tokenizers, 'Tokenizer', Interrupted)
+    with pytest.raises(KeyboardInterrupt): load_tokenizer(tmp_path/'tokenizer.json')
 
 @pytest.mark.parametrize('how,says', [
     (dict(pre='magic'), "'magic'"), (dict(merges=['a q1']), 'q1'), (dict(kinds=[1]), ''),
@@ -427,6 +639,29 @@ def test_our_tokenizer_that_lacks_bytes_is_saved_and_loaded(file, tmp_path):
     again = type(tok).load(tmp_path/'t.json')
     assert again.encode('abc ab') == tok.encode('abc ab') and len(again) == len(tok) == V
     with pytest.raises(ValueError, match='outside'): tok.decode([V])
+
+# %% conversations
+templates = {
+    'json': "{{ messages | tojson }}|{{ messages[0] | tojson(indent=2) }}",
+    'marks for trainers': "{% for m in messages %}{{ m.role }}: {% generation %}{{ m.content }}"
+                          "{% endgeneration %}\n{% endfor %}",
+    'dates': "{{ strftime_now('%B %Y') }} {{ bos_token }}"
+             "{% if add_generation_prompt %}<a>{% endif %}",
+    'tools': "{% if tools is not none %}{{ tools | tojson }}{% endif %}{{ documents is none }}"}
+
+@pytest.mark.parametrize('name', templates)
+def test_a_template_is_filled_in_as_by_transformers(folder, name):
+    (folder/'tokenizer.json').write_text(spoiled())
+    kind = 'PreTrainedTokenizerFast'
+    said = dict(chat_template=templates[name], bos_token='<s>', tokenizer_class=kind)
+    (folder/'tokenizer_config.json').write_text(json.dumps(said))
+    source,theirs = open_source(folder),getattr(transformers, kind).from_pretrained(folder)
+    talk = [dict(role='user', content='a < b & "c" é\u2028'),
+            dict(role='assistant', content="it's <b>", z=1, a=[None, True, .5])]
+    tools = [dict(type='function', function=dict(name='f', description='<d>'))]
+    for reply,more in ((True, {}), (False, {}), (True, dict(tools=tools))):
+        want = theirs.apply_chat_template(talk, tokenize=False, add_generation_prompt=reply, **more)
+        assert source.chat(talk, reply=reply, **more) == want
 
 # %% the hub
 def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_path):

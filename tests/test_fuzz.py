@@ -9,7 +9,7 @@ from attention_nb.glove import load_glove
 from attention_nb.core import attention
 from attention_nb.fast import scaled_dot_product_attention
 from attention_nb.merges import apply_merges, learn_merges, merge_heap, merge_scan
-from attention_nb.tokenizer import (GPT2, BPETokenizer, WordTokenizer, apply_merges_naive,
+from attention_nb.tokenizer import (GPT2_PATTERN, BPETokenizer, WordTokenizer, apply_merges_naive,
                                     learn_merges_naive)
 from attention_nb.tokenizer_base import nfc
 
@@ -23,8 +23,8 @@ bpe = BPETokenizer.train(['the ship and the crew of the ship', 'naïve 你好 �
 def test_bpe_round_trip(s): assert bpe.decode(bpe.encode(s)) == s
 
 # gaps, groups, empty matches, lookaround, search from the right
-patterns = [GPT2, r'\w+', r'x', r'\w*', r'(\w)(\s)?', r'(?=(..))\S', r'\w\K\w', r'(?r)\w+|\s', r'\b',
-            r'(?s).+']
+patterns = [GPT2_PATTERN, r'\w+', r'x', r'\w*', r'(\w)(\s)?', r'(?=(..))\S', r'\w\K\w',
+            r'(?r)\w+|\s', r'\b', r'(?s).+']
 special = ['<|user|>', '<|', '<é>', '.*', '<|endoftext|>']
 chat = ['the ship <|user|> and the crew <é>']*3
 tokenizers = [BPETokenizer.train(chat, 300, pattern=p, special=special) for p in patterns]

@@ -3,7 +3,7 @@ import math, re
 import pytest, torch
 from attention_nb.images import image_view
 from attention_nb.views import View
-from test_views import expect, open_view  # noqa: F401, a fixture
+from helpers.looks import expect
 
 rows,columns = 3,4
 
@@ -24,7 +24,8 @@ def hidden(w):
     return 0.85*(1-w/w.max()).view(rows, columns)
 
 def about(x):
-    "`x` as the page writes it, to one step of its last digit: weights travel as whole numbers of a step"
+    """`x` as the page writes it, to one step of its last digit: weights travel as whole numbers
+    of a step"""
     return '(' + '|'.join(f'{max(0, x+d):.2f}' for d in (-.01, 0, .01)) + ')'
 
 def says(page, pattern): expect(page.locator('.status')).to_contain_text(re.compile(pattern))
@@ -74,7 +75,8 @@ def test_keys_clicks_and_taps(open_view):
     page = open_view(image_view(w, picture))
     stage,status = page.locator('.picture'),page.locator('.status')
     stage.focus()
-    moves = dict(ArrowRight='0,0', ArrowDown='1,0', End='2,3', ArrowUp='1,3', ArrowLeft='1,2', Home='0,0')
+    moves = dict(ArrowRight='0,0', ArrowDown='1,0', End='2,3', ArrowUp='1,3', ArrowLeft='1,2',
+                 Home='0,0')
     for key,name in moves.items():
         page.keyboard.press(key)
         expect(status).to_contain_text(f'patch {name} →')
@@ -122,7 +124,8 @@ def test_the_veil_has_the_colour_of_the_page(browser, tmp_path, theme, paper):
     page = browser.new_page(color_scheme=theme)
     page.goto(image_view(torch.eye(13)[None], picture, query=5).save(tmp_path/'x.html').as_uri())
     expect(page.locator('[data-ready=yes]')).to_be_attached()
-    red = page.locator('canvas').evaluate("c => c.getContext('2d').getImageData(0, 0, 1, 1).data[0]")
+    red = page.locator('canvas').evaluate("c => c.getContext('2d').getImageData(0, 0, 1, "
+                                          "1).data[0]")
     page.close()
     assert abs(red-paper) <= 2
 
@@ -133,7 +136,8 @@ def test_a_wide_and_a_tall_picture_keep_their_shape_and_the_phone_its_width(brow
         page.goto(view.save(tmp_path/'x.html').as_uri())
         expect(page.locator('[data-ready=yes]')).to_be_attached()
         box = page.locator('.picture').bounding_box()
-        assert math.isclose(box['width']/box['height'], wide/tall, rel_tol=.15) and box['height'] <= 530
+        assert math.isclose(box['width']/box['height'], wide/tall, rel_tol=.15)
+        assert box['height'] <= 530
         assert page.evaluate('document.documentElement.scrollWidth') <= 390
     page.close()
 

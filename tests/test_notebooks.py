@@ -1,13 +1,13 @@
-"Every notebook runs, its stored text outputs are what it prints today, and it is in step with the exported module"
-import html, json, math, os, re, shutil, subprocess, sys, time
-from concurrent.futures import ThreadPoolExecutor
+"""Every notebook runs, its stored text outputs are what it prints today, and it is in step with
+the exported module"""
+import html, json, math, os, re, shutil, subprocess, sys
 from pathlib import Path
 import nbformat, pytest, rules, tidy
 from fastcore.nbio import read_nb
 from outputs import execute
-from conftest import root
+from helpers import root
+from helpers.book import markdown, names, notebooks
 
-notebooks = sorted((root/'nbs').glob('*.ipynb'))
 number = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
 
 def outputs(nb):
@@ -15,45 +15,41 @@ def outputs(nb):
     def text(o):
         if o['output_type'] == 'stream': return o['name'], ''.join(o['text'])
         return o['output_type'], ''.join(o.get('data', {}).get('text/plain', ''))
-    return {c.id: [text(o) for o in c.get('outputs', []) if o.get('name') != 'stderr'] for c in nb.cells
+    return {c.id: [text(o) for o in c.get('outputs', []) if o.get('name') != 'stderr']
+            for c in nb.cells
             if c.cell_type == 'code' and not re.search(r'^#\|\s*timed\s*$', c.source, re.M)}
 
 def same(stored, fresh, rel=1e-3, abs_=2e-4):
     "Are the texts equal but for rounding, and for addresses in memory?"
     clean = [re.sub(r' at 0x[0-9a-fA-F]+', '', s) for s in (stored, fresh)]
-    words,numbers = zip(*((re.split(r'\s+', number.sub('#', s).strip()), [float(n) for n in number.findall(s)]) for s in clean))
-    return words[0] == words[1] and all(math.isclose(a, b, rel_tol=rel, abs_tol=abs_) for a,b in zip(*numbers))
-
-@pytest.fixture(scope='session')
-def executed(request):
-    "Notebook -> (its copy with fresh outputs, the process that ran it); two at a time, each in a process of its own, the largest first"
-    chosen = [i.callspec.params['path'] for i in request.session.items if i.name.startswith('test_runs_and_outputs_are_true[')]
-    fresh = root/'_build'/'fresh'                             # inside the project, where nbdev finds its settings
-    fresh.mkdir(parents=True, exist_ok=True)
-    def run(path):
-        target,start = fresh/path.name,time.time()
-        shutil.copy(path, target)
-        done = execute(target)
-        print(f'{path.name}: {time.time()-start:.0f} s', file=sys.__stderr__)
-        return target, done
-    with ThreadPoolExecutor(2) as pool:
-        jobs = {path: pool.submit(run, path) for path in sorted(chosen, key=lambda p: -len(''.join(c.source for c in read_nb(p).cells)))}
-        return {path: job.result() for path,job in jobs.items()}
+    words,numbers = zip(*((re.split(r'\s+', number.sub('#', s).strip()),
+                           [float(n) for n in number.findall(s)]) for s in clean))
+    return words[0] == words[1] and all(math.isclose(a, b, rel_tol=rel, abs_tol=abs_)
+                                        for a,b in zip(*numbers))
 
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
-def test_runs_and_outputs_are_true(path, executed):
-    target,done = executed[path]
-    assert done.returncode == 0, done.stderr[-6000:]
+def test_runs_and_outputs_are_true(path):
+    # in the project, where nbdev finds settings
+    target = root/'_build'/'fresh'/path.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, target)
+    error = execute(target)
+    assert error is None, error
     stored,fresh = outputs(read_nb(path)),outputs(read_nb(target))
     assert stored.keys() == fresh.keys()
     wrong = [f'cell {i}: stored\n{stored[i]}\nfresh\n{fresh[i]}' for i in stored
-             if [k for k,_ in stored[i]] != [k for k,_ in fresh[i]] or not all(same(a, b) for (_,a),(_,b) in zip(stored[i], fresh[i]))]
-    assert not wrong, 'Stored outputs are not what the notebook prints; `make outputs` stores them anew.\n' + '\n'.join(wrong)
-    assert kinds(read_nb(path)) == kinds(tidy.tidy(read_nb(target))), 'what is shown is stored in other formats; `make outputs` stores it anew'
+             if [k for k,_ in stored[i]] != [k for k,_ in fresh[i]]
+             or not all(same(a, b) for (_,a),(_,b) in zip(stored[i], fresh[i]))]
+    assert not wrong, (
+        'Stored outputs are not what the notebook prints; `make outputs` stores them anew.\n'
+                       + '\n'.join(wrong))
+    assert kinds(read_nb(path)) == kinds(tidy.tidy(read_nb(target))), (
+        'what is shown is stored in other formats; `make outputs` stores it anew')
 
 def kinds(nb):
     "Cell id -> the formats of its outputs: text, SVG, the data of a view, ..."
-    return {c.id: [sorted(o.get('data', {})) for o in c.get('outputs', [])] for c in nb.cells if c.cell_type == 'code'}
+    return {c.id: [sorted(o.get('data', {})) for o in c.get('outputs', [])] for c in nb.cells
+            if c.cell_type == 'code'}
 
 def test_the_check_of_outputs_can_fail():
     assert same('loss 0.1234 at 0xff', 'loss 0.12341 at 0xee')
@@ -64,26 +60,33 @@ def test_the_check_of_outputs_can_fail():
 
 def test_module_and_readme_are_in_step(tmp_path):
     "What `make tidy` runs changes nothing"
-    kept = [*root.glob('attention_nb/*'), *root.glob('nbs/*.ipynb'), root/'README.md', *root.glob('index_files/*')]
+    kept = [*root.glob('attention_nb/*'), *root.glob('nbs/*.ipynb'), root/'README.md',
+            *root.glob('index_files/*')]
     work = tmp_path/'project'
-    for p in [*kept, *root.glob('nbs/_sphinx/*.py'), *root.glob('nbs/*.bib'), *(root/n for n in ('pyproject.toml', 'settings.ini', 'setup.py'))]:
+    for p in [*kept, *root.glob('nbs/_sphinx/*.py'), *root.glob('nbs/*.bib'),
+              *(root/n for n in ('pyproject.toml', 'settings.ini', 'setup.py'))]:
         if p.is_dir(): continue
         (work/p.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(p, work/p.relative_to(root))
     before = {p: (work/p.relative_to(root)).read_bytes() for p in kept if p.is_file()}
     bin_ = Path(sys.executable).parent
-    scripts = [[sys.executable, f'nbs/_sphinx/{name}.py'] for name in ('package', 'tidy', 'nbdev_sphinx')]
+    scripts = [[sys.executable, f'nbs/_sphinx/{name}.py'] for name in ('package', 'tidy', 'plain')]
     for command in ([bin_/'nbdev-export'], scripts[0], [bin_/'nbdev-clean'], *scripts[1:]):
-        done = subprocess.run(command, cwd=work, capture_output=True, text=True, env=os.environ | dict(PYTHONPATH=str(work)))
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True, env=os.environ
+                              | dict(PYTHONPATH=str(work)))
         assert done.returncode == 0, done.stderr
-    changed = [str(p.relative_to(root)) for p,data in before.items() if (work/p.relative_to(root)).read_bytes() != data]
+    changed = [str(p.relative_to(root)) for p,data in before.items()
+               if (work/p.relative_to(root)).read_bytes() != data]
     assert not changed, f'{changed} are not what the notebooks give: run make tidy'
 
-def all_scripts(): return '\n'.join(p.read_text(encoding='utf-8') for p in sorted((root/'attention_nb'/'views_js').glob('*.js')))
+def all_scripts():
+    return '\n'.join(p.read_text(encoding='utf-8')
+                     for p in sorted((root/'attention_nb'/'views_js').glob('*.js')))
 
 def test_quoted_script_is_in_the_file():
     "What chapter 06 shows of the scripts of views is what they say"
-    quoted = [b for c in read_nb(root/'nbs'/'06b_views.ipynb').cells if c.cell_type == 'markdown' for b in re.findall(r'```js\n(.*?)```', c.source, re.S)]
+    quoted = [b for c in read_nb(root/'nbs'/'06b_views.ipynb').cells if c.cell_type == 'markdown'
+              for b in re.findall(r'```js\n(.*?)```', c.source, re.S)]
     script = all_scripts()
     assert quoted and all(q in script for q in quoted)
 
@@ -107,39 +110,49 @@ def test_first_cell_installs_in_colab_and_only_there(path):
 
 def project(folder, cells):
     "A project of one notebook with the machinery of this one, and the path of the notebook"
-    shutil.copytree(root/'nbs'/'_sphinx', folder/'nbs'/'_sphinx', ignore=shutil.ignore_patterns('__pycache__'))
+    shutil.copytree(root/'nbs'/'_sphinx', folder/'nbs'/'_sphinx',
+                    ignore=shutil.ignore_patterns('__pycache__'))
     for name in ('pyproject.toml', 'settings.ini'): shutil.copy(root/name, folder/name)
     (folder/'attention_nb').mkdir()
     (folder/'attention_nb'/'__init__.py').write_text('__version__ = "0.1.0"')
     path = folder/'nbs'/'a.ipynb'
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells], metadata=dict(kernelspec=dict(name='python3', display_name='python3', language='python'))), path)
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells],
+                                            metadata=dict(kernelspec=dict(name='python3',
+                                            display_name='python3', language='python'))), path)
     return path
 
 def store(*paths):
-    done = subprocess.run([sys.executable, paths[0].parent/'_sphinx'/'outputs.py', *paths], capture_output=True, text=True, cwd=paths[0].parent.parent)
+    done = subprocess.run([sys.executable, paths[0].parent/'_sphinx'/'outputs.py', *paths],
+                          capture_output=True, text=True, cwd=paths[0].parent.parent)
     return done.returncode, done.stdout + done.stderr
 
-drawn = ["import time, matplotlib.pyplot as plt\n%config InlineBackend.figure_formats = ['svg']\nplt.rcParams['svg.hashsalt'] = 'attention_nb'",
-         'plt.figure(figsize=(1,1)).add_subplot().plot([1,2]);', '#| timed\nprint(time.time())', 'print("the same")']
+drawn = ["import time, matplotlib.pyplot as plt\n%config InlineBackend.figure_formats = "
+         "['svg']\nplt.rcParams['svg.hashsalt'] = 'attention_nb'",
+         'plt.figure(figsize=(1,1)).add_subplot().plot([1,2]);', '#| timed\nprint(time.time())',
+         'print("the same")']
 
 def test_outputs_are_stored_the_same_twice(tmp_path):
-    "Figures keep their format, whichever notebook ran before, and have no date; a cell that shows times keeps its output while only numbers differ"
+    """Figures keep their format, whichever notebook ran before, and have no date; a cell that
+    shows times keeps its output while only numbers differ"""
     path = project(tmp_path, drawn)
     other = path.with_name('b.ipynb')
     shutil.copy(path, other)
     assert store(path, other)[0] == 0
     first = path.read_bytes()
     nb = nbformat.reads(first, 4)
-    assert list(nb.cells[1].outputs[0].data) == ['image/svg+xml', 'text/plain'] and 'dc:date' not in nb.cells[1].outputs[0].data['image/svg+xml']
+    assert list(nb.cells[1].outputs[0].data) == ['image/svg+xml', 'text/plain']
+    assert 'dc:date' not in nb.cells[1].outputs[0].data['image/svg+xml']
     assert nb.cells[3].outputs[0].text == 'the same\n' and nb.cells[3].execution_count is None
-    assert [list(o.data) for o in nbformat.read(other, 4).cells[1].outputs] == [['image/svg+xml', 'text/plain']]
+    assert [list(o.data) for o in nbformat.read(other, 4).cells[1].outputs] == [['image/svg+xml',
+        'text/plain']]
     assert store(path)[0] == 0 and path.read_bytes() == first
     nb.cells[2].source += '\nprint("more")'
     nbformat.write(nb, path)
     assert store(path)[0] == 0 and 'more' in nbformat.read(path, 4).cells[2].outputs[0].text
 
 def test_a_figure_of_matplotlib_is_stored_small():
-    "Less than two thirds of its size, the same picture: texts and colours stay, coordinates move by less than a hundredth of a point"
+    """Less than two thirds of its size, the same picture: texts and colours stay, coordinates
+    move by less than a hundredth of a point"""
     import io, re, xml.etree.ElementTree as xml, matplotlib.figure
     fig = matplotlib.figure.Figure(figsize=(3,2))
     ax = fig.subplots()
@@ -149,10 +162,14 @@ def test_a_figure_of_matplotlib_is_stored_small():
     with matplotlib.rc_context({'svg.fonttype': 'none'}): fig.savefig(out, format='svg')
     large,small = out.getvalue(),tidy.slim(out.getvalue())
     assert len(small) < len(large)*2/3 and tidy.slim(small) == small
-    def texts(svg): return [e.text for e in xml.fromstring(svg).iter('{http://www.w3.org/2000/svg}text')]
-    def line(svg): return [[float(n) for n in re.findall(r'-?[\d.]+', e.get('d'))] for e in xml.fromstring(svg).iter() if '#0072b2' in e.get('style', '')]
+    def texts(svg):
+        return [e.text for e in xml.fromstring(svg).iter('{http://www.w3.org/2000/svg}text')]
+    def line(svg):
+        return [[float(n) for n in re.findall(r'-?[\d.]+', e.get('d'))]
+                for e in xml.fromstring(svg).iter() if '#0072b2' in e.get('style', '')]
     assert texts(small) == texts(large) and '0.46841  two' in texts(small)
-    assert len(line(small)) == 1 and max(abs(a-b) for a,b in zip(line(small)[0], line(large)[0], strict=True)) < .01
+    assert len(line(small)) == 1
+    assert max(abs(a-b) for a,b in zip(line(small)[0], line(large)[0], strict=True)) < .01
     drawn_by_hand = '<svg><path d="M 0.12345 1.23456"/>\n  <text x="1.23456">a</text></svg>'
     assert tidy.slim(drawn_by_hand) == drawn_by_hand
 
@@ -164,45 +181,67 @@ def test_a_notebook_that_fails_stays_as_it_was(tmp_path):
 
 def test_views_are_stored_as_data_and_picture(tmp_path):
     "The live page goes; an output without the data keeps its HTML; a second time nothing changes"
-    def output(**data): return nbformat.v4.new_output('display_data', data={k.replace('_', '/', 1): v for k,v in data.items()})
+    def output(**data):
+        return nbformat.v4.new_output('display_data', data={k.replace('_', '/', 1): v
+                                                            for k,v in data.items()})
     view = output(text_html='<iframe></iframe>', image_svg='x', text_plain='A view')
-    view.data |= {'image/svg+xml': '<svg>\n    <dc:date>2026-01-01</dc:date>\n</svg>', tidy.VIEW: dict(summary='A view', data=dict(n=1))}
-    cell = nbformat.v4.new_code_cell('v', outputs=[view, output(text_html='<b>kept</b>', text_plain='b')])
+    view.data |= {'image/svg+xml': '<svg>\n    <dc:date>2026-01-01</dc:date>\n</svg>',
+                  tidy.VIEW: dict(summary='A view', data=dict(n=1))}
+    cell = nbformat.v4.new_code_cell('v', outputs=[view, output(text_html='<b>kept</b>',
+        text_plain='b')])
     path = tmp_path/'v.ipynb'
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
     tidy.tidy_file(path)
     data = [o.data for o in nbformat.read(path, 4).cells[0].outputs]
-    assert 'text/html' not in data[0] and data[0][tidy.VIEW] == dict(summary='A view', data=dict(n=1)) and data[0]['image/svg+xml'] == '<svg>\n</svg>'
+    assert 'text/html' not in data[0]
+    assert data[0][tidy.VIEW] == dict(summary='A view', data=dict(n=1))
+    assert data[0]['image/svg+xml'] == '<svg>\n</svg>'
     assert data[1] == {'text/html': '<b>kept</b>', 'text/plain': 'b'}
     once = path.read_bytes(),path.stat().st_mtime_ns
     tidy.tidy_file(path)
     assert (path.read_bytes(), path.stat().st_mtime_ns) == once
 
 def not_on_the_front_page(text, names):
-    "The pages among `names` that `text` does not link as it should: a lesson and its workshops in one row of the table of cards, others anywhere"
+    """The pages among `names` that `text` does not link as it should: a lesson and its
+    workshops in one row of the table of cards, others anywhere"""
     table = re.search(r'^<!-- cards -->\s*\n((?:\|.*(?:\n|\Z))+)', text, re.M)
     rows = table[1].splitlines() if table else []
-    def place(name): return text if rules.kind(name) is None else next((r for r in rows if f']({rules.lesson_of(name, names)}.ipynb)' in r), '')
+    def place(name):
+        if rules.kind(name) is None: return text
+        lesson = f']({rules.lesson_of(name, names)}.ipynb)'
+        return next((r for r in rows if lesson in r), '')
     return [n for n in names if n != 'index' and f']({n}.ipynb)' not in place(n)]
 
 def test_the_front_page_links_every_page():
-    text = '\n\n'.join(c.source for c in read_nb(root/'nbs'/'index.ipynb').cells)
-    assert not_on_the_front_page(text, [p.stem for p in notebooks]) == [], 'missing in the row of its lesson, or on the page'
+    text = '\n\n'.join(markdown('index'))
+    assert not_on_the_front_page(text,
+                                 names) == [], 'missing in the row of its lesson, or on the page'
 
 def test_the_check_of_the_front_page_can_fail():
     names = ['01_one', '01a_fast', '02_two', 'glossary', 'index']
-    good = 'The [glossary](glossary.ipynb).\n\n<!-- cards -->\n\n| |\n|---|\n| [1](01_one.ipynb) | [fast](01a_fast.ipynb) |\n| [2](02_two.ipynb) | |\n'
+    good = (
+        'The [glossary](glossary.ipynb).\n\n<!-- cards -->\n\n| |\n|---|\n| [1](01_one.ipynb) | '
+        '[fast](01a_fast.ipynb) |\n| [2](02_two.ipynb) | |\n')
     assert not_on_the_front_page(good, names) == []
-    for name in names[:-1]: assert not_on_the_front_page(good.replace(f']({name}.ipynb)', ''), names) == [name] + ['01a_fast']*(name == '01_one'), name
-    moved = good.replace(' [fast](01a_fast.ipynb)', '').replace('[2](02_two.ipynb) | ', '[2](02_two.ipynb) | [fast](01a_fast.ipynb)')
-    assert not_on_the_front_page(moved, names) == ['01a_fast'] and not_on_the_front_page(good.replace('<!-- cards -->', ''), names) == names[:3]
+    for name in names[:-1]:
+        assert not_on_the_front_page(good.replace(f']({name}.ipynb)', ''),
+                                     names) == [name] + ['01a_fast']*(name == '01_one'), name
+    moved = good.replace(' [fast](01a_fast.ipynb)', '').replace('[2](02_two.ipynb) | ',
+        '[2](02_two.ipynb) | [fast](01a_fast.ipynb)')
+    assert not_on_the_front_page(moved, names) == ['01a_fast']
+    assert not_on_the_front_page(good.replace('<!-- cards -->', ''), names) == names[:3]
 
 def test_stored_figures_are_those_of_the_package():
     from IPython.display import SVG
-    shown = [(m[1], c.outputs) for p in notebooks for c in read_nb(p).cells if c.cell_type == 'code' for m in re.finditer(r"/'figures'/'([^']+)'", c.source)]
+    shown = [(m[1], c.outputs) for p in notebooks for c in read_nb(p).cells if c.cell_type == 'code'
+             for m in re.finditer(r"/'figures'/'([^']+)'", c.source)]
     for name,outputs in shown:
-        assert [o.data['image/svg+xml'] for o in outputs] == [SVG(filename=root/'attention_nb'/'figures'/name).data], f'{name}: `make outputs` stores it anew'
-    assert {name for name,_ in shown} == {p.name for p in (root/'attention_nb'/'figures').glob('*.svg')}, 'a figure that no page shows'
+        assert [o.data['image/svg+xml']
+                for o in outputs] == [SVG(filename=root/'attention_nb'/'figures'/name).data], (
+                    f'{name}: `make outputs` stores it anew')
+    assert {name for name,_ in shown} == {p.name
+                                          for p in (root/'attention_nb'/'figures').glob('*.svg')}, (
+                                              'a figure that no page shows')
 
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_no_script_is_stored(path):
@@ -211,11 +250,14 @@ def test_no_script_is_stored(path):
     assert pieces
     for c in json.loads(path.read_text(encoding='utf-8'))['cells']:
         for o in c.get('outputs', []):
-            data = {k: v if isinstance(v, str) else ''.join(v) if isinstance(v, list) else json.dumps(v) for k,v in o.get('data', {}).items()}
+            data = {k: v if isinstance(v, str) else ''.join(v) if isinstance(v, list)
+                    else json.dumps(v) for k,v in o.get('data', {}).items()}
             assert not (tidy.VIEW in data and 'text/html' in data), f'{c["id"]}: run make tidy'
             for kind,text in data.items():
                 text = html.unescape(text)
-                assert '<script' not in text.lower() and not any(p in text for p in pieces), f'{c["id"]}: a script is stored in {kind}'
+                assert '<script' not in text.lower()
+                assert not any(p in text
+                               for p in pieces), f'{c["id"]}: a script is stored in {kind}'
 
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_notebook_is_small_and_clean(path):
@@ -224,6 +266,8 @@ def test_notebook_is_small_and_clean(path):
     assert not [c for c in nb['cells'] if c.get('execution_count')]
     assert 'widgets' not in nb['metadata']
     outputs = [o for c in nb['cells'] for o in c.get('outputs', [])]
-    assert not [o['text'] for o in outputs if o.get('name') == 'stderr'], 'warnings are stored; mend their cause or filter them'
+    assert not [o['text'] for o in outputs
+                if o.get('name') == 'stderr'], (
+                    'warnings are stored; mend their cause or filter them')
     assert str(root) not in json.dumps(outputs), 'a path of this machine is stored'
     assert '<dc:date>' not in json.dumps(outputs), 'the date of a figure is stored: run make tidy'

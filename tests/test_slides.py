@@ -2,13 +2,14 @@
 import re, subprocess, sys
 import nbformat, pytest, rules
 from nbdev.config import get_config
-from conftest import root, serve
-from test_site import cells, code_cells
+from helpers import root, serve
+from helpers.book import cells, code_cells
 
 LESSON = '03_attention'
 
 def make_slides(folder, *paths):
-    return subprocess.run([sys.executable, root/'nbs'/'_sphinx'/'slides.py', '--out', folder, *paths], capture_output=True, text=True)
+    return subprocess.run([sys.executable, root/'nbs'/'_sphinx'/'slides.py', '--out', folder,
+                           *paths], capture_output=True, text=True)
 
 @pytest.fixture(scope='module')
 def slides(tmp_path_factory):
@@ -22,10 +23,13 @@ def slides(tmp_path_factory):
 @pytest.fixture(scope='module')
 def text(slides): return (slides/f'{LESSON}.html').read_text(encoding='utf-8')
 
-def titles(text): return [re.sub('<[^>]*>', '', h).strip() for h in re.findall(r'<h[23]>(.*?)</h[23]>', text, re.S)]
+def titles(text):
+    return [re.sub('<[^>]*>', '', h).strip() for h in re.findall(r'<h[23]>(.*?)</h[23]>', text,
+        re.S)]
 
 def test_every_heading_begins_a_slide(text):
-    headings = [re.sub(r'[`*]', '', m) for c in cells(LESSON) if c['cell_type'] == 'markdown' for m in re.findall(r'^#{2,3} (.+)$', rules.source(c), re.M)]
+    headings = [re.sub(r'[`*]', '', m) for c in cells(LESSON) if c['cell_type'] == 'markdown'
+                for m in re.findall(r'^#{2,3} (.+)$', rules.source(c), re.M)]
     assert len(headings) > 15 and not set(headings) - set(titles(text))
     assert re.findall(r'<section[^>]*>\s*<h[23]>', text).__len__() >= len(headings)
 
@@ -34,47 +38,72 @@ def test_proofs_answers_and_hints_are_left_out(text):
     for c in code_cells(LESSON):
         options = rules.split_options(rules.source(c))[0]
         own = re.sub(r'\s|[<>&\'"]', '', rules.code_lines(c)[-1] if rules.code_lines(c) else '')
-        if rules.folded(options) and len(own) > 40: assert own not in re.sub(r'[\'"]', '', squashed), rules.source(c)[:80]
-    assert '<details' not in text and 'Answer' not in titles(text) and 'Exercises' in titles(text) and 'for-dark' not in text
+        if rules.folded(options) and len(own) > 40:
+            assert own not in re.sub(r'[\'"]', '', squashed), rules.source(c)[:80]
+    assert '<details' not in text and 'Answer' not in titles(text) and 'Exercises' in titles(text)
+    assert 'for-dark' not in text
 
 def test_links_lead_to_the_site(text):
     links = [l for l in re.findall(r'<a[^>]*href="([^"]*)"', text) if not l.startswith('#')]
     assert len(links) > 5 and all(l.startswith('https://') for l in links), links
     assert any(l.startswith(get_config().doc_host) and '/02_embedding.html' in l for l in links)
 
+measure = """Reveal.getSlides().map(s => {
+    const at = Reveal.getIndices(s), right = e => e.getBoundingClientRect().right
+    Reveal.slide(at.h, at.v || 0)
+    return {title: s.querySelector('h1, h2, h3, h4')?.textContent || '', high: s.scrollHeight,
+        room: s.clientHeight, scrolls: getComputedStyle(s).overflowY,
+        inside: [...s.querySelectorAll('p, li, pre, img, td, mjx-math')].every(
+            e => right(e) <= right(s) + 1 || e.closest('.math')),
+        pictures: [...s.querySelectorAll('img:not([data-still])')].every(
+            i => i.complete && i.naturalWidth > 0 && i.getBoundingClientRect().width > 200)}
+})"""
+
 def test_slides_in_the_browser(slides, browser):
     "No request leaves; formulas are set, pictures shown; every slide fits or scrolls"
     page,problems = browser.new_page(viewport=dict(width=1200, height=675)),[]
     with serve(slides) as address:
-        page.on('request', lambda r: problems.append(r.url) if not r.url.startswith((address, 'data:', 'blob:')) else None)
-        page.on('response', lambda r: problems.append(f'{r.status} {r.url}') if r.status >= 400 else None)
+        page.on('request', lambda r: problems.append(r.url)
+                if not r.url.startswith((address, 'data:', 'blob:')) else None)
+        page.on('response', lambda r: problems.append(f'{r.status} {r.url}') if r.status >= 400
+                else None)
         page.on('pageerror', lambda e: problems.append(str(e)))
         page.goto(f'{address}/{LESSON}.html')
-        page.wait_for_function("window.Reveal && Reveal.isReady() && !document.querySelector('.math:not(:has(mjx-container))')", timeout=60_000)
+        page.wait_for_function("window.Reveal && Reveal.isReady() && "
+                               "!document.querySelector('.math:not(:has(mjx-container))')",
+                               timeout=60_000)
         assert page.locator('mjx-merror').count() == 0
-        measured = page.evaluate("""Reveal.getSlides().map(s => { const i = Reveal.getIndices(s); Reveal.slide(i.h, i.v || 0)
-            return {title: s.querySelector('h1, h2, h3, h4')?.textContent || '', high: s.scrollHeight, room: s.clientHeight, inside: [...s.querySelectorAll('p, li, pre, img, td, mjx-math')].every(e => e.getBoundingClientRect().right <= s.getBoundingClientRect().right + 1 || e.closest('.math')), scrolls: getComputedStyle(s).overflowY,
-                    pictures: [...s.querySelectorAll('img:not([data-still])')].every(i => i.complete && i.naturalWidth > 0 && i.getBoundingClientRect().width > 200)} })""")
+        measured = page.evaluate(measure)
         page.evaluate('Reveal.slide(0)')
         page.keyboard.press('ArrowRight')
         page.wait_for_function('Reveal.getIndices().h === 1')
     page.close()
     assert not problems, problems
-    assert len(measured) > 40 and all(m['title'] and m['inside'] and m['pictures'] for m in measured), [m for m in measured if not (m['title'] and m['inside'] and m['pictures'])]
-    assert all(m['high'] <= m['room'] + 1 or m['scrolls'] == 'auto' for m in measured)
-    assert sum(m['high'] > m['room'] + 1 for m in measured) <= len(measured)/8, 'most slides fit without scrolling'
+    assert len(measured) > 40
+    wrong = [m for m in measured if not (m['title'] and m['inside'] and m['pictures'])]
+    assert not wrong, wrong
+    full = [m for m in measured if m['high'] > m['room'] + 1]
+    assert all(m['scrolls'] == 'auto' for m in full)
+    assert len(full) <= len(measured)/8, 'most slides fit without scrolling'
 
 def test_a_full_slide_is_broken_and_its_heading_repeated(tmp_path):
-    nb = nbformat.v4.new_notebook(metadata=dict(kernelspec=dict(name='python3', display_name='python3', language='python')))
-    long = '\n\n'.join(f'Paragraph {i}. ' + 'Some words that fill a line or two of a slide. '*4 for i in range(12))
-    nb.cells = [nbformat.v4.new_markdown_cell(t) for t in ('# Title\n\n> A promise', '## Short\n\nOne line.', f'## Long\n\n{long}', '## Exercises\n\n**1.** Why?\n\n<details><summary>Hint</summary>\n\nThe hint.\n\n</details>\n\n**2.** What?')]
+    nb = nbformat.v4.new_notebook(metadata=dict(kernelspec=dict(name='python3',
+        display_name='python3', language='python')))
+    long = '\n\n'.join(f'Paragraph {i}. ' + 'Some words that fill a line or two of a slide. '*4
+                       for i in range(12))
+    hint = '<details><summary>Hint</summary>\n\nThe hint.\n\n</details>'
+    texts = ('# Title\n\n> A promise', '## Short\n\nOne line.', f'## Long\n\n{long}',
+             f'## Exercises\n\n**1.** Why?\n\n{hint}\n\n**2.** What?')
+    nb.cells = [nbformat.v4.new_markdown_cell(t) for t in texts]
     nbformat.write(nb, tmp_path/'page.ipynb')
     done = make_slides(tmp_path/'out', tmp_path/'page.ipynb')
     assert done.returncode == 0, done.stderr[-2000:]
     text = (tmp_path/'out'/'page.html').read_text(encoding='utf-8')
     found = titles(text)
-    assert found.count('Short') == 1 and found.count('Long') in (2, 3, 4) and found.count('Exercises') == 1
-    assert 'What?' in text and 'The hint' not in text and all(f'Paragraph {i}.' in text for i in range(12))
+    assert found.count('Short') == 1 and found.count('Long') in (2, 3, 4)
+    assert found.count('Exercises') == 1
+    assert 'What?' in text and 'The hint' not in text
+    assert all(f'Paragraph {i}.' in text for i in range(12))
 
 def test_no_lesson_is_asked_for():
     done = make_slides(root/'_build'/'slides')

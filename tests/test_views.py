@@ -3,54 +3,7 @@ import re, subprocess, sys, time, xml.etree.ElementTree as xml
 import pytest, torch
 from attention_nb.heads import _readable
 from attention_nb.views import View, head_view, model_view, neuron_view, show_tokens
-
-words = 'time flies like an arrow .'.split()
-patience = 240_000      # milliseconds that a busy machine may take for one answer
-
-def weights(layers=2, H=3, L=6, S=6, seed=0):
-    scores = 2*torch.randn(layers, H, L, S, generator=torch.Generator().manual_seed(seed))
-    return scores.softmax(-1)
-
-def expect(locator):
-    "Playwright's `expect`, which asks again until it is so; imported where there is a browser"
-    from playwright import sync_api
-    sync_api.expect.set_options(timeout=patience)
-    return sync_api.expect(locator)
-
-@pytest.fixture
-def open_view(browser, tmp_path):
-    "Open a saved view, with no network, and fail at the end on any error, request or dialog"
-    context = browser.new_context(viewport=dict(width=900, height=700), offline=True)
-    context.set_default_timeout(patience)
-    problems = []
-    def said(m):
-        ours = 'willReadFrequently' in m.text            # this file reads the canvas
-        if m.type in ('error', 'warning') and not ours: problems.append(m.text)
-    def asked(r):
-        if not r.url.startswith(('file:', 'data:', 'blob:')): problems.append(r.url)
-    def go(view, name='view'):
-        page = context.new_page()
-        page.on('pageerror', lambda e: problems.append(str(e)))
-        page.on('console', said)
-        page.on('request', asked)
-        page.on('dialog', lambda d: (problems.append(d.message), d.dismiss()))
-        page.goto(view.save(tmp_path/f'{name}.html').as_uri())
-        expect(page.locator('[data-ready=yes]').first).to_be_attached()
-        return page
-    yield go
-    context.close()
-    assert not problems, problems
-
-def near(x):
-    "A pattern for `x` as the page writes it, to one step of its last digit; 0.00 is left out"
-    texts = {f'{max(0, x+d):.2f}' for d in (-0.01, 0, 0.01)}
-    return re.compile('|'.join(f'^{t}$' for t in texts) + ('|^$' if '0.00' in texts else ''))
-
-def numbers(page, want, side='right', where=''):
-    "Wait until the column shows these numbers"
-    expect(page.locator(f'{where} .{side} .n')).to_have_text([near(x) for x in want.tolist()])
-
-def lines(page, n): expect(page.locator('canvas.lines')).to_have_attribute('data-lines', str(n))
+from helpers.looks import (expect, hostile, hostile_title, lines, numbers, patience, weights, words)
 
 def test_pointing_at_a_token_shows_its_numbers(open_view):
     w = weights()
@@ -180,24 +133,6 @@ def test_lines_of_a_single_head_are_purple(browser, tmp_path, theme):
 
 # ---- text from strangers
 
-hostile = [
-    '<script>window.hacked=1</script>', '</script><script>window.hacked=1</script>',
-    '<img src=x onerror=window.hacked=1>', '"><svg onload=window.hacked=1>', "'", '"', '`',
-    '&lt;b&gt;', '&amp;', '&#x27;', '<!--', '-->', ']]>', '<![CDATA[', '${alert(1)}', '{{7*7}}',
-    '</style>', '</title>', '</iframe>', '</textarea>', 'javascript:alert(1)', '\\u003cscript',
-    '\u202eevil\u202c', '\u2066iso', '\u200b', '\u200d', '\ufeff', '\u2028', '\u2029', '\ud800',
-    '\udfff', 'a\udc00b', '\U0001f600', '\U0001f468\u200d\U0001f469\u200d\U0001f467',
-    '\U0001f1e9\U0001f1ea', 'e\u0301\u0301\u0301\u0301', 'שלום', 'مرحبا', '漢字', 'ไทย',
-    'x'*10_000, ' '*50, '', '\t', '\n', '\r\n', '$x^2$', '$\\frac{$', '%s', '__proto__',
-    'constructor', 'NaN', 'null', 'undefined', '0', '-1', '\\', '\\n', '//', '/*', '*/',
-    '<b>bold</b>', '<a href=//evil>',
-    'style="x"', '\ufffe', '\uffff', '\U0010ffff', '<style>*{display:none}</style>',
-    '<base href=//evil>', '<meta http-equiv=refresh content=0>',
-    '<iframe srcdoc="<script>parent.hacked=1</script>">',
-    '<math><mi//xlink:href="data:x,<script>hacked=1</script>">', 'on\x00load', '\x1b[31m',
-    *(chr(c) for c in range(1, 32)), '\x7f', '\x80', '\x9f']
-hostile_title = '</title><script>window.hacked=1</script>\u202e'
-
 def hostile_view(kind):
     n,title = len(hostile),dict(title=hostile_title)
     if kind == 'tokens': return show_tokens(hostile, **title)
@@ -259,8 +194,10 @@ def test_many_views_on_one_page_do_not_disturb_each_other(browser, tmp_path):
     for f,n in zip(frames, (0, 1, 0)): expect(f.locator('.token.on')).to_have_count(n)
     for still in page.locator('[data-still]').all(): expect(still).to_be_hidden()
     host = page.locator('iframe').first
-    host.evaluate("f => { const w = f.contentWindow; w.drawn = 0; w.addEventListener('redraw', () => w.drawn++); }")
-    page.evaluate("document.body.className = 'busy'")     # an attribute that says nothing about the theme
+    host.evaluate("f => { const w = f.contentWindow; w.drawn = 0; w.addEventListener('redraw', () "
+                  "=> w.drawn++); }")
+    # an attribute that says nothing about the theme
+    page.evaluate("document.body.className = 'busy'")
     page.wait_for_timeout(100)
     assert host.evaluate("f => f.contentWindow.drawn") == 0
     page.evaluate("document.documentElement.dataset.theme = 'light'")

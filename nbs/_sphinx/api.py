@@ -1,30 +1,59 @@
-"""The list of all public names: the build puts it where `<!-- api -->` stands, a heading for each module and a line for each name."""
-import ast, json, re
+"""API entries, and the list of all public names where `<!-- api -->` stands."""
+import ast, inspect, pydoc, re
 from pathlib import Path
-from nbdev.config import get_config, nbpath2html
+from docutils.nodes import make_id
+from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
-import package, rules
+from sphinx.addnodes import pending_xref
+from sphinx.transforms.post_transforms import SphinxPostTransform
+import cells, package
+from quarto import own_names
 
 MARK = '<!-- api -->'
 
+def entry(md, code_follows=False):
+    "A `show_doc` entry, known to Sphinx's Python domain; its signature only if no code follows"
+    md = re.sub(r"\*<class '(?:\w+\.)*(\w+)'>", r'Unpack[\1]', md)   # as Python prints types
+    md = md.replace('__main__.', '')
+    head = re.search(r'^#+ (\S+)$', md, re.M)
+    found = head and NbdevLookup()[head[1].replace('\\', '')]
+    if not isinstance(found, tuple): return md
+    name,anchor = own_names()[found[0]],found[0].split('#')[-1]
+    kind = 'method' if '.' in head[1] else 'function'
+    if inspect.isclass(pydoc.locate(name)): kind = 'class'
+    target = f'<a id="{anchor}"></a>\n\n' if make_id(anchor) != anchor else ''   # of nbdev's links
+    return (f':::{{py:{kind}}} {name}\n:no-typesetting:\n:::\n\n{target}{head[0]}\n\n'
+            f'[source]({NbdevLookup().code(head[1])}){{.api-source}}\n\n'
+            f'{"" if code_follows else md[head.end():].strip()}')
+
+class MethodsOfClasses(SphinxPostTransform):
+    "A link to a method that has no entry of its own leads to its class"
+    default_priority = 8                                # before MyST resolves its links
+    def run(self, **kwargs):
+        known = self.env.domains.python_domain.objects
+        for node in self.document.findall(pending_xref):
+            owner = node.get('reftarget', '').rpartition('.')[0]
+            ours = node.get('reftype') == 'myst' and owner in known
+            if ours and node['reftarget'] not in known: node['reftarget'] = owner
+
 def summaries(path):
     "Name -> first line of its docstring, of the functions and classes of the module at `path`"
-    defined = [n for n in ast.parse(path.read_text(encoding='utf-8')).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
-    return {n.name: doc.split('\n')[0] for n in defined if (doc := ast.get_docstring(n))}
-
-def page_title(path):
-    return next(m[1] for c in json.loads(path.read_text(encoding='utf-8'))['cells'] if (m := re.search(r'^(?:# |title: )(.+)', rules.source(c), re.M)))
+    kinds,tree = (ast.FunctionDef, ast.ClassDef),ast.parse(path.read_text(encoding='utf-8'))
+    docs = {n.name: ast.get_docstring(n) for n in tree.body if isinstance(n, kinds)}
+    return {name: doc.split('\n')[0] for name,doc in docs.items() if doc}
 
 def listing():
     "Markdown: modules in the order of their pages, names in the order of the alphabet"
-    cfg = get_config()
-    pages = {Path(nbpath2html(Path(p.name))).stem: p for p in sorted(cfg.nbs_path.glob('*.ipynb'))}
-    addresses = {name: entry[0] for name,entry in NbdevLookup().syms.items() if isinstance(entry, tuple)}
-    parts = {}
+    cfg,parts = get_config(),{}
+    pages = {cells.alias(p.stem): p for p in cfg.nbs_path.glob('*.ipynb')}
+    addresses = {name: address for address,name in own_names().items()}
     for module,names in package.table(cfg.lib_path).items():
-        summary,found = summaries(cfg.lib_path/f'{module}.py'),[(n, addresses.get(f'{cfg.lib_path.name}.{module}.{n}')) for n in names]
-        page = next((pages[Path(a).name.split('.html')[0]] for _,a in found if a), None)
+        summary = summaries(cfg.lib_path/f'{module}.py')
+        found = [(n, addresses.get(f'{cfg.lib_path.name}.{module}.{n}')) for n in names]
+        page = next((pages.get(Path(a).name.split('.html')[0]) for _,a in found if a), None)
         if page is None: continue
-        lines = [f'- [`{n}`]({address}): {summary.get(n, "")}' if address else f'- `{n}`: a constant' for n,address in found]
-        parts[page.stem] = f'## {module}\n\nFrom [{page_title(page)}]({page.name}).\n\n' + '\n'.join(lines)
+        lines = [f'- [`{n}`]({address}): {summary.get(n, "")}' if address else
+                 f'- `{n}`: a constant' for n,address in found]
+        title = f'From [{cells.title(cells.load(page))}]({page.name}).'
+        parts[page.stem] = f'## {module}\n\n{title}\n\n' + '\n'.join(lines)
     return '\n\n'.join(parts[p] for p in sorted(parts))

@@ -77,7 +77,8 @@ def typed_calls(source):
     for cls in sorted(classes.values(), key=lambda c: -c.lineno):
         protocol = said.get(f'_{cls.name}Call') or cls
         calls = [f for f in protocol.body if isinstance(f, ast.FunctionDef) and f.name in ('__call__', 'forward')]
-        if not cls.bases or _has(cls, ast.FunctionDef, '__call__'): calls = []
+        said_here = any(isinstance(n, ast.If) and ast.unparse(n.test) == 'TYPE_CHECKING' for n in cls.body)
+        if not cls.bases or said_here or _has(cls, ast.FunctionDef, '__call__'): calls = []
         if calls: lines[cls.end_lineno:cls.end_lineno] = [GUARD, *(_wrapped(l) for f in calls for l in _declared(f).splitlines())]
         fields = _attributes(cls, said.get(f"_{cls.name.lstrip('_')}Fields"), returned)
         first = cls.body[0].end_lineno if ast.get_docstring(cls) else cls.lineno

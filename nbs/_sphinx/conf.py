@@ -1,50 +1,66 @@
-"Sphinx configuration. What is about the project comes from pyproject.toml and settings.ini; what is about the book stands here."
+"Sphinx's configuration: the project's from pyproject.toml and settings.ini, the book's from here"
 import configparser, sys
 from pathlib import Path
 from nbdev.config import get_config
 
 here = Path(__file__).parent
 sys.path.insert(0, str(here))
+import cells, fresh
 cfg = get_config()
 ini = configparser.ConfigParser(delimiters=['='])
 ini.read(cfg.config_path/'settings.ini', encoding='utf-8')
 
-project,release,author,copyright = cfg.title,cfg.version,ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
-book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,12), 'Scaling': range(12,100)}   # chapter numbers
+project,release = cfg.title,cfg.version
+author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
+book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,13),
+              'Scaling': range(13,100)}                 # numbers of their lessons
+renamed = {}                                            # old name of a page: new, without number
 
-extensions = ['nbdev_sphinx', 'search', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
-              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'notfound.extension', 'publish']
+extensions = ['place', 'pages', 'plain', 'fresh', 'search', 'myst_nb', 'sphinxcontrib.bibtex',
+              'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton', 'sphinx-mathjax-offline',
+              'sphinxext.opengraph', 'sphinx_reredirects', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
-nb_custom_formats = {'.ipynb': 'nbdev_sphinx.read_for_sphinx'}
+nb_custom_formats = {'.ipynb': 'pages.read'}
 nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true
 nb_merge_streams = True
 nb_render_markdown_format = 'myst'
-myst_enable_extensions = ['amsmath', 'attrs_block', 'attrs_inline', 'colon_fence', 'deflist', 'dollarmath', 'alert']
+myst_enable_extensions = ['amsmath', 'attrs_block', 'attrs_inline', 'colon_fence', 'deflist',
+                          'dollarmath', 'alert']
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
 bibtex_bibfiles = [str(here.parent/'references.bib')]
 numfig = True
 numfig_format = dict(figure='Figure %s')
 copybutton_exclude = '.linenos, .gp, .go'
+machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'views_js',
+                           cfg.config_path/'settings.ini', cfg.config_path/'constraints.txt')
 
 html_theme = 'sphinx_book_theme'
 html_title = cfg.title
 html_favicon = str(here/'_static'/'favicon.svg')
 html_static_path = [str(here/'_static')]
-html_css_files = ['custom.css', 'finding.css', ('print.css', dict(media='print'))]
-html_js_files = ['search.js', 'landing.js', 'citations.js', 'print.js']
+html_css_files = ['custom.css', ('print.css', dict(media='print'))]
+html_js_files = ['search.js', 'reading.js']
 templates_path = [str(here/'_templates')]
 html_show_sourcelink = False
 html_context = dict(default_mode='auto')
+licence = f'<a href="{cfg.git_url}/blob/{cfg.branch}/LICENSE">Apache License 2.0</a>'
 html_theme_options = dict(
-    repository_url=cfg.git_url, repository_branch=cfg.branch, path_to_docs='nbs', use_repository_button=True, use_source_button=True,
-    use_issues_button=True, use_download_button=True, use_fullscreen_button=False, launch_buttons=dict(colab_url='https://colab.research.google.com'),
-    pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=2, home_page_in_toc=True, article_header_end=['article-header-buttons'])
+    repository_url=cfg.git_url, repository_branch=cfg.branch, path_to_docs='nbs',
+    use_repository_button=True, use_source_button=True, use_issues_button=True,
+    use_download_button=True, use_fullscreen_button=False,
+    launch_buttons=dict(colab_url='https://colab.research.google.com'),
+    pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=2,
+    home_page_in_toc=True, article_header_end=['article-header-buttons'],
+    extra_footer=f'<p>Version {cfg.version}. Text and code: {licence}.</p>')
 
-# finding the book: canonical addresses, a sitemap, link previews, a page for addresses that lead nowhere
+# finding the book: canonical addresses, what a link shows, and addresses that are no page's:
+# attention.html leads to 03_attention.html, and so do the names that a page once had
 html_baseurl = f'{cfg.doc_host}{cfg.doc_baseurl}/'
-ogp_site_url,ogp_type,ogp_social_cards = html_baseurl,'article',dict(enable=False)                   # publish.py draws the pictures
-ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image" />']
+ogp_site_url,ogp_type,ogp_social_cards = html_baseurl,'article',dict(enable=False)
+pages = {cells.alias(p.stem): f'{p.stem}.html' for p in cfg.nbs_path.glob('*_*.ipynb')}
+redirects = pages | {old: pages[name] for old,name in renamed.items()}
 notfound_urls_prefix = f'{cfg.doc_baseurl}/'
-notfound_context = dict(title='Page not found', body='<h1>Page not found</h1>\n<p>There is no page at this address. The search above and the list of chapters lead to every section.</p>')
-html_theme_options |= dict(extra_footer=f'<p>Version {cfg.version}. Text and code: <a href="{cfg.git_url}/blob/{cfg.branch}/LICENSE">Apache License 2.0</a>.</p>')
+notfound_context = dict(title='Page not found', body=(
+    '<h1>Page not found</h1>\n<p>There is no page at this address. '
+    'The search above and the list of chapters lead to every section.</p>'))

@@ -1,6 +1,8 @@
-"""The book as one PDF: Chromium prints each page of the built site, pypdf joins them, with an outline and links that stay inside.
+"""The book as one PDF: Chromium prints each page of the built site, pypdf joins them, with an
+outline and links that stay inside.
 
-python pdf.py FOLDER OUT [--answers] [PAGE ...]   the site in FOLDER, all of it or these pages; --answers opens hints and answers
+pdf.py FOLDER OUT [--answers] [PAGE ...]   the site in FOLDER, all of it or these pages;
+                                           --answers opens hints and answers
 """
 import functools, http.server, io, sys, threading
 from pathlib import Path
@@ -13,42 +15,50 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def contents(page):
     "(title, file) of each page of the book, in the order of the sidebar"
-    return page.evaluate("[...document.querySelectorAll('.bd-links a.internal')].map(a => [a.textContent.trim().replace(/\\s+/g, ' '), new URL(a.href).pathname.slice(1)])")
+    return page.evaluate(r"""[...document.querySelectorAll('.bd-links a.internal')].map(a =>
+        [a.textContent.trim().replace(/\s+/g, ' '), new URL(a.href).pathname.slice(1)])""")
 
 def printed(page, url, first, answers=False):
     "The page at `url` as a PDF whose pages count from `first`"
     page.goto(url)
     page.evaluate('window.MathJax?.startup?.promise.then(() => null)')
     if answers: page.evaluate('void openAnswers()')
-    page.add_style_tag(content=f'@page {{ @bottom-center {{ content: counter(page) }} }} @page :first {{ counter-set: page {first} }}')
+    page.add_style_tag(content=f'@page {{ @bottom-center {{ content: counter(page) }} }} '
+                               f'@page :first {{ counter-set: page {first} }}')
     return page.pdf(format='A4', prefer_css_page_size=True, outline=True, tagged=True)
 
 def linked_inside(writer, places, address):
     "Turn links to pages of the site, and to names in them, into links to places in the PDF"
     starts = sorted((at, file) for file,(at,_) in places.items() if '#' not in file)
     for number,page in enumerate(writer.pages):
+        own = max((s for s in starts if s[0] <= number), default=(0, ''))[1]
         for link in (a.get_object() for a in page.get('/Annots', ())):
             uri,name = str(link.get('/A', {}).get('/URI', '')),link.get('/Dest')
-            if isinstance(name, str): target = f'{max(s for s in starts if s[0] <= number)[1]}#{name.lstrip("/")}'
+            if isinstance(name, str): target = f'{own}#{name.lstrip("/")}'
             elif uri.startswith(address): target = unquote(uri.removeprefix(address)).lstrip('/')
             else: continue
             at,top = places.get(target) or places.get(target.split('#')[0]) or (None, None)
             for key in ('/A', '/Dest'): link.pop(key, None)
-            if at is None: continue                                                          # a page that is not in this PDF
+            if at is None: continue                     # a page that is not in this PDF
             height = NullObject() if top is None else FloatObject(top)
-            link[NameObject('/Dest')] = ArrayObject([writer.pages[at].indirect_reference, NameObject('/XYZ'), NullObject(), height, NullObject()])
+            link[NameObject('/Dest')] = ArrayObject([
+                writer.pages[at].indirect_reference, NameObject('/XYZ'), NullObject(), height,
+                NullObject()])
 
 def book(browser, address, out, answers=False, only=()):
-    "Write the pages of the site at `address` to the file `out`, as `browser` prints them; how many pages it has"
+    "Write the pages of the site at `address` to the file `out`; how many sheets it has"
     writer,places,page = PdfWriter(),{},browser.new_page()
     page.goto(f'{address}/index.html')
     for title,file in contents(page):
         if only and Path(file).stem not in only: continue
         first = len(writer.pages)
-        reader = PdfReader(io.BytesIO(printed(page, f'{address}/{file}', first+1, answers)))
+        data = printed(page, f'{address}/{file}', first+1, answers)
+        reader = PdfReader(io.BytesIO(data))
         writer.append(reader, outline_item=title)
         places[file] = first,None
-        for name,place in reader.named_destinations.items(): places[f'{file}#{name.lstrip("/")}'] = first+reader.get_destination_page_number(place),place.top
+        for name,place in reader.named_destinations.items():
+            at = first+reader.get_destination_page_number(place)
+            places[f'{file}#{name.lstrip("/")}'] = at,place.top
     page.close()
     linked_inside(writer, places, address)
     writer.compress_identical_objects()
@@ -62,9 +72,13 @@ if __name__ == '__main__':
     from find_browser import find
     from playwright.sync_api import sync_playwright
     folder,out,*only = (a for a in sys.argv[1:] if a != '--answers')
-    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=folder)) as server, sync_playwright() as p:
+    handler = functools.partial(Quiet, directory=folder)
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)
+    with server, sync_playwright() as p:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = p.chromium.launch(executable_path=find(), args=['--no-sandbox'])
-        print(f'{out}: {book(browser, f"http://127.0.0.1:{server.server_port}", out, "--answers" in sys.argv, only)} pages')
+        address = f'http://127.0.0.1:{server.server_port}'
+        n = book(browser, address, out, '--answers' in sys.argv, only)
+        print(f'{out}: {n} pages')
         browser.close()
         server.shutdown()

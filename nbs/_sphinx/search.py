@@ -1,8 +1,9 @@
 """Sphinx extension: a search that lands on sections.
 
-Each section of a page is a record: its heading, those above it, its own prose with formulas in plain signs, the names in its code,
-and what else people call its subject. The last comes from the glossary: a term there, and a name in its table of other names, leads
-to the sections that its line links. The records go to `sections.js`; `_static/search.js` looks through them with MiniSearch.
+Each section of a page is a record: its heading, those above it, its own prose with formulas in
+plain signs, the names in its code, and what else people call its subject. The last comes from the
+glossary: a term there, and a name in its table of other names, leads to the sections that its line
+links. The records go to `sections.js`; `_static/search.js` looks through them with MiniSearch.
 """
 import json, re
 from pathlib import Path
@@ -11,58 +12,68 @@ from pylatexenc.latex2text import LatexNodes2Text
 from sphinx import addnodes
 
 GLOSSARY,INDEX = 'glossary','api'
-LESS = .3                                               # weight of a section that repeats what others say
+LESS = .3                                               # weight of what repeats what others say
 REPEATS = {'Summary', 'Exercises', 'References'}
-SKIP = (nodes.section, nodes.title, nodes.literal_block, nodes.raw, nodes.comment, nodes.image, nodes.footnote, nodes.footnote_reference,
-        addnodes.toctree, addnodes.desc, addnodes.index)
+SKIP = (nodes.section, nodes.title, nodes.literal_block, nodes.raw, nodes.comment, nodes.image,
+        nodes.footnote, nodes.footnote_reference, addnodes.toctree, addnodes.desc, addnodes.index)
 _latex = LatexNodes2Text()
 
 def plain_math(latex):
-    "A formula as a line of plain signs, without colours and without what plain signs cannot say"
-    text = _latex.latex_to_text(re.sub(r'\\color\{[^}]*\}|\\(?:begin|end)\{[^}]*\}|&', '', latex))
-    return re.sub(r'\s+', ' ', re.sub(r'[{}\\$]', '', text)).strip()
+    "A formula as a line of plain signs, without colours and what plain signs cannot say"
+    text = re.sub(r'\\color\{[^}]*\}|\\(?:begin|end)\{[^}]*\}|&', '', latex)
+    return ' '.join(re.sub(r'[{}\\$]', '', _latex.latex_to_text(text)).split())
 
 def prose(node):
     "The text of `node` without code, notes and sections inside it"
     if isinstance(node, nodes.Text): return node.astext()
     if isinstance(node, (nodes.math, nodes.math_block)): return plain_math(node.astext())
     if isinstance(node, SKIP) or 'api-source' in node.get('classes', ()): return ''
-    if isinstance(node, addnodes.pending_xref) and node['reftype'] in ('eq', 'numref'): return f'the {"equation" if node["reftype"] == "eq" else "figure"}'
-    return ('' if isinstance(node, nodes.TextElement) else ' ').join(map(prose, node.children))
-
-def names_in_code(section):
-    own = (b for b in section.findall(nodes.literal_block) if next(p for p in parents(b) if isinstance(p, nodes.section)) is section)
-    return ' '.join(sorted({w for b in own for w in re.findall(r'[A-Za-z_]\w{2,}', b.astext())}))
+    if isinstance(node, addnodes.pending_xref) and node['reftype'] == 'eq': return 'the equation'
+    between = '' if isinstance(node, nodes.TextElement) else ' '
+    return between.join(map(prose, node.children))
 
 def parents(node):
     while node := node.parent: yield node
+
+def names_in_code(section):
+    blocks = (b for b in section.findall(nodes.literal_block)
+              if next(p for p in parents(b) if isinstance(p, nodes.section)) is section)
+    return ' '.join(sorted({w for b in blocks for w in re.findall(r'[A-Za-z_]\w{2,}', b.astext())}))
 
 def records(doctree, doc, entries):
     "A record for each section of a page; `entries`: title of an API entry -> its anchor"
     for section in doctree.findall(nodes.section):
         title = section.next_node(nodes.title).astext()
-        above = [p.next_node(nodes.title).astext() for p in parents(section) if isinstance(p, nodes.section)][::-1]
-        yield dict(id=f'{doc}.html' + (f'#{entries.get(title, section["ids"][0])}' if above else ''), title=title, path=' › '.join(above), terms='',
-                   text=re.sub(r' ([.,;:])(?= |$)', r'\1', ' '.join(' '.join(map(prose, section.children)).split())), code=names_in_code(section),
-                   weight=LESS if title in REPEATS or doc in (GLOSSARY, INDEX) else 1)
+        above = [p.next_node(nodes.title).astext() for p in parents(section)
+                 if isinstance(p, nodes.section)][::-1]
+        text = ' '.join(' '.join(map(prose, section.children)).split())
+        anchor = f'#{entries.get(title, section["ids"][0])}' if above else ''
+        less = title in REPEATS or doc in (GLOSSARY, INDEX)
+        yield dict(id=f'{doc}.html{anchor}', title=title, path=' › '.join(above), terms='',
+                   text=re.sub(r' ([.,;:])(?= |$)', r'\1', text), code=names_in_code(section),
+                   weight=LESS if less else 1)
 
 def other_names(doctree):
     "(names, addresses) of each line and row of the glossary"
     for line in doctree.findall(lambda n: isinstance(n, (nodes.list_item, nodes.row))):
         links = [r['refuri'] for r in line.findall(nodes.reference) if 'refuri' in r]
-        if links: yield line.next_node(lambda n: isinstance(n, (nodes.strong, nodes.entry))).astext(), links
+        name = line.next_node(lambda n: isinstance(n, (nodes.strong, nodes.entry)))
+        if links: yield name.astext(), links
 
 def write_sections(app, exception):
     "sections.js: a script and no JSON file, so that the search works from a folder too"
     if exception or app.builder.name != 'html': return
     env,entries = app.env,{}
-    for name,entry in env.domains.python_domain.objects.items(): entries.setdefault(entry.docname, {})[name.split('.', 2)[2]] = entry.node_id
-    found = {r['id']: r for doc in sorted(env.found_docs) for r in records(env.get_doctree(doc), doc, entries.get(doc, {}))}
+    for name,entry in env.domains.python_domain.objects.items():
+        entries.setdefault(entry.docname, {})[name.split('.', 2)[2]] = entry.node_id
+    found = {r['id']: r for doc in sorted(env.found_docs)
+             for r in records(env.get_doctree(doc), doc, entries.get(doc, {}))}
     if GLOSSARY in env.found_docs:
-        for names,links in other_names(env.get_and_resolve_doctree(GLOSSARY, app.builder, tags=app.tags)):
-            for link in links:
-                if link in found: found[link]['terms'] += names + ' '
-    Path(app.outdir, 'sections.js').write_text(f'var sections = {json.dumps(list(found.values()), ensure_ascii=False)}\n', encoding='utf-8')
+        glossary = env.get_and_resolve_doctree(GLOSSARY, app.builder, tags=app.tags)
+        for names,links in other_names(glossary):
+            for link in found.keys() & set(links): found[link]['terms'] += names + ' '
+    text = f'var sections = {json.dumps(list(found.values()), ensure_ascii=False)}\n'
+    Path(app.outdir, 'sections.js').write_text(text, encoding='utf-8')
 
 def setup(app):
     app.connect('build-finished', write_sections)

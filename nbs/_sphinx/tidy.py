@@ -1,14 +1,17 @@
-"""What nbdev-clean leaves in the stored outputs of the notebooks, and does not belong there; run it after nbdev-clean.
+"""What nbdev-clean leaves in the stored outputs of the notebooks, and does not belong there; run it
+after nbdev-clean.
 
-A view is stored as its data and its still; the site puts the live page together from them, so no notebook holds a copy of a script.
-A figure is stored without the date at which it was drawn, and one of matplotlib's at half its size: no metadata, two digits after
-the point of a coordinate, one font and a substitute.
+A view is stored as its data and its still; the site puts the live page together from them, so no
+notebook holds a copy of a script. A figure is stored without the date at which it was drawn, and
+one of matplotlib's at half its size: no metadata, two digits after the point of a coordinate, one
+font and a substitute.
 """
 import re, sys
 from pathlib import Path
 from fastcore.nbio import nb2str, read_nb, write_nb
 
-VIEW = 'application/vnd.attention-nb.view+json'         # {"summary": ..., "data": what the live page holds}
+# {"summary": ..., "data": what the live page holds}
+VIEW = 'application/vnd.attention-nb.view+json'
 _date = re.compile(r'[ \t]*<dc:date>[^<]*</dc:date>\n?')
 
 _coordinates = re.compile(r'\b(d|x|y|transform)="([^"]*)"')
@@ -19,7 +22,8 @@ def slim(svg):
     if 'Matplotlib v' not in svg: return svg
     svg = re.sub(r'\s*<metadata>.*?</metadata>', '', svg, flags=re.S)
     def shorter(m):
-        numbers = re.sub(r'-?\d+\.\d+', lambda n: f'{float(n[0]):.2f}'.rstrip('0').rstrip('.'), m[2])
+        numbers = re.sub(r'-?\d+\.\d+', lambda n: f'{float(n[0]):.2f}'.rstrip('0').rstrip('.'),
+                         m[2])
         return f'{m[1]}="{" ".join(numbers.split())}"'
     return re.sub(r'\n\s+<', '\n<', _fonts.sub(r'\1, \2', _coordinates.sub(shorter, svg)))
 
@@ -28,7 +32,8 @@ def tidy(nb):
     for out in (o for c in nb['cells'] for o in c.get('outputs', [])):
         data = out.get('data', {})
         if VIEW in data: data.pop('text/html', None)
-        if 'image/svg+xml' in data: data['image/svg+xml'] = slim(_date.sub('', ''.join(data['image/svg+xml'])))
+        if 'image/svg+xml' in data:
+            data['image/svg+xml'] = slim(_date.sub('', ''.join(data['image/svg+xml'])))
     return nb
 
 def tidy_file(path):
@@ -38,4 +43,5 @@ def tidy_file(path):
     if nb2str(tidy(nb)) != before: write_nb(nb, path)
 
 if __name__ == '__main__':
-    for path in sys.argv[1:] or sorted(Path(__file__).resolve().parents[1].glob('*.ipynb')): tidy_file(path)
+    for path in sys.argv[1:] or sorted(Path(__file__).resolve().parents[1].glob('*.ipynb')):
+        tidy_file(path)

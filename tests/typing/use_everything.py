@@ -26,7 +26,7 @@ def chapter_01()->None:
     assert_type(words.encode('to my ship', eos=True), list[int])
     assert_type(words.decode(words.encode('to my ship')), str)
     assert_type(words.batch(texts, max_len=4), Pair)
-    pieces = nb.BPETokenizer.train(texts, 260, pattern=nb.GPT2)
+    pieces = nb.BPETokenizer.train(texts, 260, pattern=nb.GPT2_PATTERN)
     assert_type(pieces.encode('to my ship', allow_special=True), list[int])
     with tempfile.TemporaryDirectory() as folder:
         pieces.save(Path(folder)/'t.json')
@@ -306,9 +306,13 @@ def chapter_10a()->None:
     assert_type(nb.build_model(small, family, theirs, copy=True), nb.Transformer)
     assert_type(nb.model_features(small)['norm'], str)
     assert_type(nb.family_table()['Llama'], dict[str,str])
-    part = nb.Part(dict(hidden_size=8), lambda c: dict(d_model=c['hidden_size']), lambda cfg: dict(hidden_size=cfg.d_model))
+    width = nb.Field('hidden_size', 'd_model', 8, 'size')
+    assert_type(width.fits(9), bool)
+    part = nb.Part((width,), lambda c: dict(d_model=c['hidden_size']),
+                   lambda cfg: dict(hidden_size=cfg.d_model))
     rule = nb.Rule('a.weight', ('embed.token.weight',), when=dict(tied=True))
-    mine = nb.Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, {}, (part,), (rule,))
+    mine = nb.Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, (), (part,), (rule,))
+    assert_type(mine.published('d_model'), str)
     assert_type(mine.keys[0].targets, tuple[str,...])
 
 def chapter_10b()->None:
@@ -320,6 +324,8 @@ def chapter_10b()->None:
         assert_type(source.tensors, nb.Tensors)
         for name,t in source.tensors.read(progress=False): assert_type((name, t), tuple[str,Tensor])
         assert_type(nb.save_tensors(source.tensors, source.config, Path(folder)/'copy'), list[Path])
+        assert_type(source.config_file, Path)
+    nb.check_backtracking(nb.GPT2_PATTERN)
 
 def files_of_somebodys_own()->None:
     "Not run: it needs files"

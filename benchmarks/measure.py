@@ -1,0 +1,44 @@
+"What every topic needs: contestants in turns, functions in a process of their own, tables"
+import json, multiprocessing, statistics, time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+def interleave(contestants, rounds, ours):
+    """Rows (name, median seconds, median ratio to `ours`): each round calls every contestant once,
+    after one unmeasured round"""
+    times = {name: [] for name in contestants}
+    for r in range(rounds+1):
+        for name,f in contestants.items():
+            start = time.perf_counter()
+            result = f()
+            taken = time.perf_counter()-start
+            del result
+            if r: times[name].append(taken)
+    def ratio(t): return statistics.median(a/b for a,b in zip(t, times[ours]))
+    return [(name, statistics.median(t), ratio(t)) for name,t in times.items()]
+
+def in_process(function, *args):
+    "What `function` returns in a fresh process; it must be importable"
+    with ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as pool:
+        return pool.submit(function, *args).result()
+
+def peak():
+    "Kilobytes of memory that this process has had at most (Linux)"
+    lines = Path('/proc/self/status').read_text().splitlines()
+    return int(next(l for l in lines if l.startswith('VmHWM')).split()[1])
+
+class Report:
+    "Prints tables as Markdown while they are made, and keeps them for a JSON file"
+    def __init__(self): self.tables = []
+
+    def say(self, text): print(f'\n{text}', flush=True)
+
+    def show(self, title, rows, headers=('', 'seconds', 'ours = 1')):
+        from tabulate import tabulate
+        self.tables.append(dict(title=title, headers=list(headers), rows=[list(r) for r in rows]))
+        self.say(f'{title}\n' + tabulate(rows, headers=headers, floatfmt='.3f', tablefmt='github'))
+
+    def write(self, path):
+        new = Path(f'{path}.tmp')
+        new.write_text(json.dumps(self.tables, ensure_ascii=False, indent=1), encoding='utf-8')
+        new.replace(path)

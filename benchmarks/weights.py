@@ -1,0 +1,37 @@
+"Multi-head attention that returns its weights"
+from measure import interleave
+from multihead import bound, sizes
+
+def weighted(D, H, L):
+    "By mask; torch's module also in evaluation, where it has a path of its own"
+    import torch
+    from torch import nn
+    from attention_nb.multihead import MultiHeadAttention
+    future,ours = torch.ones(L, L, dtype=torch.bool).triu(1),MultiHeadAttention(D, H)
+    training,evaluation = (nn.MultiheadAttention(D, H, batch_first=True).train(mode)
+                           for mode in (True, False))
+    def own(kw): return lambda x: ours(x, need_weights=True, **kw)[0]
+    def other(m, kw): return lambda x: m(x, x, x, **kw)[0]
+    rows = {}
+    for kind,kw,theirs in (('causal', dict(causal=True), dict(attn_mask=future)),
+                           ('no mask', {}, {})):
+        rows[kind] = {'MultiHeadAttention': own(kw), 'the same again': own(kw)}
+        for mode,m in (('training', training), ('evaluation', evaluation)):
+            for what,average in (('each head', False), ('averaged', True)):
+                f = other(m, dict(average_attn_weights=average, **theirs))
+                rows[kind][f'nn.MultiheadAttention, {mode}, {what}'] = f
+    return rows
+
+def tables(report, rounds):
+    import torch
+    for B,L,D,H in sizes:
+        torch.manual_seed(0)
+        x = torch.randn(B, L, D, requires_grad=True)
+        for kind,fs in weighted(D, H, L).items():
+            for train in (False, True):
+                calls = {n: f for n,f in bound(fs, x, train).items()
+                         if not train or 'evaluation' not in n}
+                rows = interleave(calls, rounds, 'MultiHeadAttention')
+                what = 'forward and backward' if train else 'forward'
+                report.show(f'With weights, {what}, {kind}, B={B} L={L} D={D} H={H}, '
+                            f'{torch.get_num_threads()} threads', rows)

@@ -1,0 +1,109 @@
+"""The pages of the book and the cells in them, as the build and the tests read them.
+
+A cell is a dictionary as in a notebook's JSON; its source may be a string or a list of lines.
+"""
+import ast, json, re
+from textwrap import dedent
+import yaml
+
+# %% pages
+_page = re.compile(r'(\d+)([a-z]?)_(\w+)')
+
+def kind(name):
+    "'lesson' for NN_name, 'workshop' for NNa_name, None for any other page"
+    m = _page.fullmatch(name)
+    return None if m is None else 'workshop' if m[2] else 'lesson'
+
+def number(name):
+    "The number of a chapter in a tuple: ('3',) of 03_attention, ('3a',) of 03a_fast, () of others"
+    m = _page.fullmatch(name)
+    return () if m is None else (f'{int(m[1])}{m[2]}',)
+
+def alias(name):
+    "The name of a page without its number, under which the site answers too"
+    m = _page.fullmatch(name)
+    return m[3] if m else name
+
+def lesson_of(name, names):
+    "The lesson among `names` that the workshop `name` belongs to, or None"
+    own = _page.fullmatch(name)[1]
+    return next((n for n in names if kind(n) == 'lesson' and _page.fullmatch(n)[1] == own), None)
+
+def workshops_of(name, names):
+    return sorted(n for n in names if kind(n) == 'workshop' and lesson_of(n, names) == name)
+
+# %% cells
+def load(path): return json.loads(path.read_text(encoding='utf-8'))['cells']
+def source(cell): return ''.join(cell['source'])
+def directive(cell, name): return re.search(rf'^#\|\s*{name}\b', source(cell), re.M) is not None
+def exported(cell): return directive(cell, 'export[si]?')
+
+def code_lines(cell):
+    return [l for l in source(cell).splitlines() if l.strip() and not l.lstrip().startswith('#|')]
+
+def title(cells):
+    "The first heading of a page, or the title in its front matter"
+    found = (re.search(r'^(?:# |title: )(.+)', source(c), re.M) for c in cells)
+    return next((m[1].replace('`', '') for m in found if m), '')
+
+def join_options(text):
+    "A code cell with each option of several lines, `#| name: >-`, on one line as nbdev wants it"
+    def joined(m):
+        value = ' '.join(re.sub(r'^#[|]', '', m[2], flags=re.M).split())
+        return f'{m[1]}: {json.dumps(value, ensure_ascii=False)}\n'
+    return re.sub(r'^(#\|\s*[\w-]+):[ \t]*[>|]-?[ \t]*\n((?:#\|[ \t]{2,}.*(?:\n|\Z))+)', joined,
+                  text, flags=re.M)
+
+def split_options(text):
+    "The options that begin a code cell, `#| name: value`, as a dictionary, and the rest of it"
+    options,lines = {},join_options(text).splitlines()
+    while lines and (m := re.match(r'#\|\s*([\w-]+):?\s*(.*)', lines[0])):
+        try: options[m[1]] = yaml.safe_load(m[2]) if m[2] else True
+        except yaml.YAMLError:
+            raise ValueError(f'{lines[0]!r} is not YAML: put the value in double quotes') from None
+        lines.pop(0)
+    return options, '\n'.join(lines).strip('\n')
+
+def folded(options): return options.get('code-fold') in (True, 'true')
+def hidden(options):
+    return bool(options.keys() & {'hide', 'default_exp'}) or options.get('echo') is False
+
+def syntax(text):
+    "The syntax tree of a cell without its magics; an empty one if it is not Python"
+    plain = '\n'.join(l for l in text.splitlines() if not re.match(r'\s*[%!?]', l))
+    for code in (text, plain):
+        try: return ast.parse(code)
+        except SyntaxError: pass
+    return ast.Module([], [])
+
+def definitions(cell):
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
+    return [n for n in syntax(source(cell)).body if isinstance(n, kinds)]
+
+# %% proofs
+def checks(text):
+    "How many assertions stand in this code: `assert`, calls of test_..., assert_..., expect_fail"
+    def name(f): return f.id if isinstance(f, ast.Name) else getattr(f, 'attr', '')
+    return sum(isinstance(n, ast.Assert) or isinstance(n, ast.Call)
+               and bool(re.match('test_|assert_|expect_fail|gradcheck', name(n.func)))
+               for n in ast.walk(syntax(text)))
+
+def only_asserts(cell):
+    return not exported(cell) and checks(source(cell)) > 0 and not cell.get('outputs')
+
+def fold_label(options, text):
+    "What the site shows on a folded cell: its summary, for a proof with the number of its checks"
+    summary,n = str(options.get('code-summary', '')).strip(),checks(text)
+    if not n or options.keys() & {'export', 'exports', 'exporti'}: return summary
+    return f'✓ {summary} · {n} {"check" if n == 1 else "checks"}'
+
+# %% #| explain
+EXPLAIN = re.compile(r'\A#\|\s*explain\b:?[ \t]*(.*)\n?')
+
+def quoted_lines(code, quote):
+    'The lines of `code` with `"a part"`, or from `"a part" to "another"`; None if it has none'
+    def squash(s): return re.sub(r'\s', '', s)
+    lines,parts = code.splitlines(),[squash(p) for p in re.split(r'"\s+to\s+"', quote.strip(' "'))]
+    first = next((i for i,l in enumerate(lines) if parts[0] in squash(l)), len(lines))
+    last = next((i for i in range(first, len(lines)) if parts[-1] in squash(lines[i])), None)
+    return None if last is None or not all(parts) else dedent('\n'.join(lines[first:last+1]))

@@ -1,0 +1,97 @@
+"""Sphinx extension: a build does again what a change concerns, and nothing else.
+
+Sphinx reads a page when its notebook is newer. Here it is read as well when what it shows of others
+is not what it was: the names it links, the signatures it imports, the titles below it, its views.
+And it is written when a page that it links has other anchors, or the sidebar other titles.
+Whatever is no notebook is `machinery`, a value in conf.py: when that changes, all is read.
+"""
+import ast, functools, hashlib, re
+from pathlib import Path
+from nbdev.config import get_config
+import api, cells, place, quarto
+from tidy import VIEW
+
+def digest(*parts): return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+def of_files(*paths):
+    "The digest of files, and of all files in folders"
+    files = (f for p in paths for f in (sorted(p.rglob('*')) if p.is_dir() else [p]))
+    return digest([(f.name, f.read_bytes()) for f in files
+                   if f.is_file() and f.suffix not in ('.pyc', '.tmp')])
+
+@functools.cache
+def signatures(path):
+    "A module without the bodies of its functions"
+    tree = ast.parse(path.read_text(encoding='utf-8'))
+    for n in ast.walk(tree):
+        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)): n.body = []
+    return digest(ast.dump(tree))
+
+def imported(text):
+    "Modules of the package that this text imports by name"
+    lib = get_config().lib_path
+    found = set(re.findall(rf'from (?:{lib.name})?\.(\w+) import', text))
+    return sorted(p for p in lib.glob('*.py') if p.stem in found)
+
+class Book:
+    "What pages show of one another"
+    def __init__(self, env):
+        paths = {d: Path(env.doc2path(d)) for d in env.found_docs}
+        self.texts = {d: p.read_text(encoding='utf-8') for d,p in paths.items()}
+        self.titles = sorted((d, cells.title(cells.load(p))) for d,p in paths.items())
+        self.names = [(name.split('.')[-1], name, address)
+                      for address,name in quarto.own_names().items()]
+        self.root = env.config.root_doc
+
+    def inputs(self, doc):
+        "A digest of what the page `doc` shows of others"
+        text = self.texts[doc]
+        words,parts = set(re.findall(r'\w+', text)),[signatures(p) for p in imported(text)]
+        parts += sorted(n for n in self.names if n[0] in words)
+        if api.MARK in text: parts.append(api.listing())
+        if doc == self.root or cells.workshops_of(doc, self.texts): parts.append(self.titles)
+        if VIEW in text:
+            views = get_config().lib_path/'views.py'
+            kinds = (p for p in views.parent.glob('*.py') if views in imported(p.read_text()))
+            parts.append(of_files(views, *imported(views.read_text()), *kinds))
+        return digest(parts)
+
+    def linking(self, docs):
+        "Pages with a link to one of `docs`"
+        targets = '|'.join({*docs, *map(cells.alias, docs)})
+        link = re.compile(rf'\b(?:{targets})\.(?:ipynb|html)')
+        return {doc for doc,text in self.texts.items() if link.search(text)} if docs else set()
+
+def anchors(env, doc):
+    "What others may link on the page `doc`"
+    objects = env.domains.python_domain.objects.items()
+    slugs = env.metadata[doc].get('myst_slugs', {})
+    return digest(slugs, sorted(name for name,entry in objects if entry.docname == doc))
+
+def outdated(app, env, added, changed, removed):
+    "Pages to read besides those whose file has changed"
+    book,before,warned = Book(env),env.fresh.get('inputs', {}),place.warned(app)
+    env.fresh['inputs'] = inputs = {doc: book.inputs(doc) for doc in env.found_docs}
+    return [doc for doc in inputs
+            if before.get(doc) != inputs[doc] or {doc, place.EVERY} & set(warned)]
+
+def updated(app, env):
+    "Pages to write besides those that were read"
+    book,before = Book(env),dict(env.fresh)
+    env.fresh |= dict(titles=book.titles, anchors={d: anchors(env, d) for d in env.found_docs})
+    if before.get('titles') != book.titles: return env.found_docs
+    old,new = before['anchors'],env.fresh['anchors']
+    return book.linking({d for d in old.keys() | new.keys() if old.get(d) != new.get(d)})
+
+def remove(app, env, doc):
+    "The pages of a notebook go with it"
+    for name in {doc, cells.alias(doc)}:
+        for end in ('html', 'html.md'): Path(app.outdir, f'{name}.{end}').unlink(missing_ok=True)
+
+def setup(app):
+    app.add_config_value('machinery', '', 'env')
+    app.connect('builder-inited', lambda app: vars(app.env).setdefault('fresh', {}))
+    app.connect('env-get-outdated', outdated)
+    app.connect('env-updated', updated)
+    app.connect('env-purge-doc', remove)
+    return dict(parallel_read_safe=True, parallel_write_safe=True)

@@ -1,0 +1,105 @@
+"""A new page of the book, and what it lacks: lesson.py 14_sparse (or a workshop, 14a_blocks).
+
+Writes the notebook with all the cells that a page must have, and the picture of a lesson's card;
+what is there stays. Then it says what is still missing, here and elsewhere.
+"""
+import re, sys
+from pathlib import Path
+import nbformat
+import cells, package, rules
+
+root = Path(__file__).resolve().parents[2]
+CARD = '''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 120">
+<desc>{title}</desc>
+<circle cx="70" cy="60" r="26" fill="#0072b2"/><circle cx="170" cy="60" r="26" fill="#d55e00"/>
+<path d="M96 60h48" stroke="#6b4fa0" stroke-width="8"/>
+</svg>
+'''
+LATER = 'TO WRITE'
+
+def page(name, title, lesson):
+    "(kind, source) of each cell"
+    own = cells.alias(name)
+    first = (f'{LATER}: what the reader can do at the end.' if lesson is None else
+             f'{LATER}: how [its lesson]({lesson}.ipynb) is made fast, robust and compatible; '
+             'a first reader can pass by.')
+    proof = '#| code-fold: true\n#| code-summary: "{} gives the rows back"\n'
+    return [
+        ('markdown', f'# {title}\n\n> {LATER}: one line that says what the page gives'),
+        ('code', "#| hide\n# In Colab, install what this notebook needs\n"
+         "if 'google.colab' in str(get_ipython()):\n    %pip install -q attention_nb"),
+        ('code', f'#| default_exp {own}'),
+        ('code', '#| export\nimport torch\nfrom torch import Tensor'),
+        ('code', '#| hide\nfrom fastcore.test import *\nfrom torch.testing import assert_close'),
+        ('code', '#| hide\ntorch.manual_seed(0);'),
+        ('markdown', first),
+        ('markdown', f'## The idea\n\n{LATER}: why; then the formula.\n\n'
+         f'$$ y = x $$ {{#eq-{own}}}'),
+        ('code', f'#| export\ndef {own}_step(\n    x:Tensor # Rows, (L, D)\n'
+         f')->Tensor: # The same rows, (L, D)\n    "{LATER}: verb first"\n    return x.clone()'),
+        ('markdown', f'#| explain "return x.clone()"\n\n{LATER}: the why of this line.'),
+        ('code', proof.format(f'`{own}_step`') + 'x = torch.randn(3, 4)\n'
+         f'assert_close({own}_step(x), x)'),
+        ('markdown', f'## Summary\n\n- {LATER}: five lines at most'),
+        ('markdown', f'## Exercises\n\n**1.** {LATER}: three to six, with hint and answer.\n\n'
+         '<details><summary>Hint</summary>Begin with two rows.</details>'),
+        ('code', '#| code-fold: true\n#| code-summary: "Answer 1"\n'
+         f'two = torch.randn(2, 4)\nassert_close({own}_step(two), two)'),
+        ('code', "#| hide\nfrom pathlib import Path\n"
+         "# inside the repository, write the modules from the notebooks\n"
+         "if Path('../attention_nb/_modidx.py').exists():\n    import nbdev; nbdev.nbdev_export()")]
+
+def write(path, lesson):
+    kernel = dict(name='python3', display_name='python3', language='python')
+    nb,makers = nbformat.v4.new_notebook(metadata=dict(kernelspec=kernel)),dict(
+        markdown=nbformat.v4.new_markdown_cell, code=nbformat.v4.new_code_cell)
+    title = cells.alias(path.stem).replace('_', ' ').capitalize()
+    nb.cells = [makers[kind](text) for kind,text in page(path.stem, title, lesson)]
+    nbformat.write(nb, path)
+
+def missing(path, folder=root):
+    "What the page still lacks, in words"
+    name,names = path.stem,[p.stem for p in path.parent.glob('*.ipynb')]
+    here,text = cells.load(path),path.read_text(encoding='utf-8')
+    if n := text.count(LATER): yield f'{n} places in {path.name} say {LATER}'
+    module = folder/'attention_nb'/f'{cells.alias(name)}.py'
+    public = package.public_names(module) if module.exists() else []
+    for _,problem in rules.budget_problems(here, name, public, names): yield problem
+    if not module.exists(): yield f'{module.name} is not exported: make tidy'
+    row = (path.parent/'index.ipynb').read_text(encoding='utf-8')
+    title = cells.title(here)
+    number = cells.number(name)[0]
+    own = f'[{number}. {title}]({name}.ipynb)' if cells.kind(name) == 'lesson' else (
+        f'[{title.lower()}]({name}.ipynb)')
+    hint = f'a row | | {own} | what for | workshops |' if cells.kind(name) == 'lesson' else (
+        f'{own} in the row of {cells.lesson_of(name, names)}')
+    if f']({name}.ipynb)' not in row: yield f'nbs/index.ipynb does not link it: {hint}'
+    if name not in (path.parent/'glossary.ipynb').read_text(encoding='utf-8'):
+        yield 'nbs/glossary.ipynb: a line for each term that the page explains'
+    used = (folder/'tests'/'typing'/'use_everything.py').read_text(encoding='utf-8')
+    for n in public:
+        if not re.search(rf'\bnb\.{n}\b', used): yield f'tests/typing/use_everything.py: use {n}'
+    card = path.parent/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
+    if card.exists() and card.read_text() == CARD.format(title=title):
+        yield f'{card.name}, the picture of its card, is the one of every new lesson: draw its own'
+    outputs = any(c.get('outputs') for c in here)
+    if not outputs: yield f'no stored outputs: make outputs ARGS=nbs/{path.name}'
+    if f'`{module.stem}`' not in (folder/'CHANGELOG.md').read_text(encoding='utf-8'):
+        yield f'CHANGELOG.md: a line that names `{module.stem}`'
+
+def main(name, folder=root):
+    kind,nbs = cells.kind(name),folder/'nbs'
+    if not kind: sys.exit(f'{name!r} is no name of a page: NN_name for a lesson, NNa_name for a '
+                          'workshop, as in make lesson NAME=14_sparse')
+    names = [p.stem for p in nbs.glob('*.ipynb')]
+    lesson = cells.lesson_of(name, names) if kind == 'workshop' else None
+    if kind == 'workshop' and not lesson: sys.exit(f'there is no lesson for the workshop {name}')
+    same = next((n for n in names if n != name and cells.alias(n) == cells.alias(name)), None)
+    if same: sys.exit(f'{same} already answers to the name {cells.alias(name)}')
+    path,card = nbs/f'{name}.ipynb',nbs/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
+    if not path.exists(): write(path, lesson)
+    if kind == 'lesson' and not card.exists():
+        card.write_text(CARD.format(title=cells.title(cells.load(path))), encoding='utf-8')
+    print(f'nbs/{name}.ipynb is there. Missing:', *missing(path, folder), sep='\n- ')
+
+if __name__ == '__main__': main(*sys.argv[1:2] or [''])

@@ -1,0 +1,149 @@
+"""Sphinx extension: the notebooks of the book as its pages.
+
+notebooks.py lets nbdev process them, quarto.py translates their markdown; here cells become those
+of MyST-NB, and pages get their place in the sidebar: workshops, NNa_name, under lesson NN_name.
+What rules.py finds wrong with the folds of a page fails the build.
+"""
+import html, json, re
+from pathlib import Path
+import nbformat, yaml
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
+from sphinx.util import logging
+import api, cells, place, plain, rules
+from notebooks import entries_first, process
+from quarto import myst
+from tidy import VIEW
+
+_log = logging.getLogger(__name__)
+markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
+
+def front_matter(cell):
+    if cell.cell_type != 'raw' or not cell.source.startswith('---'): return {}
+    return yaml.safe_load(cell.source.strip().strip('-'))
+
+# %% cells
+def described(outputs):
+    "What a drawn figure says of itself, in the `<desc>` of its SVG"
+    svgs = (''.join(out.get('data', {}).get('image/svg+xml', '')) for out in outputs)
+    found = (re.search(r'<desc[^>]*>(.*?)</desc>', svg, re.S) for svg in svgs)
+    return next((html.unescape(m[1]).strip() for m in found if m), None)
+
+def live_view(data):
+    "The output of a view as the site shows it: its page, from the stored data and still"
+    from attention_nb.views import View
+    view = json.loads(json.dumps(data[VIEW]))
+    still = data.get('image/svg+xml')
+    return {'text/html': View.from_data(view['data'], view['summary'], still)._repr_html_()}
+
+def title_cell(cell, mark):
+    fm = front_matter(cell)
+    lead = f"{{.lead}}\n{fm['description']}" if 'description' in fm else ''
+    return [markdown(myst(f"# {fm['title']}\n\n{mark}{lead}"))] if 'title' in fm else []
+
+def code_cell(cell, code_follows):
+    o,text = cells.split_options(cell.source)
+    for out in cell.outputs:
+        if VIEW in (data := out.get('data', {})): out['data'] = live_view(data)
+        if 'text/markdown' in data: data['text/markdown'] = myst(data['text/markdown'])
+    if o.get('output') == 'asis':                       # an API entry
+        texts = [out.get('text') or out.data.get('text/markdown', '') for out in cell.outputs]
+        return [markdown(api.entry(t, code_follows)) for t in texts]
+    fold = cells.folded(o)
+    answer = fold and str(o.get('code-summary', '')).startswith('Answer')   # its output tells
+    tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'hide-cell': answer,
+                               'hide-input': fold and not answer}.items() if on]
+    meta,label = {},cells.fold_label(o, text)
+    if fold: meta |= dict(code_prompt_show=label, code_prompt_hide=label)
+    if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap']))
+    if alt := described(cell.outputs): meta['image'] = dict(alt=alt, classes='scheme')
+    if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
+    return [code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
+
+def page_cells(cell, code_follows=False, mark=''):
+    "The MyST-NB cells, none or more, for one processed cell; `mark` stands below the title"
+    if cell.cell_type == 'raw': return title_cell(cell, mark)
+    if cell.cell_type == 'code': return code_cell(cell, code_follows)
+    return [markdown(myst(cell.source))] if cell.source.strip() else []
+
+# %% the sidebar
+def sidebar_title(env, doc):
+    "The title of a page with the number of its chapter"
+    number,name = cells.number(doc),cells.title(cells.load(Path(env.doc2path(doc))))
+    return f'{number[0]}\u2002{name} <{doc}>' if number else doc
+
+def toctree(env, docs, *options):
+    titles = (sidebar_title(env, doc) for doc in docs)
+    return '\n'.join(['```{toctree}', ':hidden:', *options, '', *titles, '```'])
+
+def contents(env):
+    "The parts of the book that have lessons, then the pages that are neither lesson nor workshop"
+    docs = sorted(env.found_docs)
+    lessons = [(int(cells.number(doc)[0]), doc) for doc in docs if cells.kind(doc) == 'lesson']
+    parts = {name: [doc for n,doc in lessons if n in numbers]
+             for name,numbers in env.config.book_parts.items()}
+    parts['Reference'] = [d for d in docs if not cells.kind(d) and d != env.config.root_doc]
+    return '\n\n'.join(toctree(env, docs, f':caption: {name}')
+                       for name,docs in parts.items() if docs)
+
+# %% pages
+class Reader:
+    "What MyST-NB calls, by the name in `nb_custom_formats`, with the text of a notebook alone"
+    def __init__(self, app): self.app,self.problems = app,[]
+
+    def __call__(self, text):
+        env = self.app.env
+        for _,problem in rules.fold_problems(json.loads(text)['cells'], env.docname):
+            self.problems.append(problem)
+            _log.error(problem)
+        nb = process(text, env.doc2path(env.docname))
+        plain.keep(env, nb)
+        mark = '{.page-kind}\nWorkshop\n\n' if cells.kind(env.docname) == 'workshop' else ''
+        nb.cells = [out for cell,follows in entries_first(nb.cells)
+                    for out in page_cells(cell, follows, mark)]
+        if any('{footcite:' in c.source for c in nb.cells):
+            nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
+        place.keep(env, nb.cells)
+        workshops = cells.workshops_of(env.docname, env.found_docs)
+        if env.docname == env.config.root_doc and len(env.found_docs) > 1:
+            nb.cells.append(markdown(contents(env)))
+        elif workshops: nb.cells.append(markdown(toctree(env, workshops)))
+        return nb
+
+def number_figures(app, doctree, doc):
+    "Figure 3.2 is the second of 03_attention; Sphinx counts through the whole book"
+    for ids in app.env.toc_fignumbers.get(doc, {}).values():
+        ids.update({i: (*cells.number(doc), n) for n,i in enumerate(ids, 1)})
+
+def label_fold(self, node):
+    "The summary of a fold; MyST-NB's has two texts, and for screen readers a name that hides both"
+    label = re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(node['prompt_show']))
+    if proof := re.fullmatch(r'✓ (.*) · (\d+ checks?)', label):
+        label = (f'<span class="fold-tick">✓</span> {proof[1]} '
+                 f'<span class="fold-count">· {proof[2]}</span>')
+    answer = ' answer' if re.match('(✓ )?Answer', node['prompt_show']) else ''
+    self.body.append(f'<details class="admonition hide{answer} {" ".join(node["classes"])}">\n'
+                     f'<summary><p class="admonition-title">{label}</p></summary>\n')
+
+def print_with_answers(app, pagename, templatename, context, doctree):
+    "A page with exercises can be printed with its answers"
+    if 'class="admonition hide answer' not in context.get('body', ''): return
+    button = dict(type='javascript', javascript='printWithAnswers()', text='.pdf, with answers',
+                  tooltip='Print with hints and answers', icon='fas fa-file-pdf',
+                  label='print-answers-button')
+    for group in context.get('header_buttons', []):
+        if group.get('label') == 'download-buttons': group['buttons'].append(button)
+
+def setup(app):
+    global read
+    read = Reader(app)
+    def fail(app, exception):
+        "Also a build that does not take warnings for errors fails"
+        if read.problems and not exception: app.statuscode = 1
+    app.setup_extension('myst_nb')
+    app.add_node(HideCodeCellNode, override=True, html=(label_fold, depart_HideCellInput))
+    app.add_config_value('book_parts', {}, 'env')
+    app.add_post_transform(api.MethodsOfClasses)
+    app.connect('doctree-resolved', number_figures)
+    app.connect('html-page-context', print_with_answers, priority=900)   # after the theme
+    app.connect('build-finished', fail)
+    return dict(parallel_read_safe=False, parallel_write_safe=True)

@@ -1,0 +1,77 @@
+"""The markdown of the notebooks, which nbdev and Quarto share, as MyST-NB reads it.
+
+    ::: {.callout-note title="T"}      an admonition; `collapse="true"` folds it
+    $$ ... $$ {#eq-name}, @eq-name     a numbered equation and a link to it
+    [@key]                             a footnote-like citation from references.bib
+    <details><summary>Hint</summary>...   a fold, its text read as markdown
+    <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
+"""
+import re
+from pathlib import Path
+from nbdev.config import get_config
+from nbdev.doclinks import NbdevLookup
+
+CARDS = Path(__file__).parent/'_static'/'cards'
+
+def own_names():
+    "Address in the docs -> qualified name, for the names of this project"
+    prefix = get_config().lib_path.name + '.'
+    return {v[0]:k for k,v in NbdevLookup().syms.items()
+            if isinstance(v, tuple) and k.startswith(prefix)}
+
+def callout(m):
+    colons,kind,attrs,body = m.groups()
+    title = re.search(r'title="([^"]*)"', attrs)
+    title = title[1] if title else kind.title()
+    classes = f'{kind}{" dropdown" if "collapse=" in attrs else ""}'
+    return f'{colons}{{admonition}} {title}\n:class: {classes}\n{body}{colons}'
+
+def cards(m):
+    "A grid for rows | part | [1. Title](01_title.ipynb) | what for | workshops |"
+    rows = [[cell.strip() for cell in line.strip()[1:-1].split('|')]
+            for line in m[1].strip().splitlines()[2:]]
+    grid,part = [],''
+    for name,lesson,what,workshops in rows:
+        part = name.strip('*') or part                  # an empty one is that of the row above
+        number = re.search(r'\]\((\d+)_', lesson)
+        picture = CARDS/f'{number[1] if number else ""}.svg'
+        if not picture.exists():
+            raise ValueError(f'the row {lesson} of the front page needs a picture, '
+                             f'_static/cards/{picture.name}')
+        alt = re.search(r'<desc>(.*?)</desc>', picture.read_text(encoding='utf-8'), re.S)[1]
+        grid += [f'::::{{grid-item-card}} {lesson}', ':shadow: none',
+                 f':img-top: /_sphinx/_static/cards/{picture.name}', f':img-alt: {alt}', '',
+                 f'{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n']
+        if workshops: grid.append(f':::{{card-footer}}\n{workshops}\n:::')
+        grid.append('::::\n')
+    head = ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n'
+    return head + '\n'.join(grid) + ':::::\n'
+
+def cite(m): return '{footcite:p}`' + re.sub(r'[@\s]', '', m[1]).replace(';', ',') + '`'
+
+_blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
+           (r'^(:{3,})[ \t]*\{\.callout-(\w+)([^}\n]*)\}[ \t]*\n(.*?)^\1[ \t]*$', callout),
+           (r'^<details><summary>([^<\n]*)</summary>[ \t]*(.*?)\s*</details>',
+            r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
+           (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)')]
+_inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite),
+           (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`')]
+
+def prose(text, change):
+    "`text` with `change` applied to all that is not code"
+    parts = re.split(r'(^```.*?^```|`[^`\n]+`)', text, flags=re.M|re.S)
+    return ''.join(part if i % 2 else change(part) for i,part in enumerate(parts))
+
+def myst(text):
+    "MyST for Quarto's `text`; links to names of the project become links inside the site"
+    for pattern,new in _blocks: text = re.sub(pattern, new, text, flags=re.M|re.S)
+    def inline(part):
+        for pattern,new in _inline: part = re.sub(pattern, new, part)
+        return part
+    names = own_names()
+    def link(m):
+        name = names.get(m[2])
+        if name is None: return m[0]
+        private = name.split('.')[-1].startswith('_')   # those have no entry
+        return m[1] if private else f'[{m[1]}](#{name})'
+    return re.sub(r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)', link, prose(text, inline))

@@ -1,0 +1,83 @@
+"The notebooks, and the pages that the site makes of them"
+import ast, functools, html, re
+from html.parser import HTMLParser
+import package, rules
+from helpers import root
+
+notebooks = sorted((root/'nbs').glob('*.ipynb'))
+names = [p.stem for p in notebooks]
+pages = ['index', *(n for n in names if n != 'index')]
+chapters = [n for n in names if rules.kind(n)]          # lessons and workshops
+lessons = [n for n in chapters if rules.kind(n) == 'lesson']
+
+@functools.cache
+def cells(page): return rules.load(root/'nbs'/f'{page}.ipynb')
+def code_cells(page): return [c for c in cells(page) if c['cell_type'] == 'code']
+def markdown(page): return [rules.source(c) for c in cells(page) if c['cell_type'] == 'markdown']
+
+def module_of(page):
+    "The module that the notebook writes, or None"
+    options = (rules.split_options(rules.source(c))[0] for c in code_cells(page))
+    return next((o['default_exp'] for o in options if 'default_exp' in o), None)
+
+def public_names(page):
+    "What its module exports"
+    module = module_of(page)
+    return package.public_names(root/'attention_nb'/f'{module}.py') if module else []
+
+def entries(page):
+    "Public functions and classes of its module"
+    if not (module := module_of(page)): return []
+    tree = ast.parse((root/'attention_nb'/f'{module}.py').read_text(encoding='utf-8'))
+    kinds = ast.FunctionDef, ast.ClassDef
+    defined = {n.name for n in tree.body if isinstance(n, kinds)}
+    return sorted(defined & set(public_names(page)))
+
+def home():
+    "Public name -> its page and module"
+    return {name: (page, module_of(page)) for page in names for name in entries(page)}
+
+def anchor(heading): return re.sub(r'[^\w\s-]', '', heading.strip().lower()).replace(' ', '-')
+
+def promise(page):
+    "Below the title, as `> promise` or in the front matter"
+    text = '\n'.join(rules.source(c) for c in cells(page)[:2])
+    return re.search(r'^(?:> |description: )(.+)', text, re.M)[1].strip('"')
+
+# ---- pages of a site
+
+def plain(text): return html.unescape(re.sub(r'<[^>]*>', '', text))
+def article(text): return text[text.index('<article'):text.index('</article>')]
+
+class Links(HTMLParser):
+    "Targets of links and anchors of a page"
+    def __init__(self, text):
+        super().__init__()
+        self.links,self.ids,self.loaded = [],set(),[]
+        self.feed(text)
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if 'id' in attrs: self.ids.add(attrs['id'])
+        if tag == 'a' and attrs.get('href'): self.links.append(attrs['href'])
+        self.loaded += [attrs[name] for name in ('src', 'poster', 'data') if attrs.get(name)]
+        loads = attrs.get('rel') in ('stylesheet', 'icon', 'preload')
+        if tag == 'link' and loads: self.loaded.append(attrs['href'])
+
+def labels(text):
+    "What stands on the folds of a page"
+    folds = r'<details class="admonition hide[^>]*>\s*<summary>(.*?)</summary>'
+    return [plain(l) for l in re.findall(folds, text, re.S)]
+
+def following(text):
+    "The page after this one"
+    after = re.findall(r'<a[^>]*class="right-next"[^>]*href="([^"#]*)', text)
+    return after or re.findall(r'href="([^"#]*)"[^>]*class="right-next"', text)
+
+def sidebar(text):
+    "[(lesson, [its workshops])] as the sidebar of a page shows them, by their titles' links"
+    nav = text[text.index('class="bd-links'):]
+    nav,found = nav[:nav.index('</nav>')],[]
+    for level,href in re.findall(r'<li class="toctree-l(\d)[^"]*">\s*<a[^>]*href="([^"]*)"', nav):
+        if level == '1': found.append((href, []))
+        else: found[-1][1].append(href)
+    return [entry for entry in found if entry[0] != '#']

@@ -1,0 +1,90 @@
+"What a browser shows: patience, colours, and views that are opened and watched"
+import re
+import pytest, torch
+
+patience = 240_000      # milliseconds that a busy machine may take for one answer
+words = 'time flies like an arrow .'.split()
+
+def expect(locator):
+    "Playwright's `expect`, which asks again until it is so; imported where there is a browser"
+    from playwright import sync_api
+    sync_api.expect.set_options(timeout=patience)
+    return sync_api.expect(locator)
+
+def channels(color):
+    "Red, green and blue from 0 to 1 of `#rrggbb` or what a browser says of a color"
+    digits = re.findall(r'[0-9a-fA-F]{2}', color) if color[0] == '#' else re.findall(r'\d+', color)
+    return [int(d, 16 if color[0] == '#' else 10)/255 for d in digits[:3]]
+
+def luminance(rgb):
+    linear = [c/12.92 if c <= .04045 else ((c+.055)/1.055)**2.4 for c in rgb]
+    return sum(w*c for w,c in zip((.2126, .7152, .0722), linear))
+
+def contrast(a, b):
+    "That of WCAG 2, from 1 to 21, of two colors or their channels"
+    light = [luminance(channels(c) if isinstance(c, str) else c) for c in (a, b)]
+    return (max(light)+.05)/(min(light)+.05)
+
+def weights(layers=2, H=3, L=6, S=6, seed=0):
+    scores = 2*torch.randn(layers, H, L, S, generator=torch.Generator().manual_seed(seed))
+    return scores.softmax(-1)
+
+def near(x):
+    "A pattern for `x` as the page writes it, to one step of its last digit; 0.00 is left out"
+    texts = {f'{max(0, x+d):.2f}' for d in (-0.01, 0, 0.01)}
+    return re.compile('|'.join(f'^{t}$' for t in texts) + ('|^$' if '0.00' in texts else ''))
+
+def numbers(page, want, side='right', where=''):
+    "Wait until the column shows these numbers"
+    expect(page.locator(f'{where} .{side} .n')).to_have_text([near(x) for x in want.tolist()])
+
+def lines(page, n): expect(page.locator('canvas.lines')).to_have_attribute('data-lines', str(n))
+
+def watched(page, problems, inside=('file:', 'data:', 'blob:')):
+    "Note errors, warnings, dialogs, and requests for what is not `inside`"
+    def said(m):
+        ours = 'willReadFrequently' in m.text            # the tests read the canvas
+        if m.type in ('error', 'warning') and not ours: problems.append(m.text)
+    def asked(r):
+        if not r.url.startswith(inside): problems.append(r.url)
+    page.on('pageerror', lambda e: problems.append(str(e)))
+    page.on('console', said)
+    page.on('request', asked)
+    page.on('requestfailed', lambda r: problems.append(f'failed: {r.url}'))
+    page.on('response', lambda r: problems.append(r.url) if r.status >= 400 else None)
+    page.on('dialog', lambda d: (problems.append(d.message), d.dismiss()))
+    return page
+
+@pytest.fixture
+def open_view(browser, tmp_path):
+    "Open a saved view, with no network, and fail at the end on any error, request or dialog"
+    context = browser.new_context(viewport=dict(width=900, height=700), offline=True)
+    context.set_default_timeout(patience)
+    problems = []
+    def go(view, name='view'):
+        page = watched(context.new_page(), problems)
+        page.goto(view.save(tmp_path/f'{name}.html').as_uri())
+        expect(page.locator('[data-ready=yes]').first).to_be_attached()
+        return page
+    yield go
+    context.close()
+    assert not problems, problems
+
+# ---- text from strangers
+hostile = [
+    '<script>window.hacked=1</script>', '</script><script>window.hacked=1</script>',
+    '<img src=x onerror=window.hacked=1>', '"><svg onload=window.hacked=1>', "'", '"', '`',
+    '&lt;b&gt;', '&amp;', '&#x27;', '<!--', '-->', ']]>', '<![CDATA[', '${alert(1)}', '{{7*7}}',
+    '</style>', '</title>', '</iframe>', '</textarea>', 'javascript:alert(1)', '\\u003cscript',
+    '\u202eevil\u202c', '\u2066iso', '\u200b', '\u200d', '\ufeff', '\u2028', '\u2029', '\ud800',
+    '\udfff', 'a\udc00b', '\U0001f600', '\U0001f468\u200d\U0001f469\u200d\U0001f467',
+    '\U0001f1e9\U0001f1ea', 'e\u0301\u0301\u0301\u0301', 'שלום', 'مرحبا', '漢字', 'ไทย',
+    'x'*10_000, ' '*50, '', '\t', '\n', '\r\n', '$x^2$', '$\\frac{$', '%s', '__proto__',
+    'constructor', 'NaN', 'null', 'undefined', '0', '-1', '\\', '\\n', '//', '/*', '*/',
+    '<b>bold</b>', '<a href=//evil>',
+    'style="x"', '\ufffe', '\uffff', '\U0010ffff', '<style>*{display:none}</style>',
+    '<base href=//evil>', '<meta http-equiv=refresh content=0>',
+    '<iframe srcdoc="<script>parent.hacked=1</script>">',
+    '<math><mi//xlink:href="data:x,<script>hacked=1</script>">', 'on\x00load', '\x1b[31m',
+    *(chr(c) for c in range(1, 32)), '\x7f', '\x80', '\x9f']
+hostile_title = '</title><script>window.hacked=1</script>\u202e'

@@ -1,0 +1,52 @@
+"""`make lesson` writes a page that runs and keeps the rules, and says what it lacks until it is
+there"""
+import shutil
+import lesson, outputs, pytest, rules
+from helpers import root
+
+@pytest.fixture
+def book(tmp_path):
+    for name in ('CHANGELOG.md', 'pyproject.toml', 'settings.ini', 'nbs/index.ipynb',
+                 'nbs/glossary.ipynb', 'tests/typing/use_everything.py'):
+        (tmp_path/name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root/name, tmp_path/name)
+    (tmp_path/'nbs'/'_sphinx'/'_static'/'cards').mkdir(parents=True)
+    return tmp_path
+
+def make(name, book, capsys):
+    lesson.main(name, book)
+    first,*lines = capsys.readouterr().out.splitlines()
+    assert first == f'nbs/{name}.ipynb is there. Missing:'
+    return [line.removeprefix('- ') for line in lines]
+
+def test_a_new_lesson_and_its_workshop(book, capsys):
+    lines = make('77_sparse', book, capsys)
+    path,card = book/'nbs'/'77_sparse.ipynb',book/'nbs'/'_sphinx'/'_static'/'cards'/'77.svg'
+    assert card.exists() and len(lines) == 8
+    for piece in ('places in 77_sparse.ipynb say TO WRITE', '1 #| explain notes, 3 at least',
+                  '| | [77. Sparse](77_sparse.ipynb) | what for | workshops |', 'glossary', 'card',
+                  'sparse.py is not exported', 'make outputs', 'CHANGELOG.md'):
+        assert sum(piece in line for line in lines) == 1, (piece, lines)
+    assert outputs.execute(path) is None
+    before = path.read_bytes()
+    for name in ('index', 'glossary'):                  # the lack goes when it is there
+        page = book/'nbs'/f'{name}.ipynb'
+        page.write_text(page.read_text().replace('"# ', '"[77](77_sparse.ipynb)\\n# ', 1))
+    log = book/'CHANGELOG.md'
+    log.write_text(log.read_text() + '`sparse`')
+    card.write_text('<svg><desc>Another</desc></svg>')
+    assert len(make('77_sparse', book, capsys)) == 4 and path.read_bytes() == before
+    lines = make('77a_blocks', book, capsys)
+    assert any('[blocks](77a_blocks.ipynb) in the row of 77_sparse' in line for line in lines)
+    workshop = rules.load(book/'nbs'/'77a_blocks.ipynb')
+    assert not list(rules.budget_problems(workshop, '77a_blocks', (), ['77_sparse', '77a_blocks']))
+
+@pytest.mark.parametrize('name,message', [
+    ('sparse', "'sparse' is no name of a page"), ('', 'is no name of a page'),
+    ('78a_blocks', 'there is no lesson for the workshop 78a_blocks'),
+    ('79_index', None)])
+def test_a_name_that_is_none(book, name, message):
+    shutil.copy(book/'nbs'/'index.ipynb', book/'nbs'/'01_index.ipynb')
+    with pytest.raises(SystemExit, match=message or '01_index already answers to the name index'):
+        lesson.main(name, book)
+    assert not (book/'nbs'/f'{name}.ipynb').exists()
