@@ -42,37 +42,13 @@ from . import transformer as transformer
 from . import views as views
 from . import visibility as visibility
 from . import weights as weights
-from .backtracking import check_backtracking as check_backtracking
 from .cache import AttentionCache as AttentionCache
 from .cache import KVCache as KVCache
-from .cache import LayerCache as LayerCache
 from .cache import SlidingKVCache as SlidingKVCache
-from .cache import check_cache as check_cache
-from .checks import Rules as Rules
-from .checks import autocast_dtype as autocast_dtype
-from .checks import check_added as check_added
-from .checks import check_attention as check_attention
-from .checks import check_broadcast as check_broadcast
-from .checks import check_inputs as check_inputs
-from .checks import check_layer as check_layer
-from .checks import check_layer_mask as check_layer_mask
-from .checks import check_number as check_number
-from .checks import check_sizes as check_sizes
-from .checks import checked as checked
-from .checks import checked_attended as checked_attended
-from .checks import checked_integer as checked_integer
-from .checks import checked_window as checked_window
-from .checks import in_float32 as in_float32
-from .checks import one_head_mask as one_head_mask
 from .config import ExpertsConfig as ExpertsConfig
 from .config import TransformerConfig as TransformerConfig
-from .config import check_ids as check_ids
 from .core import SelfAttention as SelfAttention
 from .core import attention as attention
-from .core import attention_scores as attention_scores
-from .core import group_heads as group_heads
-from .core import hide as hide
-from .core import softmax_with_sink as softmax_with_sink
 from .embedding import Embeddings as Embeddings
 from .embedding import cosine_similarity as cosine_similarity
 from .embedding import sinusoidal_positions as sinusoidal_positions
@@ -82,9 +58,6 @@ from .families import FAMILIES as FAMILIES
 from .families import config_from_hf as config_from_hf
 from .families import config_to_hf as config_to_hf
 from .families import family_table as family_table
-from .families import model_features as model_features
-from .fast import KERNELS as KERNELS
-from .fast import Kernel as Kernel
 from .fast import attention_lse as attention_lse
 from .fast import explain_choice as explain_choice
 from .fast import merge_attention as merge_attention
@@ -93,12 +66,8 @@ from .files import Source as Source
 from .files import open_source as open_source
 from .generation import TextStream as TextStream
 from .generation import filter_logits as filter_logits
-from .generation import filter_min_p as filter_min_p
-from .generation import filter_top_k as filter_top_k
-from .generation import filter_top_p as filter_top_p
 from .generation import generate as generate
 from .generation import packed as packed
-from .generation import penalize_repetition as penalize_repetition
 from .generation import sample as sample
 from .generation import stream_generate as stream_generate
 from .generation import stream_text as stream_text
@@ -118,25 +87,11 @@ from .heads import save_scores as save_scores
 from .heads import score_heads as score_heads
 from .heads import separator_mass as separator_mass
 from .images import image_view as image_view
-from .interop import AppendedAttention as AppendedAttention
-from .interop import TorchInterface as TorchInterface
 from .interop import from_torch as from_torch
 from .interop import to_torch as to_torch
 from .latent import LatentAttention as LatentAttention
 from .latent import LatentConfig as LatentConfig
-from .latent import absorb_queries as absorb_queries
-from .latent import absorbing_pays as absorbing_pays
-from .latent import expand_latent as expand_latent
-from .latent import latent_scale as latent_scale
-from .layer import Around as Around
-from .layer import AttentionFunction as AttentionFunction
-from .layer import AttentionLayer as AttentionLayer
-from .layer import Function as Function
 from .layer import attention_layers as attention_layers
-from .layer import options_of as options_of
-from .layer import plain_options as plain_options
-from .layer import standing_by as standing_by
-from .layer import twin_of as twin_of
 from .layer import use_attention as use_attention
 from .mask import causal_mask as causal_mask
 from .mask import document_mask as document_mask
@@ -144,92 +99,38 @@ from .mask import padding_mask as padding_mask
 from .mask import prefix_mask as prefix_mask
 from .mask import show_mask as show_mask
 from .mask import window_mask as window_mask
-from .merges import Merger as Merger
-from .merges import apply_merges as apply_merges
-from .merges import checked_merges as checked_merges
-from .merges import checked_pattern as checked_pattern
-from .merges import learn_merges as learn_merges
-from .merges import merge_heap as merge_heap
-from .merges import merge_scan as merge_scan
-from .merges import read_merges as read_merges
-from .merges import split_pieces as split_pieces
 from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
-from .multihead import computed_dtype as computed_dtype
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
 from .parallel import load_shard as load_shard
 from .parallel import parallelize as parallelize
-from .plan import build_model as build_model
-from .plan import tensors_from_hf as tensors_from_hf
-from .plan import tensors_to_hf as tensors_to_hf
-from .plots import colors as colors
-from .plots import show_arrows as show_arrows
-from .plots import show_numbers as show_numbers
 from .plots import show_weights as show_weights
 from .position import Rope as Rope
 from .position import alibi_bias as alibi_bias
-from .position import alibi_slopes as alibi_slopes
 from .position import apply_rope as apply_rope
 from .position import relative_bias as relative_bias
-from .position import relative_buckets as relative_buckets
 from .pretrained import embed_sentences as embed_sentences
 from .pretrained import from_hf as from_hf
 from .pretrained import load_pretrained as load_pretrained
 from .pretrained import save_pretrained as save_pretrained
-from .recording import Recorded as Recorded
 from .recording import Recording as Recording
-from .recording import Seen as Seen
 from .recording import load_hf as load_hf
 from .recording import look as look
 from .recording import record as record
-from .saving import save_tensors as save_tensors
-from .scaling import check_scaling as check_scaling
-from .scaling import dynamic_frequencies as dynamic_frequencies
-from .scaling import linear_frequencies as linear_frequencies
-from .scaling import llama3_frequencies as llama3_frequencies
-from .scaling import longrope_frequencies as longrope_frequencies
-from .scaling import rope_frequencies as rope_frequencies
-from .scaling import scaled_frequencies as scaled_frequencies
-from .scaling import yarn_frequencies as yarn_frequencies
-from .settings import Family as Family
-from .settings import Field as Field
-from .settings import Part as Part
-from .settings import Rule as Rule
 from .simple import simple_attention as simple_attention
 from .simple_multihead import SimpleMultiHeadAttention as SimpleMultiHeadAttention
-from .stored import Tensors as Tensors
 from .tokenizer import BPETokenizer as BPETokenizer
 from .tokenizer import GPT2_PATTERN as GPT2_PATTERN
 from .tokenizer import WordTokenizer as WordTokenizer
-from .tokenizer import apply_merges_naive as apply_merges_naive
-from .tokenizer import count_pairs as count_pairs
-from .tokenizer import glue_pair as glue_pair
-from .tokenizer import learn_merges_naive as learn_merges_naive
-from .tokenizer import split_words as split_words
-from .tokenizer_base import SpecialTokenizer as SpecialTokenizer
 from .tokenizer_base import Tokenizer as Tokenizer
-from .tokenizer_base import checked_flag as checked_flag
-from .tokenizer_base import checked_special as checked_special
-from .tokenizer_base import checked_text as checked_text
-from .tokenizer_base import checked_texts as checked_texts
-from .tokenizer_base import checked_utf8 as checked_utf8
-from .tokenizer_base import checked_vocab as checked_vocab
-from .tokenizer_base import nfc as nfc
-from .tokenizer_base import read_vocab as read_vocab
-from .tokenizer_base import split_special as split_special
 from .tokenizer_files import byte_pairs as byte_pairs
 from .tokenizer_files import load_tokenizer as load_tokenizer
 from .transformer import Block as Block
 from .transformer import FeedForward as FeedForward
-from .transformer import LMHead as LMHead
-from .transformer import Mixers as Mixers
 from .transformer import MixtureOfExperts as MixtureOfExperts
 from .transformer import ModelCache as ModelCache
 from .transformer import RMSNorm as RMSNorm
-from .transformer import Residual as Residual
-from .transformer import Stack as Stack
-from .transformer import TokenEmbeddings as TokenEmbeddings
 from .transformer import Transformer as Transformer
 from .views import View as View
 from .views import head_view as head_view
@@ -238,44 +139,25 @@ from .views import neuron_view as neuron_view
 from .views import show_attention as show_attention
 from .views import show_tokens as show_tokens
 from .visibility import Visibility as Visibility
-from .visibility import Window as Window
 from .visibility import allowed as allowed
-from .visibility import joined as joined
-from .visibility import over as over
-from .visibility import spelled as spelled
 from .visibility import visible as visible
 from .weights import attention_with_weights as attention_with_weights
 
 __version__: str
 __all__ = [
-    'check_backtracking', 'AttentionCache', 'KVCache', 'LayerCache', 'SlidingKVCache', 'check_cache', 'Rules',
-    'autocast_dtype', 'check_added', 'check_attention', 'check_broadcast', 'check_inputs', 'check_layer',
-    'check_layer_mask', 'check_number', 'check_sizes', 'checked', 'checked_attended', 'checked_integer',
-    'checked_window', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
-    'SelfAttention', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'Embeddings',
-    'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES', 'config_from_hf',
-    'config_to_hf', 'family_table', 'model_features', 'KERNELS', 'Kernel', 'attention_lse', 'explain_choice',
-    'merge_attention', 'scaled_dot_product_attention', 'Source', 'open_source', 'TextStream', 'filter_logits',
-    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'packed', 'penalize_repetition', 'sample',
-    'stream_generate', 'stream_text', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
-    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
-    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch',
-    'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
-    'latent_scale', 'Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'attention_layers', 'options_of',
-    'plain_options', 'standing_by', 'twin_of', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask',
-    'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern',
-    'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention',
-    'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
-    'build_model', 'tensors_from_hf', 'tensors_to_hf', 'colors', 'show_arrows', 'show_numbers', 'show_weights',
-    'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences',
-    'from_hf', 'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
-    'save_tensors', 'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
-    'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'Family', 'Field', 'Part',
-    'Rule', 'simple_attention', 'SimpleMultiHeadAttention', 'Tensors', 'BPETokenizer', 'GPT2_PATTERN',
-    'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
-    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_special', 'checked_text', 'checked_texts',
-    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'byte_pairs', 'load_tokenizer', 'Block',
-    'FeedForward', 'LMHead', 'Mixers', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
-    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'Visibility', 'Window', 'allowed', 'joined', 'over', 'spelled', 'visible', 'attention_with_weights'
+    'AttentionCache', 'KVCache', 'SlidingKVCache', 'ExpertsConfig', 'TransformerConfig', 'SelfAttention', 'attention',
+    'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES',
+    'config_from_hf', 'config_to_hf', 'family_table', 'attention_lse', 'explain_choice', 'merge_attention',
+    'scaled_dot_product_attention', 'Source', 'open_source', 'TextStream', 'filter_logits', 'generate', 'packed',
+    'sample', 'stream_generate', 'stream_text', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy',
+    'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads',
+    'same_token', 'save_scores', 'score_heads', 'separator_mass', 'image_view', 'from_torch', 'to_torch',
+    'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
+    'merge_heads', 'split_heads', 'load_shard', 'parallelize', 'show_weights', 'Rope', 'alibi_bias', 'apply_rope',
+    'relative_bias', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'load_hf',
+    'look', 'record', 'simple_attention', 'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer',
+    'Tokenizer', 'byte_pairs', 'load_tokenizer', 'Block', 'FeedForward', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
+    'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility',
+    'allowed', 'visible', 'attention_with_weights'
 ]

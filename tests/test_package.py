@@ -10,21 +10,22 @@ documented = {m: set(package.public_names(root/'attention_nb'/f'{m}.py')) for m 
 # code outside this repository relies on these: a name here may not go or move
 contract = dict(
     tokenizer='WordTokenizer BPETokenizer',
-                embedding='cosine_similarity sinusoidal_positions Embeddings',
-                glove='load_glove WordVectors',
-    core='attention visible allowed SelfAttention',
-                fast='scaled_dot_product_attention attention_lse merge_attention',
+    embedding='cosine_similarity sinusoidal_positions Embeddings', glove='load_glove WordVectors',
+    simple='simple_attention', core='attention SelfAttention',
+    visibility='visible allowed Visibility', layer='use_attention',
+    fast='scaled_dot_product_attention attention_lse merge_attention explain_choice',
     mask='causal_mask padding_mask window_mask document_mask prefix_mask show_mask',
+    simple_multihead='SimpleMultiHeadAttention',
     multihead='split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention',
-                interop='from_torch to_torch',
+    interop='from_torch to_torch', weights='attention_with_weights',
     recording='record Recording load_hf look',
-                views='show_attention show_tokens head_view model_view neuron_view View',
+    views='show_attention show_tokens head_view model_view neuron_view View',
     heads='previous_token next_token same_token attention_entropy separator_mass '
-          'attention_rollout attention_flow score_heads save_scores', images='image_view',
-                command='main',
-    position='Rope apply_rope alibi_bias relative_bias', cache='KVCache',
-                transformer='TransformerConfig Transformer', parallel='parallelize',
-    pretrained='load_pretrained load_tokenizer from_hf')
+          'attention_rollout attention_flow score_heads save_scores remove_heads',
+    images='image_view', command='main', position='Rope apply_rope alibi_bias relative_bias',
+    cache='KVCache SlidingKVCache', transformer='TransformerConfig Transformer',
+    generation='generate', parallel='parallelize', latent='LatentAttention LatentConfig',
+    pretrained='load_pretrained load_tokenizer from_hf embed_sentences')
 
 def test_one_version_and_one_set_of_addresses():
     project = tomllib.loads((root/'pyproject.toml').read_text())
@@ -61,9 +62,9 @@ def test_importing_the_package_imports_nothing_heavy():
                                   'print(json.dumps([sorted(sys.modules), names]))'))
     assert not {'torch', 'numpy', 'matplotlib', 'fastcore', 'regex'} & set(loaded)
     assert not [m for m in loaded if m.startswith('attention_nb.')]
-    assert {*modules, '__version__', *(n for m in modules for n in documented[m]
-                                       if m != 'command')} <= set(names), (
-                                           'completion does not know all names')
+    offered = package.table(root/'attention_nb').values()
+    assert {*modules, '__version__', *(n for found in offered for n in found)} <= set(names), (
+        'completion does not know all names')
 
 @pytest.mark.parametrize('module', contract)
 def test_a_module_has_the_names_of_the_contract(module):
@@ -73,20 +74,47 @@ def test_a_module_has_the_names_of_the_contract(module):
     for name in set(contract[module].split()) - {'main'}:
         assert getattr(m, name) is getattr(attention_nb, name)
 
-def test_the_package_offers_every_public_name_once():
+def test_the_package_offers_what_a_user_types():
+    "At most 110 names, each that of its module; the others stay where they are made"
     import attention_nb, importlib
+    assert len(attention_nb.__all__) <= package.OFFERED == 110
     for module in modules:
         m = importlib.import_module(f'attention_nb.{module}')
-        for name in documented[module] - {'main'}:
-            assert getattr(attention_nb, name) is getattr(m, name)
+        kept = package.kept.get(module, ())
+        for name in documented[module]:
+            offered = kept is not None and name not in kept
+            assert (name in attention_nb.__all__) == offered, f'{module}.{name}'
+            if offered: assert getattr(attention_nb, name) is getattr(m, name)
     with pytest.raises(AttributeError, match="'attention_nb' has no attribute 'main'"):
         attention_nb.main
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         from attention_nb import nothing
     every = {}
     exec('from attention_nb import *', every)
-    assert set(every) - {'__builtins__'} == set(attention_nb.__all__) == {n
-        for names in documented.values() for n in names} - {'main'}
+    assert set(every) - {'__builtins__'} == set(attention_nb.__all__)
+
+def test_too_many_names_and_names_that_are_gone_are_refused(tmp_path, monkeypatch):
+    (tmp_path/'a.py').write_text(f'__all__ = {[f"f{n}" for n in range(111)]}')
+    monkeypatch.setattr(package, 'kept', {})
+    with pytest.raises(ValueError, match='111 names at the top level, 110 at most'):
+        package.table(tmp_path)
+    monkeypatch.setattr(package, 'kept', dict(a=['f0']))
+    assert 'f0' not in package.table(tmp_path)['a'] == package.every_name(tmp_path)['a'][1:]
+    monkeypatch.setattr(package, 'kept', dict(a=['g'], b=None))
+    with pytest.raises(ValueError, match=re.escape("there are not: ['b', 'a.g']")):
+        package.table(tmp_path)
+
+def test_what_a_lesson_and_the_readme_show_is_offered():
+    "A reader who types what stands in the open needs no submodule, but for the colours of figures"
+    import attention_nb, json
+    for path in [*(root/'nbs').glob('[0-9][0-9]_*.ipynb'), root/'nbs'/'index.ipynb']:
+        for cell in json.loads(path.read_text(encoding='utf-8'))['cells']:
+            code = ''.join(cell['source'])
+            if cell['cell_type'] != 'code' or re.match(r'#\|\s*(export|hide)', code): continue
+            for names in re.findall(r'^from attention_nb\.\w+ import (.+)$', code, re.M):
+                shown = {n.split(' as ')[0].strip(' ()') for n in names.split(',')} - {''}
+                assert shown <= set(attention_nb.__all__), (path.name, names)
+    assert not re.findall(r'from attention_nb\.', (root/'README.md').read_text(encoding='utf-8'))
 
 def test_init_and_declarations_are_in_step_with_the_modules():
     for name,text in package.texts(root/'attention_nb').items():

@@ -47,7 +47,7 @@ def listing():
     cfg,parts = get_config(),{}
     pages = {cells.alias(p.stem): p for p in cfg.nbs_path.glob('*.ipynb')}
     addresses = {name: address for address,name in own_names().items()}
-    for module,names in package.table(cfg.lib_path).items():
+    for module,names in package.every_name(cfg.lib_path).items():
         summary = summaries(cfg.lib_path/f'{module}.py')
         found = [(n, addresses.get(f'{cfg.lib_path.name}.{module}.{n}')) for n in names]
         page = next((pages.get(Path(a).name.split('.html')[0]) for _,a in found if a), None)

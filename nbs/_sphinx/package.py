@@ -1,16 +1,40 @@
 """After nbdev-export: attention_nb/__init__.py, its declarations, __init__.pyi, and __main__.py,
 from the `__all__` of every module.
 
-`import attention_nb` offers every public name and imports its module when the name is first used;
-`attention_nb.main`, the command, is left out. Two modules may not export the same name, nor may a
-name be that of a module.
+`import attention_nb` offers what a user types, at most 110 names, and imports the module of a name
+when it is first used. What `kept` lists is public too, and stays in its module: checks, parts and
+helpers. Two modules may not export the same name, nor may a name be that of a module.
 """
 import ast, configparser, re, sys
 from pathlib import Path
 from textwrap import fill
 
 root = Path(__file__).resolve().parents[2]
-not_offered = {('command', 'main')}
+OFFERED = 110    # names at the top level, at most
+
+# module -> what it keeps to itself; None is all of it
+kept = dict(
+    backtracking=None, checks=None, chat=None, command=None, merges=None, parts=None, plan=None,
+    plots=['colors', 'show_arrows', 'show_numbers'], saving=None, scaling=None, settings=None,
+    stored=None,
+    cache=['LayerCache', 'check_cache'], config=['check_ids'],
+    core=['attention_scores', 'group_heads', 'hide', 'softmax_with_sink'],
+    families=['model_features'], fast=['KERNELS', 'Kernel'],
+    generation=['filter_min_p', 'filter_top_k', 'filter_top_p', 'penalize_repetition'],
+    interop=['AppendedAttention', 'TorchInterface'],
+    latent=['absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale'],
+    layer=['Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'options_of',
+           'plain_options', 'standing_by', 'twin_of'],
+    multihead=['computed_dtype'], position=['alibi_slopes', 'relative_buckets'],
+    recording=['Recorded', 'Seen'],
+    tokenizer=['apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive',
+               'split_words'],
+    tokenizer_base=['SpecialTokenizer', 'checked_flag', 'checked_special', 'checked_text',
+                    'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
+                    'split_special'],
+    transformer=['LMHead', 'Mixers', 'Residual', 'Stack', 'TokenEmbeddings'],
+    visibility=['Window', 'joined', 'over', 'spelled'],
+)
 
 init = '''"""{doc}"""
 
@@ -61,14 +85,13 @@ def public_names(path):
             return ast.literal_eval(node.value)
     return []
 
-def table(folder):
-    "Module -> the names that the package offers from it"
+def every_name(folder):
+    "Module -> all its public names"
     modules = {p.stem: public_names(p) for p in sorted(folder.glob('*.py'))
                if not p.stem.startswith('_')}
     home = {}
     for module,names in modules.items():
         for name in names:
-            if (module, name) in not_offered: continue
             if name in modules:
                 raise ValueError(f'{module}.{name} bears the name of the module {name}: rename '
                                  f'one of them')
@@ -76,15 +99,28 @@ def table(folder):
                 raise ValueError(f'{home[name]} and {module} both export {name}: rename one, or '
                                  f'give it an underscore')
             home[name] = module
-    return {m: sorted(n for n in home if home[n] == m) for m in modules}
+    return {m: sorted(names) for m,names in modules.items()}
+
+def table(folder):
+    "Module -> the names that the package offers from it"
+    every = every_name(folder)
+    gone = [m for m in kept if m not in every] + [f'{m}.{n}' for m,names in kept.items()
+        for n in names or () if n not in every.get(m, ())]
+    if gone: raise ValueError(f'kept names modules and names that there are not: {gone}')
+    offered = {m: [n for n in names if n not in (kept.get(m, ()) or names)] if m in kept else names
+               for m,names in every.items()}
+    if (n := sum(map(len, offered.values()))) > OFFERED:
+        raise ValueError(f'{n} names at the top level, {OFFERED} at most: what no user types is '
+                         f'listed in kept, in {Path(__file__).name}')
+    return offered
 
 def texts(folder):
     "File name -> text"
     ini = configparser.ConfigParser(delimiters=['='])
     ini.read(root/'settings.ini', encoding='utf-8')
     settings,modules = ini['DEFAULT'],table(folder)
-    doc = (f"{settings['description']}\n\nEvery public name of the modules is offered here, and "
-           f"its module imported when it is first used:\n"
+    doc = (f"{settings['description']}\n\nWhat a user types is offered here, and its "
+           f"module imported when it is first used:\n"
            f"`from attention_nb import attention, MultiHeadAttention, load_glove`.\n\nDocs: "
            f"{settings['doc_host']}{settings['doc_baseurl']}/\n")
     rows = [fill(', '.join(map(repr, names)) + '],', 118, initial_indent=f'    {m!r}: [',

@@ -1,7 +1,9 @@
-"""Every public name of the package in a plausible call, one function for each chapter, as somebody's program would have it.
+"""Every name that the package offers in a plausible call, one function for each chapter, as
+somebody's program would have it, and some that stay in their modules.
 
-tests/test_types.py checks it with mypy and pyright in strict mode, runs it, and fails when a public name of the package is missing here.
-`assert_type` states what a type checker makes of a call; it does nothing when the program runs.
+tests/test_types.py checks it with mypy and pyright in strict mode, runs it, and fails when a name
+that the package offers is missing here. `assert_type` states what a type checker makes of a call; it
+does nothing when the program runs.
 """
 import tempfile
 from collections import Counter
@@ -33,43 +35,47 @@ def chapter_01()->None:
         assert_type(nb.BPETokenizer.load(Path(folder)/'t.json'), nb.BPETokenizer)
         (Path(folder)/'vocab.json').write_text('{"a": 0, "b": 1}')
         (Path(folder)/'merges.txt').write_text('#version: 0.2\na b\n')
-        assert_type(nb.read_vocab(Path(folder)/'vocab.json', more=['ab']), list[str])
-        assert_type(nb.read_merges(Path(folder)/'merges.txt'), list[tuple[str,str]])
-    assert_type(nb.split_words('to my ship', lower=False), list[str])
+        assert_type(nb.tokenizer_base.read_vocab(Path(folder)/'vocab.json', more=['ab']), list[str])
+        assert_type(nb.merges.read_merges(Path(folder)/'merges.txt'), list[tuple[str,str]])
+    assert_type(nb.tokenizer.split_words('to my ship', lower=False), list[str])
     counted:dict[tuple[str,...],int] = {('s','h','i','p'): 2}
-    assert_type(nb.count_pairs(counted), Counter[tuple[str,str]])
-    assert_type(nb.glue_pair('ship', ('s','h')), tuple[str,...])
-    merges,_ = nb.learn_merges_naive(counted, 1)
-    assert_type(nb.learn_merges(counted, 1), list[tuple[str,str]])
-    assert_type(nb.apply_merges_naive('ship', {m:i for i,m in enumerate(merges)}), tuple[str,...])
+    assert_type(nb.tokenizer.count_pairs(counted), Counter[tuple[str,str]])
+    assert_type(nb.tokenizer.glue_pair('ship', ('s','h')), tuple[str,...])
+    merges,_ = nb.tokenizer.learn_merges_naive(counted, 1)
+    assert_type(nb.merges.learn_merges(counted, 1), list[tuple[str,str]])
+    ranks = {m:i for i,m in enumerate(merges)}
+    assert_type(nb.tokenizer.apply_merges_naive('ship', ranks), tuple[str,...])
 
 def chapter_01a()->None:
     ranks = {(0,1): (0,2)}
-    for merge in (nb.apply_merges, nb.merge_scan, nb.merge_heap): assert_type(merge([0,1], ranks), list[int])
-    merger = nb.Merger([('a','b')], dict(a=0, b=1, ab=2))
+    for merge in (nb.merges.apply_merges, nb.merges.merge_scan, nb.merges.merge_heap):
+        assert_type(merge([0,1], ranks), list[int])
+    merger = nb.merges.Merger([('a','b')], dict(a=0, b=1, ab=2))
     assert_type(merger['ab'], list[int])
-    pattern = nb.checked_pattern(r'\w+')
+    pattern = nb.merges.checked_pattern(r'\w+')
     assert_type(pattern, regex.Pattern[str])
-    assert_type(nb.split_pieces('to my ship', pattern), list[str])
-    assert_type(nb.checked_merges([('a','b')], ['a','b','ab']), list[tuple[str,str]])
+    assert_type(nb.merges.split_pieces('to my ship', pattern), list[str])
+    vocab = ['a','b','ab']
+    assert_type(nb.merges.checked_merges([('a','b')], vocab), list[tuple[str,str]])
 
 def chapter_01b()->None:
-    class Letters(nb.SpecialTokenizer):
+    class Letters(nb.tokenizer_base.SpecialTokenizer):
         "A tokenizer of somebody's own"
         end = '<end>'
         def __init__(self)->None:
-            self.vocab = nb.checked_vocab(['<end>', *'abc'], ('<end>',), needed='abc')
+            self.vocab = nb.tokenizer_base.checked_vocab(['<end>', *'abc'], ('<end>',), needed='abc')
             self.ids = {t:i for i,t in enumerate(self.vocab)}
-            self._use_special(nb.checked_special([], self.end), ordinary='abc')
+            self._use_special(nb.tokenizer_base.checked_special([], self.end), ordinary='abc')
         def _encode(self, text:str)->list[int]: return [self.ids[c] for c in text]
         def _decode(self, ids:list[int])->str: return ''.join(self.vocab[i] for i in ids)
     tokenizer:nb.Tokenizer = Letters()
     assert_type(tokenizer.encode('abc', bos=True), list[int])
-    assert_type(nb.checked_integer('n', 3, least=1), int)
-    assert_type(nb.checked_flag('lower', True), bool)
-    assert_type(nb.checked_text('a') + nb.checked_utf8('b') + nb.nfc('c'), str)
-    assert_type([*nb.checked_texts(texts)], list[str])
-    assert_type(nb.split_special('a<end>b', ['<end>']), list[str])
+    assert_type(nb.checks.checked_integer('n', 3, least=1), int)
+    assert_type(nb.tokenizer_base.checked_flag('lower', True), bool)
+    base = nb.tokenizer_base
+    assert_type(base.checked_text('a') + base.checked_utf8('b') + base.nfc('c'), str)
+    assert_type([*nb.tokenizer_base.checked_texts(texts)], list[str])
+    assert_type(nb.tokenizer_base.split_special('a<end>b', ['<end>']), list[str])
 
 def chapter_02()->None:
     embed = nb.Embeddings(20, 8, 16, dropout=.1)
@@ -85,19 +91,21 @@ def chapter_02a()->None:
     assert_type(table.nearest('ship', 1), list[tuple[str,float]])
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder)/'glove.txt').write_text('ship 1 0\ncrew 0 1\n')
-        assert_type(nb.load_glove(Path(folder)/'glove.txt', cache=False, progress=False), nb.WordVectors)
+        assert_type(nb.load_glove(Path(folder)/'glove.txt', cache=False, progress=False),
+                    nb.WordVectors)
 
 def chapter_02b()->None:
-    assert_type(nb.colors['q'], str)
+    assert_type(nb.plots.colors['q'], str)
     assert_type(nb.show_weights([.2,.8], ['a','b'], title='Shares'), Axes)
-    assert_type(nb.show_numbers([[1.,2.]], ['a'], ['x','y'], digits=1), Axes)
-    assert_type(nb.show_arrows(torch.eye(2), ['a','b'], color=['q','k']), Axes)
+    assert_type(nb.plots.show_numbers([[1.,2.]], ['a'], ['x','y'], digits=1), Axes)
+    assert_type(nb.plots.show_arrows(torch.eye(2), ['a','b'], color=['q','k']), Axes)
 
 def chapter_03()->None:
     assert_type(nb.attention(q, k, v, causal=True, window=(3,None), softcap=30.), Pair)
-    assert_type(nb.group_heads(q, k, v), Pair)
-    scores = nb.attention_scores(q, k, scale=.5)
-    assert_type(nb.softmax_with_sink(nb.hide(scores, causal=True), torch.zeros(2)), Tensor)
+    assert_type(nb.core.group_heads(q, k, v), Pair)
+    assert_type(nb.simple_attention(x, x, x, nb.causal_mask(5)), Pair)
+    scores = nb.core.hide(nb.core.attention_scores(q, k, scale=.5), nb.allowed(5, 6, causal=True))
+    assert_type(nb.core.softmax_with_sink(scores, torch.zeros(2)), Tensor)
     assert_type(nb.visible(torch.arange(3)[:,None], torch.arange(3), causal=True), Tensor)
     assert_type(nb.allowed(3, 5, window=(1,0)), Tensor)
     layer = nb.SelfAttention(8, 4)
@@ -110,24 +118,34 @@ def chapter_03a()->None:
     assert_type(nb.scaled_dot_product_attention(q, k, v, mask=nb.causal_mask(5, 6)), Tensor)
     left,right = nb.attention_lse(q, k[:,:,:3], v[:,:,:3]),nb.attention_lse(q, k[:,:,3:], v[:,:,3:])
     assert_type(nb.merge_attention(left, right), Pair)
-    every:list[nb.AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention, nb.attention_lse, nb.attention_with_weights]
+    assert_type(nb.merge_attention(left, right, dtype=torch.float32), Pair)
+    assert_type(nb.explain_choice(q, k, v, causal=True), list[tuple[str,str]])
+    every:list[nb.layer.AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention,
+                                              nb.attention_lse, nb.attention_with_weights]
     assert_type(every[0](q, k, v, causal=True), Tensor|Pair)
 
 def chapter_03b()->None:
-    nb.check_attention(q, k, v, dropout_p=.1)
-    assert_type(nb.check_window((3,None)), tuple[int|None,int|None])
-    nb.check_broadcast('mask', nb.causal_mask(5, 6), (2,2,5,6))
-    nb.check_number('scale', .5, torch.float32, positive=True)
-    nb.check_sizes(d_model=8, n_heads=2)
-    nb.check_layer_mask('mask', None)
-    assert_type(nb.one_head_mask(None, x), Tensor|None)
-    nb.check_layer(dropout=0., out_dropout=0., window=None, softcap=None, scale=None)
-    nb.check_inputs(x, x, x, (8,8,8), causal=True)
-    assert_type(nb.check_attended(q, q, k, v, False), Tensor|Pair)
-    @nb.checked
-    @nb.in_float32
-    def twice(q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False)->Pair: return nb.attention(2*q, k, v, causal=causal)
+    nb.checks.check_attention(q, k, v, dropout_p=.1)
+    assert_type(nb.checks.checked_window((3,None)), tuple[int|None,int|None])
+    nb.checks.check_broadcast('mask', nb.causal_mask(5, 6), (2,2,5,6))
+    nb.checks.check_number('scale', .5, torch.float32, positive=True)
+    nb.checks.check_sizes(d_model=8, n_heads=2)
+    nb.checks.check_layer_mask('mask', None)
+    assert_type(nb.checks.one_head_mask(None, x), Tensor|None)
+    nb.checks.check_layer(dropout=0., out_dropout=0., window=None, softcap=None, scale=None)
+    nb.checks.check_inputs(x, x, x, (8,8,8), causal=True)
+    assert_type(nb.checks.checked_attended(q, q, k, v, False), Tensor|Pair)
+    @nb.checks.checked
+    @nb.checks.in_float32
+    def twice(q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False)->Pair:
+        return nb.attention(2*q, k, v, causal=causal)
     assert_type(twice(q, k, v, causal=True), Pair)
+
+def chapter_03d()->None:
+    model = nn.Sequential(nb.MultiHeadAttention(8, 2))
+    with nb.use_attention(model, nb.scaled_dot_product_attention) as same:
+        assert_type(same, nn.Sequential)
+    assert_type(nb.attention_layers(model), list[nb.layer.AttentionLayer])
 
 def chapter_04()->None:
     mask = nb.causal_mask(5) & nb.window_mask(5, 5, 2) | nb.prefix_mask(5, prefix=1)
@@ -136,14 +154,23 @@ def chapter_04()->None:
     assert_type(nb.document_mask([0,0,1]), Tensor)
     assert_type(nb.show_mask(mask, q_tokens=list('abcde')), Axes)
 
+def chapter_04a()->None:
+    see = nb.Visibility(5, 6, causal=True, window=(3,0))
+    assert_type(see.dense(), Tensor|None)
+    assert_type(see.tile(slice(0, 2), slice(0, 3)), Tensor|None)
+    assert_type(see.blocks(2, 2), Tensor)
+    assert_type(nb.attention(q, k, v, mask=see), Pair)
+
 def chapter_05()->None:
     assert_type(nb.merge_heads(nb.split_heads(x, 2)), Tensor)
+    assert_type(nb.SimpleMultiHeadAttention(8, 2)(x), Pair)
     assert_type(nb.MultiHeadAttentionLoop(8, 2)(x, causal=True), Pair)
     layer = nb.MultiHeadAttention(8, 2, n_kv_heads=1, qk_norm='rms', window=(3,0))
     assert_type(layer(x), Tensor)
     assert_type(layer(x, causal=True, need_weights=True), Pair)
     assert_type(layer(x, need_weights='mean'), Pair)
-    def uniform(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor: return v.mean(-2, keepdim=True).expand(q.shape)
+    def uniform(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor:
+        return v.mean(-2, keepdim=True).expand(q.shape)
     assert_type(nb.MultiHeadAttention(8, 2, attend=uniform)(x), Tensor)
     assert_type(nb.MultiHeadAttention(8, 2, attend=nb.attention)(x, need_weights=True), Pair)
 
@@ -151,8 +178,9 @@ def chapter_05a()->None:
     ours = nb.from_torch(nn.MultiheadAttention(8, 2, batch_first=True))
     assert_type(ours, nb.MultiHeadAttention)
     assert_type(nb.to_torch(ours, batch_first=False), nn.MultiheadAttention)
-    assert_type(nb.AppendedAttention(8, 2, add_zero_attn=True, dropout=.1)(x), Tensor)
-    assert_type(nb.TorchInterface(ours)(x, x, x, need_weights=False), tuple[Tensor,Tensor|None])
+    assert_type(nb.interop.AppendedAttention(8, 2, add_zero_attn=True, dropout=.1)(x), Tensor)
+    drop_in = nb.interop.TorchInterface(ours)
+    assert_type(drop_in(x, x, x, need_weights=False), tuple[Tensor,Tensor|None])
 
 def chapter_05b()->None:
     assert_type(nb.attention_with_weights(q, k, v, causal=True), Pair)
@@ -162,16 +190,17 @@ def chapter_06a(run:bool=False)->None:
     with nb.record(layer) as r: layer(x)
     assert_type(r, nb.Recording)
     assert_type(r.kinds() + [r.layers[0].name], list[str])
-    assert_type(r.layers[0], nb.Recorded)
+    assert_type(r.layers[0], nb.recording.Recorded)
     assert_type(r.layers[0].q, Tensor|None)
     assert_type(r.weights(batch=1), list[Tensor])
     assert_type(r.neurons(layers=[0]), dict[str,Any])
     seen = nb.look('ab', nb.Transformer(small), nb.WordTokenizer.train(texts, min_count=1))
-    assert_type(seen, nb.Seen)
+    assert_type(seen, nb.recording.Seen)
     assert_type(seen.tokens, list[str])
     assert_type(seen.hidden, tuple[Tensor,...])
     assert_type(seen.shown(kind='self'), dict[str,Any])
-    if run: assert_type(nb.load_hf('minilm', head=False), tuple[Any,Any])    # the weights are not everywhere
+    # the weights are not everywhere
+    if run: assert_type(nb.load_hf('minilm', head=False), tuple[Any,Any])
 
 def chapter_06b()->None:
     w,words = torch.rand(2, 2, 3, 3).softmax(-1),list('abc')
@@ -184,8 +213,10 @@ def chapter_06b()->None:
 
 def chapter_06c()->None:
     w,words = torch.rand(2, 2, 3, 3).softmax(-1),['a','b','a']
-    for score in (nb.previous_token, nb.next_token, nb.first_token, nb.attention_entropy): assert_type(score(w), Tensor)
-    for told in (nb.same_token, nb.induction, nb.separator_mass): assert_type(told(w, words), Tensor)
+    for score in (nb.previous_token, nb.next_token, nb.first_token, nb.attention_entropy):
+        assert_type(score(w), Tensor)
+    for told in (nb.same_token, nb.induction, nb.separator_mass):
+        assert_type(told(w, words), Tensor)
     assert_type(nb.attention_rollout(w), Tensor)
     assert_type(nb.attention_flow([*w], [0]), Tensor)
     layer = nb.MultiHeadAttention(8, 2)
@@ -193,13 +224,16 @@ def chapter_06c()->None:
     class Seen:
         def shown(self)->dict[str,Any]: return dict(weights=w, tokens=words, k_tokens=None)
     table = nb.score_heads(['a b a'], lambda text: Seen())
-    with tempfile.TemporaryDirectory() as folder: assert_type(nb.save_scores(table, Path(folder)/'scores.csv'), Path)
+    with tempfile.TemporaryDirectory() as folder:
+        assert_type(nb.save_scores(table, Path(folder)/'scores.csv'), Path)
 
 def chapter_06e()->None:
-    assert_type(nb.image_view(torch.rand(1, 2, 5, 5).softmax(-1), torch.rand(8, 8, 3), grid=(2,2)), nb.View)
+    weights,picture = torch.rand(1, 2, 5, 5).softmax(-1),torch.rand(8, 8, 3)
+    assert_type(nb.image_view(weights, picture, grid=(2,2)), nb.View)
 
 def chapter_06f()->None:
-    assert_type(nb.softmax_view(torch.randn(4), torch.randn(3, 4), list('abc'), sink=1.), nb.View)
+    view = nb.softmax_view(torch.randn(4), torch.randn(3, 4), list('abc'), sink=1.)
+    assert_type(view, nb.View)
     assert_type(nb.permutation_view(torch.randn(3, 4), list('abc'), order=[2,0,1]), nb.View)
 
 def chapter_07()->None:
@@ -207,20 +241,24 @@ def chapter_07()->None:
     assert_type(rope(q, torch.arange(5)), Tensor)
     assert_type(rope.tables(torch.arange(5)), Pair)
     assert_type(nb.apply_rope(q, *rope.tables(torch.arange(5)), interleaved=True), Tensor)
-    assert_type(nb.alibi_slopes(2), Tensor)
+    assert_type(nb.position.alibi_slopes(2), Tensor)
     assert_type(nb.alibi_bias(2, 5, k_pos=torch.arange(5)), Tensor)
-    assert_type(nb.relative_buckets(torch.arange(5), torch.arange(6), causal=True), Tensor)
+    near = nb.position.relative_buckets(torch.arange(5), torch.arange(6), causal=True)
+    assert_type(near, Tensor)
     assert_type(nb.relative_bias(torch.zeros(32, 2), 5, 6), Tensor)
 
 def chapter_07a()->None:
-    plain = nb.rope_frequencies(8)
-    assert_type(nb.linear_frequencies(plain, 2.), Tensor)
-    assert_type(nb.dynamic_frequencies(8, 1e4, 2., 4, torch.tensor(9)), Tensor)
-    assert_type(nb.yarn_frequencies(8, 1e4, factor=2., original=4096, truncate=False), Tensor)
-    assert_type(nb.llama3_frequencies(plain, factor=8., original=8192, low=1., high=4.), Tensor)
-    assert_type(nb.longrope_frequencies(8, 1e4, [1.,1.,2.,3.]), Tensor)
-    assert_type(nb.check_scaling(None, 8), dict[str,Any])
-    assert_type(nb.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.)), tuple[Tensor,float])
+    plain = nb.scaling.rope_frequencies(8)
+    assert_type(nb.scaling.linear_frequencies(plain, 2.), Tensor)
+    assert_type(nb.scaling.dynamic_frequencies(8, 1e4, 2., 4, torch.tensor(9)), Tensor)
+    yarn = nb.scaling.yarn_frequencies(8, 1e4, factor=2., original=4096, truncate=False)
+    assert_type(yarn, Tensor)
+    llama = nb.scaling.llama3_frequencies(plain, factor=8., original=8192, low=1., high=4.)
+    assert_type(llama, Tensor)
+    assert_type(nb.scaling.longrope_frequencies(8, 1e4, [1.,1.,2.,3.]), Tensor)
+    assert_type(nb.scaling.check_scaling(None, 8), dict[str,Any])
+    scaled = nb.scaling.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.))
+    assert_type(scaled, tuple[Tensor,float])
 
 def chapter_08()->None:
     cache = nb.KVCache(2, 2, 9, 4)
@@ -231,19 +269,18 @@ def chapter_08()->None:
     ring.update(k, v)
     assert_type(ring.positions, Tensor)
     layer = nb.MultiHeadAttention(8, 2, window=(3,0))
-    nb.check_cache(layer, x, True, None, None, None)
-    assert_type(layer(x, cache=nb.SlidingKVCache(2, 2, 3, 4), causal=True), Tensor)
-    assert_type(nb.kept_options(None, q, dict(mask=None)), dict[str,Any])
+    kept:list[nb.AttentionCache] = [nb.SlidingKVCache(2, 2, 3, 4), layer.new_cache(2, 9)]
+    for cache_of_layer in kept: assert_type(layer(x, cache=cache_of_layer, causal=True), Tensor)
 
 def chapter_09()->None:
     assert_type(nb.RMSNorm(8)(x), Tensor)
     think = nb.FeedForward(8, 16, activation='gelu')
-    assert_type(nb.Residual(small)(x, think), Tensor)
+    assert_type(nb.transformer.Residual(small)(x, think), Tensor)
     assert_type(nb.MixtureOfExperts(8, nb.ExpertsConfig(4, 2, 16)).route(x[0]), Pair)
     assert_type(nb.Block(small)(x, causal=True), Tensor)
-    assert_type(nb.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
-    assert_type(nb.TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
-    assert_type(nb.Head(small)(x, torch.zeros(20, 8)), Tensor)
+    assert_type(nb.transformer.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
+    assert_type(nb.transformer.TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
+    assert_type(nb.transformer.LMHead(small)(x, torch.zeros(20, 8)), Tensor)
     model = nb.Transformer(small)
     assert_type(model(ids, last=1), Tensor)
     cache = model.new_cache(2, 9)
@@ -252,7 +289,7 @@ def chapter_09()->None:
     assert_type(model.generate(ids, 3, top_k=4, seed=1), Tensor)
     if model.decoder is not None:
         assert_type(model.decoder.blocks[0], nb.Block)
-        for block in model.decoder.blocks: assert_type(block.attn_add, nb.Residual)
+        for block in model.decoder.blocks: assert_type(block.attn_add, nb.transformer.Residual)
 
 def chapter_09a(run:bool=False)->None:
     if not run: return    # it takes several processes
@@ -266,10 +303,12 @@ def chapter_09b()->None:
     words = nb.BPETokenizer.train(texts, 260)
     spelling = nb.Transformer(nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2))
     logits = torch.randn(2, 20)
-    for out in (nb.filter_top_k(logits, 3), nb.filter_top_p(logits, .9), nb.filter_min_p(logits, .1)):
+    made = nb.generation
+    for out in (made.filter_top_k(logits, 3), made.filter_top_p(logits, .9),
+                made.filter_min_p(logits, .1)):
         assert_type(nb.filter_logits(out, temperature=.7), Tensor)
     assert_type(nb.sample(logits, generator=torch.Generator()), Tensor)
-    assert_type(nb.penalize_repetition(logits, ids, 1.2), Tensor)
+    assert_type(nb.generation.penalize_repetition(logits, ids, 1.2), Tensor)
     assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
     assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
     for column in nb.stream_generate(model, ids, 2, top_p=.9): assert_type(column, Tensor)
@@ -278,11 +317,12 @@ def chapter_09b()->None:
     with nb.packed(model) as same: assert_type(same, nb.Transformer)
 
 def chapter_09c()->None:
-    cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=nb.ExpertsConfig(4, 2, 16, router='sigmoid'))
+    experts = nb.ExpertsConfig(4, 2, 16, router='sigmoid')
+    cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=experts)
     assert_type(cfg.width, int)
     assert_type(cfg.block_types, tuple[str,...])
     assert_type(cfg.rope_scaling, dict[str,Any]|None)
-    nb.check_ids(cfg, ids, past=0)
+    nb.config.check_ids(cfg, ids, past=0)
 
 def chapter_10(run:bool=False)->None:
     with tempfile.TemporaryDirectory() as folder:
@@ -299,19 +339,20 @@ def chapter_10a()->None:
     family = nb.FAMILIES['llama']
     config = nb.config_to_hf(small, family)
     assert_type(config, dict[str,Any])
-    assert_type(nb.config_from_hf(config), tuple[nb.TransformerConfig,nb.Family])
-    theirs = dict(nb.tensors_to_hf(family, small, nb.Transformer(small).state_dict()))
+    assert_type(nb.config_from_hf(config), tuple[nb.TransformerConfig,nb.settings.Family])
+    theirs = dict(nb.plan.tensors_to_hf(family, small, nb.Transformer(small).state_dict()))
     assert_type(theirs, dict[str,Tensor])
-    assert_type(dict(nb.tensors_from_hf(family, small, theirs)), dict[str,Tensor])
-    assert_type(nb.build_model(small, family, theirs, copy=True), nb.Transformer)
-    assert_type(nb.model_features(small)['norm'], str)
+    assert_type(dict(nb.plan.tensors_from_hf(family, small, theirs)), dict[str,Tensor])
+    assert_type(nb.plan.build_model(small, family, theirs, copy=True), nb.Transformer)
+    assert_type(nb.families.model_features(small)['norm'], str)
     assert_type(nb.family_table()['Llama'], dict[str,str])
-    width = nb.Field('hidden_size', 'd_model', 8, 'size')
+    width = nb.settings.Field('hidden_size', 'd_model', 8, 'size')
     assert_type(width.fits(9), bool)
-    part = nb.Part((width,), lambda c: dict(d_model=c['hidden_size']),
-                   lambda cfg: dict(hidden_size=cfg.d_model))
-    rule = nb.Rule('a.weight', ('embed.token.weight',), when=dict(tied=True))
-    mine = nb.Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, (), (part,), (rule,))
+    part = nb.settings.Part((width,), lambda c: dict(d_model=c['hidden_size']),
+                            lambda cfg: dict(hidden_size=cfg.d_model))
+    rule = nb.settings.Rule('a.weight', ('embed.token.weight',), when=dict(tied=True))
+    mine = nb.settings.Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, (), (part,),
+                              (rule,))
     assert_type(mine.published('d_model'), str)
     assert_type(mine.keys[0].targets, tuple[str,...])
 
@@ -321,15 +362,16 @@ def chapter_10b()->None:
         source = nb.open_source(folder)
         assert_type(source, nb.Source)
         assert_type(source.config, dict[str,Any])
-        assert_type(source.tensors, nb.Tensors)
+        assert_type(source.tensors, nb.stored.Tensors)
         for name,t in source.tensors.read(progress=False): assert_type((name, t), tuple[str,Tensor])
-        assert_type(nb.save_tensors(source.tensors, source.config, Path(folder)/'copy'), list[Path])
+        copied = nb.saving.save_tensors(source.tensors, source.config, Path(folder)/'copy')
+        assert_type(copied, list[Path])
         assert_type(source.config_file, Path)
-    nb.check_backtracking(nb.GPT2_PATTERN)
+    nb.backtracking.check_backtracking(nb.GPT2_PATTERN)
 
 def files_of_somebodys_own()->None:
     "Not run: it needs files"
-    assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],nb.Tensors])
+    assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],nb.stored.Tensors])
     assert_type(nb.byte_pairs(nb.load_tokenizer('smollm2')), nb.BPETokenizer)
 
 def chapter_11()->None:
@@ -340,10 +382,10 @@ def chapter_11()->None:
     assert_type(layer(x, cache=layer.new_cache(2, 9), need_weights='mean'), Pair)
     asked,kept = torch.randn(2, 2, 5, 6),torch.randn(2, 1, 7, 8)
     w_k,w_v = torch.randn(2, 4, 6),torch.randn(2, 4, 6)
-    assert_type(nb.expand_latent(asked, kept, w_k, w_v), tuple[Tensor,Tensor,Tensor])
-    assert_type(nb.absorb_queries(asked, kept, w_k), tuple[Tensor,Tensor,Tensor])
-    assert_type(nb.latent_scale(sizes.nope_dim, sizes.rope_dim), float)
-    assert_type(nb.absorbing_pays(1, 100, 6, 4, 4), bool)
+    assert_type(nb.latent.expand_latent(asked, kept, w_k, w_v), tuple[Tensor,Tensor,Tensor])
+    assert_type(nb.latent.absorb_queries(asked, kept, w_k), tuple[Tensor,Tensor,Tensor])
+    assert_type(nb.latent.latent_scale(sizes.nope_dim, sizes.rope_dim), float)
+    assert_type(nb.latent.absorbing_pays(1, 100, 6, 4, 4), bool)
 
 if __name__ == '__main__':
     matplotlib.use('agg')

@@ -1,6 +1,5 @@
-"""Calls that a type checker must refuse, each marked `# error`, beside calls that it must not: tests/test_types.py compares.
-
-Never run.
+"""Calls that a type checker must refuse, each marked `# error`, beside calls that it must not:
+tests/test_types.py compares. Never run.
 """
 from typing import Any
 import attention_nb as nb
@@ -35,7 +34,7 @@ def layers()->None:
     nb.MultiHeadAttention(8)                                             # error
     nb.MultiHeadAttention(8, 2, num_heads=2)                             # error
     nb.MultiHeadAttention(8, 2, dropuot=.1)                              # error
-    nb.AppendedAttention(8, 2, dropuot=.1)                               # error
+    nb.interop.AppendedAttention(8, 2, dropuot=.1)                       # error
     layer(x, caual=True)                                                 # error
     layer([1.,2.])                                                       # error
     layer(x, need_weights='all')                                         # error
@@ -113,15 +112,15 @@ def models()->None:
 def published()->None:
     nb.load_pretrained('minilm', dtype='float32')                        # error
     nb.load_pretrained('minilm').forward(mask=None)                      # error
-    nb.Part({}, write=lambda cfg: {})                                    # error
-    nb.Part({}, lambda c: c, shraed={})                                  # error
-    nb.Rule('a', ('b',), when=3)                                         # error
-    nb.Rule('a', ('b',), spair=True)                                     # error
-    nb.Family('a', 'A', {}, {}, {}, (), (), prefx='model')               # error
-    nb.Family('a', 'A', {}, {}, {}, ())                                  # error
+    nb.settings.Part({}, write=lambda cfg: {})                           # error
+    nb.settings.Part({}, lambda c: c, shraed={})                         # error
+    nb.settings.Rule('a', ('b',), when=3)                                # error
+    nb.settings.Rule('a', ('b',), spair=True)                            # error
+    nb.settings.Family('a', 'A', {}, {}, {}, (), (), prefx='model')      # error
+    nb.settings.Family('a', 'A', {}, {}, {}, ())                         # error
     nb.FAMILIES['llama'].titel                                           # error
     nb.config_to_hf(nb.FAMILIES['llama'])                                # error
-    nb.save_tensors({}, {}, 'folder', max_shard_size='5GB')              # error
+    nb.saving.save_tensors({}, {}, 'folder', max_shard_size='5GB')       # error
     nb.open_source('folder').weights                                     # error
 
 def latent()->None:
