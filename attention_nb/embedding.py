@@ -73,10 +73,10 @@ class Embeddings(nn.Module):
         max_len: Number of places; without `positions` the longest sequence it can embed
         dropout: Probability of zeroing a number of the sum, in training
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        token: nn.Embedding
-        position: nn.Embedding
-        dropout: nn.Dropout
+    token:nn.Embedding
+    position:nn.Embedding
+    dropout:nn.Dropout
+
     def __init__(self,
         vocab_size:int, # Number of tokens N
         d_model:int, # Width D
@@ -123,8 +123,8 @@ class Embeddings(nn.Module):
                              f"got {tuple(positions.shape)}")
         vectors:Tensor = self.dropout(tokens + places)
         return vectors
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, ids: Tensor, *, positions: Tensor | None=None)->Tensor: ...
+    if TYPE_CHECKING:    # a call is its forward, for editors and type checkers
+        def __call__(self, ids:Tensor, *, positions:Tensor|None=None)->Tensor: ...
 
 # %% ../nbs/02_embedding.ipynb #27153b2f
 def sinusoidal_positions(

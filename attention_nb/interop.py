@@ -8,8 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/interop.html.md"""
 __all__ = ['AppendedAttention', 'from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../nbs/05a_interop.ipynb #2a01df85
-from typing import TYPE_CHECKING
-from typing import Any, Literal, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -49,11 +48,6 @@ class _Options(TypedDict, total=False):
     scale:float|None
     attend:Function|None
 
-# %% ../nbs/05a_interop.ipynb #ca08fa42
-class _AppendedAttentionFields(Protocol):
-    bias_k:nn.Parameter|None
-    bias_v:nn.Parameter|None
-
 # %% ../nbs/05a_interop.ipynb #709e427e
 class AppendedAttention(MultiHeadAttention):
     """`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover
@@ -65,10 +59,9 @@ class AppendedAttention(MultiHeadAttention):
         add_zero_attn: Append one key and value of zeros
         options: All others of `MultiHeadAttention`
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        add_zero_attn: bool
-        bias_k: nn.Parameter | None
-        bias_v: nn.Parameter | None
+    add_zero_attn:bool
+    bias_k:nn.Parameter|None
+    bias_v:nn.Parameter|None
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
@@ -204,10 +197,6 @@ def to_torch(
     theirs.load_state_dict(state)
     return theirs
 
-# %% ../nbs/05a_interop.ipynb #5040da90
-class _TorchInterfaceFields(Protocol):
-    in_proj_bias:None
-
 # %% ../nbs/05a_interop.ipynb #99cb45ad
 class TorchInterface(nn.Module):
     """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
@@ -216,10 +205,9 @@ class TorchInterface(nn.Module):
         m: The module to call
         batch_first: Inputs are (B, L, D); False: (L, B, D)
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        m: MultiHeadAttention
-        batch_first: bool
-        in_proj_bias: None
+    m:MultiHeadAttention
+    batch_first:bool
+    in_proj_bias:None
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
     def __init__(self,
         m:MultiHeadAttention, # The module to call
@@ -278,7 +266,8 @@ class TorchInterface(nn.Module):
                           need_weights=asked)
         out,weights = attended if isinstance(attended, tuple) else (attended,None)
         return out.transpose(0, 1) if turned else out, weights
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None=None,
-            need_weights: bool=True, attn_mask: Tensor | None=None, average_attn_weights: bool=True, is_causal:
-            bool=False)->tuple[Tensor, Tensor | None]: ...
+    if TYPE_CHECKING:    # a call is its forward, for editors and type checkers
+        def __call__(self, query:Tensor, key:Tensor, value:Tensor,
+                     key_padding_mask:Tensor|None=None, need_weights:bool=True,
+                     attn_mask:Tensor|None=None, average_attn_weights:bool=True,
+                     is_causal:bool=False)->tuple[Tensor, Tensor|None]: ...

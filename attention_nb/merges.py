@@ -100,10 +100,9 @@ class Merger(dict[str,list[int]]):
         spell: The symbols of a piece; by default its characters
         limit: Pieces remembered, each up to 100 characters
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        ids: Mapping[str, int]
-        spell: Callable[[str], Iterable[str]]
-        limit: int
+    ids:Mapping[str, int]
+    spell:Callable[[str], Iterable[str]]
+    limit:int
     def __init__(self,
         merges:Sequence[tuple[str,str]], # Pairs of tokens; of equal ones the first counts
         ids:Mapping[str,int], # Token -> id

@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/stored.html.md"""
 __all__ = ['Tensors']
 
 # %% ../nbs/10f_stored.ipynb #5ef65881
-from typing import TYPE_CHECKING
 import functools, importlib, io, json, math, os, stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,8 +34,7 @@ class Tensors(Mapping[str,Tensor]):
         stored: What there is, by name
         where: File or folder, for errors
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        where: str | Path
+    where:str|Path
     def __init__(self,
         stored:Mapping[str,_Stored], # What there is, by name
         where:str|Path # File or folder, for errors

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 import regex
 from .merges import (Merger, checked_merges, checked_pattern, learn_merges, read_merges,
                                  split_pieces)
@@ -41,18 +41,6 @@ def split_words(
     """
     return _word.findall(nfc(text.lower() if lower else text))
 
-# %% ../nbs/01_tokenizer.ipynb #3020387c
-class _WordTokenizerFields(Protocol):
-    special:tuple[str,...]
-    special_ids:frozenset[int]
-    pad_id:int
-    unk_id:int
-    bos_id:int|None
-    eos_id:int|None
-    vocab:list[str]
-    ids:dict[str,int]
-    lower:bool
-
 # %% ../nbs/01_tokenizer.ipynb #905e90d9
 class WordTokenizer(Tokenizer):
     """Words and punctuation marks as tokens; ids 0 to 3 are `<pad> <unk> <bos> <eos>`
@@ -61,16 +49,6 @@ class WordTokenizer(Tokenizer):
         vocab: Tokens by id; the first four are the special ones
         lower: Texts are lower-cased before they are split
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        special: tuple[str, ...]
-        special_ids: frozenset[int]
-        pad_id: int
-        unk_id: int
-        bos_id: int | None
-        eos_id: int | None
-        vocab: list[str]
-        ids: dict[str, int]
-        lower: bool
     special = ('<pad>','<unk>','<bos>','<eos>')
     pad_id,unk_id,bos_id,eos_id = range(4)
     special_ids = frozenset(range(4))
@@ -229,22 +207,11 @@ def _count_pieces(texts:Iterable[str], pattern:str)->dict[tuple[str,...],int]:
     for text in checked_texts(texts): pieces.update(split_pieces(checked_utf8(text), cut))
     return {tuple(_byte_chars(p)):n for p,n in pieces.items()}
 
-# %% ../nbs/01_tokenizer.ipynb #af70f9e1
-class _BytePairsFields(Protocol):
-    vocab:list[str]
-    ids:dict[str,int]
-    merges:list[tuple[str,str]]
-    end:str
-
 # %% ../nbs/01_tokenizer.ipynb #b2d9f040
 class _BytePairs(SpecialTokenizer):
     "Byte pairs for a given vocabulary and merges; decoding gives every text back"
     if TYPE_CHECKING:    # what type checkers and editors see
         pattern: str
-        vocab: list[str]
-        ids: dict[str, int]
-        merges: list[tuple[str, str]]
-        end: str
     end = '<|endoftext|>'
 
     def __init__(self,

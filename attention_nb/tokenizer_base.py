@@ -192,6 +192,8 @@ def read_vocab(
 class Tokenizer:
     "What tokenizers share; a subclass has the fields below, `_encode`, `_decode` and `_state`"
     vocab:list[str]
+    ids:dict[str,int]
+    special:tuple[str,...]
     special_ids:frozenset[int]
     pad_id:int
     bos_id:int|None
