@@ -48,7 +48,8 @@ def checked_integer(
     if not _is_int(n): raise TypeError(f"{name} must be an integer, got {n!r}")
     if most is not None and not (least or 0) <= n <= most:
         raise ValueError(f"{name} must be from {least or 0} to {most}, got {n}")
-    if least is not None and n < least: raise ValueError(f"{name} must be at least {least}, got {n}")
+    if least is not None and n < least:
+        raise ValueError(f"{name} must be at least {least}, got {n}")
     return n if isinstance(n, torch.SymInt) else int(n)
 
 def checked_window(
@@ -415,13 +416,13 @@ def check_layer_mask(
                          f"(1, {n}, {L}, {S}) one for each head")
 
 def one_head_mask(
-    mask:Tensor|_R|None, # Bool, 0 to 2 dimensions or (B, 1, L, S), as `padding_mask` makes it; or rules
+    mask:Tensor|_R|None, # Rules, or bool, 0 to 2 dimensions or `padding_mask`'s (B, 1, L, S)
     x:Tensor # The input of a layer with one head, (B, L, D)
 )->Tensor|_R|None: # The mask, broadcastable to (B, L, S)
     """The mask of a layer that has one head; three dimensions are refused
 
     Args:
-        mask: Bool, 0 to 2 dimensions or (B, 1, L, S), as `padding_mask` makes it; or rules
+        mask: Rules, or bool, 0 to 2 dimensions or `padding_mask`'s (B, 1, L, S)
         x: The input of a layer with one head, (B, L, D)
 
     Returns:
