@@ -48,9 +48,6 @@ from .cache import KVCache as KVCache
 from .cache import LayerCache as LayerCache
 from .cache import SlidingKVCache as SlidingKVCache
 from .cache import check_cache as check_cache
-from .checks import Rules as Rules
-from .checks import autocast_dtype as autocast_dtype
-from .checks import check_added as check_added
 from .checks import check_attention as check_attention
 from .checks import check_broadcast as check_broadcast
 from .checks import check_inputs as check_inputs
@@ -59,7 +56,6 @@ from .checks import check_layer_mask as check_layer_mask
 from .checks import check_number as check_number
 from .checks import check_sizes as check_sizes
 from .checks import checked as checked
-from .checks import checked_attended as checked_attended
 from .checks import checked_integer as checked_integer
 from .checks import checked_window as checked_window
 from .checks import in_float32 as in_float32
@@ -248,34 +244,34 @@ from .weights import attention_with_weights as attention_with_weights
 
 __version__: str
 __all__ = [
-    'check_backtracking', 'AttentionCache', 'KVCache', 'LayerCache', 'SlidingKVCache', 'check_cache', 'Rules',
-    'autocast_dtype', 'check_added', 'check_attention', 'check_broadcast', 'check_inputs', 'check_layer',
-    'check_layer_mask', 'check_number', 'check_sizes', 'checked', 'checked_attended', 'checked_integer',
-    'checked_window', 'in_float32', 'one_head_mask', 'ExpertsConfig', 'TransformerConfig', 'check_ids',
-    'SelfAttention', 'attention', 'attention_scores', 'group_heads', 'hide', 'softmax_with_sink', 'Embeddings',
-    'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES', 'config_from_hf',
-    'config_to_hf', 'family_table', 'model_features', 'KERNELS', 'Kernel', 'attention_lse', 'explain_choice',
-    'merge_attention', 'scaled_dot_product_attention', 'Source', 'open_source', 'TextStream', 'filter_logits',
-    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'packed', 'penalize_repetition', 'sample',
-    'stream_generate', 'stream_text', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
-    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
-    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch',
-    'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
-    'latent_scale', 'Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'attention_layers', 'options_of',
-    'plain_options', 'standing_by', 'twin_of', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask',
-    'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern',
-    'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention',
-    'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
-    'build_model', 'tensors_from_hf', 'tensors_to_hf', 'colors', 'show_arrows', 'show_numbers', 'show_weights',
-    'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences',
-    'from_hf', 'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
-    'save_tensors', 'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
-    'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'Family', 'Field', 'Part',
-    'Rule', 'simple_attention', 'SimpleMultiHeadAttention', 'Tensors', 'BPETokenizer', 'GPT2_PATTERN',
-    'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
-    'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_special', 'checked_text', 'checked_texts',
-    'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'byte_pairs', 'load_tokenizer', 'Block',
-    'FeedForward', 'LMHead', 'Mixers', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
-    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'Visibility', 'Window', 'allowed', 'joined', 'over', 'spelled', 'visible', 'attention_with_weights'
+    'check_backtracking', 'AttentionCache', 'KVCache', 'LayerCache', 'SlidingKVCache', 'check_cache',
+    'check_attention', 'check_broadcast', 'check_inputs', 'check_layer', 'check_layer_mask', 'check_number',
+    'check_sizes', 'checked', 'checked_integer', 'checked_window', 'in_float32', 'one_head_mask', 'ExpertsConfig',
+    'TransformerConfig', 'check_ids', 'SelfAttention', 'attention', 'attention_scores', 'group_heads', 'hide',
+    'softmax_with_sink', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view',
+    'softmax_view', 'FAMILIES', 'config_from_hf', 'config_to_hf', 'family_table', 'model_features', 'KERNELS',
+    'Kernel', 'attention_lse', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention', 'Source',
+    'open_source', 'TextStream', 'filter_logits', 'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate',
+    'packed', 'penalize_repetition', 'sample', 'stream_generate', 'stream_text', 'read_gguf', 'WordVectors',
+    'load_glove', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
+    'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
+    'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
+    'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'Around', 'AttentionFunction',
+    'AttentionLayer', 'Function', 'attention_layers', 'options_of', 'plain_options', 'standing_by', 'twin_of',
+    'use_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask',
+    'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap', 'merge_scan',
+    'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads',
+    'split_heads', 'load_shard', 'parallelize', 'build_model', 'tensors_from_hf', 'tensors_to_hf', 'colors',
+    'show_arrows', 'show_numbers', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
+    'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained',
+    'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'save_tensors', 'check_scaling',
+    'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies', 'rope_frequencies',
+    'scaled_frequencies', 'yarn_frequencies', 'Family', 'Field', 'Part', 'Rule', 'simple_attention',
+    'SimpleMultiHeadAttention', 'Tensors', 'BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer', 'apply_merges_naive',
+    'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words', 'SpecialTokenizer', 'Tokenizer', 'checked_flag',
+    'checked_special', 'checked_text', 'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
+    'split_special', 'byte_pairs', 'load_tokenizer', 'Block', 'FeedForward', 'LMHead', 'Mixers', 'MixtureOfExperts',
+    'ModelCache', 'RMSNorm', 'Residual', 'Stack', 'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view',
+    'neuron_view', 'show_attention', 'show_tokens', 'Visibility', 'Window', 'allowed', 'joined', 'over', 'spelled',
+    'visible', 'attention_with_weights'
 ]
