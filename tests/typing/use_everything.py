@@ -1,6 +1,8 @@
-"""Every public name of the package in a plausible call, one function for each chapter, as somebody's program would have it.
+"""Every public name of the package in a plausible call, one function for each chapter, as
+somebody's program would have it.
 
-tests/test_types.py checks it with mypy and pyright in strict mode, runs it, and fails when a public name of the package is missing here.
+tests/test_types.py checks it with mypy and pyright in strict mode, runs it, and fails when a
+public name of the package is missing here.
 `assert_type` states what a type checker makes of a call; it does nothing when the program runs.
 """
 import tempfile
@@ -45,7 +47,8 @@ def chapter_01()->None:
 
 def chapter_01a()->None:
     ranks = {(0,1): (0,2)}
-    for merge in (nb.apply_merges, nb.merge_scan, nb.merge_heap): assert_type(merge([0,1], ranks), list[int])
+    for merge in (nb.apply_merges, nb.merge_scan, nb.merge_heap):
+        assert_type(merge([0,1], ranks), list[int])
     merger = nb.Merger([('a','b')], dict(a=0, b=1, ab=2))
     assert_type(merger['ab'], list[int])
     pattern = nb.checked_pattern(r'\w+')
@@ -85,7 +88,8 @@ def chapter_02a()->None:
     assert_type(table.nearest('ship', 1), list[tuple[str,float]])
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder)/'glove.txt').write_text('ship 1 0\ncrew 0 1\n')
-        assert_type(nb.load_glove(Path(folder)/'glove.txt', cache=False, progress=False), nb.WordVectors)
+        assert_type(nb.load_glove(Path(folder)/'glove.txt', cache=False, progress=False),
+                    nb.WordVectors)
 
 def chapter_02b()->None:
     assert_type(nb.colors['q'], str)
@@ -110,12 +114,13 @@ def chapter_03a()->None:
     assert_type(nb.scaled_dot_product_attention(q, k, v, mask=nb.causal_mask(5, 6)), Tensor)
     left,right = nb.attention_lse(q, k[:,:,:3], v[:,:,:3]),nb.attention_lse(q, k[:,:,3:], v[:,:,3:])
     assert_type(nb.merge_attention(left, right), Pair)
-    every:list[nb.AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention, nb.attention_lse, nb.attention_with_weights]
+    every:list[nb.AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention,
+                                        nb.attention_lse, nb.attention_with_weights]
     assert_type(every[0](q, k, v, causal=True), Tensor|Pair)
 
 def chapter_03b()->None:
     nb.check_attention(q, k, v, dropout_p=.1)
-    assert_type(nb.check_window((3,None)), tuple[int|None,int|None])
+    assert_type(nb.checked_window((3,None)), tuple[int|None,int|None])
     nb.check_broadcast('mask', nb.causal_mask(5, 6), (2,2,5,6))
     nb.check_number('scale', .5, torch.float32, positive=True)
     nb.check_sizes(d_model=8, n_heads=2)
@@ -123,10 +128,10 @@ def chapter_03b()->None:
     assert_type(nb.one_head_mask(None, x), Tensor|None)
     nb.check_layer(dropout=0., out_dropout=0., window=None, softcap=None, scale=None)
     nb.check_inputs(x, x, x, (8,8,8), causal=True)
-    assert_type(nb.check_attended(q, q, k, v, False), Tensor|Pair)
     @nb.checked
     @nb.in_float32
-    def twice(q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False)->Pair: return nb.attention(2*q, k, v, causal=causal)
+    def twice(q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False)->Pair:
+        return nb.attention(2*q, k, v, causal=causal)
     assert_type(twice(q, k, v, causal=True), Pair)
 
 def chapter_04()->None:
@@ -143,7 +148,8 @@ def chapter_05()->None:
     assert_type(layer(x), Tensor)
     assert_type(layer(x, causal=True, need_weights=True), Pair)
     assert_type(layer(x, need_weights='mean'), Pair)
-    def uniform(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor: return v.mean(-2, keepdim=True).expand(q.shape)
+    def uniform(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor:
+        return v.mean(-2, keepdim=True).expand(q.shape)
     assert_type(nb.MultiHeadAttention(8, 2, attend=uniform)(x), Tensor)
     assert_type(nb.MultiHeadAttention(8, 2, attend=nb.attention)(x, need_weights=True), Pair)
 
@@ -171,7 +177,8 @@ def chapter_06a(run:bool=False)->None:
     assert_type(seen.tokens, list[str])
     assert_type(seen.hidden, tuple[Tensor,...])
     assert_type(seen.shown(kind='self'), dict[str,Any])
-    if run: assert_type(nb.load_hf('minilm', head=False), tuple[Any,Any])    # the weights are not everywhere
+    # the weights are not everywhere
+    if run: assert_type(nb.load_hf('minilm', head=False), tuple[Any,Any])
 
 def chapter_06b()->None:
     w,words = torch.rand(2, 2, 3, 3).softmax(-1),list('abc')
@@ -184,8 +191,10 @@ def chapter_06b()->None:
 
 def chapter_06c()->None:
     w,words = torch.rand(2, 2, 3, 3).softmax(-1),['a','b','a']
-    for score in (nb.previous_token, nb.next_token, nb.first_token, nb.attention_entropy): assert_type(score(w), Tensor)
-    for told in (nb.same_token, nb.induction, nb.separator_mass): assert_type(told(w, words), Tensor)
+    for score in (nb.previous_token, nb.next_token, nb.first_token, nb.attention_entropy):
+        assert_type(score(w), Tensor)
+    for told in (nb.same_token, nb.induction, nb.separator_mass):
+        assert_type(told(w, words), Tensor)
     assert_type(nb.attention_rollout(w), Tensor)
     assert_type(nb.attention_flow([*w], [0]), Tensor)
     layer = nb.MultiHeadAttention(8, 2)
@@ -193,10 +202,12 @@ def chapter_06c()->None:
     class Seen:
         def shown(self)->dict[str,Any]: return dict(weights=w, tokens=words, k_tokens=None)
     table = nb.score_heads(['a b a'], lambda text: Seen())
-    with tempfile.TemporaryDirectory() as folder: assert_type(nb.save_scores(table, Path(folder)/'scores.csv'), Path)
+    with tempfile.TemporaryDirectory() as folder:
+        assert_type(nb.save_scores(table, Path(folder)/'scores.csv'), Path)
 
 def chapter_06e()->None:
-    assert_type(nb.image_view(torch.rand(1, 2, 5, 5).softmax(-1), torch.rand(8, 8, 3), grid=(2,2)), nb.View)
+    assert_type(nb.image_view(torch.rand(1, 2, 5, 5).softmax(-1), torch.rand(8, 8, 3), grid=(2,2)),
+                nb.View)
 
 def chapter_06f()->None:
     assert_type(nb.softmax_view(torch.randn(4), torch.randn(3, 4), list('abc'), sink=1.), nb.View)
@@ -220,7 +231,8 @@ def chapter_07a()->None:
     assert_type(nb.llama3_frequencies(plain, factor=8., original=8192, low=1., high=4.), Tensor)
     assert_type(nb.longrope_frequencies(8, 1e4, [1.,1.,2.,3.]), Tensor)
     assert_type(nb.check_scaling(None, 8), dict[str,Any])
-    assert_type(nb.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.)), tuple[Tensor,float])
+    assert_type(nb.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.)),
+                tuple[Tensor,float])
 
 def chapter_08()->None:
     cache = nb.KVCache(2, 2, 9, 4)
@@ -259,26 +271,31 @@ def chapter_09a(run:bool=False)->None:
     from torch.distributed.device_mesh import init_device_mesh
     mesh = init_device_mesh('cpu', (2,))
     assert_type(nb.parallelize(nb.Transformer(small), mesh), nb.Transformer)
-    assert_type(nb.load_shard(nb.MultiHeadAttention(8, 2), 'model.safetensors'), nb.MultiHeadAttention)
+    assert_type(nb.load_shard(nb.MultiHeadAttention(8, 2), 'model.safetensors'),
+                nb.MultiHeadAttention)
 
 def chapter_09b()->None:
     model = nb.Transformer(small)
     words = nb.BPETokenizer.train(texts, 260)
-    spelling = nb.Transformer(nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2))
+    spelling = nb.Transformer(nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1,
+                                                   n_heads=2))
     logits = torch.randn(2, 20)
-    for out in (nb.filter_top_k(logits, 3), nb.filter_top_p(logits, .9), nb.filter_min_p(logits, .1)):
+    for out in (nb.filter_top_k(logits, 3), nb.filter_top_p(logits, .9),
+                nb.filter_min_p(logits, .1)):
         assert_type(nb.filter_logits(out, temperature=.7), Tensor)
     assert_type(nb.sample(logits, generator=torch.Generator()), Tensor)
     assert_type(nb.penalize_repetition(logits, ids, 1.2), Tensor)
     assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
     assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
     for column in nb.stream_generate(model, ids, 2, top_p=.9): assert_type(column, Tensor)
-    for piece in nb.stream_text(spelling, torch.tensor([[3]]), 2, tokenizer=words): assert_type(piece, str)
+    for piece in nb.stream_text(spelling, torch.tensor([[3]]), 2, tokenizer=words):
+        assert_type(piece, str)
     assert_type(nb.TextStream(words).push(3), str)
     with nb.packed(model) as same: assert_type(same, nb.Transformer)
 
 def chapter_09c()->None:
-    cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=nb.ExpertsConfig(4, 2, 16, router='sigmoid'))
+    cfg = nb.TransformerConfig(vocab_size=20, window=(3,0),
+                               experts=nb.ExpertsConfig(4, 2, 16, router='sigmoid'))
     assert_type(cfg.width, int)
     assert_type(cfg.block_types, tuple[str,...])
     assert_type(cfg.rope_scaling, dict[str,Any]|None)

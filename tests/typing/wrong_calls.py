@@ -1,4 +1,5 @@
-"""Calls that a type checker must refuse, each marked `# error`, beside calls that it must not: tests/test_types.py compares.
+"""Calls that a type checker must refuse, each marked `# error`, beside calls that it must not:
+tests/test_types.py compares.
 
 Never run.
 """
