@@ -187,7 +187,7 @@ class SelfAttention(AttentionLayer):
     def forward(self,
         x:Tensor, # Input, (..., L, d_in)
         *,
-        mask:Tensor|Visibility|None=None, # Bool, (L, L), or (B, 1, L, L) for x (B, L, d_in); or rules
+        mask:Tensor|Visibility|None=None, # Bool (L, L), for a batch also (B, 1, L, L); or rules
         causal:bool=False, # Position i sees positions up to i
         need_weights:bool=False # Return the weights too
     )->Tensor|tuple[Tensor,Tensor]: # Output (..., L, d_v); with `need_weights` also (..., L, L)
@@ -195,7 +195,7 @@ class SelfAttention(AttentionLayer):
 
         Args:
             x: Input, (..., L, d_in)
-            mask: Bool, (L, L), or (B, 1, L, L) for x (B, L, d_in); or rules
+            mask: Bool (L, L), for a batch also (B, 1, L, L); or rules
             causal: Position i sees positions up to i
             need_weights: Return the weights too
 

@@ -200,7 +200,8 @@ def _has_rules(see:Visibility)->bool:
 
 def _blocks_not(c:_Call)->str|None:
     if not _is_eager(): return "a compiler or transform wants the queries in one piece"
-    if c.see is None or c.ahead or not c.see.L or not c.see.S: return "there is nothing to leave out"
+    if c.see is None or c.ahead or not c.see.L or not c.see.S:
+        return "there is nothing to leave out"
     return _reason(c)
 
 def _blocks_slower(c:_Call)->str|None:
@@ -236,7 +237,8 @@ def _fused_not(c:_Call)->str|None:
     return "a bias is a table" if c.bias is not None else _reason(c)
 
 def _table(c:_Call)->Tensor:
-    see = None if c.see is None or c.ahead else c.see.tile(slice(None), slice(None), device=c.q.device)
+    see = None if c.see is None or c.ahead else c.see.tile(
+        slice(None), slice(None), device=c.q.device)
     return _torch(c.q, c.k, c.v, over(see, c.q.dim()), c.bias, c, c.ahead and c.bias is None)
 
 def _oracle(c:_Call)->Tensor:
@@ -411,13 +413,13 @@ def attention_lse(
 
 # %% ../nbs/03a_fast.ipynb #e381e1ec
 def merge_attention(
-    *parts:tuple[Tensor,Tensor], # Pairs (out (..., L, Ev), lse (..., L)) of different blocks of keys
+    *parts:tuple[Tensor,Tensor], # Pairs (out (..., L, Ev), lse (..., L)), each of other keys
     dtype:torch.dtype|None=None # Of the joined output; None: that of the first
 )->tuple[Tensor,Tensor]: # The pair of all the keys; joined in float32 or wider, rounded once
     """Join the attention of blocks of keys, in any order; blocks that see nothing count for nothing
 
     Args:
-        parts: Pairs (out (..., L, Ev), lse (..., L)) of different blocks of keys
+        parts: Pairs (out (..., L, Ev), lse (..., L)), each of other keys
         dtype: Of the joined output; None: that of the first
 
     Returns:

@@ -43,7 +43,8 @@ class AttentionFunction(Protocol):
         ...
 
 # %% ../nbs/03d_layer.ipynb #6ba90bc5
-Function = Callable[...,Any] # What may be attached: an `AttentionFunction` that may lack some options
+# What may be attached: an `AttentionFunction` that may lack some options
+Function = Callable[...,Any]
 
 def options_of(
     attend:Function # An attention function
@@ -157,6 +158,7 @@ def twin_of(
     """
     return layer.__dict__.get('_twin_of', layer)
 
+# %% ../nbs/03d_layer.ipynb #573b90db
 class AttentionLayer(nn.Module):
     """A layer that has its attention computed in one place, by a function that may be another
 
@@ -211,10 +213,12 @@ class AttentionLayer(nn.Module):
         "Whether somebody stands by and listens"
         return any(u.around is not None and not u.changes for u in self._here())
 
-    def _function(self, here:list[_Use], need_weights:bool)->tuple[Function,frozenset[str]|None,bool]:
+    def _function(self, here:list[_Use],
+                  need_weights:bool)->tuple[Function,frozenset[str]|None,bool]:
         "The function to call, what it takes, and whether it is our own"
         brought = next((u for u in reversed(here) if u.attend != ''), None)
-        if brought is not None and callable(brought.attend): return brought.attend, brought.takes, False
+        if brought is not None and callable(brought.attend):
+            return brought.attend, brought.takes, False
         if brought is None and self.attend is not None: return self.attend, self._takes, False
         return self.own_attention(need_weights), None, True
 
@@ -237,7 +241,8 @@ class AttentionLayer(nn.Module):
         if takes is None: return
         for name in plain_options(L, S, options):
             if name not in takes:
-                raise NotImplementedError(f"{_name(f)} takes no {name}, which {self._brief()} needs")
+                raise NotImplementedError(f"{_name(f)} takes no {name}, "
+                                          f"which {self._brief()} needs")
 
     def _brief(self)->str: return f"{type(self).__name__}({self.extra_repr()})"
 
@@ -328,7 +333,8 @@ def attention_layers(
         raise TypeError(f"model must be a module, got {type(model).__name__}")
     layers = [m for m in model.modules() if isinstance(m, AttentionLayer)]
     if layers: return layers
-    raise ValueError(f"model must hold attention layers of attention_nb, {type(model).__name__} has none")
+    raise ValueError("model must hold attention layers of attention_nb, "
+                     f"{type(model).__name__} has none")
 
 @contextlib.contextmanager
 def use_attention(

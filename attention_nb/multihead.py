@@ -328,7 +328,7 @@ class MultiHeadAttention(AttentionLayer):
         *,
         mask:Tensor|Visibility|None=None, # Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
-        causal:bool=False, # A query sees keys up to its own place; the last stands at the last key's
+        causal:bool=False, # A query sees keys up to its place; the last stands at the last key's
         cache:AttentionCache|None=None, # Keeps keys and values of earlier calls, see lesson 8
         positions:Tensor|None=None, # Places of the tokens, (L,) or (B, L); None: after the cache
         rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
@@ -342,7 +342,7 @@ class MultiHeadAttention(AttentionLayer):
             value: (B, S, vdim); None means `key`
             mask: Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
             bias: Added to the scores; shapes as for `mask`
-            causal: A query sees keys up to its own place; the last stands at the last key's
+            causal: A query sees keys up to its place; the last stands at the last key's
             cache: Keeps keys and values of earlier calls, see lesson 8
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
             rotation: `rope.tables(positions)`, if many layers share it
@@ -386,10 +386,11 @@ class MultiHeadAttention(AttentionLayer):
         if positions is None: return options
         x = query if query.dim() == 3 else query[None]
         _check_places(x, 'positions', positions, x.shape[1])
-        return options | dict(q_pos=positions) | ({} if cache is not None else dict(k_pos=positions))
+        options |= dict(q_pos=positions)
+        return options if cache is not None else options | dict(k_pos=positions)
 
-    def _roles(self, x:tuple[Tensor,Tensor,Tensor], own:bool, cache:AttentionCache|None, positions:Tensor|None,
-               rotation:tuple[Tensor,Tensor]|None)->Any:
+    def _roles(self, x:tuple[Tensor,Tensor,Tensor], own:bool, cache:AttentionCache|None,
+               positions:Tensor|None, rotation:tuple[Tensor,Tensor]|None)->Any:
         "Queries, keys and values of all heads; those of another text are made once"
         q = _role(x[0], self.q_proj, self.n_heads, self.q_norm)         # (B, H, L, E)
         if not own and cache is not None and len(cache): return _like_cache(cache, q, None, None)

@@ -325,6 +325,7 @@ def _plan_of_file(family:Family, cfg:TransformerConfig, source:Mapping[str,Tenso
     _check_copies(family, cfg, layout, used, short, looks, source)
     return _Plan(cfg, tuple(steps))
 
+# %% ../nbs/10e_plan.ipynb #46c1a741
 def _plan_of_model(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Tensor])->_Plan:
     "The plan to save a model: a published name for each tensor"
     if split := [n for n,t in tensors.items() if hasattr(t, 'full_tensor')]:

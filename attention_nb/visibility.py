@@ -146,7 +146,8 @@ class Visibility:
         for n in _tensors:
             t = getattr(self, n)
             if t is not None: given[n] = tuple(t.shape) if isinstance(t, Tensor) else t
-        return f"Visibility({', '.join([f'{self.L}, {self.S}', *(f'{n}={v}' for n,v in given.items())])})"
+        fields = ''.join(f', {n}={v}' for n,v in given.items())
+        return f'Visibility({self.L}, {self.S}{fields})'
 
     def dense(self,
         *,
@@ -265,7 +266,8 @@ class Visibility:
         end = isinstance(k, slice) and _ends(k, self.S)[1] == self.S
         if not (isinstance(q, slice) and q == slice(None) and end and q_pos is k_pos is None):
             if self.causal or self.window is not None: q_pos,k_pos = self.places()
-        def cut(t:Tensor|None, at:Tensor|slice)->Tensor|None: return None if t is None else t[...,at]
+        def cut(t:Tensor|None, at:Tensor|slice)->Tensor|None:
+            return None if t is None else t[...,at]
         q_pos,k_pos = cut(q_pos, q),cut(k_pos, k)
         q_doc,k_doc = cut(self.q_doc, q),cut(self.k_doc, k)
         mask = self.mask.part(q, k) if isinstance(self.mask, Visibility) else self.mask
@@ -426,7 +428,8 @@ def _blocks(see:Visibility, q_block:int, k_block:int, device:torch.device)->Tens
         kinds = _covered(a, b, S, q_block, k_block)
     else:
         a,b,rank = _stretches(see, device)
-        exact = _covered(torch.searchsorted(rank, a), torch.searchsorted(rank, b), S, q_block, k_block)
+        begin,end = torch.searchsorted(rank, a),torch.searchsorted(rank, b)
+        exact = _covered(begin, end, S, q_block, k_block)
         in_order = (rank[...,1:] >= rank[...,:-1]).all(-1)[...,None,None]
         kinds = torch.where(in_order, exact, _roughly(a, b, rank, q_block, k_block))
         if kinds.dim() == 3: kinds = kinds[:,None]
@@ -441,8 +444,9 @@ def _pooled(mask:Tensor, nq:int, nk:int, q_block:int, k_block:int)->Tensor:
     def pool(t:Tensor, every:bool)->Tensor:
         for dim,n in ((-1,k_block), (-2,q_block)):
             t = t.transpose(-1, dim)
-            if t.shape[-1] > 1: t = _filled(t.to(torch.int8), n, int(every)).amin(-1) if every else \
-                _filled(t.to(torch.int8), n, 0).amax(-1)
+            if t.shape[-1] > 1:
+                t = _filled(t.to(torch.int8), n, int(every))
+                t = t.amin(-1) if every else t.amax(-1)
             t = t.transpose(-1, dim)
         return t.bool()
     kinds = _kinds(pool(mask, False), pool(mask, True))
@@ -506,7 +510,8 @@ def _aligned(see:Visibility)->bool:
             and (q_pos-first == torch.arange(see.L, device=q_pos.device) + (see.S-see.L)).all())
     return bool(see._memo['aligned'])
 
-def _nearer(a:int|None, b:int|None)->int|None: return b if a is None else a if b is None else min(a, b)
+def _nearer(a:int|None, b:int|None)->int|None:
+    return b if a is None else a if b is None else min(a, b)
 
 def _flat(see:Visibility)->Visibility:
     "Rules beside rules as one, where they mean the same places and not two sets of documents"

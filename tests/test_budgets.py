@@ -8,10 +8,7 @@ from helpers.book import cells, names, notebooks, public_names
 OVER = {
     ('01_tokenizer', 'words'), ('02_embedding', 'words'), ('03_attention', 'words'),
     ('04_mask', 'words'), ('04_mask', 'show_mask'),
-    ('05_multihead', 'words'), ('05_multihead', 'cell'), ('05_multihead', 'MultiHeadAttention'),
-    ('06_seeing', 'words'), ('07_position', 'words'),
-    ('08_cache', 'cell'), ('08_cache', 'KVCache'), ('08_cache', 'SlidingKVCache'),
-    ('08_cache', 'check_cache'),
+    ('05_multihead', 'words'), ('06_seeing', 'words'), ('07_position', 'words'),
     ('09_transformer', 'words'), ('09_transformer', 'cell'), ('09_transformer', 'names'),
     ('09_transformer', 'MixtureOfExperts'), ('09_transformer', 'Stack'),
     ('09_transformer', 'Transformer'), ('10_pretrained', 'embed_sentences'),

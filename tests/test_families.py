@@ -1,4 +1,4 @@
-"""Every family against transformers: tiny random models, one line each, through every check below."""
+"Every family against transformers: tiny random models, one line each, through all checks below"
 import copy, inspect, json, os, resource, time
 from dataclasses import fields
 import pytest, torch
@@ -19,96 +19,140 @@ deep = dict(**V, hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_
             max_position_embeddings=64)
 grouped,flat = dict(**deep, num_key_value_heads=2),dict(**deep, num_key_value_heads=4)
 bert = dict(**deep) | dict(num_hidden_layers=2, type_vocab_size=2, hidden_act='gelu')
-t5 = dict(**V, d_model=32, d_kv=6, d_ff=40, num_layers=2, num_heads=4, relative_attention_num_buckets=8,
+t5 = dict(**V, d_model=32, d_kv=6, d_ff=40, num_layers=2, num_heads=4,
+          relative_attention_num_buckets=8,
           relative_attention_max_distance=12, decoder_start_token_id=0)
 tokens = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)
 gemma = dict(**grouped, head_dim=10, sliding_window=5, query_pre_attn_scalar=12)
-latent = dict(**deep, num_key_value_heads=4, moe_intermediate_size=16, n_routed_experts=8, n_group=4, topk_group=2,
-              num_experts_per_tok=3, first_k_dense_replace=1, q_lora_rank=12, kv_lora_rank=16, qk_rope_head_dim=8,
+latent = dict(**deep, num_key_value_heads=4, moe_intermediate_size=16, n_routed_experts=8,
+              n_group=4, topk_group=2,
+              num_experts_per_tok=3, first_k_dense_replace=1, q_lora_rank=12, kv_lora_rank=16,
+              qk_rope_head_dim=8,
               qk_nope_head_dim=6, v_head_dim=10)
 def scaled(kind, **more): return dict(rope_parameters=dict(rope_type=kind, rope_theta=100., **more))
-linear,dynamic = scaled('linear', factor=3.),scaled('dynamic', factor=3.) | dict(max_position_embeddings=16)
+linear = scaled('linear', factor=3.)
+dynamic = scaled('dynamic', factor=3.) | dict(max_position_embeddings=16)
 yarn = scaled('yarn', factor=4., original_max_position_embeddings=16)
-llama3 = scaled('llama3', factor=4., original_max_position_embeddings=16, low_freq_factor=1., high_freq_factor=4.)
-longrope = scaled('longrope', short_factor=[1., 1.5, 2., 3.], long_factor=[1., 4., 8., 16.]) | dict(original_max_position_embeddings=16)
-deepyarn = scaled('yarn', factor=4., original_max_position_embeddings=16, mscale=.7, mscale_all_dim=.9)
+llama3 = scaled('llama3', factor=4., original_max_position_embeddings=16, low_freq_factor=1.,
+                high_freq_factor=4.)
+longrope = dict(original_max_position_embeddings=16) | scaled(
+    'longrope', short_factor=[1., 1.5, 2., 3.], long_factor=[1., 4., 8., 16.])
+deepyarn = scaled('yarn', factor=4., original_max_position_embeddings=16, mscale=.7,
+                  mscale_all_dim=.9)
 two = dict(rope_parameters=dict(full_attention=dict(rope_type='linear', factor=4., rope_theta=500.),
                                 sliding_attention=dict(rope_type='default', rope_theta=100.)))
 
 # name: class, settings
 rows = {
-    'gpt2': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, **tokens)),
-    'gpt2-odd': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, n_inner=40, activation_function='relu',
-        scale_attn_weights=False, reorder_and_upcast_attn=True, tie_word_embeddings=False, layer_norm_epsilon=.1, **tokens)),
+    'gpt2': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64,
+        **tokens)),
+    'gpt2-odd': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64,
+        n_inner=40, activation_function='relu',
+        scale_attn_weights=False, reorder_and_upcast_attn=True, tie_word_embeddings=False,
+        layer_norm_epsilon=.1, **tokens)),
     'gpt2-base': ('GPT2Model', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, **tokens)),
     'bert': ('BertForMaskedLM', bert),
-    'bert-odd': ('BertForMaskedLM', bert | dict(hidden_act='relu', type_vocab_size=3, layer_norm_eps=.1, tie_word_embeddings=False)),
+    'bert-odd': ('BertForMaskedLM', bert | dict(hidden_act='relu', type_vocab_size=3,
+        layer_norm_eps=.1, tie_word_embeddings=False)),
     'bert-base': ('BertModel', bert | dict(chunk_size_feed_forward=4)),
     'roberta': ('RobertaForMaskedLM', bert),
-    'roberta-odd': ('RobertaForMaskedLM', bert | dict(hidden_act='gelu_new', pad_token_id=3, tie_word_embeddings=False)),
+    'roberta-odd': ('RobertaForMaskedLM', bert | dict(hidden_act='gelu_new', pad_token_id=3,
+        tie_word_embeddings=False)),
     'roberta-base': ('RobertaModel', bert | dict(type_vocab_size=1)),
-    'distilbert': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4, max_position_embeddings=64)),
-    'distilbert-odd': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4,
-        max_position_embeddings=64, activation='relu', sinusoidal_pos_embds=True, tie_word_embeddings=False)),
-    'distilbert-base': ('DistilBertModel', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4, max_position_embeddings=64)),
-    'modernbert': ('ModernBertForMaskedLM', deep | dict(num_hidden_layers=4, local_attention=6, **tokens)),
-    'modernbert-odd': ('ModernBertForMaskedLM', deep | two | dict(local_attention=9, norm_bias=True, mlp_bias=True, attention_bias=True,
-        decoder_bias=False, classifier_bias=True, classifier_activation='tanh', hidden_activation='silu', tie_word_embeddings=False,
+    'distilbert': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4,
+        max_position_embeddings=64)),
+    'distilbert-odd': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2,
+        n_heads=4,
+        max_position_embeddings=64, activation='relu', sinusoidal_pos_embds=True,
+        tie_word_embeddings=False)),
+    'distilbert-base': ('DistilBertModel', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4,
+        max_position_embeddings=64)),
+    'modernbert': ('ModernBertForMaskedLM', deep | dict(num_hidden_layers=4, local_attention=6,
+        **tokens)),
+    'modernbert-odd': ('ModernBertForMaskedLM', deep | two | dict(local_attention=9, norm_bias=True,
+        mlp_bias=True, attention_bias=True,
+        decoder_bias=False, classifier_bias=True, classifier_activation='tanh',
+        hidden_activation='silu', tie_word_embeddings=False,
         layer_types=['sliding_attention','full_attention','sliding_attention'], **tokens)),
     'modernbert-base': ('ModernBertModel', deep | dict(layer_types=['full_attention']*3, **tokens)),
     'llama': ('LlamaForCausalLM', grouped | llama3),
-    'llama-odd': ('LlamaForCausalLM', grouped | linear | dict(head_dim=6, attention_bias=True, mlp_bias=True, hidden_act='gelu',
-                                                               tie_word_embeddings=True, rms_norm_eps=.1, pretraining_tp=2)),
+    'llama-odd': ('LlamaForCausalLM', grouped | linear | dict(head_dim=6, attention_bias=True,
+        mlp_bias=True, hidden_act='gelu', tie_word_embeddings=True, rms_norm_eps=.1,
+        pretraining_tp=2)),
     'llama-yarn': ('LlamaForCausalLM', deep | yarn),
     'llama-dynamic': ('LlamaForCausalLM', grouped | dynamic),
-    'llama-untruncated': ('LlamaForCausalLM', grouped | scaled('yarn', factor=4., original_max_position_embeddings=16, truncate=None)),
+    'llama-untruncated': ('LlamaForCausalLM', grouped | scaled('yarn', factor=4.,
+        original_max_position_embeddings=16, truncate=None)),
     'llama-base': ('LlamaModel', grouped),
     'mistral': ('MistralForCausalLM', grouped | dict(sliding_window=5)),
-    'mistral-odd': ('MistralForCausalLM', flat | linear | dict(sliding_window=None, head_dim=10, tie_word_embeddings=True)),
+    'mistral-odd': ('MistralForCausalLM', flat | linear | dict(sliding_window=None, head_dim=10,
+        tie_word_embeddings=True)),
     'mixtral': ('MixtralForCausalLM', grouped | dict(num_local_experts=4, sliding_window=5)),
-    'mixtral-odd': ('MixtralForCausalLM', flat | linear | dict(num_local_experts=3, num_experts_per_tok=1, head_dim=10, hidden_act='gelu', tie_word_embeddings=True)),
+    'mixtral-odd': ('MixtralForCausalLM', flat | linear | dict(num_local_experts=3,
+        num_experts_per_tok=1, head_dim=10, hidden_act='gelu', tie_word_embeddings=True)),
     'mixtral-base': ('MixtralModel', grouped | dict(num_local_experts=4)),
-    'qwen2': ('Qwen2ForCausalLM', grouped | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
-    'qwen2-odd': ('Qwen2ForCausalLM', flat | yarn | dict(sliding_window=5, tie_word_embeddings=True)),
+    'qwen2': ('Qwen2ForCausalLM', grouped | dict(use_sliding_window=True, sliding_window=5,
+        max_window_layers=1)),
+    'qwen2-odd': ('Qwen2ForCausalLM', flat | yarn | dict(sliding_window=5,
+        tie_word_embeddings=True)),
     'qwen3': ('Qwen3ForCausalLM', grouped | dict(head_dim=10, tie_word_embeddings=True)),
-    'qwen3-odd': ('Qwen3ForCausalLM', flat | yarn | dict(head_dim=10, attention_bias=True, use_sliding_window=True, sliding_window=5,
+    'qwen3-odd': ('Qwen3ForCausalLM', flat | yarn | dict(head_dim=10, attention_bias=True,
+        use_sliding_window=True, sliding_window=5,
         layer_types=['sliding_attention','full_attention','sliding_attention'])),
     'gemma2': ('Gemma2ForCausalLM', gemma),
-    'gemma2-odd': ('Gemma2ForCausalLM', gemma | llama3 | dict(num_key_value_heads=4, attn_logit_softcapping=None, final_logit_softcapping=None, attention_bias=True,
+    'gemma2-odd': ('Gemma2ForCausalLM', gemma | llama3 | dict(num_key_value_heads=4,
+        attn_logit_softcapping=None, final_logit_softcapping=None, attention_bias=True,
         hidden_activation='gelu', layer_types=['full_attention']*3, tie_word_embeddings=False)),
-    'gemma2-capped': ('Gemma2ForCausalLM', gemma | dict(attn_logit_softcapping=1.5, final_logit_softcapping=2.)),
+    'gemma2-capped': ('Gemma2ForCausalLM', gemma | dict(attn_logit_softcapping=1.5,
+        final_logit_softcapping=2.)),
     'gemma3': ('Gemma3ForCausalLM', gemma | two | dict(sliding_window_pattern=3)),
-    'gemma3-odd': ('Gemma3ForCausalLM', gemma | dict(num_key_value_heads=4, sliding_window_pattern=2, final_logit_softcapping=2., attention_bias=True, tie_word_embeddings=False)),
+    'gemma3-odd': ('Gemma3ForCausalLM', gemma | dict(num_key_value_heads=4,
+        sliding_window_pattern=2, final_logit_softcapping=2., attention_bias=True,
+        tie_word_embeddings=False)),
     'gemma3-base': ('Gemma3TextModel', gemma | dict(layer_types=['full_attention']*3)),
     'olmo2': ('Olmo2ForCausalLM', grouped),
-    'olmo2-odd': ('Olmo2ForCausalLM', deep | llama3 | dict(attention_bias=True, tie_word_embeddings=True, rms_norm_eps=.1)),
+    'olmo2-odd': ('Olmo2ForCausalLM', deep | llama3 | dict(attention_bias=True,
+        tie_word_embeddings=True, rms_norm_eps=.1)),
     'phi3': ('Phi3ForCausalLM', grouped | longrope | dict(sliding_window=5, pad_token_id=0)),
-    'phi3-odd': ('Phi3ForCausalLM', deep | dict(pad_token_id=0, partial_rotary_factor=.5, tie_word_embeddings=True, hidden_act='gelu')),
+    'phi3-odd': ('Phi3ForCausalLM', deep | dict(pad_token_id=0, partial_rotary_factor=.5,
+        tie_word_embeddings=True, hidden_act='gelu')),
     'gpt_neox': ('GPTNeoXForCausalLM', deep),
-    'gpt_neox-odd': ('GPTNeoXForCausalLM', deep | dict(use_parallel_residual=False, rotary_pct=1., attention_bias=False, hidden_act='gelu_fast', tie_word_embeddings=True)),
+    'gpt_neox-odd': ('GPTNeoXForCausalLM', deep | dict(use_parallel_residual=False, rotary_pct=1.,
+        attention_bias=False, hidden_act='gelu_fast', tie_word_embeddings=True)),
     'gpt_neox-base': ('GPTNeoXModel', deep | yarn | dict(rotary_pct=.5)),
-    'gpt_oss': ('GptOssForCausalLM', grouped | yarn | dict(head_dim=10, sliding_window=5, num_local_experts=4, num_experts_per_tok=2)),
-    'gpt_oss-odd': ('GptOssForCausalLM', flat | dict(head_dim=8, sliding_window=5, num_local_experts=4, num_experts_per_tok=3,
-        swiglu_limit=.5, attention_bias=False, layer_types=['full_attention','full_attention','sliding_attention'], tie_word_embeddings=True)),
+    'gpt_oss': ('GptOssForCausalLM', grouped | yarn | dict(head_dim=10, sliding_window=5,
+        num_local_experts=4, num_experts_per_tok=2)),
+    'gpt_oss-odd': ('GptOssForCausalLM', flat | dict(head_dim=8, sliding_window=5,
+        num_local_experts=4, num_experts_per_tok=3,
+        swiglu_limit=.5, attention_bias=False,
+        layer_types=['full_attention','full_attention','sliding_attention'],
+        tie_word_embeddings=True)),
     't5': ('T5ForConditionalGeneration', t5),
-    't5-v1.1': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-gelu', tie_word_embeddings=False)),
-    't5-deep': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gelu', num_decoder_layers=3)),
+    't5-v1.1': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-gelu',
+        tie_word_embeddings=False)),
+    't5-deep': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gelu',
+        num_decoder_layers=3)),
     't5-odd': ('T5ForConditionalGeneration', t5 | dict(feed_forward_proj='gated-silu', d_kv=8)),
     't5-null': ('T5ForConditionalGeneration', t5 | dict(scale_decoder_outputs=None)),
     't5-base': ('T5Model', t5),
     't5-encoder': ('T5EncoderModel', t5),
     'bloom': ('BloomForCausalLM', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
-    'bloom-odd': ('BloomForCausalLM', dict(**V, hidden_size=30, n_layer=2, n_head=5, tie_word_embeddings=False, pretraining_tp=2)),
+    'bloom-odd': ('BloomForCausalLM', dict(**V, hidden_size=30, n_layer=2, n_head=5,
+        tie_word_embeddings=False, pretraining_tp=2)),
     'bloom-base': ('BloomModel', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
     'smollm3': ('SmolLM3ForCausalLM', grouped | dict(pad_token_id=0, no_rope_layer_interval=2)),
-    'smollm3-odd': ('SmolLM3ForCausalLM', flat | yarn | dict(pad_token_id=0, no_rope_layers=[0, 1, 1], use_sliding_window=True,
-        sliding_window=5, attention_bias=True, mlp_bias=True, tie_word_embeddings=False)),
+    'smollm3-odd': ('SmolLM3ForCausalLM', flat | yarn | dict(pad_token_id=0,
+        no_rope_layers=[0, 1, 1], use_sliding_window=True, sliding_window=5, attention_bias=True,
+        mlp_bias=True, tie_word_embeddings=False)),
     'deepseek_v3': ('DeepseekV3ForCausalLM', latent | deepyarn),
-    'deepseek_v3-odd': ('DeepseekV3ForCausalLM', latent | dict(q_lora_rank=None, norm_topk_prob=False, rope_interleave=False, attention_bias=True,
-        first_k_dense_replace=0, n_shared_experts=2, n_group=1, topk_group=1, routed_scaling_factor=1.5, rms_norm_eps=.1, tie_word_embeddings=True)),
+    'deepseek_v3-odd': ('DeepseekV3ForCausalLM', latent | dict(q_lora_rank=None,
+        norm_topk_prob=False, rope_interleave=False, attention_bias=True,
+        first_k_dense_replace=0, n_shared_experts=2, n_group=1, topk_group=1,
+        routed_scaling_factor=1.5, rms_norm_eps=.1, tie_word_embeddings=True)),
     'deepseek_v3-base': ('DeepseekV3Model', latent),
 }
-# longrope: transformers computes its cache anew where the lists change; T5: its cache has a layer too few
+# longrope: transformers computes its cache anew where the lists change;
+# T5: its cache has a layer too few
 no_generate = {'phi3','t5-deep'}
 
 def made(name):
@@ -122,7 +166,8 @@ def made(name):
     with torch.no_grad():
         for n,p in [*model.named_parameters(), *model.named_buffers()]:
             if 'inv_freq' in n or not p.is_floating_point() or p.dim() == 0: continue
-            if p.dim() > 1: p.normal_(std=p.shape[-1]**-.5 * (2 if 'attn' in n or 'attention' in n else 1))
+            if p.dim() > 1:
+                p.normal_(std=p.shape[-1]**-.5 * (2 if 'attn' in n or 'attention' in n else 1))
             else: p.add_(torch.randn_like(p), alpha=.3)
     return model
 
@@ -141,7 +186,8 @@ def run(model, ids, mask=None, places=None, **kw):
         at = (real.cumsum(-1)-1).clamp(min=0) if places is None else places
         if model.config.model_type == 'roberta': at = at + model.config.pad_token_id + 1
         kw |= dict(position_ids=at)
-    if model.config.model_type == 't5' and 'Encoder' not in type(model).__name__: kw.setdefault('decoder_input_ids', ids)
+    if model.config.model_type == 't5' and 'Encoder' not in type(model).__name__:
+        kw.setdefault('decoder_input_ids', ids)
     return model(input_ids=ids, output_attentions=True, **kw)
 
 def call(model, ids, mask=None, **kw):
@@ -167,7 +213,8 @@ def agree(name, model, mine, ids, mask=None):
     else: theirs = [*want.attentions]
     whole = real if 'decoder_attentions' not in want else torch.ones_like(real)
     assert_close(got[whole], first(want)[whole], atol=1e-4, rtol=1e-4)
-    for kind,attentions in (('self', theirs), ('decoder', want.get('decoder_attentions')), ('cross', want.get('cross_attentions'))):
+    for kind,attentions in (('self', theirs), ('decoder', want.get('decoder_attentions')),
+                            ('cross', want.get('cross_attentions'))):
         if attentions is None: continue
         kept = [l.weights for l in r.layers if matches(l, kind, mine)]
         assert len(kept) == len(attentions)
@@ -215,7 +262,7 @@ alone = [n for n in decoders if not n.startswith('t5')]
 
 @pytest.mark.parametrize('name', alone)
 def test_cache(name):
-    "Step by step with padding on the left: as transformers with its cache, also where scaling changes with length"
+    "Step by step, padded on the left: as transformers, also where scaling changes with length"
     model = made(name)
     torch.manual_seed(1)
     ids,mask = some_ids(),torch.ones(2, 24, dtype=torch.bool)
@@ -232,7 +279,8 @@ def test_decoder_cache(name):
     cache = mine.new_cache(2, 12, memory_len=9)
     for n in range(12):
         with torch.no_grad():
-            want = run(model, ids, mask, decoder_input_ids=told[:,n:n+1], past_key_values=past, use_cache=True)
+            want = run(model, ids, mask, decoder_input_ids=told[:,n:n+1], past_key_values=past,
+                       use_cache=True)
             got = mine(ids, mask=mask, decoder_ids=told[:,n:n+1], cache=cache)
         past = want.past_key_values
         assert_close(got, first(want), atol=1e-4, rtol=1e-4)
@@ -245,19 +293,24 @@ def greedy(mine, ids, mask, new):
     for n in range(new):
         now = out if n == 0 else out[:,-1:]
         with torch.no_grad():
-            logits = mine(ids, mask=mask, decoder_ids=now, cache=cache) if both else mine(now, mask=mask, cache=cache)
+            logits = (mine(ids, mask=mask, decoder_ids=now, cache=cache) if both
+                      else mine(now, mask=mask, cache=cache))
         out = torch.cat([out, logits[:,-1].argmax(-1, keepdim=True)], 1)
         if not both: mask = torch.cat([mask, mask.new_ones(len(ids), 1)], 1)
     return out
 
-@pytest.mark.parametrize('name', [n for n in decoders if rows[n][0].endswith(('LM','LMHeadModel','Generation')) and n not in no_generate])
+@pytest.mark.parametrize('name',
+                         [n for n in decoders
+                          if rows[n][0].endswith(('LM','LMHeadModel','Generation'))
+                          and n not in no_generate])
 def test_greedy(name):
     model = made(name)
     torch.manual_seed(2)
     ids,mask = some_ids(10),torch.ones(2, 10, dtype=torch.bool)
     mask[0,:4] = False
     for config in (model.config, model.generation_config): config.eos_token_id = None
-    want = model.generate(ids, attention_mask=mask.long(), max_new_tokens=12, do_sample=False, pad_token_id=0)
+    want = model.generate(ids, attention_mask=mask.long(), max_new_tokens=12, do_sample=False,
+                          pad_token_id=0)
     assert_close(greedy(ours(model), ids, mask, 12), want)
 
 @each
@@ -276,7 +329,8 @@ def test_folder(name, tmp_path):
         folder = tmp_path/f'ours-{base is None}'
         folder.mkdir()
         (folder/'config.json').write_text(json.dumps(config_to_hf(mine.cfg, family, base)))
-        save_file(dict(tensors_to_hf(family, mine.cfg, mine.state_dict())), folder/'model.safetensors', dict(format='pt'))
+        save_file(dict(tensors_to_hf(family, mine.cfg, mine.state_dict())),
+                  folder/'model.safetensors', dict(format='pt'))
         again = type(model).from_pretrained(folder, attn_implementation='eager').eval()
         with torch.no_grad(): assert_close(first(run(again, ids)), want)
 
@@ -301,91 +355,141 @@ def test_defaults(name):
     cls = rows[name][0]
     theirs = {**getattr(transformers, cls).config_class().to_dict(), 'architectures':[cls]}
     a,b = config_from_hf(theirs)[0],config_from_hf(small(cls))[0]
-    assert {f.name: (getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if getattr(a, f.name) != getattr(b, f.name)} == {}
+    both = {f.name: (getattr(a, f.name), getattr(b, f.name)) for f in fields(a)}
+    assert {name: pair for name,pair in both.items() if pair[0] != pair[1]} == {}
 
 old = {    # spelled as files of earlier years are: name, changes -> the same as
-    'llama': [dict(rope_theta=500., rope_scaling=dict(type='linear', factor=2.)), dict(rope_parameters=dict(rope_type='linear', factor=2., rope_theta=500.))],
-    'phi3': [dict(rope_theta=500., rope_scaling=dict(type='su', short_factor=[1.]*4, long_factor=[2.]*4), original_max_position_embeddings=16),
-             dict(rope_parameters=dict(rope_type='longrope', short_factor=[1.]*4, long_factor=[2.]*4, factor=4., rope_theta=500.), original_max_position_embeddings=16)],
-    'gpt_neox': [dict(rotary_pct=.5, rotary_emb_base=500), dict(rope_parameters=dict(rope_type='default', rope_theta=500., partial_rotary_factor=.5))],
-    'gemma3_text': [dict(rope_theta=500., rope_local_base_freq=100., rope_scaling=dict(rope_type='linear', factor=8.), sliding_window_pattern=6),
-                    dict(rope_parameters=dict(full_attention=dict(rope_type='linear', factor=8., rope_theta=500.), sliding_attention=dict(rope_type='default', rope_theta=100.)))],
-    'modernbert': [dict(global_rope_theta=500., local_rope_theta=100., global_attn_every_n_layers=3),
-                   dict(rope_parameters=dict(full_attention=dict(rope_theta=500.), sliding_attention=dict(rope_theta=100.)))],
-    'gpt2': [dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=64, n_ctx=64), dict(n_embd=32, n_layer=2, n_head=4, n_positions=64)],
-    'bloom': [dict(n_embed=32, num_attention_heads=4, num_hidden_layers=2), dict(hidden_size=32, n_head=4, n_layer=2)],
-    't5': [dict(feed_forward_proj='gated-gelu', tie_word_embeddings=False), dict(dense_act_fn='gelu_new', is_gated_act=True, scale_decoder_outputs=False, tie_word_embeddings=False)],
-    'deepseek_v3': [dict(topk_method='noaux_tc', scoring_func='sigmoid', moe_layer_freq=1, num_nextn_predict_layers=1, ep_size=1, aux_loss_alpha=.001, seq_aux=True), {}],
+    'llama': [dict(rope_theta=500., rope_scaling=dict(type='linear', factor=2.)),
+        dict(rope_parameters=dict(rope_type='linear', factor=2., rope_theta=500.))],
+    'phi3': [dict(rope_theta=500., rope_scaling=dict(type='su', short_factor=[1.]*4,
+            long_factor=[2.]*4), original_max_position_embeddings=16),
+        dict(rope_parameters=dict(rope_type='longrope', short_factor=[1.]*4, long_factor=[2.]*4,
+            factor=4., rope_theta=500.), original_max_position_embeddings=16)],
+    'gpt_neox': [dict(rotary_pct=.5, rotary_emb_base=500),
+        dict(rope_parameters=dict(rope_type='default', rope_theta=500., partial_rotary_factor=.5))],
+    'gemma3_text': [dict(rope_theta=500., rope_local_base_freq=100.,
+            rope_scaling=dict(rope_type='linear', factor=8.), sliding_window_pattern=6),
+        dict(rope_parameters=dict(
+            full_attention=dict(rope_type='linear', factor=8., rope_theta=500.),
+            sliding_attention=dict(rope_type='default', rope_theta=100.)))],
+    'modernbert': [dict(global_rope_theta=500., local_rope_theta=100.,
+            global_attn_every_n_layers=3),
+        dict(rope_parameters=dict(full_attention=dict(rope_theta=500.),
+            sliding_attention=dict(rope_theta=100.)))],
+    'gpt2': [dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+            max_position_embeddings=64, n_ctx=64),
+        dict(n_embd=32, n_layer=2, n_head=4, n_positions=64)],
+    'bloom': [dict(n_embed=32, num_attention_heads=4, num_hidden_layers=2),
+        dict(hidden_size=32, n_head=4, n_layer=2)],
+    't5': [dict(feed_forward_proj='gated-gelu', tie_word_embeddings=False),
+        dict(dense_act_fn='gelu_new', is_gated_act=True, scale_decoder_outputs=False,
+            tie_word_embeddings=False)],
+    'deepseek_v3': [dict(topk_method='noaux_tc', scoring_func='sigmoid', moe_layer_freq=1,
+            num_nextn_predict_layers=1, ep_size=1, aux_loss_alpha=.001, seq_aux=True), {}],
 }
 
 @pytest.mark.parametrize('kind', old)
 def test_old_spelling(kind):
-    sizes = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=6, max_position_embeddings=64, head_dim=8)
+    sizes = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=6,
+                 max_position_embeddings=64, head_dim=8)
     cls = next(iter(FAMILIES[kind].architectures))
-    first_,second = ({**(sizes if 'rope' in str(old[kind]) or 'rotary' in str(old[kind]) else {}), **small(cls), **c} for c in old[kind])
+    first_,second = ({**(sizes if 'rope' in str(old[kind]) or 'rotary' in str(old[kind]) else {}),
+                      **small(cls), **c} for c in old[kind])
     if kind in ('gpt_neox','modernbert'): [c.pop('head_dim') for c in (first_, second)]
     if kind == 'gemma3_text': [c.update(num_key_value_heads=4) for c in (first_, second)]
     assert config_from_hf(first_) == config_from_hf(second)
 
 refused = [    # model type, settings, what the error names
-    *(('llama', {k:v}, k) for k,v in dict(hidden_act='quick_gelu', attention_bias=None, partial_rotary_factor=.5, is_decoder=True,
-        add_cross_attention=True, quantization_config=dict(quant_method='fp8'), unheard_of=1, sliding_window=5, head_dim=7,
-        num_key_value_heads=3, per_layer_config={0: dict(head_dim=4)}, hidden_size=33, rope_interleaved=True).items()),
-    *(('llama', dict(rope_scaling=p), 'rope_scaling') for p in (dict(rope_type='proportional'), dict(type='mrope'), dict(rope_type='linear'),
-        dict(rope_type='linear', factor=2., unheard_of=1), dict(type='yarn', rope_type='linear', factor=2.), dict(rope_type='longrope', short_factor=[1.], long_factor=[1.]))),
-    ('llama', dict(rope_scaling=dict(rope_type='linear', factor=2.), rope_parameters=dict(rope_type='linear', factor=3.)), 'rope_scaling'),
+    *(('llama', {k:v}, k) for k,v in dict(hidden_act='quick_gelu', attention_bias=None,
+        partial_rotary_factor=.5, is_decoder=True,
+        add_cross_attention=True, quantization_config=dict(quant_method='fp8'), unheard_of=1,
+        sliding_window=5, head_dim=7,
+        num_key_value_heads=3, per_layer_config={0: dict(head_dim=4)}, hidden_size=33,
+        rope_interleaved=True).items()),
+    *(('llama', dict(rope_scaling=p), 'rope_scaling') for p in (dict(rope_type='proportional'),
+        dict(type='mrope'), dict(rope_type='linear'),
+        dict(rope_type='linear', factor=2., unheard_of=1),
+        dict(type='yarn', rope_type='linear', factor=2.),
+        dict(rope_type='longrope', short_factor=[1.], long_factor=[1.]))),
+    ('llama', dict(rope_scaling=dict(rope_type='linear', factor=2.),
+        rope_parameters=dict(rope_type='linear', factor=3.)), 'rope_scaling'),
     ('llama', dict(rope_theta=5., rope_parameters=dict(rope_theta=6.)), 'rope_theta'),
-    *(('llama', dict(rope_scaling=dict(rope_type=k, original_max_position_embeddings=16, **p)), 'rope_scaling') for k,p in (
+    *(('llama', dict(rope_scaling=dict(rope_type=k, original_max_position_embeddings=16, **p)),
+        'rope_scaling') for k,p in (
         ('yarn', dict(factor=4., attention_factor=0.)), ('linear', dict(factor='2.0')),
         ('llama3', dict(factor=4., low_freq_factor=1., high_freq_factor=1.)))),
-    *(('llama', dict(rope_theta=x), 'rope_theta') for x in (0., .5, True)), ('llama', dict(rms_norm_eps=0.), 'rms_norm_eps'),
+    *(('llama', dict(rope_theta=x), 'rope_theta') for x in (0., .5, True)),
+    ('llama', dict(rms_norm_eps=0.), 'rms_norm_eps'),
     ('gpt_neox', dict(rope_parameters=dict(partial_rotary_factor=.27)), 'rope_parameters'),
-    ('gemma3_text', dict(rope_parameters=dict(full_attention=dict(rope_type='yarn', factor=2., truncate=None))), 'rope_parameters'),
-    ('mixtral', dict(num_local_experts=1), 'num_experts_per_tok'), ('gpt_oss', dict(num_local_experts=2), 'num_experts_per_tok'),
-    ('deepseek_v3', dict(topk_group=9), 'topk_group'), ('deepseek_v3', dict(num_experts_per_tok=200), 'num_experts_per_tok'),
+    ('gemma3_text', dict(rope_parameters=dict(full_attention=dict(rope_type='yarn', factor=2.,
+        truncate=None))), 'rope_parameters'),
+    ('mixtral', dict(num_local_experts=1), 'num_experts_per_tok'),
+    ('gpt_oss', dict(num_local_experts=2), 'num_experts_per_tok'),
+    ('deepseek_v3', dict(topk_group=9), 'topk_group'),
+    ('deepseek_v3', dict(num_experts_per_tok=200), 'num_experts_per_tok'),
     ('llama', dict(rope_parameters=dict(full_attention=dict(rope_theta=6.))), 'rope_parameters'),
-    *(('gpt2', {k:v}, k) for k,v in dict(scale_attn_by_inverse_layer_idx=True, add_cross_attention=True, activation_function='mish',
+    *(('gpt2', {k:v}, k) for k,v in dict(scale_attn_by_inverse_layer_idx=True,
+        add_cross_attention=True, activation_function='mish',
         is_encoder_decoder=True, scale_attn_weights=None).items()),
     ('gpt2', dict(hidden_size=32, n_embd=64), 'n_embd'),
-    *(('bert', {k:v}, k) for k,v in dict(is_decoder=True, position_embedding_type='relative_key', hidden_act='gelu_10', embedding_size=16,
+    *(('bert', {k:v}, k) for k,v in dict(is_decoder=True, position_embedding_type='relative_key',
+        hidden_act='gelu_10', embedding_size=16,
         pruned_heads={0: [1]}).items()),
-    ('roberta', dict(pad_token_id=None), 'pad_token_id'), ('roberta', dict(is_decoder=True), 'is_decoder'),
-    *(('modernbert', {k:v}, k) for k,v in dict(layer_types=['full_attention'], hidden_activation='mish', local_attention=0,
+    ('roberta', dict(pad_token_id=None), 'pad_token_id'),
+    ('roberta', dict(is_decoder=True), 'is_decoder'),
+    *(('modernbert', {k:v}, k) for k,v in dict(layer_types=['full_attention'],
+        hidden_activation='mish', local_attention=0,
         position_embedding_type='alibi', rope_scaling=dict(type='linear', factor=2.)).items()),
-    ('mistral', dict(layer_types=['full_attention']*32), 'layer_types'), ('mistral', dict(sliding_window=0), 'sliding_window'),
+    ('mistral', dict(layer_types=['full_attention']*32), 'layer_types'),
+    ('mistral', dict(sliding_window=0), 'sliding_window'),
     ('mixtral', dict(num_experts_per_tok=0), 'num_experts_per_tok'),
-    ('qwen2', dict(layer_types=['sliding_attention']*32), 'sliding_window'), ('qwen2', dict(use_mrope=True), 'use_mrope'),
-    ('qwen2', dict(attention_bias=False), 'attention_bias'), ('qwen3', dict(layer_types=['chunked_attention']*32), 'layer_types'),
-    *(('gemma2', {k:v}, k) for k,v in dict(use_bidirectional_attention=True, attn_logit_softcapping=-1., hidden_act='relu').items()),
-    *(('gemma3_text', {k:v}, k) for k,v in dict(use_bidirectional_attention=True, attn_logit_softcapping=50., sliding_window_pattern=0,
+    ('qwen2', dict(layer_types=['sliding_attention']*32), 'sliding_window'),
+    ('qwen2', dict(use_mrope=True), 'use_mrope'),
+    ('qwen2', dict(attention_bias=False), 'attention_bias'),
+    ('qwen3', dict(layer_types=['chunked_attention']*32), 'layer_types'),
+    *(('gemma2', {k:v}, k) for k,v in dict(use_bidirectional_attention=True,
+        attn_logit_softcapping=-1., hidden_act='relu').items()),
+    *(('gemma3_text', {k:v}, k) for k,v in dict(use_bidirectional_attention=True,
+        attn_logit_softcapping=50., sliding_window_pattern=0,
         rope_scaling=dict(type='linear', factor=8.)).items()),
     ('olmo2', dict(clip_qkv=8.), 'clip_qkv'), ('phi3', dict(attention_bias=True), 'attention_bias'),
     ('phi3', dict(rope_scaling=dict(type='yarn', factor=2.)), 'rope_scaling'),
     ('gpt_neox', dict(head_dim=8), 'head_dim'), ('gpt_neox', dict(rotary_pct=.27), 'rotary_pct'),
-    *(('gpt_oss', {k:v}, k) for k,v in dict(hidden_act='gelu', swiglu_alpha=1., experts_per_token=2, quantization_config=dict(quant_method='mxfp4')).items()),
-    *(('t5', {k:v}, k) for k,v in dict(is_decoder=True, feed_forward_proj='swish-gelu', tie_word_embeddings=1, is_encoder_decoder=False).items()),
-    *(('bloom', {k:v}, k) for k,v in dict(apply_residual_connection_post_layernorm=True, slow_but_exact=True, n_inner=32).items()),
-    *(('smollm3', {k:v}, k) for k,v in dict(no_rope_layers=[1], no_rope_layer_interval=0, layer_types=['sliding_attention']*36).items()),
-    *(('deepseek_v3', {k:v}, k) for k,v in dict(num_key_value_heads=8, n_group=None, head_dim=7, moe_layer_freq=2, scoring_func='softmax',
-        topk_method='greedy', rope_interleave=None, first_k_dense_replace=-1, qk_head_dim=5).items()),
+    *(('gpt_oss', {k:v}, k) for k,v in dict(hidden_act='gelu', swiglu_alpha=1., experts_per_token=2,
+        quantization_config=dict(quant_method='mxfp4')).items()),
+    *(('t5', {k:v}, k) for k,v in dict(is_decoder=True, feed_forward_proj='swish-gelu',
+        tie_word_embeddings=1, is_encoder_decoder=False).items()),
+    *(('bloom', {k:v}, k) for k,v in dict(apply_residual_connection_post_layernorm=True,
+        slow_but_exact=True, n_inner=32).items()),
+    *(('smollm3', {k:v}, k) for k,v in dict(no_rope_layers=[1], no_rope_layer_interval=0,
+        layer_types=['sliding_attention']*36).items()),
+    *(('deepseek_v3', {k:v}, k) for k,v in dict(num_key_value_heads=8, n_group=None, head_dim=7,
+        moe_layer_freq=2, scoring_func='softmax',
+        topk_method='greedy', rope_interleave=None, first_k_dense_replace=-1,
+        qk_head_dim=5).items()),
 ]
 
-@pytest.mark.parametrize('kind,changes,names', refused, ids=lambda x: x if isinstance(x, str) else '')
+@pytest.mark.parametrize('kind,changes,names', refused,
+                         ids=lambda x: x if isinstance(x, str) else '')
 def test_refused(kind, changes, names):
     "What is not understood is refused by family and field"
     cls = next(iter(FAMILIES[kind].architectures))
-    with pytest.raises((NotImplementedError,ValueError), match=rf'^{kind}: .*{names}'): config_from_hf({**small(cls), **changes})
+    with pytest.raises((NotImplementedError,ValueError), match=rf'^{kind}: .*{names}'):
+        config_from_hf({**small(cls), **changes})
 
 @pytest.mark.parametrize('kind', FAMILIES)
 def test_heads(kind):
     "A head we do not have, and a file that does not say which"
-    with pytest.raises(NotImplementedError, match=f'{kind}: architecture .*ForSequenceClassification'):
+    with pytest.raises(NotImplementedError,
+                       match=f'{kind}: architecture .*ForSequenceClassification'):
         config_from_hf(dict(model_type=kind), architecture='XForSequenceClassification')
     for names in ([], None, ['A','B']):
-        with pytest.raises(ValueError, match='architectures'): config_from_hf(dict(model_type=kind, architectures=names))
+        with pytest.raises(ValueError, match='architectures'):
+            config_from_hf(dict(model_type=kind, architectures=names))
 
 def test_unknown_family():
-    for config in (dict(model_type='falcon'), dict(model_type=['llama']), dict(model_type='gemma3', text_config={}), {}):
+    for config in (dict(model_type='falcon'), dict(model_type=['llama']),
+                   dict(model_type='gemma3', text_config={}), {}):
         with pytest.raises(NotImplementedError, match='model_type'): config_from_hf(config)
 
 mains = [n for n in rows if '-' not in n]
@@ -410,16 +514,24 @@ def test_any_value_of_any_field_is_read_or_refused(name):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**21
 
 # fields said to have no effect, each tried with another value
-other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor=2., use_cache=False, classifier_dropout=.5,
-    reorder_and_upcast_attn=True, embd_pdrop=.5, summary_type='mean', summary_use_proj=False, summary_activation='tanh',
-    summary_proj_to_labels=False, summary_first_dropout=.5, sinusoidal_pos_embds=True, qa_dropout=.5, seq_classif_dropout=.5,
-    initializer_cutoff_factor=3., embedding_dropout=.5, classifier_pooling='mean', deterministic_flash_attn=True, sparse_prediction=True,
-    sparse_pred_ignore_index=1, pretraining_tp=2, output_router_logits=True, router_aux_loss_coef=.5, router_jitter_noise=.5,
-    num_nextn_predict_layers=3, problem_type='regression', sep_token_id=5, cls_token_id=5, pad_token_id=7, bos_token_id=7, eos_token_id=7,
-    decoder_start_token_id=7, attention_dropout=.5, hidden_dropout=.5, resid_pdrop=.5, attn_pdrop=.5, hidden_dropout_prob=.5,
-    attention_probs_dropout_prob=.5, dropout=.5, dropout_rate=.5, mlp_dropout=.5, _sliding_window_pattern=2)
-nameless = {'model_type','architectures','transformers_version','dtype','id2label','label2id','_name_or_path','return_dict',
-            'output_hidden_states','output_attentions'}
+other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor=2.,
+    use_cache=False, classifier_dropout=.5,
+    reorder_and_upcast_attn=True, embd_pdrop=.5, summary_type='mean', summary_use_proj=False,
+    summary_activation='tanh',
+    summary_proj_to_labels=False, summary_first_dropout=.5, sinusoidal_pos_embds=True,
+    qa_dropout=.5, seq_classif_dropout=.5,
+    initializer_cutoff_factor=3., embedding_dropout=.5, classifier_pooling='mean',
+    deterministic_flash_attn=True, sparse_prediction=True,
+    sparse_pred_ignore_index=1, pretraining_tp=2, output_router_logits=True,
+    router_aux_loss_coef=.5, router_jitter_noise=.5,
+    num_nextn_predict_layers=3, problem_type='regression', sep_token_id=5, cls_token_id=5,
+    pad_token_id=7, bos_token_id=7, eos_token_id=7,
+    decoder_start_token_id=7, attention_dropout=.5, hidden_dropout=.5, resid_pdrop=.5,
+    attn_pdrop=.5, hidden_dropout_prob=.5,
+    attention_probs_dropout_prob=.5, dropout=.5, dropout_rate=.5, mlp_dropout=.5,
+    _sliding_window_pattern=2)
+nameless = {'model_type','architectures','transformers_version','dtype','id2label','label2id',
+            '_name_or_path','return_dict','output_hidden_states','output_attentions'}
 
 @pytest.mark.parametrize('name', mains)
 def test_without_effect(name):
@@ -435,7 +547,8 @@ def test_without_effect(name):
     ids = some_ids()
     with torch.no_grad(): want = first(run(model, ids))
     for key in sorted(free):
-        config = type(model.config).from_dict({**{k:v for k,v in c.items() if k != 'architectures'}, key:other[key]})
+        config = type(model.config).from_dict({**{k:v for k,v in c.items() if k != 'architectures'},
+                                               key:other[key]})
         config._attn_implementation = 'eager'
         again = type(model)(config).eval()
         again.load_state_dict(model.state_dict())
@@ -445,12 +558,14 @@ def test_without_effect(name):
 
 @pytest.mark.parametrize('title', family_table())
 def test_table(title):
-    "Each entry is backed by a line above: with what a family has, and without it where it can be off"
+    "A line above has what an entry says, and one is without it where it can be off"
     family = next(f for f in FAMILIES.values() if f.title == title)
-    mine = [model_features(config_from_hf(settings(n))[0]) for n in rows if settings(n)['model_type'] == family.model_type]
+    mine = [model_features(config_from_hf(settings(n))[0]) for n in rows
+            if settings(n)['model_type'] == family.model_type]
     for feature,word in family_table()[title].items():
         seen = {m[feature] for m in mine}
-        if feature in ('kind','positions','norm','place','activation'): assert word in seen, f'{feature}: {word} not in {seen}'
+        if feature in ('kind','positions','norm','place','activation'):
+            assert word in seen, f'{feature}: {word} not in {seen}'
         elif word == 'never': assert seen == {''}, f'{feature}: {seen}'
         else:
             assert any(seen), f'{feature} is on in no line'
@@ -466,17 +581,21 @@ def broken(name, **changes):
 
 @pytest.mark.parametrize('name', mains)
 def test_every_tensor(name):
-    "Without any one of its tensors, or with one of another shape, a model is refused; what may be absent is said"
+    "Without one of its tensors, or with one of another shape, a model is refused"
     model = made(name)
     cfg,family = config_from_hf(published(model))
     tensors = model.state_dict()
-    tied = {n for n,t in tensors.items() if sum(t.data_ptr() == u.data_ptr() for u in tensors.values()) > 1}
-    free = tied | {n for n in tensors if 'pooler' in n or n == 'cls.predictions.bias' or n == 'lm_head.bias'}
-    for n in [n for n in tensors if n not in free and not any(f'.{i}.' in n for i in range(1, 9))][::2]:
+    places = [t.data_ptr() for t in tensors.values()]
+    tied = {n for n,t in tensors.items() if places.count(t.data_ptr()) > 1}
+    free = tied | {n for n in tensors if 'pooler' in n or n == 'cls.predictions.bias'
+                   or n == 'lm_head.bias'}
+    early = [n for n in tensors if not any(f'.{i}.' in n for i in range(1, 9))]
+    for n in [n for n in early if n not in free][::2]:
         with pytest.raises(ValueError, match=f'^{family.model_type}: no tensor for'):
             build_model(cfg, family, {m:t for m,t in tensors.items() if m != n})
         wrong = torch.zeros(*(s+1 for s in tensors[n].shape))
-        with pytest.raises(ValueError, match=f'^{family.model_type}: .*has shape'): build_model(cfg, family, {**tensors, n:wrong})
+        with pytest.raises(ValueError, match=f'^{family.model_type}: .*has shape'):
+            build_model(cfg, family, {**tensors, n:wrong})
     with pytest.raises(ValueError, match='without a place here: something.weight'):
         build_model(cfg, family, {**tensors, 'something.weight': torch.ones(1)})
 
@@ -506,7 +625,7 @@ def test_each_read_once(name, tmp_path):
     assert bad.seen == []
 
 def test_tied_or_not():
-    "A head that differs from the embedding is its own; an embedding may be found under the head's name"
+    "A head unlike the embedding is its own; an embedding may be found under the head's name"
     model = made('qwen3')
     mine = ours(model)
     assert mine.cfg.tied and mine.head.weight is None
@@ -514,51 +633,68 @@ def test_tied_or_not():
     assert not broken('qwen3', **{'lm_head.weight': table+1}).cfg.tied
     moved = broken('qwen3', **{'model.embed_tokens.weight': None, 'lm_head.weight': table})
     assert torch.equal(moved.embed.token.weight, table) and moved.cfg.tied
-    with pytest.raises(ValueError, match='no tensor for head.weight'): broken('llama', **{'lm_head.weight': None})
+    with pytest.raises(ValueError, match='no tensor for head.weight'):
+        broken('llama', **{'lm_head.weight': None})
 
 def test_second_embedding():
     "T5's copies of its embedding may stand there, if they are copies"
     table = made('t5').state_dict()['shared.weight']
     broken('t5')
     for n in ('encoder.embed_tokens.weight','decoder.embed_tokens.weight'):
-        with pytest.raises(ValueError, match=f't5: {n} and shared.weight differ'): broken('t5', **{n: table+1})
-        with pytest.raises(ValueError, match='differ'): broken('t5', **{'shared.weight': None, 'lm_head.weight': None, n: table+1})
+        with pytest.raises(ValueError, match=f't5: {n} and shared.weight differ'):
+            broken('t5', **{n: table+1})
+        with pytest.raises(ValueError, match='differ'):
+            broken('t5', **{'shared.weight': None, 'lm_head.weight': None, n: table+1})
 
 def test_names_of_old_files():
     "Without a prefix, with gamma and beta, with buffers and heads nobody needs"
     model = made('bert')
     cfg,family = config_from_hf(published(model))
-    tensors = {n.removeprefix('bert.').replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta'): t
-               for n,t in model.state_dict().items() if 'decoder' not in n}
-    tensors |= {'embeddings.position_ids': torch.arange(64)[None], 'cls.seq_relationship.weight': torch.ones(2, 32),
+    def old_name(n):
+        n = n.removeprefix('bert.').replace('LayerNorm.weight', 'LayerNorm.gamma')
+        return n.replace('LayerNorm.bias', 'LayerNorm.beta')
+    tensors = {old_name(n): t for n,t in model.state_dict().items() if 'decoder' not in n}
+    tensors |= {'embeddings.position_ids': torch.arange(64)[None],
+                'cls.seq_relationship.weight': torch.ones(2, 32),
                 'pooler.dense.weight': torch.ones(32, 32)}
     ids = some_ids()
-    with torch.no_grad(): assert_close(build_model(cfg, family, tensors)(ids), first(run(model, ids)), atol=1e-4, rtol=1e-4)
+    with torch.no_grad():
+        assert_close(build_model(cfg, family, tensors)(ids), first(run(model, ids)), atol=1e-4,
+                     rtol=1e-4)
     model = made('gpt2')
     cfg,family = config_from_hf(published(model))
-    tensors = {n.removeprefix('transformer.'): t for n,t in model.state_dict().items() if n != 'lm_head.weight'}
-    tensors |= {'h.0.attn.bias': torch.ones(1, 1, 64, 64), 'h.1.attn.masked_bias': torch.tensor(-1e4)}
-    with torch.no_grad(): assert_close(build_model(cfg, family, tensors)(ids), first(run(model, ids)), atol=1e-4, rtol=1e-4)
+    tensors = {n.removeprefix('transformer.'): t for n,t in model.state_dict().items()
+               if n != 'lm_head.weight'}
+    tensors |= {'h.0.attn.bias': torch.ones(1, 1, 64, 64),
+                'h.1.attn.masked_bias': torch.tensor(-1e4)}
+    with torch.no_grad():
+        assert_close(build_model(cfg, family, tensors)(ids), first(run(model, ids)), atol=1e-4,
+                     rtol=1e-4)
 
 def test_head_left_aside():
     "The model without a head from the file of one with it, and extra layers of DeepSeek-V3"
-    for name,cls in (('llama','LlamaModel'), ('bert','BertModel'), ('t5','T5EncoderModel'), ('deepseek_v3','DeepseekV3Model')):
+    for name,cls in (('llama','LlamaModel'), ('bert','BertModel'), ('t5','T5EncoderModel'),
+                     ('deepseek_v3','DeepseekV3Model')):
         model = made(name)
         cfg,family = config_from_hf(published(model), architecture=cls)
         more = {'model.layers.3.eh_proj.weight': torch.ones(1)} if name == 'deepseek_v3' else {}
         mine,ids = build_model(cfg, family, {**model.state_dict(), **more}),some_ids()
         inner = model.encoder if name == 't5' else model.base_model
-        with torch.no_grad(): assert_close(mine(ids), inner(input_ids=ids).last_hidden_state, atol=1e-4, rtol=1e-4)
+        with torch.no_grad():
+            assert_close(mine(ids), inner(input_ids=ids).last_hidden_state, atol=1e-4, rtol=1e-4)
 
 def test_types_and_halves():
     "Token types; half precision; memory of its own"
     model = made('bert')
     ids,types = some_ids(),torch.randint(2, (2, 24))
-    with torch.no_grad(): assert_close(ours(model)(ids, type_ids=types), first(run(model, ids, token_type_ids=types)), atol=1e-4, rtol=1e-4)
+    with torch.no_grad():
+        assert_close(ours(model)(ids, type_ids=types), first(run(model, ids, token_type_ids=types)),
+                     atol=1e-4, rtol=1e-4)
     cfg,family = config_from_hf(published(model))
     half = build_model(cfg, family, model.state_dict(), dtype=torch.bfloat16)
     assert {p.dtype for p in half.parameters()} == {torch.bfloat16}
     theirs = {t.data_ptr() for t in model.state_dict().values()}
-    assert not any(p.data_ptr() in theirs for p in build_model(cfg, family, model.state_dict(), copy=True).parameters())
+    assert not any(p.data_ptr() in theirs
+                   for p in build_model(cfg, family, model.state_dict(), copy=True).parameters())
     for name in ('gpt2','mixtral','gpt_oss'):    # parts of a larger tensor do not keep it alive
         assert all(p.untyped_storage().nbytes() == p.nbytes for p in ours(made(name)).parameters())

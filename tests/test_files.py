@@ -98,9 +98,11 @@ def test_a_pickle_is_never_opened(folder, tmp_path, monkeypatch):
     assert not (tmp_path/'exploded').exists()
 
 @pytest.mark.parametrize('data,says', [
-    (b'', 'it is empty'), (b'hello', 'safetensors'), (b'version https://git-lfs.github.com/spec/v1\n', 'Git LFS'),
+    (b'', 'it is empty'), (b'hello', 'safetensors'),
+    (b'version https://git-lfs.github.com/spec/v1\n', 'Git LFS'),
     (b'<!DOCTYPE html>', 'web page'), (b'GGUF' + bytes(40), 'open it by its own path'),
-    (struct.pack('<Q', 2**62) + b'{}', 'safetensors'), (struct.pack('<Q', 3) + b'[1]', 'safetensors'),
+    (struct.pack('<Q', 2**62) + b'{}', 'safetensors'),
+    (struct.pack('<Q', 3) + b'[1]', 'safetensors'),
     (struct.pack('<Q', 2) + b'{x', 'safetensors')])
 def test_foreign_files_under_the_right_name(folder, data, says):
     (folder/'model.safetensors').write_bytes(data)
@@ -162,7 +164,8 @@ def test_an_index_without_a_map(shards, weight_map):
     edit(shards, lambda said: said.update(weight_map=weight_map))
     refused(shards, 'index.json has no weight_map')
 
-@pytest.mark.parametrize('name', ['../model.safetensors', '/etc/passwd', 'x.bin', '', '..', 'a/b.safetensors'])
+@pytest.mark.parametrize('name', ['../model.safetensors', '/etc/passwd', 'x.bin', '', '..',
+                                  'a/b.safetensors'])
 def test_an_index_that_points_elsewhere(shards, name):
     edit(shards, lambda said: said['weight_map'].update(c=name))
     refused(shards, 'names what is no safetensors file beside it', repr(name))
@@ -353,11 +356,13 @@ def test_saving_over_the_files_one_reads_from(folder, tensors):
     save_tensors(source.tensors, source.config, folder, max_shard_size=60)
     assert not (folder/'model.safetensors').exists()
     again = open_source(folder)
-    for n,t in tensors.items(): assert torch.equal(again.tensors[n], t) and torch.equal(source.tensors[n], t)
+    for n,t in tensors.items():
+        assert torch.equal(again.tensors[n], t) and torch.equal(source.tensors[n], t)
 
 def test_tied_weights_are_written_once_and_overlapping_ones_whole(tmp_path):
     base = torch.arange(12.)
-    tied = dict(embed=base, head=base, part=base[2:6], turned=base.view(3, 4).t(), same=base.clone(),
+    tied = dict(embed=base, head=base, part=base[2:6], turned=base.view(3, 4).t(),
+                same=base.clone(),
                 both=base.view(3, 4), wide=torch.ones(1).expand(5))
     save_tensors(tied, {}, tmp_path/'m')
     read = open_source(tmp_path/'m').tensors
@@ -367,7 +372,8 @@ def test_tied_weights_are_written_once_and_overlapping_ones_whole(tmp_path):
 
 @pytest.mark.parametrize('tensors,error,says', [
     ({}, ValueError, 'no tensors'), ({1: torch.ones(1)}, TypeError, 'names must be'),
-    ({'__metadata__': torch.ones(1)}, ValueError, '__metadata__'), ({'a': [1.]}, TypeError, 'got list'),
+    ({'__metadata__': torch.ones(1)}, ValueError, '__metadata__'),
+    ({'a': [1.]}, TypeError, 'got list'),
     ({'a': torch.ones(2, device='meta')}, TypeError, 'on meta'),
     ({'a': torch.eye(2).to_sparse()}, TypeError, 'sparse')])
 def test_what_cannot_be_saved(tmp_path, tensors, error, says):
@@ -376,9 +382,11 @@ def test_what_cannot_be_saved(tmp_path, tensors, error, says):
 
 def test_a_config_that_cannot_be_saved(tmp_path):
     for bad in ([], None, {'a': torch.ones(1)}, {'a': {1, 2}}):
-        with pytest.raises(TypeError, match='config must be'): save_tensors({'a': torch.ones(1)}, bad, tmp_path/'m')
+        with pytest.raises(TypeError, match='config must be'):
+            save_tensors({'a': torch.ones(1)}, bad, tmp_path/'m')
     for bad,error in ((0, ValueError), (True, TypeError), ('5GB', TypeError)):
-        with pytest.raises(error): save_tensors({'a': torch.ones(1)}, {}, tmp_path/'m', max_shard_size=bad)
+        with pytest.raises(error):
+            save_tensors({'a': torch.ones(1)}, {}, tmp_path/'m', max_shard_size=bad)
     assert not (tmp_path/'m').exists()
 
 # %% GGUF
@@ -397,7 +405,8 @@ def test_a_gguf_file_gives_the_tensors_of_transformers(tmp_path, kind, tied):
     for n,t in theirs.items(): assert torch.equal(s.tensors[n].to(t.dtype), t), n
     ours = transformers.LlamaConfig(**s.config)
     for k in ('hidden_size', 'num_key_value_heads', 'head_dim', 'rope_parameters', 'vocab_size',
-              'max_position_embeddings', 'intermediate_size', 'tie_word_embeddings', 'eos_token_id'):
+              'max_position_embeddings', 'intermediate_size', 'tie_word_embeddings',
+              'eos_token_id'):
         assert getattr(ours, k) == getattr(model.config, k), k
     assert_close(ours.rms_norm_eps, model.config.rms_norm_eps)
 
@@ -417,20 +426,25 @@ def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
     assert torch.equal(_unpack(packed, order, most=70), whole[torch.from_numpy(order)])
 
 @pytest.mark.parametrize('more,says', [
-    ({'llama.expert_count': 8}, 'llama.expert_count'), ({'llama.rope.scaling.type': 'yarn'}, "'yarn'"),
-    ({'llama.attention.sliding_window': 4096}, 'sliding_window'), ({'llama.new_thing': 1}, 'llama.new_thing'),
+    ({'llama.expert_count': 8}, 'llama.expert_count'),
+    ({'llama.rope.scaling.type': 'yarn'}, "'yarn'"),
+    ({'llama.attention.sliding_window': 4096}, 'sliding_window'),
+    ({'llama.new_thing': 1}, 'llama.new_thing'),
     ({'llama.attention.head_count_kv': [2, 1]}, 'not a whole number'),
     ({'llama.block_count': 1}, "'blk.1."),
     ({'llama.vocab_size': 41}, '41 tokens'), ({'llama.block_count': 'x'}, 'block_count'),
-    ({'llama.attention.value_length': 16}, 'value_length'), ({'llama.attention.layer_norm_rms_epsilon': 0.}, 'epsilon'),
+    ({'llama.attention.value_length': 16}, 'value_length'),
+    ({'llama.attention.layer_norm_rms_epsilon': 0.}, 'epsilon'),
     ({'llama.attention.head_count': 3}, 'do not make 3 heads')])
 def test_settings_that_are_not_understood_are_refused_by_name(tmp_path, more, says):
     refused(write(tmp_path/'m.gguf', more=more), str(tmp_path/'m.gguf'), says)
 
 def test_settings_that_change_nothing_pass(tmp_path):
-    more = {'llama.expert_count': 0, 'llama.attention.key_length': E, 'llama.rope.scaling.type': 'none',
+    more = {'llama.expert_count': 0, 'llama.attention.key_length': E,
+            'llama.rope.scaling.type': 'none',
             'llama.attention.head_count_kv': [KV, KV], 'llama.vocab_size': V}
-    assert open_source(write(tmp_path/'m.gguf', more=more)).config == open_source(write(tmp_path/'n.gguf')).config
+    plain = open_source(write(tmp_path/'n.gguf')).config
+    assert open_source(write(tmp_path/'m.gguf', more=more)).config == plain
     linear = {'llama.rope.scaling.type': 'linear', 'llama.rope.scaling.factor': 4.}
     scaled = open_source(write(tmp_path/'m.gguf', more=linear)).config
     assert scaled['rope_scaling'] == dict(rope_type='linear', factor=4.)
@@ -457,11 +471,13 @@ def test_a_family_in_gguf_is_data(tmp_path, monkeypatch):
 
 def test_other_architectures_and_tensors_are_refused_by_name(tmp_path):
     refused(write(tmp_path/'m.gguf', arch='mamba'), "architecture 'mamba'")
-    for name in ('rope_freqs', 'blk.0.ffn_gate_inp', 'blk.attn_q', 'blk.02.attn_q', 'blk.0.output', 'attn_q'):
+    for name in ('rope_freqs', 'blk.0.ffn_gate_inp', 'blk.attn_q', 'blk.02.attn_q', 'blk.0.output',
+                 'attn_q'):
         refused(write(tmp_path/'m.gguf', tensors=shapes | {name: (32, 32)}), f"'{name}.weight'")
     refused(write(tmp_path/'m.gguf', drop=['token_embd']), 'token_embd.weight')
     refused(write(tmp_path/'m.gguf', drop=['llama.embedding_length']), 'hidden_size')
-    assert 'rope_freqs.weight' in read_gguf(write(tmp_path/'m.gguf', tensors={'rope_freqs': (4,)}))[1]
+    path = write(tmp_path/'m.gguf', tensors={'rope_freqs': (4,)})
+    assert 'rope_freqs.weight' in read_gguf(path)[1]
 
 @few
 @given(st.data())
@@ -486,8 +502,10 @@ def raw(version=3, tensors=0, values=0, rest=b''):
     return b'GGUF' + struct.pack('<IQQ', version, tensors, values) + rest
 
 @pytest.mark.parametrize('data,says', [
-    (b'', 'empty'), (b'GGML' + bytes(40), 'not a GGUF'), (b'PK\3\4xx', 'archive'), (b'GGUF', 'ends within'),
-    (raw(version=1), 'version is 1'), (raw(version=0x03000000), 'version'), (raw(), 'architecture None'),
+    (b'', 'empty'), (b'GGML' + bytes(40), 'not a GGUF'), (b'PK\3\4xx', 'archive'),
+    (b'GGUF', 'ends within'),
+    (raw(version=1), 'version is 1'), (raw(version=0x03000000), 'version'),
+    (raw(), 'architecture None'),
     (raw(values=2**63), 'ends within'), (raw(tensors=2**63), 'ends within'),
     (raw(values=1, rest=struct.pack('<Q', 2**63)), 'ends within'),
     (raw(values=1, rest=struct.pack('<Q1sI', 1, b'a', 77)), 'unknown type 77'),
@@ -503,8 +521,8 @@ def raw(version=3, tensors=0, values=0, rest=b''):
     (raw(tensors=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 0, 0, 0)), 'has sizes ()'),
     (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 0, 0, 0)), 'has sizes (0,)'),
     (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0)*2 + bytes(99)), "'a' twice"),
-    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0) + struct.pack('<Q1sIQIQ', 1, b'b', 1, 4, 0, 0)
-         + bytes(99)), 'overlap')])
+    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0) +
+         struct.pack('<Q1sIQIQ', 1, b'b', 1, 4, 0, 0) + bytes(99)), 'overlap')])
 def test_a_gguf_header_that_lies(tmp_path, data, says):
     (tmp_path/'m.gguf').write_bytes(data)
     refused(tmp_path/'m.gguf', str(tmp_path/'m.gguf'), says)
@@ -514,7 +532,8 @@ def test_damaged_tokenizers(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match='no tokenizer'): load_tokenizer(folder)
     for text in ('', '{}', '[]', '{"model": {"type": "Magic"}}'):
         (folder/'tokenizer.json').write_text(text)
-        with pytest.raises(ValueError, match='tokenizer.json is not a tokenizer'): load_tokenizer(folder)
+        with pytest.raises(ValueError, match='tokenizer.json is not a tokenizer'):
+            load_tokenizer(folder)
     (folder/'tokenizer.json').write_bytes(b'\xff\xfe')
     with pytest.raises(ValueError, match='tokenizer.json is not a text'): load_tokenizer(folder)
     (folder/'tokenizer.json').unlink()
@@ -600,7 +619,8 @@ def test_an_interrupt_is_no_fault_of_a_tokenizer(tmp_path, monkeypatch):
     (dict(more={'tokenizer.ggml.add_eos_token': True}), 'an end'),
     (dict(tokens=['a', 'a']), 'tokens'), (dict(merges=['a']), '')])
 def test_gguf_tokenizers_that_are_not_understood(tmp_path, how, says):
-    with pytest.raises(ValueError, match='m.gguf: its tokenizer') as e: load_tokenizer(write(tmp_path/'m.gguf', **how))
+    with pytest.raises(ValueError, match='m.gguf: its tokenizer') as e:
+        load_tokenizer(write(tmp_path/'m.gguf', **how))
     assert says in str(e.value)
 
 def test_a_llama_3_tokenizer_begins_every_text_and_cuts_as_transformers_does(tmp_path):
@@ -614,7 +634,8 @@ def test_a_llama_3_tokenizer_begins_every_text_and_cuts_as_transformers_does(tmp
 
 def test_smollms_digits_stand_alone_and_gpt2s_do_not(tmp_path):
     for pre,cut in (('smollm', ['Ġ', 'Ġ', '1', '2', 'a']), ('gpt-2', ['Ġ', 'Ġ', '12', 'a'])):
-        write(tmp_path/'m.gguf', pre=pre, tokens=['<s>', '</s>', 'a', 'Ġ', '1', '2', '12'], merges=['1 2'])
+        write(tmp_path/'m.gguf', pre=pre, tokens=['<s>', '</s>', 'a', 'Ġ', '1', '2', '12'],
+              merges=['1 2'])
         tok = load_tokenizer(tmp_path/'m.gguf')
         assert tok.encode('  12a').tokens == cut
         assert byte_pairs(tok).encode('  12a') == tok.encode('  12a').ids
@@ -672,7 +693,10 @@ def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_p
             "try: s = open_source(sys.argv[1]); print(len(s.tensors), s.folder.name)\n"
             "except FileNotFoundError as e: print(e)")
     env = os.environ | dict(HF_HUB_CACHE=str(tmp_path/'hub'), HF_HUB_OFFLINE='1')
-    def say(name): return subprocess.run([sys.executable, '-c', code, name], env=env, capture_output=True, text=True, check=True).stdout
+    def say(name):
+        done = subprocess.run([sys.executable, '-c', code, name], env=env, capture_output=True,
+                              text=True, check=True)
+        return done.stdout
     assert say('some/model') == '5 abc\n'
     assert "'other/model' is neither a folder nor a model that the hub gives" in say('other/model')
 

@@ -131,7 +131,8 @@ def test_a_file_of_many_blocks_with_odd_lines(tmp_path, monkeypatch, threads):
     rng = random.Random(0)
     def word(i): return f'w{i}' if rng.random() > .01 else f'w{i} and more'
     words = [word(i) for i in range(60_000)]
-    words[20_000],words[50_000] = 'two\rlines','and\rtwo'         # Arrow thinks so, the rule does not
+    # Arrow thinks so, the rule does not
+    words[20_000],words[50_000] = 'two\rlines','and\rtwo'
     rows = np.round(np.random.default_rng(0).normal(size=(len(words), 12)), 4).astype(np.float32)
     lines = [w + ' ' + ' '.join(map(str, r)) for w,r in zip(words, rows)]
     for i in range(0, len(lines), 7001): lines[i] = '\n' + lines[i]
@@ -290,9 +291,15 @@ def test_fast_attention_equals_readable_attention(data):
     draw = data.draw
     B,Hkv,group,L,S,E,Ev = (draw(st.integers(1, n)) for n in (2,3,3,6,6,9,9))
     torch.manual_seed(draw(st.integers(0, 99)))
-    q,k,v = torch.randn(B,Hkv*group,L,E).double(),torch.randn(B,Hkv,S,E).double(),torch.randn(B,Hkv,S,Ev).double()
-    def some(*shape): return [n if draw(st.booleans()) else 1 for n in shape][draw(st.integers(0, 3)):]
-    kw = dict(causal=draw(st.booleans()), window=draw(st.sampled_from([None, (0,0), (2,None), (None,1), (1,3)])), scale=draw(st.sampled_from([None, 0., -1.5, .3])),
-              softcap=draw(st.sampled_from([None, None, 2.])), sinks=torch.randn(Hkv*group).double() if draw(st.booleans()) else None,
-              mask=torch.rand(some(B,Hkv*group,L,S)) > .4 if draw(st.booleans()) else None, bias=torch.randn(some(B,Hkv*group,L,S)).double() if draw(st.booleans()) else None)
+    shapes = (B,Hkv*group,L,E),(B,Hkv,S,E),(B,Hkv,S,Ev)
+    q,k,v = (torch.randn(s).double() for s in shapes)
+    def some(*shape):
+        return [n if draw(st.booleans()) else 1 for n in shape][draw(st.integers(0, 3)):]
+    kw = dict(causal=draw(st.booleans()),
+              window=draw(st.sampled_from([None, (0,0), (2,None), (None,1), (1,3)])),
+              scale=draw(st.sampled_from([None, 0., -1.5, .3])),
+              softcap=draw(st.sampled_from([None, None, 2.])),
+              sinks=torch.randn(Hkv*group).double() if draw(st.booleans()) else None,
+              mask=torch.rand(some(B,Hkv*group,L,S)) > .4 if draw(st.booleans()) else None,
+              bias=torch.randn(some(B,Hkv*group,L,S)).double() if draw(st.booleans()) else None)
     assert_close(scaled_dot_product_attention(q, k, v, **kw), attention(q, k, v, **kw)[0])

