@@ -10,7 +10,7 @@ __all__ = ['LayerCache', 'AttentionCache', 'KVCache', 'SlidingKVCache', 'check_c
 # %% ../nbs/08a_caches.ipynb #f1a28ce4
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 import torch
 from torch import Tensor
 from .checks import Attended, check_added, check_sizes, checked_integer

@@ -49,7 +49,7 @@ def checked_integer(
         raise ValueError(f"{name} must be from {least or 0} to {most}, got {n}")
     if least is not None and n < least:
         raise ValueError(f"{name} must be at least {least}, got {n}")
-    return n if isinstance(n, torch.SymInt) else int(n)
+    return int(n) if isinstance(n, Integral) else n
 
 def checked_window(
     window:tuple[int|None,int|None]|None # (left, right) of the query's place, or None

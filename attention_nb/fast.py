@@ -34,15 +34,15 @@ class _SinkMerged(torch.autograd.Function):
                 ahead:bool, scale:float)->Tensor:
         out,lse = _flash(q, k, v, 0., ahead, attn_mask=added, scale=scale)
         whole = torch.logaddexp(lse, sinks.to(lse.dtype)[:,None])    # (B, H, L)
-        out = out * (lse-whole).exp()[...,None]
-        ctx.save_for_backward(q, k, v, sinks, added, out, whole)
+        merged:Tensor = out * (lse-whole).exp()[...,None]
+        ctx.save_for_backward(q, k, v, sinks, added, merged, whole)
         ctx.ahead,ctx.scale = ahead,scale
-        return out
+        return merged
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx:Any, g:Tensor)->Any:
-        q,k,v,sinks,added,out,whole = ctx.saved_tensors
+    def backward(ctx:Any, *grad_outputs:Any)->Any:
+        (g,),(q,k,v,sinks,added,out,whole) = grad_outputs,ctx.saved_tensors
         dq,dk,dv = _flash_backward(g, q, k, v, out, whole, 0., ctx.ahead, attn_mask=added,
                                    scale=ctx.scale)
         share = (sinks.to(whole.dtype)[:,None] - whole).exp()
@@ -118,7 +118,8 @@ def _torch(q:Tensor, k:Tensor, v:Tensor, mask:Tensor|None, bias:Tensor|None, c:'
         if added is not None and added.dtype == torch.bool:
             added = torch.zeros_like(added, dtype=q.dtype).masked_fill_(~added, -math.inf)
         if grouped: k,v = (t.repeat_interleave(q.shape[1]//k.shape[1], 1) for t in (k,v))
-        out:Tensor = _SinkMerged.apply(q, k, v, c.sinks, added, ahead, c.scale)
+        apply:Any = _SinkMerged.apply
+        out:Tensor = apply(q, k, v, c.sinks, added, ahead, c.scale)
     else:
         if c.sinks is not None:
             q,k,v = _add_sink(q, k, v, c.sinks, c.scale)
@@ -128,7 +129,7 @@ def _torch(q:Tensor, k:Tensor, v:Tensor, mask:Tensor|None, bias:Tensor|None, c:'
         added,empty = _added(mask, bias)
         out = F.scaled_dot_product_attention(q, k, v, added, c.dropout_p, ahead, scale=c.scale,
                                              enable_gqa=grouped)
-        if c.sinks is not None: out = out[...,-L:,:Ev]
+        if c.sinks is not None: out = out[...,out.shape[-2]-L:,:Ev]
     if empty is not None: out = out.masked_fill(empty, 0.)
     return out.reshape(*lead, L, Ev)
 

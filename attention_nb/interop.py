@@ -16,7 +16,7 @@ from .checks import Attended, check_attention
 from .layer import Function
 from .multihead import MultiHeadAttention
 from .position import Rope
-from .visibility import Visibility, Window, joined, over
+from .visibility import Window, joined
 
 # %% ../nbs/05a_interop.ipynb #1cf1ec12
 def _append(
@@ -97,7 +97,8 @@ class AppendedAttention(MultiHeadAttention):
         "As in `MultiHeadAttention`, with the columns behind the keys"
         check_attention(q, k, v, mask=options.get('mask'), bias=options.get('bias'))
         S,bias = k.shape[-2],options.get('bias')
-        see = joined(q, k, **{n: options.get(n) for n in _rules})
+        rules:dict[str,Any] = {n: options.get(n) for n in _rules}
+        see = joined(q, k, **rules)
         mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)
         if self.bias_k is not None and self.bias_v is not None:
             k,v = _append(k, self.bias_k),_append(v, self.bias_v)

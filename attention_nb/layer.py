@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import contextlib, inspect, threading
 from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 import torch
 from torch import Tensor, nn
 from .checks import Attended, checked_attended, checked_window
@@ -77,7 +77,7 @@ def options_of(
     return frozenset(p.name for p in named if p not in by_place[:3])
 
 def _name(attend:object)->str:
-    inner = attend.func if hasattr(attend, 'func') else attend    # of a `functools.partial`
+    inner = getattr(attend, 'func', attend)    # of a `functools.partial`
     return getattr(inner, '__qualname__', None) or type(inner).__name__
 
 # %% ../nbs/03d_layer.ipynb #ca20f788
@@ -185,7 +185,7 @@ class AttentionLayer(nn.Module):
         takes = None if value is None else options_of(value)
         self._modules.pop('attend', None)    # a function may follow a module
         self.__dict__.pop('attend', None)
-        super().__setattr__(name, value)
+        super().__setattr__(name, cast(Any, value))
         object.__setattr__(self, '_takes', takes)
 
     def own_attention(self,

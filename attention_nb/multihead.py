@@ -17,7 +17,7 @@ from .checks import (Attended, _check_places, _guide, autocast_dtype, check_inpu
                                  check_layer, check_sizes)
 from .core import attention
 from .fast import scaled_dot_product_attention
-from .layer import AttentionFunction, AttentionLayer, Function
+from .layer import AttentionLayer, Function
 from .position import Rope, apply_rope
 from .visibility import Visibility, Window
 from .weights import attention_with_weights

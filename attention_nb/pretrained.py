@@ -22,7 +22,7 @@ from .files import open_source
 from .plan import build_model, tensors_to_hf
 from .saving import save_tensors
 from .stored import Tensors
-from .tokenizer_base import checked_integer
+from .checks import checked_integer
 from .tokenizer_files import load_tokenizer as load_tokenizer    # offered here too
 from .transformer import Transformer
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 from .stored import Tensors, _bar, _read_object
-from .tokenizer_base import checked_integer
+from .checks import checked_integer
 
 # %% ../nbs/10h_saving.ipynb #d08e10e2
 _index = 'model.safetensors.index.json'

@@ -9,9 +9,7 @@ __all__ = ['simple_attention']
 
 # %% ../nbs/03_attention.ipynb #da9561b3
 import math
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 # %% ../nbs/03_attention.ipynb #7927ffac
 def simple_attention(

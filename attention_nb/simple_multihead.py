@@ -9,7 +9,6 @@ __all__ = ['SimpleMultiHeadAttention']
 
 # %% ../nbs/05_multihead.ipynb #361f97ed
 from typing import TYPE_CHECKING
-import torch
 from torch import Tensor, nn
 from .simple import simple_attention
 
@@ -54,7 +53,8 @@ class SimpleMultiHeadAttention(nn.Module):
         Returns:
             Output (B, L, D), weights (B, H, L, L)
         """
-        def heads(t:Tensor)->Tensor: return t.unflatten(-1, (self.n_heads,-1)).transpose(1, 2)
+        def heads(t:Tensor)->Tensor:
+            return t.reshape(*t.shape[:-1], self.n_heads, -1).transpose(-3, -2)
         q,k,v = heads(self.q_proj(x)),heads(self.k_proj(x)),heads(self.v_proj(x))
         out,weights = simple_attention(q, k, v, mask)
         return self.out_proj(out.transpose(1, 2).flatten(2)), weights

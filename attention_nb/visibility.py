@@ -385,7 +385,8 @@ def _stretches(see:Visibility, device:torch.device)->tuple[Tensor,Tensor,Tensor]
 # %% ../nbs/04a_visibility.ipynb #78cbdf63
 def _filled(t:Tensor, n:int, x:int)->Tensor:
     "(..., length) cut into blocks of n, (..., blocks, n), filled up with x"
-    return F.pad(t, (0, -t.shape[-1] % n), value=x).unflatten(-1, (-1,n))
+    full = F.pad(t, (0, -t.shape[-1] % n), value=x)
+    return full.reshape(*full.shape[:-1], -1, n)
 
 def _kinds(some:Tensor, every:Tensor)->Tensor: return some.to(torch.int8) + (some & every)
 
