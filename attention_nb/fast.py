@@ -27,6 +27,14 @@ from .visibility import Visibility, Window, _cut, _is_eager, joined, over
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
+@torch.autograd.function.once_differentiable
+def _sink_merged_backward(ctx:Any, g:Tensor)->Any:
+    q,k,v,sinks,added,out,whole = ctx.saved_tensors
+    dq,dk,dv = _flash_backward(g, q, k, v, out, whole, 0., ctx.ahead, attn_mask=added,
+                               scale=ctx.scale)
+    share = (sinks.to(whole.dtype)[:,None] - whole).exp()
+    return dq, dk, dv, -(share * (g*out).sum(-1)).sum((0,2)).to(sinks.dtype), None, None, None
+
 class _SinkMerged(torch.autograd.Function):
     "Attention with a sink by the log-sum-exp that torch's kernel gives"
     @staticmethod
@@ -40,13 +48,7 @@ class _SinkMerged(torch.autograd.Function):
         return merged
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx:Any, *grad_outputs:Any)->Any:
-        (g,),(q,k,v,sinks,added,out,whole) = grad_outputs,ctx.saved_tensors
-        dq,dk,dv = _flash_backward(g, q, k, v, out, whole, 0., ctx.ahead, attn_mask=added,
-                                   scale=ctx.scale)
-        share = (sinks.to(whole.dtype)[:,None] - whole).exp()
-        return dq, dk, dv, -(share * (g*out).sum(-1)).sum((0,2)).to(sinks.dtype), None, None, None
+    def backward(ctx:Any, *grad_outputs:Any)->Any: return _sink_merged_backward(ctx, *grad_outputs)
     if TYPE_CHECKING:    # what type checkers and editors see
         def __call__(ctx: Any, q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, added: Tensor | None, ahead: bool,
             scale: float)->Tensor: ...
