@@ -581,7 +581,6 @@ def _other_keys(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->bool:
 _our_modules = (MultiHeadAttention, MultiHeadAttentionLoop, SelfAttention, LatentAttention)
 _whole = (Transformer, nn.TransformerEncoder, nn.TransformerDecoder)    # whose stacks have kinds
 _watching:dict[nn.Module,tuple[_Watch,...]] = {}    # the watches of each module
-_own:dict[nn.Module,Any] = {}    # what a module had as `_attend` in its dictionary
 _lock = threading.RLock()
 
 def _watched(m:nn.Module)->tuple[_Watch,...]:
