@@ -511,7 +511,7 @@ class _Watch:
 def _holds(x:Any)->int|None:
     "How many places a cache holds, ours or one of `transformers`; None for anything else"
     if hasattr(x, 'get_seq_length'): return int(x.get_seq_length())
-    return len(x) if hasattr(x, 'select') and hasattr(x, '__len__') else None
+    return len(x) if hasattr(x, 'crop') and hasattr(x, '__len__') else None
 
 def _no_attention(model:nn.Module, names:Iterable[nn.Module])->str:
     "What to say of a model in which there is nothing to listen to"
