@@ -11,6 +11,7 @@ from . import explorables as explorables
 from . import families as families
 from . import fast as fast
 from . import files as files
+from . import foreign as foreign
 from . import generation as generation
 from . import gguf_files as gguf_files
 from . import glove as glove
@@ -19,6 +20,7 @@ from . import images as images
 from . import interop as interop
 from . import latent as latent
 from . import layer as layer
+from . import listening as listening
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
@@ -34,6 +36,7 @@ from . import scaling as scaling
 from . import settings as settings
 from . import simple as simple
 from . import simple_multihead as simple_multihead
+from . import stitching as stitching
 from . import stored as stored
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
@@ -177,7 +180,6 @@ from .pretrained import embed_sentences as embed_sentences
 from .pretrained import from_hf as from_hf
 from .pretrained import load_pretrained as load_pretrained
 from .pretrained import save_pretrained as save_pretrained
-from .recording import Recorded as Recorded
 from .recording import Recording as Recording
 from .recording import Seen as Seen
 from .recording import load_hf as load_hf
@@ -198,6 +200,7 @@ from .settings import Part as Part
 from .settings import Rule as Rule
 from .simple import simple_attention as simple_attention
 from .simple_multihead import SimpleMultiHeadAttention as SimpleMultiHeadAttention
+from .stitching import Recorded as Recorded
 from .stored import Tensors as Tensors
 from .tokenizer import BPETokenizer as BPETokenizer
 from .tokenizer import GPT2_PATTERN as GPT2_PATTERN
@@ -268,10 +271,10 @@ __all__ = [
     'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
     'build_model', 'tensors_from_hf', 'tensors_to_hf', 'colors', 'show_arrows', 'show_numbers', 'show_weights',
     'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences',
-    'from_hf', 'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
-    'save_tensors', 'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies',
-    'longrope_frequencies', 'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'Family', 'Field', 'Part',
-    'Rule', 'simple_attention', 'SimpleMultiHeadAttention', 'Tensors', 'BPETokenizer', 'GPT2_PATTERN',
+    'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'save_tensors',
+    'check_scaling', 'dynamic_frequencies', 'linear_frequencies', 'llama3_frequencies', 'longrope_frequencies',
+    'rope_frequencies', 'scaled_frequencies', 'yarn_frequencies', 'Family', 'Field', 'Part', 'Rule',
+    'simple_attention', 'SimpleMultiHeadAttention', 'Recorded', 'Tensors', 'BPETokenizer', 'GPT2_PATTERN',
     'WordTokenizer', 'apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive', 'split_words',
     'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_special', 'checked_text', 'checked_texts',
     'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'byte_pairs', 'load_tokenizer', 'Block',
