@@ -63,8 +63,8 @@ class _Theirs(_Listener):
     "Hears the modules of others that call themselves attentions, if they ask the table"
     named = True
     def __init__(self, names:Iterable[nn.Module])->None:
-        self.heard = {m for m in names if _is_attention(m) and not isinstance(m, AttentionLayer)}
-        self.known = [m for m in names if m in self.heard and _library(m)]
+        self.heard = [m for m in names if _is_attention(m) and not isinstance(m, AttentionLayer)]
+        self.known = [m for m in self.heard if _library(m)]
 
     @contextlib.contextmanager
     def around(self, watch:_Watch)->Generator[None]:
@@ -148,7 +148,7 @@ class _Slowly(TorchFunctionMode):
 class _Torch(_Listener):
     "Hears torch's own module"
     def __init__(self, names:Iterable[nn.Module])->None:
-        self.heard = {m for m in names if isinstance(m, nn.MultiheadAttention)}
+        self.heard = [m for m in names if isinstance(m, nn.MultiheadAttention)]
     def during(self)->contextlib.AbstractContextManager[object]:
         return _Slowly() if self.heard else contextlib.nullcontext()
     def enter(self, frame:_Frame, args:tuple[Any,...], kw:dict[str,Any])->None:

@@ -436,7 +436,8 @@ def remove_heads(
     gone:dict[AttentionLayer,list[int]] = {}
     for layer,head in heads:
         if not 0 <= layer < len(layers) or not 0 <= head < _all_heads(layers[layer]):
-            sizes = f"{len(layers)} layers" + (f" of {_all_heads(layers[0])} heads" if layers else '')
+            heads_of = f" of {_all_heads(layers[0])} heads" if layers else ''
+            sizes = f"{len(layers)} layers{heads_of}"
             raise ValueError(f"heads must be (layer, head) of {sizes}, got {(layer, head)}")
         gone.setdefault(layers[layer], []).append(head)
     def silent(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,

@@ -11,9 +11,9 @@ __all__ = []
 from typing import TYPE_CHECKING
 import contextlib, functools, math, os, threading, warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 import torch
 from torch import Tensor, nn
@@ -55,7 +55,7 @@ class _Pass:
 
 class _Listener:
     "Hears the attentions of some modules and tells a watch of them"
-    heard:Collection[nn.Module] = () # To which it listens
+    heard:list[nn.Module] # To which it listens
     named = False # Whether one of which nothing was heard is named as missing
     def around(self, watch:'_Watch')->contextlib.AbstractContextManager[object]:
         "What is changed while the recording lasts"
@@ -299,13 +299,15 @@ def _plain(name:str)->str:
 class _Ours(_Listener):
     "Hears the layers of this book"
     def __init__(self, names:dict[nn.Module,str])->None:
-        self.heard = [m for m in names if isinstance(m, AttentionLayer)]
-        for m in self.heard:
+        self.layers = [m for m in names if isinstance(m, AttentionLayer)]
+        self.heard = [*self.layers]
+        for m in self.layers:
             if '_mesh' in vars(m):
-                raise NotImplementedError(f"{names[m]} ({type(m).__name__}) is split over processes "
-                    "and has only some of its heads: record the model before parallelize")
+                what = f"{names[m]} ({type(m).__name__}) is split over processes"
+                raise NotImplementedError(f"{what} and has only some of its heads: record the "
+                                          "model before parallelize")
     def around(self, watch:_Watch)->contextlib.AbstractContextManager[object]:
-        return standing_by([*self.heard], around=functools.partial(_heard, watch))
+        return standing_by(self.layers, around=functools.partial(_heard, watch))
 
 def _heard(watch:_Watch, layer:Any, run:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor,
            **options:Any)->Any:
@@ -323,7 +325,7 @@ def _heard(watch:_Watch, layer:Any, run:Callable[...,Any], q:Tensor, k:Tensor, v
     return out
 
 def _ring_places(cache:Any, L:int, options:dict[str,Any])->tuple[Tensor,Tensor]:
-    "Where new queries and a ring's keys stand; keys are in the order of the text if places hide some"
+    "Places of new queries, of a ring's keys; these are in order where places hide some"
     see,k_pos = options.get('mask'),_copy(cache.positions)
     hides = options.get('causal') or options.get('window') is not None
     hides = hides or isinstance(see, Visibility) and see.sides() != (None,None)

@@ -141,9 +141,10 @@ def _watch(model:nn.Module, ask:bool|None)->_Watch:
         return watch
     if ask or not heard: raise ValueError(_no_attention(model, names))
     inside = {m for t in theirs.known for m in t.modules() if m is not t}
-    stacked:list[nn.Module] = [m for m in theirs.known if torchs.heard.isdisjoint(m.modules())]
+    stacked = [m for m in theirs.known if {*torchs.heard}.isdisjoint(m.modules())]
     whole = {m for t in names if isinstance(t, _whole) for m in t.modules()}
-    stacked += [m for m in ours.heard if m in whole] + [*(torchs.heard - inside)]
+    stacked += [m for m in ours.heard if m in whole]
+    stacked += [m for m in torchs.heard if m not in inside]
     listeners:list[_Listener] = [ours, theirs, torchs]
     watch = _Watch(names, listeners, _towers([names[m] for m in stacked]))
     own = 'a computation of its own'

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from attention_nb.interop import TorchInterface, from_torch
 from attention_nb.recording import load_hf, look, record
 from attention_nb.views import head_view, model_view, neuron_view
-from test_recording import inputs, made, tiny
+from helpers.tiny_models import inputs, made, tiny
 
 close = dict(rtol=0, atol=1e-5)
 own_names = dict(self='attentions', encoder='encoder_attentions', decoder='decoder_attentions', cross='cross_attentions')
