@@ -354,7 +354,6 @@ def test_a_model_split_over_processes_is_refused():
         with pytest.raises(NotImplementedError, match=said):
             with record(model): pass
     finally: dist.destroy_process_group()
-    assert not any(m._forward_hooks for m in model.modules())
 
 def test_no_network(tmp_path):
     "A name that no hub answers for fails after one question, with one error that names it"
