@@ -43,6 +43,7 @@ _names = {
     'merges': ['Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges', 'merge_heap',
         'merge_scan', 'read_merges', 'split_pieces'],
     'multihead': ['MultiHeadAttention', 'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads', 'split_heads'],
+    'pages': ['View'],
     'parallel': ['load_shard', 'parallelize'],
     'parts': [],
     'plan': ['build_model', 'tensors_from_hf', 'tensors_to_hf'],
@@ -65,7 +66,7 @@ _names = {
     'tokenizer_files': ['byte_pairs', 'load_tokenizer'],
     'transformer': ['Block', 'FeedForward', 'LMHead', 'Mixers', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
         'Residual', 'Stack', 'TokenEmbeddings', 'Transformer'],
-    'views': ['View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens'],
+    'views': ['head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens'],
     'visibility': ['Visibility', 'Window', 'allowed', 'joined', 'over', 'spelled', 'visible'],
     'weights': ['attention_with_weights'],
 }

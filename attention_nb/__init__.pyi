@@ -24,6 +24,7 @@ from . import listening as listening
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import pages as pages
 from . import parallel as parallel
 from . import parts as parts
 from . import plan as plan
@@ -161,6 +162,7 @@ from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import computed_dtype as computed_dtype
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .pages import View as View
 from .parallel import load_shard as load_shard
 from .parallel import parallelize as parallelize
 from .plan import build_model as build_model
@@ -234,7 +236,6 @@ from .transformer import Residual as Residual
 from .transformer import Stack as Stack
 from .transformer import TokenEmbeddings as TokenEmbeddings
 from .transformer import Transformer as Transformer
-from .views import View as View
 from .views import head_view as head_view
 from .views import model_view as model_view
 from .views import neuron_view as neuron_view
@@ -268,7 +269,7 @@ __all__ = [
     'plain_options', 'standing_by', 'twin_of', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask',
     'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern',
     'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention',
-    'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
+    'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads', 'split_heads', 'View', 'load_shard', 'parallelize',
     'build_model', 'tensors_from_hf', 'tensors_to_hf', 'colors', 'show_arrows', 'show_numbers', 'show_weights',
     'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences',
     'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'Seen', 'load_hf', 'look', 'record', 'save_tensors',
@@ -279,6 +280,6 @@ __all__ = [
     'SpecialTokenizer', 'Tokenizer', 'checked_flag', 'checked_special', 'checked_text', 'checked_texts',
     'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab', 'split_special', 'byte_pairs', 'load_tokenizer', 'Block',
     'FeedForward', 'LMHead', 'Mixers', 'MixtureOfExperts', 'ModelCache', 'RMSNorm', 'Residual', 'Stack',
-    'TokenEmbeddings', 'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'Visibility', 'Window', 'allowed', 'joined', 'over', 'spelled', 'visible', 'attention_with_weights'
+    'TokenEmbeddings', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
+    'Visibility', 'Window', 'allowed', 'joined', 'over', 'spelled', 'visible', 'attention_with_weights'
 ]
