@@ -1,4 +1,4 @@
-"""Recording many families of models: a wide net beside the proofs in nbs/06a_recording.ipynb."""
+"""Recording many families of models: a wide net beside the proofs in nbs/06i_foreign.ipynb."""
 import copy, os, socket, subprocess, sys, threading, warnings
 import pytest, torch
 from torch.testing import assert_close
