@@ -11,6 +11,7 @@ from . import explorables as explorables
 from . import families as families
 from . import fast as fast
 from . import files as files
+from . import foreign as foreign
 from . import generation as generation
 from . import gguf_files as gguf_files
 from . import glove as glove
@@ -19,9 +20,11 @@ from . import images as images
 from . import interop as interop
 from . import latent as latent
 from . import layer as layer
+from . import listening as listening
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import pages as pages
 from . import parallel as parallel
 from . import parts as parts
 from . import plan as plan
@@ -34,6 +37,7 @@ from . import scaling as scaling
 from . import settings as settings
 from . import simple as simple
 from . import simple_multihead as simple_multihead
+from . import stitching as stitching
 from . import stored as stored
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
@@ -103,6 +107,7 @@ from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .pages import View as View
 from .parallel import load_shard as load_shard
 from .parallel import parallelize as parallelize
 from .plots import show_weights as show_weights
@@ -132,7 +137,6 @@ from .transformer import MixtureOfExperts as MixtureOfExperts
 from .transformer import ModelCache as ModelCache
 from .transformer import RMSNorm as RMSNorm
 from .transformer import Transformer as Transformer
-from .views import View as View
 from .views import head_view as head_view
 from .views import model_view as model_view
 from .views import neuron_view as neuron_view
@@ -154,10 +158,10 @@ __all__ = [
     'same_token', 'save_scores', 'score_heads', 'separator_mass', 'image_view', 'from_torch', 'to_torch',
     'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask',
     'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
-    'merge_heads', 'split_heads', 'load_shard', 'parallelize', 'show_weights', 'Rope', 'alibi_bias', 'apply_rope',
-    'relative_bias', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'load_hf',
-    'look', 'record', 'simple_attention', 'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer',
-    'Tokenizer', 'byte_pairs', 'load_tokenizer', 'Block', 'FeedForward', 'MixtureOfExperts', 'ModelCache', 'RMSNorm',
-    'Transformer', 'View', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility',
-    'allowed', 'visible', 'attention_with_weights'
+    'merge_heads', 'split_heads', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope', 'alibi_bias',
+    'apply_rope', 'relative_bias', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording',
+    'load_hf', 'look', 'record', 'simple_attention', 'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN',
+    'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'Block', 'FeedForward', 'MixtureOfExperts',
+    'ModelCache', 'RMSNorm', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
+    'Visibility', 'allowed', 'visible', 'attention_with_weights'
 ]

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 from .core import attention, attention_scores
 from .embedding import sinusoidal_positions
+from .checks import checked_integer
 from .heads import _integers, _readable, _tensor, _tokens
+from .pages import View, _clip
 from .plots import colors
-from .views import View, _clip, _drawings, _floats, _index, _is_index, _numbers
+from .views import _floats, _numbers
 
 # %% ../nbs/06f_explorables.ipynb #745f8cc6
 if TYPE_CHECKING: from matplotlib.figure import Figure
@@ -74,9 +76,9 @@ def softmax_view(
     if len(q) != E: raise ValueError(f"q must have the width {E} of k, got {len(q)}")
     if S > 200: raise ValueError(f"{S} keys are more than the 200 that this view shows")
     width = E if width is None else width
-    if not _is_index(width, E+1, 1): raise ValueError(f"width must be from 1 to {E}, got {width!r}")
+    width = checked_integer('width', width, least=1, most=E)
     start = dict(temperature=_between(temperature, 1/16, 16, 'temperature'), scaled=bool(scaled),
-                 width=int(width),
+                 width=width,
                  softcap=_between(softcap, .5, 20, 'softcap', none=True),
                  sink=_between(sink, -5, 15, 'sink', none=True))
     data = dict(kind='softmax', title=_readable(title, 'titles'), size=S, tokens=tokens, width=E,
@@ -117,8 +119,6 @@ def _bars(fig:'Figure', data:dict[str,Any])->None:
     right.set(xlim=(0, .32))
     left.set_yticks(range(len(tokens)), tokens, parse_math=False)
 
-_drawings['softmax'] = _bars
-
 # %% ../nbs/06f_explorables.ipynb #54bcd740
 def permutation_view(
     x:Tensor, # Word vectors (L, D)
@@ -154,7 +154,7 @@ def permutation_view(
     if places.shape != x.shape:
         raise ValueError(f"places must be {tuple(x.shape)} as x, got {tuple(places.shape)}")
     order = list(range(L))[::-1] if order is None else _integers(order, 'order')
-    order = [_index(n, L, 'order') for n in order]
+    order = [checked_integer('order', n, most=L-1) for n in order]
     if sorted(order) != list(range(L)):
         raise ValueError(f"order must hold each place from 0 to {L-1} once, got {order}")
     start = dict(order=order, positions=bool(positions), causal=bool(causal))
@@ -193,5 +193,3 @@ def _paths(fig:'Figure', data:dict[str,Any])->None:
     options = [name for name,on in (('positions', start['positions']),
                                     ('causal mask', start['causal'])) if on]
     ax.set_title(' and '.join(['words', *options]) + ': how far each output moved', fontsize=9)
-
-_drawings['permutation'] = _paths

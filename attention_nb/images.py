@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
+from .checks import checked_integer
 from .heads import _layers, _readable, _tensor
+from .pages import View
 from .plots import colors
-from .views import (View, _drawings, _groups, _index, _is_index, _layer_of, _packed)
+from .views import _groups, _layer_of, _packed
 
 # %% ../nbs/06e_images.ipynb #cda73a74
 if TYPE_CHECKING:
@@ -73,16 +75,16 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
           n_special:int|None)->tuple[int,int,int]:
     "Rows, columns, tokens in front of `S` keys over a picture `shape` times as wide as tall"
     if grid is not None:
-        pair = isinstance(grid, tuple|list) and len(grid) == 2
-        if not pair or not all(_is_index(x, S+1, 1) for x in grid):
+        if not isinstance(grid, tuple|list) or len(grid) != 2:
             raise ValueError(f"grid must be (rows, columns) of at most {S} patches, got {grid!r}")
-        rows,columns = map(int, grid)
+        rows,columns = (checked_integer(f'grid[{n}]', x, least=1, most=S)
+                        for n,x in enumerate(grid))
         n = max(0, S-rows*columns) if n_special is None else n_special
         if n + rows*columns > S:
             raise ValueError(f"a grid of {rows} x {columns} patches with {n} tokens in front is "
                              f"more than the {S} keys of the weights")
-        return rows, columns, _index(n, S, 'n_special')
-    if n_special is not None: n_special = _index(n_special, S, 'n_special')
+        return rows, columns, checked_integer('n_special', n, most=S-1)
+    if n_special is not None: n_special = checked_integer('n_special', n_special, most=S-1)
     choices = [n for n in (_in_front if n_special is None else [n_special]) if n < S]
     for n in choices:
         side = math.isqrt(S-n)
@@ -130,8 +132,6 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
     head = f", head {start['head']}" if start['head'] is not None else ''
     label,name = group['layers'][start['layer']]['label'],group['q'][start['query']]
     ax.set_title(f"layer {label}{head}, from {name}", fontsize=9, parse_math=False)
-
-_drawings['image'] = _veiled
 
 # %% ../nbs/06e_images.ipynb #a081956a
 def _unpacked(seen:Any, image:Any, grid:tuple[int,int]|None, n_special:int|None,
@@ -184,13 +184,15 @@ def image_view(
     rows,columns,n = _grid(S, shape, grid, n_special)
     names,own = names or _names(S, rows, columns, n),tokens is None
     group, = _groups(weights, names if own else tokens, names, None, False, rollout)
-    H,L,_ = group['w'][layer := _index(layer, len(group['w']), 'layer')].shape
+    layer = checked_integer('layer', layer, most=len(group['w'])-1)
+    H,L,_ = group['w'][layer].shape
     if isinstance(query, tuple):
         if not own: raise ValueError(f"the queries are no patches, got {query}")
-        r,c = _index(query[0], rows, 'row'),_index(query[1], columns, 'column')
+        r = checked_integer('row', query[0], most=rows-1)
+        c = checked_integer('column', query[1], most=columns-1)
         query = n + r*columns + c
-    start = dict(layer=layer, head=None if head is None else _index(head, H, 'head'),
-                 query=_index(query, L, 'query'))
+    if head is not None: head = checked_integer('head', head, most=H-1)
+    start = dict(layer=layer, head=head, query=checked_integer('query', query, most=L-1))
     data = dict(kind='image', title=_readable(title, 'titles'), size=rows+columns, own=own,
                 groups=_packed([group]), image=_png(picture), pixels=[*picture.size],
                 grid=[rows,columns], special=n, start=start)

@@ -5,6 +5,7 @@ import pytest, torch
 from attention_nb.core import attention, attention_scores, hide
 from attention_nb.recording import record
 from attention_nb.views import neuron_view
+from attention_nb.visibility import Visibility
 from helpers.looks import expect, words
 
 def numbers_of(x): return [float(t.replace('−', '-')) if t else None for t in x]
@@ -43,8 +44,8 @@ def chain(q, k, v, l, h, i, *, causal=False, window=None, **kw):
     q,k,v = q[l:l+1].double(),k[l:l+1].double(),v[l:l+1].double()
     keys = k.repeat_interleave(q.shape[1]//k.shape[1], 1)
     scale,cap = one.get('scale'),one.get('softcap')
-    scores = hide(attention_scores(q, keys, scale=scale, softcap=cap, bias=bias), mask=mask,
-                  causal=causal, window=window)
+    see = Visibility(q.shape[-2], k.shape[-2], causal=causal, window=window, mask=mask).dense()
+    scores = hide(attention_scores(q, keys, scale=scale, softcap=cap, bias=bias), see)
     out,w = attention(q, k, v, mask=mask, causal=causal, window=window, **one)
     columns = {'q · k': q @ keys.mT, 'scaled': attention_scores(q, keys, scale=scale),
                'capped': attention_scores(q, keys, scale=scale, softcap=cap),

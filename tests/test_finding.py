@@ -77,7 +77,7 @@ train on shakespeare | tokenizer#shakespeare transformer#a-model-that-learns
 attention dropout | multihead#dropout
 residual connection | multihead#why-add multihead#from-heads-to-a-model
     transformer#attention_nb.transformer.Residual transformer#where-the-norms-stand
-use with hugging face models | recording#models-of-transformers plan#loading
+use with hugging face models | foreign#models-of-transformers plan#loading
     pretrained#any-model-of-twenty-families
 read a safetensors file | stored#one-file stored#tensors-by-name stored#several-files files#a-source
 quantization | gguf_files#unpacking gguf_files#header-and-table

@@ -1,55 +1,13 @@
-"""Recording many families of models: a wide net beside the proofs in nbs/06a_recording.ipynb."""
-import copy, inspect, os, socket, subprocess, sys, threading, warnings
+"""Recording many families of models: a wide net beside the proofs in nbs/06i_foreign.ipynb."""
+import copy, os, socket, subprocess, sys, threading, warnings
 import pytest, torch
 from torch.testing import assert_close
 
-os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
-from transformers import CONFIG_MAPPING, AutoModel, AutoModelForCausalLM, DynamicCache
+from transformers import AutoModel, AutoModelForCausalLM, DynamicCache
 from attention_nb.core import attention
-from attention_nb.recording import record
-
-transformers.utils.logging.set_verbosity_error()
-
-sizes = dict(
-    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, vocab_size=50,
-    max_position_embeddings=64, n_embd=32, n_layer=2, n_head=4, d_model=32, encoder_layers=2,
-    decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
-    decoder_ffn_dim=48, d_kv=8, d_ff=48, num_layers=2, num_heads=4, num_key_value_heads=2,
-    head_dim=8, dim=32, hidden_dim=48, n_layers=2, n_heads=4, ffn_dim=48, embedding_size=32,
-    word_embed_proj_dim=32, num_decoder_layers=2, local_radius=3, sliding_window=4,
-    local_attention=4, num_local_experts=2, num_experts=2, num_experts_per_tok=1,
-    moe_intermediate_size=16, image_size=16, patch_size=8, num_mel_bins=8, max_source_positions=8,
-    max_target_positions=64,
-    pad_token_id=0, bos_token_id=1, eos_token_id=None, decoder_start_token_id=1)
-
-def tiny(kind, **more):
-    "A configuration of a model type, with those of `sizes` that it knows"
-    cls = CONFIG_MAPPING[kind]
-    known = {n for c in cls.__mro__ for n in getattr(c, '__annotations__', {})}
-    known |= {*inspect.signature(cls).parameters}
-    same = getattr(cls, 'attribute_map', {})
-    given = {n: x for n,x in sizes.items() if n in known or n in same}
-    return cls(**{n: x for n,x in given.items() if same.get(n) not in given} | more)
-
-def made(kind, kernel='eager', auto=AutoModel, **more):
-    "A random model, sharp enough that its weights differ"
-    torch.manual_seed(0)
-    model = auto.from_config(tiny(kind, **more), attn_implementation=kernel).eval()
-    with torch.no_grad():
-        for p in model.parameters():
-            if p.dim() > 1: p.mul_(3)
-    return model
-
-def inputs(model, padded=False):
-    torch.manual_seed(1)
-    ids,real = torch.randint(3, 50, (2, 7)),torch.ones(2, 7, dtype=torch.long)
-    if padded: real[1,5:] = 0
-    decoder = dict(decoder_input_ids=ids) if model.config.is_encoder_decoder else {}
-    if model.main_input_name == 'pixel_values': return dict(pixel_values=torch.randn(2, 3, 16, 16))
-    if model.main_input_name == 'input_features':
-        return dict(input_features=torch.randn(2, 8, 16)) | decoder
-    return dict(input_ids=ids, attention_mask=real) | decoder
+from attention_nb.recording import look, record
+from helpers.tiny_models import inputs, made, tiny
 
 def agree(r):
     for n in r.layers: assert torch.equal(attention(n.q, n.k, n.k, **n.options)[1], n.weights)
@@ -94,7 +52,8 @@ def test_refused(kind):
     more = dict(depths=[1, 1], hidden_sizes=[8, 8]) if kind == 'resnet' else {}
     model = AutoModel.from_config(tiny(kind, **more))
     for ask in (None, True, False):
-        with pytest.raises(ValueError, match=f'{type(model).__name__} has no attention that can be recorded'):
+        what = f'{type(model).__name__} has no attention that can be recorded'
+        with pytest.raises(ValueError, match=what):
             with record(model, ask=ask): pass
 
 @pytest.mark.parametrize('kind, missing, recorded', [
@@ -301,6 +260,100 @@ def test_threads():
     for t in threads: t.join()
     assert seen == {0: [[(1,4,5,5)]*2]*10, 1: [[(1,4,9,9)]*2]*10}
     assert not transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS._local_mapping
+
+def all_at_once(jobs, times=10):
+    "What each job gives in a thread of its own, `times` times, beside the others"
+    found,start = [[] for _ in jobs],threading.Barrier(len(jobs))
+    def work(n):
+        start.wait()
+        for _ in range(times): found[n].append(jobs[n]())
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(len(jobs))]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    assert [len(f) for f in found] == [times]*len(jobs), 'a thread failed'
+    return found
+
+def ours():
+    from attention_nb.transformer import Transformer, TransformerConfig
+    torch.manual_seed(0)
+    cfg = TransformerConfig(vocab_size=50, d_model=32, n_layers=2, n_heads=4)
+    return Transformer(cfg).eval(), lambda model, text: model(text)
+
+def heard(): return made('bert', 'sdpa'), lambda model, text: model(text)
+def asked(): return made('deberta'), lambda model, text: model(text)
+
+def torchs():
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 48, batch_first=True)
+    layers = torch.nn.TransformerEncoder(layer, 2).eval()
+    words = torch.randn(50, 32)
+    return layers, lambda model, text: model(words[text], src_key_padding_mask=text == 3)
+
+@pytest.mark.parametrize('make', [ours, heard, asked, torchs])
+def test_threads_that_record_one_model_hear_their_own_text(make):
+    "Some of one length, so that another's rows would fit; one runs the model and records nothing"
+    model,run = make()
+    torch.manual_seed(1)
+    texts = [torch.randint(4, 50, (1, n)) for n in (5, 5, 5, 8)]
+    texts[3][:,6:] = 3                                      # the end of one is filling, for torchs
+    def weights(text):
+        with record(model) as r, torch.no_grad(): run(model, text)
+        assert len(r) == 2 and not r.missing
+        return torch.stack([n.weights for n in r.layers])
+    def plain():
+        with torch.no_grad(): run(model, texts[0])
+    wants = [weights(t) for t in texts]
+    *found,_ = all_at_once([*(lambda t=t: weights(t) for t in texts), plain])
+    for want,several in zip(wants, found):
+        for got in several: assert_close(got, want)
+    assert not transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS._local_mapping
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+def test_threads_that_look_through_one_model_see_their_own_text():
+    "Weights, tokens and hidden states"
+    from attention_nb.tokenizer import WordTokenizer
+    from attention_nb.transformer import Transformer, TransformerConfig
+    texts = ['time flies like an arrow', 'an arrow flies like time', 'fruit flies like a time']
+    words = WordTokenizer.train(texts)
+    torch.manual_seed(0)
+    cfg = TransformerConfig(vocab_size=len(words), d_model=32, n_layers=2, n_heads=4)
+    model = Transformer(cfg).eval()
+    def seen(text):
+        s = look(text, model, words)
+        return s.tokens, torch.stack(s.hidden), torch.stack(s.recording.weights())
+    wants = [seen(t) for t in texts]
+    for want,several in zip(wants, all_at_once([lambda t=t: seen(t) for t in texts])):
+        for tokens,hidden,weights in several:
+            assert tokens == want[0]
+            assert_close(hidden, want[1])
+            assert_close(weights, want[2])
+
+def test_answers_of_one_model_in_several_threads():
+    "What a decoder reads while it writes is noted in its own thread"
+    from attention_nb.recording import _written
+    model = made('bart', 'sdpa', transformers.AutoModelForSeq2SeqLM, forced_eos_token_id=None)
+    texts = [torch.randint(3, 50, (1, n)) for n in (5, 6, 7)]
+    def written(text): return _written(model, dict(input_ids=text), 4)[0].tolist()
+    wants = [written(t) for t in texts]
+    for want,several in zip(wants, all_at_once([lambda t=t: written(t) for t in texts], 5)):
+        assert several == [want]*5
+
+def test_a_model_split_over_processes_is_refused():
+    "It has some of the heads; the whole is recorded before"
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from attention_nb.parallel import parallelize
+    if not dist.is_gloo_available(): pytest.skip('torch has no gloo here')
+    model,run = ours()
+    with record(model) as r: run(model, torch.ones(1, 3).long())
+    assert len(r) == 2
+    dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        parallelize(model, init_device_mesh('cpu', (1,)))
+        said = r'decoder.blocks.0.attn \(MultiHeadAttention\) is split over processes'
+        with pytest.raises(NotImplementedError, match=said):
+            with record(model): pass
+    finally: dist.destroy_process_group()
 
 def test_no_network(tmp_path):
     "A name that no hub answers for fails after one question, with one error that names it"

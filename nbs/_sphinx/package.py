@@ -26,7 +26,7 @@ kept = dict(
     layer=['Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'options_of',
            'plain_options', 'standing_by', 'twin_of'],
     multihead=['computed_dtype'], position=['alibi_slopes', 'relative_buckets'],
-    recording=['Recorded', 'Seen'],
+    recording=['Seen'], foreign=None, listening=None, stitching=None,
     tokenizer=['apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive',
                'split_words'],
     tokenizer_base=['SpecialTokenizer', 'checked_flag', 'checked_special', 'checked_text',

@@ -190,7 +190,7 @@ def chapter_06a(run:bool=False)->None:
     with nb.record(layer) as r: layer(x)
     assert_type(r, nb.Recording)
     assert_type(r.kinds() + [r.layers[0].name], list[str])
-    assert_type(r.layers[0], nb.recording.Recorded)
+    assert_type(r.layers[0], nb.stitching.Recorded)
     assert_type(r.layers[0].q, Tensor|None)
     assert_type(r.weights(batch=1), list[Tensor])
     assert_type(r.neurons(layers=[0]), dict[str,Any])
