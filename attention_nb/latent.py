@@ -338,7 +338,7 @@ class LatentAttention(_LatentProjections):
         *,
         mask:Tensor|Visibility|None=None, # Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
         bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
-        causal:bool=False, # A query sees keys up to its own place; the last stands at the last key's
+        causal:bool=False, # A query sees keys up to its own place; the last has the last key's
         cache:AttentionCache|None=None, # Of `new_cache`; keeps latents and rotated keys
         positions:Tensor|None=None, # Places of the tokens, (L,) or (B, L); None: after the cache
         rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
@@ -350,7 +350,7 @@ class LatentAttention(_LatentProjections):
             query: (B, L, D), or (L, D) without a batch
             mask: Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
             bias: Added to the scores; shapes as for `mask`
-            causal: A query sees keys up to its own place; the last stands at the last key's
+            causal: A query sees keys up to its own place; the last has the last key's
             cache: Of `new_cache`; keeps latents and rotated keys
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
             rotation: `rope.tables(positions)`, if many layers share it

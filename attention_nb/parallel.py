@@ -20,7 +20,7 @@ from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, R
 from .config import TransformerConfig
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention, _width
-from .transformer import FeedForward, Head, TokenEmbeddings, Transformer
+from .transformer import FeedForward, LMHead, TokenEmbeddings, Transformer
 
 # %% ../nbs/09a_parallel.ipynb #e885eba1
 def _whole(x:Tensor, mesh:DeviceMesh)->DTensor:
@@ -149,7 +149,7 @@ def _rules(m:nn.Module)->dict[str,ParallelStyle]:
         table = RowwiseParallel(input_layouts=Replicate())
         return dict(token=table, position=table)
     shared = _Own(shared=True)
-    if isinstance(m, Head):
+    if isinstance(m, LMHead):
         return {'': _Own(_LocalWords, weight=0, bias=0), 'dense': shared, 'norm': shared}
     if isinstance(m, LatentAttention):
         return {'': _Own(_LocalHeads), 'q_proj': column, 'q_up': column, 'out_proj': row,
