@@ -12,11 +12,7 @@ OVER = {
     ('06_seeing', 'words'), ('07_position', 'words'),
     ('08_cache', 'cell'), ('08_cache', 'KVCache'), ('08_cache', 'SlidingKVCache'),
     ('08_cache', 'check_cache'),
-    ('09_transformer', 'words'), ('09_transformer', 'cell'), ('09_transformer', 'names'),
-    ('09_transformer', 'MixtureOfExperts'), ('09_transformer', 'Stack'),
-    ('09_transformer', 'Transformer'), ('10_pretrained', 'embed_sentences'),
-    ('11_latent', 'words'), ('11_latent', 'cell'), ('11_latent', 'LatentAttention'),
-    ('11_latent', '_LatentProjections')}
+    ('10_pretrained', 'embed_sentences')}
 
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_a_page_keeps_within_its_budgets(path):
