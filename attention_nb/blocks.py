@@ -482,7 +482,9 @@ class Block(nn.Module):
         Returns:
             (B, L, D)
         """
-        def attend(x:Tensor)->Tensor: return self.attn(x, **options)
+        def attend(x:Tensor)->Tensor:
+            out:Tensor = self.attn(x, **options)
+            return out
         if self.parallel:
             return x + self.attn_add.branch(x, attend) + self.ffn_add.branch(x, self.ffn)
         x = self.attn_add(x, attend)
@@ -610,7 +612,7 @@ class Stack(nn.Module):
             window = self.cfg.window if kind == 'window' else None
             # tokens of a document stand in its order, but perhaps not side by side
             at = placed or documents is not None and window is not None
-            by = dict(q_pos=places[...,S-L:], k_pos=places) if at else {}
+            by:dict[str,Any] = dict(q_pos=places[...,S-L:], k_pos=places) if at else {}
             see[kind] = Visibility(L, S, window=window, **rules, **by)
         return see
 

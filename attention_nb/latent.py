@@ -227,7 +227,9 @@ def _one_key_head(attend:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor, *,
     (_,H,L,_),plain = q.shape,mask is None and q_pos is None and k_pos is None
     if plain and L == 1: causal = False
     see = joined(q, k, mask=mask, causal=causal, q_pos=q_pos, k_pos=k_pos)
-    if k.shape[1] == H: return attend(q, k, v, mask=see, bias=bias, **options)
+    if k.shape[1] == H:
+        both:Attended = attend(q, k, v, mask=see, bias=bias, **options)
+        return both
     rows = q.transpose(1, 2).flatten(1, 2)[:,None]          # (B, 1, L * H, E)
     out = attend(rows, k, v, mask=None if see is None else _row_rules(see, H),
                  bias=_rows(bias, H, L), **options)
@@ -397,6 +399,7 @@ class LatentAttention(_LatentProjections):
         w_k,w_v = (w.to(q.dtype) for w in self._ways_up())
         absorbs = self._absorbs(q.shape[2], kept.shape[2], cached)
         q,k,v = absorb_queries(q, kept, w_k) if absorbs else expand_latent(q, kept, w_k, w_v)
+        k,v = k.to(q.dtype),v.to(q.dtype)    # autocast may make others of them
         both = self.call_attention(q, k, v, need_weights, **options)
         if not absorbs: return both
         def up(t:Tensor)->Tensor: return torch.einsum('b h l r, h v r -> b h l v', t, w_v)

@@ -447,8 +447,9 @@ class Transformer(nn.Module):
         like,blocks = self.embed.token.weight,self.decoder.blocks
         kw:dict[str,Any] = dict(dtype=dtype or computed_dtype(like), device=device or like.device)
         own = [_new_cache(b.attn, batch, max_len, **kw) for b in blocks]
-        cross = [None if b.cross is None else b.cross.new_cache(batch, memory_len or 1, **kw)
-                 for b in blocks]
+        cross:list[AttentionCache|None] = [
+            None if b.cross is None else b.cross.new_cache(batch, memory_len or 1, **kw)
+            for b in blocks]
         return ModelCache(own, cross)
 
     def generate(self,
