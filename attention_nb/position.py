@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from .checks import check_number, check_sizes
-from .scaling import _Frequencies, _check_places, _check_tables, _kind, _places
+from .scaling import _Frequencies, _checked_places, _check_tables, _kind, _places
 
 # %% ../nbs/07b_places.ipynb #a0e139d0
 def apply_rope(
@@ -97,7 +97,7 @@ class Rope(_Frequencies):
         Returns:
             Cosine and sine of each place and pair, (..., L, R/2), float32
         """
-        positions = _check_places('positions', positions)
+        positions = _checked_places('positions', positions)
         angles = positions[...,None].float() * self._frequencies(positions)    # (..., L, R/2)
         return angles.cos()*self._factor, angles.sin()*self._factor
 
@@ -198,7 +198,7 @@ def relative_buckets(
     Returns:
         The bucket of each distance, (L, S) or (B, L, S)
     """
-    distance = _distance(_check_places('q_pos', q_pos), _check_places('k_pos', k_pos))
+    distance = _distance(_checked_places('q_pos', q_pos), _checked_places('k_pos', k_pos))
     check_sizes(n_buckets=n_buckets, max_distance=max_distance)
     n = n_buckets if causal else n_buckets//2                                  # on one side
     exact = n//2
