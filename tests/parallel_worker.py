@@ -54,7 +54,8 @@ configs = dict(
     bert=dict(kind='encoder', positions='learned', n_types=2, embed_norm=True, norm_place='post',
               final_norm=False, head='masked', head_bias=True, **layer),
     t5=dict(kind='encoder-decoder', positions='relative', relative_buckets=8,
-            relative_max_distance=6, activation='relu', gated=False, scale=1., logit_scale=.25, n_decoder_layers=1))
+            relative_max_distance=6, activation='relu', gated=False, scale=1., logit_scale=.25,
+            n_decoder_layers=1))
 
 def rank(): return dist.get_rank()
 def mesh(n=None):

@@ -243,13 +243,16 @@ def chapter_09()->None:
     assert_type(nb.Block(small)(x, causal=True), Tensor)
     assert_type(nb.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
     assert_type(nb.TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
-    assert_type(nb.Head(small)(x, torch.zeros(20, 8)), Tensor)
+    assert_type(nb.LMHead(small)(x, torch.zeros(20, 8)), Tensor)
     model = nb.Transformer(small)
     assert_type(model(ids, last=1), Tensor)
     cache = model.new_cache(2, 9)
     assert_type(cache, nb.ModelCache)
     assert_type(model(ids, cache=cache), Tensor)
     assert_type(model.generate(ids, 3, top_k=4, seed=1), Tensor)
+    makers:nb.Mixers = dict(mean=lambda cfg, layer: torch.nn.Identity())
+    def memory(mixer:nb.Mixer)->nb.LayerCache: return mixer.new_cache(2, 9)
+    assert makers and memory
     if model.decoder is not None:
         assert_type(model.decoder.blocks[0], nb.Block)
         for block in model.decoder.blocks: assert_type(block.attn_add, nb.Residual)
