@@ -78,7 +78,8 @@ class _LocalHeads(_Local):
         if self.is_heard():
             raise NotImplementedError("a model split over processes cannot be recorded, each has "
                                       "only heads of its own: record it before parallelize")
-        return super().call_attention(q, k, v, need_weights, **options)
+        layer:Any = super()
+        return layer.call_attention(q, k, v, need_weights, **options)
 
     def _own_rules(self, see:Tensor|Visibility|None)->Tensor|Visibility|None:
         "Rules say the same of all heads; a mask among them may not"

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .blocks import (Block, FeedForward, MixtureOfExperts, Mixers, Residual, RMSNorm,
-                                 Stack, _activations, _norm, _norms)
+from .blocks import Mixers, Stack, _activations, _norm, _norms
+# offered here too
+from .blocks import (Block as Block, FeedForward as FeedForward, Residual as Residual,
+                                 MixtureOfExperts as MixtureOfExperts, RMSNorm as RMSNorm)
 from .cache import AttentionCache, LayerCache
 from .checks import checked_integer
-from .config import ExpertsConfig, TransformerConfig, check_ids
+from .config import (ExpertsConfig as ExpertsConfig, check_ids,
+                                 TransformerConfig as TransformerConfig)
 from .embedding import sinusoidal_positions
 from .layer import AttentionLayer, Function
 from .multihead import computed_dtype
