@@ -92,7 +92,7 @@ class TransformerConfig:
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: A learned score for each head that takes weight, not values
         window: (left, right) of the query in 'window' layers
-        layer_types: 'full', 'window' or a mixer; None: 'window' if there is one
+        layer_types: 'full', 'window', a mixer; None: 'window' if there is one
         latent: Multi-head latent attention (lesson 11)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
         position_offset: Row of the first place in a learned table
@@ -154,7 +154,7 @@ class TransformerConfig:
     softcap:float|None=None # Scores s become softcap * tanh(s / softcap)
     sinks:bool=False # A learned score for each head that takes weight, not values
     window:tuple[int|None,int|None]|None=None # (left, right) of the query in 'window' layers
-    layer_types:tuple[str,...]|None=None # 'full', 'window' or a mixer; None: 'window' if there is one
+    layer_types:tuple[str,...]|None=None # 'full', 'window', a mixer; None: 'window' if there is one
     latent:LatentConfig|None=None # Multi-head latent attention (lesson 11)
     # places
     positions:str='rope' # 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
@@ -312,6 +312,7 @@ def _check_integers(**named:Tensor|None)->None:
                             f"got {getattr(t, 'dtype', type(t).__name__)}")
         if t.dim() != 2: raise ValueError(f"{name} must be (B, L), got {tuple(t.shape)}")
 
+# %% ../nbs/09c_config.ipynb #be3c00e3
 def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tensor|None,
                   documents:Tensor|None)->None:
     "Places and documents fit, and stay within the table of places"

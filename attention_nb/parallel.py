@@ -9,6 +9,7 @@ __all__ = ['parallelize', 'load_shard']
 
 # %% ../nbs/09a_parallel.ipynb #0252e22e
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import torch
@@ -17,10 +18,12 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, RowwiseParallel,
                                                parallelize_module)
+from .blocks import FeedForward
 from .config import TransformerConfig
 from .latent import LatentAttention
 from .multihead import MultiHeadAttention, _width
-from .transformer import FeedForward, Head, TokenEmbeddings, Transformer
+from .transformer import LMHead, TokenEmbeddings, Transformer
+from .visibility import Visibility
 
 # %% ../nbs/09a_parallel.ipynb #e885eba1
 def _whole(x:Tensor, mesh:DeviceMesh)->DTensor:
@@ -61,9 +64,9 @@ class _Local(_Base):
 class _LocalHeads(_Local):
     "An attention with the heads of this process"
     n_heads:int
-    def forward(self, *args:Any, mask:Tensor|None=None, bias:Tensor|None=None,
+    def forward(self, *args:Any, mask:Tensor|Visibility|None=None, bias:Tensor|None=None,
                 need_weights:bool|Literal['mean']=False, **kw:Any)->Any:
-        mask,bias = self._own(mask),self._own(bias)
+        mask,bias = self._own_rules(mask),self._own(bias)
         out = super().forward(*args, mask=mask, bias=bias, need_weights=need_weights, **kw)
         if not need_weights: return out
         (out,w),n = out,self._mesh.size()
@@ -71,14 +74,26 @@ class _LocalHeads(_Local):
             return out, DTensor.from_local(w/n, self._mesh, [Partial()]).full_tensor()
         return out, _joined(w, self._mesh, w.dim()-3, self.n_heads*n)
 
+    def call_attention(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
+        if self.is_heard():
+            raise NotImplementedError("a model split over processes cannot be recorded, each has "
+                                      "only heads of its own: record it before parallelize")
+        layer:Any = super()
+        return layer.call_attention(q, k, v, need_weights, **options)
+
+    def _own_rules(self, see:Tensor|Visibility|None)->Tensor|Visibility|None:
+        "Rules say the same of all heads; a mask among them may not"
+        if not isinstance(see, Visibility): return self._own(see)
+        return see if see.mask is None else replace(see, mask=self._own_rules(see.mask))
+
     def _own(self, t:Tensor|None)->Tensor|None:
         "Of a mask or bias with all heads, those of this process"
-        if not isinstance(t, Tensor): return t
+        if t is None: return t
         if t.dim() == 4 and t.shape[1] > 1: return _part(t, self._mesh, 1)
         return _added(t, self._mesh) if t.requires_grad else t
     if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, *args: Any, mask: Tensor | None=None, bias: Tensor | None=None, need_weights: bool |
-            Literal['mean']=False, **kw: Any)->Any: ...
+        def __call__(self, *args: Any, mask: Tensor | Visibility | None=None, bias: Tensor | None=None, need_weights:
+            bool | Literal['mean']=False, **kw: Any)->Any: ...
 
 class _LocalAttention(_LocalHeads):
     "The projections share one distributed input: its gradients are added up once, not three times"
@@ -149,7 +164,7 @@ def _rules(m:nn.Module)->dict[str,ParallelStyle]:
         table = RowwiseParallel(input_layouts=Replicate())
         return dict(token=table, position=table)
     shared = _Own(shared=True)
-    if isinstance(m, Head):
+    if isinstance(m, LMHead):
         return {'': _Own(_LocalWords, weight=0, bias=0), 'dense': shared, 'norm': shared}
     if isinstance(m, LatentAttention):
         return {'': _Own(_LocalHeads), 'q_proj': column, 'q_up': column, 'out_proj': row,

@@ -323,7 +323,7 @@ def _check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
                          f"(B, H, L, E), R at most E; got {shape} for x {tuple(x.shape)}")
 
 # %% ../nbs/07a_scaling.ipynb #09345717
-def _check_places(name:str, places:Tensor, n:int|None=None)->Tensor:
+def _checked_places(name:str, places:Tensor, n:int|None=None)->Tensor:
     "`places` are integers, (n,) or (B, n)"
     if (not isinstance(places, Tensor) or places.is_floating_point() or places.is_complex()
             or places.dtype == torch.bool):
@@ -342,7 +342,7 @@ def _places(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
     if device is None and given: device = given[0]
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
     if k_pos is None: k_pos = torch.arange(S, device=device)
-    return _check_places('q_pos', q_pos, L), _check_places('k_pos', k_pos, S)
+    return _checked_places('q_pos', q_pos, L), _checked_places('k_pos', k_pos, S)
 
 # %% ../nbs/07a_scaling.ipynb #e464bd74
 class _Frequencies(nn.Module):

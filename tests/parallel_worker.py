@@ -1,8 +1,8 @@
 """One of several processes that prove nbs/09a_parallel.ipynb; tests/test_parallel.py starts them.
 
-`python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK` runs some checks on two processes, then one
-on four. Each compares with the same model on one process, in float64 where nothing else is said:
-rounding is then far below the tolerance, and an error is not. What failed is written to
+`python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK` runs some checks on two processes, then
+one on four. Each compares with the same model on one process, in float64 where nothing else is
+said: rounding is then far below the tolerance, and an error is not. What failed is written to
 FOLDER/N-RANK.json.
 """
 import copy, faulthandler, json, os, sys, time, traceback
@@ -21,10 +21,14 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
+from attention_nb.config import ExpertsConfig, TransformerConfig
+from attention_nb.heads import remove_heads
 from attention_nb.latent import LatentAttention, LatentConfig
 from attention_nb.multihead import MultiHeadAttention
 from attention_nb.parallel import load_shard, parallelize
-from attention_nb.transformer import ExpertsConfig, Transformer, TransformerConfig
+from attention_nb.recording import record
+from attention_nb.transformer import Transformer
+from attention_nb.visibility import Visibility
 
 # 51: an uneven split
 small = dict(vocab_size=51, d_model=16, n_layers=2, n_heads=4, d_ff=24, max_len=32)
@@ -33,9 +37,8 @@ configs = dict(
     gpt2=dict(positions='learned', **layer),
     llama=dict(n_kv_heads=2, tied=False),
     gpt_oss=dict(n_kv_heads=2, sinks=True, window=(3,0), layer_types=('window','full'),
-                 attn_bias=True, tied=False,
-                 experts=ExpertsConfig(4, 2, 8, router='top_softmax', router_bias=True, bias=True,
-                                       clamp=7.)),
+                 attn_bias=True, tied=False, experts=ExpertsConfig(
+                     4, 2, 8, router='top_softmax', router_bias=True, bias=True, clamp=7.)),
     # its heads divide among four too
     gpt_oss4=dict(n_kv_heads=4, sinks=True, window=(3,0), tied=False),
     gemma2=dict(n_kv_heads=2, norm_offset=1., norm_place='sandwich', softcap=5., logit_softcap=3.,
@@ -45,15 +48,14 @@ configs = dict(
     bloom=dict(positions='alibi', embed_norm=True, **layer),
     neox=dict(parallel=True, rotary_dim=2, tied=False, head_bias=True, **layer),
     deepseek=dict(latent=LatentConfig(q_rank=10, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5),
-                  dense_layers=1, rope_interleaved=True,
-                  experts=ExpertsConfig(4, 2, 8, router='sigmoid', n_groups=2, active_groups=1,
-                                        n_shared=1)),
+                  dense_layers=1, rope_interleaved=True, experts=ExpertsConfig(
+                      4, 2, 8, router='sigmoid', n_groups=2, active_groups=1, n_shared=1)),
     latent_lite=dict(latent=LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5, bias=True)),
     bert=dict(kind='encoder', positions='learned', n_types=2, embed_norm=True, norm_place='post',
               final_norm=False, head='masked', head_bias=True, **layer),
     t5=dict(kind='encoder-decoder', positions='relative', relative_buckets=8,
-            relative_max_distance=6, activation='relu', gated=False, scale=1.,
-            logit_scale=.25, n_decoder_layers=1))
+            relative_max_distance=6, activation='relu', gated=False, scale=1., logit_scale=.25,
+            n_decoder_layers=1))
 
 def rank(): return dist.get_rank()
 def mesh(n=None):
@@ -120,10 +122,9 @@ def agrees(one, many, tol=1e-9):
     for model in (one, many): loss_of(model, inputs, target).backward()
     names = dict(many.named_parameters())
     for name,p in one.named_parameters():
-        own = names[name]
-        assert own.requires_grad == p.requires_grad, name
-        assert (own.grad is None) == (p.grad is None), name
-        if p.grad is not None: same(own.grad, p.grad, f'gradient of {name}', tol)
+        assert names[name].requires_grad == p.requires_grad, name
+        assert (names[name].grad is None) == (p.grad is None), name
+        if p.grad is not None: same(names[name].grad, p.grad, f'gradient of {name}', tol)
     if one.cfg.kind != 'encoder':
         assert torch.equal(greedy(many, inputs)[0], greedy(one, inputs)[0]), 'greedy text'
     same(trained(many, inputs, target), trained(one, inputs, target), 'losses and norms', tol)
@@ -141,7 +142,8 @@ def single_precision(folder):
     agrees(one, parallelize(copy.deepcopy(one), mesh()), 1e-5)
 
 def everything_is_split(folder):
-    "A process keeps about half, all parameters by name and whole shape, and half of the cache"
+    """A process keeps about half, the same parameters as before by name and whole shape, and half
+    of the cache"""
     one = made('llama')
     many = parallelize(copy.deepcopy(one), mesh())
     shapes = [{n: p.shape for n,p in m.named_parameters()} for m in (many, one)]
@@ -160,7 +162,8 @@ def everything_is_split(folder):
     assert [many.decoder.blocks[0].attn.n_heads, many.decoder.blocks[0].attn.n_kv_heads] == [2, 1]
 
 def attention_alone(folder):
-    "Masks and biases, weights of all heads or their mean, cross-attention; all gradients"
+    """Masks and biases with and without heads, weights of all heads or their mean,
+    cross-attention; all gradients"""
     torch.manual_seed(0)
     x,memory,bias = torch.randn(2,5,16),torch.randn(2,7,12),torch.randn(1,4,5,7)
     mask = torch.rand(2,4,5,7) > .3
@@ -171,9 +174,9 @@ def attention_alone(folder):
         for weights in (False, True, 'mean'):
             found = []
             for m in (one, many):
-                part = bias[0,0]
-                if len(shape) == 4: part = bias.expand(2,4,5,7)[tuple(slice(n) for n in shape)]
-                a,b,c = (t.clone().requires_grad_() for t in (x, memory, part))
+                cut = tuple(slice(n) for n in shape)
+                some = bias.expand(2,4,5,7)[cut] if len(shape) == 4 else bias[0,0]
+                a,b,c = (t.clone().requires_grad_() for t in (x, memory, some))
                 m.zero_grad()
                 out = m(a, b, bias=c, mask=mask[:,:1] if weights else mask, need_weights=weights)
                 out = out if weights else (out,)
@@ -187,12 +190,49 @@ def attention_alone(folder):
 
 def latent_alone(folder):
     torch.manual_seed(0)
-    x = torch.randn(2, 5, 16)
+    x = torch.randn(2,5,16)
     one = randomize(LatentAttention(16, 4, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5,
                                     absorbed=True))
     many = parallelize(copy.deepcopy(one), mesh())
-    found = [m(x, causal=True, need_weights=True) for m in (one, many)]
-    for a,b in zip(*found, strict=True): same(b, a, tol=1e-5)
+    both = [m(x, causal=True, need_weights=True) for m in (one, many)]
+    for a,b in zip(*both, strict=True): same(b, a, tol=1e-5)
+
+def heads_taken_out(folder):
+    "Each head that is named, wherever it lives, and no other; weights keep their rows"
+    for name in ('llama', 'deepseek'):
+        one = made(name).eval()
+        many,inputs = parallelize(copy.deepcopy(one), mesh()),batch(one)[0]
+        whole = one(**inputs)
+        for heads in ([(0,1)], [(0,0),(1,3)], [(1,n) for n in range(4)]):
+            with remove_heads(one, heads), remove_heads(many, heads):
+                want = one(**inputs)
+                same(many(**inputs), want, f'{name} without {heads}')
+            assert (want-whole).abs().max() > 1e-3, heads
+        same(many(**inputs), whole, 'given back')
+        fails(ValueError, 'got (0, 4)', lambda: remove_heads(many, [(0,4)]).__enter__())
+
+def not_recorded(folder):
+    "A recording would have the heads of one process only"
+    many = parallelize(made('llama'), mesh())
+    with record(many):
+        fails(NotImplementedError, 'cannot be recorded', lambda: many(**batch(many)[0]))
+    many(**batch(many)[0])
+
+def rules_of_heads(folder):
+    "Rules say the same of all heads; a mask among them is each head's own"
+    torch.manual_seed(0)
+    x,mask = torch.randn(2,6,16),torch.rand(2,4,6,6) > .3
+    one = randomize(MultiHeadAttention(16, 4, n_kv_heads=2))
+    many = parallelize(copy.deepcopy(one), mesh())
+    inner = Visibility(6, causal=True, mask=mask)
+    for see in (Visibility(6, window=(2,0)), inner, Visibility(6, window=(2,0), mask=inner)):
+        same(many(x, mask=see), one(x, mask=see), tol=1e-5)
+
+def not_saved(folder):
+    "A folder for transformers needs the whole matrices; the refusal names a tensor"
+    many = parallelize(made('llama'), mesh())
+    fails(NotImplementedError, 'split over processes', lambda: many.save_pretrained(
+        folder/f'saved{rank()}', family='llama'))
 
 def rank_zero_decides(folder):
     "Models that differ before are one after"
@@ -211,12 +251,11 @@ def fails(kind, message, f):
 
 def refused(folder):
     def split(**kw): return parallelize(Transformer(TransformerConfig(**small | kw)), mesh())
-    fails(ValueError, 'n_heads=3 of decoder.blocks.0.attn does not divide among 2 processes',
-          lambda: split(n_heads=3, d_model=12))
-    fails(ValueError, 'n_kv_heads=1 of decoder.blocks.0.attn does not divide among 2',
-          lambda: split(n_kv_heads=1))
-    fails(ValueError, 'd_ff=25 of decoder.blocks.0.ffn does not divide among 2',
-          lambda: split(d_ff=25))
+    uneven = 'of decoder.blocks.0.{} does not divide among 2 processes'
+    for name,wrong in (('attn',dict(n_heads=3, d_model=12)), ('attn',dict(n_kv_heads=1)),
+                       ('ffn',dict(d_ff=25))):
+        what,n = next(iter(wrong.items()))
+        fails(ValueError, f'{what}={n} {uneven.format(name)}', lambda: split(**wrong))
     fails(ValueError, 'n_heads=3 of MultiHeadAttention',
           lambda: parallelize(MultiHeadAttention(12, 3), mesh()))
     fails(TypeError, 'got Linear', lambda: parallelize(nn.Linear(2, 2), mesh()))
@@ -228,8 +267,8 @@ def refused(folder):
 
 def memory(name):
     "A line of /proc/self/status, in bytes"
-    return next(int(line.split()[1])*1024 for line in open('/proc/self/status')
-                if line.startswith(name))
+    lines = Path('/proc/self/status').read_text().splitlines()
+    return next(int(line.split()[1])*1024 for line in lines if line.startswith(name))
 
 def loads_in_little_memory(folder):
     "What a process needs to load its share is that share, and not the file"
@@ -246,7 +285,7 @@ def loads_in_little_memory(folder):
 
 # %% data parallel
 def data_parallel(wrap, config):
-    "Each process reads its rows; gradients, steps, parameters: those of all rows on one process"
+    "Each process reads its rows; gradients, steps, parameters are those of all rows on one process"
     def check(folder):
         one = made(config)
         many = wrap(copy.deepcopy(one))
@@ -262,9 +301,8 @@ def data_parallel(wrap, config):
         same(got[1::2], want[1::2], 'norms of gradients')
         for name,p in one.named_parameters(): same(names[name], p, f'{name} after three steps')
         raw = getattr(many, 'module', many)
-        if isinstance(many, DistributedDataParallel):
-            assert torch.equal(greedy(raw, inputs)[0], greedy(one, inputs)[0])
-        else: assert torch.equal(greedy(many, inputs)[0], greedy(one, inputs)[0])
+        writer = raw if isinstance(many, DistributedDataParallel) else many
+        assert torch.equal(greedy(writer, inputs)[0], greedy(one, inputs)[0])
     return check
 
 def sharded(model, on=None):
@@ -290,8 +328,8 @@ def both_ways(folder):
 def writes(folder):
     "A checkpoint of the split model, a file of the whole one, and what it computes"
     one = made('gpt_oss4')
-    dcp.save(parallelize(copy.deepcopy(one), mesh()).state_dict(),
-             checkpoint_id=str(folder/'checkpoint'))
+    many = parallelize(copy.deepcopy(one), mesh())
+    dcp.save(many.state_dict(), checkpoint_id=str(folder/'checkpoint'))
     if rank() == 0:
         save_file(one.state_dict(), folder/'whole.safetensors')
         with torch.no_grad(): torch.save(one(**batch(one)[0]), folder/'logits.pt')
@@ -341,13 +379,13 @@ def reads_its_share(folder):
 
 def whole_shapes(model): return {n: tuple(p.shape) for n,p in model.state_dict().items()}
 
-checks = {f'tp_{name}': tp(name) for name in configs if name != 'gpt_oss4'}
-checks |= {f'{kind}_{name}': data_parallel(wrap, name)
-           for kind,wrap in dict(ddp=DistributedDataParallel, fsdp=sharded).items()
-           for name in ('gpt2', 'llama')}
-checks |= {f.__name__: f for f in (
-    single_precision, everything_is_split, attention_alone, latent_alone, loads_in_little_memory,
-    rank_zero_decides, refused, both_ways, writes, loads, reads_its_share)}
+checks = {f'tp_{name}': tp(name) for name in configs if name != 'gpt_oss4'} | {
+    f'{kind}_{name}': data_parallel(wrap, name) for name in ('gpt2', 'llama')
+    for kind,wrap in dict(ddp=DistributedDataParallel, fsdp=sharded).items()} | {
+    f.__name__: f for f in (
+        single_precision, everything_is_split, attention_alone, latent_alone, heads_taken_out,
+        not_recorded, rules_of_heads, not_saved, loads_in_little_memory, rank_zero_decides,
+        refused, both_ways, writes, loads, reads_its_share)}
 
 def dies(folder):
     "One process is gone while another waits for it"

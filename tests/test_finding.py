@@ -76,7 +76,7 @@ cosine similarity of words | embedding#which-words-are-alike
 train on shakespeare | tokenizer#shakespeare transformer#a-model-that-learns
 attention dropout | multihead#dropout
 residual connection | multihead#why-add multihead#from-heads-to-a-model
-    transformer#attention_nb.transformer.Residual transformer#where-the-norms-stand
+    blocks#attention_nb.blocks.Residual transformer#where-the-norms-stand
 use with hugging face models | foreign#models-of-transformers plan#loading
     pretrained#any-model-of-twenty-families
 read a safetensors file | stored#one-file stored#tensors-by-name stored#several-files files#a-source

@@ -17,6 +17,7 @@ kept = dict(
     backtracking=None, checks=None, chat=None, command=None, merges=None, parts=None, plan=None,
     plots=['colors', 'show_arrows', 'show_numbers'], saving=None, scaling=None, settings=None,
     stored=None,
+    blocks=['Mixers', 'Residual', 'Stack'],
     cache=['LayerCache', 'check_cache'], config=['check_ids'],
     core=['attention_scores', 'group_heads', 'hide', 'softmax_with_sink'],
     families=['model_features'], fast=['KERNELS', 'Kernel'],
@@ -32,7 +33,7 @@ kept = dict(
     tokenizer_base=['SpecialTokenizer', 'checked_flag', 'checked_special', 'checked_text',
                     'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
                     'split_special'],
-    transformer=['LMHead', 'Mixers', 'Residual', 'Stack', 'TokenEmbeddings'],
+    transformer=['LMHead', 'TokenEmbeddings'],
     visibility=['Window', 'joined', 'over', 'spelled'],
 )
 

@@ -275,10 +275,10 @@ def chapter_08()->None:
 def chapter_09()->None:
     assert_type(nb.RMSNorm(8)(x), Tensor)
     think = nb.FeedForward(8, 16, activation='gelu')
-    assert_type(nb.transformer.Residual(small)(x, think), Tensor)
+    assert_type(nb.blocks.Residual(small)(x, think), Tensor)
     assert_type(nb.MixtureOfExperts(8, nb.ExpertsConfig(4, 2, 16)).route(x[0]), Pair)
     assert_type(nb.Block(small)(x, causal=True), Tensor)
-    assert_type(nb.transformer.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
+    assert_type(nb.blocks.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
     assert_type(nb.transformer.TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
     assert_type(nb.transformer.LMHead(small)(x, torch.zeros(20, 8)), Tensor)
     model = nb.Transformer(small)
@@ -287,9 +287,12 @@ def chapter_09()->None:
     assert_type(cache, nb.ModelCache)
     assert_type(model(ids, cache=cache), Tensor)
     assert_type(model.generate(ids, 3, top_k=4, seed=1), Tensor)
+    makers:nb.blocks.Mixers = dict(mean=lambda cfg, layer: torch.nn.Identity())
+    def memory(mixer:nb.Mixer)->nb.LayerCache: return mixer.new_cache(2, 9)
+    assert makers and memory
     if model.decoder is not None:
         assert_type(model.decoder.blocks[0], nb.Block)
-        for block in model.decoder.blocks: assert_type(block.attn_add, nb.transformer.Residual)
+        for block in model.decoder.blocks: assert_type(block.attn_add, nb.blocks.Residual)
 
 def chapter_09a(run:bool=False)->None:
     if not run: return    # it takes several processes
