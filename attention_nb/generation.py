@@ -12,11 +12,12 @@ __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sam
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from .checks import checked_integer
 from .config import TransformerConfig, _limit
 from .tokenizer_base import Tokenizer
 
@@ -52,11 +53,6 @@ class _Options(_StreamOptions, total=False):
     progress:bool
 
 # %% ../nbs/09b_generation.ipynb #9ab43ef0
-def _check_count(name:str, n:object, least:int=1)->None:
-    if not isinstance(n, Integral) or isinstance(n, bool):
-        raise TypeError(f"{name} must be an integer, got {n!r}")
-    if n < least: raise ValueError(f"{name} must be at least {least}, got {n}")
-
 def _check_number(name:str, x:object)->None:
     if not isinstance(x, Real) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, got {x!r}")
@@ -83,7 +79,7 @@ def filter_top_k(
     Returns:
         The same, minus infinity where a token is out
     """
-    _check_count('top_k', k)
+    k = checked_integer('top_k', k, least=1)
     least = logits.topk(min(k, logits.shape[-1])).values[...,-1:]
     return logits.masked_fill(logits < least, -torch.inf)
 
@@ -248,9 +244,9 @@ class _Text:
         "Go on from these rows"
         if len(index) == len(self.tokens):
             if torch.equal(index, torch.arange(len(index), device=index.device)): return
-            for c in self.cache.own: c.reorder(index)
+            for c in self.cache.own: c.select(index)
         else:
-            self.cache.reorder(index)
+            self.cache.select(index)
             if self.source is not None: self.source = self.source[index]
             if self.mask is not None: self.mask = self.mask[index]
         self.tokens = self.tokens[index]
@@ -341,7 +337,7 @@ def _ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
     return ends
 
 def _check_ids_list(name:str, ids:Iterable[object])->None:
-    for i in ids: _check_count(name, i, 0)
+    for i in ids: checked_integer(name, i)
 
 # %% ../nbs/09b_generation.ipynb #e92f54c7
 class _Ends:
@@ -416,12 +412,12 @@ def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', 
         raise ValueError(f"{L} tokens and max_new_tokens={new} are {need} to read, "
                          f"more than max_len={cfg.max_len}")
     if cache is None: return
-    if len(cache.own[0].keys) != B:
-        raise ValueError(f"cache must be for a batch of {B}, got one for {len(cache.own[0].keys)}")
+    for batch in {getattr(c, 'batch', B) for c in cache.own} - {B}:
+        raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
     if len(cache) >= L:
         raise ValueError(f"the cache knows {len(cache)} tokens, so ids must hold these and more, "
                          f"got {L}")
-    full = [c.max_len for c in cache.own if c.max_len is not None]
+    full = [most for c in cache.own if (most := getattr(c, 'max_len', None)) is not None]
     if full and need > min(full):
         raise ValueError(f"the cache holds {min(full)} tokens, and {need} will be read")
 
@@ -453,15 +449,13 @@ def _generator(generator:torch.Generator|None, seed:int|None,
             raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
         return generator
     if generator is not None: raise ValueError("give a generator or a seed, not both")
-    _check_count('seed', seed, 0)
-    return torch.Generator(device).manual_seed(int(seed))
+    return torch.Generator(device).manual_seed(checked_integer('seed', seed))
 
 # %% ../nbs/09b_generation.ipynb #bfb8ecca
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
     if TYPE_CHECKING:    # what type checkers and editors see
         model: 'Transformer'
-        new: int
         eos: list[int]
         stop: list[str | list[int]]
         tokenizer: Tokenizer | None
@@ -476,9 +470,9 @@ class _Steps:
         _check_model(model)
         cfg,penalty = model.cfg,repetition_penalty
         start = _start(cfg, ids, mask, decoder_ids).long()
-        _check_count('max_new_tokens', max_new_tokens, 0)
-        _check_room(cfg, start.shape[1], max_new_tokens, cache, len(start))
-        self.model,self.start,self.new,self.penalty = model,start,int(max_new_tokens),penalty
+        new = checked_integer('max_new_tokens', max_new_tokens)
+        _check_room(cfg, start.shape[1], new, cache, len(start))
+        self.model,self.start,self.new,self.penalty = model,start,new,penalty
         source = ids if cfg.kind == 'encoder-decoder' else None
         self.given:dict[str,Any] = dict(source=source, mask=mask, cache=cache)
         self.filters:dict[str,Any] = dict(temperature=temperature, top_k=top_k, top_p=top_p,
@@ -488,7 +482,7 @@ class _Steps:
         if penalty is not None: _check_above_0('repetition_penalty', penalty)
         self.eos,self.stop,self.tokenizer = _ends(cfg, eos_id),_stops(stop, tokenizer),tokenizer
         self.pad = next((i for i in (pad_id, cfg.pad_id, *self.eos) if i is not None), 0)
-        _check_count('pad_id', self.pad, 0)
+        checked_integer('pad_id', self.pad)
         self.generator = _generator(generator, seed, start.device)
 
     def text(self)->_Text: return _Text(self.model, self.start, self.new, **self.given)
@@ -646,7 +640,7 @@ def _check_beams(steps:_Steps, n_beams:int, length_penalty:float,
                  early_stopping:bool|Literal['never'], cache:'ModelCache|None',
                  stream:Callable[[Tensor],object]|None)->None:
     "Options that several beams need, or do not take"
-    _check_count('n_beams', n_beams)
+    checked_integer('n_beams', n_beams, least=1)
     _check_number('length_penalty', length_penalty)
     if early_stopping not in (True, False, 'never'):
         raise ValueError(f"early_stopping must be True, False or 'never', got {early_stopping!r}")
