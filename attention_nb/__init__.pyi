@@ -22,6 +22,7 @@ from . import layer as layer
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import packing as packing
 from . import parallel as parallel
 from . import parts as parts
 from . import plan as plan
@@ -97,11 +98,9 @@ from .generation import filter_min_p as filter_min_p
 from .generation import filter_top_k as filter_top_k
 from .generation import filter_top_p as filter_top_p
 from .generation import generate as generate
-from .generation import packed as packed
 from .generation import penalize_repetition as penalize_repetition
 from .generation import sample as sample
-from .generation import stream_generate as stream_generate
-from .generation import stream_text as stream_text
+from .generation import stream as stream
 from .gguf_files import read_gguf as read_gguf
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
@@ -158,6 +157,8 @@ from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import computed_dtype as computed_dtype
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .packing import PackedLinear as PackedLinear
+from .packing import pack_linears as pack_linears
 from .parallel import load_shard as load_shard
 from .parallel import parallelize as parallelize
 from .plan import build_model as build_model
@@ -256,16 +257,16 @@ __all__ = [
     'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES', 'config_from_hf',
     'config_to_hf', 'family_table', 'model_features', 'KERNELS', 'Kernel', 'attention_lse', 'explain_choice',
     'merge_attention', 'scaled_dot_product_attention', 'Source', 'open_source', 'TextStream', 'filter_logits',
-    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'packed', 'penalize_repetition', 'sample',
-    'stream_generate', 'stream_text', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
-    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
-    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch',
-    'to_torch', 'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent',
-    'latent_scale', 'Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'attention_layers', 'options_of',
-    'plain_options', 'standing_by', 'twin_of', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask',
-    'prefix_mask', 'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern',
-    'learn_merges', 'merge_heap', 'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention',
-    'MultiHeadAttentionLoop', 'computed_dtype', 'merge_heads', 'split_heads', 'load_shard', 'parallelize',
+    'filter_min_p', 'filter_top_k', 'filter_top_p', 'generate', 'penalize_repetition', 'sample', 'stream',
+    'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow', 'attention_rollout',
+    'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores',
+    'score_heads', 'separator_mass', 'image_view', 'AppendedAttention', 'TorchInterface', 'from_torch', 'to_torch',
+    'LatentAttention', 'LatentConfig', 'absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale', 'Around',
+    'AttentionFunction', 'AttentionLayer', 'Function', 'attention_layers', 'options_of', 'plain_options',
+    'standing_by', 'twin_of', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask',
+    'show_mask', 'window_mask', 'Merger', 'apply_merges', 'checked_merges', 'checked_pattern', 'learn_merges',
+    'merge_heap', 'merge_scan', 'read_merges', 'split_pieces', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
+    'computed_dtype', 'merge_heads', 'split_heads', 'PackedLinear', 'pack_linears', 'load_shard', 'parallelize',
     'build_model', 'tensors_from_hf', 'tensors_to_hf', 'colors', 'show_arrows', 'show_numbers', 'show_weights',
     'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences',
     'from_hf', 'load_pretrained', 'save_pretrained', 'Recorded', 'Recording', 'Seen', 'load_hf', 'look', 'record',
