@@ -437,6 +437,7 @@ def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', 
     if cache is None: return
     for batch in {getattr(c, 'batch', B) for c in cache.own} - {B}:
         raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
+    cache.check_room(torch.empty(B, 0))       # a cache that must be reset says so
     if len(cache) >= L:
         raise ValueError(f"the cache knows {len(cache)} tokens, so ids must hold these and more, "
                          f"got {L}")

@@ -1,13 +1,16 @@
 "Generation on grids: equal to transformers token for token, rows independent of their batch, every option honoured or refused"
-import functools, itertools
+import contextlib, functools, itertools, json, sys, threading
 import pytest, torch, transformers
 from torch.testing import assert_close
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, LogitsProcessorList, MinPLogitsWarper, RepetitionPenaltyLogitsProcessor,
                           TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper)
 from attention_nb.generation import (TextStream, filter_logits, filter_min_p, filter_top_k, filter_top_p, generate, penalize_repetition, sample,
-                                     stream_generate, stream_text)
+                                     stream)
+from attention_nb import packing
+from attention_nb.packing import pack_linears
 from attention_nb.recording import record
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+from attention_nb.tokenizer_files import byte_pairs, load_tokenizer
 from attention_nb.transformer import Transformer, TransformerConfig
 
 N,PAD = 40,39
@@ -335,7 +338,7 @@ def test_streamed_pieces_are_the_text(text, size, bpe):
     tokenizer = bpe if size == 280 else BPETokenizer.train(['ab'], 257)
     ids = tokenizer.encode(text)
     model = Parrot([ids], len(tokenizer))
-    pieces = [*stream_text(model, torch.zeros(1, 1, dtype=torch.long), len(ids), tokenizer=tokenizer)]
+    pieces = [*stream(model, torch.zeros(1, 1, dtype=torch.long), len(ids), tokenizer=tokenizer)]
     assert ''.join(pieces) == text and '' not in pieces
     assert all('\ufffd' not in p for p in pieces)
 
@@ -344,14 +347,14 @@ def test_any_bytes_stream_to_what_decode_says(seed, bpe):
     "Broken characters too, and nothing is taken back"
     g = torch.Generator().manual_seed(seed)
     ids = torch.randint(len(bpe), (100,), generator=g).tolist() if seed % 2 else (torch.randint(128, (100,), generator=g)+128).tolist()
-    stream,text = TextStream(bpe),''
+    flow,text = TextStream(bpe),''
     for n,i in enumerate(ids, 1):
-        text += stream.push(i)
+        text += flow.push(i)
         whole = bpe.decode(ids[:n])
         assert whole.startswith(text) and len(whole)-len(text) <= 1
-    text += stream.flush()
+    text += flow.flush()
     assert text == bpe.decode(ids)
-    assert stream.push(bpe.encode('a')[0]) == 'a'                           # anew
+    assert flow.push(bpe.encode('a')[0]) == 'a'                           # anew
 
 def test_a_stream_goes_on_with_the_text_before(bpe):
     "Spaces and halves of characters at the seam"
@@ -359,13 +362,13 @@ def test_a_stream_goes_on_with_the_text_before(bpe):
         ids = tokenizer.encode(text)
         for n in range(len(ids)+1):
             for after in (ids[:n], torch.tensor(ids[:n])):
-                stream = TextStream(tokenizer, after=after)
+                flow = TextStream(tokenizer, after=after)
                 before = tokenizer.decode(ids[:n]).removesuffix('\ufffd')
-                assert before + ''.join([*map(stream.push, ids[n:]), stream.flush()]) == text
+                assert before + ''.join([*map(flow.push, ids[n:]), flow.flush()]) == text
     words = WordTokenizer.train(['i must go back'])
     model = Parrot([words.encode('go back')], len(words))
     start = torch.tensor([words.encode('must')])
-    assert [*stream_text(model, start, 2, tokenizer=words)] == [' go', ' back']
+    assert [*stream(model, start, 2, tokenizer=words)] == [' go', ' back']
     assert generate(model, start, 2, stop=' go', tokenizer=words).shape[1] == 2
     left = torch.tensor([[0, start[0,0]], [start[0,0]]*2]),torch.tensor([[False, True], [True, True]])
     model = Parrot([words.encode('go back')]*2, len(words)); model.first = 2
@@ -374,8 +377,8 @@ def test_a_stream_goes_on_with_the_text_before(bpe):
 def test_words_stream_too():
     words = WordTokenizer.train(['i must go back to my ship and to my crew'])
     ids = words.encode('i must go back to my ship and to my crew '*8)
-    stream = TextStream(words)
-    assert ''.join([*map(stream.push, ids), stream.flush()]) == words.decode(ids)
+    flow = TextStream(words)
+    assert ''.join([*map(flow.push, ids), flow.flush()]) == words.decode(ids)
 
 def test_streams_of_tokens_are_the_generation(pair):
     ours,_ = pair
@@ -384,13 +387,13 @@ def test_streams_of_tokens_are_the_generation(pair):
         seen = []
         out = ours.generate(ids, 9, stream=seen.append, **options)
         assert torch.equal(torch.stack(seen, 1), out[:,7:])
-        assert torch.equal(torch.stack([*stream_generate(ours, ids, 9, **options)], 1), out[:,7:])
+        assert torch.equal(torch.stack([*stream(ours, ids, 9, **options)], 1), out[:,7:])
         assert all(not c.is_inference() for c in seen) and not out.is_inference() and not ours.generate(ids, 2, n_beams=2).is_inference()
 
 def test_a_stream_can_be_left_and_changes_no_mode(pair):
     ours,_ = pair
     ids,_ = prompts()
-    it = stream_generate(ours, ids, 9)
+    it = stream(ours, ids, 9)
     next(it)
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
     it.close()
@@ -409,7 +412,7 @@ def test_dropout_does_not_act():
     a = model.generate(ids, 8)
     assert model.training and torch.equal(a, model.generate(ids, 8)) and torch.equal(a, model.eval().generate(ids, 8))
     seen = []
-    for _ in stream_generate(model.train(), ids, 2): seen.append(model.training)
+    for _ in stream(model.train(), ids, 2): seen.append(model.training)
     assert seen == [True, True]
     assert model(a).requires_grad                                            # the result may be trained on
     model(a).sum().backward()
@@ -447,7 +450,7 @@ def test_going_on_with_a_cache(pair):
         assert torch.equal(ours.generate(asked, 6, cache=cache, **more), ours.generate(asked, 6, **more))
         assert len(cache) == 20
     cache = ours.new_cache(3, 40)
-    whole = [int(c[0]) for c in itertools.islice(stream_generate(ours, ids, 10, cache=cache), 4)]
+    whole = [int(c[0]) for c in itertools.islice(stream(ours, ids, 10, cache=cache), 4)]
     assert len(cache) == 10 and whole == ours.generate(ids, 4)[0,7:].tolist()
 
 def test_one_forward_a_step_on_the_new_token_only(pair):
@@ -585,7 +588,7 @@ def test_misuse_of_models_and_caches():
     with pytest.raises(ValueError, match='no decoder_start_id'): two.generate(ids, 2)
     with pytest.raises(ValueError, match='must have 2 rows'): two.generate(ids, 2, decoder_ids=ids[:1])
     with pytest.raises(ValueError, match='ids hold 7 tokens'): two.generate(torch.zeros(2, 7, dtype=torch.long), 2, decoder_ids=ids)
-    with pytest.raises(ValueError, match='stream_text|one text'): stream_text(model, ids, 2, tokenizer=WordTokenizer.train(['a']))
+    with pytest.raises(ValueError, match='one text'): stream(model, ids, 2, tokenizer=WordTokenizer.train(['a']))
 
 def test_nothing_to_do_and_room_to_the_last_place(pair):
     ours,_ = pair
@@ -630,3 +633,313 @@ def test_a_recording_of_generate_holds_all_steps(settings, padded):
         for a,w in zip(steps.weights(b), once.weights(b)):
             assert a.shape == (4,10,10)
             assert_close(a, w)
+
+# ---- threads, modes, precision, interruptions
+
+def restless(layers=2, **options):
+    "A model in training mode, with so much dropout that no step survives it"
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(N, d_model=32, n_layers=layers, n_heads=4, dropout=.5,
+                                          attn_dropout=.5, **options))
+    for p in model.parameters(): p.data.mul_(8)
+    return model.train()
+
+def at_once(*jobs):
+    "What each job gives, all at the same time, the threads taking turns as often as they can"
+    found,before = [None]*len(jobs),sys.getswitchinterval()
+    def work(n): found[n] = jobs[n]()
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(len(jobs))]
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads: t.start()
+        for t in threads: t.join()
+    finally: sys.setswitchinterval(before)
+    return found
+
+def test_threads_generate_on_a_model_that_trains_and_set_no_mode():
+    model = restless()
+    ids,_ = prompts()
+    want,modes = model.eval().generate(ids, 12),set()
+    model.train()
+    done = threading.Event()
+    def watch():
+        while not done.is_set(): modes.update(m.training for m in model.modules())
+    def write(**options):
+        return lambda: [model.generate(ids, 12, **options) for _ in range(8)]
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try: found = at_once(write(), write(n_beams=1), write(stream=lambda column: None))
+    finally: done.set(); watcher.join()
+    assert all(torch.equal(out, want) for outs in found for out in outs)
+    assert modes == {True}
+
+def test_what_is_set_during_a_stream_stays_set():
+    model = restless()
+    ids,_ = prompts()
+    want = torch.stack([*stream(model, ids, 9)], 1)
+    for first,then in ((model.train, model.eval), (model.eval, model.train)):
+        first()
+        it = stream(model, ids, 9)
+        columns = [next(it) for _ in range(3)]
+        then()
+        columns += it
+        assert {m.training for m in model.modules()} == {then == model.train}
+        assert torch.equal(torch.stack(columns, 1), want)
+    model.train()
+    model.decoder.blocks[0].eval()
+    modes = [m.training for m in model.modules()]
+    assert torch.equal(model.generate(ids, 9), torch.cat([ids, want], 1))
+    assert [m.training for m in model.modules()] == modes
+
+def test_a_twin_has_the_parameters_hooks_and_compiled_modules_of_its_model():
+    model = restless()
+    ids,_ = prompts()
+    want = model.eval().generate(ids, 6)
+    model.train()
+    seen = []
+    hook = model.decoder.blocks[0].register_forward_hook(lambda m, args, out: seen.append(m.training))
+    assert torch.equal(model.generate(ids, 6), want) and seen == [False]*6
+    hook.remove()
+    it = stream(model, ids, 6)                                              # reads new weights
+    first = next(it)
+    assert torch.equal(first, want[:,7])
+    for p in model.parameters(): p.data.zero_()
+    assert not next(it).any()
+    model = restless()
+    model.decoder.blocks[0] = torch.compile(model.decoder.blocks[0], backend='eager')
+    assert torch.equal(model.generate(ids, 2), want[:,:9])
+    model = restless()
+    model.decoder.blocks[1].compile(backend='eager')
+    assert torch.equal(model.generate(ids, 2), want[:,:9])
+    assert torch.equal(torch.compile(restless(), backend='eager').generate(ids, 2), want[:,:9])
+    model = restless()
+    with record(model) as steps: model.generate(ids, 6)
+    model.eval()
+    with record(model) as once: model.generate(ids, 6)
+    for a,w in zip(steps.weights(0), once.weights(0)): assert_close(a, w)
+
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize('options', [{}, dict(window=(3,0)), dict(positions='learned', max_len=64),
+    dict(positions='alibi'), dict(qk_norm='rms', norm_offset=1.), dict(norm='layer'),
+    dict(kind='encoder-decoder', positions='relative', decoder_start_id=1)], ids=str)
+def test_autocast(options, dtype):
+    "The tokens are those that a whole forward without a cache finds likeliest, up to rounding"
+    model = restless(**options).eval()
+    both = 'kind' in options
+    ids,mask = prompts()
+    for given in ({}, dict(mask=mask), dict(n_beams=2), dict(temperature=1., seed=0)):
+        with torch.autocast('cpu', dtype=dtype):
+            out = model.generate(ids, 8, **given)
+            assert out.shape == (3, 9 if both else 15)
+            if {*given} - {'mask'}: continue
+            real = given.get('mask')
+            if real is not None and not both:
+                real = torch.cat([real, torch.ones(3, 8, dtype=torch.bool)], 1)
+            with torch.no_grad():
+                logits = model(ids, mask=real, decoder_ids=out) if both else model(out, mask=real)
+        logits,new = logits[:,-9:-1].float(),out[:,-8:,None]
+        gap = logits.amax(-1, keepdim=True) - logits.gather(-1, new)
+        assert gap.max() <= 8*torch.finfo(dtype).eps*logits.abs().max()
+
+def test_autocast_is_that_of_the_call():
+    "A stream may be read where autocast is on or off; its cache is of one precision"
+    model = restless().eval()
+    ids,_ = prompts()
+    plain = model.generate(ids, 6)
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        lowered = model.generate(ids, 6)
+        inside = stream(model, ids, 6)
+    outside = stream(model, ids, 6)
+    columns = [],[]
+    for n in range(6):
+        with torch.autocast('cpu', dtype=torch.bfloat16, enabled=bool(n % 2)):
+            for it,found in zip((inside, outside), columns): found.append(next(it))
+            assert torch.is_autocast_enabled('cpu') == bool(n % 2)
+    assert torch.equal(torch.stack(columns[0], 1), lowered[:,7:])
+    assert torch.equal(torch.stack(columns[1], 1), plain[:,7:])
+
+class Key(BaseException): "Like Ctrl-C, but no one else's"
+
+@pytest.mark.parametrize('options', [{}, dict(window=(3,0)), dict(window=(3,0), layer_types=('full','window','full'))], ids=str)
+@pytest.mark.parametrize('when', ['prompt', 'step', 'stream', 'head'])
+@pytest.mark.parametrize('error', [KeyboardInterrupt, Key])
+def test_after_an_interrupted_call_a_cache_is_as_before_or_refused(options, when, error):
+    "Interrupted in layer 2 of 3, while reading the prompt or later, in a callback, or in the head"
+    for seed in range(5):
+        model = restless(3, **options).eval()
+        ids,_ = prompts(2, 7, seed)
+        cache = model.new_cache(2, 40)
+        before = model.generate(ids[:,:3], 2, cache=cache) if seed % 2 else ids[:,:0]
+        asked = torch.cat([before, ids], 1)
+        calls = []
+        def interrupt(*_):
+            calls.append(1)
+            if len(calls) == (1 if when == 'prompt' else 4): raise error
+        where = model.head if when == 'head' else model.decoder.blocks[1].attn
+        with contextlib.ExitStack() as stack:
+            given = dict(stream=interrupt) if when == 'stream' else {}
+            if not given: stack.callback(where.register_forward_pre_hook(interrupt).remove)
+            stack.enter_context(pytest.raises(error))
+            model.generate(asked, 9, cache=cache, **given)
+        turn = torch.cat([before, prompts(2, 9, seed+10)[0]], 1)            # another text
+        try: out = model.generate(turn, 6, cache=cache)
+        except ValueError as e:
+            assert 'reset it first' in str(e) and options
+            cache.reset()
+            out = model.generate(turn, 6, cache=cache)
+        assert torch.equal(out, model.generate(turn, 6))
+
+def test_an_interrupted_call_of_an_encoder_decoder_leaves_no_source(both):
+    ids,_ = prompts(2)
+    cache = both.new_cache(2, 20, memory_len=9)
+    def interrupt(column): raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt): both.generate(ids, 5, cache=cache, stream=interrupt)
+    other = torch.randint(N, (2, 9), generator=torch.Generator().manual_seed(1))
+    assert torch.equal(both.generate(other, 5, cache=cache), both.generate(other, 5))
+
+def test_a_left_stream_knows_what_it_gave_out(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    cache = ours.new_cache(3, 40)
+    it = stream(ours, ids, 9, cache=cache)
+    said = torch.cat([ids, torch.stack([next(it) for _ in range(3)], 1)], 1)
+    it.close()
+    assert torch.equal(ours.generate(said, 6, cache=cache), ours.generate(ids, 9))
+
+def test_a_callback_may_write_into_its_column(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    for options in ({}, dict(eos_id=(5, 11), pad_id=0), dict(stop=[[11]])):
+        want = ours.generate(ids, 9, **options)
+        assert torch.equal(ours.generate(ids, 9, stream=lambda column: column.fill_(3), **options), want)
+        columns = []
+        for column in stream(ours, ids, 9, **options):
+            columns.append(column.clone())
+            column.fill_(3)
+        assert torch.equal(torch.stack(columns, 1), want[:,7:])
+
+# ---- tokenizers of every kind
+
+def theirs(tmp_path, kind):
+    "A tokenizer as `load_tokenizer` gives it, or one of `transformers` around it"
+    tokenizers = pytest.importorskip('tokenizers')
+    texts = ['to be or not to be', 'the ship — ça va? 🚢🌊', 'a sea, the question']
+    if kind in ('bytes', 'transformers'):
+        tok = tokenizers.Tokenizer(tokenizers.models.BPE())
+        tok.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tok.decoder = tokenizers.decoders.ByteLevel()
+        trainer = tokenizers.trainers.BpeTrainer(vocab_size=290, special_tokens=['<end>'],
+            initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    elif kind == 'fallback':
+        words = {f'<0x{b:02X}>': b for b in range(256)} | {'<end>': 256, '▁': 257}
+        letters = sorted({c for t in texts for c in t if ord(c) < 128 and c != ' '})
+        words |= {c: 258+n for n,c in enumerate(letters)}
+        tok = tokenizers.Tokenizer(tokenizers.models.BPE(words, [], byte_fallback=True))
+        tok.normalizer = tokenizers.normalizers.Replace(' ', '▁')
+        tok.decoder = tokenizers.decoders.Sequence([tokenizers.decoders.Replace('▁', ' '),
+            tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse()])
+        tok.add_special_tokens(['<end>'])
+    else:
+        tok = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token='[UNK]'))
+        tok.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        tok.decoder = tokenizers.decoders.WordPiece(cleanup=False)
+        trainer = tokenizers.trainers.WordPieceTrainer(vocab_size=90, show_progress=False,
+                                                       special_tokens=['[UNK]', '<end>'])
+    if kind != 'fallback': tok.train_from_iterator(texts, trainer)
+    (tmp_path/'tokenizer.json').write_text(tok.to_str(), encoding='utf-8')
+    tok = load_tokenizer(tmp_path)
+    if kind == 'transformers':
+        tok = transformers.PreTrainedTokenizerFast(tokenizer_object=tok)
+        return tok, lambda text: tok.encode(text, add_special_tokens=False), len(tok)
+    return tok, lambda text: tok.encode(text).ids, tok.get_vocab_size()
+
+@pytest.mark.parametrize('kind', ['bytes', 'fallback', 'words', 'transformers'])
+def test_what_load_tokenizer_gives_streams_and_stops(kind, tmp_path):
+    tok,encode,n = theirs(tmp_path, kind)
+    text = 'the ship and the sea' if kind == 'words' else 'the ship 🚢 — ça va'
+    ids = encode(text)
+    spelled = tok.decode(ids)
+    model = Parrot([ids], n)
+    start = torch.zeros(1, 1, dtype=torch.long)
+    pieces = [*stream(model, start, len(ids), tokenizer=tok)]
+    assert ''.join(pieces).strip() == spelled.strip() and len(pieces) > 3
+    assert not any('\ufffd' in p for p in pieces)
+    out = generate(model, start, len(ids), stop='ship', tokenizer=tok)[0,1:].tolist()
+    assert len(out) < len(ids) and 'ship' in tok.decode(out) and 'ship' not in tok.decode(out[:-1])
+    end = tok.convert_tokens_to_ids('<end>') if kind == 'transformers' else tok.token_to_id('<end>')
+    model = Parrot([[*ids[:3], end, *ids[3:]]], n)
+    out = generate(model, start, len(ids), stop='<end>', tokenizer=tok)[0,1:].tolist()
+    assert out == [*ids[:3], end]
+    assert '<end>' not in ''.join(stream(model, start, len(ids), tokenizer=tok))
+
+@pytest.mark.parametrize('kind', ['bytes', 'fallback', 'words', 'transformers', 'ours', 'our words', 'byte_pairs'])
+def test_ids_beyond_the_words_of_a_tokenizer_spell_nothing(kind, tmp_path, bpe):
+    "Tables have more rows than tokenizers have words"
+    if kind == 'ours': tok,encode,n = bpe,bpe.encode,len(bpe)
+    elif kind == 'byte_pairs':
+        tok = byte_pairs(theirs(tmp_path, 'bytes')[0])
+        encode,n = tok.encode,len(tok)
+    elif kind == 'our words':
+        tok = WordTokenizer.train(['the ship and the sea'])
+        encode,n = tok.encode,len(tok)
+    else: tok,encode,n = theirs(tmp_path, kind)
+    ids = encode('the ship and the sea')
+    beyond = [n, n+7]
+    mixed = [beyond[0], *ids[:2], beyond[1], *ids[2:], beyond[0]]
+    model = Parrot([mixed], n+8)
+    for start in (torch.tensor([[0]]), torch.tensor([[n+1]])):
+        assert ''.join(stream(model, start, len(mixed), tokenizer=tok)).strip() == tok.decode(ids).strip()
+        out = generate(model, start, len(mixed), stop='never said', tokenizer=tok)
+        assert out[0,1:].tolist() == mixed
+        out = generate(model, start, len(mixed), stop='sea', tokenizer=tok)
+        assert out[0,1:].tolist() == mixed[:-1]
+
+# ---- packed matrices
+
+def test_only_what_nobody_disturbs_reads_packed_matrices(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    n,kernel = [],torch.ops.mkldnn._linear_pointwise
+    def counted(*args): n.append(1); return kernel(*args)
+    class Kernels:
+        _linear_pointwise = staticmethod(counted)
+        _reorder_linear_weight = torch.ops.mkldnn._reorder_linear_weight
+        _is_mkldnn_bf16_supported = torch.ops.mkldnn._is_mkldnn_bf16_supported
+    def packed(f):
+        n.clear()
+        return f(), len(n)
+    each = sum(type(m) is torch.nn.Linear for m in ours.modules()) + 1      # and the head
+    want = ours.generate(ids, 5)
+    with pytest.MonkeyPatch.context() as patch, pack_linears(ours):
+        patch.setattr(packing, '_kernels', Kernels)
+        for options,times in (({}, 5*each), (dict(stop=[[40]]), 5*each), (dict(progress=False), 5*each),
+                              (dict(stream=lambda column: None), 0)):
+            out,count = packed(lambda: ours.generate(ids, 5, **options))
+            assert torch.equal(out, want) and count == times, options
+        assert packed(lambda: ours.generate(ids, 5, n_beams=2))[1] == 5*each
+        assert packed(lambda: [*stream(ours, ids, 5)])[1] == 0
+        hook = ours.head.register_forward_hook(lambda *_: None)
+        assert packed(lambda: ours.generate(ids, 5))[1] == 0
+        hook.remove()
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            assert packed(lambda: ours.generate(ids, 5))[1] == 0
+        ours.train()
+        out,count = packed(lambda: ours.generate(ids, 5))
+        assert torch.equal(out, want) and count == 5*each
+    ours.eval()
+
+def test_a_stream_over_packed_matrices_reads_what_is_written_between_its_tokens():
+    model,plain = (restless().eval() for _ in range(2))
+    ids,_ = prompts()
+    def write(m):
+        for p in m.parameters(): p.data.copy_(p.data.flip(0).clone())
+    with pack_linears(model):
+        model.generate(ids, 9)
+        for one,two in zip(stream(model, ids, 9), stream(plain, ids, 9)):
+            assert torch.equal(one, two)
+            write(model); write(plain)
+        for _ in range(2):
+            assert torch.equal(model.generate(ids, 9), plain.generate(ids, 9))
+            write(model); write(plain)
+        def after(m): return m.generate(ids, 9, stream=lambda column: write(m))
+        assert torch.equal(after(model), after(plain))
