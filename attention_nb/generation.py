@@ -763,9 +763,9 @@ def generate(
                    tokenizer=tokenizer, generator=generator, seed=seed, cache=cache)
     _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream)
     if n_beams > 1 and steps.new:
-        with torch.inference_mode(), steps.precision(), _undisturbed(model):
+        with torch.inference_mode(), steps.precision(), _undisturbed(model, steps.new):
             found = _beam_search(steps, n_beams, length_penalty, early_stopping, progress)
         return found.clone()                  # outside, so that it may be trained on
     with nullcontext() if cache is None else _whole_calls(cache):
         if stream is not None: return _collected(steps, stream, progress)
-        with _undisturbed(model): return _collected(steps, None, progress)
+        with _undisturbed(model, steps.new): return _collected(steps, None, progress)

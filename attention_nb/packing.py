@@ -38,12 +38,14 @@ def _mark(w:Tensor)->tuple[object,...]:
 # %% ../nbs/09d_packing.ipynb #e829ab62
 _run:ContextVar['dict[_Product,_Copy]|None'] = ContextVar('attention_nb_run', default=None)
 
+_often = 16    # uses of a matrix for which one mark pays
+
 @contextmanager
-def _undisturbed(model:nn.Module)->Generator[None]:
+def _undisturbed(model:nn.Module, uses:int)->Generator[None]:
     "While the block runs, matrices are marked once: only this model's own code runs in it"
-    quiet = not torch.nn.modules.module._has_any_global_hook() and not any(
+    heard = torch.nn.modules.module._has_any_global_hook() or any(
         m._forward_hooks or m._forward_pre_hooks for m in model.modules())
-    token = _run.set({} if quiet else None)
+    token = _run.set(None if heard or uses < _often else {})
     try: yield
     finally: _run.reset(token)
 
@@ -52,17 +54,15 @@ _kernels = torch.ops.mkldnn    # of oneDNN
 
 def _fits(x:Tensor, weight:Tensor, bias:Tensor|None)->bool:
     "Whether oneDNN computes this product as `F.linear` would"
-    if torch.compiler.is_compiling() or torch.is_grad_enabled(): return False
-    if torch.is_autocast_enabled('cpu') or not torch.backends.mkldnn.is_available(): return False
-    given = (x, weight) if bias is None else (x, weight, bias)
+    if not _is_eager() or torch.is_grad_enabled() or torch.is_autocast_enabled('cpu'): return False
+    given,dtype = ((x, weight) if bias is None else (x, weight, bias)),x.dtype
     for t in given:
-        if type(t) not in (Tensor, nn.Parameter) or t.device.type != 'cpu': return False
-        if t.dtype != x.dtype: return False
+        if type(t) not in (Tensor, nn.Parameter) or not t.is_cpu or t.dtype != dtype: return False
+        if forward_ad.unpack_dual(t).tangent is not None: return False
     if not weight.numel() or x.shape[-1:] != weight.shape[1:]: return False
-    if bias is not None and bias.shape != weight.shape[:1] or not _is_eager(): return False
-    if any(forward_ad.unpack_dual(t).tangent is not None for t in given): return False
-    if x.dtype == torch.bfloat16: return bool(_kernels._is_mkldnn_bf16_supported())
-    return x.dtype == torch.float32
+    if bias is not None and bias.shape != weight.shape[:1]: return False
+    if dtype == torch.bfloat16: return bool(_kernels._is_mkldnn_bf16_supported())
+    return dtype == torch.float32 and torch.backends.mkldnn.is_available()
 
 # %% ../nbs/09d_packing.ipynb #319ff48d
 @dataclass(frozen=True)

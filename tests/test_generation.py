@@ -909,23 +909,24 @@ def test_only_what_nobody_disturbs_reads_packed_matrices(pair):
         n.clear()
         return f(), len(n)
     each = sum(type(m) is torch.nn.Linear for m in ours.modules()) + 1      # and the head
-    want = ours.generate(ids, 5)
+    want = ours.generate(ids, 16)
     with pytest.MonkeyPatch.context() as patch, pack_linears(ours):
         patch.setattr(packing, '_kernels', Kernels)
-        for options,times in (({}, 5*each), (dict(stop=[[40]]), 5*each), (dict(progress=False), 5*each),
+        for options,times in (({}, 16*each), (dict(stop=[[40]]), 16*each), (dict(progress=False), 16*each),
                               (dict(stream=lambda column: None), 0)):
-            out,count = packed(lambda: ours.generate(ids, 5, **options))
+            out,count = packed(lambda: ours.generate(ids, 16, **options))
             assert torch.equal(out, want) and count == times, options
-        assert packed(lambda: ours.generate(ids, 5, n_beams=2))[1] == 5*each
-        assert packed(lambda: [*stream(ours, ids, 5)])[1] == 0
+        assert packed(lambda: ours.generate(ids, 16, n_beams=2))[1] == 16*each
+        assert packed(lambda: ours.generate(ids, 15))[1] == 0
+        assert packed(lambda: [*stream(ours, ids, 16)])[1] == 0
         hook = ours.head.register_forward_hook(lambda *_: None)
-        assert packed(lambda: ours.generate(ids, 5))[1] == 0
+        assert packed(lambda: ours.generate(ids, 16))[1] == 0
         hook.remove()
         with torch.autocast('cpu', dtype=torch.bfloat16):
-            assert packed(lambda: ours.generate(ids, 5))[1] == 0
+            assert packed(lambda: ours.generate(ids, 16))[1] == 0
         ours.train()
-        out,count = packed(lambda: ours.generate(ids, 5))
-        assert torch.equal(out, want) and count == 5*each
+        out,count = packed(lambda: ours.generate(ids, 16))
+        assert torch.equal(out, want) and count == 16*each
     ours.eval()
 
 def test_a_stream_over_packed_matrices_reads_what_is_written_between_its_tokens():
@@ -934,12 +935,12 @@ def test_a_stream_over_packed_matrices_reads_what_is_written_between_its_tokens(
     def write(m):
         for p in m.parameters(): p.data.copy_(p.data.flip(0).clone())
     with pack_linears(model):
-        model.generate(ids, 9)
-        for one,two in zip(stream(model, ids, 9), stream(plain, ids, 9)):
+        model.generate(ids, 17)
+        for one,two in zip(stream(model, ids, 17), stream(plain, ids, 17)):
             assert torch.equal(one, two)
             write(model); write(plain)
         for _ in range(2):
-            assert torch.equal(model.generate(ids, 9), plain.generate(ids, 9))
+            assert torch.equal(model.generate(ids, 17), plain.generate(ids, 17))
             write(model); write(plain)
-        def after(m): return m.generate(ids, 9, stream=lambda column: write(m))
+        def after(m): return m.generate(ids, 17, stream=lambda column: write(m))
         assert torch.equal(after(model), after(plain))

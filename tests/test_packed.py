@@ -39,7 +39,7 @@ def test_packed_matrices_give_the_same_products(dtype, tol, bias, run, counted):
             stack.enter_context(torch.no_grad())
             fast = stack.enter_context(pack_linears(layer))
             assert type(fast) is PackedLinear and fast.weight is layer.weight
-            if run: stack.enter_context(packing._undisturbed(layer))
+            if run: stack.enter_context(packing._undisturbed(layer, 16))
             counted.clear()
             for x in given:
                 assert_close(fast(x), F.linear(x, layer.weight, layer.bias), rtol=tol, atol=tol)
@@ -136,10 +136,10 @@ def test_threads_share_packed_matrices_and_each_sees_what_is_written():
     wrong = []
     def work(want):
         for _ in range(5):
-            if not torch.equal(model.generate(ids, 6), want): wrong.append(1)
+            if not torch.equal(model.generate(ids, 16), want): wrong.append(1)
     with pack_linears(model):
         for _ in range(3):
-            want = copy.deepcopy(model).generate(ids, 6)
+            want = copy.deepcopy(model).generate(ids, 16)
             threads = [threading.Thread(target=work, args=(want,)) for _ in range(3)]
             for t in threads: t.start()
             for t in threads: t.join()
@@ -153,6 +153,6 @@ def test_weights_of_inference_mode_in_a_whole_model():
         for p in model.parameters(): p.mul_(8)
         ids = torch.randint(40, (3, 7))
         for _ in range(2):
-            want = model.generate(ids, 6)
-            with pack_linears(model): assert torch.equal(model.generate(ids, 6), want)
+            want = model.generate(ids, 16)
+            with pack_linears(model): assert torch.equal(model.generate(ids, 16), want)
             for p in model.parameters(): p.copy_(p.flip(0))
