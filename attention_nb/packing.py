@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -33,7 +33,7 @@ def _state(w:Tensor)->tuple[object,...]|None:
 def _mark(w:Tensor)->tuple[object,...]:
     "What tells the numbers of one matrix from those of another"
     data = w.detach().contiguous().view(torch.uint8).numpy(force=True)
-    return zlib.crc32(data), w.shape, w.dtype
+    return zlib.crc32(data.data), w.shape, w.dtype
 
 # %% ../nbs/09d_packing.ipynb #e829ab62
 _run:ContextVar['dict[_Product,_Copy]|None'] = ContextVar('attention_nb_run', default=None)
@@ -153,7 +153,7 @@ def _replaced(model:_Module, make:Callable[[nn.Module],nn.Module|None])->Generat
               for name,m in above._modules.items() if m in made]
     try:
         for above,name,m in places: above._modules[name] = made[m]
-        yield made.get(model, model)    # type: ignore[misc]  # of the same kind as what it replaces
+        yield cast(_Module, made.get(model, model))    # of the kind that it replaces
     finally:
         for above,name,m in places:
             if above._modules.get(name) is made[m]: above._modules[name] = m
