@@ -39,7 +39,8 @@ def timed(ours, theirs, B, L, new, rounds):
             return model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False,
                                   max_new_tokens=new, min_new_tokens=new, pad_token_id=0)
     with ExitStack() as packs:
-        fast,fast_theirs = (packs.enter_context(pack_linears(copy.deepcopy(m))) for m in (ours, theirs))
+        fast,fast_theirs = (packs.enter_context(pack_linears(copy.deepcopy(m)))
+                            for m in (ours, theirs))
         contestants = {'ours': lambda: own(ours), 'theirs': lambda: other(theirs),
                        'packed': lambda: own(fast), 'theirs packed': lambda: other(fast_theirs)}
         shapes = {f().shape for f in contestants.values()}
