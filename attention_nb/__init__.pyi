@@ -25,6 +25,7 @@ from . import listening as listening
 from . import mask as mask
 from . import merges as merges
 from . import multihead as multihead
+from . import packing as packing
 from . import pages as pages
 from . import parallel as parallel
 from . import parts as parts
@@ -77,10 +78,8 @@ from .files import open_source as open_source
 from .generation import TextStream as TextStream
 from .generation import filter_logits as filter_logits
 from .generation import generate as generate
-from .generation import packed as packed
 from .generation import sample as sample
-from .generation import stream_generate as stream_generate
-from .generation import stream_text as stream_text
+from .generation import stream as stream
 from .gguf_files import read_gguf as read_gguf
 from .glove import WordVectors as WordVectors
 from .glove import load_glove as load_glove
@@ -113,6 +112,7 @@ from .multihead import MultiHeadAttention as MultiHeadAttention
 from .multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
 from .multihead import merge_heads as merge_heads
 from .multihead import split_heads as split_heads
+from .packing import pack_linears as pack_linears
 from .pages import View as View
 from .parallel import load_shard as load_shard
 from .parallel import parallelize as parallelize
@@ -155,13 +155,13 @@ __all__ = [
     'ExpertsConfig', 'TransformerConfig', 'SelfAttention', 'attention', 'Embeddings', 'cosine_similarity',
     'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES', 'config_from_hf', 'config_to_hf',
     'family_table', 'attention_lse', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention', 'Source',
-    'open_source', 'TextStream', 'filter_logits', 'generate', 'packed', 'sample', 'stream_generate', 'stream_text',
-    'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow', 'attention_rollout',
-    'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores',
-    'score_heads', 'separator_mass', 'image_view', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig',
-    'attention_layers', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask',
-    'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'View', 'load_shard',
-    'parallelize', 'show_weights', 'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'embed_sentences', 'from_hf',
+    'open_source', 'TextStream', 'filter_logits', 'generate', 'sample', 'stream', 'read_gguf', 'WordVectors',
+    'load_glove', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
+    'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
+    'image_view', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention',
+    'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention',
+    'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize',
+    'show_weights', 'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'embed_sentences', 'from_hf',
     'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
     'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer', 'Tokenizer', 'byte_pairs',
     'load_tokenizer', 'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention',

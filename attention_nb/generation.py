@@ -6,25 +6,27 @@ Docs: https://attention-nb.github.io/attention_nb/generation.html.md"""
 
 # %% auto #0
 __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sample', 'penalize_repetition', 'TextStream',
-           'stream_generate', 'stream_text', 'generate', 'packed']
+           'stream', 'generate']
 
 # %% ../nbs/09b_generation.ipynb #dbcb13ab
-import math
+import inspect, math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from numbers import Real
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from .checks import autocast_dtype, checked_integer
 from .config import TransformerConfig, _limit
+from .layer import twin_of
+from .packing import _undisturbed
 from .tokenizer_base import Tokenizer
 
 # %% ../nbs/09b_generation.ipynb #7fa6ad74
 if TYPE_CHECKING: from .transformer import ModelCache, Transformer
 
 _T = TypeVar('_T')
-_Module = TypeVar('_Module', bound=nn.Module)
 
 class _TextOptions(TypedDict, total=False):
     mask:Tensor|None
@@ -41,10 +43,8 @@ class _TextOptions(TypedDict, total=False):
     seed:int|None
     cache:'ModelCache|None'
 
-class _StreamOptions(_TextOptions, total=False):
+class _Options(_TextOptions, total=False):
     tokenizer:Tokenizer|None
-
-class _Options(_StreamOptions, total=False):
     n_beams:int
     length_penalty:float
     early_stopping:bool|Literal['never']
@@ -52,11 +52,6 @@ class _Options(_StreamOptions, total=False):
     progress:bool
 
 # %% ../nbs/09b_generation.ipynb #9ab43ef0
-def _check_count(name:str, n:object, least:int=1)->None:
-    if not isinstance(n, Integral) or isinstance(n, bool):
-        raise TypeError(f"{name} must be an integer, got {n!r}")
-    if n < least: raise ValueError(f"{name} must be at least {least}, got {n}")
-
 def _check_number(name:str, x:object)->None:
     if not isinstance(x, Real) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, got {x!r}")
@@ -83,7 +78,7 @@ def filter_top_k(
     Returns:
         The same, minus infinity where a token is out
     """
-    _check_count('top_k', k)
+    k = checked_integer('top_k', k, least=1)
     least = logits.topk(min(k, logits.shape[-1])).values[...,-1:]
     return logits.masked_fill(logits < least, -torch.inf)
 
@@ -198,13 +193,22 @@ def penalize_repetition(
     return logits.scatter(-1, ids, score)[...,:N]
 
 # %% ../nbs/09b_generation.ipynb #a4246dfc
-@contextmanager
-def _evaluating(modules:list[nn.Module])->Generator[None]:
-    "Modules without dropout; they train on afterwards, whatever happens"
-    for m in modules: m.training = False
-    try: yield
-    finally:
-        for m in modules: m.training = True
+def _still(model:nn.Module)->nn.Module:
+    "The model, or where some of it trains a twin that does not, of the same parameters"
+    if not any(m.training for m in model.modules()): return model
+    made = {m: type(m).__new__(type(m)) for m in model.modules()}
+    for m,twin in made.items():
+        inner = {name: None if c is None else made[_eager(c)] for name,c in m._modules.items()}
+        own = {n: MethodType(v.__func__, twin) for n,v in m.__dict__.items()
+               if isinstance(v, MethodType) and v.__self__ is m}
+        twin.__dict__.update(m.__dict__, **own, _modules=inner, training=False,
+                             _compiled_call_impl=None, _twin_of=twin_of(m))
+    return made[_eager(model)]
+
+def _eager(m:nn.Module)->nn.Module:
+    "The module that was compiled: its compiled code knows of no twin"
+    inner = m._modules.get('_orig_mod')
+    return m if inner is None else inner
 
 class _Text:
     "Texts that grow token by token, and what the model knows of them"
@@ -214,7 +218,6 @@ class _Text:
     def __init__(self, model:'Transformer', start:Tensor, new:int, *, source:Tensor|None=None,
                  mask:Tensor|None=None, cache:'ModelCache|None'=None)->None:
         self.model,self.source,self.n = model,source,start.shape[1]
-        self._training = [m for m in model.modules() if m.training]
         B,total = len(start),start.shape[1]+new
         self.tokens = torch.cat([start, start.new_zeros(B, new)], 1)          # (B, total)
         if mask is not None and mask.all(): mask = None
@@ -235,9 +238,8 @@ class _Text:
         "Scores of the next tokens (B, N); the model reads what its cache does not know"
         unread = self.tokens[:,len(self.cache):self.n]
         read,mask = (unread,self.real) if self.source is None else (self.source,self.mask)
-        with _evaluating(self._training):
-            out:Tensor = self.model(read, mask=mask, cache=self.cache, last=1,
-                                    decoder_ids=None if self.source is None else unread)
+        out:Tensor = _still(self.model)(read, mask=mask, cache=self.cache, last=1,
+                                        decoder_ids=None if self.source is None else unread)
         return out[:,-1].float()
 
     def append(self, column:Tensor)->None:
@@ -248,9 +250,9 @@ class _Text:
         "Go on from these rows"
         if len(index) == len(self.tokens):
             if torch.equal(index, torch.arange(len(index), device=index.device)): return
-            for c in self.cache.own: c.reorder(index)
+            for c in self.cache.own: c.select(index)
         else:
-            self.cache.reorder(index)
+            self.cache.select(index)
             if self.source is not None: self.source = self.source[index]
             if self.mask is not None: self.mask = self.mask[index]
         self.tokens = self.tokens[index]
@@ -259,11 +261,22 @@ class _Text:
 # what a decoder shows for half a character
 _half = '\N{REPLACEMENT CHARACTER}'
 
+def _speller(tokenizer:Any, skip_special:bool)->Callable[[list[int]],str]:
+    "How this tokenizer spells a list of ids"
+    if isinstance(tokenizer, Tokenizer):
+        n = len(tokenizer)
+        return lambda ids: tokenizer.decode([i for i in ids if i < n], skip_special=skip_special)
+    takes = inspect.signature(tokenizer.decode).parameters
+    name = 'skip_special_tokens' if 'skip_special_tokens' in takes else 'skip_special'
+    options = {name: skip_special}
+    if 'clean_up_tokenization_spaces' in takes: options['clean_up_tokenization_spaces'] = False
+    return lambda ids: str(tokenizer.decode(ids, **options))
+
 class TextStream:
     """Text from tokens that come one by one; what is given out is never taken back
 
     Args:
-        tokenizer: Decodes
+        tokenizer: Decodes: ours, what `load_tokenizer` gives, one of `transformers`
         after: Tokens of the text that goes on; they are not given out
         skip_special: Leave special tokens out
     """
@@ -271,7 +284,7 @@ class TextStream:
         tokenizer: Tokenizer
         skip_special: bool
     def __init__(self,
-        tokenizer:Tokenizer, # Decodes
+        tokenizer:Tokenizer, # Decodes: ours, what `load_tokenizer` gives, one of `transformers`
         *,
         after:Sequence[int]|Tensor=(), # Tokens of the text that goes on; they are not given out
         skip_special:bool=True # Leave special tokens out
@@ -279,15 +292,21 @@ class TextStream:
         """Text from tokens that come one by one; what is given out is never taken back
 
         Args:
-            tokenizer: Decodes
+            tokenizer: Decodes: ours, what `load_tokenizer` gives, one of `transformers`
             after: Tokens of the text that goes on; they are not given out
             skip_special: Leave special tokens out
         """
         self.tokenizer,self.skip_special = tokenizer,skip_special
+        self._spell = _speller(tokenizer, skip_special)
+        # ours show one for a character that is not whole yet, others one for each of its bytes
+        self._halves = 1 if isinstance(tokenizer, Tokenizer) else 3
         self._ids = [int(i) for i in after[-16:]]
-        self._given = len(self._text().removesuffix(_half))
+        self._given = len(self._whole(self._spell(self._ids)))
 
-    def _text(self)->str: return self.tokenizer.decode(self._ids, skip_special=self.skip_special)
+    def _whole(self, text:str)->str:
+        "The text without what may still become a character"
+        for _ in range(self._halves): text = text.removesuffix(_half)
+        return text
 
     def push(self,
         token:int # The next token
@@ -301,13 +320,13 @@ class TextStream:
             New text, often empty in the middle of a character
         """
         self._ids.append(int(token))
-        text = self._text()
-        whole = text.removesuffix(_half)
+        text = self._spell(self._ids)
+        whole = self._whole(text)
         piece = whole[self._given:]
         self._given = max(self._given, len(whole))
         if whole == text and len(self._ids) >= 32:    # forget what lies far behind
             self._ids = self._ids[-16:]
-            self._given = len(self._text())
+            self._given = len(self._spell(self._ids))
         return piece
 
     def flush(self)->str: # What was held back
@@ -316,13 +335,13 @@ class TextStream:
         Returns:
             What was held back
         """
-        rest = self._text()[self._given:]
+        rest = self._spell(self._ids)[self._given:]
         self._ids,self._given = [],0
         return rest
 
 # %% ../nbs/09b_generation.ipynb #f4fbe7e7
-def _stops(stop:str|int|Sequence[str|int|Sequence[int]],
-           tokenizer:Tokenizer|None)->list[str|list[int]]:
+def _checked_stops(stop:str|int|Sequence[str|int|Sequence[int]],
+                   tokenizer:Tokenizer|None)->list[str|list[int]]:
     "A list of strings and of lists of tokens"
     each = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else stop
     stops = [s if isinstance(s, str) else list(s) if isinstance(s, Iterable) else [s] for s in each]
@@ -333,7 +352,7 @@ def _stops(stop:str|int|Sequence[str|int|Sequence[int]],
             raise ValueError(f"stop={s!r} needs tokenizer=, which says what tokens spell")
     return stops
 
-def _ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
+def _checked_ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
     "The ids that end a text, a list"
     eos = cfg.eos_id if eos_id is None else eos_id
     ends = [] if eos is None else list(eos) if isinstance(eos, Iterable) else [eos]
@@ -341,7 +360,7 @@ def _ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
     return ends
 
 def _check_ids_list(name:str, ids:Iterable[object])->None:
-    for i in ids: _check_count(name, i, 0)
+    for i in ids: checked_integer(name, i)
 
 # %% ../nbs/09b_generation.ipynb #e92f54c7
 class _Ends:
@@ -416,17 +435,19 @@ def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', 
         raise ValueError(f"{L} tokens and max_new_tokens={new} are {need} to read, "
                          f"more than max_len={cfg.max_len}")
     if cache is None: return
-    if len(cache.own[0].keys) != B:
-        raise ValueError(f"cache must be for a batch of {B}, got one for {len(cache.own[0].keys)}")
+    for batch in {getattr(c, 'batch', B) for c in cache.own} - {B}:
+        raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
+    cache.check_room(torch.empty(B, 0))       # a cache that must be reset says so
     if len(cache) >= L:
         raise ValueError(f"the cache knows {len(cache)} tokens, so ids must hold these and more, "
                          f"got {L}")
-    full = [c.max_len for c in cache.own if c.max_len is not None]
+    full = [most for c in cache.own if (most := getattr(c, 'max_len', None)) is not None]
     if full and need > min(full):
         raise ValueError(f"the cache holds {min(full)} tokens, and {need} will be read")
 
 # %% ../nbs/09b_generation.ipynb #e54b7bb6
-def _start(cfg:TransformerConfig, ids:Tensor, mask:Tensor|None, decoder_ids:Tensor|None)->Tensor:
+def _checked_start(cfg:TransformerConfig, ids:Tensor, mask:Tensor|None,
+                   decoder_ids:Tensor|None)->Tensor:
     "The tokens to go on from, checked: those of the text, or of the decoder"
     _check_tokens('ids', ids, cfg.vocab_size)
     both = cfg.kind == 'encoder-decoder'
@@ -445,23 +466,21 @@ def _start(cfg:TransformerConfig, ids:Tensor, mask:Tensor|None, decoder_ids:Tens
         raise ValueError(f"decoder_ids must have {len(ids)} rows as ids, got {len(decoder_ids)}")
     return decoder_ids
 
-def _generator(generator:torch.Generator|None, seed:int|None,
-               device:torch.device)->torch.Generator|None:
+def _checked_generator(generator:torch.Generator|None, seed:int|None,
+                       device:torch.device)->torch.Generator|None:
     "Where chance comes from; None is torch's own"
     if seed is None:
         if generator is not None and not isinstance(generator, torch.Generator):
             raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
         return generator
     if generator is not None: raise ValueError("give a generator or a seed, not both")
-    _check_count('seed', seed, 0)
-    return torch.Generator(device).manual_seed(int(seed))
+    return torch.Generator(device).manual_seed(checked_integer('seed', seed))
 
 # %% ../nbs/09b_generation.ipynb #bfb8ecca
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
     if TYPE_CHECKING:    # what type checkers and editors see
         model: 'Transformer'
-        new: int
         eos: list[int]
         stop: list[str | list[int]]
         tokenizer: Tokenizer | None
@@ -475,10 +494,10 @@ class _Steps:
                  seed:int|None=None, cache:'ModelCache|None'=None)->None:
         _check_model(model)
         cfg,penalty = model.cfg,repetition_penalty
-        start = _start(cfg, ids, mask, decoder_ids).long()
-        _check_count('max_new_tokens', max_new_tokens, 0)
-        _check_room(cfg, start.shape[1], max_new_tokens, cache, len(start))
-        self.model,self.start,self.new,self.penalty = model,start,int(max_new_tokens),penalty
+        start = _checked_start(cfg, ids, mask, decoder_ids).long()
+        new = checked_integer('max_new_tokens', max_new_tokens)
+        _check_room(cfg, start.shape[1], new, cache, len(start))
+        self.model,self.start,self.new,self.penalty = model,start,new,penalty
         source = ids if cfg.kind == 'encoder-decoder' else None
         self.given:dict[str,Any] = dict(source=source, mask=mask, cache=cache)
         self.filters:dict[str,Any] = dict(temperature=temperature, top_k=top_k, top_p=top_p,
@@ -486,10 +505,18 @@ class _Steps:
         self.greedy = all(v is None for v in self.filters.values())
         filter_logits(torch.zeros(1, 1), **self.filters)                       # checks them
         if penalty is not None: _check_above_0('repetition_penalty', penalty)
-        self.eos,self.stop,self.tokenizer = _ends(cfg, eos_id),_stops(stop, tokenizer),tokenizer
+        self.eos,self.stop = _checked_ends(cfg, eos_id),_checked_stops(stop, tokenizer)
+        self.tokenizer = tokenizer
         self.pad = next((i for i in (pad_id, cfg.pad_id, *self.eos) if i is not None), 0)
-        _check_count('pad_id', self.pad, 0)
-        self.generator = _generator(generator, seed, start.device)
+        checked_integer('pad_id', self.pad)
+        self.generator = _checked_generator(generator, seed, start.device)
+        self.lowered = autocast_dtype(start.device)    # now, wherever the steps will run
+
+    def precision(self)->AbstractContextManager[Any]:
+        "What autocast did when the call was made"
+        kind = self.start.device.type
+        if not torch.amp.is_autocast_available(kind): return nullcontext()
+        return torch.autocast(kind, self.lowered, enabled=self.lowered is not None)
 
     def text(self)->_Text: return _Text(self.model, self.start, self.new, **self.given)
 
@@ -501,12 +528,12 @@ class _Steps:
     def columns(self)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         if not self.new: return
-        text = self.text()
+        with self.precision(): text = self.text()    # makes a cache of this precision
         prompts,real = list(self.start),text.real
         if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
         ends = _Ends(self.eos, self.stop, self.tokenizer, prompts, self.start.device)
         for _ in range(self.new):
-            with torch.inference_mode(): over = self._step(text, ends)
+            with torch.inference_mode(), self.precision(): over = self._step(text, ends)
             yield text.so_far[:,-1].clone()
             if over: return
 
@@ -520,48 +547,39 @@ class _Steps:
         return ends.any and ends.look(text.so_far[:,self.start.shape[1]:])
 
 # %% ../nbs/09b_generation.ipynb #b2511148
-def stream_generate(
+@overload
+def stream(model:'Transformer', ids:Tensor, max_new_tokens:int, *, tokenizer:None=None,
+           **options:Unpack[_TextOptions])->Iterator[Tensor]: ...
+@overload
+def stream(model:'Transformer', ids:Tensor, max_new_tokens:int, *, tokenizer:Tokenizer,
+           **options:Unpack[_TextOptions])->Iterator[str]: ...
+
+# %% ../nbs/09b_generation.ipynb #cad02e08
+def stream(
     model:'Transformer', # With a decoder and a head
-    ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
+    ids:Tensor, # The texts to go on with (B, L), one beside a tokenizer; what an encoder reads
     max_new_tokens:int, # At most so many tokens more
-    **options:Unpack[_StreamOptions] # Of `generate`, but no beams, `stream` and `progress`
-)->Iterator[Tensor]: # New tokens, (B,) each
-    """Give out each column of new tokens as soon as it is known
+    *,
+    tokenizer:Tokenizer|None=None, # Says what tokens spell; None: tokens are given out
+    **options:Unpack[_TextOptions] # Of `generate`, but no beams, `stream` and `progress`
+)->Iterator[Tensor]|Iterator[str]: # New tokens, (B,) each, or pieces of new text
+    """Give out new tokens as soon as they are known, or new text as soon as it is certain
 
     Args:
         model: With a decoder and a head
-        ids: The texts to go on with (B, L); beside an encoder, what it reads
+        ids: The texts to go on with (B, L), one beside a tokenizer; what an encoder reads
         max_new_tokens: At most so many tokens more
+        tokenizer: Says what tokens spell; None: tokens are given out
         options: Of `generate`, but no beams, `stream` and `progress`
 
     Returns:
-        New tokens, (B,) each
-    """
-    return _Steps(model, ids, max_new_tokens, **options).columns()
-
-# %% ../nbs/09b_generation.ipynb #cad02e08
-def stream_text(
-    model:'Transformer', # With a decoder and a head
-    ids:Tensor, # One text to go on with (1, L)
-    max_new_tokens:int, # At most so many tokens more
-    *,
-    tokenizer:Tokenizer, # Says what tokens spell
-    **options:Unpack[_TextOptions] # Those of `stream_generate`
-)->Iterator[str]: # Pieces of new text
-    """Give out new text as soon as it is certain
-
-    Args:
-        model: With a decoder and a head
-        ids: One text to go on with (1, L)
-        max_new_tokens: At most so many tokens more
-        tokenizer: Says what tokens spell
-        options: Those of `stream_generate`
-
-    Returns:
-        Pieces of new text
+        New tokens, (B,) each, or pieces of new text
     """
     steps = _Steps(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
-    if len(ids) != 1: raise ValueError(f"ids must be one text (1, L), got {tuple(ids.shape)}")
+    if tokenizer is None: return steps.columns()
+    if len(ids) != 1:
+        raise ValueError(f"beside a tokenizer ids must be one text (1, L), got {tuple(ids.shape)}; "
+                         "generate(stream=...) is called with the tokens of several")
     return _pieces(steps.columns(), TextStream(tokenizer, after=steps.start[0]))
 
 def _pieces(columns:Iterator[Tensor], text:TextStream)->Iterator[str]:
@@ -646,7 +664,7 @@ def _check_beams(steps:_Steps, n_beams:int, length_penalty:float,
                  early_stopping:bool|Literal['never'], cache:'ModelCache|None',
                  stream:Callable[[Tensor],object]|None)->None:
     "Options that several beams need, or do not take"
-    _check_count('n_beams', n_beams)
+    checked_integer('n_beams', n_beams, least=1)
     _check_number('length_penalty', length_penalty)
     if early_stopping not in (True, False, 'never'):
         raise ValueError(f"early_stopping must be True, False or 'never', got {early_stopping!r}")
@@ -664,6 +682,25 @@ def _bar(steps:Iterable[_T], total:int, progress:bool)->Iterable[_T]:
     if not progress: return steps
     from tqdm import tqdm
     return tqdm(steps, total=total, unit='token')
+
+# %% ../nbs/09b_generation.ipynb #12cac4d7
+@contextmanager
+def _whole_calls(cache:'ModelCache')->Generator[None]:
+    "If the block breaks off, the cache forgets what it learned in it"
+    n = len(cache)
+    try: yield
+    except BaseException:    # a key on the keyboard too
+        # half a crop leaves a cache that is refused until it is reset
+        with suppress(NotImplementedError, ValueError): cache.crop(n) if n else cache.reset()
+        raise
+
+def _collected(steps:_Steps, stream:Callable[[Tensor],object]|None, progress:bool)->Tensor:
+    "The tokens that a call begins with, and all new ones"
+    columns = [steps.start]
+    for column in _bar(steps.columns(), steps.new, progress):
+        if stream is not None: stream(column.clone())    # its own: it may write into it
+        columns.append(column[:,None])
+    return torch.cat(columns, 1)
 
 # %% ../nbs/09b_generation.ipynb #510c4f96
 def generate(
@@ -725,68 +762,10 @@ def generate(
                    repetition_penalty=repetition_penalty, eos_id=eos_id, pad_id=pad_id, stop=stop,
                    tokenizer=tokenizer, generator=generator, seed=seed, cache=cache)
     _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream)
-    columns = [steps.start]
     if n_beams > 1 and steps.new:
-        with torch.inference_mode():
+        with torch.inference_mode(), steps.precision(), _undisturbed(model, steps.new):
             found = _beam_search(steps, n_beams, length_penalty, early_stopping, progress)
         return found.clone()                  # outside, so that it may be trained on
-    for column in _bar(steps.columns(), steps.new, progress):
-        if stream is not None: stream(column)
-        columns.append(column[:,None])
-    return torch.cat(columns, 1)
-
-# %% ../nbs/09b_generation.ipynb #6baeb2a6
-_kernels = torch.ops.mkldnn    # of oneDNN
-
-def _packs(x:Tensor, weight:Tensor)->bool:
-    "Whether oneDNN computes this product as `F.linear` would"
-    if torch.is_grad_enabled() or torch.is_autocast_enabled('cpu'): return False
-    if not torch.backends.mkldnn.is_available() or torch.compiler.is_compiling(): return False
-    if type(x) is not Tensor or type(weight) not in (Tensor, nn.Parameter): return False
-    if x.device.type != 'cpu' or weight.device.type != 'cpu': return False
-    if x.shape[-1:] != weight.shape[1:]: return False
-    if x.dtype == torch.bfloat16: return bool(_kernels._is_mkldnn_bf16_supported())
-    return x.dtype == torch.float32
-
-class _PackedLinear:
-    "`F.linear` with a copy of the matrix in oneDNN's order, made anew when the matrix changes"
-    def __init__(self)->None: self.kept:tuple[Tensor,tuple[int,int],Tensor]|None = None
-
-    def __call__(self, x:Tensor, weight:Tensor, bias:Tensor|None=None)->Tensor:
-        if not _packs(x, weight): return F.linear(x, weight, bias)
-        state = weight.data_ptr(),weight._version
-        if self.kept is None or self.kept[1] != state:
-            w = weight.detach()    # kept too, so that no other matrix comes to lie there
-            self.kept = w,state,_kernels._reorder_linear_weight(w, 1)
-        out:Tensor = _kernels._linear_pointwise(x, self.kept[2], bias, 'none', [], '')
-        return out
-
-# %% ../nbs/09b_generation.ipynb #754f2ff0
-@contextmanager
-def packed(
-    model:_Module # Any module with `nn.Linear` in it, on the CPU in float32 or bfloat16
-)->Generator[_Module,None,None]: # The same model
-    """While the block runs, matrices are read in oneDNN's order, which is faster, and kept twice
-
-    Args:
-        model: Any module with `nn.Linear` in it, on the CPU in float32 or bfloat16
-
-    Returns:
-        The same model
-    """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a module, got {type(model).__name__}")
-    hidden:list[tuple[nn.Module,str]] = []
-    def hide(m:nn.Module, name:str, f:Callable[...,Tensor])->None:
-        if name in m.__dict__: return
-        m.__dict__[name] = f
-        hidden.append((m, name))
-    def linear(m:nn.Linear, product:_PackedLinear)->Callable[[Tensor],Tensor]:
-        return lambda x: product(x, m.weight, m.bias)
-    try:
-        for m in model.modules():
-            if type(m) is nn.Linear: hide(m, 'forward', linear(m, _PackedLinear()))
-            elif hasattr(m, '_linear'): hide(m, '_linear', _PackedLinear())
-        yield model
-    finally:
-        for m,name in hidden: m.__dict__.pop(name, None)
+    with nullcontext() if cache is None else _whole_calls(cache):
+        if stream is not None: return _collected(steps, stream, progress)
+        with _undisturbed(model, steps.new): return _collected(steps, None, progress)

@@ -31,7 +31,7 @@ def read_speed():
 def timed(ours, theirs, B, L, new, rounds):
     "Contestant -> (seconds, ratio to ours)"
     import torch
-    from attention_nb.generation import packed
+    from attention_nb.packing import pack_linears
     ids = torch.randint(5, 20_000, (B,L))
     def own(model): return model.generate(ids, new, eos_id=())
     def other(model):
@@ -39,7 +39,8 @@ def timed(ours, theirs, B, L, new, rounds):
             return model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False,
                                   max_new_tokens=new, min_new_tokens=new, pad_token_id=0)
     with ExitStack() as packs:
-        fast,fast_theirs = (packs.enter_context(packed(copy.deepcopy(m))) for m in (ours, theirs))
+        fast,fast_theirs = (packs.enter_context(pack_linears(copy.deepcopy(m)))
+                            for m in (ours, theirs))
         contestants = {'ours': lambda: own(ours), 'theirs': lambda: other(theirs),
                        'packed': lambda: own(fast), 'theirs packed': lambda: other(fast_theirs)}
         shapes = {f().shape for f in contestants.values()}

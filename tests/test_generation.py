@@ -1,13 +1,20 @@
-"Generation on grids: equal to transformers token for token, rows independent of their batch, every option honoured or refused"
-import functools, itertools
+"""Generation on grids: equal to transformers token for token, rows independent of their batch,
+every option honoured or refused; threads, modes, autocast, interruptions, tokenizers of every kind
+"""
+import contextlib, functools, itertools, json, sys, threading
 import pytest, torch, transformers
 from torch.testing import assert_close
-from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, LogitsProcessorList, MinPLogitsWarper, RepetitionPenaltyLogitsProcessor,
+from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
+                          LogitsProcessorList, MinPLogitsWarper, RepetitionPenaltyLogitsProcessor,
                           TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper)
-from attention_nb.generation import (TextStream, filter_logits, filter_min_p, filter_top_k, filter_top_p, generate, penalize_repetition, sample,
-                                     stream_generate, stream_text)
+from attention_nb.generation import (TextStream, filter_logits, filter_min_p, filter_top_k,
+                                     filter_top_p, generate, penalize_repetition, sample,
+                                     stream)
+from attention_nb import packing
+from attention_nb.packing import pack_linears
 from attention_nb.recording import record
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+from attention_nb.tokenizer_files import byte_pairs, load_tokenizer
 from attention_nb.transformer import Transformer, TransformerConfig
 
 N,PAD = 40,39
@@ -16,59 +23,86 @@ N,PAD = 40,39
 
 def copy(ours, theirs, names, transposed=()):
     "Fill `ours` from a state dict; `names` leads from our names to theirs"
-    state = {ours_: theirs[name].T if any(t in name for t in transposed) else theirs[name] for ours_,name in names.items()}
+    state = {ours_: theirs[name].T if any(t in name for t in transposed) else theirs[name]
+             for ours_,name in names.items()}
     ours.load_state_dict(state)
     return ours.eval()
 
 @functools.cache
 def llama(seed=0, std=0.5, **options):
     torch.manual_seed(seed)
-    theirs = LlamaForCausalLM(LlamaConfig(vocab_size=N, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        max_position_embeddings=128, rms_norm_eps=1e-6, initializer_range=std, tie_word_embeddings=False, bos_token_id=None, eos_token_id=None, attn_implementation='eager')).eval()
-    ours = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, n_kv_heads=2, d_ff=48, max_len=128, tied=False, **options))
-    names = {'embed.token.weight': 'model.embed_tokens.weight', 'decoder.norm.weight': 'model.norm.weight', 'head.weight': 'lm_head.weight'}
+    theirs = LlamaForCausalLM(LlamaConfig(vocab_size=N, hidden_size=32, intermediate_size=48,
+        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        max_position_embeddings=128, rms_norm_eps=1e-6, initializer_range=std,
+        tie_word_embeddings=False, bos_token_id=None, eos_token_id=None,
+        attn_implementation='eager')).eval()
+    ours = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, n_kv_heads=2,
+                                         d_ff=48, max_len=128, tied=False, **options))
+    names = {'embed.token.weight': 'model.embed_tokens.weight',
+             'decoder.norm.weight': 'model.norm.weight', 'head.weight': 'lm_head.weight'}
     for i in range(2):
         a,b = f'decoder.blocks.{i}.',f'model.layers.{i}.'
-        names |= {f'{a}attn.{x}_proj.weight': f'{b}self_attn.{y}_proj.weight' for x,y in zip(('q','k','v','out'), 'qkvo')}
+        names |= {f'{a}attn.{x}_proj.weight': f'{b}self_attn.{y}_proj.weight'
+                  for x,y in zip(('q','k','v','out'), 'qkvo')}
         names |= {f'{a}ffn.{x}.weight': f'{b}mlp.{x}_proj.weight' for x in ('up','gate','down')}
-        names |= {f'{a}attn_add.before.weight': f'{b}input_layernorm.weight', f'{a}ffn_add.before.weight': f'{b}post_attention_layernorm.weight'}
+        names |= {f'{a}attn_add.before.weight': f'{b}input_layernorm.weight',
+                  f'{a}ffn_add.before.weight': f'{b}post_attention_layernorm.weight'}
     return copy(ours, theirs.state_dict(), names),theirs
 
 @functools.cache
 def gpt2(seed=0, std=0.3, **options):
     torch.manual_seed(seed)
-    theirs = GPT2LMHeadModel(GPT2Config(vocab_size=N, n_embd=32, n_layer=2, n_head=4, n_positions=64, initializer_range=std, bos_token_id=None, eos_token_id=None,
+    theirs = GPT2LMHeadModel(GPT2Config(vocab_size=N, n_embd=32, n_layer=2, n_head=4,
+                                        n_positions=64, initializer_range=std, bos_token_id=None,
+                                        eos_token_id=None,
                                         attn_implementation='eager')).eval()
-    ours = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, max_len=64, positions='learned', norm='layer', norm_eps=1e-5, activation='gelu_tanh', gated=False,
+    ours = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, max_len=64,
+                                         positions='learned', norm='layer', norm_eps=1e-5,
+                                         activation='gelu_tanh', gated=False,
                                          attn_bias=True, ffn_bias=True, **options))
     state = theirs.state_dict()
-    names = {'embed.token.weight': 'transformer.wte.weight', 'embed.position.weight': 'transformer.wpe.weight'}
+    names = {'embed.token.weight': 'transformer.wte.weight',
+             'embed.position.weight': 'transformer.wpe.weight'}
     for kind in ('weight', 'bias'):
         names[f'decoder.norm.{kind}'] = f'transformer.ln_f.{kind}'
         for i in range(2):
             a,b = f'decoder.blocks.{i}.',f'transformer.h.{i}.'
-            for x,part in zip('qkv', state[f'{b}attn.c_attn.{kind}'].chunk(3, -1)): state[f'{b}attn.c_{x}.{kind}'] = part
-            names |= {f'{a}attn.{x}_proj.{kind}': f'{b}attn.c_{x}.{kind}' for x in 'qkv'} | {f'{a}attn.out_proj.{kind}': f'{b}attn.c_proj.{kind}'}
-            names |= {f'{a}ffn.up.{kind}': f'{b}mlp.c_fc.{kind}', f'{a}ffn.down.{kind}': f'{b}mlp.c_proj.{kind}'}
-            names |= {f'{a}attn_add.before.{kind}': f'{b}ln_1.{kind}', f'{a}ffn_add.before.{kind}': f'{b}ln_2.{kind}'}
-    return copy(ours, state, names, transposed=[f'.{m}.weight' for m in ('c_q','c_k','c_v','c_proj','c_fc')]),theirs
+            for x,part in zip('qkv', state[f'{b}attn.c_attn.{kind}'].chunk(3, -1)):
+                state[f'{b}attn.c_{x}.{kind}'] = part
+            names |= {f'{a}attn.{x}_proj.{kind}': f'{b}attn.c_{x}.{kind}' for x in 'qkv'}
+            names |= {f'{a}attn.out_proj.{kind}': f'{b}attn.c_proj.{kind}'}
+            names |= {f'{a}ffn.up.{kind}': f'{b}mlp.c_fc.{kind}',
+                      f'{a}ffn.down.{kind}': f'{b}mlp.c_proj.{kind}'}
+            names |= {f'{a}attn_add.before.{kind}': f'{b}ln_1.{kind}',
+                      f'{a}ffn_add.before.{kind}': f'{b}ln_2.{kind}'}
+    return copy(ours, state, names,
+                transposed=[f'.{m}.weight' for m in ('c_q','c_k','c_v','c_proj','c_fc')]),theirs
 
 def t5(seed=0, std=6.):
     torch.manual_seed(seed)
-    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(vocab_size=N, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, relative_attention_num_buckets=8,
-        relative_attention_max_distance=16, initializer_factor=std, decoder_start_token_id=0, eos_token_id=None, pad_token_id=PAD)).eval()
+    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(vocab_size=N, d_model=32,
+        d_kv=8, d_ff=48, num_layers=2, num_heads=4, relative_attention_num_buckets=8,
+        relative_attention_max_distance=16, initializer_factor=std, decoder_start_token_id=0,
+        eos_token_id=None, pad_token_id=PAD)).eval()
     for w in theirs.parameters(): w.data.clamp_(-1.5, 1.5)
-    ours = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, head_dim=8, d_ff=48, kind='encoder-decoder', positions='relative', relative_buckets=8,
-        relative_max_distance=16, scale=1., activation='relu', gated=False, logit_scale=32**-.5, decoder_start_id=0))
+    ours = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, head_dim=8, d_ff=48,
+        kind='encoder-decoder', positions='relative', relative_buckets=8,
+        relative_max_distance=16, scale=1., activation='relu', gated=False, logit_scale=32**-.5,
+        decoder_start_id=0))
     names = {'embed.token.weight': 'shared.weight'}
     for part in ('encoder', 'decoder'):
-        names |= {f'{part}.norm.weight': f'{part}.final_layer_norm.weight', f'{part}.relative': f'{part}.block.0.layer.0.SelfAttention.relative_attention_bias.weight'}
+        bias = f'{part}.block.0.layer.0.SelfAttention.relative_attention_bias.weight'
+        names |= {f'{part}.norm.weight': f'{part}.final_layer_norm.weight',
+                  f'{part}.relative': bias}
         for i in range(2):
             a,b = f'{part}.blocks.{i}.',f'{part}.block.{i}.layer.'
-            layers = [('attn', 'SelfAttention'), *[('cross', 'EncDecAttention')]*(part == 'decoder'), ('ffn', 'DenseReluDense')]
+            layers = [('attn', 'SelfAttention'),
+                      *[('cross', 'EncDecAttention')]*(part == 'decoder'),
+                      ('ffn', 'DenseReluDense')]
             for j,(x,y) in enumerate(layers):
                 names[f'{a}{x}_add.before.weight'] = f'{b}{j}.layer_norm.weight'
-                inner = dict(up='wi', down='wo') if x == 'ffn' else dict(q_proj='q', k_proj='k', v_proj='v', out_proj='o')
+                inner = dict(up='wi', down='wo') if x == 'ffn' else dict(q_proj='q', k_proj='k',
+                                                                         v_proj='v', out_proj='o')
                 names |= {f'{a}{x}.{m}.weight': f'{b}{j}.{y}.{k}.weight' for m,k in inner.items()}
     return copy(ours, theirs.state_dict(), names),theirs
 
@@ -89,7 +123,8 @@ def same(ours, theirs):
 def reference(theirs, ids, n, *, mask=None, eos_id=(), **options):
     "What transformers generates"
     mask = torch.ones_like(ids) if mask is None else mask.long()
-    return theirs.generate(ids, attention_mask=mask, max_new_tokens=n, do_sample=False, pad_token_id=PAD, eos_token_id=list(eos_id) or None, **options)
+    return theirs.generate(ids, attention_mask=mask, max_new_tokens=n, do_sample=False,
+                           pad_token_id=PAD, eos_token_id=list(eos_id) or None, **options)
 
 def test_the_two_models_are_one(pair):
     ours,theirs = pair
@@ -100,7 +135,8 @@ def test_logits_of_the_last_tokens_only(pair):
     ours,_ = pair
     ids,mask = prompts()
     with torch.no_grad():
-        for n in (1, 3, 7, 9): assert_close(ours(ids, mask=mask, last=n), ours(ids, mask=mask)[:,-n:])
+        for n in (1, 3, 7, 9):
+            assert_close(ours(ids, mask=mask, last=n), ours(ids, mask=mask)[:,-n:])
 
 # ---- filters
 
@@ -113,11 +149,13 @@ def scores(seed=0, ties=False, rows=6):
 def test_filters_are_those_of_transformers(seed, ties):
     x = scores(seed, ties)
     x[0,:5] = -torch.inf
-    for k in (1, 2, 7, N-1, N, N+5): assert torch.equal(filter_top_k(x, k), TopKLogitsWarper(k)(None, x))
+    for k in (1, 2, 7, N-1, N, N+5):
+        assert torch.equal(filter_top_k(x, k), TopKLogitsWarper(k)(None, x))
     for p in (0., 1e-6, .3, .9, .999, 1.):
         assert torch.equal(filter_top_p(x, p), TopPLogitsWarper(p)(None, x))
         assert torch.equal(filter_min_p(x, p), MinPLogitsWarper(p)(None, x))
-    for t in (.1, .7, 1., 5.): assert torch.equal(filter_logits(x, temperature=t), TemperatureLogitsWarper(t)(None, x))
+    for t in (.1, .7, 1., 5.):
+        assert torch.equal(filter_logits(x, temperature=t), TemperatureLogitsWarper(t)(None, x))
 
 def test_top_p_keeps_the_fewest_tokens_that_are_enough():
     "Also where they have exactly that probability"
@@ -125,20 +163,27 @@ def test_top_p_keeps_the_fewest_tokens_that_are_enough():
         assert filter_top_p(torch.zeros(1, 4), p).isfinite().sum() == n
 
 @pytest.mark.parametrize('ties', [False, True])
-@pytest.mark.parametrize('temperature,k,p,m', [*itertools.product((None, .5, 2.), (None, 5), (None, .8), (None, .2))])
+@pytest.mark.parametrize('temperature,k,p,m',
+                         [*itertools.product((None, .5, 2.), (None, 5), (None, .8), (None, .2))])
 def test_their_order_is_that_of_transformers(temperature, k, p, m, ties):
     x = scores(1, ties)
-    config = transformers.GenerationConfig(do_sample=True, temperature=temperature, top_k=k, top_p=p, min_p=m, repetition_penalty=1.3)
+    config = transformers.GenerationConfig(do_sample=True, temperature=temperature, top_k=k,
+                                           top_p=p, min_p=m, repetition_penalty=1.3)
     _,theirs = llama()
     ids,_ = prompts(6)
     steps = theirs._get_logits_processor(config, input_ids_seq_length=7, device='cpu')
-    assert isinstance(steps, LogitsProcessorList) and len(steps) == 1 + sum(v is not None for v in (temperature, k, p, m))
-    ours = filter_logits(penalize_repetition(x, ids, 1.3), temperature=temperature, top_k=k, top_p=p, min_p=m)
+    assert isinstance(steps,
+                      LogitsProcessorList) and len(steps) == 1 + sum(v is not None
+                                                                     for v in (temperature, k, p,
+                                                                               m))
+    ours = filter_logits(penalize_repetition(x, ids, 1.3), temperature=temperature, top_k=k,
+                         top_p=p, min_p=m)
     assert torch.equal(ours, steps(ids, x))
 
 def test_a_row_of_a_filter_does_not_see_the_others():
     x = scores(2).view(2, 3, N)
-    for f in (lambda x: filter_top_k(x, 3), lambda x: filter_top_p(x, .7), lambda x: filter_min_p(x, .1)):
+    for f in (lambda x: filter_top_k(x, 3), lambda x: filter_top_p(x, .7),
+              lambda x: filter_min_p(x, .1)):
         assert torch.equal(f(x)[1,2], f(x[1,2]))
         assert torch.equal(x, scores(2).view(2, 3, N))                     # nothing is written over
 
@@ -146,27 +191,33 @@ def test_a_row_of_a_filter_does_not_see_the_others():
 def test_repetition_penalty(penalty):
     x = scores(3)
     ids,_ = prompts(6)
-    assert torch.equal(penalize_repetition(x, ids, penalty), RepetitionPenaltyLogitsProcessor(penalty)(ids, x))
+    assert torch.equal(penalize_repetition(x, ids, penalty),
+                       RepetitionPenaltyLogitsProcessor(penalty)(ids, x))
     mask = torch.arange(7) >= torch.arange(6)[:,None]
     hidden = penalize_repetition(x, ids, penalty, mask=mask)
-    for b in range(6): assert torch.equal(hidden[b:b+1], penalize_repetition(x[b:b+1], ids[b:b+1,b:], penalty))
+    for b in range(6):
+        assert torch.equal(hidden[b:b+1], penalize_repetition(x[b:b+1], ids[b:b+1,b:], penalty))
 
 def test_samples_have_the_right_distribution():
     "Chi-square of 20,000 draws among 40 tokens stays under its 99.9th percentile"
     x = scores(4, rows=1)
-    for options,free in ((dict(), N-1), (dict(temperature=.6, top_k=10), 9), (dict(top_p=.9), None), (dict(min_p=.05), None)):
+    for options,free in ((dict(), N-1), (dict(temperature=.6, top_k=10), 9), (dict(top_p=.9), None),
+                         (dict(min_p=.05), None)):
         kept = filter_logits(x, **options)
         p = kept[0].softmax(-1)
         free = int((p > 0).sum())-1 if free is None else free
-        draws = sample(kept.expand(20_000, -1), generator=torch.Generator().manual_seed(5)).bincount(minlength=N)
+        drawn = sample(kept.expand(20_000, -1), generator=torch.Generator().manual_seed(5))
+        draws = drawn.bincount(minlength=N)
         assert draws[p == 0].sum() == 0 and int((p > 0).sum()) == free+1
-        some = p > 2e-4                                                     # rarer tokens are taken together
+        # rarer tokens are taken together
+        some = p > 2e-4
         seen = torch.cat([draws[some], draws[~some].sum()[None]]).double()
         expected = 20_000*torch.cat([p[some], p[~some].sum()[None]]).double()
         keep = expected > 0
         chi = ((seen-expected)[keep]**2/expected[keep]).sum()
         n = int(keep.sum())-1
-        assert chi < n*(1 - 2/(9*n) + 3.09*(2/(9*n))**.5)**3, (options, chi)          # Wilson and Hilferty's approximation
+        # Wilson and Hilferty's approximation
+        assert chi < n*(1 - 2/(9*n) + 3.09*(2/(9*n))**.5)**3, (options, chi)
 
 # ---- greedy
 
@@ -174,8 +225,11 @@ def test_greedy_is_that_of_transformers(pair):
     ours,theirs = pair
     ids,mask = prompts()
     for penalty,eos in itertools.product((None, 1.4), ((), (5,), (5, 11, 17))):
-        same(ours.generate(ids, 20, eos_id=eos, pad_id=PAD, repetition_penalty=penalty), reference(theirs, ids, 20, eos_id=eos, repetition_penalty=penalty))
-    for eos in ((), (5, 11, 17)): same(ours.generate(ids, 20, mask=mask, eos_id=eos, pad_id=PAD), reference(theirs, ids, 20, mask=mask, eos_id=eos))
+        same(ours.generate(ids, 20, eos_id=eos, pad_id=PAD, repetition_penalty=penalty),
+             reference(theirs, ids, 20, eos_id=eos, repetition_penalty=penalty))
+    for eos in ((), (5, 11, 17)):
+        same(ours.generate(ids, 20, mask=mask, eos_id=eos, pad_id=PAD),
+             reference(theirs, ids, 20, mask=mask, eos_id=eos))
 
 def test_greedy_takes_the_likeliest_token_of_the_whole_text(pair):
     ours,_ = pair
@@ -183,8 +237,12 @@ def test_greedy_takes_the_likeliest_token_of_the_whole_text(pair):
     out = ours.generate(ids, 12)
     with torch.no_grad(): assert torch.equal(ours(out)[:,6:-1].argmax(-1), out[:,7:])
 
-@pytest.mark.parametrize('options', [{}, dict(repetition_penalty=1.3), dict(n_beams=3), dict(n_beams=3, repetition_penalty=1.3), dict(eos_id=(3, 11, 17), pad_id=0),
-                                     dict(eos_id=(3, 11, 17), pad_id=0, n_beams=2), dict(stop=[[11], [17], [30]], pad_id=0)])
+@pytest.mark.parametrize('options',
+                         [{}, dict(repetition_penalty=1.3), dict(n_beams=3),
+                          dict(n_beams=3, repetition_penalty=1.3),
+                          dict(eos_id=(3, 11, 17), pad_id=0),
+                          dict(eos_id=(3, 11, 17), pad_id=0, n_beams=2),
+                          dict(stop=[[11], [17], [30]], pad_id=0)])
 def test_a_row_is_its_own_unpadded_generation(pair, options):
     ours,_ = pair
     ids,mask = prompts(4, 9)
@@ -202,10 +260,13 @@ def test_filling_has_no_influence(pair):
         a,b = (ours.generate(i, 10, mask=mask, **options) for i in (ids, other))
         assert torch.equal(a[:,7:], b[:,7:])
 
-@pytest.mark.parametrize('options', [dict(window=(3, 0)), dict(window=(3, 0), layer_types=('full', 'window')), dict(qk_norm='rms', sinks=True, softcap=5.), dict(positions='none')])
+@pytest.mark.parametrize('options',
+                         [dict(window=(3, 0)), dict(window=(3, 0), layer_types=('full', 'window')),
+                          dict(qk_norm='rms', sinks=True, softcap=5.), dict(positions='none')])
 def test_cached_steps_are_whole_passes(options):
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, n_kv_heads=2, **options)).eval()
+    model = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, n_kv_heads=2,
+                                          **options)).eval()
     for p in model.parameters(): p.data.mul_(8)
     ids,mask = prompts()
     out = model.generate(ids, 12, mask=mask)
@@ -221,12 +282,16 @@ def test_beams_are_those_of_transformers(pair, penalty, early):
     ours,theirs = pair
     ids,mask = prompts()
     ended = 0
-    for n,eos,repetition in ((2,(),None), (3,(5,),None), (4,(5,11),1.2), (2,(5,11,17,20,30),None), (5,(23,2),None)):
-        both = dict(eos_id=eos, length_penalty=penalty, early_stopping=early, repetition_penalty=repetition)
+    for n,eos,repetition in ((2,(),None), (3,(5,),None), (4,(5,11),1.2), (2,(5,11,17,20,30),None),
+                             (5,(23,2),None)):
+        both = dict(eos_id=eos, length_penalty=penalty, early_stopping=early,
+                    repetition_penalty=repetition)
         out = ours.generate(ids, 10, n_beams=n, pad_id=PAD, **both)
         same(out, reference(theirs, ids, 10, num_beams=n, **both))
         ended += bool((out[:,7:] == PAD).any()) or out.shape[1] < 17
-        if repetition is None: same(ours.generate(ids, 10, n_beams=n, mask=mask, pad_id=PAD, **both), reference(theirs, ids, 10, num_beams=n, mask=mask, **both))
+        if repetition is None:
+            same(ours.generate(ids, 10, n_beams=n, mask=mask, pad_id=PAD, **both),
+                 reference(theirs, ids, 10, num_beams=n, mask=mask, **both))
     assert ended
 
 def test_enough_beams_find_the_likeliest_text():
@@ -237,16 +302,19 @@ def test_enough_beams_find_the_likeliest_text():
     ids = torch.tensor([[1, 3], [2, 2]])
     every = torch.tensor([*itertools.product(range(V), repeat=n)])
     for eos in ((), (4,)):
-        found = model.generate(ids, n, n_beams=V**n, eos_id=eos, pad_id=0, length_penalty=0., early_stopping='never')
+        found = model.generate(ids, n, n_beams=V**n, eos_id=eos, pad_id=0, length_penalty=0.,
+                               early_stopping='never')
         for b in range(2):
             best = None
             for length in (range(1, n+1) if eos else [n]):
                 texts = every[:V**length,n-length:]
                 if eos:
-                    ends = texts[:,-1] == 4 if length < n else torch.ones(len(texts), dtype=torch.bool)
+                    ends = texts[:,-1] == 4
+                    if length == n: ends = torch.ones(len(texts), dtype=torch.bool)
                     texts = texts[ends & ~(texts[:,:-1] == 4).any(1)]
                 whole = torch.cat([ids[b].expand(len(texts), -1), texts], 1)
-                with torch.no_grad(): p = model(whole)[:,1:-1].log_softmax(-1).gather(-1, texts[...,None])[...,0].sum(1)
+                with torch.no_grad(): p = model(whole)[:,1:-1].log_softmax(-1)
+                p = p.gather(-1, texts[...,None])[...,0].sum(1)
                 if best is None or p.max() > best[0]: best = p.max(),texts[p.argmax()]
             assert torch.equal(found[b,2:2+len(best[1])], best[1]), (eos, found, best)
 
@@ -255,7 +323,8 @@ def test_more_beams_are_likelier():
     ours,_ = llama(1)
     ids,_ = prompts(20)
     def likelihood(out):
-        with torch.no_grad(): return ours(out)[:,6:-1].log_softmax(-1).gather(-1, out[:,7:,None]).sum().item()
+        with torch.no_grad():
+            return ours(out)[:,6:-1].log_softmax(-1).gather(-1, out[:,7:,None]).sum().item()
     one,two,eight = (likelihood(ours.generate(ids, 8, n_beams=n)) for n in (1, 2, 8))
     assert one < two < eight
     assert torch.equal(ours.generate(ids, 8, n_beams=1), ours.generate(ids, 8))
@@ -263,7 +332,9 @@ def test_more_beams_are_likelier():
 # ---- ends
 
 @pytest.fixture(scope='module')
-def bpe(): return BPETokenizer.train(['to be or not to be, that is the question: a ship, a crew and the sea — ça va? 🚢🌊'], 280)
+def bpe():
+    return BPETokenizer.train(['to be or not to be, that is the question: a ship, a crew and the '
+                               'sea — ça va? 🚢🌊'], 280)
 
 class Parrot(torch.nn.Module):
     "Says a text token by token, whatever it reads, and keeps no memory of it"
@@ -278,7 +349,8 @@ class Parrot(torch.nn.Module):
     def forward(self, ids, *, cache, last, **options):
         self.inner(ids, cache=cache, last=last, **options)
         step = len(cache)-self.first
-        return torch.nn.functional.one_hot(torch.tensor([[r[min(step, len(r)-1)]] for r in self.rows]), self.cfg.vocab_size).float()
+        said = torch.tensor([[r[min(step, len(r)-1)]] for r in self.rows])
+        return torch.nn.functional.one_hot(said, self.cfg.vocab_size).float()
 
 def say(tokenizer, *texts): return Parrot([tokenizer.encode(t) for t in texts], len(tokenizer))
 
@@ -286,13 +358,15 @@ def test_a_stop_string_may_straddle_tokens(bpe):
     text = 'to be or not to be, that is the question'
     for stop in ('not', 'ot t', ', th', 'e', 't is the q', 'question'):
         model = say(bpe, text)
-        out = bpe.decode(model_generate(model, 1, len(bpe.encode(text)), stop=stop, tokenizer=bpe)[0,1:])
-        assert stop in out and out in text
         ids = bpe.encode(text)
+        out = model_generate(model, 1, len(ids), stop=stop, tokenizer=bpe)
+        out = bpe.decode(out[0,1:])
+        assert stop in out and out in text
         shorter = next(k for k in range(len(ids)+1) if stop in bpe.decode(ids[:k]))
         assert out == bpe.decode(ids[:shorter])
 
-def model_generate(model, rows, n, **options): return generate(model, torch.zeros(rows, 1, dtype=torch.long), n, **options)
+def model_generate(model, rows, n, **options):
+    return generate(model, torch.zeros(rows, 1, dtype=torch.long), n, **options)
 
 def test_each_row_stops_for_itself(bpe):
     texts = ['the ship and the crew', 'a sea, the question', 'no end of it at all, or so it is']
@@ -304,38 +378,48 @@ def test_each_row_stops_for_itself(bpe):
     assert out.shape == (3, 10)
 
 def test_a_stop_string_ends_in_a_character_of_many_bytes(bpe):
-    small = BPETokenizer.train(['ab'], 257)                                 # bytes only: 4 tokens a ship
+    # bytes only: 4 tokens a ship
+    small = BPETokenizer.train(['ab'], 257)
     text = 'ab🚢cd'
     out = model_generate(say(small, text), 1, 8, stop='🚢', tokenizer=small)
     assert small.decode(out[0,1:]) == 'ab🚢'
     special = BPETokenizer.train(['ab'], 259, special=['<end>'])
-    out = model_generate(Parrot([special.encode('a<end>b', allow_special=True)], len(special)), 1, 3, stop='<end>', tokenizer=special)
+    out = model_generate(Parrot([special.encode('a<end>b', allow_special=True)], len(special)), 1,
+                         3, stop='<end>', tokenizer=special)
     assert special.decode(out[0,1:], skip_special=False) == 'a<end>'
 
 def test_stop_sequences_and_end_tokens():
     model = Parrot([[1, 2, 3, 4, 5, 6, 7, 8]], 10)
-    for options,length in ((dict(stop=[[3, 4]]), 4), (dict(stop=[[4, 3]]), 8), (dict(stop=[6]), 6), (dict(stop=[[1, 2, 3, 4, 5, 6, 7, 8, 8]]), 8), (dict(eos_id=5), 5),
-                           (dict(eos_id=(7, 2)), 2), (dict(eos_id=7, stop=[(2, 3)]), 3), (dict(eos_id=torch.tensor([6, 9]).tolist()), 6), ({}, 8)):
-        assert model_generate(model, 1, 8, **options).tolist() == [[0, *range(1, length+1)]], options
+    for options,length in ((dict(stop=[[3, 4]]), 4), (dict(stop=[[4, 3]]), 8), (dict(stop=[6]), 6),
+                           (dict(stop=[[1, 2, 3, 4, 5, 6, 7, 8, 8]]), 8), (dict(eos_id=5), 5),
+                           (dict(eos_id=(7, 2)), 2), (dict(eos_id=7, stop=[(2, 3)]), 3),
+                           (dict(eos_id=torch.tensor([6, 9]).tolist()), 6), ({}, 8)):
+        assert model_generate(model, 1, 8, **options).tolist() == [[0, *range(1, length
+                                                                              +1)]], options
     # the prompt does not count
     assert model_generate(Parrot([[1, 2, 3]], 10), 1, 3, stop=[[0, 1]]).shape[1] == 4
     assert model_generate(Parrot([[1, 2, 3]], 10, eos_id=2), 1, 3).tolist() == [[0, 1, 2]]
-    assert model_generate(Parrot([[1, 2, 3]], 10, eos_id=2), 1, 3, eos_id=()).tolist() == [[0, 1, 2, 3]]
+    assert model_generate(Parrot([[1, 2, 3]], 10, eos_id=2), 1, 3, eos_id=()).tolist() == [[0, 1, 2,
+                                                                                            3]]
 
-@pytest.mark.parametrize('cfg,options,pad', [(dict(), dict(eos_id=4), 4), (dict(pad_id=9, eos_id=4), {}, 9), (dict(pad_id=9, eos_id=4), dict(pad_id=8), 8), (dict(), dict(stop=[[4]]), 0)])
+@pytest.mark.parametrize('cfg,options,pad',
+                         [(dict(), dict(eos_id=4), 4), (dict(pad_id=9, eos_id=4), {}, 9),
+                          (dict(pad_id=9, eos_id=4), dict(pad_id=8), 8),
+                          (dict(), dict(stop=[[4]]), 0)])
 def test_what_fills_finished_rows(cfg, options, pad):
     out = model_generate(Parrot([[4, 1, 1], [1, 2, 3]], 10, **cfg), 2, 3, **options)
     assert out.tolist() == [[0, 4, pad, pad], [0, 1, 2, 3]]
 
 # ---- streams
 
-@pytest.mark.parametrize('text', ['to be or not to be', 'ça va — 🚢🌊🚢', '🚢', 'a', 'é'*60, '🌊 sea 🌊'*30])
+@pytest.mark.parametrize('text',
+                         ['to be or not to be', 'ça va — 🚢🌊🚢', '🚢', 'a', 'é'*60, '🌊 sea 🌊'*30])
 @pytest.mark.parametrize('size', [257, 280])
 def test_streamed_pieces_are_the_text(text, size, bpe):
     tokenizer = bpe if size == 280 else BPETokenizer.train(['ab'], 257)
     ids = tokenizer.encode(text)
     model = Parrot([ids], len(tokenizer))
-    pieces = [*stream_text(model, torch.zeros(1, 1, dtype=torch.long), len(ids), tokenizer=tokenizer)]
+    pieces = [*stream(model, torch.zeros(1, 1, dtype=torch.long), len(ids), tokenizer=tokenizer)]
     assert ''.join(pieces) == text and '' not in pieces
     assert all('\ufffd' not in p for p in pieces)
 
@@ -343,54 +427,60 @@ def test_streamed_pieces_are_the_text(text, size, bpe):
 def test_any_bytes_stream_to_what_decode_says(seed, bpe):
     "Broken characters too, and nothing is taken back"
     g = torch.Generator().manual_seed(seed)
-    ids = torch.randint(len(bpe), (100,), generator=g).tolist() if seed % 2 else (torch.randint(128, (100,), generator=g)+128).tolist()
-    stream,text = TextStream(bpe),''
+    low,high = (0, len(bpe)) if seed % 2 else (128, 256)
+    ids = torch.randint(low, high, (100,), generator=g).tolist()
+    flow,text = TextStream(bpe),''
     for n,i in enumerate(ids, 1):
-        text += stream.push(i)
+        text += flow.push(i)
         whole = bpe.decode(ids[:n])
         assert whole.startswith(text) and len(whole)-len(text) <= 1
-    text += stream.flush()
+    text += flow.flush()
     assert text == bpe.decode(ids)
-    assert stream.push(bpe.encode('a')[0]) == 'a'                           # anew
+    assert flow.push(bpe.encode('a')[0]) == 'a'                           # anew
 
 def test_a_stream_goes_on_with_the_text_before(bpe):
     "Spaces and halves of characters at the seam"
-    for tokenizer,text in ((bpe, 'to be 🚢 or'), (BPETokenizer.train(['ab'], 257), 'to be 🚢 or ça'*4), (WordTokenizer.train(['i must go back']), 'i must go back')):
+    for tokenizer,text in ((bpe, 'to be 🚢 or'),
+                           (BPETokenizer.train(['ab'], 257), 'to be 🚢 or ça'*4),
+                           (WordTokenizer.train(['i must go back']), 'i must go back')):
         ids = tokenizer.encode(text)
         for n in range(len(ids)+1):
             for after in (ids[:n], torch.tensor(ids[:n])):
-                stream = TextStream(tokenizer, after=after)
+                flow = TextStream(tokenizer, after=after)
                 before = tokenizer.decode(ids[:n]).removesuffix('\ufffd')
-                assert before + ''.join([*map(stream.push, ids[n:]), stream.flush()]) == text
+                assert before + ''.join([*map(flow.push, ids[n:]), flow.flush()]) == text
     words = WordTokenizer.train(['i must go back'])
     model = Parrot([words.encode('go back')], len(words))
     start = torch.tensor([words.encode('must')])
-    assert [*stream_text(model, start, 2, tokenizer=words)] == [' go', ' back']
+    assert [*stream(model, start, 2, tokenizer=words)] == [' go', ' back']
     assert generate(model, start, 2, stop=' go', tokenizer=words).shape[1] == 2
-    left = torch.tensor([[0, start[0,0]], [start[0,0]]*2]),torch.tensor([[False, True], [True, True]])
+    left = torch.tensor([[0, start[0,0]], [start[0,0]]*2]),torch.tensor([[False, True],
+                                                                         [True, True]])
     model = Parrot([words.encode('go back')]*2, len(words)); model.first = 2
     assert generate(model, left[0], 2, mask=left[1], stop=' go', tokenizer=words).shape[1] == 3
 
 def test_words_stream_too():
     words = WordTokenizer.train(['i must go back to my ship and to my crew'])
     ids = words.encode('i must go back to my ship and to my crew '*8)
-    stream = TextStream(words)
-    assert ''.join([*map(stream.push, ids), stream.flush()]) == words.decode(ids)
+    flow = TextStream(words)
+    assert ''.join([*map(flow.push, ids), flow.flush()]) == words.decode(ids)
 
 def test_streams_of_tokens_are_the_generation(pair):
     ours,_ = pair
     ids,mask = prompts()
-    for options in (dict(mask=mask), dict(temperature=1., seed=3, top_k=9), dict(eos_id=(5, 11, 17), pad_id=0)):
+    for options in (dict(mask=mask), dict(temperature=1., seed=3, top_k=9),
+                    dict(eos_id=(5, 11, 17), pad_id=0)):
         seen = []
         out = ours.generate(ids, 9, stream=seen.append, **options)
         assert torch.equal(torch.stack(seen, 1), out[:,7:])
-        assert torch.equal(torch.stack([*stream_generate(ours, ids, 9, **options)], 1), out[:,7:])
-        assert all(not c.is_inference() for c in seen) and not out.is_inference() and not ours.generate(ids, 2, n_beams=2).is_inference()
+        assert torch.equal(torch.stack([*stream(ours, ids, 9, **options)], 1), out[:,7:])
+        found = *seen,out,ours.generate(ids, 2, n_beams=2)
+        assert not any(t.is_inference() for t in found)
 
 def test_a_stream_can_be_left_and_changes_no_mode(pair):
     ours,_ = pair
     ids,_ = prompts()
-    it = stream_generate(ours, ids, 9)
+    it = stream(ours, ids, 9)
     next(it)
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
     it.close()
@@ -398,20 +488,24 @@ def test_a_stream_can_be_left_and_changes_no_mode(pair):
     modes = [m.training for m in ours.modules()]
     def interrupt(column): raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt): ours.generate(ids, 9, stream=interrupt)
-    assert [m.training for m in ours.modules()] == modes and torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+    assert [m.training for m in ours.modules()] == modes
+    assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
     ours.eval()
 
 def test_dropout_does_not_act():
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, dropout=.5, attn_dropout=.5))
+    model = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, dropout=.5,
+                                          attn_dropout=.5))
     for p in model.parameters(): p.data.mul_(8)
     ids,_ = prompts()
     a = model.generate(ids, 8)
-    assert model.training and torch.equal(a, model.generate(ids, 8)) and torch.equal(a, model.eval().generate(ids, 8))
+    assert model.training and torch.equal(a, model.generate(ids, 8))
+    assert torch.equal(a, model.eval().generate(ids, 8))
     seen = []
-    for _ in stream_generate(model.train(), ids, 2): seen.append(model.training)
+    for _ in stream(model.train(), ids, 2): seen.append(model.training)
     assert seen == [True, True]
-    assert model(a).requires_grad                                            # the result may be trained on
+    # the result may be trained on
+    assert model(a).requires_grad
     model(a).sum().backward()
 
 # ---- chance
@@ -423,7 +517,8 @@ def test_seeds(pair):
     state = torch.get_rng_state()
     a,b,c = (ours.generate(ids, 12, seed=s, **options) for s in (1, 1, 2))
     assert torch.equal(a, b) and not torch.equal(a, c)
-    assert torch.equal(a, ours.generate(ids, 12, generator=torch.Generator().manual_seed(1), **options))
+    assert torch.equal(a, ours.generate(ids, 12, generator=torch.Generator().manual_seed(1),
+                                        **options))
     assert torch.equal(state, torch.get_rng_state())
     torch.manual_seed(1); d = ours.generate(ids, 12, **options)
     torch.manual_seed(1); e = ours.generate(ids, 12, **options)
@@ -440,21 +535,25 @@ def test_going_on_with_a_cache(pair):
     for options in ({}, dict(mask=mask)):
         cache = ours.new_cache(3, 40)
         first = ours.generate(ids, 5, cache=cache, **options)
-        assert len(cache) == 11                                              # the last token is not read yet
+        # the last token is not read yet
+        assert len(cache) == 11
         asked = torch.cat([first, ids[:,:3]], 1)
         real = torch.cat([mask, torch.ones(3, 8, dtype=torch.bool)], 1)
         more = dict(mask=real) if options else {}
-        assert torch.equal(ours.generate(asked, 6, cache=cache, **more), ours.generate(asked, 6, **more))
+        assert torch.equal(ours.generate(asked, 6, cache=cache, **more),
+                           ours.generate(asked, 6, **more))
         assert len(cache) == 20
     cache = ours.new_cache(3, 40)
-    whole = [int(c[0]) for c in itertools.islice(stream_generate(ours, ids, 10, cache=cache), 4)]
+    whole = [int(c[0]) for c in itertools.islice(stream(ours, ids, 10, cache=cache), 4)]
     assert len(cache) == 10 and whole == ours.generate(ids, 4)[0,7:].tolist()
 
 def test_one_forward_a_step_on_the_new_token_only(pair):
     ours,_ = pair
     ids,mask = prompts()
     read,masks,heads = [],[],[]
-    hooks = [ours.register_forward_pre_hook(lambda m, args, kw: read.append(tuple(args[0].shape)) or masks.append(kw['mask']), with_kwargs=True),
+    hooks = [ours.register_forward_pre_hook(lambda m, args,
+                                            kw: read.append(tuple(args[0].shape))
+                                            or masks.append(kw['mask']), with_kwargs=True),
              ours.head.register_forward_pre_hook(lambda m, args: heads.append(args[0].shape[1]))]
     try:
         ours.generate(ids, 4, mask=torch.ones_like(mask))
@@ -470,23 +569,28 @@ def test_one_forward_a_step_on_the_new_token_only(pair):
 @pytest.fixture(scope='module')
 def both():
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4, kind='encoder-decoder', positions='sinusoidal', max_len=32, decoder_start_id=1)).eval()
+    model = Transformer(TransformerConfig(N, d_model=32, n_layers=2, n_heads=4,
+                                          kind='encoder-decoder', positions='sinusoidal',
+                                          max_len=32, decoder_start_id=1)).eval()
     for p in model.parameters(): p.data.mul_(8)
     return model
 
 def test_an_encoder_decoder_gives_the_decoders_tokens(both):
     ids,_ = prompts()
-    for mask in (None, torch.arange(7) < torch.tensor([[7], [4], [6]]), torch.arange(7) >= torch.tensor([[0], [4], [1]])):
+    for mask in (None, torch.arange(7) < torch.tensor([[7], [4], [6]]),
+                 torch.arange(7) >= torch.tensor([[0], [4], [1]])):
         out = both.generate(ids, 8, mask=mask)
         assert out.shape == (3, 9) and (out[:,0] == 1).all()
-        with torch.no_grad(): assert torch.equal(both(ids, mask=mask, decoder_ids=out)[:,:-1].argmax(-1), out[:,1:])
+        with torch.no_grad():
+            assert torch.equal(both(ids, mask=mask, decoder_ids=out)[:,:-1].argmax(-1), out[:,1:])
         if mask is not None:
             for b in range(3): assert torch.equal(both.generate(ids[b:b+1,mask[b]], 8)[0], out[b])
             assert torch.equal(both.generate(ids.masked_fill(~mask, 0), 8, mask=mask), out)
     start = torch.tensor([[1, 5], [1, 6], [2, 7]])
     out = both.generate(ids, 6, decoder_ids=start)
     assert torch.equal(out[:,:2], start)
-    with torch.no_grad(): assert torch.equal(both(ids, decoder_ids=out)[:,1:-1].argmax(-1), out[:,2:])
+    with torch.no_grad():
+        assert torch.equal(both(ids, decoder_ids=out)[:,1:-1].argmax(-1), out[:,2:])
     runs = []
     hook = both.encoder.register_forward_hook(lambda *a: runs.append(1))
     try: both.generate(ids, 8); both.generate(ids, 8, n_beams=2)
@@ -496,7 +600,10 @@ def test_an_encoder_decoder_gives_the_decoders_tokens(both):
 def test_t5_writes_what_it_writes_in_transformers():
     ours,theirs = t5()
     ids,left = prompts()
-    for mask,eos,options in itertools.product((None, left, left.flip(1)), ((), (5, 11)), ({}, dict(n=3), dict(n=3, early_stopping='never', length_penalty=2.), dict(repetition_penalty=1.4))):
+    for mask,eos,options in itertools.product((None, left, left.flip(1)), ((), (5, 11)),
+                                              ({}, dict(n=3),
+                                               dict(n=3, early_stopping='never', length_penalty=2.),
+                                               dict(repetition_penalty=1.4))):
         options = dict(options)
         n = options.pop('n', 1)
         out = ours.generate(ids, 10, mask=mask, eos_id=eos, pad_id=PAD, n_beams=n, **options)
@@ -511,7 +618,8 @@ def test_beams_of_an_encoder_decoder(both):
     for b in range(3):
         cand = torch.cat([torch.ones(len(every), 1, dtype=torch.long), every], 1)
         with torch.inference_mode():
-            logits = both(ids[b:b+1].expand(len(cand), -1), mask=mask[b:b+1].expand(len(cand), -1), decoder_ids=cand)
+            logits = both(ids[b:b+1].expand(len(cand), -1), mask=mask[b:b+1].expand(len(cand), -1),
+                          decoder_ids=cand)
             p = logits[:,:-1].log_softmax(-1).gather(-1, cand[:,1:,None])[...,0].sum(1)
         assert torch.equal(every[p.argmax()], out[b,1:])
 
@@ -536,10 +644,12 @@ def misuse():
     yield dict(max_new_tokens=True), TypeError, 'max_new_tokens must be an integer'
     yield dict(max_new_tokens=63), ValueError, '65 to read, more than max_len=64'
     for name in ('temperature', 'repetition_penalty'):
-        for value in (0, -1., float('nan'), float('inf')): yield {name: value}, ValueError, f'{name} must be above 0'
+        for value in (0, -1., float('nan'), float('inf')):
+            yield {name: value}, ValueError, f'{name} must be above 0'
         yield {name: 'hot'}, TypeError, f'{name} must be a number'
     for name in ('top_p', 'min_p'):
-        for value in (-.1, 1.1, float('nan')): yield {name: value}, ValueError, f'{name} must be from 0 to 1'
+        for value in (-.1, 1.1, float('nan')):
+            yield {name: value}, ValueError, f'{name} must be from 0 to 1'
     yield dict(top_k=0), ValueError, 'top_k must be at least 1'
     yield dict(top_k=2.), TypeError, 'top_k must be an integer'
     yield dict(eos_id='x'), TypeError, 'eos_id must be an integer'
@@ -558,34 +668,48 @@ def misuse():
     yield dict(early_stopping=True), ValueError, 'need n_beams'
     yield dict(n_beams=2, early_stopping='soon'), ValueError, 'early_stopping must be'
     yield dict(n_beams=2, length_penalty='x'), TypeError, 'length_penalty must be a number'
-    for name,value in dict(temperature=1., top_k=2, top_p=.5, min_p=.1, stop=[[1]], stream=print).items(): yield {'n_beams': 2, name: value}, ValueError, f'{name} does not go with n_beams'
+    for name,value in dict(temperature=1., top_k=2, top_p=.5, min_p=.1, stop=[[1]],
+                           stream=print).items():
+        yield {'n_beams': 2, name: value}, ValueError, f'{name} does not go with n_beams'
     yield dict(top_pp=.3), TypeError, 'top_pp'
 
-@pytest.mark.parametrize('options,error,message', [*misuse()], ids=lambda x: str(x)[:40] if isinstance(x, dict) else '')
+@pytest.mark.parametrize('options,error,message', [*misuse()],
+                         ids=lambda x: str(x)[:40] if isinstance(x, dict) else '')
 def test_misuse_has_an_error_of_its_own_before_anything_runs(options, error, message, monkeypatch):
     model,_ = gpt2()
     monkeypatch.setattr(model, 'forward', None)                              # nothing runs
     given = dict(ids=torch.zeros(2, 3, dtype=torch.long), max_new_tokens=4) | options
-    with pytest.raises(error, match=message): model.generate(given.pop('ids'), given.pop('max_new_tokens'), **given)
+    with pytest.raises(error, match=message):
+        model.generate(given.pop('ids'), given.pop('max_new_tokens'), **given)
 
 def test_misuse_of_models_and_caches():
     ids = torch.zeros(2, 3, dtype=torch.long)
     cfg = dict(d_model=16, n_layers=1, n_heads=2)
     for options in (dict(kind='encoder'), dict(head=None), dict(kind='encoder', head='masked')):
-        with pytest.raises(ValueError, match='needs a decoder with a head'): Transformer(TransformerConfig(N, **cfg, **options)).generate(ids, 2)
-    with pytest.raises(TypeError, match='must be a Transformer'): generate(torch.nn.Linear(2, 2), ids, 2)
+        with pytest.raises(ValueError, match='needs a decoder with a head'):
+            Transformer(TransformerConfig(N, **cfg, **options)).generate(ids, 2)
+    with pytest.raises(TypeError, match='must be a Transformer'):
+        generate(torch.nn.Linear(2, 2), ids, 2)
     model = Transformer(TransformerConfig(N, **cfg))
-    with pytest.raises(ValueError, match='holds 5 tokens, and 6 will be read'): model.generate(ids, 4, cache=model.new_cache(2, 5))
-    with pytest.raises(ValueError, match='batch of 2, got one for 3'): model.generate(ids, 2, cache=model.new_cache(3, 5))
-    with pytest.raises(ValueError, match='cache does not go with'): model.generate(ids, 2, cache=model.new_cache(2, 5), n_beams=2)
+    with pytest.raises(ValueError, match='holds 5 tokens, and 6 will be read'):
+        model.generate(ids, 4, cache=model.new_cache(2, 5))
+    with pytest.raises(ValueError, match='batch of 2, got one for 3'):
+        model.generate(ids, 2, cache=model.new_cache(3, 5))
+    with pytest.raises(ValueError, match='cache does not go with'):
+        model.generate(ids, 2, cache=model.new_cache(2, 5), n_beams=2)
     cache = model.new_cache(2, 9)
     model.generate(ids, 3, cache=cache)
-    with pytest.raises(ValueError, match='the cache knows 5 tokens'): model.generate(ids, 2, cache=cache)
-    two = Transformer(TransformerConfig(N, **cfg, kind='encoder-decoder', positions='learned', max_len=6))
+    with pytest.raises(ValueError, match='the cache knows 5 tokens'):
+        model.generate(ids, 2, cache=cache)
+    two = Transformer(TransformerConfig(N, **cfg, kind='encoder-decoder', positions='learned',
+                                        max_len=6))
     with pytest.raises(ValueError, match='no decoder_start_id'): two.generate(ids, 2)
-    with pytest.raises(ValueError, match='must have 2 rows'): two.generate(ids, 2, decoder_ids=ids[:1])
-    with pytest.raises(ValueError, match='ids hold 7 tokens'): two.generate(torch.zeros(2, 7, dtype=torch.long), 2, decoder_ids=ids)
-    with pytest.raises(ValueError, match='stream_text|one text'): stream_text(model, ids, 2, tokenizer=WordTokenizer.train(['a']))
+    with pytest.raises(ValueError, match='must have 2 rows'):
+        two.generate(ids, 2, decoder_ids=ids[:1])
+    with pytest.raises(ValueError, match='ids hold 7 tokens'):
+        two.generate(torch.zeros(2, 7, dtype=torch.long), 2, decoder_ids=ids)
+    with pytest.raises(ValueError, match='one text'):
+        stream(model, ids, 2, tokenizer=WordTokenizer.train(['a']))
 
 def test_nothing_to_do_and_room_to_the_last_place(pair):
     ours,_ = pair
@@ -593,7 +717,8 @@ def test_nothing_to_do_and_room_to_the_last_place(pair):
     for n in (1, 2): assert torch.equal(ours.generate(ids, 0, n_beams=n), ids)
     assert ours.generate(ids.int(), 2).dtype == torch.long
     model,theirs = gpt2()
-    assert torch.equal(model.generate(ids, 58)[:,:64], reference(theirs, ids, 57))        # the 65th token is never read
+    # the 65th token is never read
+    assert torch.equal(model.generate(ids, 58)[:,:64], reference(theirs, ids, 57))
 
 def test_half_precision_and_compiled(pair):
     ours,_ = pair
@@ -601,7 +726,9 @@ def test_half_precision_and_compiled(pair):
     half = Transformer(ours.cfg).to(torch.bfloat16).eval()
     half.load_state_dict(ours.state_dict())
     out = half.generate(ids, 6, mask=mask)
-    assert out.shape == (3, 13) and half.generate(ids, 6, n_beams=2).shape == (3, 13) and half.generate(ids, 6, temperature=1., seed=0).shape == (3, 13)
+    assert out.shape == (3, 13)
+    for options in (dict(n_beams=2), dict(temperature=1., seed=0)):
+        assert half.generate(ids, 6, **options).shape == (3, 13)
 
 def test_progress_shows_and_counts(pair, capsys):
     ours,_ = pair
@@ -612,13 +739,15 @@ def test_progress_shows_and_counts(pair, capsys):
         ours.generate(ids, 3, n_beams=n)
         assert not capsys.readouterr().err
 
-@pytest.mark.parametrize('settings', [{}, dict(window=(3,0)), dict(window=(3,0), layer_types=('full','window')),
-                                      dict(positions='learned')])
+@pytest.mark.parametrize('settings',
+                         [{}, dict(window=(3,0)), dict(window=(3,0), layer_types=('full','window')),
+                          dict(positions='learned')])
 @pytest.mark.parametrize('padded', [False, True])
 def test_a_recording_of_generate_holds_all_steps(settings, padded):
     "n prompt and m new tokens give rows and columns for n+m-1, as one call on the whole text does"
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(50, 32, n_layers=2, n_heads=4, n_kv_heads=2, **settings)).eval()
+    model = Transformer(TransformerConfig(50, 32, n_layers=2, n_heads=4, n_kv_heads=2,
+                                          **settings)).eval()
     for p in model.parameters(): torch.nn.init.normal_(p, std=.3)
     ids,mask = torch.randint(0, 50, (2,5)),torch.ones(2, 5, dtype=torch.bool)
     if padded: mask[0,:2] = False
@@ -630,3 +759,322 @@ def test_a_recording_of_generate_holds_all_steps(settings, padded):
         for a,w in zip(steps.weights(b), once.weights(b)):
             assert a.shape == (4,10,10)
             assert_close(a, w)
+
+# ---- threads, modes, precision, interruptions
+
+def restless(layers=2, **options):
+    "A model in training mode, with so much dropout that no step survives it"
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(N, d_model=32, n_layers=layers, n_heads=4, dropout=.5,
+                                          attn_dropout=.5, **options))
+    for p in model.parameters(): p.data.mul_(8)
+    return model.train()
+
+def at_once(*jobs):
+    "What each job gives, all at the same time, the threads taking turns as often as they can"
+    found,before = [None]*len(jobs),sys.getswitchinterval()
+    def work(n): found[n] = jobs[n]()
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(len(jobs))]
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads: t.start()
+        for t in threads: t.join()
+    finally: sys.setswitchinterval(before)
+    return found
+
+def test_threads_generate_on_a_model_that_trains_and_set_no_mode():
+    model = restless()
+    ids,_ = prompts()
+    want,modes = model.eval().generate(ids, 12),set()
+    model.train()
+    done = threading.Event()
+    def watch():
+        while not done.is_set(): modes.update(m.training for m in model.modules())
+    def write(**options):
+        return lambda: [model.generate(ids, 12, **options) for _ in range(8)]
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try: found = at_once(write(), write(n_beams=1), write(stream=lambda column: None))
+    finally: done.set(); watcher.join()
+    assert all(torch.equal(out, want) for outs in found for out in outs)
+    assert modes == {True}
+
+def test_what_is_set_during_a_stream_stays_set():
+    model = restless()
+    ids,_ = prompts()
+    want = torch.stack([*stream(model, ids, 9)], 1)
+    for first,then in ((model.train, model.eval), (model.eval, model.train)):
+        first()
+        it = stream(model, ids, 9)
+        columns = [next(it) for _ in range(3)]
+        then()
+        columns += it
+        assert {m.training for m in model.modules()} == {then == model.train}
+        assert torch.equal(torch.stack(columns, 1), want)
+    model.train()
+    model.decoder.blocks[0].eval()
+    modes = [m.training for m in model.modules()]
+    assert torch.equal(model.generate(ids, 9), torch.cat([ids, want], 1))
+    assert [m.training for m in model.modules()] == modes
+
+def test_a_twin_has_the_parameters_hooks_and_compiled_modules_of_its_model():
+    model = restless()
+    ids,_ = prompts()
+    want = model.eval().generate(ids, 6)
+    model.train()
+    seen = []
+    hook = model.decoder.blocks[0].register_forward_hook(lambda m, args,
+                                                         out: seen.append(m.training))
+    assert torch.equal(model.generate(ids, 6), want) and seen == [False]*6
+    hook.remove()
+    it = stream(model, ids, 6)                                              # reads new weights
+    first = next(it)
+    assert torch.equal(first, want[:,7])
+    for p in model.parameters(): p.data.zero_()
+    assert not next(it).any()
+    model = restless()
+    model.decoder.blocks[0] = torch.compile(model.decoder.blocks[0], backend='eager')
+    assert torch.equal(model.generate(ids, 2), want[:,:9])
+    model = restless()
+    model.decoder.blocks[1].compile(backend='eager')
+    assert torch.equal(model.generate(ids, 2), want[:,:9])
+    assert torch.equal(torch.compile(restless(), backend='eager').generate(ids, 2), want[:,:9])
+    model = restless()
+    with record(model) as steps: model.generate(ids, 6)
+    model.eval()
+    with record(model) as once: model.generate(ids, 6)
+    for a,w in zip(steps.weights(0), once.weights(0)): assert_close(a, w)
+
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize('options', [{}, dict(window=(3,0)), dict(positions='learned', max_len=64),
+    dict(positions='alibi'), dict(qk_norm='rms', norm_offset=1.), dict(norm='layer'),
+    dict(kind='encoder-decoder', positions='relative', decoder_start_id=1)], ids=str)
+def test_autocast(options, dtype):
+    "The tokens are those that a whole forward without a cache finds likeliest, up to rounding"
+    model = restless(**options).eval()
+    both = 'kind' in options
+    ids,mask = prompts()
+    for given in ({}, dict(mask=mask), dict(n_beams=2), dict(temperature=1., seed=0)):
+        with torch.autocast('cpu', dtype=dtype):
+            out = model.generate(ids, 8, **given)
+            assert out.shape == (3, 9 if both else 15)
+            if {*given} - {'mask'}: continue
+            real = given.get('mask')
+            if real is not None and not both:
+                real = torch.cat([real, torch.ones(3, 8, dtype=torch.bool)], 1)
+            with torch.no_grad():
+                logits = model(ids, mask=real, decoder_ids=out) if both else model(out, mask=real)
+        logits,new = logits[:,-9:-1].float(),out[:,-8:,None]
+        gap = logits.amax(-1, keepdim=True) - logits.gather(-1, new)
+        assert gap.max() <= 8*torch.finfo(dtype).eps*logits.abs().max()
+
+def test_autocast_is_that_of_the_call():
+    "A stream may be read where autocast is on or off; its cache is of one precision"
+    model = restless().eval()
+    ids,_ = prompts()
+    plain = model.generate(ids, 6)
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        lowered = model.generate(ids, 6)
+        inside = stream(model, ids, 6)
+    outside = stream(model, ids, 6)
+    columns = [],[]
+    for n in range(6):
+        with torch.autocast('cpu', dtype=torch.bfloat16, enabled=bool(n % 2)):
+            for it,found in zip((inside, outside), columns): found.append(next(it))
+            assert torch.is_autocast_enabled('cpu') == bool(n % 2)
+    assert torch.equal(torch.stack(columns[0], 1), lowered[:,7:])
+    assert torch.equal(torch.stack(columns[1], 1), plain[:,7:])
+
+class Key(BaseException): "Like Ctrl-C, but no one else's"
+
+@pytest.mark.parametrize('options',
+                         [{}, dict(window=(3,0)),
+                          dict(window=(3,0), layer_types=('full','window','full'))], ids=str)
+@pytest.mark.parametrize('when', ['prompt', 'step', 'stream', 'head'])
+@pytest.mark.parametrize('error', [KeyboardInterrupt, Key])
+def test_after_an_interrupted_call_a_cache_is_as_before_or_refused(options, when, error):
+    "Interrupted in layer 2 of 3, while reading the prompt or later, in a callback, or in the head"
+    for seed in range(5):
+        model = restless(3, **options).eval()
+        ids,_ = prompts(2, 7, seed)
+        cache = model.new_cache(2, 40)
+        before = model.generate(ids[:,:3], 2, cache=cache) if seed % 2 else ids[:,:0]
+        asked = torch.cat([before, ids], 1)
+        calls = []
+        def interrupt(*_):
+            calls.append(1)
+            if len(calls) == (1 if when == 'prompt' else 4): raise error
+        where = model.head if when == 'head' else model.decoder.blocks[1].attn
+        with contextlib.ExitStack() as stack:
+            given = dict(stream=interrupt) if when == 'stream' else {}
+            if not given: stack.callback(where.register_forward_pre_hook(interrupt).remove)
+            stack.enter_context(pytest.raises(error))
+            model.generate(asked, 9, cache=cache, **given)
+        turn = torch.cat([before, prompts(2, 9, seed+10)[0]], 1)            # another text
+        try: out = model.generate(turn, 6, cache=cache)
+        except ValueError as e:
+            assert 'reset it first' in str(e) and options
+            cache.reset()
+            out = model.generate(turn, 6, cache=cache)
+        assert torch.equal(out, model.generate(turn, 6))
+
+def test_an_interrupted_call_of_an_encoder_decoder_leaves_no_source(both):
+    ids,_ = prompts(2)
+    cache = both.new_cache(2, 20, memory_len=9)
+    def interrupt(column): raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt): both.generate(ids, 5, cache=cache, stream=interrupt)
+    other = torch.randint(N, (2, 9), generator=torch.Generator().manual_seed(1))
+    assert torch.equal(both.generate(other, 5, cache=cache), both.generate(other, 5))
+
+def test_a_left_stream_knows_what_it_gave_out(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    cache = ours.new_cache(3, 40)
+    it = stream(ours, ids, 9, cache=cache)
+    said = torch.cat([ids, torch.stack([next(it) for _ in range(3)], 1)], 1)
+    it.close()
+    assert torch.equal(ours.generate(said, 6, cache=cache), ours.generate(ids, 9))
+
+def test_a_callback_may_write_into_its_column(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    for options in ({}, dict(eos_id=(5, 11), pad_id=0), dict(stop=[[11]])):
+        want = ours.generate(ids, 9, **options)
+        assert torch.equal(ours.generate(ids, 9, stream=lambda column: column.fill_(3), **options),
+                           want)
+        columns = []
+        for column in stream(ours, ids, 9, **options):
+            columns.append(column.clone())
+            column.fill_(3)
+        assert torch.equal(torch.stack(columns, 1), want[:,7:])
+
+# ---- tokenizers of every kind
+
+def theirs(tmp_path, kind):
+    "A tokenizer as `load_tokenizer` gives it, or one of `transformers` around it"
+    tokenizers = pytest.importorskip('tokenizers')
+    texts = ['to be or not to be', 'the ship — ça va? 🚢🌊', 'a sea, the question']
+    if kind in ('bytes', 'transformers'):
+        tok = tokenizers.Tokenizer(tokenizers.models.BPE())
+        tok.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tok.decoder = tokenizers.decoders.ByteLevel()
+        trainer = tokenizers.trainers.BpeTrainer(vocab_size=290, special_tokens=['<end>'],
+            initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    elif kind == 'fallback':
+        words = {f'<0x{b:02X}>': b for b in range(256)} | {'<end>': 256, '▁': 257}
+        letters = sorted({c for t in texts for c in t if ord(c) < 128 and c != ' '})
+        words |= {c: 258+n for n,c in enumerate(letters)}
+        tok = tokenizers.Tokenizer(tokenizers.models.BPE(words, [], byte_fallback=True))
+        tok.normalizer = tokenizers.normalizers.Replace(' ', '▁')
+        tok.decoder = tokenizers.decoders.Sequence([tokenizers.decoders.Replace('▁', ' '),
+            tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse()])
+        tok.add_special_tokens(['<end>'])
+    else:
+        tok = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token='[UNK]'))
+        tok.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        tok.decoder = tokenizers.decoders.WordPiece(cleanup=False)
+        trainer = tokenizers.trainers.WordPieceTrainer(vocab_size=90, show_progress=False,
+                                                       special_tokens=['[UNK]', '<end>'])
+    if kind != 'fallback': tok.train_from_iterator(texts, trainer)
+    (tmp_path/'tokenizer.json').write_text(tok.to_str(), encoding='utf-8')
+    tok = load_tokenizer(tmp_path)
+    if kind == 'transformers':
+        tok = transformers.PreTrainedTokenizerFast(tokenizer_object=tok)
+        return tok, lambda text: tok.encode(text, add_special_tokens=False), len(tok)
+    return tok, lambda text: tok.encode(text).ids, tok.get_vocab_size()
+
+@pytest.mark.parametrize('kind', ['bytes', 'fallback', 'words', 'transformers'])
+def test_what_load_tokenizer_gives_streams_and_stops(kind, tmp_path):
+    tok,encode,n = theirs(tmp_path, kind)
+    text = 'the ship and the sea' if kind == 'words' else 'the ship 🚢 — ça va'
+    ids = encode(text)
+    spelled = tok.decode(ids)
+    model = Parrot([ids], n)
+    start = torch.zeros(1, 1, dtype=torch.long)
+    pieces = [*stream(model, start, len(ids), tokenizer=tok)]
+    assert ''.join(pieces).strip() == spelled.strip() and len(pieces) > 3
+    assert not any('\ufffd' in p for p in pieces)
+    out = generate(model, start, len(ids), stop='ship', tokenizer=tok)[0,1:].tolist()
+    assert len(out) < len(ids) and 'ship' in tok.decode(out) and 'ship' not in tok.decode(out[:-1])
+    end = tok.convert_tokens_to_ids('<end>') if kind == 'transformers' else tok.token_to_id('<end>')
+    model = Parrot([[*ids[:3], end, *ids[3:]]], n)
+    out = generate(model, start, len(ids), stop='<end>', tokenizer=tok)[0,1:].tolist()
+    assert out == [*ids[:3], end]
+    assert '<end>' not in ''.join(stream(model, start, len(ids), tokenizer=tok))
+
+@pytest.mark.parametrize('kind',
+                         ['bytes', 'fallback', 'words', 'transformers', 'ours', 'our words',
+                          'byte_pairs'])
+def test_ids_beyond_the_words_of_a_tokenizer_spell_nothing(kind, tmp_path, bpe):
+    "Tables have more rows than tokenizers have words"
+    if kind == 'ours': tok,encode,n = bpe,bpe.encode,len(bpe)
+    elif kind == 'byte_pairs':
+        tok = byte_pairs(theirs(tmp_path, 'bytes')[0])
+        encode,n = tok.encode,len(tok)
+    elif kind == 'our words':
+        tok = WordTokenizer.train(['the ship and the sea'])
+        encode,n = tok.encode,len(tok)
+    else: tok,encode,n = theirs(tmp_path, kind)
+    ids = encode('the ship and the sea')
+    beyond = [n, n+7]
+    mixed = [beyond[0], *ids[:2], beyond[1], *ids[2:], beyond[0]]
+    model = Parrot([mixed], n+8)
+    for start in (torch.tensor([[0]]), torch.tensor([[n+1]])):
+        assert ''.join(stream(model, start, len(mixed),
+                              tokenizer=tok)).strip() == tok.decode(ids).strip()
+        out = generate(model, start, len(mixed), stop='never said', tokenizer=tok)
+        assert out[0,1:].tolist() == mixed
+        out = generate(model, start, len(mixed), stop='sea', tokenizer=tok)
+        assert out[0,1:].tolist() == mixed[:-1]
+
+# ---- packed matrices
+
+def test_only_what_nobody_disturbs_reads_packed_matrices(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    n,kernel = [],torch.ops.mkldnn._linear_pointwise
+    def counted(*args): n.append(1); return kernel(*args)
+    class Kernels:
+        _linear_pointwise = staticmethod(counted)
+        _reorder_linear_weight = torch.ops.mkldnn._reorder_linear_weight
+        _is_mkldnn_bf16_supported = torch.ops.mkldnn._is_mkldnn_bf16_supported
+    def packed(f):
+        n.clear()
+        return f(), len(n)
+    each = sum(type(m) is torch.nn.Linear for m in ours.modules()) + 1      # and the head
+    want = ours.generate(ids, 16)
+    with pytest.MonkeyPatch.context() as patch, pack_linears(ours):
+        patch.setattr(packing, '_kernels', Kernels)
+        for options,times in (({}, 16*each), (dict(stop=[[40]]), 16*each),
+                              (dict(progress=False), 16*each),
+                              (dict(stream=lambda column: None), 0)):
+            out,count = packed(lambda: ours.generate(ids, 16, **options))
+            assert torch.equal(out, want) and count == times, options
+        assert packed(lambda: ours.generate(ids, 16, n_beams=2))[1] == 16*each
+        assert packed(lambda: ours.generate(ids, 15))[1] == 0
+        assert packed(lambda: [*stream(ours, ids, 16)])[1] == 0
+        hook = ours.head.register_forward_hook(lambda *_: None)
+        assert packed(lambda: ours.generate(ids, 16))[1] == 0
+        hook.remove()
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            assert packed(lambda: ours.generate(ids, 16))[1] == 0
+        ours.train()
+        out,count = packed(lambda: ours.generate(ids, 16))
+        assert torch.equal(out, want) and count == 16*each
+    ours.eval()
+
+def test_a_stream_over_packed_matrices_reads_what_is_written_between_its_tokens():
+    model,plain = (restless().eval() for _ in range(2))
+    ids,_ = prompts()
+    def write(m):
+        for p in m.parameters(): p.data.copy_(p.data.flip(0).clone())
+    with pack_linears(model):
+        model.generate(ids, 17)
+        for one,two in zip(stream(model, ids, 17), stream(plain, ids, 17)):
+            assert torch.equal(one, two)
+            write(model); write(plain)
+        for _ in range(2):
+            assert torch.equal(model.generate(ids, 17), plain.generate(ids, 17))
+            write(model); write(plain)
+        def after(m): return m.generate(ids, 17, stream=lambda column: write(m))
+        assert torch.equal(after(model), after(plain))

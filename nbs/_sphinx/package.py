@@ -26,7 +26,7 @@ kept = dict(
     latent=['absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale'],
     layer=['Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'options_of',
            'plain_options', 'standing_by', 'twin_of'],
-    multihead=['computed_dtype'], position=['alibi_slopes', 'relative_buckets'],
+    multihead=['computed_dtype'], packing=['PackedLinear'], position=['alibi_slopes', 'relative_buckets'],
     recording=['Seen'], foreign=None, listening=None, stitching=None,
     tokenizer=['apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive',
                'split_words'],

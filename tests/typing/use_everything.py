@@ -314,10 +314,9 @@ def chapter_09b()->None:
     assert_type(nb.generation.penalize_repetition(logits, ids, 1.2), Tensor)
     assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
     assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
-    for column in nb.stream_generate(model, ids, 2, top_p=.9): assert_type(column, Tensor)
-    for piece in nb.stream_text(spelling, torch.tensor([[3]]), 2, tokenizer=words): assert_type(piece, str)
+    for column in nb.stream(model, ids, 2, top_p=.9): assert_type(column, Tensor)
+    for piece in nb.stream(spelling, torch.tensor([[3]]), 2, tokenizer=words): assert_type(piece, str)
     assert_type(nb.TextStream(words).push(3), str)
-    with nb.packed(model) as same: assert_type(same, nb.Transformer)
 
 def chapter_09c()->None:
     experts = nb.ExpertsConfig(4, 2, 16, router='sigmoid')
@@ -326,6 +325,10 @@ def chapter_09c()->None:
     assert_type(cfg.block_types, tuple[str,...])
     assert_type(cfg.rope_scaling, dict[str,Any]|None)
     nb.config.check_ids(cfg, ids, past=0)
+
+def chapter_09d()->None:
+    with nb.pack_linears(nb.Transformer(small)) as same: assert_type(same, nb.Transformer)
+    assert_type(nb.PackedLinear(torch.nn.Linear(8, 8))(torch.randn(2, 8)), Tensor)
 
 def chapter_10(run:bool=False)->None:
     with tempfile.TemporaryDirectory() as folder:

@@ -102,8 +102,9 @@ def models()->None:
     model.generate(ids, 3, max_length=9)                                 # error
     model.generate(ids, 3, temperature='high')                           # error
     nb.generate(model, ids, 3, n_beams=2, early_stopping='soon')         # error
-    nb.stream_generate(model, ids, 3, n_beams=2)                         # error
-    nb.stream_text(model, ids, 3)                                        # error
+    nb.stream(model, ids, 3, n_beams=2)                                  # error
+    nb.stream(model, ids, 3, tokenizer='words')                          # error
+    nb.pack_linears('model')                                             # error
     nb.generate(torch.nn.Linear(2, 2), ids, 3)                           # error
     nb.Block(cfg)(x, casual=True)                                        # error
     model.save_pretrained('folder', famly='llama')                       # error
