@@ -54,7 +54,8 @@ class SimpleMultiHeadAttention(nn.Module):
             Output (B, L, D), weights (B, H, L, L)
         """
         def heads(t:Tensor)->Tensor:
-            return t.reshape(*t.shape[:-1], self.n_heads, -1).transpose(-3, -2)
+            cut:Tensor = t.unflatten(-1, (self.n_heads,-1))     # (B, L, H, E)
+            return cut.transpose(1, 2)                          # (B, H, L, E)
         q,k,v = heads(self.q_proj(x)),heads(self.k_proj(x)),heads(self.v_proj(x))
         out,weights = simple_attention(q, k, v, mask)
         return self.out_proj(out.transpose(1, 2).flatten(2)), weights

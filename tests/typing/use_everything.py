@@ -2,8 +2,8 @@
 somebody's program would have it, and some that stay in their modules.
 
 tests/test_types.py checks it with mypy and pyright in strict mode, runs it, and fails when a name
-that the package offers is missing here. `assert_type` states what a type checker makes of a call; it
-does nothing when the program runs.
+that the package offers is missing here. `assert_type` states what a type checker makes of a call;
+it does nothing when the program runs.
 """
 import tempfile
 from collections import Counter
@@ -63,7 +63,8 @@ def chapter_01b()->None:
         "A tokenizer of somebody's own"
         end = '<end>'
         def __init__(self)->None:
-            self.vocab = nb.tokenizer_base.checked_vocab(['<end>', *'abc'], ('<end>',), needed='abc')
+            vocab = ['<end>', *'abc']
+            self.vocab = nb.tokenizer_base.checked_vocab(vocab, ('<end>',), needed='abc')
             self.ids = {t:i for i,t in enumerate(self.vocab)}
             self._use_special(nb.tokenizer_base.checked_special([], self.end), ordinary='abc')
         def _encode(self, text:str)->list[int]: return [self.ids[c] for c in text]
@@ -288,7 +289,7 @@ def chapter_09()->None:
     assert_type(model(ids, cache=cache), Tensor)
     assert_type(model.generate(ids, 3, top_k=4, seed=1), Tensor)
     makers:nb.blocks.Mixers = dict(mean=lambda cfg, layer: torch.nn.Identity())
-    def memory(mixer:nb.Mixer)->nb.LayerCache: return mixer.new_cache(2, 9)
+    def memory(mixer:nb.Mixer)->nb.cache.LayerCache: return mixer.new_cache(2, 9)
     assert makers and memory
     if model.decoder is not None:
         assert_type(model.decoder.blocks[0], nb.Block)
@@ -299,12 +300,14 @@ def chapter_09a(run:bool=False)->None:
     from torch.distributed.device_mesh import init_device_mesh
     mesh = init_device_mesh('cpu', (2,))
     assert_type(nb.parallelize(nb.Transformer(small), mesh), nb.Transformer)
-    assert_type(nb.load_shard(nb.MultiHeadAttention(8, 2), 'model.safetensors'), nb.MultiHeadAttention)
+    layer = nb.MultiHeadAttention(8, 2)
+    assert_type(nb.load_shard(layer, 'model.safetensors'), nb.MultiHeadAttention)
 
 def chapter_09b()->None:
     model = nb.Transformer(small)
     words = nb.BPETokenizer.train(texts, 260)
-    spelling = nb.Transformer(nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2))
+    cfg = nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2)
+    spelling = nb.Transformer(cfg)
     logits = torch.randn(2, 20)
     made = nb.generation
     for out in (made.filter_top_k(logits, 3), made.filter_top_p(logits, .9),
@@ -315,7 +318,8 @@ def chapter_09b()->None:
     assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
     assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
     for column in nb.stream(model, ids, 2, top_p=.9): assert_type(column, Tensor)
-    for piece in nb.stream(spelling, torch.tensor([[3]]), 2, tokenizer=words): assert_type(piece, str)
+    for piece in nb.stream(spelling, torch.tensor([[3]]), 2, tokenizer=words):
+        assert_type(piece, str)
     assert_type(nb.TextStream(words).push(3), str)
 
 def chapter_09c()->None:
@@ -328,7 +332,7 @@ def chapter_09c()->None:
 
 def chapter_09d()->None:
     with nb.pack_linears(nb.Transformer(small)) as same: assert_type(same, nb.Transformer)
-    assert_type(nb.PackedLinear(torch.nn.Linear(8, 8))(torch.randn(2, 8)), Tensor)
+    assert_type(nb.packing.PackedLinear(torch.nn.Linear(8, 8))(torch.randn(2, 8)), Tensor)
 
 def chapter_10(run:bool=False)->None:
     with tempfile.TemporaryDirectory() as folder:
