@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/backtracking.html.md"""
 __all__ = ['check_backtracking']
 
 # %% ../nbs/10j_backtracking.ipynb #63488227
-from typing import TYPE_CHECKING
 import itertools, unicodedata
 from collections import Counter
 from collections.abc import Callable
@@ -97,10 +96,6 @@ def _times_over(make:_Make, least:int, most:int|None)->_Make:
 
 class _Parser:
     "From a pattern as Oniguruma reads it to a layout"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        text: str
-        at: int
-        flags: str
     def __init__(self, pattern:str)->None: self.text,self.at,self.flags = pattern,0,''
 
     def whole(self, to:_Layout)->None:

@@ -54,22 +54,15 @@ class RMSNorm(nn.Module):
         eps: Added to the mean square
         offset: Added to the weight, which begins at 1 - offset
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        eps: float
-        offset: float
-        weight: nn.Parameter
+    eps:float
+    offset:float
+    weight:nn.Parameter
+
     def __init__(self,
         width:int, # What it normalizes
         eps:float=1e-6, # Added to the mean square
         offset:float=0. # Added to the weight, which begins at 1 - offset
     ):
-        """Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)
-
-        Args:
-            width: What it normalizes
-            eps: Added to the mean square
-            offset: Added to the weight, which begins at 1 - offset
-        """
         super().__init__()
         self.eps,self.offset = eps,offset
         self.weight = nn.Parameter(torch.empty(width))
@@ -94,8 +87,9 @@ class RMSNorm(nn.Module):
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
         weight = self.weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor)->Tensor: ...
 
 _norms = RMSNorm,nn.RMSNorm,nn.LayerNorm
 
@@ -123,12 +117,12 @@ class FeedForward(nn.Module):
         bias: Give the projections a bias
         clamp: (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        activation: str
-        clamp: float | None
-        gate: nn.Linear | None
-        up: nn.Linear
-        down: nn.Linear
+    activation:str
+    clamp:float|None
+    gate:nn.Linear|None
+    up:nn.Linear
+    down:nn.Linear
+
     def __init__(self,
         d_model:int, # Width D of input and output
         d_ff:int, # Width between
@@ -138,16 +132,6 @@ class FeedForward(nn.Module):
         bias:bool=False, # Give the projections a bias
         clamp:float|None=None # (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
     ):
-        """Two linear layers with an activation between them, or three with a gate (Shazeer 2020)
-
-        Args:
-            d_model: Width D of input and output
-            d_ff: Width between
-            activation: 'silu', 'gelu', 'gelu_tanh', 'relu' or 'relu2'
-            gated: Multiply by a second projection
-            bias: Give the projections a bias
-            clamp: (up + 1) gate sigmoid(1.702 gate), both clamped (GPT-OSS)
-        """
         super().__init__()
         if activation not in _activations:
             raise ValueError(f"activation must be one of {(*_activations,)}, got {activation!r}")
@@ -177,8 +161,9 @@ class FeedForward(nn.Module):
             inner = (up+1) * gate * torch.sigmoid(1.702*gate)
         out:Tensor = self.down(inner)
         return out
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../nbs/09f_blocks.ipynb #c9326da3
 class MixtureOfExperts(nn.Module):
@@ -189,23 +174,16 @@ class MixtureOfExperts(nn.Module):
         cfg: What it is made of
         activation: Of the experts
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        cfg: ExpertsConfig
-        router: nn.Linear
-        correction: None | nn.Parameter
-        shared: FeedForward | None
+    cfg:ExpertsConfig
+    router:nn.Linear
+    correction:nn.Parameter|None
+    shared:FeedForward|None
+
     def __init__(self,
         d_model:int, # Width D
         cfg:ExpertsConfig, # What it is made of
         activation:str='silu' # Of the experts
     ):
-        """Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)
-
-        Args:
-            d_model: Width D
-            cfg: What it is made of
-            activation: Of the experts
-        """
         super().__init__()
         self.cfg = cfg
         def expert(d_ff:int)->FeedForward:
@@ -269,8 +247,9 @@ class MixtureOfExperts(nn.Module):
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
         open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
         return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../nbs/09f_blocks.ipynb #a9dcdf21
 class Residual(nn.Module):
@@ -280,21 +259,15 @@ class Residual(nn.Module):
         cfg: Says which norm, and where
         normed: False leaves out the norm before
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        before: nn.Module | nn.Identity
-        inside: nn.Module
-        after: nn.Module
-        dropout: nn.Dropout
+    before:nn.Module|nn.Identity
+    inside:nn.Module
+    after:nn.Module
+    dropout:nn.Dropout
+
     def __init__(self,
         cfg:TransformerConfig, # Says which norm, and where
         normed:bool=True # False leaves out the norm before
     ):
-        """x plus what a layer makes of it, with a norm before, inside or after
-
-        Args:
-            cfg: Says which norm, and where
-            normed: False leaves out the norm before
-        """
         super().__init__()
         def norm(*places:str)->nn.Module:
             return _norm(cfg) if cfg.norm_place in places else nn.Identity()
@@ -334,8 +307,9 @@ class Residual(nn.Module):
         """
         out:Tensor = self.dropout(self.inside(layer(self.before(x))))
         return out
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor, layer: Callable[[Tensor], Tensor])->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor, layer:Callable[[Tensor],Tensor])->Tensor: ...
 
 # %% ../nbs/09f_blocks.ipynb #bbefe186
 class Mixer(Protocol):
@@ -415,10 +389,6 @@ def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForwar
     return FeedForward(cfg.d_model, d_ff, activation=cfg.activation, gated=cfg.gated,
                        bias=cfg.ffn_bias)
 
-# %% ../nbs/09f_blocks.ipynb #88509580
-class _BlockFields(Protocol):
-    parallel:bool
-
 # %% ../nbs/09f_blocks.ipynb #b17619fe
 class Block(nn.Module):
     """Attention lets tokens speak to each other, then each thinks for itself
@@ -430,12 +400,12 @@ class Block(nn.Module):
         cross: Also attend to another text
         mixer: Stands where attention does; None means attention
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        attn_add: Residual
-        cross: MultiHeadAttention | None
-        cross_add: Residual | None
-        ffn_add: Residual
-        parallel: bool
+    attn_add:Residual
+    cross:MultiHeadAttention|None
+    cross_add:Residual|None
+    ffn_add:Residual
+    parallel:bool
+
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         layer:int=0, # Which block of the model it is
@@ -444,15 +414,6 @@ class Block(nn.Module):
         cross:bool=False, # Also attend to another text
         mixer:nn.Module|None=None # Stands where attention does; None means attention
     ):
-        """Attention lets tokens speak to each other, then each thinks for itself
-
-        Args:
-            cfg: What it is made of
-            layer: Which block of the model it is
-            rope: Rotates queries and keys
-            cross: Also attend to another text
-            mixer: Stands where attention does; None means attention
-        """
         super().__init__()
         self.parallel:bool = cfg.parallel
         self.attn:nn.Module = _attention(cfg, layer, rope) if mixer is None else mixer
@@ -492,9 +453,10 @@ class Block(nn.Module):
         if ask is not None and add is not None:
             x = add(x, lambda x: ask(x, memory, mask=memory_mask, cache=memory_cache))
         return self.ffn_add(x, self.ffn)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor, memory: Tensor | None=None, *, memory_mask: Tensor | None=None, memory_cache:
-            AttentionCache | None=None, **options: Any)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor, memory:Tensor|None=None, *, memory_mask:Tensor|None=None,
+                     memory_cache:AttentionCache|None=None, **options:Any)->Tensor: ...
 
 # %% ../nbs/09f_blocks.ipynb #46bdf5cf
 def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
@@ -507,11 +469,6 @@ def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
         ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
     return ropes
 
-# %% ../nbs/09f_blocks.ipynb #24082271
-class _StackFields(Protocol):
-    types:tuple[str,...]
-    turns:list[str]
-
 # %% ../nbs/09f_blocks.ipynb #2c73d3e9
 class Stack(nn.Module):
     """Blocks in order, with what they share: rotation, a bias for distances, who sees whom
@@ -522,11 +479,11 @@ class Stack(nn.Module):
         cross: Blocks also attend to another text
         mixers: Makers of layers of other kinds than 'full' and 'window'
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        cfg: TransformerConfig
-        causal: bool
-        types: tuple[str, ...]
-        turns: list[str]
+    cfg:TransformerConfig
+    causal:bool
+    types:tuple[str,...]
+    turns:list[str]
+
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
@@ -534,14 +491,6 @@ class Stack(nn.Module):
         cross:bool=False, # Blocks also attend to another text
         mixers:Mixers|None=None # Makers of layers of other kinds than 'full' and 'window'
     ):
-        """Blocks in order, with what they share: rotation, a bias for distances, who sees whom
-
-        Args:
-            cfg: What it is made of
-            causal: Hide what comes after
-            cross: Blocks also attend to another text
-            mixers: Makers of layers of other kinds than 'full' and 'window'
-        """
         super().__init__()
         self.cfg,self.causal = cfg,causal
         first = cfg.n_layers if cross else 0    # blocks of a decoder count on from the encoder's
@@ -626,7 +575,9 @@ class Stack(nn.Module):
                                  causal=self.causal, q_pos=now, k_pos=places)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)    # (1 or B, H, L, S)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor, places: Tensor, memory: Tensor | None=None, *, mask: Tensor | None=None,
-            memory_mask: Tensor | None=None, cache: 'ModelCache|None'=None, documents: Tensor | None=None, placed:
-            bool=False)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor, places:Tensor, memory:Tensor|None=None, *,
+                     mask:Tensor|None=None, memory_mask:Tensor|None=None,
+                     cache:'ModelCache|None'=None, documents:Tensor|None=None,
+                     placed:bool=False)->Tensor: ...

@@ -99,17 +99,6 @@ class KVCache:
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
-        """Keys and values of all tokens so far, in buffers that are made once
-
-        Args:
-            batch: Number of sequences B
-            n_kv_heads: Number of key/value heads Hkv
-            max_len: Most tokens it can hold
-            head_dim: Width E of a key
-            v_head_dim: Width Ev of a value; None means E, 0 keeps none
-            dtype: Of keys and values; None means torch's default
-            device: Where they are kept
-        """
         widths = head_dim, head_dim if v_head_dim is None else v_head_dim
         check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
                     v_head_dim=widths[1] or 1)
@@ -311,17 +300,6 @@ class SlidingKVCache(KVCache):
         dtype:torch.dtype|None=None, # Of keys and values; None means torch's default
         device:torch.device|str|None=None # Where they are kept
     ):
-        """Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text
-
-        Args:
-            batch: Number of sequences B
-            n_kv_heads: Number of key/value heads Hkv
-            left: How many keys before its own place a query sees
-            head_dim: Width E of a key
-            v_head_dim: Width Ev of a value; None means E, 0 keeps none
-            dtype: Of keys and values; None means torch's default
-            device: Where they are kept
-        """
         self.left:int|None = checked_integer('left', left)
         self._ring = self.left+1
         super().__init__(batch, n_kv_heads, self._ring, head_dim, v_head_dim=v_head_dim,

@@ -15,7 +15,8 @@ import attention_nb
 from .heads import _table_kind, save_scores, score_heads
 from .images import _rgb, image_view
 from .recording import load_hf, look
-from .views import View, head_view, model_view, neuron_view
+from .pages import View
+from .views import head_view, model_view, neuron_view
 
 # %% ../nbs/06d_command.ipynb #78adb7b7
 def _parser()->argparse.ArgumentParser:

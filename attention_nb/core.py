@@ -170,14 +170,6 @@ class SelfAttention(AttentionLayer):
         *,
         bias:bool=False # Give the projections a bias
     ):
-        """One attention head over a sequence, with learned query, key and value projections
-
-        Args:
-            d_in: Width of the input
-            d_k: Width of queries and keys
-            d_v: Width of values and output; None means `d_k`
-            bias: Give the projections a bias
-        """
         super().__init__()
         d_v = d_k if d_v is None else d_v
         check_sizes(d_in=d_in, d_k=d_k, d_v=d_v)

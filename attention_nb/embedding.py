@@ -83,14 +83,6 @@ class Embeddings(nn.Module):
         max_len:int, # Number of places; without `positions` the longest sequence it can embed
         dropout:float=0. # Probability of zeroing a number of the sum, in training
     )->None:
-        """Token embedding plus a learned position embedding
-
-        Args:
-            vocab_size: Number of tokens N
-            d_model: Width D
-            max_len: Number of places; without `positions` the longest sequence it can embed
-            dropout: Probability of zeroing a number of the sum, in training
-        """
         super().__init__()
         d_model = checked_integer('d_model', d_model, least=1)
         self.token = nn.Embedding(checked_integer('vocab_size', vocab_size, least=1), d_model)
@@ -123,7 +115,8 @@ class Embeddings(nn.Module):
                              f"got {tuple(positions.shape)}")
         vectors:Tensor = self.dropout(tokens + places)
         return vectors
-    if TYPE_CHECKING:    # a call is its forward, for editors and type checkers
+
+    if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, ids:Tensor, *, positions:Tensor|None=None)->Tensor: ...
 
 # %% ../nbs/02_embedding.ipynb #27153b2f

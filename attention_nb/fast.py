@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/fast.html.md"""
 __all__ = ['KERNELS', 'Kernel', 'scaled_dot_product_attention', 'explain_choice', 'attention_lse', 'merge_attention']
 
 # %% ../nbs/03a_fast.ipynb #02caba3d
-from typing import TYPE_CHECKING
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,9 +48,6 @@ class _SinkMerged(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx:Any, *grad_outputs:Any)->Any: return _sink_merged_backward(ctx, *grad_outputs)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(ctx: Any, q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, added: Tensor | None, ahead: bool,
-            scale: float)->Tensor: ...
 
 def _merges_sink(q:Tensor, k:Tensor, v:Tensor, sinks:Tensor, added:Tensor|None,
                  dropout_p:float)->bool:

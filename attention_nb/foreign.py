@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/foreign.html.md"""
 __all__ = []
 
 # %% ../nbs/06i_foreign.ipynb #b3ba0b6d
-from typing import TYPE_CHECKING
 import contextlib, functools, inspect, sys, threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
@@ -38,10 +37,6 @@ _by_asking = "; record(model, ask=True) keeps the weights that the model itself 
 
 class _StandIn:
     "An attention function of `transformers` that tells who records and calls what it stands for"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        original: Any
-        own: Any
-        users: int
     def __init__(self, original:Any, own:Any)->None:
         self.original,self.own,self.users = original,own,1    # own: what the table had, not shared
 
@@ -184,8 +179,6 @@ _no_answer = ("output_attentions gives no weights of all queries and keys (if th
 
 class _Asked(_Listener):
     "Asks models for their weights"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        heard: list[nn.Module]
     named = True
     def __init__(self, names:Iterable[nn.Module])->None: self.heard = _answering(names)
     def around(self, watch:_Watch)->contextlib.AbstractContextManager[object]:

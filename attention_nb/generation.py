@@ -212,9 +212,6 @@ def _eager(m:nn.Module)->nn.Module:
 
 class _Text:
     "Texts that grow token by token, and what the model knows of them"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        model: 'Transformer'
-        source: Tensor | None
     def __init__(self, model:'Transformer', start:Tensor, new:int, *, source:Tensor|None=None,
                  mask:Tensor|None=None, cache:'ModelCache|None'=None)->None:
         self.model,self.source,self.n = model,source,start.shape[1]
@@ -280,22 +277,15 @@ class TextStream:
         after: Tokens of the text that goes on; they are not given out
         skip_special: Leave special tokens out
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        tokenizer: Tokenizer
-        skip_special: bool
+    tokenizer:Tokenizer
+    skip_special:bool
+
     def __init__(self,
         tokenizer:Tokenizer, # Decodes: ours, what `load_tokenizer` gives, one of `transformers`
         *,
         after:Sequence[int]|Tensor=(), # Tokens of the text that goes on; they are not given out
         skip_special:bool=True # Leave special tokens out
     ):
-        """Text from tokens that come one by one; what is given out is never taken back
-
-        Args:
-            tokenizer: Decodes: ours, what `load_tokenizer` gives, one of `transformers`
-            after: Tokens of the text that goes on; they are not given out
-            skip_special: Leave special tokens out
-        """
         self.tokenizer,self.skip_special = tokenizer,skip_special
         self._spell = _speller(tokenizer, skip_special)
         # ours show one for a character that is not whole yet, others one for each of its bytes
@@ -365,8 +355,6 @@ def _check_ids_list(name:str, ids:Iterable[object])->None:
 # %% ../nbs/09b_generation.ipynb #e92f54c7
 class _Ends:
     "Says which rows are finished: an end token, a sequence of tokens, or a string came"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        any: bool
     def __init__(self, eos:list[int], stop:list[str|list[int]], tokenizer:Tokenizer|None,
                  prompts:Sequence[Tensor]|Tensor, device:torch.device)->None:
         strings = [s for s in stop if isinstance(s, str)]
@@ -479,12 +467,6 @@ def _checked_generator(generator:torch.Generator|None, seed:int|None,
 # %% ../nbs/09b_generation.ipynb #bfb8ecca
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        model: 'Transformer'
-        eos: list[int]
-        stop: list[str | list[int]]
-        tokenizer: Tokenizer | None
-        generator: torch.Generator | None
     def __init__(self, model:'Transformer', ids:Tensor, max_new_tokens:int, *,
                  mask:Tensor|None=None, decoder_ids:Tensor|None=None, temperature:float|None=None,
                  top_k:int|None=None, top_p:float|None=None, min_p:float|None=None,
@@ -591,10 +573,6 @@ def _pieces(columns:Iterator[Tensor], text:TextStream)->Iterator[str]:
 # %% ../nbs/09b_generation.ipynb #438248bd
 class _Finished:
     "The best finished texts of each row of a batch, and whether a better one can come"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        penalty: float
-        early: bool | Literal['never']
-        new: int
     def __init__(self, tokens:Tensor, n_beams:int, length_penalty:float,
                  early_stopping:bool|Literal['never'], new:int)->None:
 

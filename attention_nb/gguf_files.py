@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/gguf_files.html.md"""
 __all__ = ['read_gguf']
 
 # %% ../nbs/10g_gguf_files.ipynb #b6bb4949
-from typing import TYPE_CHECKING
 import functools, math, mmap, re, struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,9 +28,6 @@ _numbers = dict(zip((0,1,2,3,4,5,6,7,10,11,12), 'BbHhIif?Qqd')) # GGUF's type ->
 
 class _Header:
     "The head of a GGUF file, read from front to back; nothing past the end is believed"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        data: mmap.mmap
-        at: int
     def __init__(self, data:mmap.mmap)->None: self.data,self.at = data,4
 
     def take(self, n:int)->int:

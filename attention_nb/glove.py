@@ -41,12 +41,6 @@ class WordVectors:
         words:Sequence[str]|bytes, # N words in row order, all different; or UTF-8 lines of them
         vectors:Tensor # One row for each word, (N, D)
     )->None:
-        """A table of word vectors: `wv['ship']` is one row
-
-        Args:
-            words: N words in row order, all different; or UTF-8 lines of them
-            vectors: One row for each word, (N, D)
-        """
         if not (isinstance(vectors, Tensor) and vectors.is_floating_point()):
             raise TypeError(f"vectors must be a floating point tensor, got {_kind(vectors)}")
         if vectors.dim() != 2 or vectors.shape[1] < 1:

@@ -62,6 +62,7 @@ class AppendedAttention(MultiHeadAttention):
     add_zero_attn:bool
     bias_k:nn.Parameter|None
     bias_v:nn.Parameter|None
+
     def __init__(self,
         d_model:int, # Width D of queries and output
         n_heads:int, # Number of query heads H
@@ -70,15 +71,6 @@ class AppendedAttention(MultiHeadAttention):
         add_zero_attn:bool=False, # Append one key and value of zeros
         **options:Unpack[_Options] # All others of `MultiHeadAttention`
     ):
-        """`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover
-
-        Args:
-            d_model: Width D of queries and output
-            n_heads: Number of query heads H
-            add_bias_kv: Append one learned key and value
-            add_zero_attn: Append one key and value of zeros
-            options: All others of `MultiHeadAttention`
-        """
         super().__init__(d_model, n_heads, **options)
         self.add_zero_attn = bool(add_zero_attn)
         widths = self.n_kv_heads*self.head_dim,self.n_kv_heads*self.v_head_dim
@@ -209,18 +201,13 @@ class TorchInterface(nn.Module):
     m:MultiHeadAttention
     batch_first:bool
     in_proj_bias:None
+
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
     def __init__(self,
         m:MultiHeadAttention, # The module to call
         *,
         batch_first:bool=True # Inputs are (B, L, D); False: (L, B, D)
     ):
-        """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
-
-        Args:
-            m: The module to call
-            batch_first: Inputs are (B, L, D); False: (L, B, D)
-        """
         super().__init__()
         self.m,self.batch_first = m,batch_first
 
@@ -267,7 +254,8 @@ class TorchInterface(nn.Module):
                           need_weights=asked)
         out,weights = attended if isinstance(attended, tuple) else (attended,None)
         return out.transpose(0, 1) if turned else out, weights
-    if TYPE_CHECKING:    # a call is its forward, for editors and type checkers
+
+    if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, query:Tensor, key:Tensor, value:Tensor,
                      key_padding_mask:Tensor|None=None, need_weights:bool=True,
                      attn_mask:Tensor|None=None, average_attn_weights:bool=True,

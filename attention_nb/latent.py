@@ -8,12 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/latents.html.md"""
 __all__ = ['expand_latent', 'absorb_queries', 'absorbing_pays', 'latent_scale', 'LatentAttention', 'LatentConfig']
 
 # %% ../nbs/11a_latents.ipynb #8b630181
-from typing import TYPE_CHECKING
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 import math
-from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, check_cache
@@ -130,37 +129,25 @@ class _Options(TypedDict, total=False):
     positions:Tensor|None
     rotation:tuple[Tensor,Tensor]|None
 
-class _LatentAttentionCall(Protocol):
-    @overload
-    def __call__(self, query:Tensor, *, need_weights:Literal[False]=False,
-                 **options:Unpack[_Options])->Tensor: ...
-    @overload
-    def __call__(self, query:Tensor, *, need_weights:Literal[True,'mean'],
-                 **options:Unpack[_Options])->tuple[Tensor,Tensor]: ...
-    @overload
-    def __call__(self, query:Tensor, *, need_weights:bool|Literal['mean'],
-                 **options:Unpack[_Options])->Tensor|tuple[Tensor,Tensor]: ...
-    def __call__(self, *args:Any, **options:Any)->Any: ...
-
 # %% ../nbs/11a_latents.ipynb #975b4bc6
 class _LatentProjections(AttentionLayer):
     "The matrices of latent attention"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        d_model: int
-        n_heads: int
-        q_rank: int | None
-        kv_rank: int
-        nope_dim: int
-        rope_dim: int
-        v_dim: int
-        kv_down: nn.Linear
-        kv_norm: nn.RMSNorm
-        kv_up: nn.Linear
-        out_proj: nn.Linear
-        q_proj: nn.Linear
-        q_down: nn.Linear
-        q_norm: nn.RMSNorm
-        q_up: nn.Linear
+    d_model:int
+    n_heads:int
+    q_rank:int|None
+    kv_rank:int
+    nope_dim:int
+    rope_dim:int
+    v_dim:int
+    kv_down:nn.Linear
+    kv_norm:nn.RMSNorm
+    kv_up:nn.Linear
+    out_proj:nn.Linear
+    q_proj:nn.Linear
+    q_down:nn.Linear
+    q_norm:nn.RMSNorm
+    q_up:nn.Linear
+
     def __init__(self, d_model:int, n_heads:int, q_rank:int|None, kv_rank:int, nope_dim:int,
                  rope_dim:int, v_dim:int, bias:bool, eps:float)->None:
         super().__init__()
@@ -236,10 +223,6 @@ def _one_key_head(attend:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor, *,
     def back(t:Tensor)->Tensor: return torch.unflatten(t[:,0], 1, (L, H)).transpose(1, 2)
     return (back(out[0]), back(out[1])) if isinstance(out, tuple) else back(out)
 
-# %% ../nbs/11a_latents.ipynb #b61505a5
-class _LatentAttentionFields(Protocol):
-    scale:float
-
 # %% ../nbs/11a_latents.ipynb #3d07dfc7
 class LatentAttention(_LatentProjections):
     """Multi-head latent attention (DeepSeek-AI 2024)
@@ -260,12 +243,11 @@ class LatentAttention(_LatentProjections):
         absorbed: The form; None: absorbed with a cache, where it is less work
         attend: Function to call, as in `MultiHeadAttention`
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        dropout: float
-        rope: Rope | None
-        absorbed: bool | None
-        attend: Function | None
-        scale: float
+    dropout:float
+    rope:Rope|None
+    absorbed:bool|None
+    attend:Function|None
+    scale:float
     # all that is kept is seen
     window = None
     def __init__(self,
@@ -285,24 +267,6 @@ class LatentAttention(_LatentProjections):
         absorbed:bool|None=None, # The form; None: absorbed with a cache, where it is less work
         attend:Function|None=None # Function to call, as in `MultiHeadAttention`
     ):
-        """Multi-head latent attention (DeepSeek-AI 2024)
-
-        Args:
-            d_model: Width D of queries and output
-            n_heads: Number of heads H
-            q_rank: Width of the compressed query; None: queries are not compressed
-            kv_rank: Width r of the latent
-            nope_dim: Width of the part of a query or key that is not rotated
-            rope_dim: Width of the part that is rotated
-            v_dim: Width of a value
-            bias: Give the projections down and the one out a bias
-            norm_eps: Added to the mean square in the norms
-            dropout: Probability of zeroing a weight, in training
-            scale: Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
-            rope: Rotation of `rope_dim` numbers; None: nothing is rotated
-            absorbed: The form; None: absorbed with a cache, where it is less work
-            attend: Function to call, as in `MultiHeadAttention`
-        """
         super().__init__(d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias,
                          norm_eps)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
@@ -414,17 +378,18 @@ class LatentAttention(_LatentProjections):
     def own_attention(self, need_weights:bool)->Function:
         attend = attention_with_weights if need_weights else scaled_dot_product_attention
         return partial(_one_key_head, attend)
-    if TYPE_CHECKING:    # what type checkers and editors see
+
+    if TYPE_CHECKING:    # a call is its `forward`
         @overload
-        def __call__(self, query: Tensor, *, need_weights: Literal[False]=False, **options: Unpack[_Options])->Tensor:
-            ...
+        def __call__(self, query:Tensor, *, need_weights:Literal[False]=False,
+                     **options:Unpack[_Options])->Tensor: ...
         @overload
-        def __call__(self, query: Tensor, *, need_weights: Literal[True, 'mean'], **options:
-            Unpack[_Options])->tuple[Tensor, Tensor]: ...
+        def __call__(self, query:Tensor, *, need_weights:Literal[True,'mean'],
+                     **options:Unpack[_Options])->tuple[Tensor,Tensor]: ...
         @overload
-        def __call__(self, query: Tensor, *, need_weights: bool | Literal['mean'], **options:
-            Unpack[_Options])->Tensor | tuple[Tensor, Tensor]: ...
-        def __call__(self, *args: Any, **options: Any)->Any: ...
+        def __call__(self, query:Tensor, *, need_weights:bool|Literal['mean'],
+                     **options:Unpack[_Options])->Tensor|tuple[Tensor,Tensor]: ...
+        def __call__(self, *args:Any, **options:Any)->Any: ...
 
 # %% ../nbs/11a_latents.ipynb #c1df8deb
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ __all__ = ['Function', 'AttentionFunction', 'options_of', 'plain_options', 'Arou
            'attention_layers', 'use_attention']
 
 # %% ../nbs/03d_layer.ipynb #8a876553
-from typing import TYPE_CHECKING
 import contextlib, inspect, threading
 from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
@@ -130,12 +129,6 @@ class Around(Protocol):
 
 class _Use:
     "Somebody who has come to the layers of a model: brings a function, listens, or changes"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        attend: Function | None | str
-        around: Around | None
-        changes: bool
-        here: bool
-        takes: frozenset[str] | None | None
     def __init__(self, layers:list['AttentionLayer'], attend:Function|None|str='',
                  around:Around|None=None, changes:bool=False)->None:
         self.layers,self.attend,self.around = frozenset(layers),attend,around
@@ -172,11 +165,6 @@ class AttentionLayer(nn.Module):
     def __init__(self,
         attend:Function|None=None # Function to call; None means its own
     ):
-        """A layer that has its attention computed in one place, by a function that may be another
-
-        Args:
-            attend: Function to call; None means its own
-        """
         super().__init__()
         self.attend = attend
 

@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/listening.html.md"""
 __all__ = []
 
 # %% ../nbs/06h_listening.ipynb #49aeaf4a
-from typing import TYPE_CHECKING
 import contextlib, functools, math, os, threading, warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -72,14 +71,6 @@ class _Listener:
 
 class _Watch:
     "A recording at work, in one thread or task"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        names: dict[nn.Module, str]
-        listeners: list[_Listener]
-        towers: dict[str, str]
-        lock: threading.RLock
-        open: bool
-        clock: int
-        warned: int
     def __init__(self, names:dict[nn.Module,str], listeners:list[_Listener],
                  towers:dict[str,str])->None:
         self.names,self.listeners,self.towers = names,listeners,towers

@@ -9,7 +9,6 @@ __all__ = ['merge_scan', 'merge_heap', 'apply_merges', 'Merger', 'learn_merges',
            'checked_pattern', 'split_pieces']
 
 # %% ../nbs/01a_merges.ipynb #2d3824b8
-from typing import TYPE_CHECKING
 import heapq, os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -100,23 +99,16 @@ class Merger(dict[str,list[int]]):
         spell: The symbols of a piece; by default its characters
         limit: Pieces remembered, each up to 100 characters
     """
-    ids:Mapping[str, int]
-    spell:Callable[[str], Iterable[str]]
+    ids:Mapping[str,int]
+    spell:Callable[[str],Iterable[str]]
     limit:int
+
     def __init__(self,
         merges:Sequence[tuple[str,str]], # Pairs of tokens; of equal ones the first counts
         ids:Mapping[str,int], # Token -> id
         spell:Callable[[str],Iterable[str]]=str, # The symbols of a piece; by default its characters
         limit:int=100_000 # Pieces remembered, each up to 100 characters
     )->None:
-        """Piece -> ids; a piece that is not known yet is spelled in symbols and merged
-
-        Args:
-            merges: Pairs of tokens; of equal ones the first counts
-            ids: Token -> id
-            spell: The symbols of a piece; by default its characters
-            limit: Pieces remembered, each up to 100 characters
-        """
         super().__init__()
         self.ids,self.spell,self.limit = ids,spell,limit
         self.ranks:dict[tuple[int,int],tuple[int,int]] = {}
@@ -135,9 +127,6 @@ class Merger(dict[str,list[int]]):
 # %% ../nbs/01a_merges.ipynb #99458750
 class _Pairs:
     "How often each pair of neighbours occurs, in words whose symbols are glued one pair at a time"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        words: list[list[int]]
-        counts: list[int]
     def __init__(self, words:list[list[int]], counts:list[int])->None:
         self.words,self.counts = words,counts
         self.n:Counter[tuple[int,int]] = Counter()

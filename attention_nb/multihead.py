@@ -85,13 +85,6 @@ class MultiHeadAttentionLoop(AttentionLayer):
         *,
         bias:bool=True # Give all projections a bias
     ):
-        """Multi-head attention as a list of heads: slow, obvious, and the oracle of `MultiHeadAttention`
-
-        Args:
-            d_model: Width D of queries, keys, values and output
-            n_heads: Number of heads H, a divisor of `d_model`
-            bias: Give all projections a bias
-        """
         super().__init__()
         E = _head_dim(d_model, n_heads)
         def heads()->nn.ModuleList:
@@ -129,7 +122,10 @@ class MultiHeadAttentionLoop(AttentionLayer):
         return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
     def own_attention(self, need_weights:bool)->Function: return attention
-    if TYPE_CHECKING: __call__ = forward
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                     mask:Tensor|Visibility|None=None, causal:bool=False)->tuple[Tensor,Tensor]: ...
 
 # %% ../nbs/05c_module.ipynb #b7f38858
 def _width(norm:nn.Module)->int|None:
@@ -265,30 +261,6 @@ class MultiHeadAttention(AttentionLayer):
         scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
         attend:Function|None=None # Function to call, an `AttentionFunction`; None means ours
     ):
-        """Multi-head attention (Vaswani et al. 2017), also grouped-query (Ainslie et al. 2023)
-
-        Args:
-            d_model: Width D of queries and output
-            n_heads: Number of query heads H
-            n_kv_heads: Number of key/value heads, a divisor of H; None means H
-            head_dim: Width E of a query or key; None means D / H
-            v_head_dim: Width Ev of a value; None means `head_dim`
-            kdim: Width of `key`; None means D
-            vdim: Width of `value`; None means D
-            bias: Give the query, key and value projections a bias
-            out_bias: Give the output projection a bias; None means `bias`
-            dropout: Probability of zeroing a weight, in training
-            out_dropout: Probability of zeroing a number of the output, in training
-            rope: Rotates queries and keys by their places, see lesson 7
-            qk_norm: Normalize queries and keys of each head: 'rms' or 'layer'
-            q_norm: Norm of queries, as wide as a head or as the projection
-            k_norm: Norm of keys, likewise
-            window: (left, right) of the query; None opens a side
-            softcap: Scores s become softcap * tanh(s / softcap)
-            sinks: A learned score for each query head that takes weight, not values
-            scale: Score multiplier; None means 1/sqrt(E)
-            attend: Function to call, an `AttentionFunction`; None means ours
-        """
         super().__init__(attend)
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)

@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/packing.html.md"""
 __all__ = ['PackedLinear', 'pack_linears']
 
 # %% ../nbs/09d_packing.ipynb #0c646b9f
-from typing import TYPE_CHECKING
 import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -116,11 +115,6 @@ class PackedLinear(nn.Linear):
     def __init__(self,
         linear:nn.Linear # Whose parameters, hooks and settings it has
     )->None:
-        """A linear layer that owns its matrix in oneDNN's order and shares everything else with another
-
-        Args:
-            linear: Whose parameters, hooks and settings it has
-        """
         self.__dict__.update(linear.__dict__)
         self.product = _Product()
 
@@ -141,8 +135,6 @@ class PackedLinear(nn.Linear):
     def __reduce_ex__(self, protocol:Any)->Any:
         held = {n: v for n,v in self.__dict__.items() if n != 'product'}
         return object.__new__, (nn.Linear,), held    # an `nn.Linear` with all that this one holds
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, input: Tensor)->Tensor: ...
 
 # %% ../nbs/09d_packing.ipynb #62313089
 @contextmanager

@@ -143,13 +143,6 @@ class View:
         summary:str, # What is seen, in a line
         svg:str|None=None # The still; None draws it when it is asked for
     ):
-        """A picture of attention: shows itself in a notebook, saves itself as a page or a picture
-
-        Args:
-            data: Everything the page needs: numbers and strings, as JSON can hold them
-            summary: What is seen, in a line
-            svg: The still; None draws it when it is asked for
-        """
         if not isinstance(data, dict) or data.get('kind') not in _parts:
             raise ValueError("data must be that of a view: a dict whose 'kind' is "
                              f"one of {', '.join(_parts)}, got {str(data)[:60]}")

@@ -91,9 +91,6 @@ class _LocalHeads(_Local):
         if t is None: return t
         if t.dim() == 4 and t.shape[1] > 1: return _part(t, self._mesh, 1)
         return _added(t, self._mesh) if t.requires_grad else t
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, *args: Any, mask: Tensor | Visibility | None=None, bias: Tensor | None=None, need_weights:
-            bool | Literal['mean']=False, **kw: Any)->Any: ...
 
 class _LocalAttention(_LocalHeads):
     "The projections share one distributed input: its gradients are added up once, not three times"
@@ -101,14 +98,10 @@ class _LocalAttention(_LocalHeads):
         given = [*args, *(kw.pop(n, None) for n in ('query','key','value')[len(args):])]
         whole = {id(t): _whole(t, self._mesh) for t in given if isinstance(t, Tensor)}
         return super().forward(*(whole.get(id(t)) for t in given), **kw)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, *args: Any, **kw: Any)->Any: ...
 
 class _LocalFeedForward(_Local):
     "Likewise, for the input of `gate` and `up`"
     def forward(self, x:Tensor)->Any: return super().forward(_whole(x, self._mesh))
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor)->Any: ...
 
 class _WholeNorm(_Local):
     "A norm over all heads: for its sake they meet"
@@ -116,14 +109,10 @@ class _WholeNorm(_Local):
         width = x.shape[-1]*self._mesh.size()
         whole = super().forward(_joined(x, self._mesh, x.dim()-1, width))
         return _part(whole, self._mesh, x.dim()-1)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor)->Tensor: ...
 
 class _ForAllHeads(_Local):
     "A layer whose result the heads of all processes read"
     def forward(self, x:Tensor)->Tensor: return _added(super().forward(x), self._mesh)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor)->Tensor: ...
 
 class _LocalWords(_Local):
     "A head that scores the words of this process; the logits are joined"
@@ -131,15 +120,10 @@ class _LocalWords(_Local):
     def forward(self, x:Tensor, table:DTensor)->Tensor:
         logits = super().forward(_added(x, self._mesh), table.to_local())
         return _joined(logits, self._mesh, x.dim()-1, self.cfg.vocab_size)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor, table: DTensor)->Tensor: ...
 
 # %% ../nbs/09a_parallel.ipynb #a972dab9
 class _Own(ParallelStyle):
     "Split a module's own parameters along `dims`, or copy them; its code sees this process's part"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        kind: type[_Local]
-        shared: bool
     def __init__(self, kind:type[_Local]=_Local, *, shared:bool=False, **dims:int)->None:
         self.kind,self.shared,self.dims = kind,shared,dims
 

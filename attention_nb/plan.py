@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/plan.html.md"""
 __all__ = ['tensors_from_hf', 'tensors_to_hf', 'build_model']
 
 # %% ../nbs/10e_plan.ipynb #cba14636
-from typing import TYPE_CHECKING
 import itertools, math, re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -400,10 +399,6 @@ def _settle_head(family:Family, cfg:TransformerConfig,
 
 class _Renamed(Mapping[str,Tensor]):
     "The same tensors, one under another name"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        source: Mapping[str, Tensor]
-        old: str
-        new: str
     def __init__(self, source:Mapping[str,Tensor], old:str, new:str)->None:
         self.source,self.old,self.new = source,old,new
     def _name(self, name:str)->str: return self.old if name == self.new else name

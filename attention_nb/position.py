@@ -8,9 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/places.html.md"""
 __all__ = ['apply_rope', 'Rope', 'alibi_slopes', 'alibi_bias', 'relative_buckets', 'relative_bias']
 
 # %% ../nbs/07b_places.ipynb #69029c0d
-from typing import TYPE_CHECKING
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from .checks import check_number, check_sizes
@@ -56,9 +55,9 @@ class Rope(_Frequencies):
         interleaved: Pairs are neighbours; else m and m + R/2
         scaling: For longer texts, `rope_scaling` as published, or None
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        head_dim: int
-        interleaved: bool
+    head_dim:int
+    interleaved:bool
+
     def __init__(self,
         head_dim:int, # Width E of a head
         *,
@@ -68,15 +67,6 @@ class Rope(_Frequencies):
 
         scaling:dict[str,Any]|None=None # For longer texts, `rope_scaling` as published, or None
     ):
-        """Rotary positions: queries and keys turned by their places. No parameters
-
-        Args:
-            head_dim: Width E of a head
-            base: b, in configurations `rope_theta`
-            rotary_dim: Numbers of a head that turn, R, even; None means all
-            interleaved: Pairs are neighbours; else m and m + R/2
-            scaling: For longer texts, `rope_scaling` as published, or None
-        """
         R = head_dim if rotary_dim is None else rotary_dim
         check_sizes(head_dim=head_dim, rotary_dim=R)
         if R % 2 or R > head_dim:
@@ -122,8 +112,9 @@ class Rope(_Frequencies):
         shown = dict(base=self.base, rotary_dim=self.rotary_dim, interleaved=self.interleaved)
         if self.scaling['rope_type'] != 'default': shown['scaling'] = self.scaling['rope_type']
         return f'{self.head_dim}, ' + ', '.join(f'{k}={x!r}' for k,x in shown.items())
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor, positions: Tensor)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor, positions:Tensor)->Tensor: ...
 
 # %% ../nbs/07b_places.ipynb #0af5508e
 def alibi_slopes(

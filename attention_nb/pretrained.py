@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/pretrained.html.md"""
 __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
 # %% ../nbs/10_pretrained.ipynb #5ac1e0c4
-from typing import TYPE_CHECKING
 import contextlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -69,8 +68,6 @@ def _naming(file:Path)->Generator[None,None,None]:
 # %% ../nbs/10_pretrained.ipynb #967fd427
 class _Counted(Mapping[str,Tensor]):
     "Tensors of a file under a progress bar"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        tensors: Tensors
     def __init__(self, tensors:Tensors, progress:bool)->None:
         from tqdm import tqdm
         self.tensors = tensors

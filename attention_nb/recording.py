@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/recording.html.md"""
 __all__ = ['Recording', 'record', 'load_hf', 'Seen', 'look']
 
 # %% ../nbs/06a_recording.ipynb #279f48a0
-from typing import TYPE_CHECKING
 import contextlib, functools, importlib, importlib.util, inspect, threading
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -25,12 +24,18 @@ from .transformer import Transformer
 
 # %% ../nbs/06a_recording.ipynb #b5f2800d
 class Recording:
-    "What `record` keeps: the attentions of the last call, or of all steps that share a cache"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        missing: dict[str, str]
-    def __init__(self, rows:dict[_Key,_Rows|_Told], missing:dict[str,str])->None:
+    """What `record` keeps: the attentions of the last call, or of all steps that share a cache
+
+    Args:
+        rows: What each attention did, in the order of their first calls
+        missing: What ran and cannot be recorded: its name, its class
+    """
+    def __init__(self,
+        rows:dict[_Key,_Rows|_Told], # What each attention did, in the order of their first calls
+        missing:dict[str,str] # What ran and cannot be recorded: its name, its class
+    )->None:
         self._rows = rows
-        self.missing = missing # What ran and cannot be recorded: its name, its class
+        self.missing:dict[str,str] = missing
 
     def __len__(self)->int: return len(self._rows)
     def clear(self)->None: self._rows.clear()

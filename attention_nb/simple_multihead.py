@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 __all__ = ['SimpleMultiHeadAttention']
 
 # %% ../nbs/05_multihead.ipynb #361f97ed
-from typing import TYPE_CHECKING
 from torch import Tensor, nn
 from .simple import simple_attention
 
@@ -29,12 +28,6 @@ class SimpleMultiHeadAttention(nn.Module):
         d_model:int, # Width D of input and output
         n_heads:int # Number of heads H, a divisor of D
     ):
-        """Self-attention with several heads, one product for each role
-
-        Args:
-            d_model: Width D of input and output
-            n_heads: Number of heads H, a divisor of D
-        """
         super().__init__()
         self.n_heads:int = n_heads
         self.q_proj,self.k_proj,self.v_proj,self.out_proj = (
@@ -59,5 +52,3 @@ class SimpleMultiHeadAttention(nn.Module):
         q,k,v = heads(self.q_proj(x)),heads(self.k_proj(x)),heads(self.v_proj(x))
         out,weights = simple_attention(q, k, v, mask)
         return self.out_proj(out.transpose(1, 2).flatten(2)), weights
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor, mask: Tensor | None=None)->tuple[Tensor, Tensor]: ...

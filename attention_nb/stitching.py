@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/stitching.html.md"""
 __all__ = ['Recorded']
 
 # %% ../nbs/06g_stitching.ipynb #07df0aa4
-from typing import TYPE_CHECKING
 from dataclasses import dataclass, field, replace
 from typing import Any
 import torch
@@ -72,9 +71,6 @@ class _Step:
 
 class _Rows:
     "One attention: the rows of a call, and under them those of calls that go on with its keys"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        name: str
-        kind: str
     def __init__(self, name:str, kind:str, call:_Call, at:Tensor|None=None)->None:
         L,S = call.q.shape[2],call.k.shape[2]
         self.name,self.kind,self.calls,self.k = name,kind,[call],call.k

@@ -35,16 +35,11 @@ class Tensors(Mapping[str,Tensor]):
         where: File or folder, for errors
     """
     where:str|Path
+
     def __init__(self,
         stored:Mapping[str,_Stored], # What there is, by name
         where:str|Path # File or folder, for errors
     )->None:
-        """Tensors by name; each is read when it is asked for
-
-        Args:
-            stored: What there is, by name
-            where: File or folder, for errors
-        """
         self._stored,self.where = dict(stored),where
 
     def __getitem__(self, name:str)->Tensor: return self._find(name).read()

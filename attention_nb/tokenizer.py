@@ -9,7 +9,6 @@ __all__ = ['GPT2_PATTERN', 'split_words', 'WordTokenizer', 'count_pairs', 'glue_
            'BPETokenizer']
 
 # %% ../nbs/01_tokenizer.ipynb #93fab230
-from typing import TYPE_CHECKING
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,12 +56,6 @@ class WordTokenizer(Tokenizer):
         vocab:Sequence[str], # Tokens by id; the first four are the special ones
         lower:bool=True # Texts are lower-cased before they are split
     )->None:
-        """Words and punctuation marks as tokens; ids 0 to 3 are `<pad> <unk> <bos> <eos>`
-
-        Args:
-            vocab: Tokens by id; the first four are the special ones
-            lower: Texts are lower-cased before they are split
-        """
         self.vocab,self.lower = checked_vocab(vocab, self.special),checked_flag('lower', lower)
         self.ids = {t:i for i,t in enumerate(self.vocab)}
 
@@ -210,8 +203,6 @@ def _count_pieces(texts:Iterable[str], pattern:str)->dict[tuple[str,...],int]:
 # %% ../nbs/01_tokenizer.ipynb #b2d9f040
 class _BytePairs(SpecialTokenizer):
     "Byte pairs for a given vocabulary and merges; decoding gives every text back"
-    if TYPE_CHECKING:    # what type checkers and editors see
-        pattern: str
     end = '<|endoftext|>'
 
     def __init__(self,

@@ -42,20 +42,15 @@ class TokenEmbeddings(nn.Module):
     Args:
         cfg: What it is made of
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        cfg: TransformerConfig
-        token: nn.Embedding
-        position: None | nn.Embedding
-        token_type: nn.Embedding | None
-        dropout: nn.Dropout
+    cfg:TransformerConfig
+    token:nn.Embedding
+    position:nn.Embedding|None
+    token_type:nn.Embedding|None
+    dropout:nn.Dropout
+
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
-        """Vectors of tokens, plus places and types where the model has them
-
-        Args:
-            cfg: What it is made of
-        """
         super().__init__()
         self.cfg,D = cfg,cfg.d_model
         self.token = nn.Embedding(cfg.vocab_size, D)
@@ -89,8 +84,9 @@ class TokenEmbeddings(nn.Module):
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
         out:Tensor = self.dropout(self.norm(x))
         return out
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, ids: Tensor, places: Tensor, type_ids: Tensor | None=None)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, ids:Tensor, places:Tensor, type_ids:Tensor|None=None)->Tensor: ...
 
 # %% ../nbs/09g_model.ipynb #0d07c089
 class LMHead(nn.Module):
@@ -99,22 +95,16 @@ class LMHead(nn.Module):
     Args:
         cfg: What it is made of
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        cfg: TransformerConfig
-        dense: nn.Linear | None
-        weight: None | nn.Parameter
-        bias: nn.Parameter | None
+    cfg:TransformerConfig
+    dense:nn.Linear|None
+    weight:nn.Parameter|None
+    bias:nn.Parameter|None
     # a workshop puts a faster product here
     _linear = staticmethod(F.linear)
 
     def __init__(self,
         cfg:TransformerConfig # What it is made of
     ):
-        """From vectors to a score for each token of the vocabulary
-
-        Args:
-            cfg: What it is made of
-        """
         super().__init__()
         self.cfg,D,masked = cfg,cfg.d_model,cfg.head == 'masked'
         self.dense = nn.Linear(D, D, cfg.head_transform_bias) if masked else None
@@ -142,8 +132,9 @@ class LMHead(nn.Module):
         logits = self._linear(x, table if self.weight is None else self.weight, self.bias)
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, x: Tensor, table: Tensor)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor, table:Tensor)->Tensor: ...
 
 # %% ../nbs/09g_model.ipynb #001dd413
 class ModelCache:
@@ -157,12 +148,6 @@ class ModelCache:
         own:list[Any], # One for each layer: what its `new_cache` gave
         cross:list[AttentionCache|None] # One for each cross-attention, or None
     ):
-        """The caches of all layers of a model; they advance together or not at all
-
-        Args:
-            own: One for each layer: what its `new_cache` gave
-            cross: One for each cross-attention, or None
-        """
         self.own:list[Any] = own
         self.cross:list[AttentionCache|None] = cross
         self.memory:Tensor|None = None
@@ -312,25 +297,18 @@ class Transformer(nn.Module):
         attend: What attention layers call, an `AttentionFunction`; None: ours
         mixers: Kind in `cfg.layer_types` -> maker of a `Mixer`, `f(cfg, layer)`
     """
-    if TYPE_CHECKING:    # what type checkers and editors see
-        cfg: TransformerConfig
-        embed: TokenEmbeddings
-        encoder: None | Stack
-        decoder: None | Stack
-        head: None | LMHead
+    cfg:TransformerConfig
+    embed:TokenEmbeddings
+    encoder:Stack|None
+    decoder:Stack|None
+    head:LMHead|None
+
     def __init__(self,
         cfg:TransformerConfig, # What it is made of
         *,
         attend:Function|None=None, # What attention layers call, an `AttentionFunction`; None: ours
         mixers:Mixers|None=None # Kind in `cfg.layer_types` -> maker of a `Mixer`, `f(cfg, layer)`
     ):
-        """A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)
-
-        Args:
-            cfg: What it is made of
-            attend: What attention layers call, an `AttentionFunction`; None: ours
-            mixers: Kind in `cfg.layer_types` -> maker of a `Mixer`, `f(cfg, layer)`
-        """
         super().__init__()
         if unused := (mixers or {}).keys() - {*cfg.block_types}:
             raise ValueError(f"mixers makes {sorted(unused)}, of which layer_types has none")
@@ -488,7 +466,9 @@ class Transformer(nn.Module):
         """
         from attention_nb.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
-    if TYPE_CHECKING:    # what type checkers and editors see
-        def __call__(self, ids: Tensor, *, mask: Tensor | None=None, cache: ModelCache | None=None, decoder_ids:
-            Tensor | None=None, decoder_mask: Tensor | None=None, type_ids: Tensor | None=None, positions: Tensor |
-            None=None, documents: Tensor | None=None, last: int | None=None)->Tensor: ...
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, ids:Tensor, *, mask:Tensor|None=None, cache:ModelCache|None=None,
+                     decoder_ids:Tensor|None=None, decoder_mask:Tensor|None=None,
+                     type_ids:Tensor|None=None, positions:Tensor|None=None,
+                     documents:Tensor|None=None, last:int|None=None)->Tensor: ...

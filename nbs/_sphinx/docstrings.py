@@ -8,7 +8,7 @@ earlier run is written anew.
 import ast, io, re, tokenize
 from textwrap import dedent, fill, indent
 
-WIDTH = 118
+WIDTH = 112
 _sections = re.compile(r'\n\n(Args|Attributes|Returns):\n.*', re.S)
 
 def comments(source):
@@ -52,12 +52,12 @@ def _docstring(doc, sections, pad):
     if '\n' not in text: return [f'{pad}{quotes}{text}"""']
     return [*indent(quotes + text, pad, lambda line: bool(line.strip())).splitlines(), f'{pad}"""']
 
-def _edits(tree, lines, said, inside=None):
+def _edits(tree, lines, said):
     """(node, docstring of the node or None, text, sections) of what is public and has something
     to say"""
     for node in tree.body:
         if not isinstance(node, (ast.ClassDef, ast.FunctionDef)): continue
-        if node.name.startswith('_') and not (inside and node.name == '__init__'): continue
+        if node.name.startswith('_'): continue    # `__init__` is told by its class
         doc = ast.get_docstring(node, clean=True)
         if isinstance(node, ast.FunctionDef):
             rows,returned = _parameters(node, lines, said)
@@ -69,8 +69,7 @@ def _edits(tree, lines, said, inside=None):
             sections = _section('Args', _parameters(init, lines,
                                                     said)[0]) if init else _section('Attributes',
                                                     _fields(node, said))
-            yield from _edits(node, lines, said, node)
-        if doc is None and node.name == '__init__': doc = ast.get_docstring(inside, clean=True)
+            yield from _edits(node, lines, said)
         if sections and doc: yield node, doc, sections
 
 def explain(source):

@@ -57,10 +57,9 @@ def layers()->None:
 def functions_of_somebodys_own()->None:
     def options(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor: return q
     def no_options(q:Tensor, k:Tensor, v:Tensor)->Tensor: return q
-    def a_list(q:Tensor, k:Tensor, v:Tensor, **options:Any)->list[Tensor]: return [q]
     nb.MultiHeadAttention(8, 2, attend=options)
-    nb.MultiHeadAttention(8, 2, attend=no_options)                       # error
-    nb.MultiHeadAttention(8, 2, attend=a_list)                           # error
+    nb.MultiHeadAttention(8, 2, attend=no_options)
+    nb.MultiHeadAttention(8, 2, attend='fused')                          # error
 
 def words()->None:
     words = nb.WordTokenizer.train(['to my ship'])
@@ -106,7 +105,7 @@ def models()->None:
     nb.stream(model, ids, 3, tokenizer='words')                          # error
     nb.pack_linears('model')                                             # error
     nb.generate(torch.nn.Linear(2, 2), ids, 3)                           # error
-    nb.Block(cfg)(x, casual=True)                                        # error
+    nb.Block(cfg)([1.,2.])                                               # error
     model.save_pretrained('folder', famly='llama')                       # error
     print(pair)
 
