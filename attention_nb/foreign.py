@@ -42,13 +42,17 @@ class _StandIn:
 
     def __call__(self, module:Any, query:Tensor, key:Tensor, value:Tensor, attention_mask:Any,
                  *args:Any, **kw:Any)->Any:
-        f = self.original or _eager(module.__class__)
-        watches = [w for w in _present.get() if isinstance(w.by.get(module), _Theirs)
-                   and w.listens()]
-        if not watches: return f(module, query, key, value, attention_mask, *args, **kw)
-        call = _their_call(module, query, key, attention_mask, self.original is None, kw)
-        out = f(module, query, key, value, attention_mask, *args, **kw)
-        if not kw.get('dropout'):
+        f,mask = self.original or _eager(module.__class__),attention_mask
+        present = [w for w in _present.get() if w.listens()]
+        watches = [w for w in present if isinstance(w.by.get(module), _Theirs)]
+        asks = any(isinstance(l, _Asked) and module in l.inside for w in present
+                   for l in w.listeners)
+        if not (watches or asks): return f(module, query, key, value, mask, *args, **kw)
+        call = _their_call(module, query, key, mask, self.original is None, kw)
+        if asks and self.original is not None:      # its eager kernel gives the weights, too
+            f,mask = _eager(module.__class__),_added(mask, call, query)
+        out = f(module, query, key, value, mask, *args, **kw)
+        if watches and not kw.get('dropout'):
             heads = out[0].reshape(*out[0].shape[:2], -1, value.shape[-1])        # (B, L, H, Ev)
             _check(module, call, value, heads.transpose(1, 2), _by_asking)
         for w in watches: w.keep(module, replace(call))
@@ -61,19 +65,29 @@ class _Theirs(_Listener):
         self.heard = [m for m in names if _is_attention(m) and not isinstance(m, AttentionLayer)]
         self.known = [m for m in self.heard if _library(m)]
 
-    @contextlib.contextmanager
-    def around(self, watch:_Watch)->Generator[None]:
-        "Have a function of ours in each table that the modules ask, under each name they ask for"
-        tables:dict[tuple[int,str],Any] = {}
-        for m in self.known:
-            if hasattr(m, 'config'):
-                table = _library(m).ALL_ATTENTION_FUNCTIONS
-                tables |= {(id(table), name): table for name in _kernels(m)}
-        with _lock: put = [(table, name, _put(table, name)) for (_,name),table in tables.items()]
-        try: yield
-        finally:
-            with _lock:
-                for one in put: _take(*one)
+    def around(self, watch:_Watch)->contextlib.AbstractContextManager[object]:
+        return _standing_in(self.known)
+
+@contextlib.contextmanager
+def _standing_in(modules:Iterable[nn.Module])->Generator[None]:
+    "Have a function of ours in each table that the modules ask, under each name they ask for"
+    tables:dict[tuple[int,str],Any] = {}
+    for m in modules:
+        if hasattr(m, 'config'):
+            table = _library(m).ALL_ATTENTION_FUNCTIONS
+            tables |= {(id(table), name): table for name in _kernels(m)}
+    with _lock: put = [(table, name, _put(table, name)) for (_,name),table in tables.items()]
+    try: yield
+    finally:
+        with _lock:
+            for one in put: _take(*one)
+
+def _added(given:Any, call:_Call, q:Tensor)->Any:
+    "A mask as eager kernels take it: numbers to be added to the scores"
+    mask = call.options['mask']
+    if mask is None or isinstance(given, Tensor) and given.dtype != torch.bool: return given
+    least = torch.finfo(q.dtype).min
+    return torch.zeros(mask.shape).masked_fill(~mask, least).to(q.device, q.dtype)
 
 def _kernels(m:Any)->set[str]:
     "The kernels that an attention may ask for: its own, and one while others have it asked"
@@ -180,9 +194,20 @@ _no_answer = ("output_attentions gives no weights of all queries and keys (if th
 class _Asked(_Listener):
     "Asks models for their weights"
     named = True
-    def __init__(self, names:Iterable[nn.Module])->None: self.heard = _answering(names)
-    def around(self, watch:_Watch)->contextlib.AbstractContextManager[object]:
-        return _eagerly(self.heard)
+    def __init__(self, names:Iterable[nn.Module])->None:
+        self.heard = _answering(names)
+        self.inside:set[nn.Module] = set() # Attentions that ask the table
+        self.apart:list[nn.Module] = [] # Models with others
+        for m in self.heard:
+            attentions = {x for x in m.modules() if _is_attention(x)}
+            known = {x for x in attentions if _library(x) and hasattr(x, 'config')}
+            if all(_library(x) for x in attentions): self.inside |= known
+            else: self.apart.append(m)
+
+    @contextlib.contextmanager
+    def around(self, watch:_Watch)->Generator[None]:
+        with _eagerly(self.apart), _standing_in(self.inside): yield
+
     def enter(self, frame:_Frame, args:tuple[Any,...], kw:dict[str,Any])->Any:
         frame.given = _plain_answer(frame.module, kw)
         return args, kw | dict(output_attentions=True, return_dict=True)

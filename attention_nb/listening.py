@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/listening.html.md"""
 __all__ = []
 
 # %% ../nbs/06h_listening.ipynb #49aeaf4a
-import contextlib, functools, math, os, threading, warnings
+import contextlib, functools, math, os, sys, threading, types, warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar
@@ -34,6 +34,7 @@ def _in_backward()->bool:
 class _Frame:
     "A module that is running"
     module:nn.Module
+    caller:types.FrameType|None # The function that calls it
     other:bool # It was given keys of its own
     cache:object = None # A cache of ours or of `transformers`
     kept:Any = None # The cache of this very layer
@@ -122,8 +123,10 @@ class _Watch:
     def enter(self, m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->Any:
         m = twin_of(m)
         if m not in self.names or not self.listens(): return None
-        frames = self.frames()
-        frame = _Frame(m, _other_keys(m, args, kw), kept=kw.get('cache'))
+        frames,caller = self.frames(),sys._getframe(2)
+        while frames and not _is_called_by(caller, frames[-1].caller):      # broken off, by Ctrl-C
+            frames.pop().around.close()
+        frame = _Frame(m, caller, _other_keys(m, args, kw), kept=kw.get('cache'))
         if frames: frame.cache,frame.before = frames[-1].cache,frames[-1].before
         else:
             self.thread.now = self.new_pass()
@@ -236,6 +239,11 @@ class _Watch:
         if len(self.missing) > self.warned:
             self.warned = len(self.missing)
             warnings.warn(f"{_list(self.missing)} cannot be recorded: {self.why()}")
+
+def _is_called_by(f:types.FrameType|None, caller:types.FrameType|None)->bool:
+    "Whether one function is among those that wait for another"
+    while f is not None and f is not caller: f = f.f_back
+    return f is not None
 
 def _list(missing:dict[str,str])->str:
     names = [f"{name} ({kind})" for name,kind in missing.items()]

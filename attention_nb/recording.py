@@ -62,7 +62,8 @@ class Recording:
             In the order they ran
         """
         if not self._rows:
-            why = self._lacks() or "call the model inside `with record(model) as r:`"
+            why = self._lacks() or ("call the model inside `with record(model) as r:`, "
+                                    "in the same thread")
             raise ValueError(f"nothing is recorded: {why}")
         return list(dict.fromkeys(rows.kind for rows in self._rows.values()))
 

@@ -281,6 +281,7 @@ def ours():
 
 def heard(): return made('bert', 'sdpa'), lambda model, text: model(text)
 def asked(): return made('deberta'), lambda model, text: model(text)
+def told(): return made('llama', 'sdpa'), lambda model, text: model(text)
 
 def torchs():
     torch.manual_seed(0)
@@ -289,7 +290,7 @@ def torchs():
     words = torch.randn(50, 32)
     return layers, lambda model, text: model(words[text], src_key_padding_mask=text == 3)
 
-@pytest.mark.parametrize('make', [ours, heard, asked, torchs])
+@pytest.mark.parametrize('make', [ours, heard, asked, told, torchs])
 def test_threads_that_record_one_model_hear_their_own_text(make):
     "Some of one length, so that another's rows would fit; one runs the model and records nothing"
     model,run = make()
@@ -297,17 +298,23 @@ def test_threads_that_record_one_model_hear_their_own_text(make):
     texts = [torch.randint(4, 50, (1, n)) for n in (5, 5, 5, 8)]
     texts[3][:,6:] = 3                                      # the end of one is filling, for torchs
     def weights(text):
-        with record(model) as r, torch.no_grad(): run(model, text)
-        assert len(r) == 2 and not r.missing
+        ask = True if make is told else None
+        with record(model, ask=ask) as r, torch.no_grad(): run(model, text)
+        assert len(r) == 2 and not r.missing and (r.layers[0].q is None) == (make in (asked, told))
         return torch.stack([n.weights for n in r.layers])
     def plain():
-        with torch.no_grad(): run(model, texts[0])
-    wants = [weights(t) for t in texts]
-    *found,_ = all_at_once([*(lambda t=t: weights(t) for t in texts), plain])
+        with torch.no_grad(): out = run(model, texts[0])
+        return out if torch.is_tensor(out) else out[0]
+    wants,out = [weights(t) for t in texts],plain()
+    *found,outs = all_at_once([*(lambda t=t: weights(t) for t in texts), plain])
+    close = dict(rtol=1e-4, atol=1e-5) if make is torchs else dict(rtol=0, atol=0)
+    for one in outs: assert_close(one, out, **close)        # of torch's there is a fast path, too
     for want,several in zip(wants, found):
         for got in several: assert_close(got, want)
     assert not transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS._local_mapping
-    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    hooks = [h for m in model.modules()
+             for h in (*m._forward_hooks.values(), *m._forward_pre_hooks.values())]
+    assert not [h for h in hooks if h.__module__.startswith('attention_nb')]
 
 def test_threads_that_look_through_one_model_see_their_own_text():
     "Weights, tokens and hidden states"
