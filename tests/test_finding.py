@@ -98,8 +98,8 @@ attention rollout | seeing#where-a-vector-comes-from heads#rollout
 saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
     attention#does-the-scale-matter-for-learning
 chat template | files#conversations pretrained#a-model-that-answers
-alibi | position#a-slope position#attention_nb.position.alibi_slopes
-    position#attention_nb.position.alibi_bias
+alibi | position#a-slope places#attention_nb.position.alibi_slopes
+    places#attention_nb.position.alibi_bias
 convert weights to torch | interop#the-conversions interop#attention_nb.interop.to_torch
     interop#trained-weights
 sentence embeddings | pretrained#sentences-as-vectors
