@@ -43,7 +43,7 @@ _names = {
     'parts': [],
     'plan': [],
     'plots': ['show_weights'],
-    'position': ['Rope', 'alibi_bias', 'apply_rope', 'relative_bias'],
+    'position': ['Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets'],
     'pretrained': ['embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained'],
     'recording': ['Recording', 'load_hf', 'look', 'record'],
     'saving': [],

@@ -119,8 +119,10 @@ from .parallel import parallelize as parallelize
 from .plots import show_weights as show_weights
 from .position import Rope as Rope
 from .position import alibi_bias as alibi_bias
+from .position import alibi_slopes as alibi_slopes
 from .position import apply_rope as apply_rope
 from .position import relative_bias as relative_bias
+from .position import relative_buckets as relative_buckets
 from .pretrained import embed_sentences as embed_sentences
 from .pretrained import from_hf as from_hf
 from .pretrained import load_pretrained as load_pretrained
@@ -161,9 +163,9 @@ __all__ = [
     'image_view', 'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention',
     'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention',
     'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize',
-    'show_weights', 'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'embed_sentences', 'from_hf',
-    'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
-    'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer', 'Tokenizer', 'byte_pairs',
-    'load_tokenizer', 'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'Visibility', 'allowed', 'visible', 'attention_with_weights'
+    'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets',
+    'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record',
+    'simple_attention', 'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer', 'Tokenizer',
+    'byte_pairs', 'load_tokenizer', 'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view',
+    'show_attention', 'show_tokens', 'Visibility', 'allowed', 'visible', 'attention_with_weights'
 ]

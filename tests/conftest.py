@@ -37,7 +37,7 @@ def pytest_ignore_collect(collection_path, config):
 def concerns(item, page, module):
     params = getattr(getattr(item, 'callspec', None), 'params', {}).values()
     stems = {p.stem for p in params if isinstance(p, Path)}
-    views = module == 'views' or imports(root/'attention_nb'/f'{module}.py', 'views')
+    views = module in ('views', 'pages') or imports(root/'attention_nb'/f'{module}.py', 'views')
     browser = 'browser' in item.fixturenames and not views
     if item.path.stem == 'test_types': return item.name == 'test_the_module_of_a_page'
     whole_book = item.path.stem in ('test_budgets', 'test_notebooks')

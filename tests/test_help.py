@@ -27,7 +27,7 @@ def test_a_public_name_says_what_it_is():
     assert len(public) > 100 and not silent, 'no docstring, or one that Python wrote'
 
 def told(name, f):
-    "Parameters that have a meaning: of `__init__` in its class, of a method in the class it is from"
+    "Parameters that have a meaning: of `__init__` in its class, of a method also in a base of it"
     owner,_,own = name.rpartition('.')
     if own == '__init__': return set(said(inspect.getdoc(classes[owner])))
     over = [getattr(c, own) for c in classes[owner].__mro__ if own in vars(c)] if owner in classes \

@@ -127,7 +127,8 @@ def test_names_that_collide_are_refused(tmp_path, files, message):
     for m,names in files.items(): (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')
     with pytest.raises(ValueError, match=message): package.table(tmp_path)
 
-def test_private_modules_and_the_command_are_not_offered(tmp_path):
+def test_private_modules_and_the_command_are_not_offered(tmp_path, monkeypatch):
+    monkeypatch.setattr(package, 'kept', dict(command=package.kept['command']))
     for m,names in {'_hidden': ['f'], '__main__': ['g'], 'command': ['main'], 'a': ['h'],
                     'b': []}.items():
         (tmp_path/f'{m}.py').write_text(f'__all__ = {names}')

@@ -27,7 +27,7 @@ kept = dict(
     layer=['Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'options_of',
            'plain_options', 'standing_by', 'twin_of'],
     foreign=None, listening=None, multihead=['computed_dtype'], packing=['PackedLinear'],
-    position=['alibi_slopes', 'relative_buckets'], recording=['Seen'], stitching=None,
+    recording=['Seen'], stitching=None,
     tokenizer=['apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive',
                'split_words'],
     tokenizer_base=['SpecialTokenizer', 'checked_flag', 'checked_special', 'checked_text',

@@ -242,9 +242,9 @@ def chapter_07()->None:
     assert_type(rope(q, torch.arange(5)), Tensor)
     assert_type(rope.tables(torch.arange(5)), Pair)
     assert_type(nb.apply_rope(q, *rope.tables(torch.arange(5)), interleaved=True), Tensor)
-    assert_type(nb.position.alibi_slopes(2), Tensor)
+    assert_type(nb.alibi_slopes(2), Tensor)
     assert_type(nb.alibi_bias(2, 5, k_pos=torch.arange(5)), Tensor)
-    near = nb.position.relative_buckets(torch.arange(5), torch.arange(6), causal=True)
+    near = nb.relative_buckets(torch.arange(5), torch.arange(6), causal=True)
     assert_type(near, Tensor)
     assert_type(nb.relative_bias(torch.zeros(32, 2), 5, 6), Tensor)
 
