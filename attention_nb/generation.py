@@ -257,7 +257,7 @@ class _Text:
             if self.mask is not None: self.mask = self.mask[index]
         self.tokens = self.tokens[index]
 
-# %% ../nbs/09b_generation.ipynb #d878407d
+# %% ../nbs/09b_generation.ipynb #2b7b5de9
 # what a decoder shows for half a character
 _half = '\N{REPLACEMENT CHARACTER}'
 
@@ -272,6 +272,7 @@ def _speller(tokenizer:Any, skip_special:bool)->Callable[[list[int]],str]:
     if 'clean_up_tokenization_spaces' in takes: options['clean_up_tokenization_spaces'] = False
     return lambda ids: str(tokenizer.decode(ids, **options))
 
+# %% ../nbs/09b_generation.ipynb #d878407d
 class TextStream:
     """Text from tokens that come one by one; what is given out is never taken back
 
