@@ -429,7 +429,8 @@ def _check_mask(mask:Tensor|None, ids:Tensor, left:bool)->None:
         raise ValueError("mask must be True in its last column: fill prompts up on the left, "
                          "for new tokens come on the right")
 
-def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', B:int)->None:
+def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', B:int,
+                lowered:torch.dtype|None=None)->None:
     "What will be read fits into the model and the cache"
     need = L + max(0, new-1)                  # the last token is not read
     if need > _limit(cfg):
@@ -439,6 +440,10 @@ def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', 
     for batch in {getattr(c, 'batch', B) for c in cache.own} - {B}:
         raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
     cache.check_room(torch.empty(B, 0))       # a cache that must be reset says so
+    for kept in {getattr(c, 'dtype', lowered) for c in cache.own} - {lowered}:
+        if lowered is not None:
+            raise ValueError(f"the cache keeps {kept} and autocast computes {lowered}: "
+                             "make the cache under autocast")
     if len(cache) >= L:
         raise ValueError(f"the cache knows {len(cache)} tokens, so ids must hold these and more, "
                          f"got {L}")
@@ -497,7 +502,8 @@ class _Steps:
         cfg,penalty = model.cfg,repetition_penalty
         start = _checked_start(cfg, ids, mask, decoder_ids).long()
         new = checked_integer('max_new_tokens', max_new_tokens)
-        _check_room(cfg, start.shape[1], new, cache, len(start))
+        self.lowered = autocast_dtype(start.device)    # now, wherever the steps will run
+        _check_room(cfg, start.shape[1], new, cache, len(start), self.lowered)
         self.model,self.start,self.new,self.penalty = model,start,new,penalty
         source = ids if cfg.kind == 'encoder-decoder' else None
         self.given:dict[str,Any] = dict(source=source, mask=mask, cache=cache)
@@ -511,7 +517,6 @@ class _Steps:
         self.pad = next((i for i in (pad_id, cfg.pad_id, *self.eos) if i is not None), 0)
         checked_integer('pad_id', self.pad)
         self.generator = _checked_generator(generator, seed, start.device)
-        self.lowered = autocast_dtype(start.device)    # now, wherever the steps will run
 
     def precision(self)->AbstractContextManager[Any]:
         "What autocast did when the call was made"
