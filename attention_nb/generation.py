@@ -193,9 +193,18 @@ def penalize_repetition(
     return logits.scatter(-1, ids, score)[...,:N]
 
 # %% ../nbs/09b_generation.ipynb #a4246dfc
+def _trains(model:nn.Module)->bool:
+    "Whether any module is in training mode; asked at every step, so quicker than `modules()`"
+    left = [model]
+    while left:
+        m = left.pop()
+        if m.training: return True
+        left += [c for c in m._modules.values() if c is not None]
+    return False
+
 def _still(model:nn.Module)->nn.Module:
     "The model, or where some of it trains a twin that does not, of the same parameters"
-    if not any(m.training for m in model.modules()): return model
+    if not _trains(model): return model
     made = {m: type(m).__new__(type(m)) for m in model.modules()}
     for m,twin in made.items():
         inner = {name: None if c is None else made[_eager(c)] for name,c in m._modules.items()}
