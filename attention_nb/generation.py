@@ -193,9 +193,18 @@ def penalize_repetition(
     return logits.scatter(-1, ids, score)[...,:N]
 
 # %% ../nbs/09b_generation.ipynb #a4246dfc
+def _trains(model:nn.Module)->bool:
+    "Whether any module is in training mode; asked at every step, so quicker than `modules()`"
+    left = [model]
+    while left:
+        m = left.pop()
+        if m.training: return True
+        left += [c for c in m._modules.values() if c is not None]
+    return False
+
 def _still(model:nn.Module)->nn.Module:
     "The model, or where some of it trains a twin that does not, of the same parameters"
-    if not any(m.training for m in model.modules()): return model
+    if not _trains(model): return model
     made = {m: type(m).__new__(type(m)) for m in model.modules()}
     for m,twin in made.items():
         inner = {name: None if c is None else made[_eager(c)] for name,c in m._modules.items()}
@@ -254,7 +263,7 @@ class _Text:
             if self.mask is not None: self.mask = self.mask[index]
         self.tokens = self.tokens[index]
 
-# %% ../nbs/09b_generation.ipynb #d878407d
+# %% ../nbs/09b_generation.ipynb #2b7b5de9
 # what a decoder shows for half a character
 _half = '\N{REPLACEMENT CHARACTER}'
 
@@ -269,6 +278,7 @@ def _speller(tokenizer:Any, skip_special:bool)->Callable[[list[int]],str]:
     if 'clean_up_tokenization_spaces' in takes: options['clean_up_tokenization_spaces'] = False
     return lambda ids: str(tokenizer.decode(ids, **options))
 
+# %% ../nbs/09b_generation.ipynb #d878407d
 class TextStream:
     """Text from tokens that come one by one; what is given out is never taken back
 
@@ -416,7 +426,8 @@ def _check_mask(mask:Tensor|None, ids:Tensor, left:bool)->None:
         raise ValueError("mask must be True in its last column: fill prompts up on the left, "
                          "for new tokens come on the right")
 
-def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', B:int)->None:
+def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', B:int,
+                lowered:torch.dtype|None=None)->None:
     "What will be read fits into the model and the cache"
     need = L + max(0, new-1)                  # the last token is not read
     if need > _limit(cfg):
@@ -426,6 +437,10 @@ def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', 
     for batch in {getattr(c, 'batch', B) for c in cache.own} - {B}:
         raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
     cache.check_room(torch.empty(B, 0))       # a cache that must be reset says so
+    for kept in {getattr(c, 'dtype', lowered) for c in cache.own} - {lowered}:
+        if lowered is not None:
+            raise ValueError(f"the cache keeps {kept} and autocast computes {lowered}: "
+                             "make the cache under autocast")
     if len(cache) >= L:
         raise ValueError(f"the cache knows {len(cache)} tokens, so ids must hold these and more, "
                          f"got {L}")
@@ -478,7 +493,8 @@ class _Steps:
         cfg,penalty = model.cfg,repetition_penalty
         start = _checked_start(cfg, ids, mask, decoder_ids).long()
         new = checked_integer('max_new_tokens', max_new_tokens)
-        _check_room(cfg, start.shape[1], new, cache, len(start))
+        self.lowered = autocast_dtype(start.device)    # now, wherever the steps will run
+        _check_room(cfg, start.shape[1], new, cache, len(start), self.lowered)
         self.model,self.start,self.new,self.penalty = model,start,new,penalty
         source = ids if cfg.kind == 'encoder-decoder' else None
         self.given:dict[str,Any] = dict(source=source, mask=mask, cache=cache)
@@ -492,7 +508,6 @@ class _Steps:
         self.pad = next((i for i in (pad_id, cfg.pad_id, *self.eos) if i is not None), 0)
         checked_integer('pad_id', self.pad)
         self.generator = _checked_generator(generator, seed, start.device)
-        self.lowered = autocast_dtype(start.device)    # now, wherever the steps will run
 
     def precision(self)->AbstractContextManager[Any]:
         "What autocast did when the call was made"

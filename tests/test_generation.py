@@ -15,6 +15,8 @@ from attention_nb.packing import pack_linears
 from attention_nb.recording import record
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
 from attention_nb.tokenizer_files import byte_pairs, load_tokenizer
+from attention_nb.config import ExpertsConfig
+from attention_nb.latent import LatentConfig
 from attention_nb.transformer import Transformer, TransformerConfig
 
 N,PAD = 40,39
@@ -848,6 +850,8 @@ def test_a_twin_has_the_parameters_hooks_and_compiled_modules_of_its_model():
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize('options', [{}, dict(window=(3,0)), dict(positions='learned', max_len=64),
     dict(positions='alibi'), dict(qk_norm='rms', norm_offset=1.), dict(norm='layer'),
+    dict(latent=LatentConfig(kv_rank=8, nope_dim=8, rope_dim=4, v_dim=8)), dict(sinks=True),
+    dict(experts=ExpertsConfig(4, 2, 16), n_kv_heads=2, softcap=5.),
     dict(kind='encoder-decoder', positions='relative', decoder_start_id=1)], ids=str)
 def test_autocast(options, dtype):
     "The tokens are those that a whole forward without a cache finds likeliest, up to rounding"
@@ -884,6 +888,17 @@ def test_autocast_is_that_of_the_call():
             assert torch.is_autocast_enabled('cpu') == bool(n % 2)
     assert torch.equal(torch.stack(columns[0], 1), lowered[:,7:])
     assert torch.equal(torch.stack(columns[1], 1), plain[:,7:])
+
+def test_a_cache_and_autocast():
+    "One made under it goes on under it; another is refused before anything runs"
+    model = restless().eval()
+    ids,_ = prompts()
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        cache = model.new_cache(3, 40)
+        out = model.generate(ids, 4, cache=cache)
+        assert torch.equal(model.generate(out, 4, cache=cache), model.generate(ids, 8))
+        with pytest.raises(ValueError, match='the cache keeps torch.float32 and autocast computes'):
+            model.generate(ids, 4, cache=model.new_cache(3, 40, dtype=torch.float32))
 
 class Key(BaseException): "Like Ctrl-C, but no one else's"
 
