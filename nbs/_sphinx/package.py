@@ -17,7 +17,7 @@ kept = dict(
     backtracking=None, checks=None, chat=None, command=None, merges=None, parts=None, plan=None,
     plots=['colors', 'show_arrows', 'show_numbers'], saving=None, scaling=None, settings=None,
     stored=None,
-    blocks=['Mixers', 'Residual', 'Stack'],
+    blocks=['Mixers', 'Stack'],
     cache=['LayerCache', 'check_cache'], config=['check_ids'],
     core=['attention_scores', 'group_heads', 'hide', 'softmax_with_sink'],
     families=['model_features'], fast=['KERNELS', 'Kernel'],

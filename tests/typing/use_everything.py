@@ -276,7 +276,7 @@ def chapter_08()->None:
 def chapter_09()->None:
     assert_type(nb.RMSNorm(8)(x), Tensor)
     think = nb.FeedForward(8, 16, activation='gelu')
-    assert_type(nb.blocks.Residual(small)(x, think), Tensor)
+    assert_type(nb.Residual(small)(x, think), Tensor)
     assert_type(nb.MixtureOfExperts(8, nb.ExpertsConfig(4, 2, 16)).route(x[0]), Pair)
     assert_type(nb.Block(small)(x, causal=True), Tensor)
     assert_type(nb.blocks.Stack(small, causal=True)(x, torch.arange(5)), Tensor)
@@ -295,7 +295,7 @@ def chapter_09()->None:
     assert_type(memory.__name__, str)
     if model.decoder is not None:
         assert_type(model.decoder.blocks[0], nb.Block)
-        for block in model.decoder.blocks: assert_type(block.attn_add, nb.blocks.Residual)
+        for block in model.decoder.blocks: assert_type(block.attn_add, nb.Residual)
 
 def chapter_09a(run:bool=False)->None:
     if not run: return    # it takes several processes
