@@ -131,7 +131,15 @@ def test_output_and_gradients(name, shape):
         for got,want in zip(run(f, q, k, v, kw), oracle, strict=True):
             assert_close(got, want, msg=lambda m: f'{name} {shape} with {described(kw)}: {m}')
         n += 1
-    assert n > (8 if name in kernels else 100)
+    assert name in kernels or n > 100
+
+@pytest.mark.parametrize('name', kernels)
+def test_a_kernel_computes_something(name):
+    "It may be for some shapes alone; there it takes more than one or two calls"
+    def taken(shape):
+        (q,k,v),cases = in_double(shape)
+        return sum(not refuses(name, kernels[name], q, k, v, **kw) for kw,_ in cases)
+    assert any(taken(shape) > 8 for shape in shapes)
 
 @functools.cache
 def in_lower(dtype):
