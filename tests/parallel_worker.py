@@ -214,8 +214,7 @@ def heads_taken_out(folder):
 def not_recorded(folder):
     "A recording would have the heads of one process only"
     many = parallelize(made('llama'), mesh())
-    with record(many):
-        fails(NotImplementedError, 'cannot be recorded', lambda: many(**batch(many)[0]))
+    fails(NotImplementedError, 'is split over processes', lambda: record(many).__enter__())
     many(**batch(many)[0])
 
 def rules_of_heads(folder):

@@ -30,7 +30,7 @@ how does byte pair encoding work | tokenizer#from-words-to-bytes tokenizer#train
 KV cache | cache#keep-what-was-made
 MHA | multihead#heads multihead#the-module
 GQA | multihead#grouped-heads
-SDPA | fast#the-function fast#the-fast-path
+SDPA | fast#the-fast-path
 MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
 causal mask | mask#causal
 hide the future | mask#causal
@@ -38,7 +38,7 @@ padding mask batch | mask#padding
 sliding window attention | mask#window cache#a-window-forgets
 why -inf in mask | attention#why-minus-infinity mask#hidden-but-not-by-minus-infinity
 nan row all masked | mask#the-query-that-sees-nothing
-attention sink | attention#normalize-perhaps-with-a-sink
+attention sink | core#normalize-perhaps-with-a-sink
 flash attention | fast#the-fast-path fast#attention-in-pieces mask#what-a-mask-costs
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
@@ -51,7 +51,7 @@ why several heads | multihead#one-head-cannot-two-can
 mixture of experts | transformer#experts
 pre-norm vs post-norm | transformer#where-the-norms-stand
 how long context yarn | scaling#yarn position#longer-texts-than-in-training
-beam search | generation#several-beams cache#beams-change-places
+beam search | generation#several-beams caches#beams-change-places
 temperature top-p sampling | generation#which-tokens-may-come
 word vectors king queen | embedding#directions-mean-something
 backpropagation through attention | attention#the-backward-pass-by-hand
@@ -97,7 +97,7 @@ attention rollout | seeing#where-a-vector-comes-from heads#rollout
     heads#attention_nb.heads.attention_rollout
 saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
     attention#does-the-scale-matter-for-learning
-chat template | files#conversations pretrained#a-model-that-answers
+chat template | files#a-conversation pretrained#a-model-that-answers
 alibi | position#a-slope places#attention_nb.position.alibi_slopes
     places#attention_nb.position.alibi_bias
 convert weights to torch | interop#the-conversions interop#attention_nb.interop.to_torch
@@ -211,7 +211,7 @@ def test_the_api_index_has_every_public_name_with_its_line(site, parsed):
     body = article((site/'api.html').read_text(encoding='utf-8'))
     items = re.findall(r'<li>(.*?)</li>', body, re.S)
     lines = {plain(item).split(':')[0].strip(): item for item in items}
-    names = {n: m for m,names in package.table(root/'attention_nb').items() for n in names}
+    names = {n: m for m,names in package.every_name(root/'attention_nb').items() for n in names}
     assert set(lines) == set(names)
     linked = {n for n,m in names.items() if f'#attention_nb.{m}.{n}"' in lines[n]
               and len(plain(lines[n])) > len(n) + 10}

@@ -5,7 +5,7 @@ from helpers.book import home, plain
 from helpers.looks import contrast
 
 @pytest.fixture
-def lesson(): return home()['attention'][0]
+def lesson(): return home()['simple_attention'][0]
 
 def ready(page, url):
     page.goto(url)

@@ -6,28 +6,18 @@ What rules.py finds wrong with the folds of a page fails the build.
 """
 import html, json, re
 from pathlib import Path
-import nbformat, yaml
+import nbformat
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from sphinx.util import logging
 import api, cells, place, plain, rules
 from notebooks import entries_first, process
-from quarto import myst
+from quarto import described, front_matter, myst
 from tidy import VIEW
 
 _log = logging.getLogger(__name__)
 markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 
-def front_matter(cell):
-    if cell.cell_type != 'raw' or not cell.source.startswith('---'): return {}
-    return yaml.safe_load(cell.source.strip().strip('-'))
-
 # %% cells
-def described(outputs):
-    "What a drawn figure says of itself, in the `<desc>` of its SVG"
-    svgs = (''.join(out.get('data', {}).get('image/svg+xml', '')) for out in outputs)
-    found = (re.search(r'<desc[^>]*>(.*?)</desc>', svg, re.S) for svg in svgs)
-    return next((html.unescape(m[1]).strip() for m in found if m), None)
-
 def live_view(data):
     "The output of a view as the site shows it: its page, from the stored data and still"
     from attention_nb.views import View

@@ -8,13 +8,12 @@ from pathlib import Path
 import nbformat, pybtex.database
 from nbdev.config import get_config
 import cells
-from quarto import prose
+from quarto import described, front_matter, prose
 from tidy import VIEW
 
 def markdown_of(nb, name):
     "(markdown, files) of a processed notebook"
     from nbconvert import MarkdownExporter
-    from pages import described, front_matter
     nb,alts = copy.deepcopy(nb),[]
     for n,c in enumerate(nb.cells):
         if 'title' in (fm := front_matter(c)):

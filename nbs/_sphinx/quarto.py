@@ -6,12 +6,23 @@
     <details><summary>Hint</summary>...   a fold, its text read as markdown
     <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
 """
-import re
+import html, re
 from pathlib import Path
+import yaml
 from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
 
 CARDS = Path(__file__).parent/'_static'/'cards'
+
+def front_matter(cell):
+    if cell.cell_type != 'raw' or not cell.source.startswith('---'): return {}
+    return yaml.safe_load(cell.source.strip().strip('-'))
+
+def described(outputs):
+    "What a drawn figure says of itself, in the `<desc>` of its SVG"
+    svgs = (''.join(out.get('data', {}).get('image/svg+xml', '')) for out in outputs)
+    found = (re.search(r'<desc[^>]*>(.*?)</desc>', svg, re.S) for svg in svgs)
+    return next((html.unescape(m[1]).strip() for m in found if m), None)
 
 def own_names():
     "Address in the docs -> qualified name, for the names of this project"
