@@ -291,7 +291,7 @@ def test_llms_txt_lists_every_page(site):
 def test_a_citation_says_its_paper_on_hover_and_focus(page, address):
     problems = []
     watched(page, problems, (address, 'data:', 'blob:'))
-    page.goto(f'{address}/attention.html')
+    page.goto(f'{address}/{home()["simple_attention"][0]}.html')
     link,tip = page.locator('a[role="doc-noteref"]').first,page.locator('.tooltip.citation')
     paper = 'Neural machine translation by jointly learning to align and translate'
     link.wait_for()
