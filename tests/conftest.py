@@ -43,6 +43,7 @@ def concerns(item, page, module):
     whole_book = item.path.stem in ('test_budgets', 'test_notebooks')
     return not browser and (page in stems or not stems and not whole_book)
 
+@pytest.hookimpl(tryfirst=True)    # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
     "With --page no other page, no site; each file stays in one process, but for long tests"
     page = page_of(config)
