@@ -425,6 +425,8 @@ def merge_attention(
         The pair of all the keys; joined in float32 or wider, rounded once
     """
     if not parts: raise ValueError("parts must hold at least one pair (out, lse)")
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype must be of floating point, got {dtype}")
     for out,lse in parts:
         if out.shape != parts[0][0].shape or lse.shape != out.shape[:-1]:
             first = tuple(parts[0][0].shape)
