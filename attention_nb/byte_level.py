@@ -12,7 +12,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
-import regex
 from .checks import checked_integer
 from .merges import (Merger, checked_merges, checked_pattern, learn_merges, read_merges,
                                  split_pieces)
