@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _names = {
     'backtracking': [],
     'blocks': ['Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual'],
+    'byte_level': ['BPETokenizer', 'GPT2_PATTERN'],
     'cache': ['AttentionCache', 'KVCache', 'SlidingKVCache'],
     'chat': [],
     'checks': [],
@@ -53,7 +54,7 @@ _names = {
     'simple_multihead': ['SimpleMultiHeadAttention'],
     'stitching': [],
     'stored': [],
-    'tokenizer': ['BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer'],
+    'tokenizer': ['WordTokenizer'],
     'tokenizer_base': ['Tokenizer'],
     'tokenizer_files': ['byte_pairs', 'load_tokenizer'],
     'transformer': ['ModelCache', 'Transformer'],

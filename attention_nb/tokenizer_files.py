@@ -17,7 +17,7 @@ from .files import _locate, _of_tokenizers, _tokenizer_files, Source
 from .gguf_files import _read_gguf
 from .merges import read_merges
 from .stored import _need, _read_text
-from .tokenizer import GPT2_PATTERN, BPETokenizer, _char_to_byte
+from .byte_level import GPT2_PATTERN, BPETokenizer, _char_to_byte
 from .tokenizer_base import read_vocab
 
 # %% ../nbs/10i_tokenizer_files.ipynb #0a81bb43

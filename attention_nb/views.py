@@ -24,7 +24,7 @@ from .heads import (_layers, _limit, _readable, _stacked, _tensor, _tokens,
 from .pages import (View, _clip, _deflate, _inflate, _pack, _palette,
                                 _unpack)
 from .plots import colors
-from .tokenizer import _token_bytes
+from .byte_level import _token_bytes
 from .tokenizer_base import Tokenizer
 from .visibility import Visibility
 

@@ -63,7 +63,7 @@ difference between self attention and cross attention | multihead#two-texts
 why do transformers need positions | attention#order-does-not-matter-unless-you-say-so
     embedding#position-learned position#no-places-at-all position#two-words-that-are-one
 what does softmax do | attention#why-softmax
-how does the gpt-2 tokenizer split text | tokenizer#splitting-before-gluing
+how does the gpt-2 tokenizer split text | byte_level#splitting-before-gluing
     tokenizer#the-same-as-gpt-2-id-for-id
 visualize attention heads | views#the-head-view seeing#what-heads-do
     seeing#all-heads-at-once-and-two-texts
@@ -84,7 +84,7 @@ quantization | gguf_files#unpacking gguf_files#header-and-table
 induction heads | pretrained#what-heads-do
 repetition penalty | generation#less-of-the-same
 stop token | generation#where-it-ends generation#stop-and-go-on
-special tokens | tokenizer#special-tokens tokenizer_base#special-tokens
+special tokens | byte_level#special-tokens tokenizer_base#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#what-is-a-word
     tokenizer#from-words-to-bytes tokenizer#attention_nb.tokenizer.WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
