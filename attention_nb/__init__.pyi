@@ -46,6 +46,7 @@ from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
 from . import tokenizer_files as tokenizer_files
 from . import transformer as transformer
+from . import vectors as vectors
 from . import views as views
 from . import visibility as visibility
 from . import weights as weights

@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 from .checks import checked_integer
-
-# %% ../nbs/02_embedding.ipynb #5c1f0a01
-def _unit(x:Tensor)->Tensor:
-    "Rows of `x` scaled to length one; a zero row stays zero"
-    big = x.abs().amax(-1, keepdim=True)
-    x = x / torch.where(big > 0, big, 1.)
-    norm = x.norm(dim=-1, keepdim=True)
-    return x / torch.where(norm > 0, norm, 1.)
-
-def _kind(x:object)->torch.dtype|str:
-    "The dtype of a tensor, the type of anything else, for messages"
-    return x.dtype if isinstance(x, Tensor) else type(x).__name__
+from .vectors import _check_vectors, _place_rows, _rows, _unit
 
 # %% ../nbs/02_embedding.ipynb #a46032b9
 def cosine_similarity(
@@ -40,28 +29,9 @@ def cosine_similarity(
         Cosines, (n, m); a single vector drops its axis
     """
     y = x if y is None else y
-    for name,t in dict(x=x, y=y).items():
-        if not (isinstance(t, Tensor) and t.is_floating_point()):
-            raise TypeError(f"{name} must be a floating point tensor, got {_kind(t)}")
-        if t.dim() not in (1,2) or t.shape[-1] < 1:
-            raise ValueError(f"{name} must be (n, D) or (D,), got {tuple(t.shape)}")
-    if x.dtype != y.dtype: raise TypeError(f"y must have x's dtype {x.dtype}, got {y.dtype}")
-    if x.shape[-1] != y.shape[-1]:
-        raise ValueError(f"x and y need the same width, got {tuple(x.shape)} and {tuple(y.shape)}")
+    _check_vectors(x, y)
     cos = _unit(torch.atleast_2d(x)) @ _unit(torch.atleast_2d(y)).mT      # (n, m)
     return cos.clamp(-1, 1).reshape(x.shape[:-1] + y.shape[:-1])
-
-# %% ../nbs/02_embedding.ipynb #d0b72d87
-def _rows(table:nn.Embedding, name:str, ids:Tensor)->Tensor:
-    "Rows `ids` of the `nn.Embedding` `table`"
-    whole = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.is_complex())
-    if not whole or ids.dtype == torch.bool:
-        raise TypeError(f"{name} must be a tensor of integers, got {_kind(ids)}")
-    try: rows:Tensor = table(ids.long())
-    except IndexError:
-        last,least,most = len(table.weight)-1,ids.min(),ids.max()
-        raise IndexError(f"{name} must be from 0 to {last}, got {least} to {most}") from None
-    return rows
 
 # %% ../nbs/02_embedding.ipynb #5c9591c2
 class Embeddings(nn.Module):
@@ -104,15 +74,7 @@ class Embeddings(nn.Module):
             Vectors, (..., L, D)
         """
         tokens = _rows(self.token, 'ids', ids)                                # (..., L, D)
-        if ids.dim() == 0: raise ValueError("ids must be (..., L), got a single number")
-        L,max_len = ids.shape[-1],len(self.position.weight)
-        if positions is None:
-            if L > max_len: raise ValueError(f"sequence of {L} tokens is longer than {max_len=}")
-            positions = torch.arange(L, device=ids.device)
-        places = _rows(self.position, 'positions', positions)                 # (L, D) or as tokens
-        if positions.shape not in (ids.shape, ids.shape[-1:]):
-            raise ValueError(f"positions must be ({L},) or {tuple(ids.shape)} like ids, "
-                             f"got {tuple(positions.shape)}")
+        places = _place_rows(self.position, ids, positions)                   # (L, D) or as tokens
         vectors:Tensor = self.dropout(tokens + places)
         return vectors
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from .embedding import _kind, _unit
+from .vectors import _kind, _unit
 from .checks import checked_integer
 
 # %% ../nbs/02a_glove.ipynb #a2ba14fd
