@@ -53,6 +53,7 @@ _names = {
     'simple_multihead': ['SimpleMultiHeadAttention'],
     'stitching': [],
     'stored': [],
+    'tables': [],
     'tokenizer': ['BPETokenizer', 'GPT2_PATTERN', 'WordTokenizer'],
     'tokenizer_base': ['Tokenizer'],
     'tokenizer_files': ['byte_pairs', 'load_tokenizer'],
