@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .tables import checked_table, draw_table, first_keys, integers, token_labels
+from .tables import (checked_table, document_ids, draw_table, first_keys,
+                                 token_labels)
 from .visibility import allowed
 
 # %% ../nbs/04_mask.ipynb #008e9db9
@@ -129,13 +130,7 @@ def document_mask(
     Returns:
         Bool (L, S) or (B, 1, L, S), True = may attend
     """
-    q_ids = integers('doc_ids', doc_ids)
-    if q_ids.dim() not in (1,2):
-        raise ValueError(f"doc_ids must be (L,) or (B, L), got {tuple(q_ids.shape)}")
-    k_ids = q_ids if k_ids is None else integers('k_ids', k_ids)
-    if q_ids.dim() != k_ids.dim() or q_ids.shape[:-1] != k_ids.shape[:-1]:
-        raise ValueError("doc_ids and k_ids must be (L,) and (S,), or (B, L) and (B, S), "
-                         f"got {tuple(q_ids.shape)} and {tuple(k_ids.shape)}")
+    q_ids,k_ids = document_ids(doc_ids, k_ids)
     same = q_ids[...,:,None] == k_ids[...,None,:]
     return same if q_ids.dim() == 1 else same[:,None]
 
