@@ -54,6 +54,7 @@ _names = {
     'simple_multihead': ['SimpleMultiHeadAttention'],
     'stitching': [],
     'stored': [],
+    'tables': [],
     'tokenizer': ['WordTokenizer'],
     'tokenizer_base': ['Tokenizer'],
     'tokenizer_files': ['byte_pairs', 'load_tokenizer'],

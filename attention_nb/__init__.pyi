@@ -42,6 +42,7 @@ from . import simple as simple
 from . import simple_multihead as simple_multihead
 from . import stitching as stitching
 from . import stored as stored
+from . import tables as tables
 from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
 from . import tokenizer_files as tokenizer_files

@@ -8,19 +8,18 @@ Docs: https://attention-nb.github.io/attention_nb/mask.html.md"""
 __all__ = ['causal_mask', 'show_mask', 'padding_mask', 'window_mask', 'document_mask', 'prefix_mask']
 
 # %% ../nbs/04_mask.ipynb #7da9f4b9
-from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .plots import colors
+from .tables import (checked_table, document_ids, draw_table, first_keys,
+                                 token_labels)
 from .visibility import allowed
 
 # %% ../nbs/04_mask.ipynb #008e9db9
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 # %% ../nbs/04_mask.ipynb #d1fe6ad2
 def causal_mask(
@@ -43,23 +42,6 @@ def causal_mask(
     S = L if S is None else checked_integer('S', S)
     return allowed(L, S, causal=True, device=device)
 
-# %% ../nbs/04_mask.ipynb #9d8cee49
-def _labels(name:str, tokens:Sequence[str]|None, n:int)->list[str]|None:
-    "`tokens` as a list of `n` strings; None stays None"
-    if tokens is None: return None
-    if isinstance(tokens, str) or not all(isinstance(t, str) for t in tokens):
-        raise TypeError(f"{name} must be a list of strings, got {tokens!r}")
-    if len(tokens) != n: raise ValueError(f"{name} must be {n}, as in the mask, got {len(tokens)}")
-    return list(tokens)
-
-def _axis(axis:'Axis', n:int, tokens:list[str]|None, **turned:Any)->None:
-    "Tokens along an axis, or places where there are none; a white line between two cells"
-    from matplotlib.ticker import MaxNLocator
-    if tokens is None: axis.set_major_locator(MaxNLocator(integer=True))
-    else: axis.set_ticks(range(n), tokens, parse_math=False, **turned)
-    axis.set_ticks([c-.5 for c in range(n+1)], minor=True)
-    axis.set_tick_params(which='minor', length=0)
-
 # %% ../nbs/04_mask.ipynb #b598db39
 def show_mask(
     mask:Tensor, # Bool (L, S), True = may attend
@@ -78,41 +60,13 @@ def show_mask(
     Returns:
         The matplotlib axes, not shown and not saved
     """
-    kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-    if kind != torch.bool: raise TypeError(f"mask must be bool (True = may attend), got {kind}")
-    if mask.dim() != 2:
-        raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")
-    import matplotlib.pyplot as plt
-    from matplotlib.colors import ListedColormap
-    L,S = mask.shape
-    q_tokens = _labels('q_tokens', q_tokens, L)
-    k_tokens = q_tokens if k_tokens is None and L == S else _labels('k_tokens', k_tokens, S)
-    if ax is None: _,ax = plt.subplots(figsize=(2.4,2.4) if q_tokens is None else (3.2,3.2))
-    greys = ListedColormap(['#eef0f2','#4a5560'])
-    ax.imshow(mask.cpu(), vmin=0, vmax=1, cmap=greys, extent=(-.5, S-.5, L-.5, -.5))
-    _axis(ax.xaxis, S, k_tokens, rotation=60, ha='right', rotation_mode='anchor')
-    _axis(ax.yaxis, L, q_tokens)
-    if max(L,S) <= 32: ax.grid(which='minor', color='white', linewidth=.8)
-    ax.set_xlabel('key', color=colors['k'])
-    ax.set_ylabel('query', color=colors['q'])
-    return ax
-
-# %% ../nbs/04_mask.ipynb #14919991
-def _integers(name:str, x:Tensor|Sequence[int], device:torch.device|str|None=None)->Tensor:
-    "`x` as a tensor of 64-bit integers"
-    x = torch.as_tensor(x, device=device)
-    if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
-        raise TypeError(f"{name} must be integers, got {x.dtype}")
-    return x.long()
-
-def _first_keys(name:str, n:Tensor|Sequence[int], S:int,
-                device:torch.device|str|None=None)->Tensor:
-    "Bool (B, 1, 1, S): the first `n` keys, (B,), of each sequence"
-    counts = _integers(name, n, device)
-    if counts.dim() != 1: raise ValueError(f"{name} must be (B,), got {tuple(counts.shape)}")
-    if counts.numel() and not 0 <= counts.min() <= counts.max() <= S:
-        raise ValueError(f"{name} must be from 0 to S={S}, got {torch.as_tensor(n).tolist()[:8]}")
-    return (torch.arange(S, device=counts.device) < counts[:,None])[:,None,None]
+    L,S = checked_table(mask)
+    q_tokens = token_labels('q_tokens', q_tokens, L)
+    k_tokens = q_tokens if k_tokens is None and L == S else token_labels('k_tokens', k_tokens, S)
+    if ax is None:
+        import matplotlib.pyplot as plt
+        _,ax = plt.subplots(figsize=(2.4,2.4) if q_tokens is None else (3.2,3.2))
+    return draw_table(mask, ax, q_tokens, k_tokens)
 
 # %% ../nbs/04_mask.ipynb #74eaf33d
 def padding_mask(
@@ -134,7 +88,7 @@ def padding_mask(
             raise ValueError(f"a mask must be (B, S={S}), got {tuple(given.shape)}")
         return given[:,None,None]
     if S is None: raise ValueError("lengths need S, the number of keys")
-    return _first_keys('lengths', given, checked_integer('S', S))
+    return first_keys('lengths', given, checked_integer('S', S))
 
 # %% ../nbs/04_mask.ipynb #d6573b26
 def window_mask(
@@ -176,13 +130,7 @@ def document_mask(
     Returns:
         Bool (L, S) or (B, 1, L, S), True = may attend
     """
-    q_ids = _integers('doc_ids', doc_ids)
-    if q_ids.dim() not in (1,2):
-        raise ValueError(f"doc_ids must be (L,) or (B, L), got {tuple(q_ids.shape)}")
-    k_ids = q_ids if k_ids is None else _integers('k_ids', k_ids)
-    if q_ids.dim() != k_ids.dim() or q_ids.shape[:-1] != k_ids.shape[:-1]:
-        raise ValueError("doc_ids and k_ids must be (L,) and (S,), or (B, L) and (B, S), "
-                         f"got {tuple(q_ids.shape)} and {tuple(k_ids.shape)}")
+    q_ids,k_ids = document_ids(doc_ids, k_ids)
     same = q_ids[...,:,None] == k_ids[...,None,:]
     return same if q_ids.dim() == 1 else same[:,None]
 
@@ -207,7 +155,7 @@ def prefix_mask(
     """
     S = checked_integer('L', L) if S is None else checked_integer('S', S)
     if not isinstance(prefix, (int,Integral,torch.SymInt)):
-        first = _first_keys('prefix', prefix, S, device)
+        first = first_keys('prefix', prefix, S, device)
         return causal_mask(L, S, device=first.device) | first
     n = checked_integer('prefix', prefix)
     if n > S: raise ValueError(f"prefix must be from 0 to S={S}, got {n}")
