@@ -165,6 +165,17 @@ def test_the_check_of_the_glossary_can_fail():
             ((key.replace('**', ''),), 'not of the form of the others: ' + key.replace('**', ''))):
         assert glossary_problems(lines, book.get) == [message]
 
+def test_a_link_to_an_equation_has_its_number(texts):
+    own = r'eqno">(\([^)<]+\))<a class="headerlink" href="#(.+?)"'
+    link = r'href="#(equation-[^"]+)">(\(.+?\))</a>'
+    found = 0
+    for name,text in texts.items():
+        numbers = {target: number for number,target in re.findall(own, text)}
+        for target,shown in re.findall(link, text):
+            assert shown == numbers[target], (name, target)
+            found += 1
+    assert found > 10
+
 def test_every_lesson_has_a_card_with_its_picture_and_its_workshops():
     found = quarto.myst('\n\n'.join(markdown('index'))).split('{grid-item-card} ')[1:]
     assert [re.match(r'\[[^\]]+\]\((\w+)\.ipynb\)', card)[1] for card in found] == lessons

@@ -99,10 +99,12 @@ class Reader:
         elif workshops: nb.cells.append(markdown(toctree(env, workshops)))
         return nb
 
-def number_figures(app, doctree, doc):
-    "Figure 3.2 is the second of 03_attention; Sphinx counts through the whole book"
-    for ids in app.env.toc_fignumbers.get(doc, {}).values():
-        ids.update({i: (*cells.number(doc), n) for n,i in enumerate(ids, 1)})
+def number_figures(app, env):
+    """Figure 3.2 is the second of 03_attention; Sphinx counts through the whole book. Done when its
+    own numbers are kept for the next build, and before links read them"""
+    for doc,kinds in env.toc_fignumbers.items():
+        for ids in kinds.values():
+            ids.update({i: (*cells.number(doc), n) for n,i in enumerate(ids, 1)})
 
 def label_fold(self, node):
     "The summary of a fold; MyST-NB's has two texts, and for screen readers a name that hides both"
@@ -133,7 +135,7 @@ def setup(app):
     app.add_node(HideCodeCellNode, override=True, html=(label_fold, depart_HideCellInput))
     app.add_config_value('book_parts', {}, 'env')
     app.add_post_transform(api.MethodsOfClasses)
-    app.connect('doctree-resolved', number_figures)
+    app.connect('env-check-consistency', number_figures)
     app.connect('html-page-context', print_with_answers, priority=900)   # after the theme
     app.connect('build-finished', fail)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
