@@ -1,4 +1,4 @@
-"""One of several processes that prove nbs/09a_parallel.ipynb; tests/test_parallel.py starts them.
+"""One of several processes that prove nbs/10a_parallel.ipynb; tests/test_parallel.py starts them.
 
 `python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK` runs some checks on two processes, then
 one on four. Each compares with the same model on one process, in float64 where nothing else is

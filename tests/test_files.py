@@ -1,4 +1,4 @@
-"""Damaged, cut, foreign and hostile model files: beside the proofs in nbs/10b_files.ipynb ff."""
+"""Damaged, cut, foreign and hostile model files: beside the proofs in nbs/11b_files.ipynb ff."""
 import dataclasses, json, os, pickle, random, shutil, struct, subprocess, sys, threading, time
 from pathlib import Path
 import numpy as np, pytest, torch

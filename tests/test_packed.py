@@ -1,5 +1,5 @@
 """Matrices in the order of oneDNN's kernels: the same products, whatever comes and whatever is
-written, and the ordinary way where that is right. nbs/09d_packing.ipynb has the ways to write.
+written, and the ordinary way where that is right. nbs/10d_packing.ipynb has the ways to write.
 """
 import copy, io, pickle, threading
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Models on several processes against one: nbs/09a_parallel.ipynb. Two processes, then four,
+"""Models on several processes against one: nbs/10a_parallel.ipynb. Two processes, then four,
 started once, with gloo."""
 import json, os, signal, subprocess, sys, time
 from pathlib import Path
