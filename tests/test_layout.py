@@ -135,7 +135,7 @@ def test_answers_are_printed_if_asked_for(paper):
     page = paper('multihead')
     folds = page.locator('details:is(.answer, .hint)')
     assert folds.count() > 5 and not any(folds.nth(i).is_visible() for i in range(folds.count()))
-    assert page.locator('details.hide:not(.answer)').first.is_visible(), 'a proof shows its claim'
+    assert page.locator('details.proofs').first.is_visible(), 'a proof shows its claim'
     page.evaluate("""window.print = () => {
         window.opened = [...document.querySelectorAll('details:is(.answer, .hint)')].map(
             d => d.open && d.getClientRects().length > 0)

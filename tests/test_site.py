@@ -3,7 +3,7 @@ import functools, re, zlib
 from urllib.parse import unquote, urldefrag, urljoin
 import pytest, quarto, rules
 from helpers.book import (anchor, article, cells, chapters, code_cells, entries, following, home,
-                          labels, lessons, markdown, module_of, pages, plain, sidebar)
+                          labels, lessons, markdown, module_of, pages, plain, proofs, sidebar)
 from helpers.looks import contrast, expect, watched
 
 @pytest.fixture(scope='session')
@@ -61,13 +61,27 @@ def test_a_page_answers_to_its_names_and_has_entries_and_a_plain_text(site, text
         assert all(name in body for name in names), page
         assert not re.search(r'^#\| (?!explain)|^✓', body, re.M), 'it has code as it is'
 
-def test_folds_are_labelled_with_their_claim(texts):
+def test_folds_are_labelled_and_proofs_gathered_with_their_claims(texts):
     for page,text in texts.items():
         shown = [c for c in code_cells(page) if not rules.directive(c, 'hide')]
         options = [(rules.split_options(rules.source(c))[0], rules.source(c)) for c in shown]
         wanted = [rules.fold_label(o, code).replace('`', '') for o,code in options
                   if rules.folded(o)]
-        assert labels(text) == wanted
+        answers = [w for w in wanted if re.match('(✓ )?Answer', w)]
+        claims = [w for w in wanted if w[0] == '✓' and w not in answers]
+        assert labels(text) == ['Answer' if w in answers else w for w in wanted if w not in claims]
+        found = proofs(text)
+        assert sorted(c for _,some in found for c in some) == sorted(
+            c[2:].rpartition(' · ')[0] for c in claims), page
+        assert sum(n for n,_ in found) == sum(int(c.split()[-2]) for c in claims)
+        inside = [plain(c) for c in re.findall(r'<p class="claim">(.*?)</p>', text)]
+        assert inside == [c for _,some in found if len(some) > 1 for c in some]
+
+def test_a_section_has_one_line_of_proofs(texts):
+    "But for those with an output, which stay beside it"
+    for page in lessons:
+        for part in re.split(r'<h[1-6]\b', article(texts[page])):
+            assert len(proofs(part)) <= 1, (page, plain(part)[:60])
 
 def test_workshops_stand_under_their_lesson_and_follow_it(texts):
     wanted = [(f'{l}.html', [f'{w}.html' for w in rules.workshops_of(l, chapters)])
@@ -75,22 +89,33 @@ def test_workshops_stand_under_their_lesson_and_follow_it(texts):
     assert any(w for _,w in wanted)
     wanted += [('api.html', []), ('glossary.html', [])]         # neither lesson nor workshop
     assert sidebar(texts['index']) == wanted
-    order = ['index', *(p.removesuffix('.html') for l,w in wanted for p in (l, *w))]
-    after = [[f'{p}.html'] for p in order[1:]]
-    assert [following(texts[p]) for p in order] == [*after, []]
+
+def test_next_leads_from_lesson_to_lesson_and_the_workshops_stand_below(texts):
+    line = ['index', *lessons, 'api', 'glossary']
+    for page,after in zip(line, [*line[1:], None]):
+        assert following(texts[page]) == ([f'{after}.html'] if after else [])
+        row = re.search(r'<nav class="workshops".*?</nav>', texts[page], re.S)
+        workshops = rules.workshops_of(page, chapters)
+        found = re.findall(r'href="(\w+)\.html">(\S+) ', row[0]) if row else []
+        assert found == [(w, rules.number(w)[0]) for w in workshops]
+        for work,then in zip(workshops, [*workshops[1:], after]):
+            assert following(texts[work]) == [f'{then}.html']
 
 def test_the_sidebar_numbers_chapters_and_workshops(texts):
     nav = texts['index'][texts['index'].index('class="bd-links'):]
     found = re.findall(r'<a class="reference internal" href="(\w+)\.html">(\S+)\u2002', nav)
     assert dict(found) == {c: rules.number(c)[0] for c in chapters}
 
-def test_a_workshop_is_marked_and_names_its_lesson(texts):
-    "The mark is made by the build; what is in it stands in the first prose, which links the lesson"
-    for page in chapters:
-        top = article(texts[page]).split('<h2')[0]
-        workshop = rules.kind(page) == 'workshop'
-        assert top.count('class="page-kind"') == workshop == article(texts[page]).count('page-kind')
-        if workshop: assert f'{rules.lesson_of(page, chapters)}.html' in top, page
+def test_the_first_line_says_what_a_page_is_and_a_workshop_names_its_lesson(texts):
+    "The line is made by the build; what is in it stands in the first prose, which links the lesson"
+    for page in texts:
+        top,kind = article(texts[page]).split('<h2')[0],rules.kind(page)
+        found = re.findall(r'<p class="page-kind">(.*?)</p>', article(texts[page]), re.S)
+        if kind is None: assert not found; continue
+        said,_,minutes = found[0].partition(' · ')
+        assert len(found) == 1 and said == f'{kind.capitalize()} {rules.number(page)[0]}'
+        if kind == 'lesson': assert 5 <= int(minutes.removesuffix(' minutes')) <= 40, minutes
+        else: assert not minutes and f'{rules.lesson_of(page, chapters)}.html' in top, page
 
 def test_pictures_and_views_are_numbered_and_have_captions(texts):
     for page in chapters:
@@ -265,11 +290,18 @@ def test_search_finds_words_of_the_text(page, address):
 def test_code_can_be_copied_a_proof_opens_and_a_note_stands_beside_its_code(page, address):
     page.goto(f'{address}/attention.html')                      # leads to the page with the number
     expect(page.locator('button.copybtn').nth(10)).to_be_attached()
-    fold = page.locator('details.hide:has(.fold-tick)').first
+    folds = page.locator('details.proofs')
+    fold = folds.first
     expect(fold.locator('pre').first).not_to_be_visible()
-    expect(fold.locator('summary')).to_contain_text(re.compile(r'✓ .+ · \d+ checks?\s*$'))
+    expect(fold.locator('summary')).to_contain_text(re.compile(r'✓ \d+ checks? .'))
+    assert fold.bounding_box()['height'] < 30, 'one line'
     fold.locator('summary').click()
     expect(fold.locator('pre').first).to_be_visible()
+    switch,n = page.locator('.page-kind button'),folds.count()
+    expect(switch).to_contain_text(re.compile(r'^show \d+ checks$'))
+    for opened in (n, 0):                                       # one was open already
+        switch.click()
+        expect(page.locator('details.proofs[open]')).to_have_count(opened)
     note = page.locator('.code-note').first
     expect(note).to_be_visible()
     def boxes(): return (note.locator(s).bounding_box() for s in ('pre', '.code-note-text'))

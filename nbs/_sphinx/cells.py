@@ -35,6 +35,8 @@ def workshops_of(name, names):
 # %% cells
 def load(path): return json.loads(path.read_text(encoding='utf-8'))['cells']
 def source(cell): return ''.join(cell['source'])
+def words(cells):
+    return sum(len(source(c).split()) for c in cells if c['cell_type'] == 'markdown')
 def directive(cell, name): return re.search(rf'^#\|\s*{name}\b', source(cell), re.M) is not None
 def exported(cell): return directive(cell, 'export[si]?')
 
@@ -67,6 +69,15 @@ def split_options(text):
 def folded(options): return options.get('code-fold') in (True, 'true')
 def hidden(options):
     return bool(options.keys() & {'hide', 'default_exp'}) or options.get('echo') is False
+
+def minutes(cells):
+    "What reading a page takes, its exercises left out: 200 words or 20 open lines of code each"
+    top = next((i for i,c in enumerate(cells) if source(c).startswith('## Exercises')), None)
+    read,lines = cells[:top],0
+    for c in read:
+        if c['cell_type'] == 'code' and not folded(o := split_options(source(c))[0]) | hidden(o):
+            lines += len(code_lines(c))
+    return round(words(read)/200 + lines/20)
 
 def syntax(text):
     "The syntax tree of a cell without its magics; an empty one if it is not Python"

@@ -4,10 +4,9 @@ notebooks.py lets nbdev process them, quarto.py translates their markdown; here 
 of MyST-NB, and pages get their place in the sidebar: workshops, NNa_name, under lesson NN_name.
 What rules.py finds wrong with the folds of a page fails the build.
 """
-import html, json, re
+import html, json
 from pathlib import Path
 import nbformat
-from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from sphinx.util import logging
 import api, cells, place, plain, rules
 from notebooks import entries_first, process
@@ -76,6 +75,12 @@ def contents(env):
                        for name,docs in parts.items() if docs)
 
 # %% pages
+def page_kind(name, page):
+    "The first line of a lesson or workshop"
+    if not (kind := cells.kind(name)): return ''
+    minutes = f' · {cells.minutes(page)} minutes' if kind == 'lesson' else ''
+    return f'{{.page-kind}}\n{kind.capitalize()} {cells.number(name)[0]}{minutes}\n\n'
+
 class Reader:
     "What MyST-NB calls, by the name in `nb_custom_formats`, with the text of a notebook alone"
     def __init__(self, app): self.app,self.problems = app,[]
@@ -87,7 +92,7 @@ class Reader:
             _log.error(problem)
         nb = process(text, env.doc2path(env.docname))
         plain.keep(env, nb)
-        mark = '{.page-kind}\nWorkshop\n\n' if cells.kind(env.docname) == 'workshop' else ''
+        mark = page_kind(env.docname, json.loads(text)['cells'])
         nb.cells = [out for cell,follows in entries_first(nb.cells)
                     for out in page_cells(cell, follows, mark)]
         if any('{footcite:' in c.source for c in nb.cells):
@@ -106,19 +111,27 @@ def number_figures(app, env):
         for ids in kinds.values():
             ids.update({i: (*cells.number(doc), n) for n,i in enumerate(ids, 1)})
 
-def label_fold(self, node):
-    "The summary of a fold; MyST-NB's has two texts, and for screen readers a name that hides both"
-    label = re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(node['prompt_show']))
-    if proof := re.fullmatch(r'✓ (.*) · (\d+ checks?)', label):
-        label = (f'<span class="fold-tick">✓</span> {proof[1]} '
-                 f'<span class="fold-count">· {proof[2]}</span>')
-    answer = ' answer' if re.match('(✓ )?Answer', node['prompt_show']) else ''
-    self.body.append(f'<details class="admonition hide{answer} {" ".join(node["classes"])}">\n'
-                     f'<summary><p class="admonition-title">{label}</p></summary>\n')
+def in_reading_order(app, pagename, templatename, context, doctree):
+    "Next leads from lesson to lesson; a lesson's workshops stand below, and lead to each other"
+    docs = sorted(app.env.found_docs)
+    others = [d for d in docs if not cells.kind(d) and d != app.config.root_doc]
+    line = [app.config.root_doc, *(d for d in docs if cells.kind(d) == 'lesson'), *others]
+    def link(doc):
+        title = ' '.join([*cells.number(doc), app.env.titles[doc].astext()])
+        return dict(link=app.builder.get_relative_uri(pagename, doc), title=html.escape(title))
+    lesson = cells.kind(pagename) == 'workshop' and cells.lesson_of(pagename, docs)
+    if lesson:
+        after = line[line.index(lesson)+1:][:1]
+        line = [lesson, *cells.workshops_of(lesson, docs), *after]
+    if pagename not in line: return
+    n = line.index(pagename)
+    context['prev'] = link(line[n-1]) if n else None
+    context['next'] = link(line[n+1]) if n+1 < len(line) else None
+    context['workshops'] = [link(d) for d in cells.workshops_of(pagename, docs)]
 
 def print_with_answers(app, pagename, templatename, context, doctree):
     "A page with exercises can be printed with its answers"
-    if 'class="admonition hide answer' not in context.get('body', ''): return
+    if 'class="hide answer' not in context.get('body', ''): return
     button = dict(type='javascript', javascript='printWithAnswers()', text='.pdf, with answers',
                   tooltip='Print with hints and answers', icon='fas fa-file-pdf',
                   label='print-answers-button')
@@ -132,10 +145,10 @@ def setup(app):
         "Also a build that does not take warnings for errors fails"
         if read.problems and not exception: app.statuscode = 1
     app.setup_extension('myst_nb')
-    app.add_node(HideCodeCellNode, override=True, html=(label_fold, depart_HideCellInput))
     app.add_config_value('book_parts', {}, 'env')
     app.add_post_transform(api.MethodsOfClasses)
     app.connect('env-check-consistency', number_figures)
+    app.connect('html-page-context', in_reading_order)
     app.connect('html-page-context', print_with_answers, priority=900)   # after the theme
     app.connect('build-finished', fail)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

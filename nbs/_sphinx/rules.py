@@ -153,7 +153,7 @@ def budget_problems(cells, name, public=(), names=()):
     if (share := share_of_checks(cells)) > CHECKS:
         yield 'checks',f'{name}.ipynb: {share} % of the open lines only assert, {CHECKS} % at most'
     prose = [source(c) for c in cells if c['cell_type'] == 'markdown']
-    notes,words = sum(t.startswith('#| explain') for t in prose),sum(len(t.split()) for t in prose)
+    notes,said = sum(t.startswith('#| explain') for t in prose),words(cells)
     if notes < NOTES: yield 'notes',f'{name}.ipynb: {notes} #| explain notes, {NOTES} at least'
-    if words > (most := MORE_WORDS.get(number(name)[0], WORDS)):
-        yield 'words',f'{name}.ipynb: {words} words, {most} at most'
+    if said > (most := MORE_WORDS.get(number(name)[0], WORDS)):
+        yield 'words',f'{name}.ipynb: {said} words, {most} at most'

@@ -64,9 +64,16 @@ class Links(HTMLParser):
         if tag == 'link' and loads: self.loaded.append(attrs['href'])
 
 def labels(text):
-    "What stands on the folds of a page"
-    folds = r'<details class="admonition hide[^>]*>\s*<summary>(.*?)</summary>'
+    "What stands on the folds of a page that are no proofs"
+    folds = r'<details class="hide(?: answer)?">\s*<summary>(.*?)</summary>'
     return [plain(l) for l in re.findall(folds, text, re.S)]
+
+def proofs(text):
+    "[(number of checks, claims)] of the proofs of a page, those of a section together"
+    lines = re.findall(r'<details class="hide proofs">\s*<summary>(.*?)</summary>', text, re.S)
+    claim,count = r'class="fold-claim">(.*?)</span>',r'class="fold-count">(\d+) checks?<'
+    return [(int(re.search(count, line)[1]), [plain(c) for c in re.findall(claim, line)])
+            for line in lines]
 
 def following(text):
     "The page after this one"

@@ -4,6 +4,21 @@ addEventListener('DOMContentLoaded', () => {
     const note = document.getElementById(decodeURIComponent(link.hash.slice(1)))?.querySelector('p')
     if (note) new bootstrap.Tooltip(link, {title: note.textContent, customClass: 'citation'})
   }
+  // A switch in the first line shows what is checked
+  const proofs = [...document.querySelectorAll('details.proofs')]
+  const first = document.querySelector('p.page-kind')
+  if (first && proofs.length) {
+    const checks = proofs.map(p => parseInt(p.querySelector('.fold-count').textContent))
+    const n = checks.reduce((a, b) => a + b)
+    const button = document.createElement('button')
+    const show = all => {
+      for (const p of proofs) p.open = all
+      button.textContent = `${all ? 'hide' : 'show'} ${n} check${n == 1 ? '' : 's'}`
+    }
+    button.onclick = () => show(!proofs.every(p => p.open))
+    show(false)
+    first.append(button)
+  }
   // A link lands on its section although what is above it still grows, unless the reader scrolls
   let name = ''
   try { name = decodeURIComponent(location.hash.slice(1)) } catch {}         // #100% names nothing

@@ -1,0 +1,67 @@
+"""Sphinx extension: what is folded on a page. The proofs of a section become one quiet line at its
+end, which opens in place: the claims below one another, each with its code. An answer says only
+"Answer" until it is opened, then its sentence.
+"""
+import html, re
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+_proof = re.compile(r'✓ (.*) · (\d+) checks?')
+_answer = re.compile(r'(?:✓ )?Answer\b(?: \d+)?(?:: (.*?))?(?: · \d+ checks?)?')
+
+class Proofs(HideCodeCellNode):
+    "Proofs, pairs of a claim and the number of its checks in `claims`, and the code of each"
+
+def claim(fold):
+    "The claim of a proof and the number of its checks, or None"
+    m = _proof.fullmatch(fold['prompt_show'])
+    return (m[1], int(m[2])) if m and not _answer.fullmatch(m[0]) else None
+
+def text(label):
+    return re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(label, quote=False))
+
+def said(label, kind):
+    return nodes.raw('', f'<p class="{kind}">{text(label)}</p>', format='html')
+
+class Gather(SphinxPostTransform):
+    default_priority = 200                             # after MyST-NB has folded them
+    formats = ('html',)
+    def run(self, **kwargs):
+        for fold in list(self.document.findall(HideCodeCellNode)):
+            if found := claim(fold):
+                fold.replace_self(Proofs('', *fold.children, claims=[found]))
+            elif (m := _answer.fullmatch(fold['prompt_show'])) and m[1]:
+                fold.insert(0, said(m[1][0].upper() + m[1][1:], 'answer-says'))
+        for section in list(self.document.findall(nodes.section)):
+            alone = [c for c in section.children if isinstance(c, nodes.container)
+                     and len(c) == 1 and isinstance(c[0], Proofs)]
+            if len(alone) < 2:
+                if alone: section.insert(section.index(alone[0])+1, alone[0][0])
+                for cell in alone: section.remove(cell)
+                continue
+            group = Proofs('', claims=[cell[0]['claims'][0] for cell in alone])
+            for cell in alone: group += [said(cell[0]['claims'][0][0], 'claim'), *cell[0].children]
+            section.insert(section.index(alone[-1])+1, group)
+            for cell in alone: section.remove(cell)
+
+def visit_proofs(self, node):
+    claims,n = node['claims'],sum(n for _,n in node['claims'])
+    self.body.append(
+        '<details class="hide proofs"><summary><span class="fold-tick">✓</span> '
+        f'<span class="fold-count">{n} {"check" if n == 1 else "checks"}</span> '
+        + '<span class="fold-more">·</span> '.join(f'<span class="fold-claim">{text(c)}</span>'
+                                                   for c,_ in claims) + '</summary>\n')
+
+def visit_fold(self, node):
+    "MyST-NB's summary has two texts, and for screen readers a name that hides both"
+    answer = _answer.fullmatch(node['prompt_show'])
+    self.body.append(f'<details class="hide{" answer" if answer else ""}"><summary>'
+                     f'{"Answer" if answer else text(node["prompt_show"])}</summary>\n')
+
+def setup(app):
+    app.setup_extension('myst_nb')
+    app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
+    app.add_node(Proofs, html=(visit_proofs, depart_HideCellInput))
+    app.add_post_transform(Gather)
+    return dict(parallel_read_safe=True, parallel_write_safe=True)
