@@ -105,7 +105,7 @@ views.turning = async (root, d) => {
   }
 
   const status = make("div.status", {role: "status", ariaLive: "polite"}), body = make("tbody");
-  const heads = ["a step", d.tokens[0], d.tokens[1], "between", "score"];
+  const heads = ["a step", d.tokens[0], d.tokens[1], "angle", "score"];
   const table = make("table.turns", {}, make("thead", {}, make("tr", {},
     ...heads.map(text => make("th", {scope: "col", title: text}, text)))), body);
   root.append(ruler, make("div.turning", {}, dials, make("div", {}, panel, status)), table);
