@@ -59,6 +59,7 @@ _names = {
     'tokenizer_base': ['Tokenizer'],
     'tokenizer_files': ['byte_pairs', 'load_tokenizer'],
     'transformer': ['ModelCache', 'Transformer'],
+    'turning': [],
     'vectors': [],
     'views': ['head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens'],
     'visibility': ['Visibility', 'allowed', 'visible'],

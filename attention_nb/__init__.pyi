@@ -47,6 +47,7 @@ from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
 from . import tokenizer_files as tokenizer_files
 from . import transformer as transformer
+from . import turning as turning
 from . import vectors as vectors
 from . import views as views
 from . import visibility as visibility

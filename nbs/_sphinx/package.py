@@ -33,7 +33,7 @@ kept = dict(
     tokenizer_base=['SpecialTokenizer', 'checked_flag', 'checked_special', 'checked_text',
                     'checked_texts', 'checked_utf8', 'checked_vocab', 'nfc', 'read_vocab',
                     'split_special'],
-    transformer=['LMHead', 'TokenEmbeddings'], vectors=None,
+    transformer=['LMHead', 'TokenEmbeddings'], turning=None, vectors=None,
     visibility=['Window', 'joined', 'over', 'spelled'],
 )
 

@@ -261,6 +261,10 @@ def chapter_07a()->None:
     scaled = nb.scaling.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.))
     assert_type(scaled, tuple[Tensor,float])
 
+def chapter_07c()->None:
+    view = nb.turning.rotation_view(torch.randn(2), torch.randn(2), theta=torch.ones(1))
+    assert_type(view, nb.View)
+
 def chapter_08()->None:
     cache = nb.KVCache(2, 2, 9, 4)
     assert_type(cache.update(k, v), Pair)
