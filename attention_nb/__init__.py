@@ -50,6 +50,7 @@ _names = {
     'saving': [],
     'scaling': [],
     'settings': [],
+    'shapes': [],
     'simple': ['simple_attention'],
     'simple_multihead': ['SimpleMultiHeadAttention'],
     'stitching': [],

@@ -38,6 +38,7 @@ from . import recording as recording
 from . import saving as saving
 from . import scaling as scaling
 from . import settings as settings
+from . import shapes as shapes
 from . import simple as simple
 from . import simple_multihead as simple_multihead
 from . import stitching as stitching

@@ -73,9 +73,10 @@ why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-cos
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
     embedding#attention_nb.embedding.cosine_similarity
-train on shakespeare | tokenizer#shakespeare transformer#a-model-that-learns
+train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
+    speller#words-backwards decoder
 attention dropout | multihead#dropout
-residual connection | multihead#why-add multihead#from-heads-to-a-model
+residual connection | decoder#add-do-not-replace
     blocks#attention_nb.blocks.Residual transformer#where-the-norms-stand
 use with hugging face models | foreign#models-of-transformers plan#loading
     pretrained#any-model-of-twenty-families

@@ -1,0 +1,100 @@
+"The view of shapes in a real browser: what its sliders give is what a model has"
+import re
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+from attention_nb.config import TransformerConfig
+from attention_nb.core import attention
+from attention_nb.shapes import _counts, _steps, shapes_view
+from attention_nb.transformer import Transformer
+from helpers.looks import expect, hostile_title
+
+names = [name for name,*_ in _steps]
+
+def sizes_of(page):
+    said = page.locator('.sliders label').evaluate_all(
+        "es => es.map(e => [e.firstChild.textContent.at(-1), e.querySelector('output').value])")
+    sizes = {letter: int(x) for letter,x in said}
+    return sizes | dict(D=sizes['H']*sizes['E'])
+
+def slide(page, letter, value):
+    "Move the slider of a size to a value, which it must have"
+    box = page.locator('.sliders label', has=page.get_by_text(re.compile(f' {letter}$'))).first
+    for at in range(int(box.locator('input').get_attribute('max'))+1):
+        box.locator('input').fill(str(at))
+        if box.locator('output').inner_text() == str(value): return
+    raise AssertionError(f'{letter} cannot be {value}')
+
+def model_says(s):
+    "Shapes of queries, keys, weights and logits; parameters; multiplications of a real model"
+    seen = []
+    def attend(q, k, v, **options):
+        out,weights = attention(q, k, v, **options)
+        seen.extend([q.shape, k.shape, weights.shape])
+        return out
+    cfg = TransformerConfig(s['N'], s['D'], n_heads=s['H'], n_kv_heads=s['G'], n_layers=1,
+                            d_ff=s['F'])
+    model = Transformer(cfg, attend=attend).eval()
+    with FlopCounterMode(display=False) as count:
+        seen.append(model(torch.randint(s['N'], (s['B'],s['L']))).shape)
+    return ([f'({", ".join(map(str, t))})' for t in seen],
+            sum(p.numel() for p in model.parameters()), count.get_total_flops()//2)
+
+def check(page):
+    "Every step against Python's table, and the whole against a model"
+    s = sizes_of(page)
+    shown = page.locator('.shape').all_inner_texts()
+    assert shown == [f'({", ".join(map(str, shape))})' for shape,*_ in _counts(s)]
+    total = [0, 0]
+    for n,(_,parameters,work) in enumerate(_counts(s)):
+        page.locator('.step').nth(n).click()
+        got = page.locator('#view').evaluate('e => [+e.dataset.parameters, +e.dataset.work]')
+        assert got == [parameters, work], names[n]
+        total = [a+b for a,b in zip(total, got)]
+    shapes,parameters,work = model_says(s)
+    assert [shown[names.index(n)] for n in ('queries','keys','weights','logits')] == shapes
+    assert total == [parameters, work]
+
+def test_shapes_parameters_and_products_are_those_of_a_model(open_view):
+    page = open_view(shapes_view(length=7, n_heads=6, n_kv_heads=3, head_dim=10, d_ff=24,
+                                 vocab_size=11, batch=3))
+    check(page)
+    for letter,value in (('L',16), ('E',8), ('H',4), ('G',2), ('F',64), ('N',64), ('B',2)):
+        slide(page, letter, value)
+        assert sizes_of(page)[letter] == value
+    check(page)
+
+def test_key_heads_always_divide_heads(open_view):
+    page = open_view(shapes_view(n_heads=16, n_kv_heads=16))
+    slide(page, 'H', 4)
+    assert sizes_of(page)['G'] == 4                     # 16 were asked for
+    slide(page, 'G', 2)
+    slide(page, 'H', 8)
+    assert sizes_of(page)['G'] == 2
+    page.get_by_role('button', name='as at first').click()
+    s = sizes_of(page)
+    assert (s['H'], s['G'], s['D']) == (16, 16, 512)
+
+def test_steps_follow_buttons_and_keys(open_view):
+    page = open_view(shapes_view(step=3, title=hostile_title))
+    current = page.locator('.step[aria-current=step]')
+    expect(current).to_contain_text('queries')
+    expect(page.locator('.status')).to_contain_text('queries: (B, H, L, E)')
+    page.get_by_role('button', name='next step').click()
+    expect(current).to_contain_text('keys')
+    current.focus()
+    for _ in range(2): page.keyboard.press('ArrowUp')
+    expect(current).to_contain_text('norm')
+    for _ in range(9): page.keyboard.press('ArrowUp')
+    expect(current).to_contain_text('ids')
+    expect(page.get_by_role('button', name='step back')).to_be_disabled()
+    page.locator('.step').last.click()
+    expect(page.get_by_role('button', name='next step')).to_be_disabled()
+    assert page.locator('svg rect').count() == 1
+
+def test_a_sheet_for_each_head_and_nothing_beside_a_phone(open_view):
+    page = open_view(shapes_view(n_heads=4, n_kv_heads=2, step=3))
+    assert page.locator('svg rect').count() == 4
+    page.locator('.step').nth(4).click()
+    assert page.locator('svg rect').count() == 2
+    page.set_viewport_size(dict(width=390, height=800))
+    assert page.evaluate('document.documentElement.scrollWidth') <= 390
