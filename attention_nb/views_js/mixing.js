@@ -22,7 +22,7 @@ views.mixing = (root, d) => {
   const bar = make("div.bar.mixing", {role: "group", ariaLabel: "how many heads"});
   const panel = make("div.sliders.mixing");
   const status = make("div.status", {role: "status", ariaLive: "polite"});
-  const [width, height] = [400, 264];
+  const [width, height] = [400, 232];
   const plane = draw("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});
   root.append(bar, panel, plane, status);
 
@@ -38,9 +38,9 @@ views.mixing = (root, d) => {
     return [Math.min(...all), Math.max(...all)];
   });
   const [spanX, spanY] = ends.map(([low, high]) => high - low);
-  const unit = Math.min(230 / (spanX || 1), 160 / (spanY || 1));
+  const unit = Math.min(230 / (spanX || 1), 140 / (spanY || 1));
   const at = ([x, y]) => [width / 2 + (x - (ends[0][0] + ends[0][1]) / 2) * unit,
-                          height / 2 - 6 - (y - (ends[1][0] + ends[1][1]) / 2) * unit];
+                          height / 2 - 8 - (y - (ends[1][0] + ends[1][1]) / 2) * unit];
 
   const buttons = [1, 2].map(heads => {
     const button = make("button", {onclick: () => {
@@ -91,7 +91,7 @@ views.mixing = (root, d) => {
       draw("circle", {class: "out", cx: ox, cy: oy, r: 6}),
       ...values.map((p, j) => label(at(p)[0], at(p)[1] + off2(at(p)[1]), cut(tokens[j]))),
       label(wx, wy + (off2(wy) < 0 ? -15 : 26), "wanted", "soft"),
-      label(width / 2, height - 6, `${cut(names[0])} →`, "soft"),
+      label(width / 2, height - 4, `${cut(names[0])} →`, "soft"),
       draw("text", {x: 14, y: height / 2, class: "soft", "text-anchor": "middle",
                     transform: `rotate(-90 14 ${height / 2})`}, `${cut(names[1])} →`));
     const gives = `(${out.map(x => written(x)).join(", ")})`;
