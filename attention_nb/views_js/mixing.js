@@ -1,6 +1,6 @@
 // ---- two tokens of two numbers are mixed: by one softmax, or by one softmax for each number
 
-// The output: number n is the average of the tokens' numbers n, `weights[n]` of it the first token's
+// The output: number n averages the tokens' numbers n, `weights[n]` of it from the first token
 function mixture(values, weights) {
   return weights.map((a, n) => a * values[0][n] + (1 - a) * values[1][n]);
 }
