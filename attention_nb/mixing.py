@@ -92,11 +92,12 @@ def _planes(fig:'Figure', data:dict[str,Any])->None:
     fig.set_size_inches(6.4, 2.9)
     for heads,ax in zip((1, 2), fig.subplots(1, 2)):
         best = _mixture(values, _nearest(values, wanted, heads))
-        far,(x,y) = float((best-wanted).norm()),values.T.tolist()
+        far = float((best-wanted).norm())
+        x,y = values[:,0].tolist(),values[:,1].tolist()
         if heads == 1: ax.plot(x, y, color=colors['w'], lw=3, zorder=1)
         else:
-            corner,size = values.amin(0).tolist(),(values[0]-values[1]).abs().tolist()
-            ax.add_patch(Rectangle(corner, *size, facecolor=colors['w'], alpha=.25))
+            corner,(wide,tall) = (min(x), min(y)),(values[0]-values[1]).abs().tolist()
+            ax.add_patch(Rectangle(corner, wide, tall, facecolor=colors['w'], alpha=.25))
         ax.plot(*torch.stack([best, wanted]).T.tolist(), color='#5b6673', ls=':', lw=1)
         ax.scatter(x, y, s=30, color='#5b6673', zorder=3)
         ax.scatter(*wanted.tolist(), s=130, facecolor='none', edgecolor=colors['v'], lw=2, zorder=2)

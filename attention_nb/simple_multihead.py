@@ -52,8 +52,9 @@ class SimpleMultiHeadAttention(nn.Module):
         """
         key = x if key is None else key
         value = key if value is None else value
-        def heads(t:Tensor)->Tensor:    # (B, L, D) becomes (B, H, L, E)
-            return t.unflatten(-1, (self.n_heads,-1)).transpose(1, 2)
+        def heads(t:Tensor)->Tensor:
+            cut:Tensor = t.unflatten(-1, (self.n_heads,-1))     # (B, L, H, E)
+            return cut.transpose(1, 2)                          # (B, H, L, E)
         q,k,v = heads(self.q_proj(x)),heads(self.k_proj(key)),heads(self.v_proj(value))
         out,weights = simple_attention(q, k, v, mask)
         return self.out_proj(out.transpose(1, 2).flatten(2)), weights
