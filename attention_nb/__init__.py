@@ -37,6 +37,7 @@ _names = {
     'listening': [],
     'mask': ['causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask'],
     'merges': [],
+    'mixing': [],
     'multihead': ['MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads'],
     'packing': ['pack_linears'],
     'pages': ['View'],

@@ -25,6 +25,7 @@ from . import layer as layer
 from . import listening as listening
 from . import mask as mask
 from . import merges as merges
+from . import mixing as mixing
 from . import multihead as multihead
 from . import packing as packing
 from . import pages as pages

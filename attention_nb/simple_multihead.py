@@ -13,7 +13,7 @@ from .simple import simple_attention
 
 # %% ../nbs/05_multihead.ipynb #c3d07d23
 class SimpleMultiHeadAttention(nn.Module):
-    """Self-attention with several heads, one product for each role
+    """Attention with several heads, one product for each role
 
     Args:
         d_model: Width D of input and output
@@ -34,21 +34,27 @@ class SimpleMultiHeadAttention(nn.Module):
             nn.Linear(d_model, d_model) for _ in range(4))
 
     def forward(self,
-        x:Tensor, # (B, L, D)
-        mask:Tensor|None=None # Bool, broadcastable to (B, H, L, L); True = may attend
-    )->tuple[Tensor,Tensor]: # Output (B, L, D), weights (B, H, L, L)
+        x:Tensor, # The words that ask, (B, L, D)
+        mask:Tensor|None=None, # Bool, broadcastable to (B, H, L, S); True = may attend
+        key:Tensor|None=None, # The words that are asked, (B, S, D); None means `x`
+        value:Tensor|None=None # What is averaged, (B, S, D); None means `key`
+    )->tuple[Tensor,Tensor]: # Output (B, L, D), weights (B, H, L, S)
         """Attend with every head and mix the results
 
         Args:
-            x: (B, L, D)
-            mask: Bool, broadcastable to (B, H, L, L); True = may attend
+            x: The words that ask, (B, L, D)
+            mask: Bool, broadcastable to (B, H, L, S); True = may attend
+            key: The words that are asked, (B, S, D); None means `x`
+            value: What is averaged, (B, S, D); None means `key`
 
         Returns:
-            Output (B, L, D), weights (B, H, L, L)
+            Output (B, L, D), weights (B, H, L, S)
         """
+        key = x if key is None else key
+        value = key if value is None else value
         def heads(t:Tensor)->Tensor:
             cut:Tensor = t.unflatten(-1, (self.n_heads,-1))     # (B, L, H, E)
             return cut.transpose(1, 2)                          # (B, H, L, E)
-        q,k,v = heads(self.q_proj(x)),heads(self.k_proj(x)),heads(self.v_proj(x))
+        q,k,v = heads(self.q_proj(x)),heads(self.k_proj(key)),heads(self.v_proj(value))
         out,weights = simple_attention(q, k, v, mask)
         return self.out_proj(out.transpose(1, 2).flatten(2)), weights
