@@ -66,7 +66,7 @@ what does softmax do | attention#why-softmax
 how does the gpt-2 tokenizer split text | byte_level#splitting-before-gluing
     tokenizer#the-same-as-gpt-2-id-for-id
 visualize attention heads | views#the-head-view seeing#what-heads-do
-    seeing#all-heads-at-once-and-two-texts
+    seeing#all-heads-at-once
 how much memory does the kv cache need | cache#what-it-weighs
 why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-costs
     weights#what-each-option-costs
