@@ -52,6 +52,7 @@ _names = {
     'settings': [],
     'simple': ['simple_attention'],
     'simple_multihead': ['SimpleMultiHeadAttention'],
+    'stepping': [],
     'stitching': [],
     'stored': [],
     'tables': [],

@@ -16,7 +16,7 @@ OFFERED = 110    # names at the top level, at most
 kept = dict(
     backtracking=None, checks=None, chat=None, command=None, merges=None, parts=None, plan=None,
     plots=['colors', 'show_arrows', 'show_numbers'], saving=None, scaling=None, settings=None,
-    stored=None, tables=None,
+    stepping=None, stored=None, tables=None,
     blocks=['Mixers', 'Stack'],
     cache=['LayerCache', 'check_cache'], config=['check_ids'],
     core=['attention_scores', 'group_heads', 'hide', 'softmax_with_sink'],
