@@ -71,8 +71,8 @@ def _triangle(fig:Any, data:dict[str,Any])->None:
     from matplotlib.patches import Rectangle
     tokens,step,keeps = [_clip(t, 12) for t in data['tokens']],*data['start'].values()
     L = len(tokens)
-    fig.set_size_inches(1.6+.36*L, .16*L+1.9)
-    ax,below = fig.subplots(2, 1, height_ratios=[.16*L+.7, .8])
+    fig.set_size_inches(max(1.6+.36*L, 4.2), .16*L+1.5)
+    ax,below = fig.subplots(2, 1, height_ratios=[.16*L+.7, .4])
     for i in range(L):
         for j in range(L):
             kind = '' if i >= step or j > i else 'read' if keeps and j < i else 'made'
@@ -84,10 +84,10 @@ def _triangle(fig:Any, data:dict[str,Any])->None:
                   parse_math=False)
     ax.set_yticks([step-1], [f'step {step}'])
     ax.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
-    rows = [f'{way:16}' + f'made {made:>3}, so far {total:>3}; bytes kept {kept:>9,}, read {read:>9,}'
+    rows = [f'{way} made {made}, so far {total}; bytes kept {kept:,}, read {read:,}'
             for way,(made,total,kept,read) in (
                 ('with a cache:', _counted(step, data['bytes'], True)),
                 ('without:', _counted(step, data['bytes'], False)))]
-    below.text(.5, .5, '\n'.join(rows), family='monospace', fontsize=7, ha='center', va='center')
+    below.text(.5, .5, '\n'.join(rows), ha='center', va='center')
     below.axis('off')
     ax.spines[:].set_visible(False)
