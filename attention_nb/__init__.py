@@ -54,6 +54,7 @@ _names = {
     'shapes': [],
     'simple': ['simple_attention'],
     'simple_multihead': ['SimpleMultiHeadAttention'],
+    'stepping': [],
     'stitching': [],
     'stored': [],
     'tables': [],

@@ -237,6 +237,9 @@ def chapter_06f()->None:
     assert_type(view, nb.View)
     assert_type(nb.permutation_view(torch.randn(3, 4), list('abc'), order=[2,0,1]), nb.View)
 
+def chapter_08b()->None:
+    assert_type(nb.stepping.cache_view(list('abc'), step=2, keeps=False), nb.View)
+
 def chapter_07()->None:
     rope = nb.Rope(4, base=1e4, scaling=dict(rope_type='linear', factor=2.))
     assert_type(rope(q, torch.arange(5)), Tensor)
