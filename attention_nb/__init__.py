@@ -49,6 +49,7 @@ _names = {
     'recording': ['Recording', 'load_hf', 'look', 'record'],
     'saving': [],
     'scaling': [],
+    'senses': [],
     'settings': [],
     'simple': ['simple_attention'],
     'simple_multihead': ['SimpleMultiHeadAttention'],

@@ -37,6 +37,7 @@ from . import pretrained as pretrained
 from . import recording as recording
 from . import saving as saving
 from . import scaling as scaling
+from . import senses as senses
 from . import settings as settings
 from . import simple as simple
 from . import simple_multihead as simple_multihead

@@ -55,6 +55,7 @@ _parts = dict(
     softmax=['digits','softmax'],
     permutation=['digits','permutation'],
     image=['image'],
+    senses=['digits','senses'],
 )
 
 def _joined(kind:str, ending:str)->str:
@@ -101,7 +102,8 @@ _drawing = threading.Lock()
 # kind of view -> module and name of the function that draws its data in a figure
 _drawings = dict(
     tokens='views._boxes', head='views._lines', model='views._thumbnails', neuron='views._neurons',
-    softmax='explorables._bars', permutation='explorables._paths', image='images._veiled')
+    softmax='explorables._bars', permutation='explorables._paths', image='images._veiled',
+    senses='senses._map')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
