@@ -19,7 +19,9 @@ from .pages import View, _clip
 from .views import _floats, _numbers
 
 # %% ../nbs/03e_senses.ipynb #a1d4107e
-if TYPE_CHECKING: from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # %% ../nbs/03e_senses.ipynb #e5c67142
 def _new_vector(x:Tensor, at:int, temperature:float)->tuple[Tensor,Tensor]:
@@ -104,37 +106,39 @@ def _near(vector:Tensor, others:Tensor, n:int)->list[int]:
     like = torch.nn.functional.cosine_similarity(vector[None], others, dim=-1, eps=1e-30)
     return [int(j) for j in like.argsort(descending=True, stable=True)[:n]]
 
+# %% ../nbs/03e_senses.ipynb #d3a1c0fe
 _inks = '#1e7870','#a06214'
+
+def _points(ax:'Axes', points:Tensor, names:list[str])->None:
+    "A point and a label for each word; a label moves down where another stands already"
+    high,wide = (max((points[:,n].max()-points[:,n].min()).item(), 1e-6) for n in (1,0))
+    taken = list[tuple[float,float]]()
+    for (x,y),name in zip(points.tolist(), names):
+        while any(abs(x-a) < .15*wide and abs(y-b) < .05*high for a,b in taken): y -= .02*high
+        taken.append((x, y))
+        ax.text(x+.01*wide, y, name, va='center', size=8, color='#5b6673', parse_math=False)
+    ax.scatter(*points.T.tolist(), s=8, color='#9aa3ab')
 
 def _map(fig:'Figure', data:dict[str,Any])->None:
     "Draw the map, both sentences with their weights above it"
     rows,others,axes = _read(data)
-    word = rows[0][0][rows[0][1]]
-    def at(t:Tensor)->Tensor: return (t - word) @ axes.T
+    word,names = rows[0][0][rows[0][1]],[_clip(t, 16) for t in data['others']]
     fig.set_size_inches(6.5, 4.1)
     fig.get_layout_engine().set(rect=(0, 0, 1, .8))                     # type: ignore[union-attr]
     ax = fig.subplots()
-    points,taken = at(others),list[tuple[float,float]]()
-    high,wide = (max((points[:,n].max()-points[:,n].min()).item(), 1e-6) for n in (1,0))
-    for place,(x,y) in enumerate(points.tolist()):
-        # a label moves down where another stands already
-        while any(abs(x-a) < .15*wide and abs(y-b) < .05*high for a,b in taken): y -= .02*high
-        taken.append((x, y))
-        ax.text(x+.01*wide, y, _clip(data['others'][place], 16), va='center', size=8, color='#5b6673',
-                parse_math=False)
-    ax.scatter(*points.T.tolist(), s=8, color='#9aa3ab')
-    name = _clip(data['sentences'][0]['tokens'][rows[0][1]], 16)
-    ax.text(0, -.02*high, name, va='top', ha='center', weight='bold', parse_math=False)
-    for n,((x_,place),color) in enumerate(zip(rows, _inks)):
-        ways = [_new_vector(x_, place, 2**(t/4-4))[1] for t in range(33)]
-        ax.plot(*at(torch.stack([word, *ways])).T.tolist(), ':', color=color, lw=1)
-        weights,new = _new_vector(x_, place, data['start']['temperature'])
-        ax.annotate('', at(new).tolist(), (0,0),
+    _points(ax, (others - word) @ axes.T, names)
+    for n,((x,at),color,sentence) in enumerate(zip(rows, _inks, data['sentences'])):
+        ways = torch.stack([word, *(_new_vector(x, at, 2**(t/4-4))[1] for t in range(33))])
+        ax.plot(*((ways - word) @ axes.T).T.tolist(), ':', color=color, lw=1)
+        weights,new = _new_vector(x, at, data['start']['temperature'])
+        ax.annotate('', ((new - word) @ axes.T).tolist(), (0,0),
                     arrowprops=dict(arrowstyle='-|>', color=color, lw=2, shrinkA=0, shrinkB=0))
-        near = ', '.join(_clip(data['others'][j], 16) for j in _near(new, others, data['shown']))
+        near = ', '.join(names[j] for j in _near(new, others, data['shown']))
         said = '  '.join(f'{_clip(token, 12)} {100*w:.0f}'
-                         for token,w in zip(data['sentences'][n]['tokens'], weights.tolist()))
+                         for token,w in zip(sentence['tokens'], weights.tolist()))
         fig.text(.01, .97-.1*n, f'{_clip(said, 110)}\n      near it: {_clip(near, 100)}', va='top',
                  color=color, size=8.5, parse_math=False)
+    ax.annotate(_clip(data['sentences'][0]['tokens'][rows[0][1]], 16), (0,0), (0,-4), va='top',
+                textcoords='offset points', ha='center', weight='bold', parse_math=False)
     ax.margins(.12, .1)
     ax.axis('off')
