@@ -140,5 +140,4 @@ def _map(fig:'Figure', data:dict[str,Any])->None:
                  color=color, size=8.5, parse_math=False)
     ax.annotate(_clip(data['sentences'][0]['tokens'][rows[0][1]], 16), (0,0), (0,-4), va='top',
                 textcoords='offset points', ha='center', weight='bold', parse_math=False)
-    ax.margins(.12, .1)
-    ax.axis('off')
+    ax.margins(.12, .1); ax.axis('off')
