@@ -50,6 +50,7 @@ _names = {
     'recording': ['Recording', 'load_hf', 'look', 'record'],
     'saving': [],
     'scaling': [],
+    'senses': [],
     'settings': [],
     'shapes': [],
     'simple': ['simple_attention'],

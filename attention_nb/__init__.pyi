@@ -38,6 +38,7 @@ from . import pretrained as pretrained
 from . import recording as recording
 from . import saving as saving
 from . import scaling as scaling
+from . import senses as senses
 from . import settings as settings
 from . import shapes as shapes
 from . import simple as simple

@@ -59,6 +59,7 @@ _parts = dict(
     image=['image'],
     shapes=['shapes'],
     stepping=['stepping'],
+    senses=['digits','senses'],
 )
 
 def _joined(kind:str, ending:str)->str:
@@ -106,8 +107,8 @@ _drawing = threading.Lock()
 _drawings = dict(
     tokens='views._boxes', head='views._lines', model='views._thumbnails', neuron='views._neurons',
     softmax='explorables._bars', permutation='explorables._paths', turning='turning._states',
-    mixing='mixing._planes', stepping='stepping._triangle', shapes='shapes._rows',
-    image='images._veiled')
+    mixing='mixing._planes', senses='senses._map', stepping='stepping._triangle',
+    shapes='shapes._rows', image='images._veiled')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()

@@ -1,4 +1,4 @@
-"""Every word looks at the others and takes what it needs: one formula, derived, proved and put to work
+"""Every word looks at the others and takes what it needs: one formula, put to work, trained, and taken apart
 
 Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 

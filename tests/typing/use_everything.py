@@ -232,6 +232,13 @@ def chapter_06e()->None:
     weights,picture = torch.rand(1, 2, 5, 5).softmax(-1),torch.rand(8, 8, 3)
     assert_type(nb.image_view(weights, picture, grid=(2,2)), nb.View)
 
+def chapter_03e()->None:
+    from attention_nb.senses import sense_view
+    words = torch.randn(3, 4)
+    view = sense_view('a', [['a','b'], ['c','a']], [words[:2], words[[2,0]]], ['d'], words[:1],
+                      shown=1)
+    assert_type(view, nb.View)
+
 def chapter_06f()->None:
     view = nb.softmax_view(torch.randn(4), torch.randn(3, 4), list('abc'), sink=1.)
     assert_type(view, nb.View)
