@@ -5,8 +5,11 @@ from helpers.book import cells, names, notebooks, public_names
 
 # What is over its budget today: (page, which), a name for a function or class that is too long.
 # An entry that is no longer needed fails too.
-OVER = {
-    ('11_pretrained', 'embed_sentences')}
+OVER = set()
+=======
+    ('03_attention', 'words'), ('05_multihead', 'words'), ('06_seeing', 'words'),
+    ('07_position', 'words')}
+>>>>>>> h-l11
 
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_a_page_keeps_within_its_budgets(path):

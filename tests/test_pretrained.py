@@ -16,7 +16,7 @@ from attention_nb.transformer import Transformer
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
-notebook = Path(__file__).parent.parent/'nbs'/'11_pretrained.ipynb'
+notebook = Path(__file__).parent.parent/'nbs'/'11l_loading.ipynb'
 small = dict(vocab_size=97, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
              num_attention_heads=4, max_position_embeddings=64)
 ids = torch.arange(1, 25).view(2, 12)

@@ -27,7 +27,7 @@ kept = dict(
     latent=['absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale'],
     layer=['Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'options_of',
            'plain_options', 'standing_by', 'twin_of'],
-    foreign=None, listening=None, senses=None, multihead=['computed_dtype'],
+    foreign=None, listening=None, multihead=['computed_dtype'],
     packing=['PackedLinear'],
     recording=['Seen'], stitching=None,
     tokenizer=['apply_merges_naive', 'count_pairs', 'glue_pair', 'learn_merges_naive',
