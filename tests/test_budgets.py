@@ -3,24 +3,11 @@ import pytest
 import rules
 from helpers.book import cells, names, notebooks, public_names
 
-# What is over its budget today: (page, which), a name for a function or class that is too long.
-# An entry that is no longer needed fails too.
-OVER = set()
-=======
-    ('03_attention', 'words'), ('05_multihead', 'words'), ('06_seeing', 'words'),
-    ('07_position', 'words')}
->>>>>>> h-l11
-
 @pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
 def test_a_page_keeps_within_its_budgets(path):
-    page = path.stem
-    found = list(rules.budget_problems(cells(page), page, public_names(page), names))
-    over = [(which, text) for which,text in found if (page, which) not in OVER]
-    assert not over, '\n'.join(['', *(f'{which}: {text}' for which,text in over)])
-    spare = {entry for entry in OVER if entry[0] == page} - {(page, which) for which,_ in found}
-    assert not spare, f'no longer over, take out of OVER: {spare}'
-
-def test_only_pages_of_the_book_are_over(): assert {page for page,_ in OVER} <= set(names)
+    found = rules.budget_problems(cells(path.stem), path.stem, public_names(path.stem), names)
+    over = [f'{which}: {text}' for which,text in found]
+    assert not over, '\n'.join(['', *over])
 
 # ---- each check fails on a bad page, and only there
 
