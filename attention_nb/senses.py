@@ -117,21 +117,22 @@ def _points(ax:'Axes', points:Tensor, names:list[str])->None:
         while any(abs(x-a) < .15*wide and abs(y-b) < .05*high for a,b in taken): y -= .02*high
         taken.append((x, y))
         ax.text(x+.01*wide, y, name, va='center', size=8, color='#5b6673', parse_math=False)
-    ax.scatter(*points.T.tolist(), s=8, color='#9aa3ab')
+    ax.scatter(points[:,0].tolist(), points[:,1].tolist(), s=8, color='#9aa3ab')
 
 def _map(fig:'Figure', data:dict[str,Any])->None:
     "Draw the map, both sentences with their weights above it"
     rows,others,axes = _read(data)
     word,names = rows[0][0][rows[0][1]],[_clip(t, 16) for t in data['others']]
     fig.set_size_inches(6.5, 4.1)
-    fig.get_layout_engine().set(rect=(0, 0, 1, .8))                     # type: ignore[union-attr]
+    fig.set_layout_engine('constrained', rect=(0, 0, 1, .8))
     ax = fig.subplots()
     _points(ax, (others - word) @ axes.T, names)
     for n,((x,at),color,sentence) in enumerate(zip(rows, _inks, data['sentences'])):
         ways = torch.stack([word, *(_new_vector(x, at, 2**(t/4-4))[1] for t in range(33))])
         ax.plot(*((ways - word) @ axes.T).T.tolist(), ':', color=color, lw=1)
         weights,new = _new_vector(x, at, data['start']['temperature'])
-        ax.annotate('', ((new - word) @ axes.T).tolist(), (0,0),
+        right,up = ((new - word) @ axes.T).tolist()
+        ax.annotate('', (right, up), (0,0),
                     arrowprops=dict(arrowstyle='-|>', color=color, lw=2, shrinkA=0, shrinkB=0))
         near = ', '.join(names[j] for j in _near(new, others, data['shown']))
         said = '  '.join(f'{_clip(token, 12)} {100*w:.0f}'

@@ -90,8 +90,8 @@ def shapes_view(
     if sizes['H'] % sizes['G']:
         raise ValueError(f"n_kv_heads must divide n_heads {n_heads}, got {n_kv_heads}")
     step = checked_integer('step', step, most=len(_steps)-1)
-    sliders = [[letter, _labels[letter], sorted({*values, sizes[letter]})]
-               for letter,values in _choices.items()]
+    sliders:list[list[Any]] = [[letter, _labels[letter], sorted({*values, sizes[letter]})]
+                               for letter,values in _choices.items()]
     steps = [dict(zip(('name','shape','weights','times','each','says'),
                       (name, [*shape], *rest))) for name,shape,*rest in _steps]
     data = dict(kind='shapes', title=_readable(title, 'titles'), size=len(_steps), steps=steps,

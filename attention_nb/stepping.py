@@ -65,11 +65,15 @@ def cache_view(
                 tokens=tokens, bytes=token_bytes, start=dict(step=step, keeps=bool(keeps)))
     return View(data, f"Cache view: {len(tokens)} words, {token_bytes:,} bytes each")
 
+# %% ../nbs/08b_stepping.ipynb #0c8d622c
+if TYPE_CHECKING: from matplotlib.figure import Figure
+
 # %% ../nbs/08b_stepping.ipynb #83e56a0a
-def _triangle(fig:Any, data:dict[str,Any])->None:
+def _triangle(fig:'Figure', data:dict[str,Any])->None:
     "Draw the steps so far, keys orange and values green: made strong, read faint"
     from matplotlib.patches import Rectangle
-    tokens,step,keeps = [_clip(t, 12) for t in data['tokens']],*data['start'].values()
+    tokens,start = [_clip(t, 12) for t in data['tokens']],data['start']
+    step,keeps = start['step'],start['keeps']
     L = len(tokens)
     fig.set_size_inches(max(1.6+.36*L, 4.2), .16*L+1.5)
     ax,below = fig.subplots(2, 1, height_ratios=[.16*L+.7, .4])

@@ -21,7 +21,7 @@ def without_number(address):
 questions = '''
 why divide by sqrt | attention#why-divide-by-the-square-root-of-the-width
 why softmax | attention#why-softmax
-what is a query key and value | attention#second-version-query-key-value
+what is a query key and value | attention#query-key-value
 RoPE | position#turning
 rotary embeddings | position#turning
 positional encoding | embedding#position-computed
@@ -29,7 +29,7 @@ BPE | tokenizer#from-words-to-bytes tokenizer#training
 how does byte pair encoding work | tokenizer#from-words-to-bytes tokenizer#training
 KV cache | cache#keep-what-was-made
 MHA | multihead#heads multihead#the-module
-GQA | multihead#grouped-heads
+GQA | module#grouped-heads
 SDPA | fast#the-fast-path
 MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
 causal mask | mask#causal
@@ -54,8 +54,8 @@ how long context yarn | scaling#yarn position#longer-texts-than-in-training
 beam search | generation#several-beams caches#beams-change-places
 temperature top-p sampling | generation#which-tokens-may-come
 word vectors king queen | embedding#directions-mean-something
-backpropagation through attention | attention#the-backward-pass-by-hand
-what is attention | attention#second-version-query-key-value attention#why-attention-at-all
+backpropagation through attention | steps#the-backward-pass-by-hand
+what is attention | attention#query-key-value attention#why-attention-at-all
     attention
 how to mask padding tokens | mask#padding
 difference between self attention and cross attention | multihead#two-texts
@@ -75,11 +75,11 @@ cosine similarity of words | embedding#which-words-are-alike
     embedding#attention_nb.embedding.cosine_similarity
 train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
     speller#words-backwards decoder
-attention dropout | multihead#dropout
+attention dropout | module#dropout
 residual connection | decoder#add-do-not-replace
     blocks#attention_nb.blocks.Residual transformer#where-the-norms-stand
 use with hugging face models | foreign#models-of-transformers plan#loading
-    pretrained#any-model-of-twenty-families
+    loading#load
 read a safetensors file | stored#one-file stored#tensors-by-name stored#several-files files#a-source
 quantization | gguf_files#unpacking gguf_files#header-and-table
 induction heads | pretrained#what-heads-do
@@ -89,8 +89,8 @@ special tokens | byte_level#special-tokens tokenizer_base#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#what-is-a-word
     tokenizer#from-words-to-bytes tokenizer#attention_nb.tokenizer.WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
-grouped query attention | multihead#grouped-heads
-return attention weights | multihead#weights-if-you-ask weights#weights-without-waste
+grouped query attention | module#grouped-heads
+return attention weights | module#weights-if-you-ask weights#weights-without-waste
 swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | command command#the-command command#options

@@ -79,7 +79,7 @@ def test_slides_in_the_browser(slides, browser):
         page.wait_for_function('Reveal.getIndices().h === 1')
     page.close()
     assert not problems, problems
-    assert len(measured) > 40
+    assert len(measured) > 30
     wrong = [m for m in measured if not (m['title'] and m['inside'] and m['pictures'])]
     assert not wrong, wrong
     full = [m for m in measured if m['high'] > m['room'] + 1]
