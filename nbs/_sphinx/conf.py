@@ -18,7 +18,8 @@ renamed = {}                                            # old name of a page: ne
 
 extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'myst_nb',
               'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
-              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'sphinx_reredirects', 'notfound.extension']
+              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'sphinx_reredirects',
+              'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
 nb_custom_formats = {'.ipynb': 'pages.read'}
 nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true
