@@ -131,8 +131,7 @@ def _map(fig:'Figure', data:dict[str,Any])->None:
         ways = torch.stack([word, *(_new_vector(x, at, 2**(t/4-4))[1] for t in range(33))])
         ax.plot(*((ways - word) @ axes.T).T.tolist(), ':', color=color, lw=1)
         weights,new = _new_vector(x, at, data['start']['temperature'])
-        right,up = ((new - word) @ axes.T).tolist()
-        ax.annotate('', (right, up), (0,0),
+        ax.annotate('', tuple(((new - word) @ axes.T).tolist()), (0,0),
                     arrowprops=dict(arrowstyle='-|>', color=color, lw=2, shrinkA=0, shrinkB=0))
         near = ', '.join(names[j] for j in _near(new, others, data['shown']))
         said = '  '.join(f'{_clip(token, 12)} {100*w:.0f}'
