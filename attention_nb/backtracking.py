@@ -30,6 +30,7 @@ def _times(ways:_Ways, n:int)->_Ways:
     "The same positions in `n` times as many ways; more than two are as bad as two"
     return Counter({p: min(2, k*n) for p,k in ways.items() if n})
 
+# %% ../nbs/11j_backtracking.ipynb #4c14fb62
 class _Layout:
     "The positions of a pattern, and which follow which"
     def __init__(self)->None:

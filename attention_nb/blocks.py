@@ -138,8 +138,7 @@ class FeedForward(nn.Module):
         if clamp is not None and not gated: raise ValueError("clamp needs gated=True")
         self.activation,self.clamp = activation,clamp
         self.gate = nn.Linear(d_model, d_ff, bias) if gated else None
-        self.up = nn.Linear(d_model, d_ff, bias)
-        self.down = nn.Linear(d_ff, d_model, bias)
+        self.up,self.down = nn.Linear(d_model, d_ff, bias),nn.Linear(d_ff, d_model, bias)
 
     def forward(self,
         x:Tensor # (..., D)

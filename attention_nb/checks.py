@@ -154,6 +154,7 @@ class Rules(Protocol):
 
 def _is_rules(x:object)->TypeGuard[Rules]: return hasattr(x, 'check_fits')
 
+# %% ../nbs/03b_checks.ipynb #39e73204
 def check_added(
     shape:tuple[int,...], # The shape of the scores, (..., L, S)
     dtype:torch.dtype, # Of queries
@@ -184,6 +185,7 @@ def check_added(
             raise TypeError(f"bias must have q's dtype {dtype} or be float32, got {bias.dtype}")
         check_broadcast('bias', bias, shape)
 
+# %% ../nbs/03b_checks.ipynb #8d8569fc
 def _check_places(q:Tensor, name:str, places:Tensor, n:int)->None:
     "`places` are integers, (n,) or (B, n)"
     _check_tensor(name, places, q.device)

@@ -84,7 +84,6 @@ def mixing_view(
 # %% ../nbs/05d_mixing.ipynb #c4b7697d
 def _planes(fig:'Figure', data:dict[str,Any])->None:
     "Draw what one head reaches and what two reach, each with its nearest point"
-    from matplotlib.patches import Rectangle
     values,wanted = torch.tensor(data['values']),torch.tensor(data['wanted'])
     points = torch.cat([values, wanted[None]])
     low,high = points.amin(0),points.amax(0)
@@ -92,12 +91,9 @@ def _planes(fig:'Figure', data:dict[str,Any])->None:
     fig.set_size_inches(6.4, 2.9)
     for heads,ax in zip((1, 2), fig.subplots(1, 2)):
         best = _mixture(values, _nearest(values, wanted, heads))
-        far = float((best-wanted).norm())
-        x,y = values[:,0].tolist(),values[:,1].tolist()
+        x,y = values.T.tolist()
         if heads == 1: ax.plot(x, y, color=colors['w'], lw=3, zorder=1)
-        else:
-            corner,(wide,tall) = (min(x), min(y)),(values[0]-values[1]).abs().tolist()
-            ax.add_patch(Rectangle(corner, wide, tall, facecolor=colors['w'], alpha=.25))
+        else: ax.fill([*x, *x[::-1]], [y[0]]*2 + [y[1]]*2, color=colors['w'], alpha=.25, lw=0)
         ax.plot(*torch.stack([best, wanted]).T.tolist(), color='#5b6673', ls=':', lw=1)
         ax.scatter(x, y, s=30, color='#5b6673', zorder=3)
         ax.scatter(*wanted.tolist(), s=130, facecolor='none', edgecolor=colors['v'], lw=2, zorder=2)
@@ -105,10 +101,11 @@ def _planes(fig:'Figure', data:dict[str,Any])->None:
         for point,text in zip(points.tolist(), [*data['tokens'], 'wanted']):
             ax.annotate(_clip(text, 14), point, (0, 9), textcoords='offset points', ha='center',
                         parse_math=False)
+        far = float((best-wanted).norm())
         says = 'reaches it' if far < 1e-6 else f'{far:.2f} off at best'
         ax.set_title(f"{('one head', 'two heads')[heads-1]}: {says}", fontsize=9)
-        for name,at in zip(('x','y'), (0, 1)):
-            ax.set(**{f'{name}lim': (float(low[at])-.2*room, float(high[at])+.25*room)})
+        (left,bottom),(right,top) = (low - .2*room).tolist(),(high + .25*room).tolist()
+        ax.set(xlim=(left, right), ylim=(bottom, top))
         ax.set_xlabel(_clip(data['names'][0]), parse_math=False)
         ax.set_ylabel(_clip(data['names'][1]), parse_math=False)
         ax.set_aspect('equal')

@@ -72,6 +72,7 @@ class _Copy:
     mark:tuple[object,...]
     packed:Tensor
 
+# %% ../nbs/10d_packing.ipynb #3e51f55c
 _enough = 128    # tokens at once for which a mark pays
 
 class _Product:

@@ -150,6 +150,7 @@ def _groups(rule:Rule, cfg:TransformerConfig)->list[tuple[int,...]]:
     if any('{e}' in t for t in rule.targets): return [experts] if experts else []
     return [(0,)]
 
+# %% ../nbs/11e_plan.ipynb #a241c192
 def _layout(family:Family, cfg:TransformerConfig)->list[_Step]:
     "Every rule, for every block and expert of a model"
     shapes,stacks,steps,met = _probe(family, cfg),_stacks(cfg),list[_Step](),set[str]()

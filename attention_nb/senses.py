@@ -119,6 +119,7 @@ def _points(ax:'Axes', points:Tensor, names:list[str])->None:
         ax.text(x+.01*wide, y, name, va='center', size=8, color='#5b6673', parse_math=False)
     ax.scatter(points[:,0].tolist(), points[:,1].tolist(), s=8, color='#9aa3ab')
 
+# %% ../nbs/03e_senses.ipynb #8a9921be
 def _map(fig:'Figure', data:dict[str,Any])->None:
     "Draw the map, both sentences with their weights above it"
     rows,others,axes = _read(data)

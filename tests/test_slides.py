@@ -59,7 +59,7 @@ measure = """Reveal.getSlides().map(s => {
             i => i.complete && i.naturalWidth > 0 && i.getBoundingClientRect().width > 200)}
 })"""
 
-def test_slides_in_the_browser(slides, browser):
+def test_slides_in_the_browser(slides, text, browser):
     "No request leaves; formulas are set, pictures shown; every slide fits or scrolls"
     page,problems = browser.new_page(viewport=dict(width=1200, height=675)),[]
     with serve(slides) as address:
@@ -79,7 +79,8 @@ def test_slides_in_the_browser(slides, browser):
         page.wait_for_function('Reveal.getIndices().h === 1')
     page.close()
     assert not problems, problems
-    assert len(measured) > 30
+    leaves = re.findall(r'<section\b(?:(?!<section\b).)*?</section>', text, re.S)
+    assert len(measured) == len(leaves) > len(titles(text)) > 15
     wrong = [m for m in measured if not (m['title'] and m['inside'] and m['pictures'])]
     assert not wrong, wrong
     full = [m for m in measured if m['high'] > m['room'] + 1]

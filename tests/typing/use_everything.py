@@ -148,6 +148,13 @@ def chapter_03d()->None:
         assert_type(same, nn.Sequential)
     assert_type(nb.attention_layers(model), list[nb.layer.AttentionLayer])
 
+def chapter_03e()->None:
+    from attention_nb.senses import sense_view
+    words = torch.randn(3, 4)
+    view = sense_view('a', [['a','b'], ['c','a']], [words[:2], words[[2,0]]], ['d'], words[:1],
+                      shown=1)
+    assert_type(view, nb.View)
+
 def chapter_04()->None:
     mask = nb.causal_mask(5) & nb.window_mask(5, 5, 2) | nb.prefix_mask(5, prefix=1)
     assert_type(mask, Tensor)
@@ -185,6 +192,9 @@ def chapter_05a()->None:
 
 def chapter_05b()->None:
     assert_type(nb.attention_with_weights(q, k, v, causal=True), Pair)
+
+def chapter_05d()->None:
+    assert_type(nb.mixing.mixing_view(torch.eye(2), ['my','crew'], heads=2), nb.View)
 
 def chapter_06a(run:bool=False)->None:
     layer = nb.MultiHeadAttention(8, 2)
@@ -232,20 +242,10 @@ def chapter_06e()->None:
     weights,picture = torch.rand(1, 2, 5, 5).softmax(-1),torch.rand(8, 8, 3)
     assert_type(nb.image_view(weights, picture, grid=(2,2)), nb.View)
 
-def chapter_03e()->None:
-    from attention_nb.senses import sense_view
-    words = torch.randn(3, 4)
-    view = sense_view('a', [['a','b'], ['c','a']], [words[:2], words[[2,0]]], ['d'], words[:1],
-                      shown=1)
-    assert_type(view, nb.View)
-
 def chapter_06f()->None:
     view = nb.softmax_view(torch.randn(4), torch.randn(3, 4), list('abc'), sink=1.)
     assert_type(view, nb.View)
     assert_type(nb.permutation_view(torch.randn(3, 4), list('abc'), order=[2,0,1]), nb.View)
-
-def chapter_08b()->None:
-    assert_type(nb.stepping.cache_view(list('abc'), step=2, keeps=False), nb.View)
 
 def chapter_07()->None:
     rope = nb.Rope(4, base=1e4, scaling=dict(rope_type='linear', factor=2.))
@@ -287,7 +287,12 @@ def chapter_08()->None:
     kept:list[nb.AttentionCache] = [nb.SlidingKVCache(2, 2, 3, 4), layer.new_cache(2, 9)]
     for cache_of_layer in kept: assert_type(layer(x, cache=cache_of_layer, causal=True), Tensor)
 
-def chapter_09()->None:
+def chapter_08b()->None:
+    assert_type(nb.stepping.cache_view(list('abc'), step=2, keeps=False), nb.View)
+
+def chapter_09a()->None: assert_type(nb.shapes.shapes_view(step=3), nb.View)
+
+def chapter_10()->None:
     assert_type(nb.RMSNorm(8)(x), Tensor)
     think = nb.FeedForward(8, 16, activation='gelu')
     assert_type(nb.Residual(small)(x, think), Tensor)
@@ -311,7 +316,7 @@ def chapter_09()->None:
         assert_type(model.decoder.blocks[0], nb.Block)
         for block in model.decoder.blocks: assert_type(block.attn_add, nb.Residual)
 
-def chapter_09a(run:bool=False)->None:
+def chapter_10a(run:bool=False)->None:
     if not run: return    # it takes several processes
     from torch.distributed.device_mesh import init_device_mesh
     mesh = init_device_mesh('cpu', (2,))
@@ -319,7 +324,7 @@ def chapter_09a(run:bool=False)->None:
     layer = nb.MultiHeadAttention(8, 2)
     assert_type(nb.load_shard(layer, 'model.safetensors'), nb.MultiHeadAttention)
 
-def chapter_09b()->None:
+def chapter_10b()->None:
     model = nb.Transformer(small)
     words = nb.BPETokenizer.train(texts, 260)
     cfg = nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2)
@@ -338,7 +343,7 @@ def chapter_09b()->None:
         assert_type(piece, str)
     assert_type(nb.TextStream(words).push(3), str)
 
-def chapter_09c()->None:
+def chapter_10c()->None:
     experts = nb.ExpertsConfig(4, 2, 16, router='sigmoid')
     cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=experts)
     assert_type(cfg.width, int)
@@ -346,11 +351,11 @@ def chapter_09c()->None:
     assert_type(cfg.rope_scaling, dict[str,Any]|None)
     nb.config.check_ids(cfg, ids, past=0)
 
-def chapter_09d()->None:
+def chapter_10d()->None:
     with nb.pack_linears(nb.Transformer(small)) as same: assert_type(same, nb.Transformer)
     assert_type(nb.packing.PackedLinear(nn.Linear(8, 8)).in_features, int)
 
-def chapter_10(run:bool=False)->None:
+def chapter_11(run:bool=False)->None:
     with tempfile.TemporaryDirectory() as folder:
         files = nb.save_pretrained(nb.Transformer(small), folder, family='llama')
         assert_type(files, list[Path])
@@ -361,7 +366,7 @@ def chapter_10(run:bool=False)->None:
     hf:Any = None
     assert_type(nb.from_hf(hf, dtype=torch.float32), nb.Transformer)
 
-def chapter_10a()->None:
+def chapter_11a()->None:
     family = nb.FAMILIES['llama']
     config = nb.config_to_hf(small, family)
     assert_type(config, dict[str,Any])
@@ -382,7 +387,7 @@ def chapter_10a()->None:
     assert_type(mine.published('d_model'), str)
     assert_type(mine.keys[0].targets, tuple[str,...])
 
-def chapter_10b()->None:
+def chapter_11b()->None:
     with tempfile.TemporaryDirectory() as folder:
         nb.save_pretrained(nb.Transformer(small), folder, family='llama')
         source = nb.open_source(folder)
@@ -400,7 +405,7 @@ def files_of_somebodys_own()->None:
     assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],nb.stored.Tensors])
     assert_type(nb.byte_pairs(nb.load_tokenizer('smollm2')), nb.BPETokenizer)
 
-def chapter_11()->None:
+def chapter_12()->None:
     sizes = nb.LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4)
     layer = nb.LatentAttention(8, 2, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4, rope=nb.Rope(2))
     assert_type(layer(x, causal=True), Tensor)
