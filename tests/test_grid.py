@@ -9,9 +9,10 @@ do it refuses with a `NotImplementedError` that says why.
 import functools, itertools
 import pytest, torch
 from torch.testing import assert_close
-from attention_nb import fast
+from attention_nb import fast, flash
 from attention_nb.core import attention
 from attention_nb.fast import KERNELS, attention_lse, merge_attention, scaled_dot_product_attention
+from attention_nb.flash import flash_attention
 from attention_nb.multihead import MultiHeadAttention
 from attention_nb.visibility import Visibility
 from attention_nb.weights import attention_with_weights
@@ -41,7 +42,7 @@ def through_a_module(q, k, v, **options):
 implementations = dict(
     fast=scaled_dot_product_attention, lse=lambda *a, **kw: attention_lse(*a, **kw)[0],
     blocks=blocks, weights=lambda *a, **kw: attention_with_weights(*a, **kw)[0],
-    module=through_a_module)
+    module=through_a_module, flash=lambda *a, **kw: flash_attention(*a, **kw)[0])
 # each kernel alone; blocks of two or three queries, so that short texts have many
 kernels = {f'kernel {row.name}': functools.partial(scaled_dot_product_attention, kernel=row.name)
            for row in KERNELS if row.name != 'oracle'}
@@ -49,7 +50,8 @@ implementations |= kernels
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(fast, '_sizes', (2, 3))
+    monkeypatch.setattr(flash, '_sizes', (2, 3))
+    monkeypatch.setattr(flash, '_room', 200)    # one or two tiles at a time: most rows are split
     monkeypatch.setattr(fast, '_least_merged', 0)
 
 def refuses(name, f, *args, **kw):
