@@ -25,6 +25,7 @@ from . import latent as latent
 from . import layer as layer
 from . import listening as listening
 from . import mask as mask
+from . import measure as measure
 from . import merges as merges
 from . import mixing as mixing
 from . import multihead as multihead
@@ -82,11 +83,9 @@ from .families import config_from_hf as config_from_hf
 from .families import config_to_hf as config_to_hf
 from .families import family_table as family_table
 from .fast import RULES as RULES
-from .fast import Rules as Rules
 from .fast import attention_lse as attention_lse
 from .fast import explain_choice as explain_choice
 from .fast import merge_attention as merge_attention
-from .fast import read_rules as read_rules
 from .fast import scaled_dot_product_attention as scaled_dot_product_attention
 from .files import Source as Source
 from .files import open_source as open_source
@@ -170,17 +169,17 @@ __all__ = [
     'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'BPETokenizer', 'GPT2_PATTERN',
     'AttentionCache', 'KVCache', 'SlidingKVCache', 'ExpertsConfig', 'TransformerConfig', 'SelfAttention', 'attention',
     'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES',
-    'config_from_hf', 'config_to_hf', 'family_table', 'RULES', 'Rules', 'attention_lse', 'explain_choice',
-    'merge_attention', 'read_rules', 'scaled_dot_product_attention', 'Source', 'open_source', 'flash_attention',
-    'TextStream', 'filter_logits', 'generate', 'sample', 'stream', 'read_gguf', 'WordVectors', 'load_glove',
-    'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
-    'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass', 'image_view',
-    'from_torch', 'to_torch', 'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask',
-    'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention',
-    'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize',
-    'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets',
-    'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record',
-    'simple_attention', 'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer',
-    'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
-    'Visibility', 'allowed', 'visible', 'attention_with_weights'
+    'config_from_hf', 'config_to_hf', 'family_table', 'RULES', 'attention_lse', 'explain_choice', 'merge_attention',
+    'scaled_dot_product_attention', 'Source', 'open_source', 'flash_attention', 'TextStream', 'filter_logits',
+    'generate', 'sample', 'stream', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
+    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
+    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'from_torch', 'to_torch', 'LatentAttention',
+    'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask',
+    'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads',
+    'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope', 'alibi_bias',
+    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
+    'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
+    'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache',
+    'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility', 'allowed',
+    'visible', 'attention_with_weights'
 ]

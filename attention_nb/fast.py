@@ -208,6 +208,7 @@ def read_rules(
 
 RULES = read_rules(os.environ.get('ATTENTION_NB_RULES'))
 
+# %% ../nbs/03a_fast.ipynb #e507a04e
 def _seen_share(see:Visibility)->float:
     "How many of the blocks someone sees something of"
     if 'share' not in see._memo:

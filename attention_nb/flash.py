@@ -101,7 +101,7 @@ def _plan(see:Visibility|None, L:int, S:int, qb:int, kb:int)->_Plan:
     return found
 
 # %% ../nbs/13b_tiles.ipynb #d2262937
-_room = 1<<21    # bytes of scores at a time
+_room = 1<<22    # bytes of scores at a time
 
 def _blocked(t:Tensor, n:int)->Tensor:
     "(B, H, L, E) as (B*H*blocks, n*E), the last block filled up with zeros"
@@ -244,7 +244,7 @@ def _scores(w:_Work, c:_Chunk)->tuple[Tensor,...]:
     if w.rough: s,shift = _centred(w, s, c, Q, K)
     return _hide(w, s, c), shift, capped, Q, K
 
-# %% ../nbs/13b_tiles.ipynb #d095eac1
+# %% ../nbs/13b_tiles.ipynb #5eef5331
 def _weights(w:_Work, c:_Chunk, with_lse:bool)->tuple[Tensor|None,...]:
     "Weights of a chunk, their log-sum-exp or None; what backward needs besides"
     s,shift,capped,Q,K = _scores(w, c)
@@ -261,6 +261,7 @@ def _weights(w:_Work, c:_Chunk, with_lse:bool)->tuple[Tensor|None,...]:
     if none is not None: p.masked_fill_(none, 0.)
     return p, lse, capped, Q, K
 
+# %% ../nbs/13b_tiles.ipynb #cdc0d75b
 def _joined(a:tuple[Tensor,Tensor], b:tuple[Tensor,Tensor])->tuple[Tensor,Tensor]:
     "Output and log-sum-exp of two parts of the keys"
     both = torch.logaddexp(a[1], b[1])
@@ -283,7 +284,7 @@ def _forward(w:_Work, Ev:int, with_lse:bool)->tuple[Tensor,Tensor|None]:
         if lse is not None: lse.index_copy_(0, rows, l.view(len(rows), -1))
     return _unstacked(w, out, Ev), None if lse is None else _unstacked(w, lse, 1)[...,0]
 
-# %% ../nbs/13b_tiles.ipynb #dbfdb3a4
+# %% ../nbs/13b_tiles.ipynb #60261c78
 def _share(w:_Work, l:Tensor, lse:Tensor, c:_Chunk)->Tensor:
     "The part of each row's weight that fell on this chunk"
     whole = _picked(lse, c.rows).view(l.shape)
@@ -300,7 +301,8 @@ def _backward(w:_Work, g:Tensor, delta:Tensor, lse:Tensor|None, bias:Tensor|None
     for c in _chunks(w):
         p,l,capped,Q,K = _weights(w, c, lse is not None)
         if total is not None: p = p*_share(w, l, total, c).to(p.dtype)
-        V,dO = (_picked(t, ids.flatten()).view(len(p), -1, Ev) for t,ids in ((w.v,c.keys), (G,c.rows)))
+        V = _picked(w.v, c.keys.flatten()).view(len(p), -1, Ev)
+        dO = _picked(G, c.rows).view(len(p), -1, Ev)
         add(grad[2], c.keys, p.mT @ dO)
         ds = (dO @ V.mT).sub_(_picked(D, c.rows).view(len(p), -1, 1)).mul_(p)
         if bias is not None: _bias_gradient(w, ds, c, bias)
@@ -339,7 +341,7 @@ def _work(q:Tensor, k:Tensor, v:Tensor, bias:Tensor|None, o:_Options)->_Work:
     w.q = _stacked(w, q.to(dtype))
     return w
 
-# %% ../nbs/13b_tiles.ipynb #4750df1e
+# %% ../nbs/13b_tiles.ipynb #76ed391f
 class _NoMore(torch.autograd.Function):
     "A gradient that has no gradient of its own"
     @staticmethod
@@ -350,6 +352,7 @@ class _NoMore(torch.autograd.Function):
         raise NotImplementedError("tiles have no second derivatives; "
                                   "scaled_dot_product_attention(..., kernel='oracle') has")
 
+# %% ../nbs/13b_tiles.ipynb #15e75f06
 @torch.no_grad()
 def _tiled_backward(ctx:Any, g:Tensor, g_lse:Tensor)->Any:
     q,k,v,bias,sinks,out,lse = ctx.saved_tensors
@@ -367,6 +370,7 @@ def _tiled_backward(ctx:Any, g:Tensor, g_lse:Tensor)->Any:
     return (_unstacked(w, dq, E).to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), d_bias, d_sinks,
             None)
 
+# %% ../nbs/13b_tiles.ipynb #7a8c8694
 class _Tiled(torch.autograd.Function):
     "Attention of four dimensions, tile by tile"
     @staticmethod
