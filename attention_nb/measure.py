@@ -120,7 +120,7 @@ def measure_rules(
     return Rules(**{n: threshold(gains[n]) for n in ('windows','own','rounded')},
                  share=max(pays, default=0)/100), gains
 
-# %% ../nbs/13d_measure.ipynb #b49b7b43
+# %% ../nbs/13d_measure.ipynb #bdf394fb
 def _main(
     arguments:list[str]|None=None # None: those of the command line
 )->None:
@@ -146,5 +146,5 @@ def _main(
         new.replace(given.file)
         print(f'To use them: export ATTENTION_NB_RULES={given.file}')
 
-# %% ../nbs/13d_measure.ipynb #cb119067
+# %% ../nbs/13d_measure.ipynb #674bca1a
 if __name__ == '__main__' and '__file__' in globals(): _main()
