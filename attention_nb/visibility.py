@@ -8,8 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/visibility.html.md"""
 __all__ = ['Window', 'visible', 'allowed', 'Visibility', 'joined', 'over', 'spelled']
 
 # %% ../nbs/04a_visibility.ipynb #ebf0a988
-import contextlib, functools, itertools, operator
-from collections.abc import Callable
+import contextlib, functools, operator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeAlias
 import torch
@@ -299,7 +299,7 @@ class Visibility:
         if not isinstance(see, Tensor) or see.dtype != torch.bool:
             got = see.dtype if isinstance(see, Tensor) else type(see).__name__
             raise TypeError(f"rule must give a bool tensor (True = may attend), got {got}")
-        shape = torch.broadcast_shapes(q_pos.shape, k_pos.shape)
+        shape = tuple(torch.broadcast_shapes(q_pos.shape, k_pos.shape))
         check_broadcast('what rule gives', see, shape)
         return see.expand(shape)
 
@@ -592,21 +592,28 @@ def _tabled(see:Visibility, q_block:int, k_block:int, device:torch.device)->Tens
 # %% ../nbs/04a_visibility.ipynb #f19838ec
 _piece = 1<<20    # pairs of a query and a key that a rule is asked about at once
 
+def _pieces(some:Tensor, most:int)->Iterator[tuple[slice,slice]]:
+    "Rectangles of at most so many blocks that hold all those of which some are seen"
+    nq,nk = some.shape
+    high = max(1, most//max(nk, 1))
+    for i in range(0, nq, high):
+        seen = some[i:i+high].any(0).nonzero().flatten().tolist()
+        while seen:
+            here = [j for j in seen if j < seen[0]+most]
+            seen = seen[len(here):]
+            yield slice(i, min(i+high, nq)), slice(here[0], here[-1]+1)
+
 def _ruled(see:Visibility, known:Tensor, q_block:int, k_block:int, device:torch.device)->Tensor:
     "Blocks of a rule of places, where others leave something to see"
     (nq,nk),lead = known.shape[-2:],torch.broadcast_shapes(
         *(p.shape[:-1] for p in see.places(device=device)))
     some = (known.reshape(-1, nq, nk) > 0).any(0).cpu()
     kinds = torch.zeros(*lead, *((1,) if lead else ()), nq, nk, dtype=torch.int8, device=device)
-    fit = max(1, _piece//(q_block*k_block*max(lead.numel(), 1)))    # blocks of a piece
-    wide = min(fit, nk)
-    for i,j in itertools.product(range(0, nq, max(1, fit//wide)), range(0, nk, wide)):
-        rows,cols = slice(i, min(i+max(1, fit//wide), nq)),slice(j, min(j+wide, nk))
-        if not some[rows,cols].any(): continue
-        tile = see._by_rule(slice(rows.start*q_block, rows.stop*q_block),
-                            slice(cols.start*k_block, cols.stop*k_block), device)
+    for rows,cols in _pieces(some, max(1, _piece//(q_block*k_block*max(lead.numel(), 1)))):
+        q,k = (slice(part.start*n, part.stop*n) for part,n in ((rows,q_block), (cols,k_block)))
+        tile = see._by_rule(q, k, device)
         assert tile is not None
-        found = _pooled(tile.contiguous(), rows.stop-i, cols.stop-j, q_block, k_block)
+        found = _pooled(tile, rows.stop-rows.start, cols.stop-cols.start, q_block, k_block)
         kinds[...,rows,cols] = found[:,None] if found.dim() == 3 else found
     return torch.minimum(known, kinds)
 
