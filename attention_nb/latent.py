@@ -202,10 +202,17 @@ def _row_rules(see:Visibility, H:int)->Visibility:
     "Who may see whom, for the same rows"
     inner = see.mask
     inner = _row_rules(inner, H) if isinstance(inner, Visibility) else _rows(inner, H, see.L)
+    either = see.either and tuple(_row_rules(other, H) for other in see.either)
     each = torch.arange(see.L).repeat_interleave(H)
     for t in (see.q_pos, see.q_doc, see.mask):
         if isinstance(t, Tensor): each = each.to(t.device)
-    return replace(replace(see, mask=None).part(q=each), mask=inner)
+    rules = replace(see, mask=None, either=None).part(q=each)
+    if see.table is not None and see.table.dim() == 4 and rules.q_doc is not None:
+        # a document of each head
+        table = see.table.expand(-1, H, -1, -1).transpose(1, 2).flatten(1, 2)[:,None]
+        own = torch.arange(H, device=each.device).repeat(see.L)
+        rules = replace(rules, q_doc=rules.q_doc*H + own, table=table)
+    return replace(rules, mask=inner, either=either)
 
 def _one_key_head(attend:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor, *,
                   mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,

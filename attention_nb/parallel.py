@@ -84,7 +84,10 @@ class _LocalHeads(_Local):
     def _own_rules(self, see:Tensor|Visibility|None)->Tensor|Visibility|None:
         "Rules say the same of all heads; a mask among them may not"
         if not isinstance(see, Visibility): return self._own(see)
-        return see if see.mask is None else replace(see, mask=self._own_rules(see.mask))
+        if see.mask is see.table is see.either is None: return see
+        either = see.either and tuple(self._own_rules(other) for other in see.either)
+        return replace(see, mask=self._own_rules(see.mask), table=self._own(see.table),
+                       either=either)
 
     def _own(self, t:Tensor|None)->Tensor|None:
         "Of a mask or bias with all heads, those of this process"

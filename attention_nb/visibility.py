@@ -8,7 +8,9 @@ Docs: https://attention-nb.github.io/attention_nb/visibility.html.md"""
 __all__ = ['Window', 'visible', 'allowed', 'Visibility', 'joined', 'over', 'spelled']
 
 # %% ../nbs/04a_visibility.ipynb #ebf0a988
-from dataclasses import KW_ONLY, dataclass, field
+import contextlib, functools, operator
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeAlias
 import torch
 import torch.nn.functional as F
@@ -77,7 +79,7 @@ def allowed(
     return visible(q_pos[...,:,None], k_pos[...,None,:], causal=causal, window=window)
 
 # %% ../nbs/04a_visibility.ipynb #e8750768
-_tensors = 'q_pos','k_pos','q_doc','k_doc','mask'
+_tensors = 'q_pos','k_pos','q_doc','k_doc','table','mask'
 
 def _ends(part:slice, n:int)->tuple[int,int]:
     "First and last of a slice of n; a compiler's symbols stay symbols"
@@ -91,17 +93,36 @@ def _cut(mask:Tensor, q:Tensor|slice, k:Tensor|slice)->Tensor:
     if mask.dim() and mask.shape[-1] > 1: mask = mask[...,k]
     return mask[...,q,:] if mask.dim() > 1 and mask.shape[-2] > 1 else mask
 
+def _inner(see:'Visibility')->list['Visibility']:
+    "The rules that stand inside these"
+    return [*([see.mask] if isinstance(see.mask, Visibility) else []), *(see.either or ())]
+
+def _all_tensors(see:'Visibility')->list[tuple[str,Tensor]]:
+    own = [(n,t) for n in _tensors if isinstance(t := getattr(see, n), Tensor)]
+    return own + [pair for inner in _inner(see) for pair in _all_tensors(inner)]
+
 def _where(see:'Visibility', device:torch.device|str|None)->torch.device:
     "The device asked for, else that of the tensors it holds"
     if device is not None: return torch.device(device)
-    given = (getattr(see, name) for name in _tensors)
-    found = next((t for t in given if t is not None), None)
-    if isinstance(found, Visibility): return _where(found, None)
+    found = next((t for _,t in _all_tensors(see)), None)
     return torch.device('cpu') if found is None else found.device
 
-def _all_tensors(see:'Visibility')->dict[str,Tensor]:
-    given = {n: t for n in _tensors if isinstance(t := getattr(see, n), Tensor)}
-    return given | (_all_tensors(see.mask) if isinstance(see.mask, Visibility) else {})
+def _all_of(*tables:Tensor|None)->Tensor|None:
+    "What all tables allow; None allows all"
+    given = [t for t in tables if t is not None]
+    return functools.reduce(operator.and_, given) if given else None
+
+def _any_of(*tables:Tensor|None)->Tensor|None:
+    "What one of the tables allows"
+    given = [t for t in tables if t is not None]
+    return functools.reduce(operator.or_, given) if len(given) == len(tables) else None
+
+def _looked_up(table:Tensor, i:Tensor, j:Tensor)->Tensor:
+    "Entries of (..., M, N) in rows i, (n,) or (B, n), and columns j, each with each"
+    if i.dim() == j.dim() == 1: return table[...,i[:,None],j]
+    table = table[(None,)*(4-table.dim())]
+    b,h = (torch.arange(n, device=i.device) for n in table.shape[:2])
+    return table[b[:,None,None,None],h[:,None,None],i[...,None,:,None],j[...,None,None,:]]
 
 def _is_eager()->bool:
     "Whether each operation runs when it is called: no compiler, no transform"
@@ -122,6 +143,9 @@ class Visibility:
         q_doc: Document of each query, integers (L,) or (B, L); it sees no other
         k_doc: Document of each key, (S,) or (B, S); None: the queries', where L = S
         mask: What no rule says: bool, to (B, H, L, S), or more rules
+        table: Bool (M, N) or (B, H, M, N): document m sees n; None: itself alone
+        rule: Of places, `rule(q, k)`: bool, element by element
+        either: More rules, of which one must agree
     """
     L:int # Number of queries
     S:int=None # type: ignore[assignment] # Number of keys; None means L
@@ -133,6 +157,9 @@ class Visibility:
     q_doc:Tensor|None=None # Document of each query, integers (L,) or (B, L); it sees no other
     k_doc:Tensor|None=None # Document of each key, (S,) or (B, S); None: the queries', where L = S
     mask:'Tensor|Visibility|None'=None # What no rule says: bool, to (B, H, L, S), or more rules
+    table:Tensor|None=None # Bool (M, N) or (B, H, M, N): document m sees n; None: itself alone
+    rule:Callable[[Tensor,Tensor],Tensor]|None=None # Of places, `rule(q, k)`: bool, element by element
+    either:'tuple[Visibility,...]|None'=None # More rules, of which one must agree
     _memo:dict[Any,Any]=field(default_factory=dict, init=False)
 
     def __post_init__(self)->None:
@@ -143,9 +170,10 @@ class Visibility:
 
     def __repr__(self)->str:
         given = {n: getattr(self, n) for n in ('causal','window') if getattr(self, n)}
-        for n in _tensors:
+        for n in (*_tensors, 'either'):
             t = getattr(self, n)
             if t is not None: given[n] = tuple(t.shape) if isinstance(t, Tensor) else t
+        if self.rule is not None: given['rule'] = getattr(self.rule, '__name__', self.rule)
         fields = ''.join(f', {n}={v}' for n,v in given.items())
         return f'Visibility({self.L}, {self.S}{fields})'
 
@@ -180,15 +208,57 @@ class Visibility:
             That part of the table; None: everybody in it sees everything
         """
         device = _where(self, device)
-        see = self._by_place(q, k, device)
-        if self.q_doc is not None and self.k_doc is not None:
-            same = self.q_doc[...,q,None].to(device) == self.k_doc[...,None,k].to(device)
-            see = same if see is None else see & same
-        if see is not None and see.dim() == 3: see = see[:,None]    # the same for all heads
-        if self.mask is None: return see
-        more = (self.mask.tile(q, k, device=device) if isinstance(self.mask, Visibility)
-                else _cut(self.mask, q, k).to(device))
-        return more if see is None else see if more is None else see & more
+        tables = [t[:,None] if t is not None and t.dim() == 3 else t    # the same for all heads
+                  for t in (self._by_place(q, k, device), self._by_document(q, k, device),
+                            self._by_rule(q, k, device))]
+        if isinstance(self.mask, Visibility): tables.append(self.mask.tile(q, k, device=device))
+        elif self.mask is not None: tables.append(_cut(self.mask, q, k).to(device))
+        if self.either:
+            tables.append(_any_of(*(see.tile(q, k, device=device) for see in self.either)))
+        return _all_of(*tables)
+
+    def __and__(self, other:'Visibility|Tensor')->'Visibility':
+        "What both allow; a bool tensor is a mask"
+        other = _of_one_size(self, other)
+        if isinstance(self.mask, Visibility): return replace(self, mask=self.mask & other)
+        if self.mask is None: return replace(self, mask=other)
+        if other.mask is None: return replace(other, mask=self)
+        own = Visibility(self.L, self.S, mask=self.mask)
+        return replace(self, mask=Visibility(self.L, self.S, mask=other, either=(own,)))
+
+    def __or__(self, other:'Visibility|Tensor')->'Visibility':
+        "What one of them allows"
+        return Visibility(self.L, self.S, either=(self, _of_one_size(self, other)))
+
+    @classmethod
+    def from_blocks(cls,
+        table:Tensor, # Bool (nq, nk) or (B, H, nq, nk): which block of keys a block of queries sees
+        block:int|tuple[int,int], # Tokens in a block, or queries and keys in one
+        L:int, # Number of queries
+        S:int|None=None, # Number of keys; None means L
+        *,
+        causal:bool=False # Hide keys after the query's own place as well
+    )->'Visibility': # The last blocks may be shorter
+        """Who sees whom by a table of blocks
+
+        Args:
+            table: Bool (nq, nk) or (B, H, nq, nk): which block of keys a block of queries sees
+            block: Tokens in a block, or queries and keys in one
+            L: Number of queries
+            S: Number of keys; None means L
+            causal: Hide keys after the query's own place as well
+
+        Returns:
+            The last blocks may be shorter
+        """
+        S,(q_block,k_block) = L if S is None else S,(block,block) if isinstance(block, int) else block
+        for name,n in dict(q_block=q_block, k_block=k_block).items(): checked_integer(name, n, least=1)
+        want = -(-L//q_block),-(-S//k_block)
+        if tuple(table.shape[-2:]) != want:
+            raise ValueError(f"table must be {want} for blocks of {q_block} of {L} queries and "
+                             f"{k_block} of {S} keys, got {tuple(table.shape)}")
+        q_doc,k_doc = (torch.arange(n, device=table.device)//m for n,m in ((L,q_block), (S,k_block)))
+        return cls(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc, table=table)
 
     def sides(self)->tuple[int|None,int|None]: # None is open
         """How far a query sees to the left and to the right
@@ -212,6 +282,26 @@ class Visibility:
             k_pos = torch.arange(c, d, device=device)
         else: q_pos,k_pos = (p[...,s] for p,s in zip(self.places(device=device), (q,k)))
         return visible(q_pos[...,:,None], k_pos[...,None,:], window=(left,right))
+
+    def _by_document(self, q:slice, k:slice, device:torch.device)->Tensor|None:
+        "The part of the table that documents decide"
+        if self.q_doc is None or self.k_doc is None: return None
+        q_doc,k_doc = self.q_doc[...,q].to(device),self.k_doc[...,k].to(device)
+        if self.table is None: return q_doc[...,:,None] == k_doc[...,None,:]
+        return _looked_up(self.table.to(device), q_doc.long(), k_doc.long())
+
+    def _by_rule(self, q:slice, k:slice, device:torch.device)->Tensor|None:
+        "The part of the table that the rule of places decides"
+        if self.rule is None: return None
+        q_pos,k_pos = (p[...,s].long() for p,s in zip(self.places(device=device), (q,k)))
+        q_pos,k_pos = q_pos[...,:,None],k_pos[...,None,:]
+        see = self.rule(q_pos, k_pos)
+        if not isinstance(see, Tensor) or see.dtype != torch.bool:
+            got = see.dtype if isinstance(see, Tensor) else type(see).__name__
+            raise TypeError(f"rule must give a bool tensor (True = may attend), got {got}")
+        shape = tuple(torch.broadcast_shapes(q_pos.shape, k_pos.shape))
+        check_broadcast('what rule gives', see, shape)
+        return see.expand(shape)
 
     def places(self,
         *,
@@ -237,8 +327,10 @@ class Visibility:
         Returns:
             Without a look at documents and masks
         """
-        if self.q_doc is not None or isinstance(self.mask, Tensor): return False
+        if self.q_doc is not None or self.rule is not None or isinstance(self.mask, Tensor):
+            return False
         if isinstance(self.mask, Visibility) and not self.mask.hides_nothing(): return False
+        if self.either and not any(see.hides_nothing() for see in self.either): return False
         (left,right),L,S = self.sides(),self.L,self.S
         if left is None and right is None: return True
         return (_is_eager() and _aligned(self) and (left is None or S-1-left <= 0)
@@ -246,7 +338,7 @@ class Visibility:
 
     def is_causal(self)->bool:
         "Whether it says causal, counted from the last key, and nothing else"
-        plain = self.q_doc is None and self.mask is None and self.sides() == (None,0)
+        plain = not _held(self) and self.mask is None and self.sides() == (None,0)
         return plain and _aligned(self)
 
     def part(self,
@@ -265,7 +357,8 @@ class Visibility:
         q_pos,k_pos = self.q_pos,self.k_pos
         end = isinstance(k, slice) and _ends(k, self.S)[1] == self.S
         if not (isinstance(q, slice) and q == slice(None) and end and q_pos is k_pos is None):
-            if self.causal or self.window is not None: q_pos,k_pos = self.places()
+            if self.causal or self.window is not None or self.rule is not None:
+                q_pos,k_pos = self.places()
         def cut(t:Tensor|None, at:Tensor|slice)->Tensor|None:
             return None if t is None else t[...,at]
         q_pos,k_pos = cut(q_pos, q),cut(k_pos, k)
@@ -274,8 +367,10 @@ class Visibility:
         if isinstance(mask, Tensor): mask = _cut(mask, q, k)
         L,S = (len(range(n)[s]) if isinstance(s, slice) else len(s)
                for n,s in ((self.L,q), (self.S,k)))
+        either = None if self.either is None else tuple(see.part(q, k) for see in self.either)
         return Visibility(L, S, causal=self.causal, window=self.window, q_pos=q_pos, k_pos=k_pos,
-                          q_doc=q_doc, k_doc=k_doc, mask=mask)
+                          q_doc=q_doc, k_doc=k_doc, mask=mask, table=self.table, rule=self.rule,
+                          either=either)
 
     def blocks(self,
         q_block:int, # Queries of a block
@@ -297,7 +392,10 @@ class Visibility:
         for name,n in sizes.items(): checked_integer(name, n, least=1)
         device = _where(self, device)
         key = q_block,k_block,device
-        if key not in self._memo: self._memo[key] = _blocks(self, q_block, k_block, device)
+        if key not in self._memo:
+            # a table that is kept may meet autograd later
+            with contextlib.nullcontext() if not _is_eager() else torch.inference_mode(False):
+                self._memo[key] = _blocks(self, q_block, k_block, device)
         found:Tensor = self._memo[key]
         return found
 
@@ -316,12 +414,13 @@ class Visibility:
             raise ValueError(f"mask is a Visibility of {self.L} queries and {self.S} keys, "
                              f"got {L} and {S}")
         B = lead[0] if len(lead) in (1,2) else 1
-        for name,t in _all_tensors(self).items():
+        for name,t in _all_tensors(self):
             if t.device != device:
                 raise ValueError(f"{name} of mask must be on q's device {device}, got {t.device}")
-            if name == 'mask':
-                wide = (B,1,L,S) if len(shape) == 3 and t.dim() == 4 else tuple(shape)
-                check_broadcast('mask', t, wide)
+            if name in ('mask','table'):
+                sizes = (L,S) if name == 'mask' else t.shape[-2:]
+                heads = (B,1) if len(shape) == 3 and t.dim() == 4 else tuple(lead)
+                check_broadcast(name, t, (*heads, *sizes))
             elif t.dim() == 2 and t.shape[0] not in (1, B):
                 raise ValueError(f"{name} of mask must be ({t.shape[1]},) or ({B}, {t.shape[1]}) "
                                  f"for scores {tuple(shape)}, got {tuple(t.shape)}")
@@ -345,10 +444,15 @@ def _check(see:Visibility)->None:
             raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(t.shape)}{hint}")
         if t.dim() == 2 and t.shape[0] != 1: batch[t.shape[0]] = name
     if len(batch) > 1: raise ValueError(f"places and documents must be of one batch, got {batch}")
-    if isinstance(see.mask, Visibility):
-        if (see.mask.L, see.mask.S) != (L, S):
-            raise ValueError(f"mask must be about {L} queries and {S} keys, got {see.mask}")
-    elif see.mask is not None: _check_mask(see.mask, (L, S), next(iter(batch), None))
+    for name in ('mask','either'):
+        for inner in _inner(see) if name == 'either' else [see.mask]:
+            if isinstance(inner, Visibility) and (inner.L, inner.S) != (L, S):
+                raise ValueError(f"{name} must be about {L} queries and {S} keys, got {inner}")
+    if see.mask is not None and not isinstance(see.mask, Visibility):
+        _check_mask(see.mask, (L, S), next(iter(batch), None))
+    if see.table is not None: _check_table(see)
+    if see.rule is not None and not callable(see.rule):
+        raise TypeError(f"rule must be a function of places, got {type(see.rule).__name__}")
 
 def _check_mask(mask:Tensor, sizes:tuple[int,int], B:int|None)->None:
     if not isinstance(mask, Tensor):
@@ -358,29 +462,53 @@ def _check_mask(mask:Tensor, sizes:tuple[int,int], B:int|None)->None:
     lead = mask.shape[:-2] if B is None or mask.dim() != 4 else (B, mask.shape[1])
     check_broadcast('mask', mask, (*lead, *sizes))
 
+def _check_table(see:Visibility)->None:
+    if see.q_doc is None: raise ValueError("table needs q_doc")
+    t = see.table
+    if not isinstance(t, Tensor) or t.dtype != torch.bool:
+        got = t.dtype if isinstance(t, Tensor) else type(t).__name__
+        raise TypeError(f"table must be bool (True = may attend), got {got}")
+    if t.dim() not in (2,4):
+        raise ValueError(f"table must be (M, N) or (B, H, M, N), got {tuple(t.shape)}")
+    for (name,ids),n in zip((('q_doc',see.q_doc), ('k_doc',see.k_doc)), t.shape[-2:]):
+        if ids is None or not ids.numel() or ids.device.type == 'meta' or not _is_eager(): continue
+        if ids.min() < 0 or ids.max() >= n:
+            raise ValueError(f"{name} must be from 0 to {n-1} for a table {tuple(t.shape)}, "
+                             f"got {int(ids.min())} to {int(ids.max())}")
+
+def _of_one_size(see:Visibility, other:Visibility|Tensor)->Visibility:
+    "What is joined with `see`, of its size"
+    if isinstance(other, Tensor): return Visibility(see.L, see.S, mask=other)
+    if not isinstance(other, Visibility):
+        raise TypeError(f"a Visibility is joined with another or a bool tensor, got {type(other)}")
+    if (see.L, see.S) != (other.L, other.S):
+        raise ValueError(f"only rules of one size can be joined, got {see.L} queries and {see.S} "
+                         f"keys, {other.L} queries and {other.S} keys")
+    return other
+
 # %% ../nbs/04a_visibility.ipynb #5091eb95
 def _stretches(see:Visibility, device:torch.device)->tuple[Tensor,Tensor,Tensor]:
     "For each query the stretch of ranks that it sees, and the rank of each key, all (..., n)"
     (left,right),S = see.sides(),see.S
-    given = [*see.places(device=device), *(d.to(device) for d in (see.q_doc,see.k_doc)
-                                           if d is not None)]
+    docs = () if see.table is not None else (see.q_doc,see.k_doc)
+    given = [*see.places(device=device), *(d.to(device) for d in docs if d is not None)]
     lead = torch.broadcast_shapes(*(t.shape[:-1] for t in given))
-    q_pos,k_pos,*docs = (t.long().expand(*lead, -1).contiguous() for t in given)
+    q_pos,k_pos,*ids_of = (t.long().expand(*lead, -1).contiguous() for t in given)
     in_order = k_pos.sort().values
     rank = torch.searchsorted(in_order, k_pos)
     a = torch.zeros_like(q_pos) if left is None else torch.searchsorted(in_order, q_pos-left)
     b = torch.full_like(q_pos, S)
     if right is not None: b = torch.searchsorted(in_order, q_pos+right, right=True)
-    if not docs: return a, b, rank
-    ids,order = docs[1].sort(stable=True)
+    if not ids_of: return a, b, rank
+    ids,order = ids_of[1].sort(stable=True)
     def first(doc:Tensor)->Tensor:
         "Index of the first key of each document; S if it has none"
         n = torch.searchsorted(ids, doc)
         at = n.clamp(max=max(S-1, 0))
         found = (n < S) & (ids.gather(-1, at) == doc) if S else n < 0
         return torch.where(found, order.gather(-1, at) if S else n, S)
-    mine = first(docs[0])*(S+1)
-    return mine+a, mine+torch.maximum(a, b), first(docs[1])*(S+1)+rank
+    mine = first(ids_of[0])*(S+1)
+    return mine+a, mine+torch.maximum(a, b), first(ids_of[1])*(S+1)+rank
 
 # %% ../nbs/04a_visibility.ipynb #78cbdf63
 def _filled(t:Tensor, n:int, x:int)->Tensor:
@@ -415,29 +543,23 @@ def _roughly(a:Tensor, b:Tensor, rank:Tensor, q_block:int, k_block:int)->Tensor:
     low,high = low[...,None,:],high[...,None,:]
     return _kinds((first <= high) & (last > low), (late <= low) & (early > high))
 
-def _blocks(see:Visibility, q_block:int, k_block:int, device:torch.device)->Tensor:
-    "The blocks of the rules, and of the mask beside them"
+def _stretched(see:Visibility, q_block:int, k_block:int, device:torch.device)->Tensor:
+    "The blocks of places, and of documents that see themselves alone"
     (L,S),(left,right) = (see.L,see.S),see.sides()
-    nq,nk = -(-L//q_block),-(-S//k_block)
-    if not L or not S: kinds = torch.full((nq,nk), 2, dtype=torch.int8, device=device)
-    elif left is None and right is None and see.q_doc is None:
-        kinds = torch.full((nq,nk), 2, dtype=torch.int8, device=device)
-    elif see.q_doc is None and see.q_pos is None and see.k_pos is None:
+    nq,nk,own = -(-L//q_block),-(-S//k_block),see.q_doc is not None and see.table is None
+    if not L or not S or (left is None and right is None and not own):
+        return torch.full((nq,nk), 2, dtype=torch.int8, device=device)
+    if not own and see.q_pos is None and see.k_pos is None:
         place = torch.arange(L, device=device) + (S-L)
         a = torch.zeros_like(place) if left is None else (place-left).clamp(0, S)
         b = torch.full_like(place, S) if right is None else (place+right+1).clamp(0, S)
-        kinds = _covered(a, b, S, q_block, k_block)
-    else:
-        a,b,rank = _stretches(see, device)
-        begin,end = torch.searchsorted(rank, a),torch.searchsorted(rank, b)
-        exact = _covered(begin, end, S, q_block, k_block)
-        in_order = (rank[...,1:] >= rank[...,:-1]).all(-1)[...,None,None]
-        kinds = torch.where(in_order, exact, _roughly(a, b, rank, q_block, k_block))
-        if kinds.dim() == 3: kinds = kinds[:,None]
-    if see.mask is None: return kinds
-    if isinstance(see.mask, Visibility): more = see.mask.blocks(q_block, k_block, device=device)
-    else: more = _pooled(see.mask.to(device), nq, nk, q_block, k_block)
-    return torch.minimum(kinds, more)
+        return _covered(a, b, S, q_block, k_block)
+    a,b,rank = _stretches(see, device)
+    begin,end = torch.searchsorted(rank, a),torch.searchsorted(rank, b)
+    exact = _covered(begin, end, S, q_block, k_block)
+    in_order = (rank[...,1:] >= rank[...,:-1]).all(-1)[...,None,None]
+    kinds = torch.where(in_order, exact, _roughly(a, b, rank, q_block, k_block))
+    return kinds[:,None] if kinds.dim() == 3 else kinds
 
 def _pooled(mask:Tensor, nq:int, nk:int, q_block:int, k_block:int)->Tensor:
     "Blocks of a mask, which may have one row or column for all"
@@ -452,6 +574,60 @@ def _pooled(mask:Tensor, nq:int, nk:int, q_block:int, k_block:int)->Tensor:
         return t.bool()
     kinds = _kinds(pool(mask, False), pool(mask, True))
     return kinds.expand(*kinds.shape[:-2], nq, nk)
+
+def _tabled(see:Visibility, q_block:int, k_block:int, device:torch.device)->Tensor:
+    "Blocks of a table of documents: how many of its entries are true, from sums over corners"
+    assert see.table is not None and see.q_doc is not None and see.k_doc is not None
+    sums = see.table.to(device).cumsum(-1, dtype=torch.int32).cumsum(-2, dtype=torch.int32)
+    sums = F.pad(sums, (1,0,1,0))    # (..., M+1, N+1)
+    def ends(ids:Tensor, n:int, most:int)->tuple[Tensor,Tensor]:
+        ids = ids.to(device).long()
+        return _filled(ids, n, most).amin(-1), _filled(ids, n, -1).amax(-1)+1
+    (a,b),(c,d) = ends(see.q_doc, q_block, sums.shape[-2]),ends(see.k_doc, k_block, sums.shape[-1])
+    def at(i:Tensor, j:Tensor)->Tensor: return _looked_up(sums, i, j)
+    seen = at(b, d)-at(a, d)-at(b, c)+at(a, c)
+    area = (b-a)[...,:,None]*(d-c)[...,None,:]
+    return _kinds(seen > 0, seen == (area[:,None] if area.dim() == 3 else area))
+
+# %% ../nbs/04a_visibility.ipynb #f19838ec
+_piece = 1<<20    # pairs of a query and a key that a rule is asked about at once
+
+def _pieces(some:Tensor, most:int)->Iterator[tuple[slice,slice]]:
+    "Rectangles of at most so many blocks that hold all those of which some are seen"
+    nq,nk = some.shape
+    high = max(1, most//max(nk, 1))
+    for i in range(0, nq, high):
+        seen = some[i:i+high].any(0).nonzero().flatten().tolist()
+        while seen:
+            here = [j for j in seen if j < seen[0]+most]
+            seen = seen[len(here):]
+            yield slice(i, min(i+high, nq)), slice(here[0], here[-1]+1)
+
+def _ruled(see:Visibility, known:Tensor, q_block:int, k_block:int, device:torch.device)->Tensor:
+    "Blocks of a rule of places, where others leave something to see"
+    (nq,nk),lead = known.shape[-2:],torch.broadcast_shapes(
+        *(p.shape[:-1] for p in see.places(device=device)))
+    some = (known.reshape(-1, nq, nk) > 0).any(0).cpu()
+    kinds = torch.zeros(*lead, *((1,) if lead else ()), nq, nk, dtype=torch.int8, device=device)
+    for rows,cols in _pieces(some, max(1, _piece//(q_block*k_block*max(lead.numel(), 1)))):
+        q,k = (slice(part.start*n, part.stop*n) for part,n in ((rows,q_block), (cols,k_block)))
+        tile = see._by_rule(q, k, device)
+        assert tile is not None
+        found = _pooled(tile, rows.stop-rows.start, cols.stop-cols.start, q_block, k_block)
+        kinds[...,rows,cols] = found[:,None] if found.dim() == 3 else found
+    return torch.minimum(known, kinds)
+
+def _blocks(see:Visibility, q_block:int, k_block:int, device:torch.device)->Tensor:
+    "What all rules together leave of each block"
+    kinds = [_stretched(see, q_block, k_block, device)]
+    nq,nk = kinds[0].shape[-2:]
+    if see.table is not None and nq and nk: kinds.append(_tabled(see, q_block, k_block, device))
+    if isinstance(see.mask, Visibility): kinds.append(see.mask.blocks(q_block, k_block, device=device))
+    elif see.mask is not None: kinds.append(_pooled(see.mask.to(device), nq, nk, q_block, k_block))
+    if see.either: kinds.append(functools.reduce(torch.maximum, (
+        other.blocks(q_block, k_block, device=device) for other in see.either)))
+    known = functools.reduce(torch.minimum, kinds)
+    return known if see.rule is None else _ruled(see, known, q_block, k_block, device)
 
 # %% ../nbs/04a_visibility.ipynb #430ed4d8
 def joined(
@@ -482,8 +658,17 @@ def joined(
         if mask is None or not isinstance(mask, Tensor): return mask
         q_pos = k_pos = None    # places alone hide nothing
     if isinstance(mask, Tensor) and q.dim() == mask.dim() == 3: mask = mask[:,None]
-    return Visibility(q.shape[-2], k.shape[-2], causal=causal, window=window, q_pos=q_pos,
-                      k_pos=k_pos, mask=mask)
+    L,S = q.shape[-2],k.shape[-2]
+    if mask is q_pos is k_pos is None and _is_eager() and type(L) is type(S) is int:
+        window = window if window is None else checked_window(window)
+        # a mode may want other tensors than those that are kept
+        if not torch._C._len_torch_dispatch_stack(): return _by_rules_alone(L, S, causal, window)
+    return Visibility(L, S, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos, mask=mask)
+
+@functools.lru_cache(32)
+def _by_rules_alone(L:int, S:int, causal:bool, window:Window|None)->Visibility:
+    "One object for all calls that say the same, and what it found out is found again"
+    return Visibility(L, S, causal=causal, window=window)
 
 def over(
     see:Tensor|None, # What `dense` or `tile` gives
@@ -514,21 +699,28 @@ def _aligned(see:Visibility)->bool:
 def _nearer(a:int|None, b:int|None)->int|None:
     return b if a is None else a if b is None else min(a, b)
 
+def _held(see:Visibility)->set[str]:
+    "Which rules it has that no option of an attention function says"
+    return {n for n in ('q_doc','rule','either') if getattr(see, n) is not None}
+
 def _flat(see:Visibility)->Visibility:
-    "Rules beside rules as one, where they mean the same places and not two sets of documents"
+    "Rules beside rules as one, where they mean the same places and no two of what is held once"
     inner = see.mask
     if not isinstance(inner, Visibility): return see
     inner = _flat(inner)
-    placed = [r for r in (see,inner) if r.sides() != (None,None)]
-    same = all(_aligned(r) for r in placed) or len(placed) < 2 or (
-        see.q_pos is inner.q_pos and see.k_pos is inner.k_pos)
-    if not same or see.q_doc is not None and inner.q_doc is not None: return see
+    placed = [r for r in (see,inner) if r.sides() != (None,None) or r.rule is not None]
+    # a rule asks for places, the others for their differences
+    same = len(placed) < 2 or see.q_pos is inner.q_pos and see.k_pos is inner.k_pos or (
+        see.rule is inner.rule is None and all(_aligned(r) for r in placed))
+    if not same or _held(see) & _held(inner): return see
     at,docs = (placed or [see])[0],see if inner.q_doc is None else inner
     (a,b),(c,d) = checked_window(see.window),checked_window(inner.window)
     window = _nearer(a, c),_nearer(b, d)
     return Visibility(see.L, see.S, causal=see.causal or inner.causal,
                       window=None if window == (None,None) else window, q_pos=at.q_pos,
-                      k_pos=at.k_pos, q_doc=docs.q_doc, k_doc=docs.k_doc, mask=inner.mask)
+                      k_pos=at.k_pos, q_doc=docs.q_doc, k_doc=docs.k_doc, mask=inner.mask,
+                      table=docs.table, rule=see.rule or inner.rule,
+                      either=see.either or inner.either)
 
 def spelled(
     see:Visibility|None # The rules; None: none
@@ -549,25 +741,27 @@ def spelled(
     if said and not _aligned(see):
         said |= {n: p for n,p in (('q_pos',see.q_pos), ('k_pos',see.k_pos)) if p is not None}
     rest:Tensor|Visibility|None = see.mask
-    if see.q_doc is not None:
-        rest = Visibility(see.L, see.S, q_doc=see.q_doc, k_doc=see.k_doc, mask=see.mask)
+    if _held(see):
+        rest = replace(see, causal=False, window=None)
+        if see.rule is None: rest = replace(rest, q_pos=None, k_pos=None)
     return said if rest is None else said | dict(mask=rest)
 
 # %% ../nbs/04a_visibility.ipynb #63ee2770
 def _flatten(see:Visibility)->tuple[list[Any],Any]:
-    names = [n for n in _tensors if getattr(see, n) is not None]
-    return [getattr(see, n) for n in names], (see.L, see.S, see.causal, see.window, *names)
+    names = [n for n in (*_tensors, 'either') if getattr(see, n) is not None]
+    children = [getattr(see, n) for n in names]
+    return children, (see.L, see.S, see.causal, see.window, see.rule, *names)
 
 def _unflatten(children:Any, said:Any)->Visibility:
-    (L,S,causal,window,*names),see = said,object.__new__(Visibility)
-    fields = dict(L=L, S=S, causal=causal, window=window, _memo={})
+    (L,S,causal,window,rule,*names),see = said,object.__new__(Visibility)
+    fields = dict(L=L, S=S, causal=causal, window=window, rule=rule, either=None, _memo={})
     for name,x in (fields | dict.fromkeys(_tensors) | dict(zip(names, children))).items():
         object.__setattr__(see, name, x)
     return see
 
 def _with_keys(see:Visibility)->tuple[list[tuple[Any,Any]],Any]:
     children,said = _flatten(see)
-    return [(_pytree.GetAttrKey(name), x) for name,x in zip(said[4:], children)], said
+    return [(_pytree.GetAttrKey(name), x) for name,x in zip(said[5:], children)], said
 
 _pytree.register_pytree_node(Visibility, _flatten, _unflatten, flatten_with_keys_fn=_with_keys,
                              serialized_type_name='attention_nb.Visibility')

@@ -79,7 +79,14 @@ def choices(B, H, L, S, dtype):
     placed = Visibility(L, S, window=(3,1), k_pos=torch.randperm(S, generator=g), mask=mask)
     each = [torch.stack([torch.randperm(n, generator=g)[:m] for _ in range(B)]) for n,m in
             ((L+S, L), (S, S))]
-    return dict(mask=dict(mask=mask), heads=dict(mask=torch.rand(B, H, L, S, generator=g) > .2),
+    causal = Visibility(L, S, causal=True)
+    rule = Visibility(L, S, rule=lambda q, k: (q-k) % 3 < 2, q_pos=each[0], k_pos=torch.arange(S))
+    union = Visibility(L, S, window=(1,0)) | rule | Visibility(L, S, q_doc=docs['q_doc'],
+                                                               k_doc=docs['k_doc'])
+    table = torch.rand(B, H, -(-L//2), -(-S//3), generator=g) > .4
+    by_table = Visibility.from_blocks(table, (2,3), L, S)
+    return dict(union=dict(mask=union), rule=dict(mask=rule), table=dict(mask=by_table),
+                both=dict(mask=by_table & union & mask & causal), mask=dict(mask=mask), heads=dict(mask=torch.rand(B, H, L, S, generator=g) > .2),
                 keys=dict(mask=torch.rand(B, 1, 1, S, generator=g) > .3),
                 bias=dict(bias=rand(H, 1, S)), full_bias=dict(bias=rand(B, H, L, S)),
                 causal=dict(causal=True), window=dict(window=(2,1)), left=dict(window=(1,None)),
