@@ -25,7 +25,7 @@ from torch.autograd import forward_ad
 from .checks import _wide, check_attention, checked, checked_integer
 from .core import attention, attention_scores, group_heads, hide
 from .flash import _four_dims, _rounds, _tiled
-from .visibility import Visibility, Window, _cut, _is_eager, joined, over
+from .visibility import Visibility, Window, _inner, _is_eager, joined, over
 
 # %% ../nbs/03a_fast.ipynb #273616f0
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -156,8 +156,8 @@ def _reason(c:_Call)->str|None:
 
 def _has_rules(see:Visibility)->bool:
     "Whether it holds more than a mask"
-    inner = isinstance(see.mask, Visibility) and _has_rules(see.mask)
-    return inner or see.q_doc is not None or see.sides() != (None,None)
+    own = see.q_doc is not None or see.rule is not None or see.sides() != (None,None)
+    return own or any(_has_rules(inner) for inner in _inner(see))
 
 def _tiles_not(c:_Call)->str|None:
     if not _is_eager(): return "a compiler or transform wants the queries in one piece"
