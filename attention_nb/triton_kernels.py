@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/triton.html.md"""
 # %% auto #0
 __all__ = ['triton', 'tl', 'constexpr', 'why_not_triton', 'triton_attention', 'triton_decode']
 
-# %% ../nbs/13a_triton.ipynb #593543d7
+# %% ../nbs/13a_triton.ipynb #465de9a3
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -19,7 +19,7 @@ from torch import Tensor
 from .checks import _wide, check_attention, checked, checked_integer
 from .visibility import Visibility, Window, _aligned, _flat, _is_eager, joined
 
-# %% ../nbs/13a_triton.ipynb #8e174533
+# %% ../nbs/13a_triton.ipynb #5282ce62
 # kernels are no Python: Triton reads their text, types follow from the call
 # mypy: allow-untyped-defs, allow-untyped-calls
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -36,7 +36,7 @@ _bits:Any = constexpr(math.log2(math.e)) if tl else None    # a unit of scores, 
 _widens:Any = constexpr(_interpreted) if tl else None
 _missing = "Triton is missing: pip install 'attention_nb[gpu]'"
 
-# %% ../nbs/13a_triton.ipynb #6bd97e04
+# %% ../nbs/13a_triton.ipynb #8ef3286e
 @_jit
 def _which(blocks, H):
     "Block, sequence and head of this program"
@@ -69,7 +69,7 @@ def _dot(a, b, start, PRECISION:constexpr):
     if _widens and a.dtype == tl.bfloat16: a,b = a.to(tl.float32),b.to(tl.float32)
     return tl.dot(a, b, start, input_precision=PRECISION)
 
-# %% ../nbs/13a_triton.ipynb #6fc491bd
+# %% ../nbs/13a_triton.ipynb #135b87ff
 @_jit
 def _seen(i, j, b, L, S, left, right, q_doc, k_doc, docs):
     "May query i see key j? For a tile of both"
@@ -101,7 +101,7 @@ def _edges(block, b, n, m, left, right, spans, ROWS:constexpr, COLS:constexpr):
     full = tl.maximum(full, first)
     return first, full, tl.maximum(shut//COLS*COLS, full), last
 
-# %% ../nbs/13a_triton.ipynb #0c1fad9a
+# %% ../nbs/13a_triton.ipynb #6e2364ea
 @_jit
 def _tanh(x):
     e = tl.exp(-2*tl.abs(x))
@@ -128,7 +128,7 @@ def _take(s, values, m, l, acc, PRECISION:constexpr):
     acc = _dot(p.to(values.dtype), values, acc*shrink[:,None], PRECISION)
     return new, l*shrink + tl.sum(p, 1), acc
 
-# %% ../nbs/13a_triton.ipynb #699d0b11
+# %% ../nbs/13a_triton.ipynb #94c92f13
 @_jit
 def _forward(q, k, v, out, lse, bias, sinks, q_doc, k_doc, spans, qs, ks, vs, os, bs, docs,
              H, G, L, S, left, right, scale, E:constexpr, EV:constexpr, EP:constexpr, VP:constexpr,
@@ -159,7 +159,7 @@ def _forward(q, k, v, out, lse, bias, sinks, q_doc, k_doc, spans, qs, ks, vs, os
     whole = tl.where(some, m + tl.log2(l), float('-inf'))
     tl.store(lse + (b*H + h).to(tl.int64)*L + i, whole, mask=i < L)
 
-# %% ../nbs/13a_triton.ipynb #62e81869
+# %% ../nbs/13a_triton.ipynb #905edd50
 @_jit
 def _deltas(out, g, delta, os, gs, H, L, EV:constexpr, VP:constexpr, M:constexpr):
     "Products of each row of the output and its gradient"
@@ -185,7 +185,7 @@ def _slopes(a, b, c, d, lse, delta, added, see, scale, CAP:constexpr, PRECISION:
     ds = w*(_dot(c, tl.trans(d), tl.zeros([c.shape[0], d.shape[0]], ACC), PRECISION) - delta)
     return w, ds, ds*(1 - (s/CAP)*(s/CAP)) if CAP > 0 else ds
 
-# %% ../nbs/13a_triton.ipynb #38e3c701
+# %% ../nbs/13a_triton.ipynb #9e244125
 @_jit
 def _backward_q(q, k, v, g, dq, lse, delta, bias, q_doc, k_doc, spans, qs, ks, vs, gs, bs, ds, docs,
                 H, G, L, S, left, right, scale, E:constexpr, EV:constexpr, EP:constexpr,
@@ -211,7 +211,7 @@ def _backward_q(q, k, v, g, dq, lse, delta, bias, q_doc, k_doc, spans, qs, ks, v
             acc = _dot(slopes[2].to(K.dtype), K, acc, PRECISION)
     _keep(_head(dq, ds, b, h), acc*scale/_bits, i, ds[2], L, E, EP)
 
-# %% ../nbs/13a_triton.ipynb #6238d836
+# %% ../nbs/13a_triton.ipynb #125ae297
 @_jit
 def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, qs, ks, vs, gs, bs,
                  ds, es, docs, H, G, L, S, left, right, scale, E:constexpr, EV:constexpr,
@@ -246,14 +246,15 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
     _keep(_head(dk, ds, b, kv), k_acc*scale/_bits, j, ds[2], S, E, EP)
     _keep(_head(dv, es, b, kv), v_acc, j, es[2], S, EV, VP)
 
-# %% ../nbs/13a_triton.ipynb #82be69c9
-_known = {'L','S','causal','window','q_pos','k_pos','q_doc','k_doc','mask','_memo'}
+# %% ../nbs/13a_triton.ipynb #3566b800
+_known = 'L','S','causal','window','q_pos','k_pos','q_doc','k_doc','mask','_memo'
 
 def _rules_not(see:Visibility|None)->str|None:
     "Why the kernels do not know these rules"
     if see is None: return None
-    if more := {f.name for f in fields(see) if getattr(see, f.name) is not None} - _known:
-        return f"it knows no {min(more)}"
+    told = [f.name for f in fields(see) if getattr(see, f.name) is not None]
+    if more := [name for name in told if name not in _known]: return f"it knows no {more[0]}"
+    if isinstance(see.mask, Visibility) and (why := _rules_not(see.mask)): return why
     see = _flat(see)
     if isinstance(see.mask, Tensor): return "it knows rules, and the mask is a table"
     if see.mask is not None: return "it knows one set of rules, and these are two"
@@ -274,7 +275,7 @@ def _reason(q:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, dropout_p
         return "a bias that differs from query to query is a table"
     return _rules_not(see)
 
-# %% ../nbs/13a_triton.ipynb #271356e2
+# %% ../nbs/13a_triton.ipynb #d8504d6a
 def why_not_triton(
     q:Tensor, # Queries, as for `triton_attention`
     k:Tensor, # Keys
@@ -316,7 +317,7 @@ def why_not_triton(
     see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     return _reason(q, v, see, bias, dropout_p)
 
-# %% ../nbs/13a_triton.ipynb #f19a12a0
+# %% ../nbs/13a_triton.ipynb #503428e4
 def _four(t:Tensor, q:Tensor)->Tensor:
     "`t`, with the leading dimensions of `q`, as (B, H, rows, width)"
     if q.dim() < 4: return t[(None,)*(3-q.dim())][:,None]
@@ -350,7 +351,7 @@ def _spans(see:Visibility, M:int, N:int, device:torch.device, turned:bool)->Tens
     first,end = some.argmax(-1),some.shape[-1] - some.flip(-1).argmax(-1)
     return torch.stack([first, torch.where(some.any(-1), end, first)], -1).int().contiguous()
 
-# %% ../nbs/13a_triton.ipynb #c3773f82
+# %% ../nbs/13a_triton.ipynb #9323e042
 def _said(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None)->dict[str,Any]:
     "Sizes and numbers, for every kernel"
     E,EV = q.shape[-1],v.shape[-1]
@@ -374,7 +375,7 @@ def _asked(q:Tensor, k:Tensor, see:Visibility|None, M:int, N:int, turned:bool)->
     return said | dict(q_doc=docs[0], k_doc=docs[1], spans=spans,
                        docs=(*strides, int(len(spans) > 1)))
 
-# %% ../nbs/13a_triton.ipynb #5566e86a
+# %% ../nbs/13a_triton.ipynb #b3345ec2
 def _rows(t:Tensor)->Tensor: return t if t.stride(-1) == 1 else t.contiguous()
 
 class _Attention(torch.autograd.Function):
@@ -395,10 +396,22 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx:Any, *grad_outputs:Any)->Any: return _backward(ctx, *grad_outputs)
+    def backward(ctx:Any, *grad_outputs:Any)->Any:
+        with torch.no_grad(): found = _backward(ctx, *grad_outputs)
+        if not torch.is_grad_enabled(): return found
+        once:Any = _Once.apply
+        return tuple(None if t is None else once(t.requires_grad_()) for t in found)
 
-# %% ../nbs/13a_triton.ipynb #72871f10
-@torch.autograd.function.once_differentiable
+class _Once(torch.autograd.Function):
+    "A gradient that cannot be differentiated again"
+    @staticmethod
+    def forward(ctx:Any, t:Tensor)->Tensor: return t.view_as(t)
+
+    @staticmethod
+    def backward(ctx:Any, *grad_outputs:Any)->Any:
+        raise NotImplementedError("triton_attention has no second derivatives")
+
+# %% ../nbs/13a_triton.ipynb #8e429183
 def _backward(ctx:Any, g:Tensor)->Any:
     q,k,v,bias,sinks,out,lse = ctx.saved_tensors
     (B,H,L,E),(_,Hkv,S,EV),g = q.shape,v.shape,_rows(g)
@@ -423,7 +436,7 @@ def _backward(ctx:Any, g:Tensor)->Any:
     d_bias = None if bias is None or db is None else db.to(bias.dtype)
     return dq, dk, dv, d_bias, d_sinks, None, None, None
 
-# %% ../nbs/13a_triton.ipynb #dc1008cd
+# %% ../nbs/13a_triton.ipynb #f791ec76
 def _attend(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, scale:float,
             softcap:float|None, sinks:Tensor|None)->Tensor:
     "A call that nothing speaks against"
@@ -478,7 +491,7 @@ def triton_attention(
     if scale is None: scale = 1/math.sqrt(q.shape[-1])
     return _attend(q, k, v, see, bias, scale, softcap, sinks)
 
-# %% ../nbs/13a_triton.ipynb #9d585ee6
+# %% ../nbs/13a_triton.ipynb #c0a5214e
 def _triton_not(c:Any)->str|None: return _reason(c.q, c.v, c.see, c.bias, c.dropout_p)
 
 def _triton_slower(c:Any)->str|None:
@@ -487,7 +500,7 @@ def _triton_slower(c:Any)->str|None:
 def _triton(c:Any)->Tensor:
     return _attend(c.q, c.k, c.v, c.see, c.bias, c.scale, c.softcap, c.sinks)
 
-# %% ../nbs/13a_triton.ipynb #f952da59
+# %% ../nbs/13a_triton.ipynb #a9116de5
 @_jit
 def _decode(q, k, v, part, lse, k_len, qs, ks, vs, H, G, L, S, size, splits, scale, E:constexpr,
             EV:constexpr, EP:constexpr, VP:constexpr, CAP:constexpr, PRECISION:constexpr,
@@ -533,7 +546,7 @@ def _merge(part, lse, out, sinks, H, L, splits, EV:constexpr, VP:constexpr, SP:c
     e = tl.arange(0, VP)
     tl.store(out + row*EV + e, acc.to(out.dtype.element_ty), mask=e < EV)
 
-# %% ../nbs/13a_triton.ipynb #be439c76
+# %% ../nbs/13a_triton.ipynb #3076c70e
 def _splits(programs:int, S:int, device:torch.device)->int:
     "How many stretches of keys keep the whole device busy, none shorter than 256 keys"
     cores = (torch.cuda.get_device_properties(device).multi_processor_count
@@ -565,7 +578,7 @@ def _merged(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None, sinks
             VP=said['VP'], SP=1<<(splits-1).bit_length())
     return out
 
-# %% ../nbs/13a_triton.ipynb #47328e74
+# %% ../nbs/13a_triton.ipynb #b9fe3d97
 def triton_decode(
     q:Tensor, # The last queries, (B, H, L, E), few of them
     k:Tensor, # All keys, (B, Hkv, S, E)
