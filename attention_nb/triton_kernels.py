@@ -95,7 +95,7 @@ def _edges(block, b, n, m, left, right, spans, ROWS:constexpr, COLS:constexpr):
     if spans is not None:
         mine = spans + (b*tl.cdiv(n, ROWS) + block)*2
         first,last = tl.maximum(first, tl.load(mine)*COLS),tl.minimum(last, tl.load(mine+1)*COLS)
-        full = last
+        full,shut = last,0    # none without rules
     first,end = first//COLS*COLS,tl.cdiv(last, COLS)*COLS
     full = tl.minimum(tl.cdiv(full, COLS)*COLS, end)
     full = tl.maximum(full, first)
@@ -327,7 +327,9 @@ def _power(n:int)->int: return max(16, 1<<(n-1).bit_length())
 
 def _sizes(wide:int, dtype:torch.dtype, back:bool)->dict[str,int]:
     "Queries and keys of a tile, warps of a program, tiles in flight"
-    if dtype.itemsize > 2: M,N,stages = (32,32,1) if wide > 128 else (64,32,2)
+    if dtype.itemsize > 2:
+        if wide > 128: M,N,stages = (16,16,1) if back else (32,32,1)
+        else: M,N,stages = (32,32,1) if back and wide > 64 else (64,32,2)
     elif wide > 128: M,N,stages = (32,32,1) if back else (64,32,2)
     elif wide > 64: M,N,stages = (64,64,1) if back else (128,64,2)
     else: M,N,stages = (64,64,2) if back else (128,64,3)

@@ -120,16 +120,16 @@ def test_views_and_poison_around_them():
     assert_close(got, want)
 
 def test_biases_of_all_shapes_and_documents_of_each_text():
-    q,k,v = qkv(2, 4, 2, 18, 20, 8, 8)
+    q,k,v = qkv(2, 2, 1, 18, 20, 8, 8)
     torch.manual_seed(0)
-    for shape in ((), (20,), (1,), (1,20), (4,1,1), (2,1,1,20), (2,4,1,1), (2,4,1,20)):
+    for shape in ((), (20,), (1,), (1,20), (2,1,1), (2,1,1,20), (2,2,1,20)):
         same(q, k, v, bias=torch.randn(shape).double(), causal=True)
     q_doc,k_doc = torch.randint(0, 3, (2,18)),torch.randint(0, 3, (2,20))
     for docs in ((q_doc,k_doc), (q_doc[0],k_doc), (q_doc,k_doc[0]), (q_doc.to(torch.uint8),k_doc),
                  (q_doc + 2**40,k_doc + 2**40), (q_doc.sort().values,k_doc.sort().values)):
         rules = Visibility(18, 20, q_doc=docs[0], k_doc=docs[1])
         same(q, k, v, mask=rules)
-        same(q, k, v, mask=rules, window=(7,2), sinks=torch.randn(4).double())
+        same(q, k, v, mask=rules, window=(7,2), sinks=torch.randn(2).double())
         same(q[:,0], k[:,0], v[:,0], mask=rules, bias=torch.randn(2, 1, 20).double())
     same(q, k, v, mask=Visibility(18, 20, window=(3,None)), causal=True)
     places = torch.arange(18)+2+5,torch.arange(20)+5
@@ -222,13 +222,12 @@ def test_decode(dtype):
     for H,L,Ev in ((2,1,8), (8,1,5), (4,5,8)):
         q,k,v = (torch.randn(B, *n).to(dtype) for n in ((H,L,E), (Hkv,S,E), (Hkv,S,Ev)))
         sinks = torch.randn(H)
-        for splits in (None, 1, 3, 64):
-            for options in ({}, dict(scale=-.3), dict(softcap=1.5, sinks=sinks)):
-                got = triton_decode(q, k, v, splits=splits, **options)
-                assert_close(got, attention(q, k, v, **options)[0], **limits)
-                got = triton_decode(q, k, v, splits=splits, causal=True, k_len=200, **options)
-                want = attention(q, k[:,:,:200], v[:,:,:200], causal=True, **options)[0]
-                assert_close(got, want, **limits)
+        for splits,options in ((None,{}), (1,dict(scale=-.3)), (5,dict(softcap=1.5, sinks=sinks))):
+            got = triton_decode(q, k, v, splits=splits, **options)
+            assert_close(got, attention(q, k, v, **options)[0], **limits)
+            got = triton_decode(q, k, v, splits=splits, causal=True, k_len=200, **options)
+            want = attention(q, k[:,:,:200], v[:,:,:200], causal=True, **options)[0]
+            assert_close(got, want, **limits)
     q,k,v = (t.double() for t in (q,k,v))
     cuts = slice(0, 100),slice(100, 128),slice(128, 300)
     parts = [attention_lse(q, k[:,:,n], v[:,:,n]) for n in cuts]
@@ -247,7 +246,7 @@ mistakes = {
     'j >= place-left': ('j > place-left', dict(window=(3,0))),
     'tl.where(see, w, 0.)': ('w', dict(causal=True)),
     'shut = tl.minimum(tl.maximum(at+past+right+1, 0), m)': ('shut = last', dict(causal=True)),
-    'keys,values = _head(k, ks, b, h//G),': ('keys,values = _head(k, ks, b, 0),', {}),
+    'keys,values = _head(k, ks, b, h//G),': ('keys,values = _head(k, ks, b, h%(H//G)),', {}),
     'acc*shrink[:,None], PRECISION': ('acc, PRECISION', {}),
     ' - delta)': (')', {}),
     '(1 - (s/CAP)*(s/CAP))': ('(1 - s/CAP)', dict(softcap=1.5)),
