@@ -34,7 +34,7 @@ _interpreted = bool(triton and triton.knobs.runtime.interpret)    # TRITON_INTER
 constexpr:Any = tl.constexpr if tl else None    # of a number that is known when a kernel is compiled
 _bits:Any = constexpr(math.log2(math.e)) if tl else None    # a unit of scores, in bits
 _widens:Any = constexpr(_interpreted) if tl else None
-_missing = "Triton is missing: pip install 'attention_nb[gpu]'"
+_missing = "Triton is missing: pip install 'attention-nb[gpu]'"
 
 # %% ../nbs/13a_triton.ipynb #8ef3286e
 @_jit
@@ -115,9 +115,10 @@ def _scores(a, b, scale, CAP:constexpr, PRECISION:constexpr, ACC:constexpr):
     return s
 
 @_jit
-def _column(bias, strides, b, h, j, S):
+def _column(bias, strides, b, h, j, S, ACC:constexpr):
     "What is added to the scores of keys j, in bits"
-    return tl.load(_head(bias, strides, b, h) + j*strides[2], mask=j < S, other=0.)*_bits
+    x = tl.load(_head(bias, strides, b, h) + j*strides[2], mask=j < S, other=0.)
+    return x.to(ACC)*_bits
 
 @_jit
 def _take(s, values, m, l, acc, PRECISION:constexpr):
@@ -148,7 +149,7 @@ def _forward(q, k, v, out, lse, bias, sinks, q_doc, k_doc, spans, qs, ks, vs, os
         for start in range(edges[part], edges[part+1], N):
             j = start + tl.arange(0, N)
             s = _scores(Q, _tile(keys, j, ks[2], S, E, EP), scale, CAP, PRECISION, ACC)
-            if bias is not None: s += _column(bias, bs, b, h, j[None,:], S)
+            if bias is not None: s += _column(bias, bs, b, h, j[None,:], S, ACC)
             if part != 1:
                 see = _seen(i[:,None], j[None,:], b, L, S, left, right, q_doc, k_doc, docs)
                 s = tl.where(see, s, float('-inf'))
@@ -204,7 +205,7 @@ def _backward_q(q, k, v, g, dq, lse, delta, bias, q_doc, k_doc, spans, qs, ks, v
             j = start + tl.arange(0, N)
             K,V = _tile(keys, j, ks[2], S, E, EP),_tile(values, j, vs[2], S, EV, VP)
             see,added = None,None
-            if bias is not None: added = _column(bias, bs, b, h, j[None,:], S)
+            if bias is not None: added = _column(bias, bs, b, h, j[None,:], S, ACC)
             if part != 1:
                 see = _seen(i[:,None], j[None,:], b, L, S, left, right, q_doc, k_doc, docs)
             slopes = _slopes(Q, K, dO, V, whole, mean, added, see, scale, CAP, PRECISION, ACC)
@@ -233,7 +234,7 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
                 Q = _tile(_head(q, qs, b, h), i, qs[2], L, E, EP)
                 dO = _tile(_head(g, gs, b, h), i, gs[2], L, EV, VP)
                 see,added = None,None
-                if bias is not None: added = _column(bias, bs, b, h, j[:,None], S)
+                if bias is not None: added = _column(bias, bs, b, h, j[:,None], S, ACC)
                 if part != 1:
                     see = _seen(i[None,:], j[:,None], b, L, S, left, right, q_doc, k_doc, docs)
                 w,raw,slope = _slopes(K, Q, V, dO, _row(lse, b, h, H, i, L)[None,:], _row(
@@ -572,10 +573,12 @@ def _merged(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None, sinks
     said,wide = _said(q, k, v, scale, softcap),_wide(q.dtype)
     part,lse = (q.new_empty(B, H, L, splits, *n, dtype=wide) for n in ((EV,), ()))
     out,(qs,ks,vs) = q.new_empty(B, H, L, EV),_strides(q, k, v)
-    N = 64 if q.dtype.itemsize == 2 else 32
+    N = 8192//said['EP'] if q.dtype.itemsize == 2 else 4096//said['EP']
+    N = max(16, min(64, N))
     size = -(--(-S//splits)//N)*N    # whole tiles, so that no two programs load one
     _launch(_decode, B*Hkv*splits if out.numel() else 0, q, k, v, part, lse, k_len, qs, ks, vs,
-            H, G, L, S, size, splits, CAUSAL=causal, R=_power(G*L), N=N, **said)
+            H, G, L, S, size, splits, CAUSAL=causal, R=_power(G*L), N=N,
+            num_stages=2, **said)
     _launch(_merge, B*H*L if EV else 0, part, lse, out, sinks, H, L, splits, EV=EV,
             VP=said['VP'], SP=1<<(splits-1).bit_length())
     return out
