@@ -338,8 +338,7 @@ def _sizes(wide:int, dtype:torch.dtype, back:bool)->dict[str,int]:
                 num_stages=stages)
 
 def _launch(kernel:Any, programs:int, *args:Any, **said:Any)->None:
-    "Run a kernel on the device of its first argument, if there is anything to do"
-    if not programs: return
+    "Run a kernel on the device of its first argument"
     at = torch.cuda.device(args[0].device) if args[0].is_cuda else nullcontext()
     with at: kernel[(programs,)](*args, **said, enable_fp_fusion=True)
 
@@ -372,7 +371,7 @@ def _asked(q:Tensor, k:Tensor, see:Visibility|None, M:int, N:int, turned:bool)->
     for name,side in zip(('left','right'), see.sides()):
         if side is not None: said[name] = min(side, L+S)    # more than all is all
     if see.q_doc is None or see.k_doc is None: return said
-    docs = [t.long().contiguous().reshape(-1, t.shape[-1]) for t in (see.q_doc, see.k_doc)]
+    docs = [t.long().contiguous()[(None,)*(2-t.dim())] for t in (see.q_doc, see.k_doc)]
     spans = _spans(see, M, N, q.device, turned)
     strides = (t.stride(0) if len(t) > 1 else 0 for t in docs)
     return said | dict(q_doc=docs[0], k_doc=docs[1], spans=spans,
@@ -392,9 +391,10 @@ class _Attention(torch.autograd.Function):
         sizes = _sizes(max(E, EV), q.dtype, False)
         qs,ks,vs,os,bs = _strides(q, k, v, out, bias)
         ctx.said,ctx.see = _said(q, k, v, scale, softcap),see
-        _launch(_forward, B*H*-(-L//sizes['M'])*bool(S), q, k, v, out, lse, bias, sinks, qs=qs,
-                ks=ks, vs=vs, os=os, bs=bs, **sizes, **ctx.said,
-                **_asked(q, k, see, sizes['M'], sizes['N'], False))
+        if S and out.numel():
+            _launch(_forward, B*H*-(-L//sizes['M']), q, k, v, out, lse, bias, sinks, qs=qs, ks=ks,
+                    vs=vs, os=os, bs=bs, **sizes, **ctx.said,
+                    **_asked(q, k, see, sizes['M'], sizes['N'], False))
         ctx.save_for_backward(q, k, v, bias, sinks, out, lse)
         return out
 
@@ -418,7 +418,7 @@ class _Once(torch.autograd.Function):
 def _backward(ctx:Any, g:Tensor)->Any:
     q,k,v,bias,sinks,out,lse = ctx.saved_tensors
     (B,H,L,E),(_,Hkv,S,EV),g = q.shape,v.shape,_rows(g)
-    if not S or not q.numel():
+    if not S or not out.numel():
         return *(None if t is None else torch.zeros_like(t) for t in (q,k,v,bias,sinks)),*[None]*3
     delta,dq,dk,dv = torch.empty_like(lse),*(torch.empty(t.shape, dtype=t.dtype, device=t.device)
                                              for t in (q,k,v))
@@ -576,10 +576,11 @@ def _merged(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None, sinks
     N = 8192//said['EP'] if q.dtype.itemsize == 2 else 4096//said['EP']
     N = max(16, min(64, N))
     size = -(--(-S//splits)//N)*N    # whole tiles, so that no two programs load one
-    _launch(_decode, B*Hkv*splits if out.numel() else 0, q, k, v, part, lse, k_len, qs, ks, vs,
+    if not out.numel(): return out
+    _launch(_decode, B*Hkv*splits, q, k, v, part, lse, k_len, qs, ks, vs,
             H, G, L, S, size, splits, CAUSAL=causal, R=_power(G*L), N=N,
             num_stages=2, **said)
-    _launch(_merge, B*H*L if EV else 0, part, lse, out, sinks, H, L, splits, EV=EV,
+    _launch(_merge, B*H*L, part, lse, out, sinks, H, L, splits, EV=EV,
             VP=said['VP'], SP=1<<(splits-1).bit_length())
     return out
 
