@@ -53,6 +53,7 @@ from . import tokenizer as tokenizer
 from . import tokenizer_base as tokenizer_base
 from . import tokenizer_files as tokenizer_files
 from . import transformer as transformer
+from . import triton_kernels as triton_kernels
 from . import turning as turning
 from . import vectors as vectors
 from . import views as views
@@ -154,6 +155,12 @@ from .tokenizer_files import byte_pairs as byte_pairs
 from .tokenizer_files import load_tokenizer as load_tokenizer
 from .transformer import ModelCache as ModelCache
 from .transformer import Transformer as Transformer
+from .triton_kernels import constexpr as constexpr
+from .triton_kernels import tl as tl
+from .triton_kernels import triton as triton
+from .triton_kernels import triton_attention as triton_attention
+from .triton_kernels import triton_decode as triton_decode
+from .triton_kernels import why_not_triton as why_not_triton
 from .views import head_view as head_view
 from .views import model_view as model_view
 from .views import neuron_view as neuron_view

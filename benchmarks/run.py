@@ -9,7 +9,7 @@ from measure import Report
 
 # each is a file here, with a function tables(report, rounds)
 TOPICS = ['glove', 'bpe', 'imports', 'attention', 'multihead', 'weights', 'memory', 'views',
-          'decode', 'loading']
+          'decode', 'loading', 'gpu']
 
 def main():
     parser = argparse.ArgumentParser(
