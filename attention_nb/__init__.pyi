@@ -155,12 +155,6 @@ from .tokenizer_files import byte_pairs as byte_pairs
 from .tokenizer_files import load_tokenizer as load_tokenizer
 from .transformer import ModelCache as ModelCache
 from .transformer import Transformer as Transformer
-from .triton_kernels import constexpr as constexpr
-from .triton_kernels import tl as tl
-from .triton_kernels import triton as triton
-from .triton_kernels import triton_attention as triton_attention
-from .triton_kernels import triton_decode as triton_decode
-from .triton_kernels import why_not_triton as why_not_triton
 from .views import head_view as head_view
 from .views import model_view as model_view
 from .views import neuron_view as neuron_view

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import reduce
+from importlib import import_module
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -261,11 +262,23 @@ def _oracle(c:_Call)->Tensor:
     return attention(c.q, c.k, c.v, mask=c.see, bias=c.bias, scale=c.scale, softcap=c.softcap,
                      sinks=c.sinks, dropout_p=c.dropout_p)[0]
 
+def _triton(name:str, c:_Call)->Any:
+    "What a function of the GPU's workshop says of a call; imported for tensors on a GPU alone"
+    return getattr(import_module('attention_nb.triton_kernels'), name)(c)
+
+def _triton_not(c:_Call)->str|None:
+    if not c.q.is_cuda and os.environ.get('TRITON_INTERPRET') != '1':
+        return f"it is for a GPU, and these tensors are on {c.q.device}"
+    why:str|None = _triton('_triton_not', c)
+    return why
+
 def _tiles(c:_Call)->Tensor:
     return _tiled(c.q, c.k, c.v, c.see, c.bias, c.scale, c.softcap, c.sinks,
                   rough=_rounds(c.q, c.bias, c.softcap, c.sinks))[0]
 
 KERNELS = (
+    Kernel('triton', "one kernel for a GPU, tile by tile", _triton_not,
+           lambda c: _triton('_triton', c), lambda c: _triton('_triton_slower', c)),
     Kernel('tiles', "tile by tile, and only those that are seen", _tiles_not, _tiles,
            _tiles_slower),
     Kernel('fused', "torch's kernel, without any table", _fused_not,

@@ -18,6 +18,7 @@ kept = dict(
     plan=None,
     plots=['colors', 'show_arrows', 'show_numbers'], saving=None, scaling=None, settings=None,
     senses=None, shapes=None, stepping=None, stored=None, tables=None,
+    triton_kernels=None,
     blocks=['Mixers', 'Stack'],
     cache=['LayerCache', 'check_cache'], config=['check_ids'],
     core=['attention_scores', 'group_heads', 'hide', 'softmax_with_sink'],
