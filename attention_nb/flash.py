@@ -9,7 +9,8 @@ __all__ = ['flash_attention']
 
 # %% ../nbs/13b_tiles.ipynb #4ece5328
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -101,7 +102,7 @@ def _plan(see:Visibility|None, L:int, S:int, qb:int, kb:int)->_Plan:
     return found
 
 # %% ../nbs/13b_tiles.ipynb #d2262937
-_room = 1<<22    # bytes of scores at a time
+_room = 1<<21    # bytes of scores at a time, for each thread
 
 def _blocked(t:Tensor, n:int)->Tensor:
     "(B, H, L, E) as (B*H*blocks, n*E), the last block filled up with zeros"
@@ -164,13 +165,15 @@ def _unstacked(w:_Work, t:Tensor, E:int)->Tensor:
     each = t.view(-1, w.heads, -(-L//qb), rep, qb, E).transpose(2, 3)
     return each.reshape(len(each), w.heads*rep, -1, E)[:,:,:L]
 
-def _chunks(w:_Work)->Iterator[_Chunk]:
+def _chunks(w:_Work, mine:Tensor)->Iterator[_Chunk]:
+    "The work of the sequences that are mine"
     _,L,S,qb,kb = w.sizes
-    nq,nk,X = -(-L//qb),-(-S//kb),len(w.q)//-(-L//qb)
+    nq,nk,X = -(-L//qb),-(-S//kb),len(mine)
     for t in w.plan.tiles:
         J,m = t.keys.shape
         if w.tables is None: jobs,x = torch.arange(J*X)//X,torch.arange(J*X)%X
-        else: jobs,x = (w.tables == t.whose[:,None]).nonzero().T
+        else: jobs,x = (w.tables[mine] == t.whose[:,None]).nonzero().T
+        x = mine[x]
         n = max(1, w.most//m)
         for a in range(0, len(jobs), n):
             job,of = jobs[a:a+n],x[a:a+n]
@@ -178,6 +181,25 @@ def _chunks(w:_Work)->Iterator[_Chunk]:
                 keys = of[:,None]*nk + t.keys[job,first:first+w.most]
                 hidden = [(s-first, p[job]) for s,p in t.hidden if first <= s < first+w.most]
                 yield _Chunk(of*nq+t.rows[job], keys, hidden, not first, m <= w.most)
+
+# %% ../nbs/13b_tiles.ipynb #21942560
+_least_spread = 1<<20    # scores; fewer are done before threads begin
+
+def _spread(w:_Work, part:Callable[[Tensor],None], alone:bool=False)->None:
+    "Run `part` on all sequences, those of each thread by themselves"
+    rep,L,_,qb,kb = w.sizes
+    X,n = len(w.q)//-(-L//qb),torch.get_num_threads()
+    scores = X*rep*qb*kb*sum(t.keys.numel() for t in w.plan.tiles)
+    watched = torch._C._len_torch_dispatch_stack() > 0    # who listens hears this thread alone
+    if (alone or watched or scores < _least_spread or n == 1 or X < n
+            or w.q.device.type != 'cpu'): return part(torch.arange(X))
+    inference = torch.is_inference_mode_enabled()
+    def run(mine:Tensor)->None:
+        torch.set_num_threads(1)    # of this thread
+        with torch.inference_mode(inference), torch.no_grad(): part(mine)
+    try:
+        with ThreadPoolExecutor(n) as pool: [*pool.map(run, torch.arange(X).tensor_split(n))]
+    finally: torch.set_num_threads(n)    # threads that begin later ask for it
 
 # %% ../nbs/13b_tiles.ipynb #a66ddb0b
 _largest = 8.    # rounded scores up to here are taken as they are
@@ -273,15 +295,17 @@ def _forward(w:_Work, Ev:int, with_lse:bool)->tuple[Tensor,Tensor|None]:
     rep,L,_,qb,_ = w.sizes
     out = w.v.new_zeros(len(w.q), rep*qb*Ev)
     lse = out.new_full((len(w.q), rep*qb), -math.inf, dtype=_wide(out.dtype)) if with_lse else None
-    for c in _chunks(w):
-        p,l,*_ = _weights(w, c, with_lse or not c.whole)
-        o = p @ _picked(w.v, c.keys.flatten()).view(len(p), -1, Ev)
-        if not c.whole:
-            held = (o.to(l.dtype), l) if c.first else _joined(held, (o, l))
-            o,l = held
-        rows = c.rows.to(out.device)
-        out.index_copy_(0, rows, o.to(out.dtype).view(len(rows), -1))
-        if lse is not None: lse.index_copy_(0, rows, l.view(len(rows), -1))
+    def part(mine:Tensor)->None:
+        for c in _chunks(w, mine):
+            p,l,*_ = _weights(w, c, with_lse or not c.whole)
+            o = p @ _picked(w.v, c.keys.flatten()).view(len(p), -1, Ev)
+            if not c.whole:
+                held = (o.to(l.dtype), l) if c.first else _joined(held, (o, l))
+                o,l = held
+            rows = c.rows.to(out.device)
+            out.index_copy_(0, rows, o.to(out.dtype).view(len(rows), -1))
+            if lse is not None: lse.index_copy_(0, rows, l.view(len(rows), -1))
+    _spread(w, part)
     return _unstacked(w, out, Ev), None if lse is None else _unstacked(w, lse, 1)[...,0]
 
 # %% ../nbs/13b_tiles.ipynb #60261c78
@@ -298,17 +322,19 @@ def _backward(w:_Work, g:Tensor, delta:Tensor, lse:Tensor|None, bias:Tensor|None
     total = None if lse is None else _stacked(w, lse[...,None])
     def add(t:Tensor, ids:Tensor, x:Tensor)->None:
         t.index_add_(0, ids.flatten().to(t.device), x.reshape(ids.numel(), -1).to(wide))
-    for c in _chunks(w):
-        p,l,capped,Q,K = _weights(w, c, lse is not None)
-        if total is not None: p = p*_share(w, l, total, c).to(p.dtype)
-        V = _picked(w.v, c.keys.flatten()).view(len(p), -1, Ev)
-        dO = _picked(G, c.rows).view(len(p), -1, Ev)
-        add(grad[2], c.keys, p.mT @ dO)
-        ds = (dO @ V.mT).sub_(_picked(D, c.rows).view(len(p), -1, 1)).mul_(p)
-        if bias is not None: _bias_gradient(w, ds, c, bias)
-        if capped is not None: ds *= 1 - capped**2
-        add(grad[0], c.rows, ds @ K)
-        add(grad[1], c.keys, ds.mT @ Q)
+    def part(mine:Tensor)->None:
+        for c in _chunks(w, mine):
+            p,l,capped,Q,K = _weights(w, c, lse is not None)
+            if total is not None: p = p*_share(w, l, total, c).to(p.dtype)
+            V = _picked(w.v, c.keys.flatten()).view(len(p), -1, Ev)
+            dO = _picked(G, c.rows).view(len(p), -1, Ev)
+            add(grad[2], c.keys, p.mT @ dO)
+            ds = (dO @ V.mT).sub_(_picked(D, c.rows).view(len(p), -1, 1)).mul_(p)
+            if bias is not None: _bias_gradient(w, ds, c, bias)
+            if capped is not None: ds *= 1 - capped**2
+            add(grad[0], c.rows, ds @ K)
+            add(grad[1], c.keys, ds.mT @ Q)
+    _spread(w, part, alone=bias is not None)
     return [grad[0].mul_(w.scale), grad[1].mul_(w.scale), grad[2]]
 
 # %% ../nbs/13b_tiles.ipynb #4590ad27

@@ -8,7 +8,7 @@ import argparse, importlib
 from measure import Report
 
 # each is a file here, with a function tables(report, rounds)
-TOPICS = ['glove', 'bpe', 'imports', 'attention', 'multihead', 'weights', 'memory', 'views',
+TOPICS = ['flash', 'sparse', 'glove', 'bpe', 'imports', 'attention', 'multihead', 'weights', 'memory', 'views',
           'decode', 'loading', 'gpu']
 
 def main():

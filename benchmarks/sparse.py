@@ -1,0 +1,72 @@
+"Windows and packed documents against a mask as a tensor, and against FlexAttention compiled"
+from functools import partial
+from flash import learned, made
+from measure import interleave
+
+L,H = 16_384,8
+
+def peers(see, rule):
+    "Calls that compute the same; FlexAttention is compiled before it is timed"
+    import torch, torch.nn.functional as F
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    from attention_nb.fast import scaled_dot_product_attention as ours
+    mask,blocks = see.dense(),create_block_mask(rule, None, None, see.L, see.S, device='cpu')
+    flex = torch.compile(flex_attention, dynamic=False)
+    return {'ours': lambda q, k, v: ours(q, k, v, mask=see),
+            'FlexAttention, compiled': lambda q, k, v: flex(q, k, v, block_mask=blocks),
+            'mask as a tensor': lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask),
+            'full causal': lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)}
+
+def window(width):
+    return lambda b, h, q, k: (q >= k) & (q-k < width)
+
+def document(ids):
+    return lambda b, h, q, k: (q >= k) & (ids[q] == ids[k])
+
+def growth(report, rounds):
+    import math, torch
+    from attention_nb.fast import scaled_dot_product_attention as ours
+    lengths = 4096,8192,16_384,32_768,65_536
+    calls = {}
+    for n in lengths:
+        q,k,v = made(1, H, H, n, 64, torch.float32)
+        calls[n] = lambda q=q, k=k, v=v: ours(q, k, v, causal=True, window=(511,0))
+    rows = [(f'{n:,}', t) for n,t,_ in interleave(calls, rounds, lengths[0])]
+    power = math.log(rows[-1][1]/rows[0][1])/math.log(lengths[-1]/lengths[0])
+    report.show(f'Window of 512, growth with the length: time grows as L^{power:.2f}', rows,
+                ('tokens', 'seconds'))
+
+def prefill(report, rounds):
+    import torch
+    from attention_nb.config import TransformerConfig
+    from attention_nb.fast import scaled_dot_product_attention as ours
+    from attention_nb.layer import use_attention
+    from attention_nb.transformer import Transformer
+    cfg = TransformerConfig(vocab_size=1000, d_model=512, n_layers=2, n_heads=8, n_kv_heads=2,
+                            window=(511,0), max_len=8192)
+    model,ids = Transformer(cfg).eval(),torch.randint(0, 1000, (1, 8192))
+    def run(attend):
+        with torch.no_grad(), use_attention(model, attend): return model(ids)
+    rows = interleave({'tiles': lambda: run(None),
+                       'a table': lambda: run(partial(ours, kernel='table'))}, rounds, 'tiles')
+    report.show('Two blocks of Mistral with a window of 512 read 8,192 tokens', rows,
+                ('', 'seconds', 'tiles = 1'))
+
+def tables(report, rounds):
+    import torch
+    from attention_nb.visibility import Visibility
+    rounds = min(rounds, 3)
+    q,k,v = made(1, H, H, L, 64, torch.float32)
+    ids = torch.arange(L)//1024
+    for name,see,rule in (
+            ('window of 512', Visibility(L, causal=True, window=(511,0)), window(512)),
+            ('16 documents of 1,024', Visibility(L, causal=True, q_doc=ids), document(ids))):
+        calls = peers(see, rule)
+        with torch.no_grad():
+            report.show(f'{name}, L = {L:,}, {H} heads of 64, float32, forward', interleave(
+                {n: partial(f, q, k, v) for n,f in calls.items()}, rounds, 'ours'))
+        del calls['FlexAttention, compiled']    # it has no backward on a CPU
+        report.show(f'{name}, forward and back', interleave(
+            {n: partial(learned, f, q, k, v) for n,f in calls.items()}, min(rounds, 1), 'ours'))
+    growth(report, rounds)
+    prefill(report, rounds)
