@@ -63,14 +63,14 @@ def combinations(options):
     yield {n: o for name in names for n,o in options[name].items()}
 
 # B, H, Hkv, L, S, E, Ev: no multiple of a tile, one query, one key, none, more queries than keys
-shapes = [(1,2,2,5,5,8,8), (2,1,1,3,6,8,5), (1,2,1,18,35,8,8), (1,1,1,33,17,3,2), (1,2,2,1,4,8,8),
-          (1,2,1,4,1,1,1), (1,2,1,0,3,4,4), (1,2,1,3,0,4,4), (0,2,1,3,3,4,4), (1,4,1,20,47,20,33)]
+shapes = [(1,2,1,18,35,8,8), (1,1,1,33,17,3,2), (2,1,1,3,6,8,5), (1,1,1,1,4,8,8), (1,1,1,4,1,1,1),
+          (1,2,1,0,3,4,4), (1,2,1,3,0,4,4), (0,2,1,3,3,4,4), (1,2,1,20,47,20,33)]
 
 @pytest.mark.parametrize('shape', shapes, ids=str)
 def test_options_and_their_pairs_in_output_and_gradients(shape):
     for options in combinations(choices(shape[1], *shape[3:5])): same(*qkv(*shape), **options)
 
-@pytest.mark.parametrize('shape', shapes[2:4], ids=str)
+@pytest.mark.parametrize('shape', shapes[:2], ids=str)
 def test_in_float32(shape):
     for options in combinations(choices(shape[1], *shape[3:5], torch.float32)):
         same(*qkv(*shape, dtype=torch.float32), **options)
