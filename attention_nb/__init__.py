@@ -63,7 +63,7 @@ _names = {
     'tokenizer_base': ['Tokenizer'],
     'tokenizer_files': ['byte_pairs', 'load_tokenizer'],
     'transformer': ['ModelCache', 'Transformer'],
-    'triton_kernels': ['constexpr', 'tl', 'triton', 'triton_attention', 'triton_decode', 'why_not_triton'],
+    'triton_kernels': ['tl', 'triton', 'triton_attention', 'triton_decode', 'why_not_triton'],
     'turning': [],
     'vectors': [],
     'views': ['head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens'],

@@ -151,7 +151,6 @@ from .tokenizer_files import byte_pairs as byte_pairs
 from .tokenizer_files import load_tokenizer as load_tokenizer
 from .transformer import ModelCache as ModelCache
 from .transformer import Transformer as Transformer
-from .triton_kernels import constexpr as constexpr
 from .triton_kernels import tl as tl
 from .triton_kernels import triton as triton
 from .triton_kernels import triton_attention as triton_attention
@@ -182,7 +181,7 @@ __all__ = [
     'View', 'load_shard', 'parallelize', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
     'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained',
     'Recording', 'load_hf', 'look', 'record', 'simple_attention', 'SimpleMultiHeadAttention', 'WordTokenizer',
-    'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache', 'Transformer', 'constexpr', 'tl', 'triton',
-    'triton_attention', 'triton_decode', 'why_not_triton', 'head_view', 'model_view', 'neuron_view', 'show_attention',
-    'show_tokens', 'Visibility', 'allowed', 'visible', 'attention_with_weights'
+    'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache', 'Transformer', 'tl', 'triton', 'triton_attention',
+    'triton_decode', 'why_not_triton', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
+    'Visibility', 'allowed', 'visible', 'attention_with_weights'
 ]

@@ -156,6 +156,7 @@ def _forward(q, k, v, out, lse, bias, sinks, q_doc, k_doc, spans, qs, ks, vs, os
                 s = tl.where(see, s, float('-inf'))
             m,l,acc = _take(s, _tile(values, j, vs[2], S, EV, VP), m, l, acc, PRECISION)
     some = l > 0
+    l = tl.where(some, l, 1.)
     acc = tl.where(some[:,None], acc/l[:,None], 0.)
     _keep(_head(out, os, b, h), acc, i, os[2], L, EV, VP)
     whole = tl.where(some, m + tl.log2(l), float('-inf'))
@@ -527,13 +528,14 @@ def _decode(q, k, v, part, lse, k_len, qs, ks, vs, H, G, L, S, size, splits, sca
         values = _tile(_head(v, vs, b, kv), j, vs[2], n, EV, VP)
         m,l,acc = _take(tl.where(see, s, float('-inf')), values, m, l, acc, PRECISION)
     some = l > 0
+    l = tl.where(some, l, 1.)
     at = ((b*H + h).to(tl.int64)*L + i)*splits + split
     e,there = tl.arange(0, VP)[None,:],r < G*L
     acc = tl.where(some[:,None], acc/l[:,None], 0.)
     tl.store(part + at[:,None]*EV + e, acc, mask=there[:,None] & (e < EV))
     tl.store(lse + at, tl.where(some, m + tl.log2(l), float('-inf')), mask=there)
 
-# %% ../nbs/13a_triton.ipynb #80579dd0
+# %% ../nbs/13a_triton.ipynb #a79ac61a
 @_jit
 def _merge(part, lse, out, sinks, H, L, splits, EV:constexpr, VP:constexpr, SP:constexpr):
     "Join the parts of one query, and a sink, a part with output 0"
