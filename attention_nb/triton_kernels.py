@@ -30,7 +30,8 @@ def _found(name:str)->Any:
 
 triton,tl = _found('triton'),_found('triton.language')
 _jit:Callable[[Any],Any] = triton.jit if triton else lambda f: f
-_interpreted = bool(triton and triton.knobs.runtime.interpret)    # TRITON_INTERPRET=1
+# TRITON_INTERPRET=1 stood in the environment when Triton was imported
+_interpreted = bool(triton and not isinstance(tl.cdiv, triton.JITFunction))
 if TYPE_CHECKING: from typing import Any as constexpr    # known when a kernel is compiled
 else: constexpr = tl.constexpr if tl else None
 _bits:Any = tl.constexpr(math.log2(math.e)) if tl else None    # a unit of scores, in bits
@@ -270,7 +271,7 @@ def _reason(q:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, dropout_p
     if triton is None: return _missing
     if not _is_eager(): return "a compiler or a transform cannot look into it"
     if q.device.type != 'cuda' and not _interpreted:
-        return f"it needs a GPU and not {q.device}, or TRITON_INTERPRET=1 in the environment"
+        return f"it needs a GPU and not {q.device}, or TRITON_INTERPRET=1 before Triton is imported"
     if q.dtype == torch.float64 and not _interpreted: return "it does not compute in float64"
     if (wide := max(q.shape[-1], v.shape[-1])) > 256: return f"a head of {wide} is wider than 256"
     if dropout_p > 0: return "it has no dropout"
