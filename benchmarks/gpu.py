@@ -40,7 +40,8 @@ def peers(causal):
     compiled = torch.compile(flex_attention, dynamic=False)
     def backend(which):
         def f(q, k, v):
-            with sdpa_kernel(which): return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            with sdpa_kernel(which):
+                return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return f
     masks = {}
     def flex(q, k, v):

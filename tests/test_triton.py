@@ -28,13 +28,14 @@ def test_through_the_interpreter(which):
     assert ' passed' in said and 'skipped' not in said
 
 @here
-@pytest.mark.parametrize('arch,dtype,widths', [
-    (80, 'float16', '64,128'), (90, 'bfloat16', '64,256'), (80, 'float32', '256')])
-def test_compiles_for_a_gpu_that_is_not_there(arch, dtype, widths, tmp_path):
+@pytest.mark.parametrize('arch,dtype,width,which', [
+    (90, 'bfloat16', 64, 'every'), (80, 'float16', 128, 'plain'), (90, 'bfloat16', 256, 'plain'),
+    (80, 'float32', 64, 'plain')])
+def test_compiles_for_a_gpu_that_is_not_there(arch, dtype, width, which, tmp_path):
     """Every kernel becomes code of the GPU, products of half precision go to tensor cores, and what
     it keeps in shared memory fits into the 99 KB of the smaller cards"""
-    said = alone('-W', 'ignore', helpers/'compile_triton.py', arch, dtype, widths,
-                 TRITON_CACHE_DIR=str(tmp_path))
+    said = alone('-W', 'ignore', helpers/'compile_triton.py', arch, dtype, width,
+                 which, TRITON_CACHE_DIR=str(tmp_path))
     made = [json.loads(line) for line in said.splitlines() if line.startswith('{')]
     names = {'_forward','_deltas','_backward_q','_backward_kv','_decode','_merge'}
     assert {m['name'] for m in made} == names

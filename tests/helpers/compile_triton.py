@@ -1,8 +1,8 @@
 """Compiles the kernels of `attention_nb.triton_kernels` for a GPU that need not be there.
 
-`python compile_triton.py ARCH DTYPE WIDTH,WIDTH`, as in `90 bfloat16 64,128`, prints for each
-kernel a line of JSON: its name, the bytes of shared memory it asks for, and how many instructions
-of it go to tensor cores.
+`python compile_triton.py ARCH DTYPE WIDTH plain|every`, as in `90 bfloat16 64 every`, prints for
+each kernel a line of JSON: its name, the bytes of shared memory it asks for, and how many of its
+instructions go to tensor cores. `plain` is a causal call, `every` one with all options.
 """
 import json, sys
 import torch, triton
@@ -26,20 +26,19 @@ def compiled(kernel, programs, *args, **said):
                           cubin=len(made.asm['cubin']))))
 
 def main():
-    arch,dtype,widths = int(sys.argv[1]),getattr(torch, sys.argv[2]),sys.argv[3].split(',')
+    arch,dtype,E,which = int(sys.argv[1]),getattr(torch, sys.argv[2]),int(sys.argv[3]),sys.argv[4]
     triton.runtime.driver.set_active(Absent(arch))
     kernels._launch,kernels._reason = compiled,lambda *a: None
-    for E in map(int, widths):
-        q,k,v = (torch.randn(2, H, L, E).to(dtype).requires_grad_()
-                 for H,L in ((4,100), (2,130), (2,130)))
-        rules = Visibility(100, 130, q_doc=torch.arange(100)//9, k_doc=torch.arange(130)//9)
-        learned = dict(bias=torch.zeros(4, 1, 130), sinks=torch.zeros(4))
-        for t in learned.values(): t.requires_grad_()
-        every = dict(mask=rules, window=(5,2), softcap=30., **learned)
-        for options in (dict(causal=True), every):
-            kernels.triton_attention(q, k, v, **options).sum().backward()
-        with torch.no_grad():
-            kernels.triton_decode(q[:,:,:1], k, v, k_len=torch.tensor([7,9]), splits=5, softcap=3.,
-                                  sinks=learned['sinks'])
+    q,k,v = (torch.randn(2, H, L, E).to(dtype).requires_grad_()
+             for H,L in ((4,100), (2,130), (2,130)))
+    rules = Visibility(100, 130, q_doc=torch.arange(100)//9, k_doc=torch.arange(130)//9)
+    learned = dict(bias=torch.zeros(4, 1, 130), sinks=torch.zeros(4))
+    for t in learned.values(): t.requires_grad_()
+    every = dict(mask=rules, window=(5,2), softcap=30., **learned)
+    options = every if which == 'every' else dict(causal=True)
+    kernels.triton_attention(q, k, v, **options).sum().backward()
+    options = dict(softcap=3., sinks=torch.zeros(4)) if which == 'every' else {}
+    with torch.no_grad():
+        kernels.triton_decode(q[:,:,:1], k, v, k_len=torch.tensor([7,9]), splits=5, **options)
 
 if __name__ == '__main__': main()
