@@ -276,6 +276,7 @@ def _tiles(c:_Call)->Tensor:
     return _tiled(c.q, c.k, c.v, c.see, c.bias, c.scale, c.softcap, c.sinks,
                   rough=_rounds(c.q, c.bias, c.softcap, c.sinks))[0]
 
+# %% ../nbs/03a_fast.ipynb #984391f9
 KERNELS = (
     Kernel('triton', "one kernel for a GPU, tile by tile", _triton_not,
            lambda c: _triton('_triton', c), lambda c: _triton('_triton_slower', c)),

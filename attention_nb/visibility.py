@@ -144,7 +144,7 @@ class Visibility:
         k_doc: Document of each key, (S,) or (B, S); None: the queries', where L = S
         mask: What no rule says: bool, to (B, H, L, S), or more rules
         table: Bool (M, N) or (B, H, M, N): document m sees n; None: itself alone
-        rule: Of places, `rule(q, k)`: bool, element by element
+        rule: Of places, `rule(q, k)`: bool, one by one
         either: More rules, of which one must agree
     """
     L:int # Number of queries
@@ -158,7 +158,7 @@ class Visibility:
     k_doc:Tensor|None=None # Document of each key, (S,) or (B, S); None: the queries', where L = S
     mask:'Tensor|Visibility|None'=None # What no rule says: bool, to (B, H, L, S), or more rules
     table:Tensor|None=None # Bool (M, N) or (B, H, M, N): document m sees n; None: itself alone
-    rule:Callable[[Tensor,Tensor],Tensor]|None=None # Of places, `rule(q, k)`: bool, element by element
+    rule:Callable[[Tensor,Tensor],Tensor]|None=None # Of places, `rule(q, k)`: bool, one by one
     either:'tuple[Visibility,...]|None'=None # More rules, of which one must agree
     _memo:dict[Any,Any]=field(default_factory=dict, init=False)
 
@@ -251,13 +251,16 @@ class Visibility:
         Returns:
             The last blocks may be shorter
         """
-        S,(q_block,k_block) = L if S is None else S,(block,block) if isinstance(block, int) else block
-        for name,n in dict(q_block=q_block, k_block=k_block).items(): checked_integer(name, n, least=1)
+        S = L if S is None else S
+        q_block,k_block = (block,block) if isinstance(block, int) else block
+        checked_integer('q_block', q_block, least=1)
+        checked_integer('k_block', k_block, least=1)
         want = -(-L//q_block),-(-S//k_block)
         if tuple(table.shape[-2:]) != want:
             raise ValueError(f"table must be {want} for blocks of {q_block} of {L} queries and "
                              f"{k_block} of {S} keys, got {tuple(table.shape)}")
-        q_doc,k_doc = (torch.arange(n, device=table.device)//m for n,m in ((L,q_block), (S,k_block)))
+        q_doc = torch.arange(L, device=table.device)//q_block
+        k_doc = torch.arange(S, device=table.device)//k_block
         return cls(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc, table=table)
 
     def sides(self)->tuple[int|None,int|None]: # None is open
@@ -622,7 +625,8 @@ def _blocks(see:Visibility, q_block:int, k_block:int, device:torch.device)->Tens
     kinds = [_stretched(see, q_block, k_block, device)]
     nq,nk = kinds[0].shape[-2:]
     if see.table is not None and nq and nk: kinds.append(_tabled(see, q_block, k_block, device))
-    if isinstance(see.mask, Visibility): kinds.append(see.mask.blocks(q_block, k_block, device=device))
+    if isinstance(see.mask, Visibility):
+        kinds.append(see.mask.blocks(q_block, k_block, device=device))
     elif see.mask is not None: kinds.append(_pooled(see.mask.to(device), nq, nk, q_block, k_block))
     if see.either: kinds.append(functools.reduce(torch.maximum, (
         other.blocks(q_block, k_block, device=device) for other in see.either)))
