@@ -57,6 +57,7 @@ _names = {
     'shapes': [],
     'simple': ['simple_attention'],
     'simple_multihead': ['SimpleMultiHeadAttention'],
+    'sparse': [],
     'stepping': [],
     'stitching': [],
     'stored': [],

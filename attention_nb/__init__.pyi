@@ -45,6 +45,7 @@ from . import settings as settings
 from . import shapes as shapes
 from . import simple as simple
 from . import simple_multihead as simple_multihead
+from . import sparse as sparse
 from . import stepping as stepping
 from . import stitching as stitching
 from . import stored as stored
