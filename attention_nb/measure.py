@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 import torch
-from .fast import KERNELS, Rules, explain_choice, scaled_dot_product_attention
+from .fast import KERNELS, TileRules, explain_choice, scaled_dot_product_attention
 
 # %% ../nbs/13c_measure.ipynb #c7f99e19
 never = 1<<62    # scores: no table is as large
@@ -97,7 +97,7 @@ def threshold(
 def measure_rules(
     lengths:Sequence[int]=(128,256,512,1024,2048,4096), # Queries and keys, growing
     rounds:int=5 # How often each call is timed
-)->tuple[Rules,dict[str,list[tuple[int,float]]]]: # Rules, and the gains that they come from
+)->tuple[TileRules,dict[str,list[tuple[int,float]]]]: # TileRules, and the gains that they come from
     """Time tiles against what stands in their place, and say from what size on they pay
 
     Args:
@@ -105,7 +105,7 @@ def measure_rules(
         rounds: How often each call is timed
 
     Returns:
-        Rules, and the gains that they come from
+        TileRules, and the gains that they come from
     """
     def over_lengths(**options:Any)->list[tuple[int,float]]:
         def of(name:str, L:int)->Any: return f(L) if callable(f := options[name]) else f
@@ -117,7 +117,7 @@ def measure_rules(
     gains['share'] = [(percent, gain(L, rounds=rounds, window=(L*percent//200, L*percent//200)))
                       for percent in (20, 40, 60, 80)]
     pays = [percent for percent,g in gains['share'] if g >= enough]
-    return Rules(**{n: threshold(gains[n]) for n in ('windows','own','rounded')},
+    return TileRules(**{n: threshold(gains[n]) for n in ('windows','own','rounded')},
                  share=max(pays, default=0)/100), gains
 
 # %% ../nbs/13c_measure.ipynb #bdf394fb
