@@ -82,10 +82,12 @@ class _LocalHeads(_Local):
         return layer.call_attention(q, k, v, need_weights, **options)
 
     def _own_rules(self, see:Tensor|Visibility|None)->Tensor|Visibility|None:
-        "Rules say the same of all heads; a mask among them may not"
-        if not isinstance(see, Visibility): return self._own(see)
-        if see.mask is see.table is see.either is None: return see
-        either = see.either and tuple(self._own_rules(other) for other in see.either)
+        "Rules say the same of all heads; a mask or table among them may not"
+        return self._own_part(see) if isinstance(see, Visibility) else self._own(see)
+
+    def _own_part(self, see:Visibility)->Visibility:
+        if see.mask is None and see.table is None and see.either is None: return see
+        either = None if see.either is None else tuple(map(self._own_part, see.either))
         return replace(see, mask=self._own_rules(see.mask), table=self._own(see.table),
                        either=either)
 

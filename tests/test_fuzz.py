@@ -12,6 +12,7 @@ from attention_nb.merges import apply_merges, learn_merges, merge_heap, merge_sc
 from attention_nb.tokenizer import (GPT2_PATTERN, BPETokenizer, WordTokenizer, apply_merges_naive,
                                     learn_merges_naive)
 from attention_nb.tokenizer_base import nfc
+from attention_nb.visibility import Visibility, joined, spelled
 
 # how fast a machine is must not decide
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -303,3 +304,54 @@ def test_fast_attention_equals_readable_attention(data):
               mask=torch.rand(some(B,Hkv*group,L,S)) > .4 if draw(st.booleans()) else None,
               bias=torch.randn(some(B,Hkv*group,L,S)).double() if draw(st.booleans()) else None)
     assert_close(scaled_dot_product_attention(q, k, v, **kw), attention(q, k, v, **kw)[0])
+
+@st.composite
+def rules(draw, L, S, B, depth=2):
+    "Who sees whom, of any kind, joined in any way"
+    if depth and draw(st.booleans()):
+        a,b = draw(rules(L, S, B, depth-1)),draw(rules(L, S, B, depth-1))
+        return a & b if draw(st.booleans()) else a | b
+    def ids(n, most, ordered):
+        lead = draw(st.sampled_from([(), (1,), (B,)]))
+        t = torch.randint(0, most, (*lead, n))
+        return t.sort(-1).values if ordered else t
+    kind,ordered,n,m = (draw(s) for s in (st.integers(0, 4), st.booleans(), st.integers(1, 5),
+                                          st.integers(1, 5)))
+    said = dict(causal=draw(st.booleans()),
+                window=draw(st.sampled_from([None, (0,0), (2,None), (None,1), (1,3)])))
+    if kind == 1: said |= dict(q_pos=ids(L, L+S, ordered), k_pos=ids(S, L+S, ordered))
+    if kind == 2: said |= dict(q_doc=ids(L, n, ordered), k_doc=ids(S, n, ordered))
+    if kind == 3: said |= dict(rule=lambda q, k: (q-k) % n < m)
+    if kind == 4:
+        lead = draw(st.sampled_from([(), (1,1), (B,1), (1,3), (B,3)]))
+        said |= dict(q_doc=ids(L, n, ordered), k_doc=ids(S, m, ordered),
+                     table=torch.rand(*lead, n, m) > .4)
+    batches = {len(t) for name,t in said.items() if isinstance(t, torch.Tensor) and t.dim() == 2
+               and name != 'table' and len(t) > 1}
+    assert len(batches) < 2
+    return Visibility(L, S, **said)
+
+def shown(see, L, S):
+    table = None if see is None else see.dense()
+    return (torch.ones(L, S).bool() if table is None else table).expand(2, 3, L, S)
+
+@calm
+@given(st.data())
+def test_blocks_tiles_and_parts_are_of_one_table(data):
+    draw = data.draw
+    torch.manual_seed(draw(st.integers(0, 99)))
+    L,S,q_block,k_block = (draw(st.integers(1, n)) for n in (9,9,4,4))
+    see = draw(rules(L, S, 2))
+    table = shown(see, L, S)
+    kinds = see.blocks(q_block, k_block).expand(2, 3, -1, -1)
+    for i,rows in enumerate(table.split(q_block, -2)):
+        for j,tile in enumerate(rows.split(k_block, -1)):
+            some,every = tile.flatten(-2).any(-1),tile.flatten(-2).all(-1)
+            right = torch.where(kinds[...,i,j] == 0, ~some, (kinds[...,i,j] == 1) | every)
+            assert right.all(), see
+            got = see.tile(slice(i*q_block, (i+1)*q_block), slice(j*k_block, (j+1)*k_block))
+            assert every.all() if got is None else torch.equal(got.expand_as(tile), tile), see
+    at = torch.randint(L, (3,)),torch.randint(S, (2,))
+    assert torch.equal(shown(see.part(*at), 3, 2), table[:,:,at[0]][...,at[1]]), see
+    said = joined(torch.ones(1, L, 1), torch.ones(1, S, 1), **spelled(see))
+    assert torch.equal(shown(said, L, S), table), see

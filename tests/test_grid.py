@@ -86,7 +86,8 @@ def choices(B, H, L, S, dtype):
     table = torch.rand(B, H, -(-L//2), -(-S//3), generator=g) > .4
     by_table = Visibility.from_blocks(table, (2,3), L, S)
     return dict(union=dict(mask=union), rule=dict(mask=rule), table=dict(mask=by_table),
-                both=dict(mask=by_table & union & mask & causal), mask=dict(mask=mask), heads=dict(mask=torch.rand(B, H, L, S, generator=g) > .2),
+                both=dict(mask=by_table & union & mask & causal), mask=dict(mask=mask),
+                heads=dict(mask=torch.rand(B, H, L, S, generator=g) > .2),
                 keys=dict(mask=torch.rand(B, 1, 1, S, generator=g) > .3),
                 bias=dict(bias=rand(H, 1, S)), full_bias=dict(bias=rand(B, H, L, S)),
                 causal=dict(causal=True), window=dict(window=(2,1)), left=dict(window=(1,None)),

@@ -168,6 +168,9 @@ def chapter_04a()->None:
     assert_type(see.tile(slice(0, 2), slice(0, 3)), Tensor|None)
     assert_type(see.blocks(2, 2), Tensor)
     assert_type(nb.attention(q, k, v, mask=see), Pair)
+    assert_type(see & nb.Visibility(5, 6, rule=lambda q, k: q != k) | see, nb.Visibility)
+    table = torch.ones(3, 3, dtype=torch.bool)
+    assert_type(nb.Visibility.from_blocks(table, 2, 5, 6, causal=True), nb.Visibility)
 
 def chapter_05()->None:
     assert_type(nb.merge_heads(nb.split_heads(x, 2)), Tensor)
