@@ -22,7 +22,7 @@ _names = {
     'embedding': ['Embeddings', 'cosine_similarity', 'sinusoidal_positions'],
     'explorables': ['permutation_view', 'softmax_view'],
     'families': ['FAMILIES', 'config_from_hf', 'config_to_hf', 'family_table'],
-    'fast': ['RULES', 'attention_lse', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention'],
+    'fast': ['attention_lse', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention'],
     'files': ['Source', 'open_source'],
     'flash': ['flash_attention'],
     'foreign': [],

@@ -84,7 +84,6 @@ from .families import FAMILIES as FAMILIES
 from .families import config_from_hf as config_from_hf
 from .families import config_to_hf as config_to_hf
 from .families import family_table as family_table
-from .fast import RULES as RULES
 from .fast import attention_lse as attention_lse
 from .fast import explain_choice as explain_choice
 from .fast import merge_attention as merge_attention
@@ -171,7 +170,7 @@ __all__ = [
     'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'BPETokenizer', 'GPT2_PATTERN',
     'AttentionCache', 'KVCache', 'SlidingKVCache', 'ExpertsConfig', 'TransformerConfig', 'SelfAttention', 'attention',
     'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES',
-    'config_from_hf', 'config_to_hf', 'family_table', 'RULES', 'attention_lse', 'explain_choice', 'merge_attention',
+    'config_from_hf', 'config_to_hf', 'family_table', 'attention_lse', 'explain_choice', 'merge_attention',
     'scaled_dot_product_attention', 'Source', 'open_source', 'flash_attention', 'TextStream', 'filter_logits',
     'generate', 'sample', 'stream', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
     'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from .checks import _wide, checked
 from .core import group_heads
-from .visibility import Visibility, Window, _is_eager, joined
+from .visibility import Visibility, Window, joined
 
 # %% ../nbs/13b_tiles.ipynb #26ad5be6
 _sizes = 128,128    # queries and keys of a block
@@ -252,7 +252,7 @@ def _bias_gradient(w:_Work, ds:Tensor, c:_Chunk, gradient:Tensor)->None:
         else: t.index_add_(-1, cols, each)
 
 # %% ../nbs/13b_tiles.ipynb #5a17ae1d
-def _scores(w:_Work, c:_Chunk)->tuple[Tensor,...]:
+def _scores(w:_Work, c:_Chunk)->tuple[Any,...]:
     "Scores (n, rep*q_block, m*k_block), what was subtracted, what the soft cap left; queries, keys"
     n = len(c.rows)
     E = w.k.shape[1]//w.sizes[-1]
@@ -267,11 +267,11 @@ def _scores(w:_Work, c:_Chunk)->tuple[Tensor,...]:
     return _hide(w, s, c), shift, capped, Q, K
 
 # %% ../nbs/13b_tiles.ipynb #5eef5331
-def _weights(w:_Work, c:_Chunk, with_lse:bool)->tuple[Tensor|None,...]:
+def _weights(w:_Work, c:_Chunk, with_lse:bool)->tuple[Any,...]:
     "Weights of a chunk, their log-sum-exp or None; what backward needs besides"
     s,shift,capped,Q,K = _scores(w, c)
     blank = w.plan.blank or w.bias is not None or bool(c.hidden) and not c.whole
-    top = s.amax(-1, keepdim=True) if blank or with_lse else None
+    top:Any = s.amax(-1, keepdim=True) if blank or with_lse else None
     none = top == -math.inf if blank else None
     if none is not None: s.masked_fill_(none, 0.)
     p = s.softmax(-1)
@@ -296,6 +296,7 @@ def _forward(w:_Work, Ev:int, with_lse:bool)->tuple[Tensor,Tensor|None]:
     out = w.v.new_zeros(len(w.q), rep*qb*Ev)
     lse = out.new_full((len(w.q), rep*qb), -math.inf, dtype=_wide(out.dtype)) if with_lse else None
     def part(mine:Tensor)->None:
+        held:Any = None
         for c in _chunks(w, mine):
             p,l,*_ = _weights(w, c, with_lse or not c.whole)
             o = p @ _picked(w.v, c.keys.flatten()).view(len(p), -1, Ev)
@@ -384,13 +385,14 @@ def _tiled_backward(ctx:Any, g:Tensor, g_lse:Tensor)->Any:
     q,k,v,bias,sinks,out,lse = ctx.saved_tensors
     w = _work(q, k, v, bias, ctx.options)
     delta = (g.to(_wide(g.dtype))*out).sum(-1) - g_lse    # (B, H, L)
-    d_bias = None if bias is None else torch.zeros_like(bias, dtype=_wide(bias.dtype))
+    d_bias:Any = None if bias is None else torch.zeros_like(bias, dtype=_wide(bias.dtype))
     dq,dk,dv = _backward(w, g.to(w.q.dtype), delta.to(w.q.dtype), lse, d_bias)
     S,E,Ev = k.shape[2],k.shape[3],v.shape[3]
     dk,dv = (t.view(*k.shape[:2], -1, n)[:,:,:S] for t,n in ((dk,E), (dv,Ev)))
     d_sinks = None
     if sinks is not None:
-        took = (sinks.to(lse.dtype)[:,None] - lse).exp()    # (B, H, L)
+        whole = lse.masked_fill(lse == -math.inf, 0.)
+        took = (sinks.to(lse.dtype)[:,None] - whole).exp()    # (B, H, L)
         d_sinks = -(took*delta).sum((0,2)).to(sinks.dtype)
     d_bias = None if bias is None else d_bias.to(bias.dtype)
     return (_unstacked(w, dq, E).to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), d_bias, d_sinks,
@@ -452,7 +454,8 @@ def _tiled(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, 
     return out.reshape(*q.shape[:-1], Ev), lse.reshape(q.shape[:-1]) if with_lse else lse
 
 # %% ../nbs/13b_tiles.ipynb #80ae6620
-@torch.compiler.disable
+_uncompiled:Any = torch.compiler.disable(_tiled)    # a compiler leaves it as it is
+
 @checked
 def flash_attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
@@ -498,7 +501,8 @@ def flash_attention(
                                   "attention_lse can")
     see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     if scale is None: scale = 1/math.sqrt(q.shape[-1])
-    return _tiled(q, k, v, see, bias, scale, softcap, sinks, with_lse=True)
+    out,lse = _uncompiled(q, k, v, see, bias, scale, softcap, sinks, with_lse=True)
+    return out, lse
 
 # %% ../nbs/13b_tiles.ipynb #06d80ba8
 def _rounds(q:Tensor, bias:Tensor|None, softcap:float|None, sinks:Tensor|None)->bool:

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 import torch
-from .fast import KERNELS, TileRules, explain_choice, scaled_dot_product_attention
+from .fast import KERNELS, TileRules, scaled_dot_product_attention
 
 # %% ../nbs/13c_measure.ipynb #c7f99e19
 never = 1<<62    # scores: no table is as large

@@ -23,7 +23,8 @@ def against_torch(report, rounds, dtype, shapes, back=False):
         for causal in (True, False):
             q,k,v = made(B, H, Hkv, L, E, dtype)
             def torchs(q, k, v):
-                return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=H != Hkv)
+                return F.scaled_dot_product_attention(q, k, v, is_causal=causal,
+                                                      enable_gqa=H != Hkv)
             def own(q, k, v): return ours(q, k, v, causal=causal)
             calls = {'ours': own, "torch's": torchs}
             found = interleave({n: (lambda f=f: learned(f, q, k, v)) if back else
@@ -74,7 +75,8 @@ def tables(report, rounds):
     rounds = min(rounds, 9)
     against_torch(report, rounds, torch.bfloat16, shapes)
     against_torch(report, min(rounds, 5), torch.bfloat16, shapes, back=True)
-    against_torch(report, rounds, torch.float32, ((8,12,12,1024,64), (1,8,8,4096,64), (1,8,2,8192,64)))
+    long = (8,12,12,1024,64),(1,8,8,4096,64),(1,8,2,8192,64)
+    against_torch(report, rounds, torch.float32, long)
     options(report, min(rounds, 5))
     report.show('MB above the inputs, one head of 64, causal, float32',
                 [(f'{L:,} tokens', *(in_process(added, L, back) for back in (False, True)))

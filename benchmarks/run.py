@@ -8,8 +8,8 @@ import argparse, importlib
 from measure import Report
 
 # each is a file here, with a function tables(report, rounds)
-TOPICS = ['flash', 'sparse', 'glove', 'bpe', 'imports', 'attention', 'multihead', 'weights', 'memory', 'views',
-          'decode', 'loading', 'gpu']
+TOPICS = ['flash', 'sparse', 'glove', 'bpe', 'imports', 'attention', 'multihead', 'weights',
+          'memory', 'views', 'decode', 'loading', 'gpu']
 
 def main():
     parser = argparse.ArgumentParser(

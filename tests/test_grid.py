@@ -45,7 +45,7 @@ implementations = dict(
     module=through_a_module, flash=lambda *a, **kw: flash_attention(*a, **kw)[0])
 # each kernel alone; blocks of two or three queries, so that short texts have many
 kernels = {f'kernel {row.name}': functools.partial(scaled_dot_product_attention, kernel=row.name)
-           for row in KERNELS if row.name not in ('oracle','triton')}    # test_triton has its own grid
+           for row in KERNELS if row.name not in ('oracle','triton')}    # the latter in test_triton
 implementations |= kernels
 
 @pytest.fixture(autouse=True)

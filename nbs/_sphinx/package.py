@@ -22,7 +22,7 @@ kept = dict(
     blocks=['Mixers', 'Stack'],
     cache=['LayerCache', 'check_cache'], config=['check_ids'],
     core=['attention_scores', 'group_heads', 'hide', 'softmax_with_sink'],
-    families=['model_features'], fast=['KERNELS', 'Kernel', 'TileRules', 'read_rules'],
+    families=['model_features'], fast=['KERNELS', 'Kernel', 'RULES', 'TileRules', 'read_rules'],
     generation=['filter_min_p', 'filter_top_k', 'filter_top_p', 'penalize_repetition'],
     interop=['AppendedAttention', 'TorchInterface'],
     latent=['absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale'],

@@ -426,3 +426,6 @@ if __name__ == '__main__':
     torch.manual_seed(0)
     for name,chapter in list(globals().items()):
         if name.startswith('chapter_'): chapter()
+
+
+def chapter_13b()->None: assert_type(nb.flash_attention(q, k, v, causal=True), Pair)
