@@ -421,11 +421,10 @@ def chapter_12()->None:
     assert_type(nb.latent.latent_scale(sizes.nope_dim, sizes.rope_dim), float)
     assert_type(nb.latent.absorbing_pays(1, 100, 6, 4, 4), bool)
 
+def chapter_13b()->None: assert_type(nb.flash_attention(q, k, v, causal=True), Pair)
+
 if __name__ == '__main__':
     matplotlib.use('agg')
     torch.manual_seed(0)
     for name,chapter in list(globals().items()):
         if name.startswith('chapter_'): chapter()
-
-
-def chapter_13b()->None: assert_type(nb.flash_attention(q, k, v, causal=True), Pair)
