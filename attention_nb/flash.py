@@ -198,7 +198,7 @@ def _spread(w:_Work, part:Callable[[Tensor],None], alone:bool=False)->None:
         torch.set_num_threads(1)    # of this thread
         with torch.inference_mode(inference), torch.no_grad(): part(mine)
     try:
-        with ThreadPoolExecutor(n) as pool: [*pool.map(run, torch.arange(X).tensor_split(n))]
+        with ThreadPoolExecutor(n) as pool: list(pool.map(run, torch.arange(X).tensor_split(n)))
     finally: torch.set_num_threads(n)    # threads that begin later ask for it
 
 # %% ../nbs/13b_tiles.ipynb #a66ddb0b
@@ -229,7 +229,8 @@ def _places(w:_Work, c:_Chunk)->Iterator[tuple[int,int,slice,Tensor]]:
     for row,keys in zip(c.rows.tolist(), c.keys):
         x,i = divmod(row, nq)
         cols = ((keys%nk)[:,None]*kb + torch.arange(kb)).flatten().clamp(max=S-1)
-        yield *divmod(x, w.heads),slice(i*qb, min((i+1)*qb, L)),cols.to(w.k.device)
+        b,h = divmod(x, w.heads)
+        yield b,h,slice(i*qb, min((i+1)*qb, L)),cols.to(w.k.device)
 
 def _part(t:Tensor, place:tuple[int,int,slice,Tensor])->tuple[Tensor,Tensor|None]:
     "The rows of a bias that a tile needs, and which of their columns; None: the one they have"
@@ -292,7 +293,7 @@ def _joined(a:tuple[Tensor,Tensor], b:tuple[Tensor,Tensor])->tuple[Tensor,Tensor
 
 def _forward(w:_Work, Ev:int, with_lse:bool)->tuple[Tensor,Tensor|None]:
     "Output (B, H, L, Ev), and log-sum-exp (B, H, L)"
-    rep,L,_,qb,_ = w.sizes
+    rep,_,_,qb,_ = w.sizes
     out = w.v.new_zeros(len(w.q), rep*qb*Ev)
     lse = out.new_full((len(w.q), rep*qb), -math.inf, dtype=_wide(out.dtype)) if with_lse else None
     def part(mine:Tensor)->None:
@@ -437,7 +438,7 @@ def _tiled(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, 
            softcap:float|None, sinks:Tensor|None, with_lse:bool=False,
            rough:bool=False)->tuple[Tensor,Tensor]:
     "Output and log-sum-exp of any leading dimensions"
-    L,S,Ev = q.shape[-2],k.shape[-2],v.shape[-1]
+    S,Ev = k.shape[-2],v.shape[-1]
     if not q.shape[:-1].numel() or not S or not Ev:
         lse = torch.full(q.shape[:-1], -math.inf, dtype=_wide(q.dtype), device=q.device)
         if sinks is not None: lse = lse.fill_(0.) + sinks.to(lse.dtype)[:,None]
