@@ -170,18 +170,18 @@ def _tiles_not(c:_Call)->str|None:
 # %% ../nbs/03a_fast.ipynb #dfc7eec8
 @dataclass(frozen=True)
 class TileRules:
-    """From how many scores of one head on tiles are no slower
+    """From how many scores on, those of all heads together, tiles are no slower
 
     Attributes:
-        windows: Where blocks are left out
-        share: and at most so many of the blocks are seen
-        own: Where torch has no kernel
-        rounded: In bfloat16, where products may round; a huge number: never
+        windows: So many at least are left out
+        share: where at most this share of the blocks is seen
+        own: So many in all, where torch has no kernel
+        rounded: So many in all, in bfloat16 where products may round
     """
-    windows:int=1<<18 # Where blocks are left out
-    share:float=.8 # and at most so many of the blocks are seen
-    own:int=1<<15 # Where torch has no kernel
-    rounded:int=1<<18 # In bfloat16, where products may round; a huge number: never
+    windows:int=1<<17 # So many at least are left out
+    share:float=.6 # where at most this share of the blocks is seen
+    own:int=1<<17 # So many in all, where torch has no kernel
+    rounded:int=1<<26 # So many in all, in bfloat16 where products may round
 
     def __post_init__(self)->None:
         for name in ('windows','own','rounded'):
@@ -222,16 +222,17 @@ def _seen_share(see:Visibility)->float:
 
 def _tiles_slower(c:_Call)->str|None:
     L,S = c.q.shape[-2],c.k.shape[-2]
-    small = f"a table of {L} x {S} is small"
-    if _reason(c) is not None: return small if L*S < RULES.own else None
+    n,small = c.q.shape[:-1].numel()*S,f"a table of {L} x {S} is small"
+    if _reason(c) is not None: return small if n < RULES.own else None
     rounds = _rounds(c.q, c.bias, c.softcap, c.sinks)
     if c.see is None or c.ahead:
-        if rounds: return small if L*S < RULES.rounded else None
+        if rounds: return small if n < RULES.rounded else None
         return "nothing is left out that torch's kernel would compute"
-    if L*S < RULES.windows: return small
+    if n < RULES.windows: return small
     if not _has_rules(c.see): return "the mask is a table already"
     share = _seen_share(c.see)
-    return f"{share:.0%} of the blocks are seen" if share > RULES.share else None
+    if share > RULES.share: return f"{share:.0%} of the blocks are seen"
+    return small if (1-share)*n < RULES.windows else None
 
 # %% ../nbs/03a_fast.ipynb #9d56c700
 @dataclass(frozen=True)

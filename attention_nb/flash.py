@@ -183,7 +183,7 @@ def _chunks(w:_Work, mine:Tensor)->Iterator[_Chunk]:
                 yield _Chunk(of*nq+t.rows[job], keys, hidden, not first, m <= w.most)
 
 # %% ../nbs/13b_tiles.ipynb #21942560
-_least_spread = 1<<20    # scores; fewer are done before threads begin
+_least_spread = 1<<24    # scores; fewer are done before threads pay
 
 def _spread(w:_Work, part:Callable[[Tensor],None], alone:bool=False)->None:
     "Run `part` on all sequences, those of each thread by themselves"
@@ -360,8 +360,8 @@ def _work(q:Tensor, k:Tensor, v:Tensor, bias:Tensor|None, o:_Options)->_Work:
     "The blocks of a call, in the precision that it is computed in"
     (_,H,L,_),Hkv,S = q.shape,k.shape[1],k.shape[2]
     dtype = q.dtype if o.rough else _wide(q.dtype)
-    rep,kb = H//Hkv,_sizes[1]
-    qb = max(1, _sizes[0]//rep)
+    rep = H//Hkv
+    qb,kb = min(L, max(1, _sizes[0]//rep)),min(S, _sizes[1])
     plan = _plan(o.see, L, S, qb, kb)
     w = _Work(plan, _tables(plan, (*o.lead[:-1], Hkv)), (rep,L,S,qb,kb), Hkv, q,
               _blocked(k.to(dtype), kb), _blocked(v.to(dtype), kb), bias, o.scale, o.softcap,
@@ -455,8 +455,6 @@ def _tiled(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, 
     return out.reshape(*q.shape[:-1], Ev), lse.reshape(q.shape[:-1]) if with_lse else lse
 
 # %% ../nbs/13b_tiles.ipynb #80ae6620
-_uncompiled:Any = torch.compiler.disable(_tiled)    # a compiler leaves it as it is
-
 @checked
 def flash_attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
@@ -502,7 +500,9 @@ def flash_attention(
                                   "attention_lse can")
     see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     if scale is None: scale = 1/math.sqrt(q.shape[-1])
-    out,lse = _uncompiled(q, k, v, see, bias, scale, softcap, sinks, with_lse=True)
+    # a compiler leaves it as it is
+    run = torch.compiler.disable(_tiled) if torch.compiler.is_compiling() else _tiled
+    out,lse = run(q, k, v, see, bias, scale, softcap, sinks, with_lse=True)
     return out, lse
 
 # %% ../nbs/13b_tiles.ipynb #06d80ba8

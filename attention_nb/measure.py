@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 import torch
 from .fast import KERNELS, TileRules, scaled_dot_product_attention
+from .visibility import Visibility
 
 # %% ../nbs/13c_measure.ipynb #c7f99e19
 never = 1<<62    # scores: no table is as large
@@ -47,16 +48,20 @@ def ratio(
     return statistics.median(found[1:])
 
 def gain(
-    L:int, # Queries and keys
+    heads:int, # Of queries, keys and values, each with 64 numbers
+    L:int, # Queries
+    S:int, # Keys
     *,
     dtype:torch.dtype=torch.float32, # Of queries, keys and values
     rounds:int=5, # How often each is timed
     **options:Any # Of `scaled_dot_product_attention`
 )->float: # Above 1: tiles are faster
-    """How many times as long a call of eight heads of 64 takes without tiles
+    """How many times as long a call takes without tiles
 
     Args:
-        L: Queries and keys
+        heads: Of queries, keys and values, each with 64 numbers
+        L: Queries
+        S: Keys
         dtype: Of queries, keys and values
         rounds: How often each is timed
         options: Of `scaled_dot_product_attention`
@@ -64,7 +69,7 @@ def gain(
     Returns:
         Above 1: tiles are faster
     """
-    q,k,v = torch.randn(3, 1, 8, L, 64).to(dtype)
+    q,k,v = (torch.randn(1, heads, n, 64).to(dtype) for n in (L,S,S))
     def call(name:str)->Callable[[],object]:
         return lambda: scaled_dot_product_attention(q, k, v, kernel=name, **options)
     for row in KERNELS:
@@ -75,7 +80,7 @@ def gain(
     raise NotImplementedError("no other kernel takes this call")
 
 # %% ../nbs/13c_measure.ipynb #0ccd57d4
-enough = .98    # a gain that counts as no loss
+enough:float = .98    # a gain that counts as no loss
 
 def threshold(
     gains:Sequence[tuple[int,float]] # (size, gain), by size
@@ -95,30 +100,37 @@ def threshold(
     return found
 
 def measure_rules(
-    lengths:Sequence[int]=(128,256,512,1024,2048,4096), # Queries and keys, growing
+    longest:int=4096, # Keys of the longest call, at least 512
     rounds:int=5 # How often each call is timed
 )->tuple[TileRules,dict[str,list[tuple[int,float]]]]: # TileRules, and the gains that they come from
     """Time tiles against what stands in their place, and say from what size on they pay
 
     Args:
-        lengths: Queries and keys, growing
+        longest: Keys of the longest call, at least 512
         rounds: How often each call is timed
 
     Returns:
         TileRules, and the gains that they come from
     """
-    def over_lengths(**options:Any)->list[tuple[int,float]]:
-        def of(name:str, L:int)->Any: return f(L) if callable(f := options[name]) else f
-        return [(L*L, gain(L, rounds=rounds, **{n: of(n, L) for n in options})) for L in lengths]
-    gains = dict(windows=over_lengths(causal=True, window=lambda L: (L//8, 0)),
-                 own=over_lengths(softcap=20.),
-                 rounded=over_lengths(dtype=torch.bfloat16, causal=True))
-    L = lengths[-1]
-    gains['share'] = [(percent, gain(L, rounds=rounds, window=(L*percent//200, L*percent//200)))
-                      for percent in (20, 40, 60, 80)]
-    pays = [percent for percent,g in gains['share'] if g >= enough]
-    return TileRules(**{n: threshold(gains[n]) for n in ('windows','own','rounded')},
-                 share=max(pays, default=0)/100), gains
+    lengths = [n for n in (1<<i for i in range(6, 17)) if n <= longest]
+    gains:dict[str,list[tuple[int,float]]] = dict(windows=[], share=[], own=[], rounded=[])
+    for S in lengths[3:]:    # 64 queries see two blocks of keys
+        gains['windows'].append((64*(S-256), gain(1, 64, S, causal=True, window=(127,0),
+                                                  rounds=rounds)))
+    for n in range(128, 640, 128):
+        seen = Visibility(1024, 1024, window=(n,n)).blocks(128, 128) > 0
+        gains['share'].append((round(100*seen.double().mean().item()),
+                               gain(8, 1024, 1024, window=(n,n), rounds=rounds)))
+    for L in lengths:
+        gains['own'].append((8*L*L, gain(8, L, L, softcap=20., rounds=rounds)))
+        gains['rounded'].append((8*L*L, gain(8, L, L, causal=True, dtype=torch.bfloat16,
+                                             rounds=rounds)))
+    share = 0
+    for percent,g in gains['share']:
+        if g < enough: break
+        share = percent
+    sizes = {name: threshold(gains[name]) for name in ('windows','own','rounded')}
+    return TileRules(**sizes, share=share/100), gains
 
 # %% ../nbs/13c_measure.ipynb #bdf394fb
 def _main(
@@ -130,12 +142,11 @@ def _main(
     parser.add_argument('--rounds', type=int, default=5, help='how often each call is timed')
     parser.add_argument('--longest', type=int, default=4096, help='keys of the longest call')
     given = parser.parse_args(arguments)
-    if given.rounds < 1 or given.longest < 128:
-        parser.error('--rounds must be at least 1 and --longest at least 128')
+    if given.rounds < 1 or given.longest < 512:
+        parser.error('--rounds must be at least 1 and --longest at least 512')
     if given.file and not Path(given.file).resolve().parent.is_dir():
         parser.error(f'the folder of {given.file} does not exist')
-    lengths = [n for n in (128,256,512,1024,2048,4096,8192) if n <= given.longest]
-    rules,gains = measure_rules(lengths, given.rounds)
+    rules,gains = measure_rules(given.longest, given.rounds)
     for name,rows in gains.items():
         print(f'{name:8}', *(f'{size}: {g:.2f}' for size,g in rows))
     text = json.dumps(asdict(rules), indent=1)
