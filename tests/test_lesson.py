@@ -20,26 +20,26 @@ def make(name, book, capsys):
     return [line.removeprefix('- ') for line in lines]
 
 def test_a_new_lesson_and_its_workshop(book, capsys):
-    lines = make('77_sparse', book, capsys)
-    path,card = book/'nbs'/'77_sparse.ipynb',book/'nbs'/'_sphinx'/'_static'/'cards'/'77.svg'
+    lines = make('77_routing', book, capsys)
+    path,card = book/'nbs'/'77_routing.ipynb',book/'nbs'/'_sphinx'/'_static'/'cards'/'77.svg'
     assert card.exists() and len(lines) == 8
-    for piece in ('places in 77_sparse.ipynb say TO WRITE', '1 #| explain notes, 3 at least',
-                  '| | [77. Sparse](77_sparse.ipynb) | what for | workshops |', 'glossary', 'card',
-                  'sparse.py is not exported', 'make outputs', 'CHANGELOG.md'):
+    for piece in ('places in 77_routing.ipynb say TO WRITE', '1 #| explain notes, 3 at least',
+                  '| | [77. Routing](77_routing.ipynb) | what for | workshops |', 'glossary', 'card',
+                  'routing.py is not exported', 'make outputs', 'CHANGELOG.md'):
         assert sum(piece in line for line in lines) == 1, (piece, lines)
     assert outputs.execute(path) is None
     before = path.read_bytes()
     for name in ('index', 'glossary'):                  # the lack goes when it is there
         page = book/'nbs'/f'{name}.ipynb'
-        page.write_text(page.read_text().replace('"# ', '"[77](77_sparse.ipynb)\\n# ', 1))
+        page.write_text(page.read_text().replace('"# ', '"[77](77_routing.ipynb)\\n# ', 1))
     log = book/'CHANGELOG.md'
-    log.write_text(log.read_text() + '`sparse`')
+    log.write_text(log.read_text() + '`routing`')
     card.write_text('<svg><desc>Another</desc></svg>')
-    assert len(make('77_sparse', book, capsys)) == 4 and path.read_bytes() == before
+    assert len(make('77_routing', book, capsys)) == 4 and path.read_bytes() == before
     lines = make('77a_blocks', book, capsys)
-    assert any('[blocks](77a_blocks.ipynb) in the row of 77_sparse' in line for line in lines)
+    assert any('[blocks](77a_blocks.ipynb) in the row of 77_routing' in line for line in lines)
     workshop = rules.load(book/'nbs'/'77a_blocks.ipynb')
-    assert not list(rules.budget_problems(workshop, '77a_blocks', (), ['77_sparse', '77a_blocks']))
+    assert not list(rules.budget_problems(workshop, '77a_blocks', (), ['77_routing', '77a_blocks']))
 
 @pytest.mark.parametrize('name,message', [
     ('sparse', "'sparse' is no name of a page"), ('', 'is no name of a page'),
