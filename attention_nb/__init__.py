@@ -29,6 +29,7 @@ _names = {
     'generation': ['TextStream', 'filter_logits', 'generate', 'sample', 'stream'],
     'gguf_files': ['read_gguf'],
     'glove': ['WordVectors', 'load_glove'],
+    'going_by': [],
     'heads': ['attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
         'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass'],
     'images': ['image_view'],

@@ -18,6 +18,7 @@ from . import foreign as foreign
 from . import generation as generation
 from . import gguf_files as gguf_files
 from . import glove as glove
+from . import going_by as going_by
 from . import heads as heads
 from . import images as images
 from . import interop as interop

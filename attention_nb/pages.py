@@ -59,6 +59,7 @@ _parts = dict(
     image=['image'],
     shapes=['shapes'],
     stepping=['stepping'],
+    going_by=['going_by'],
     senses=['digits','senses'],
 )
 
@@ -108,6 +109,7 @@ _drawings = dict(
     tokens='views._boxes', head='views._lines', model='views._thumbnails', neuron='views._neurons',
     softmax='explorables._bars', permutation='explorables._paths', turning='turning._states',
     mixing='mixing._planes', senses='senses._map', stepping='stepping._triangle',
+    going_by='going_by._tiles',
     shapes='shapes._rows', image='images._veiled')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '

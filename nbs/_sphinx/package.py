@@ -17,7 +17,7 @@ kept = dict(
     backtracking=None, checks=None, chat=None, command=None, merges=None, mixing=None, parts=None,
     plan=None,
     plots=['colors', 'show_arrows', 'show_numbers'], saving=None, scaling=None, settings=None,
-    senses=None, shapes=None, sparse=None, stepping=None, stored=None, tables=None,
+    going_by=None, senses=None, shapes=None, sparse=None, stepping=None, stored=None, tables=None,
     triton_kernels=None,
     blocks=['Mixers', 'Stack'],
     cache=['LayerCache', 'check_cache'], config=['check_ids'],
