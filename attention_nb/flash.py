@@ -500,8 +500,8 @@ def flash_attention(
                                   "attention_lse can")
     see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     if scale is None: scale = 1/math.sqrt(q.shape[-1])
-    # a compiler leaves it as it is
-    run = torch.compiler.disable(_tiled) if torch.compiler.is_compiling() else _tiled
+    run:Any = _tiled
+    if torch.compiler.is_compiling(): run = torch.compiler.disable(run)    # it stays as it is
     out,lse = run(q, k, v, see, bias, scale, softcap, sinks, with_lse=True)
     return out, lse
 

@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/going_by.html.md"""
 # %% auto #0
 __all__ = ['tiles_view']
 
-# %% ../nbs/13d_going_by.ipynb #826c605e
+# %% ../nbs/13d_going_by.ipynb #b0bad2fb
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from .checks import checked_integer
@@ -16,7 +16,7 @@ from .pages import View
 from .plots import colors
 from .visibility import Visibility
 
-# %% ../nbs/13d_going_by.ipynb #437077c1
+# %% ../nbs/13d_going_by.ipynb #e189886f
 def _order(
     kinds:list[str] # Of each block of queries, a digit for each block of keys: 0 nobody sees it
 )->list[tuple[int,int]]: # (block of queries, block of keys), in the order of computing
@@ -41,7 +41,7 @@ def _passed(
     return (sum(high(i)*wide(j) for i,j in done), fetched,
             sum(high(i)*E for i in begun-behind))
 
-# %% ../nbs/13d_going_by.ipynb #b2361be0
+# %% ../nbs/13d_going_by.ipynb #089c0eb8
 def tiles_view(
     see:Visibility|Mapping[str,Visibility], # Who sees whom; or several, with their names
     *,
@@ -66,13 +66,13 @@ def tiles_view(
     if not named or not sides: raise ValueError("tiles_view needs rules and sides, got none")
     width = checked_integer('width', width, least=1, most=10**6)
     sides = [checked_integer('sides', n, least=1) for n in sides]
-    rules = []
+    rules,tiles = [],0
     for name,each in named.items():
         if not isinstance(each, Visibility):
             raise TypeError(f"see must be Visibility, got {type(each).__name__}")
-        rules.append(dict(name=_readable(name, 'names of rules'), L=each.L, S=each.S,
-                          kinds=[_kinds_of(each, n) for n in sides]))
-    tiles = len(_order(rules[0]['kinds'][0]))
+        kinds = [_kinds_of(each, n) for n in sides]
+        rules.append(dict(name=_readable(name, 'names of rules'), L=each.L, S=each.S, kinds=kinds))
+        if len(rules) == 1: tiles = len(_order(kinds[0]))
     step = tiles//2 if step is None else checked_integer('step', step, least=0, most=tiles)
     data = dict(kind='going_by', title=_readable(title, 'titles'), size=1, rules=rules, sides=sides,
                 width=width, step=step)
@@ -87,10 +87,10 @@ def _kinds_of(see:Visibility, n:int)->list[str]:
         raise ValueError(f"see must be one table, got blocks of shape {tuple(kinds.shape)}")
     return [''.join(map(str, row)) for row in kinds.reshape(kinds.shape[-2:]).tolist()]
 
-# %% ../nbs/13d_going_by.ipynb #3a6a8372
+# %% ../nbs/13d_going_by.ipynb #0eebc364
 if TYPE_CHECKING: from matplotlib.figure import Figure
 
-# %% ../nbs/13d_going_by.ipynb #b5a25bba
+# %% ../nbs/13d_going_by.ipynb #de627e19
 def _tiles(fig:'Figure', data:dict[str,Any])->None:
     "Draw the tiles: computed strong, to come faint, left out empty; beside them what they count"
     from matplotlib.patches import Rectangle

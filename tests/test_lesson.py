@@ -24,8 +24,8 @@ def test_a_new_lesson_and_its_workshop(book, capsys):
     path,card = book/'nbs'/'77_routing.ipynb',book/'nbs'/'_sphinx'/'_static'/'cards'/'77.svg'
     assert card.exists() and len(lines) == 8
     for piece in ('places in 77_routing.ipynb say TO WRITE', '1 #| explain notes, 3 at least',
-                  '| | [77. Routing](77_routing.ipynb) | what for | workshops |', 'glossary', 'card',
-                  'routing.py is not exported', 'make outputs', 'CHANGELOG.md'):
+                  '| | [77. Routing](77_routing.ipynb) | what for | workshops |', 'glossary',
+                  'card', 'routing.py is not exported', 'make outputs', 'CHANGELOG.md'):
         assert sum(piece in line for line in lines) == 1, (piece, lines)
     assert outputs.execute(path) is None
     before = path.read_bytes()

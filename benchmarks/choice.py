@@ -1,0 +1,60 @@
+"Is the choice right? What is taken by itself, beside the best of the others, on other shapes"
+from measure import interleave
+
+def cases():
+    "What, queries, keys, dtype, options; `attention_nb.measure` times none of these shapes"
+    import torch
+    from attention_nb.visibility import Visibility
+    f,b = torch.float32,torch.bfloat16
+    def docs(n, each): return Visibility(n, causal=True, q_doc=torch.arange(n)//each)
+    for dtype in (f, b):
+        for shape in ((2,6,200,48), (1,12,700,64), (4,16,300,80), (1,3,1500,128), (1,16,3000,96)):
+            B,H,L,E = shape
+            q,kv = (B,H,L,E),(B,H,L,E)
+            yield 'everything', q, kv, dtype, {}
+            yield 'causal', q, kv, dtype, dict(causal=True)
+            yield 'window of 100', q, kv, dtype, dict(causal=True, window=(99,0))
+            yield 'window of half', q, kv, dtype, dict(causal=True, window=(L//2,0))
+            yield 'documents of 150', q, kv, dtype, dict(mask=docs(L, 150))
+            yield 'soft cap', q, kv, dtype, dict(causal=True, softcap=30.)
+            yield 'sinks', q, kv, dtype, dict(causal=True, sinks=torch.zeros(H))
+        for L in (1, 7, 33):
+            q,kv = (1,8,L,64),(1,2,5000,64)
+            yield 'behind a cache', q, kv, dtype, dict(causal=True)
+            yield 'behind a cache, window of 300', q, kv, dtype, dict(causal=True, window=(299,0))
+            yield 'behind a cache, soft cap', q, kv, dtype, dict(causal=True, softcap=30.)
+
+def timed(q, kv, dtype, options, rounds):
+    "What is chosen, its seconds, the best other one, its seconds, and the ratio"
+    import torch
+    from attention_nb.fast import KERNELS, explain_choice, scaled_dot_product_attention as ours
+    torch.manual_seed(0)
+    q,k,v = (torch.randn(s).to(dtype) for s in (q, kv, kv))
+    chosen = explain_choice(q, k, v, **options)[0][0]
+    calls = {}
+    for row in KERNELS:
+        def call(kernel=None if row.name == chosen else row.name):
+            return ours(q, k, v, kernel=kernel, **options)
+        try: call()
+        except NotImplementedError: continue
+        calls[row.name] = call
+    if len(calls) > 2 and chosen != 'oracle': calls.pop('oracle', None)    # always the slowest
+    found = {name: (t, ratio) for name,t,ratio in interleave(calls, rounds, chosen)}
+    if len(found) < 2: return None
+    mine,_ = found.pop(chosen)
+    best = min(found, key=lambda name: found[name][1])
+    return chosen, mine, best, *found[best]
+
+def tables(report, rounds):
+    import torch
+    rows = []
+    with torch.no_grad():
+        for what,q,kv,dtype,options in cases():
+            found = timed(q, kv, dtype, options, min(rounds, 9))
+            if found is None: continue
+            name = f"{' x '.join(map(str, q))}, {kv[-2]} keys, {str(dtype).removeprefix('torch.')}"
+            rows.append((f'{what}: {name}', *found))
+    report.show('The kernel chosen and the best of the others', sorted(rows, key=lambda r: r[-1]),
+                ('', 'chosen', 'seconds', 'the best other', 'seconds', 'other / chosen'))
+    slower = [1/r[-1]-1 for r in rows if r[-1] < .98]
+    report.say(f'Of {len(rows)} calls {len(slower)} take more than 2 % longer than the best other.')
