@@ -25,7 +25,8 @@ def check(page, data, rule, side, step):
                            str(20*n + n*n + 2*n)]
     done = page.locator('.tiles i').evaluate_all(
         "cells => cells.map(c => c.classList)"
-        ".filter(c => !c.contains('top') && !c.contains('side')).slice(1).map(c => [c.contains('none'), c.contains('done'), c.contains('now')])")
+        ".filter(c => !c.contains('top') && !c.contains('side')).slice(1)"
+        ".map(c => [c.contains('none'), c.contains('done'), c.contains('now')])")
     want = [[kind == '0', (i, j) in order[:step], step > 0 and (i, j) == order[step-1]]
             for i,row in enumerate(kinds) for j,kind in enumerate(row)]
     assert done == want
