@@ -177,14 +177,16 @@ class TileRules:
         share: where at most this share of the blocks is seen
         own: So many in all, where torch has no kernel
         rounded: So many in all, in bfloat16 where products may round
+        single: So many there of a single query
     """
     windows:int=1<<17 # So many at least are left out
     share:float=.6 # where at most this share of the blocks is seen
     own:int=1<<17 # So many in all, where torch has no kernel
     rounded:int=1<<26 # So many in all, in bfloat16 where products may round
+    single:int=1<<15 # So many there of a single query
 
     def __post_init__(self)->None:
-        for name in ('windows','own','rounded'):
+        for name in ('windows','own','rounded','single'):
             checked_integer(f'rule {name}', getattr(self, name))
         if not 0 <= self.share <= 1:
             raise ValueError(f"rule share must be from 0 to 1, got {self.share!r}")
@@ -225,10 +227,11 @@ def _tiles_slower(c:_Call)->str|None:
     n,small = c.q.shape[:-1].numel()*S,f"a table of {L} x {S} is small"
     if _reason(c) is not None: return small if n < RULES.own else None
     rounds = _rounds(c.q, c.bias, c.softcap, c.sinks)
+    single = rounds and L == 1
     if c.see is None or c.ahead:
-        if rounds: return small if n < RULES.rounded else None
+        if rounds: return small if n < (RULES.single if single else RULES.rounded) else None
         return "nothing is left out that torch's kernel would compute"
-    if n < RULES.windows: return small
+    if n < (RULES.single if single else RULES.windows): return small
     if not _has_rules(c.see): return "the mask is a table already"
     share = _seen_share(c.see)
     if share > RULES.share: return f"{share:.0%} of the blocks are seen"

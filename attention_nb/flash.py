@@ -356,12 +356,18 @@ def _tables(plan:_Plan, lead:tuple[int,...])->Tensor|None:
     if n == 1: return None
     return torch.arange(n).view(plan.lead).broadcast_to(lead).flatten()
 
+def _even(n:int, most:int)->int:
+    "Places of a block, at most `most`, so that the last of `n` has few that are left empty"
+    if n <= most: return n
+    each = -(-n//-(-n//most))
+    return min(most, -(-each//8)*8)
+
 def _work(q:Tensor, k:Tensor, v:Tensor, bias:Tensor|None, o:_Options)->_Work:
     "The blocks of a call, in the precision that it is computed in"
     (_,H,L,_),Hkv,S = q.shape,k.shape[1],k.shape[2]
     dtype = q.dtype if o.rough else _wide(q.dtype)
     rep = H//Hkv
-    qb,kb = min(L, max(1, _sizes[0]//rep)),min(S, _sizes[1])
+    qb,kb = _even(L, max(1, _sizes[0]//rep)),_even(S, _sizes[1])
     plan = _plan(o.see, L, S, qb, kb)
     w = _Work(plan, _tables(plan, (*o.lead[:-1], Hkv)), (rep,L,S,qb,kb), Hkv, q,
               _blocked(k.to(dtype), kb), _blocked(v.to(dtype), kb), bias, o.scale, o.softcap,

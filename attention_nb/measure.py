@@ -113,7 +113,8 @@ def measure_rules(
         TileRules, and the gains that they come from
     """
     lengths = [n for n in (1<<i for i in range(6, 17)) if n <= longest]
-    gains:dict[str,list[tuple[int,float]]] = dict(windows=[], share=[], own=[], rounded=[])
+    gains:dict[str,list[tuple[int,float]]] = dict(windows=[], share=[], own=[], rounded=[],
+                                             single=[])
     for S in lengths[3:]:    # 64 queries see two blocks of keys
         gains['windows'].append((64*(S-256), gain(1, 64, S, causal=True, window=(127,0),
                                                   rounds=rounds)))
@@ -125,11 +126,12 @@ def measure_rules(
         gains['own'].append((8*L*L, gain(8, L, L, softcap=20., rounds=rounds)))
         gains['rounded'].append((8*L*L, gain(8, L, L, causal=True, dtype=torch.bfloat16,
                                              rounds=rounds)))
+        gains['single'].append((64*L, gain(8, 1, 8*L, dtype=torch.bfloat16, rounds=rounds)))
     share = 0
     for percent,g in gains['share']:
         if g < enough: break
         share = percent
-    sizes = {name: threshold(gains[name]) for name in ('windows','own','rounded')}
+    sizes = {name: threshold(gains[name]) for name in ('windows','own','rounded','single')}
     return TileRules(**sizes, share=share/100), gains
 
 # %% ../nbs/13c_measure.ipynb #bdf394fb

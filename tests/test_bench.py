@@ -26,6 +26,9 @@ def test_contestants_take_turns_and_tables_are_written_twice(bench, tmp_path, ca
     rows = measure.interleave({'ours': call('a'), 'theirs': call('b')}, 3, 'ours')
     assert order == ['a', 'b']*4 and [r[0] for r in rows] == ['ours', 'theirs']
     assert rows[0][2] == 1 and all(seconds >= 0 for _,seconds,_ in rows)
+    order.clear()
+    measure.interleave({'ours': call('a')}, 31, 'ours', patience=0)
+    assert order == ['a']*4, 'three rounds after one that does not count'
     report = measure.Report()
     report.show('A title', rows)
     report.write(tmp_path/'tables.json')
