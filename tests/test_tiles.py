@@ -5,9 +5,9 @@ import hypothesis.strategies as st
 import pytest, torch
 from hypothesis import HealthCheck, given, settings
 from torch.testing import assert_close
-from attention_nb import flash
+from attention_nb import fast, flash
 from attention_nb.core import attention
-from attention_nb.fast import attention_lse, scaled_dot_product_attention
+from attention_nb.fast import attention_lse, explain_choice, scaled_dot_product_attention
 from attention_nb.flash import flash_attention
 from attention_nb.multihead import MultiHeadAttention
 from attention_nb.visibility import Visibility
@@ -157,3 +157,17 @@ def test_a_module_learns_through_tiles(dtype):
     assert losses['tiles'][-1] < .9*losses['tiles'][0]
     assert_close(torch.tensor(losses['tiles']), torch.tensor(losses['oracle']),
                  rtol=1e-3 if dtype == torch.float32 else .03, atol=0.)
+
+def test_when_products_may_round(monkeypatch):
+    "One query needs fewer scores than many; on a processor without such products both do not pay"
+    def chosen(L, S, **options):
+        q,k = (torch.zeros(1, 8, n, 8, dtype=torch.bfloat16) for n in (L,S))
+        return explain_choice(q, k, k, **options)[0][0]
+    for rounds,single,many in ((True, 'tiles', 'tiles'), (False, 'fused', 'fused')):
+        monkeypatch.setattr(fast, '_rounds', lambda *args: rounds)
+        monkeypatch.setattr(fast, 'RULES', fast.TileRules(rounded=1<<16, single=1<<12))
+        assert (chosen(1, 512), chosen(1, 511)) == (single, 'fused')
+        assert (chosen(64, 128), chosen(64, 127)) == (many, 'fused')
+        window = dict(causal=True, window=(99,0))
+        assert chosen(1, 1000, **window) == ('tiles' if rounds else 'table')
+        assert chosen(1, 500, **window) == 'table'
