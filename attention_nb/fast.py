@@ -227,15 +227,16 @@ def _tiles_slower(c:_Call)->str|None:
     n,small = c.q.shape[:-1].numel()*S,f"a table of {L} x {S} is small"
     if _reason(c) is not None: return small if n < RULES.own else None
     rounds = _rounds(c.q, c.bias, c.softcap, c.sinks)
-    single = rounds and L == 1
+    seen,hidden = RULES.rounded,RULES.windows
+    if rounds and L == 1: seen = hidden = RULES.single
     if c.see is None or c.ahead:
-        if rounds: return small if n < (RULES.single if single else RULES.rounded) else None
+        if rounds: return small if n < seen else None
         return "nothing is left out that torch's kernel would compute"
-    if n < (RULES.single if single else RULES.windows): return small
+    if n < hidden: return small
     if not _has_rules(c.see): return "the mask is a table already"
     share = _seen_share(c.see)
     if share > RULES.share: return f"{share:.0%} of the blocks are seen"
-    return small if (1-share)*n < RULES.windows else None
+    return small if (1-share)*n < hidden else None
 
 # %% ../nbs/03a_fast.ipynb #9d56c700
 @dataclass(frozen=True)
