@@ -40,7 +40,8 @@ class Report:
         self.tables.append(dict(title=title, headers=list(headers), rows=[list(r) for r in rows]))
         self.say(f'{title}\n' + tabulate(rows, headers=headers, floatfmt='.3f', tablefmt='github'))
 
-    def write(self, path):
+    def write(self, path, machine):
+        said = dict(machine=machine, tables=self.tables)
         new = Path(f'{path}.tmp')
-        new.write_text(json.dumps(self.tables, ensure_ascii=False, indent=1), encoding='utf-8')
+        new.write_text(json.dumps(said, ensure_ascii=False, indent=1) + '\n', encoding='utf-8')
         new.replace(path)

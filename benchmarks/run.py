@@ -3,7 +3,8 @@
 All contestants of a table take turns in one run, so that a noisy machine disturbs them alike; the
 ratio is the median over rounds of the contestant's time divided by ours in the same round.
 `make bench` installs the peers. Without topics all are measured, in less than 25 minutes on two
-cores, and bench.md, bench.json and the page *How fast is it?* are written.
+cores. The tables of each topic are kept in _build/bench, and with --page bench.md, bench.json and
+the page *How fast is it?* are made of all that are there.
 """
 import argparse, importlib, time
 from pathlib import Path
@@ -20,18 +21,19 @@ def main():
     parser.add_argument('topics', nargs='*', choices=[[], *TOPICS], help='all if none is named')
     parser.add_argument('--rounds', type=int, default=31)
     parser.add_argument('--threads', type=int, help="torch's; its own default if not given")
-    parser.add_argument('--json', metavar='FILE', help='write the tables to this file too')
+    parser.add_argument('--page', action='store_true', help='write the page; default without topics')
     args = parser.parse_args()
     if args.threads:
         import torch
         torch.set_num_threads(args.threads)
-    report,line = Report(),page.machine()
-    report.say(line)
+    folder,line = Path(__file__).parents[1]/'_build'/'bench',page.machine()
+    folder.mkdir(parents=True, exist_ok=True)
+    print(line)
     for name in args.topics or TOPICS:
-        start = time.time()
+        report,start = Report(),time.time()
         importlib.import_module(name).tables(report, args.rounds)
+        report.write(folder/f'{name}.json', line)
         report.say(f'{name}: {time.time()-start:.0f} s')
-    if args.json: report.write(args.json)
-    if not args.topics: page.write(line, report.tables, Path(__file__).parents[1]/'_build'/'bench')
+    if args.page or not args.topics: page.write(folder, TOPICS)
 
 if __name__ == '__main__': main()

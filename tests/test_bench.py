@@ -31,8 +31,9 @@ def test_contestants_take_turns_and_tables_are_written_twice(bench, tmp_path, ca
     assert order == ['a']*4, 'three rounds after one that does not count'
     report = measure.Report()
     report.show('A title', rows)
-    report.write(tmp_path/'tables.json')
-    table, = json.loads((tmp_path/'tables.json').read_text())
+    report.write(tmp_path/'tables.json', 'a machine')
+    said = json.loads((tmp_path/'tables.json').read_text())
+    table, = said['tables']
     assert table['title'] == 'A title' and table['rows'] == [list(r) for r in rows]
     printed = capsys.readouterr().out
     assert 'A title\n|' in printed and '| ours ' in printed and '| theirs ' in printed
