@@ -61,6 +61,8 @@ _parts = dict(
     stepping=['stepping'],
     going_by=['going_by'],
     senses=['digits','senses'],
+    live=['head','head_bar','head_words','head_lines','model','digits','arithmetic','grid',
+          'neuron','tokens','live'],
 )
 
 def _joined(kind:str, ending:str)->str:

@@ -21,7 +21,7 @@ def main():
     parser.add_argument('topics', nargs='*', choices=[[], *TOPICS], help='all if none is named')
     parser.add_argument('--rounds', type=int, default=31)
     parser.add_argument('--threads', type=int, help="torch's; its own default if not given")
-    parser.add_argument('--page', action='store_true', help='write the page; default without topics')
+    parser.add_argument('--page', action='store_true', help='write the page; so without topics')
     args = parser.parse_args()
     if args.threads:
         import torch

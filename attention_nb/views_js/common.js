@@ -45,8 +45,9 @@ function select(label, names, value, change) {
 // A variable of the style sheet, which depends on the theme
 const cssValue = name => getComputedStyle(document.documentElement).getPropertyValue(name);
 
-// bytes of base64, inflated by the browser itself
+// bytes of base64, inflated by the browser itself; numbers that are there already stay
 async function inflate(text) {
+  if (typeof text !== "string") return text;
   const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
   const packed = new Uint8Array(letters.length);
   for (let n = 0; n < letters.length; n++) packed[n] = letters.charCodeAt(n);

@@ -10,6 +10,7 @@ function headView(root, groups, start) {
              threshold: start.threshold ?? 0.05, focus: null, pinned: false};
   if (start.token !== undefined && start.token !== null)
     Object.assign(v.state, {focus: {side: "q", i: start.token}, pinned: true});
+  globalThis.state = v.state;                             // for a host that computes
   buildHead(v);
   listen(v);
   return {

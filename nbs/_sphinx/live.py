@@ -1,0 +1,47 @@
+"""Sphinx extension: the model that runs in the pages with a box for a sentence, `<!-- live -->`.
+
+The folder of the model is written once from the installed package, and again when the module or the
+scripts of the views change; live.js, which fills the box, is on those pages alone.
+"""
+import json, shutil
+from pathlib import Path
+from nbdev.config import get_config
+import fresh
+
+BOX = '<div class="live">'
+
+def made(app):
+    "The folder of weights, worker and views, and what a page must know of it"
+    lib = get_config().lib_path
+    stamp = fresh.of_files(lib/'live.py', lib/'pages.py', lib/'views_js')
+    folder = Path(app.doctreedir).parent/'live'
+    known = folder/'known.json'
+    if known.exists() and (found := json.loads(known.read_text()))['stamp'] == stamp: return folder,found
+    from attention_nb.live import write_live
+    shutil.rmtree(folder, ignore_errors=True)
+    found = dict(write_live(folder/'files'), stamp=stamp)
+    known.write_text(json.dumps(found))
+    return folder,found
+
+def fill(app, pagename, templatename, context, doctree):
+    "Tell the box where the model is"
+    if BOX not in context.get('body', ''): return
+    _,found = made(app)
+    said = ' '.join(f'data-{name}="{found[name]}"' for name in ('file','sha256','bytes'))
+    context['body'] = context['body'].replace(BOX, f'{BOX[:-1]} data-folder="_static/live/" {said}>')
+    app.add_js_file('live.js')
+
+def put(app, exception):
+    if exception or app.builder.name != 'html': return
+    folder,found = made(app)
+    target = Path(app.outdir)/'_static'/'live'
+    target.mkdir(parents=True, exist_ok=True)
+    names = {p.name for p in (folder/'files').iterdir()}
+    for old in target.iterdir():
+        if old.name not in names: old.unlink()
+    for name in names: shutil.copyfile(folder/'files'/name, target/name)
+
+def setup(app):
+    app.connect('html-page-context', fill)
+    app.connect('build-finished', put)
+    return dict(parallel_read_safe=True, parallel_write_safe=True)

@@ -1,0 +1,140 @@
+"""The model in the page: its worker against Python, what a reader does with the box, what it
+fetches and when"""
+import json
+import pytest, torch
+from helpers.looks import expect
+
+sentences = [
+    'The animal was too tired to cross the street.', 'Time flies like an arrow.', 'a', '',
+    'She poured water from the pitcher into the cup until it was full, and then some more.',
+    'Crème brûlée, naïve façade; the coöperative élite.', "Don't (ever) e-mail: 100% $5 <b>&amp;</b>",
+    'ＡＢＣ full width, ﬁ ligature, ½', 'I like 🍕 and 🤖!', 'Быстрая коричневая лиса прыгает.',
+    'Η γρήγορη καφέ αλεπού. ΟΔΟΣ', 'השועל החום המהיר', 'الثعلب البني السريع', '我喜欢猫。東京へ行きます',
+    'तेज़ भूरी लोमड़ी', 'İstanbul ve ığdır', 'tab\there\nnew\u00a0line\u200bzero\x07bell \ufffd',
+    'pneumonoultramicroscopicsilicovolcanoconiosis ' + 'x'*101 + ' end',
+    'word '*100 + '.', 'Many words make a text that is long. '*14]
+
+@pytest.fixture(scope='module')
+def page(browser, address):
+    found = browser.new_page()
+    found.goto(f'{address}/live.html')
+    found.wait_for_url('**/06l_live.html')
+    yield found
+    found.close()
+
+@pytest.fixture(scope='module')
+def reference():
+    "The model with the same rounded weights, the one in float32, and the tokenizer"
+    from transformers import AutoModel, AutoTokenizer
+    from attention_nb.live import int8_rows
+    from attention_nb.recording import _minilm
+    folder = _minilm()
+    exact,rounded = (AutoModel.from_pretrained(folder, attn_implementation='eager').eval()
+                     for _ in range(2))
+    for name,p in rounded.named_parameters():
+        if p.dim() == 2 and 'pooler' not in name:
+            counts,step = int8_rows(p.data)
+            p.data = counts*step[:,None]
+    return exact, rounded, AutoTokenizer.from_pretrained(folder)
+
+def test_the_worker_computes_what_python_does(page, reference):
+    exact,rounded,tokenizer = reference
+    for text in sentences:
+        found = page.evaluate('text => attentionNb.run(text)', text)
+        ids = tokenizer(text, return_tensors='pt', truncation=True, max_length=128)
+        assert found['tokens'] == tokenizer.convert_ids_to_tokens(ids['input_ids'][0]), text
+        assert found['cut'] == (len(tokenizer(text)['input_ids']) > 128)
+        weights = torch.tensor(found['weights'])
+        for model,most in ((rounded, 1e-3), (exact, .05)):
+            with torch.no_grad(): theirs = model(**ids, output_attentions=True)
+            assert (weights - torch.cat(theirs.attentions)).abs().max() < most, (text, most)
+            vector = torch.nn.functional.normalize(theirs.last_hidden_state[0].mean(0), dim=0)
+            assert vector @ torch.tensor(found['vector']) > 1 - most
+
+def test_ten_thousand_words_are_cut(page):
+    found = page.evaluate("() => attentionNb.run('word '.repeat(10000))")
+    assert len(found['tokens']) == 128 and found['cut']
+
+def test_what_is_hidden_is_seen_by_nobody_and_a_head_can_go(page):
+    text,run = 'The chicken crossed the road.', '([t, o]) => attentionNb.run(t, o)'
+    plain = torch.tensor(page.evaluate(run, [text, {}])['weights'])
+    hidden = torch.tensor(page.evaluate(run, [text, dict(hidden=[2])])['weights'])
+    assert (hidden[...,2] == 0).all() and (hidden.sum(-1) - 1).abs().max() < 1e-5
+    without = torch.tensor(page.evaluate(run, [text, dict(without=[[1, 3]])])['weights'])
+    assert (without[:2] == plain[:2]).all() and (without[2:] != plain[2:]).any()
+
+def test_nothing_is_fetched_before_the_reader_asks(browser, address):
+    context = browser.new_context()
+    page,asked = context.new_page(),[]
+    page.on('request', lambda r: asked.append(r.url))
+    hostile = '<img src=x onerror="document.title=1">'
+    page.goto(f'{address}/06l_live.html#text=' + hostile)
+    box = page.locator('.live')
+    expect(box.get_by_role('button', name='Read it')).to_be_visible()
+    assert page.evaluate('typeof attentionNb.run') == 'function'
+    assert not [url for url in asked if '/live/' in url]
+    assert box.locator('textarea').first.input_value() == hostile
+    box.get_by_role('button', name='Read it').click()
+    expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
+    assert [url for url in asked if url.endswith('.safetensors')] and not page.locator('img[src=x]').count()
+    assert all(url.startswith((address, 'data:', 'blob:')) for url in asked)
+    # it follows the typing, and a second visit has kept the weights
+    box.locator('textarea').first.fill('Birds fly.')
+    expect(box.locator('.live-status')).to_contain_text('5 tokens in')
+    assert 'text=Birds%20fly.' in box.get_by_role('link').get_attribute('href')
+    frame = page.frame_locator('.live iframe')
+    expect(frame.locator('.column.left > *')).to_have_count(5)
+    for name,inside in (('all heads', '.grid button'), ('arithmetic', '.numbers td'), ('pieces', '.boxes')):
+        box.locator('select').select_option(label=name)
+        expect(frame.locator(inside).first).to_be_visible()
+    box.get_by_role('button', name='birds').click()
+    expect(box.locator('.live-status')).to_contain_text('hidden: birds')
+    box.locator('textarea').nth(1).fill('Birds fly.')
+    expect(box.locator('.live-status')).to_contain_text('cosine of the two sentences')
+    asked.clear()
+    context.set_offline(False)
+    page.reload()
+    box.get_by_role('button', name='Read it').click()
+    expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
+    assert not [url for url in asked if url.endswith('.safetensors')]
+    context.close()
+
+def test_what_cannot_be_loaded_is_said_in_a_line(browser, address):
+    page = browser.new_page()
+    page.route('**/*.safetensors', lambda route: route.fulfill(status=200, body='short'))
+    page.goto(f'{address}/06l_live.html')
+    box = page.locator('.live')
+    box.get_by_role('button', name='Read it').click()
+    expect(box.locator('.live-status')).to_contain_text('did not arrive as it was made')
+    page.unroute('**/*.safetensors')
+    page.route('**/*.safetensors', lambda route: route.abort())
+    box.get_by_role('button', name='Read it').click()
+    expect(box.locator('.live-status')).to_contain_text('That did not work')
+    page.close()
+
+def test_weights_of_ones_own(page, tmp_path):
+    from transformers import BertConfig, BertModel
+    words = ['[PAD]','[UNK]','[CLS]','[SEP]','birds','fly','##ing','.']
+    config = BertConfig(vocab_size=8, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+                        intermediate_size=32, max_position_embeddings=16)
+    torch.manual_seed(0)
+    model = BertModel(config, attn_implementation='eager').eval()
+    model.half().save_pretrained(tmp_path)
+    (tmp_path/'vocab.txt').write_text('\n'.join(words))
+    def choose(*names):
+        page.locator('.live input[type=file]').set_input_files([tmp_path/n for n in names])
+    status = page.locator('.live-status')
+    page.locator('.live-own').evaluate('fold => fold.open = true')
+    choose('config.json', 'vocab.txt')
+    expect(status).to_contain_text('model.safetensors is missing')
+    page.locator('.live textarea').first.fill('Birds flying.')
+    choose('config.json', 'vocab.txt', 'model.safetensors')
+    expect(status).to_contain_text('6 tokens in')
+    found = page.evaluate("() => attentionNb.run('Birds flying.')")
+    ids = torch.tensor([[words.index(t) for t in found['tokens']]])
+    with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions
+    assert (torch.tensor(found['weights']) - torch.cat(theirs)).abs().max() < 1e-4
+    said = json.loads((tmp_path/'config.json').read_text())
+    (tmp_path/'config.json').write_text(json.dumps(said | dict(model_type='gpt2')))
+    choose('config.json', 'vocab.txt', 'model.safetensors')
+    expect(status).to_contain_text('config.json says gpt2, not bert')
