@@ -37,7 +37,7 @@ _names = {
     'latent': ['LatentAttention', 'LatentConfig'],
     'layer': ['attention_layers', 'use_attention'],
     'listening': [],
-    'live': ['int8_rows', 'write_live'],
+    'live': [],
     'mask': ['causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask'],
     'measure': [],
     'merges': [],

@@ -120,8 +120,6 @@ from .latent import LatentAttention as LatentAttention
 from .latent import LatentConfig as LatentConfig
 from .layer import attention_layers as attention_layers
 from .layer import use_attention as use_attention
-from .live import int8_rows as int8_rows
-from .live import write_live as write_live
 from .mask import causal_mask as causal_mask
 from .mask import document_mask as document_mask
 from .mask import padding_mask as padding_mask
@@ -179,10 +177,10 @@ __all__ = [
     'generate', 'sample', 'stream', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
     'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
     'save_scores', 'score_heads', 'separator_mass', 'image_view', 'from_torch', 'to_torch', 'LatentAttention',
-    'LatentConfig', 'attention_layers', 'use_attention', 'int8_rows', 'write_live', 'causal_mask', 'document_mask',
-    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
-    'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope',
-    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
+    'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask',
+    'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads',
+    'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope', 'alibi_bias',
+    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
     'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
     'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache',
     'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility', 'allowed',

@@ -61,9 +61,8 @@ def write_live(
         if w.dim() == 2: tensors[name],tensors[f'{name}_scale'] = int8_rows(w)
         else: tensors[name] = w.float()
     vocabulary = load_tokenizer(opened).get_vocab()
-    about = dict(config=json.dumps(opened.config),
-                 vocabulary=json.dumps(sorted(vocabulary, key=vocabulary.__getitem__)))
-    weights = save(tensors, about)
+    about = dict(config=opened.config, vocabulary=sorted(vocabulary, key=vocabulary.__getitem__))
+    weights = save(tensors, dict(model=json.dumps(about)))
     sha256 = hashlib.sha256(weights).hexdigest()
     file = f'{kind}-{sha256[:12]}.safetensors'
     view = _page(dict(kind='live', title='', size=0), 'Attention of your sentence')

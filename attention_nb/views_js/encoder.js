@@ -171,7 +171,7 @@ const readers = {
 function tensors(buffer) {
   const size = Number(new DataView(buffer).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
-  const {__metadata__: about = {}, ...entries} = header;
+  const {__metadata__: about, ...entries} = header;
   const stored = name => {
     const entry = entries[name] ?? entries[`bert.${name}`];
     if (!entry) throw new Error(`The weights have no ${name}: not a BERT`);
@@ -222,9 +222,7 @@ function build(config, vocabulary, buffer) {
 let model = null;
 const answers = {
   open(buffer, config, vocabulary) {
-    const {about} = tensors(buffer);
-    config ??= JSON.parse(about.config);
-    vocabulary ??= JSON.parse(about.vocabulary);
+    if (!config) ({config, vocabulary} = JSON.parse(tensors(buffer).about.model));
     model = build(config, vocabulary, buffer);
     return {heads: model.heads, layers: model.blocks.length, width: model.width};
   },

@@ -421,6 +421,10 @@ def chapter_12()->None:
     assert_type(nb.latent.latent_scale(sizes.nope_dim, sizes.rope_dim), float)
     assert_type(nb.latent.absorbing_pays(1, 100, 6, 4, 4), bool)
 
+def chapter_06l()->None:
+    assert_type(nb.live.int8_rows(q[0,0]), tuple[Tensor,Tensor])
+    assert_type(nb.live.write_live('folder'), dict[str,Any])
+
 def chapter_13d()->None:
     see = {'causal': nb.Visibility(100, causal=True)}
     assert_type(nb.going_by.tiles_view(see, sides=(32,), step=2), nb.View)
