@@ -26,15 +26,15 @@ def page(browser, address):
 def reference():
     "The model with the same rounded weights, the one in float32, and the tokenizer"
     from transformers import AutoModel, AutoTokenizer
-    from attention_nb.live import int8_rows
+    from attention_nb.live import int8_pieces
     from attention_nb.recording import _minilm
     folder = _minilm()
     exact,rounded = (AutoModel.from_pretrained(folder, attn_implementation='eager').eval()
                      for _ in range(2))
     for name,p in rounded.named_parameters():
         if p.dim() == 2 and 'pooler' not in name:
-            counts,step = int8_rows(p.data)
-            p.data = counts*step[:,None]
+            counts,step = int8_pieces(p.data)
+            p.data = counts*step.repeat_interleave(64, 1)
     return exact, rounded, AutoTokenizer.from_pretrained(folder)
 
 def test_the_worker_computes_what_python_does(page, reference):

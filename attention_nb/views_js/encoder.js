@@ -167,7 +167,7 @@ const readers = {
   BF16: part => new Float32Array(Uint32Array.from(new Uint16Array(part), bits => bits << 16).buffer),
 };
 
-// The tensors of a file by name; one of int8 has a scale for each row
+// The tensors of a file by name; one of int8 has a step for each piece of a row
 function tensors(buffer) {
   const size = Number(new DataView(buffer).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
@@ -180,17 +180,18 @@ function tensors(buffer) {
     return {data: readers[dtype](buffer.slice(8 + size + from, 8 + size + to)), shape: entry.shape};
   };
   const rows = name => {                                     // (row, column) => number
-    const {data, shape} = stored(name), d = shape[1];
-    const scale = data instanceof Int8Array && stored(`${name}_scale`).data;
-    return {data, scale, d, at: (r, c) => data[r * d + c] * (scale ? scale[r] : 1)};
+    const {data, shape: [n, d]} = stored(name);
+    if (!(data instanceof Int8Array)) return {data, n, d, at: (r, c) => data[r * d + c]};
+    const {data: step, shape: [, parts]} = stored(`${name}_step`), wide = Math.ceil(d / parts);
+    const at = (r, c) => data[r * d + c] * step[r * parts + Math.floor(c / wide)];
+    return {n, d, at};
   };
   const array = name => {
     if (stored(name).shape.length < 2) return stored(name).data;
-    const {data, scale, d} = rows(name);
-    if (!scale) return data;
-    const numbers = new Float32Array(data.length);
-    for (let r = 0, at = 0; at < data.length; r++)
-      for (let c = 0; c < d; c++, at++) numbers[at] = data[at] * scale[r];
+    const {data, n, d, at} = rows(name);
+    if (data) return data;
+    const numbers = new Float32Array(n * d);
+    for (let r = 0; r < n; r++) for (let c = 0; c < d; c++) numbers[r * d + c] = at(r, c);
     return numbers;
   };
   return {about, rows, array};

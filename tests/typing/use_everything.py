@@ -422,7 +422,7 @@ def chapter_12()->None:
     assert_type(nb.latent.absorbing_pays(1, 100, 6, 4, 4), bool)
 
 def chapter_06l()->None:
-    assert_type(nb.live.int8_rows(q[0,0]), tuple[Tensor,Tensor])
+    assert_type(nb.live.int8_pieces(q[0,0]), tuple[Tensor,Tensor])
     assert_type(nb.live.write_live('folder'), dict[str,Any])
 
 def chapter_13d()->None:
