@@ -21,7 +21,7 @@ from .files import open_source
 from .pages import _page
 from .tokenizer_files import load_tokenizer
 
-# %% ../nbs/06l_live.ipynb #7a190790
+# %% ../nbs/06l_live.ipynb #4ab23a59
 def int8_pieces(
     w:Tensor, # (rows, columns), floating point
     most:int=64 # Columns of a piece, at most; pieces are equal but for the last

@@ -61,6 +61,7 @@ _parts = dict(
     stepping=['stepping'],
     going_by=['going_by'],
     senses=['digits','senses'],
+    arcs=['arcs'],
     live=['head','head_bar','head_words','head_lines','model','digits','arithmetic','grid',
           'neuron','tokens','live'],
 )
@@ -111,7 +112,7 @@ _drawings = dict(
     tokens='views._boxes', head='views._lines', model='views._thumbnails', neuron='views._neurons',
     softmax='explorables._bars', permutation='explorables._paths', turning='turning._states',
     mixing='mixing._planes', senses='senses._map', stepping='stepping._triangle',
-    going_by='going_by._tiles',
+    going_by='going_by._tiles', arcs='arcs._still_arcs',
     shapes='shapes._rows', image='images._veiled')
 # Colours of heads, as in views_js/common.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '

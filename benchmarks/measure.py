@@ -3,7 +3,7 @@ import json, multiprocessing, statistics, time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-def interleave(contestants, rounds, ours, patience=20):
+def interleave(contestants, rounds, ours, patience=10):
     """Rows (name, median seconds, median ratio to `ours`): each round calls every contestant once,
     after one unmeasured round; after `patience` seconds three rounds are enough"""
     times = {name: [] for name in contestants}

@@ -56,8 +56,8 @@ def tables(report, rounds):
                 calls = bound(fs, x, train)
                 first = dict(list(calls.items())[:3])
                 rest = {n: f for n,f in calls.items() if n not in first or n == limit}
-                rows = interleave(first, rounds, limit, patience=6)
-                rows += interleave(rest, max(2, rounds//6), limit, patience=6)[1:]
+                rows = interleave(first, rounds, limit, patience=3)
+                rows += interleave(rest, max(2, rounds//6), limit, patience=3)[1:]
                 what = 'Forward and backward' if train else 'Forward'
                 title = f'{what}, B={B} L={L} D={D} H={H}, causal, {dtype}, '
                 report.show(f'{title}{torch.get_num_threads()} threads', rows,

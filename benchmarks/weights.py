@@ -31,7 +31,7 @@ def tables(report, rounds):
             for train in (False, True):
                 calls = {n: f for n,f in bound(fs, x, train).items()
                          if not train or 'evaluation' not in n}
-                rows = interleave(calls, rounds, 'MultiHeadAttention')
+                rows = interleave(calls, rounds, 'MultiHeadAttention', patience=4)
                 what = 'forward and backward' if train else 'forward'
                 report.show(f'With weights, {what}, {kind}, B={B} L={L} D={D} H={H}, '
                             f'{torch.get_num_threads()} threads', rows)

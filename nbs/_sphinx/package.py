@@ -14,8 +14,8 @@ OFFERED = 110    # names at the top level, at most
 
 # module -> what it keeps to itself; None is all of it
 kept = dict(
-    backtracking=None, checks=None, chat=None, command=None, merges=None, mixing=None, parts=None,
-    plan=None,
+    arcs=None, backtracking=None, checks=None, chat=None, command=None, merges=None, mixing=None,
+    parts=None, plan=None,
     plots=['colors', 'show_arrows', 'show_numbers'], saving=None, scaling=None, settings=None,
     going_by=None, live=None, senses=None, shapes=None, sparse=None, stepping=None, stored=None,
     tables=None, triton_kernels=None,

@@ -4,6 +4,7 @@
     $$ ... $$ {#eq-name}, @eq-name     a numbered equation and a link to it
     [@key]                             a footnote-like citation from references.bib
     <details><summary>Hint</summary>...   a fold, its text read as markdown
+    <!-- buttons --> above links        large links in a row
     <!-- live -->                       a box in which the reader's sentence meets a model
     <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
 """
@@ -65,6 +66,7 @@ _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
            (r'^(:{3,})[ \t]*\{\.callout-(\w+)([^}\n]*)\}[ \t]*\n(.*?)^\1[ \t]*$', callout),
            (r'^<details><summary>([^<\n]*)</summary>[ \t]*(.*?)\s*</details>',
             r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
+           (r'^<!-- buttons -->$', '{.buttons}'),
            (r'^<!-- live -->$', '<div class="live">\n<noscript>A sentence of yours needs '
             'JavaScript.</noscript>\n</div>'),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)')]

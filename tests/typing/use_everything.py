@@ -425,6 +425,9 @@ def chapter_06l()->None:
     assert_type(nb.live.int8_pieces(q[0,0]), tuple[Tensor,Tensor])
     assert_type(nb.live.write_live('folder'), dict[str,Any])
 
+def chapter_06m()->None:
+    assert_type(nb.arcs.arc_view(torch.ones(1, 1, 3, 3)/3, ['a','b','c']), nb.View)
+
 def chapter_13d()->None:
     see = {'causal': nb.Visibility(100, causal=True)}
     assert_type(nb.going_by.tiles_view(see, sides=(32,), step=2), nb.View)

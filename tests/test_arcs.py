@@ -1,0 +1,56 @@
+"Arcs over a sentence in a real browser: they are the weights, and heads take turns until touched"
+import pytest, torch
+from attention_nb.arcs import arc_view
+from attention_nb.pages import _unpack
+from helpers.looks import expect, hostile, hostile_title
+
+words = 'the chicken crossed the road because it wanted'.split()
+
+@pytest.fixture
+def weights():
+    torch.manual_seed(0)
+    return (2*torch.randn(2, 3, 8, 8)).softmax(-1)
+
+def drawn(page):
+    return page.locator('.sentence path').evaluate_all(
+        "paths => paths.map(p => +p.getAttribute('stroke-width'))")
+
+def should(view, head, query):
+    w = _unpack(view._data['weights'], len(view._data['heads']), 8, 8)[head, query].tolist()
+    return sorted(1 + 9*x for j,x in enumerate(w) if x >= .03 and j != query)
+
+@pytest.mark.parametrize('width', [900, 390])
+def test_arcs_are_weights(open_view, weights, width):
+    view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
+    page = open_view(view)
+    page.set_viewport_size(dict(width=width, height=700))
+    assert drawn(page) == pytest.approx(should(view, 0, 6))
+    page.get_by_role('button', name='layer 1, head 2').click()
+    page.get_by_role('option', name='road').hover()
+    assert drawn(page) == pytest.approx(should(view, 1, 4))
+    page.get_by_role('option', name='crossed').click()
+    page.get_by_role('option', name='road').hover()
+    assert drawn(page) == pytest.approx(should(view, 1, 2)), 'pinned'
+    page.keyboard.press('Escape')
+    page.get_by_role('option', name='because').focus()
+    page.keyboard.press('ArrowRight')
+    assert drawn(page) == pytest.approx(should(view, 1, 6))
+    assert page.locator('.says').inner_text().startswith('it takes ')
+    assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
+
+def test_heads_take_turns_until_touched(open_view, weights):
+    view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
+    page = open_view(view)
+    shown = page.locator('.turns [aria-pressed=true]')
+    expect(shown).to_have_text('layer 0, head 1')
+    expect(shown).to_have_text('layer 1, head 2', timeout=8000)
+    page.get_by_role('option', name='road').hover()
+    page.wait_for_timeout(4500)
+    expect(shown).to_have_text('layer 1, head 2')
+
+def test_hostile_words_are_text(open_view):
+    names = ['first', *(t for t in hostile if t.strip())][:40]
+    page = open_view(arc_view(torch.full((1, 1, 40, 40), 1/40), names, title=hostile_title))
+    assert page.evaluate('window.hacked') is None
+    assert page.get_by_role('option').nth(1).text_content() == names[1]
+    assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
