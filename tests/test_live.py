@@ -7,7 +7,8 @@ from helpers.looks import expect
 sentences = [
     'The animal was too tired to cross the street.', 'Time flies like an arrow.', 'a', '',
     'She poured water from the pitcher into the cup until it was full, and then some more.',
-    'Crème brûlée, naïve façade; the coöperative élite.', "Don't (ever) e-mail: 100% $5 <b>&amp;</b>",
+    'Crème brûlée, naïve façade; the coöperative élite.',
+    "Don't (ever) e-mail: 100% $5 <b>&amp;</b>",
     'ＡＢＣ full width, ﬁ ligature, ½', 'I like 🍕 and 🤖!', 'Быстрая коричневая лиса прыгает.',
     'Η γρήγορη καφέ αλεπού. ΟΔΟΣ', 'השועל החום המהיר', 'الثعلب البني السريع', '我喜欢猫。東京へ行きます',
     'तेज़ भूरी लोमड़ी', 'İstanbul ve ığdır', 'tab\there\nnew\u00a0line\u200bzero\x07bell \ufffd',
@@ -76,7 +77,8 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
     assert box.locator('textarea').first.input_value() == hostile
     box.get_by_role('button', name='Read it').click()
     expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
-    assert [url for url in asked if url.endswith('.safetensors')] and not page.locator('img[src=x]').count()
+    assert [url for url in asked if url.endswith('.safetensors')]
+    assert not page.locator('img[src=x]').count()
     assert all(url.startswith((address, 'data:', 'blob:')) for url in asked)
     # it follows the typing, and a second visit has kept the weights
     box.locator('textarea').first.fill('Birds fly.')
@@ -84,7 +86,8 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
     assert 'text=Birds%20fly.' in box.get_by_role('link').get_attribute('href')
     frame = page.frame_locator('.live iframe')
     expect(frame.locator('.column.left > *')).to_have_count(5)
-    for name,inside in (('all heads', '.grid button'), ('arithmetic', '.numbers td'), ('pieces', '.boxes')):
+    for name,inside in (('all heads', '.grid button'), ('arithmetic', '.numbers td'),
+                        ('pieces', '.boxes')):
         box.locator('select').select_option(label=name)
         expect(frame.locator(inside).first).to_be_visible()
     box.get_by_role('button', name='birds').click()

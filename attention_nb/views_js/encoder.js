@@ -164,7 +164,10 @@ function half(bits) {
 const readers = {
   F32: part => new Float32Array(part), I8: part => new Int8Array(part),
   F16: part => Float32Array.from(new Uint16Array(part), half),
-  BF16: part => new Float32Array(Uint32Array.from(new Uint16Array(part), bits => bits << 16).buffer),
+  BF16: part => {
+    const bits = Uint32Array.from(new Uint16Array(part), upper => upper << 16);
+    return new Float32Array(bits.buffer);
+  },
 };
 
 // The tensors of a file by name; one of int8 has a step for each piece of a row

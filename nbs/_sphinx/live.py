@@ -16,7 +16,8 @@ def made(app):
     stamp = fresh.of_files(lib/'live.py', lib/'pages.py', lib/'views_js')
     folder = Path(app.doctreedir).parent/'live'
     known = folder/'known.json'
-    if known.exists() and (found := json.loads(known.read_text()))['stamp'] == stamp: return folder,found
+    found = json.loads(known.read_text()) if known.exists() else {}
+    if found.get('stamp') == stamp: return folder,found
     from attention_nb.live import write_live
     shutil.rmtree(folder, ignore_errors=True)
     found = dict(write_live(folder/'files'), stamp=stamp)
@@ -28,7 +29,8 @@ def fill(app, pagename, templatename, context, doctree):
     if BOX not in context.get('body', ''): return
     _,found = made(app)
     said = ' '.join(f'data-{name}="{found[name]}"' for name in ('file','sha256','bytes'))
-    context['body'] = context['body'].replace(BOX, f'{BOX[:-1]} data-folder="_static/live/" {said}>')
+    new = f'{BOX[:-1]} data-folder="_static/live/" {said}>'
+    context['body'] = context['body'].replace(BOX, new)
     app.add_js_file('live.js')
 
 def put(app, exception):

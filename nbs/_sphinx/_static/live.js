@@ -112,7 +112,8 @@ const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, sho
 const say = words => { status.textContent = words }
 
 async function show() {
-  const turn = ++state.turn, options = {hidden: [...state.hidden], without: [...state.without.values()]}
+  const turn = ++state.turn
+  const options = {hidden: [...state.hidden], without: [...state.without.values()]}
   const start = performance.now(), sentence = text.value
   const found = await ask('run', sentence, options)
   const taken = (performance.now() - start)/1000
