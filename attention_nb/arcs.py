@@ -30,6 +30,24 @@ def _asks(
     others = w.clone().fill_diagonal_(0.)
     return int(others.amax(1).argmax())
 
+def _sentence(
+    weights:Any, # As `arc_view` takes them
+    tokens:Sequence[str]|None # Likewise
+)->tuple[list[Tensor],list[str],list[int]]: # Layers (H, L, L), L tokens, places of those shown
+    "What is to be shown, checked"
+    weights,tokens,_,_ = _given(weights, tokens, None, None)
+    if isinstance(weights, dict):
+        raise TypeError("weights must be those of one self-attention, as (layers, H, L, L)")
+    layers = _layers(weights, 'weights', _most)
+    L,S = layers[0].shape[1:]
+    if L != S: raise ValueError(f"weights must be of a self-attention, got {L} queries, {S} keys")
+    words = _tokens(tokens, L)
+    shown = [n for n,t in enumerate(words) if not re.fullmatch(r'\[[A-Z]+\]|<[^<>\s]+>', t)]
+    if not 2 <= len(shown) <= 40:
+        raise ValueError(f"an arc view shows 2 to 40 words, got {len(shown)}")
+    return layers, words, shown
+
+# %% ../nbs/06m_arcs.ipynb #1a7b6075
 def arc_view(
     weights:Any, # Of a self-attention: (layers, H, L, L), a list, or what `look` gives
     tokens:Sequence[str]|None=None, # L tokens; None takes those of `look`
@@ -47,29 +65,21 @@ def arc_view(
         queries: A token for each head to begin with; None: what takes most
         title: Heading
     """
-    weights,tokens,_,_ = _given(weights, tokens, None, None)
-    if isinstance(weights, dict):
-        raise TypeError("weights must be those of one self-attention, as (layers, H, L, L)")
-    layers = _layers(weights, 'weights', _most)
-    L,S = layers[0].shape[1:]
-    if L != S: raise ValueError(f"weights must be of a self-attention, got {L} queries, {S} keys")
-    words = _tokens(tokens, L)
-    shown = [n for n,t in enumerate(words) if not re.fullmatch(r'\[[A-Z]+\]|<[^<>\s]+>', t)]
-    if not 2 <= len(shown) <= 40:
-        raise ValueError(f"an arc view shows 2 to 40 words, got {len(shown)}")
+    layers,words,shown = _sentence(weights, tokens)
     if not 1 <= len(heads) <= 8: raise ValueError(f"heads must be 1 to 8, got {len(heads)}")
-    if queries is not None and len(queries) != len(heads):
-        raise ValueError(f"queries must be one for each of {len(heads)} heads, got {len(queries)}")
+    asks = [None]*len(heads) if queries is None else list(queries)
+    if len(asks) != len(heads):
+        raise ValueError(f"queries must be one for each of {len(heads)} heads, got {len(asks)}")
     found,kept = list[dict[str,int]](),list[Tensor]()
-    for n,(layer,head) in enumerate(heads):
+    for (layer,head),query in zip(heads, asks):
         layer = checked_integer('layer', layer, most=len(layers)-1)
         head = checked_integer('head', head, most=len(layers[layer])-1)
         w = layers[layer][head][shown][:,shown]
-        query = _asks(w) if queries is None else checked_integer('query', queries[n], most=L-1)
-        if queries is not None:
-            if query not in shown: raise ValueError(f"query {query} is {words[query]!r}, a mark")
-            query = shown.index(query)
-        found.append(dict(layer=layer, head=head, query=query))
+        if query is None: first = _asks(w)
+        elif checked_integer('query', query, most=len(words)-1) in shown:
+            first = shown.index(query)
+        else: raise ValueError(f"query {query} is {words[query]!r}, a mark")
+        found.append(dict(layer=layer, head=head, query=first))
         kept.append(w)
     data = dict(kind='arcs', title=_readable(title, 'titles'), size=len(shown),
                 tokens=[words[n] for n in shown], heads=found, weights=_pack(torch.stack(kept)))

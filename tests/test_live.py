@@ -119,9 +119,10 @@ def test_weights_of_ones_own(page, tmp_path):
     from transformers import BertConfig, BertModel
     words = ['[PAD]','[UNK]','[CLS]','[SEP]','birds','fly','##ing','.']
     config = BertConfig(vocab_size=8, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-                        intermediate_size=32, max_position_embeddings=16)
+                        intermediate_size=32, max_position_embeddings=16,
+                        attn_implementation='eager')
     torch.manual_seed(0)
-    model = BertModel(config, attn_implementation='eager').eval()
+    model = BertModel(config).eval()
     model.half().save_pretrained(tmp_path)
     (tmp_path/'vocab.txt').write_text('\n'.join(words))
     def choose(*names):

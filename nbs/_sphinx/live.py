@@ -31,7 +31,7 @@ def fill(app, pagename, templatename, context, doctree):
     said = ' '.join(f'data-{name}="{found[name]}"' for name in ('file','sha256','bytes'))
     new = f'{BOX[:-1]} data-folder="_static/live/" {said}>'
     context['body'] = context['body'].replace(BOX, new)
-    app.add_js_file('live.js')
+    app.add_js_file('live.js', loading_method='defer')
 
 def put(app, exception):
     if exception or app.builder.name != 'html': return

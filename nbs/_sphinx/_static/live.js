@@ -94,7 +94,7 @@ const status = make('p', {className: 'live-status', role: 'status'},
   `Reading fetches the model once, ${megabytes} MB; what you type stays in this page.`)
 const view = make('select', {}, ...Object.entries(kinds).map(([value, name]) =>
   make('option', {value}, name)))
-const link = make('a', {href: '#', hidden: true}, 'link to this sentence')
+const link = make('a', {href: '#'}, 'link to this sentence')
 const out = make('button', {type: 'button', className: 'btn btn-sm'}, 'Take this head out')
 const hide = make('div', {className: 'live-tokens', role: 'group', ariaLabel: 'hide a token'})
 const tools = make('div', {className: 'live-tools', hidden: true},
