@@ -110,6 +110,9 @@ def _check_name(args:argparse.Namespace)->None:
     if args.scores: _table_kind(path)
     elif path.suffix.lower() not in ('.html','.svg','.png'):
         raise ValueError(f"--out must end in .html, .svg or .png, got {str(path)!r}")
+    if not path.absolute().parent.is_dir():
+        name = '--scores' if args.scores else '--out'
+        raise ValueError(f"{name} {path}: there is no folder {str(path.parent)!r}")
     encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
     try: str(path).encode(encoding, getattr(sys.stdout, 'errors', None) or 'strict')
     except UnicodeEncodeError:

@@ -8,13 +8,12 @@ Docs: https://attention-nb.github.io/attention_nb/live.html.md"""
 __all__ = ['int8_pieces', 'write_live']
 
 # %% ../nbs/06l_live.ipynb #c872d5d6
-import hashlib, json, os
+import hashlib, json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save
 from torch import Tensor
 from .checks import checked_integer
 from .files import open_source
@@ -25,7 +24,7 @@ from .tokenizer_files import load_tokenizer
 def int8_pieces(
     w:Tensor, # (rows, columns), floating point
     most:int=64 # Columns of a piece, at most; pieces are equal but for the last
-)->tuple[Tensor,Tensor]: # int8 (rows, columns); float32 (rows, pieces), what a count of 1 stands for
+)->tuple[Tensor,Tensor]: # int8 (rows, columns); float32 (rows, pieces), what 1 stands for
     """A matrix as whole numbers of a step for each piece of a row
 
     Args:
@@ -33,7 +32,7 @@ def int8_pieces(
         most: Columns of a piece, at most; pieces are equal but for the last
 
     Returns:
-        int8 (rows, columns); float32 (rows, pieces), what a count of 1 stands for
+        int8 (rows, columns); float32 (rows, pieces), what 1 stands for
     """
     if w.dim() != 2 or not w.is_floating_point():
         raise ValueError(f"w must be a matrix of floating point, got {tuple(w.shape)} {w.dtype}")
@@ -46,9 +45,14 @@ def int8_pieces(
     return counts.flatten(1)[:,:columns].to(torch.int8), step
 
 # %% ../nbs/06l_live.ipynb #2884a77f
+def _worker()->str:
+    "The script that runs the model"
+    folder = files('attention_nb')/'live_js'
+    return '\n'.join((folder/f'{n}.js').read_text(encoding='utf-8') for n in ('encoder','weights'))
+
 def write_live(
-    folder:str|os.PathLike[str], # Made if it is not there
-    source:str|os.PathLike[str]='minilm' # A BERT, as `open_source` takes it
+    folder:str|Path, # Made if it is not there
+    source:str|Path='minilm' # A BERT, as `open_source` takes it
 )->dict[str,Any]: # `file`, its name in the folder; `sha256` and `bytes` of it
     """The files of a page that runs a model: weights in int8, worker, views
 
@@ -70,14 +74,14 @@ def write_live(
         else: tensors[name] = w.float()
     vocabulary = load_tokenizer(opened).get_vocab()
     about = dict(config=opened.config, vocabulary=sorted(vocabulary, key=vocabulary.__getitem__))
+    from safetensors.torch import save
     weights = save(tensors, dict(model=json.dumps(about)))
     sha256 = hashlib.sha256(weights).hexdigest()
     file = f'{kind}-{sha256[:12]}.safetensors'
     view = _page(dict(kind='live', title='', size=0), 'Attention of your sentence')
-    encoder = (files('attention_nb')/'views_js'/'encoder.js').read_bytes()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name,body in {file: weights, 'view.html': view.encode(), 'encoder.js': encoder}.items():
+    for name,body in {file: weights, 'view.html': view.encode(), 'encoder.js': _worker().encode()}.items():
         new = folder/f'{name}.tmp'
         new.write_bytes(body)
         new.replace(folder/name)

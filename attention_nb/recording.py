@@ -297,6 +297,12 @@ class Seen:
     n_special:int = 0 # Tokens before the patches
     image_kind:str|None = None # The kind of attention whose tokens are patches
 
+    def __repr__(self)->str:
+        first = ' '.join(self.tokens[:12]) + (' …' if len(self.tokens) > 12 else '')
+        shape = f" {tuple(self.hidden[0].shape)}" if self.hidden else ''
+        return (f"Seen: {len(self.tokens)} tokens: {first}\n{self.recording}\n"
+                f"{len(self.hidden)} hidden states{shape}")
+
     def _names(self, kind:str)->tuple[list[str],list[str]|None]:
         return self.parts.get(kind, (self.tokens, None))
 
@@ -443,6 +449,7 @@ def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, mo
             processor:Any)->_Read:
     "What a model of `transformers` is about to read"
     tokenizer = getattr(processor, 'tokenizer', processor)
+    _check_text(x, model, tokenizer)
     names:dict[str,list[str]] = {}
     read = _Read(None, names)
     given:Any
@@ -475,6 +482,16 @@ def _run(model:Any, given:dict[str,Any])->tuple[Tensor,...]:
 
 def _is_text(x:Any, model:nn.Module)->bool:
     return isinstance(x, str) and _takes(model, 'input_ids')
+
+def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
+    "A text needs its tokenizer, and a model that reads only texts needs a text"
+    other = any(_takes(model, n) for n in ('pixel_values','input_values','input_features'))
+    if _is_text(x, model) and not callable(tokenizer):
+        raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
+                        f"tokenizer), got {type(tokenizer).__name__}")
+    if _takes(model, 'input_ids') and not other and not isinstance(x, str):
+        raise TypeError(f"a {type(model).__name__} reads a text: text must be a string, "
+                        f"got {type(x).__name__}")
 
 def _picture(x:Any)->Any:
     "A picture as processors take it, as the camera was held; a path is opened"

@@ -157,8 +157,8 @@ def test_wheel_and_sdist_hold_what_they_must(built):
     wheel,sdist = built
     names = zipfile.ZipFile(wheel).namelist()
     assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed',
-            *(f'attention_nb/views_js/{p.name}'
-              for p in (root/'attention_nb'/'views_js').iterdir()), *(f'attention_nb/{m}.py'
+            *(f'attention_nb/{folder}/{p.name}' for folder in ('views_js','live_js')
+              for p in (root/'attention_nb'/folder).iterdir()), *(f'attention_nb/{m}.py'
               for m in modules)} <= set(names)
     assert not [n for n in names if n.startswith(('nbs', 'tests', 'benchmarks'))]
     meta = zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith('METADATA'))).decode()

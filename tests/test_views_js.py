@@ -6,7 +6,9 @@ from helpers import root
 
 scripts = sorted((root/'attention_nb'/'views_js').glob('*'))
 
-@pytest.mark.parametrize('path', scripts, ids=lambda p: p.name)
+worker = sorted((root/'attention_nb'/'live_js').glob('*'))
+
+@pytest.mark.parametrize('path', scripts + worker, ids=lambda p: p.name)
 def test_a_script_is_short_and_narrow(path):
     lines = path.read_text(encoding='utf-8').splitlines()
     assert len(lines) <= 200 and max(map(len, lines)) <= 100

@@ -13,7 +13,7 @@ BOX = '<div class="live">'
 def made(app):
     "The folder of weights, worker and views, and what a page must know of it"
     lib = get_config().lib_path
-    stamp = fresh.of_files(lib/'live.py', lib/'pages.py', lib/'views_js')
+    stamp = fresh.of_files(lib/'live.py', lib/'pages.py', lib/'views_js', lib/'live_js')
     folder = Path(app.doctreedir).parent/'live'
     known = folder/'known.json'
     found = json.loads(known.read_text()) if known.exists() else {}

@@ -229,7 +229,11 @@ async function openOwn(files) {
   state.hidden.clear(); state.without.clear()
   await show()
 }
-own.onchange = () => attempt(() => openOwn(own.files))
+own.onchange = () => {
+  const files = [...own.files]
+  own.value = ''                                          // the same files may be chosen again
+  attempt(() => openOwn(files))
+}
 box.ondragover = event => event.preventDefault()
 box.ondrop = event => {
   event.preventDefault()
