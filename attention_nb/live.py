@@ -81,7 +81,8 @@ def write_live(
     view = _page(dict(kind='live', title='', size=0), 'Attention of your sentence')
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name,body in {file: weights, 'view.html': view.encode(), 'encoder.js': _worker().encode()}.items():
+    made = {file: weights, 'view.html': view.encode(), 'encoder.js': _worker().encode()}
+    for name,body in made.items():
         new = folder/f'{name}.tmp'
         new.write_bytes(body)
         new.replace(folder/name)

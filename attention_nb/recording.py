@@ -490,7 +490,7 @@ def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
         raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
                         f"tokenizer), got {type(tokenizer).__name__}")
     if _takes(model, 'input_ids') and not other and not isinstance(x, str):
-        raise TypeError(f"a {type(model).__name__} reads a text: text must be a string, "
+        raise TypeError(f"text must be a string for {type(model).__name__}, "
                         f"got {type(x).__name__}")
 
 def _picture(x:Any)->Any:

@@ -154,6 +154,9 @@ function meanVector(x, n, D) {
   return mean.map(c => c / length);
 }
 
+// Where the numbers of the encoder come from, and whom it answers: joined to encoder.js, this makes
+// the worker of a page.
+
 // ---- weights, as safetensors files hold them: a header in JSON, then the numbers
 
 // float16: a sign, five bits of exponent, ten of fraction
