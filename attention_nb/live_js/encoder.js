@@ -5,7 +5,7 @@
 
 // ---- WordPiece
 
-const marks = "\\p{P}$+<=>^\\x60|~";                           // punctuation and ASCII's other signs
+const marks = "\\p{P}$+<=>^\\x60|~";                        // punctuation and ASCII's other signs
 const wordOrMark = new RegExp(`[${marks}]|[^\\s${marks}]+`, "gu");
 const ideograph = new RegExp("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{2a6df}" +
   "\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]", "gu");
