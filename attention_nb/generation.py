@@ -17,6 +17,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 import torch
 from torch import Tensor, nn
+from .cache import SlidingKVCache
 from .checks import autocast_dtype, checked_integer
 from .config import TransformerConfig, _limit
 from .layer import twin_of
@@ -219,6 +220,12 @@ def _eager(m:nn.Module)->nn.Module:
     inner = m._modules.get('_orig_mod')
     return m if inner is None else inner
 
+_piece = 1024    # tokens that a model with a window reads at once
+
+def _slides(cache:'ModelCache')->bool:
+    "Whether a layer keeps only what its window sees, so that a long text is read in pieces"
+    return any(isinstance(c, SlidingKVCache) for c in cache.own)
+
 class _Text:
     "Texts that grow token by token, and what the model knows of them"
     def __init__(self, model:'Transformer', start:Tensor, new:int, *, source:Tensor|None=None,
@@ -242,11 +249,18 @@ class _Text:
 
     def logits(self)->Tensor:
         "Scores of the next tokens (B, N); the model reads what its cache does not know"
-        unread = self.tokens[:,len(self.cache):self.n]
+        while self.source is None and self.n-len(self.cache) > _piece and _slides(self.cache):
+            self._read(len(self.cache)+_piece)
+        return self._read(self.n)[:,-1].float()
+
+    def _read(self, end:int)->Tensor:
+        "The model reads on to token `end`"
+        unread = self.tokens[:,len(self.cache):end]
         read,mask = (unread,self.real) if self.source is None else (self.source,self.mask)
+        if mask is not None and self.source is None: mask = mask[:,:end]
         out:Tensor = _still(self.model)(read, mask=mask, cache=self.cache, last=1,
                                         decoder_ids=None if self.source is None else unread)
-        return out[:,-1].float()
+        return out
 
     def append(self, column:Tensor)->None:
         self.tokens[:,self.n] = column
