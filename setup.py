@@ -30,7 +30,8 @@ setup(
     # so an editable install puts this folder on the path, where tools find it
     package_dir={'': '.'},
     packages=find_packages(include=[cfg['lib_name'], cfg['lib_name']+'.*']),
-    package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views_js/*', 'live_js/*', 'figures/*.svg']},
+    package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views_js/*', 'live_js/*',
+                                    'figures/*.svg']},
     python_requires='>='+cfg['min_python'], install_requires=cfg['requirements'].split(),
     extras_require=extras,
     long_description=readme, long_description_content_type='text/markdown',

@@ -87,7 +87,7 @@ def test_workshops_stand_under_their_lesson_and_follow_it(texts):
     wanted = [(f'{l}.html', [f'{w}.html' for w in rules.workshops_of(l, chapters)])
               for l in lessons]
     assert any(w for _,w in wanted)
-    wanted += [(f'{p}.html', []) for p in ('api','glossary','speed')]    # neither lesson nor workshop
+    wanted += [(f'{p}.html', []) for p in ('api','glossary','speed')]    # no lessons
     assert sidebar(texts['index']) == wanted
 
 def test_next_leads_from_lesson_to_lesson_and_the_workshops_stand_below(texts):

@@ -33,7 +33,8 @@ bibtex_bibfiles = [str(here.parent/'references.bib')]
 numfig = True
 numfig_format = dict(figure='Figure %s')
 copybutton_exclude = '.linenos, .gp, .go'
-machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'views_js', cfg.lib_path/'live_js',
+machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'views_js',
+                           cfg.lib_path/'live_js',
                            cfg.config_path/'settings.ini', cfg.config_path/'constraints.txt')
 
 html_theme = 'sphinx_book_theme'

@@ -423,7 +423,8 @@ def chapter_12()->None:
 
 def chapter_06l()->None:
     assert_type(nb.live.int8_pieces(q[0,0]), tuple[Tensor,Tensor])
-    assert_type(nb.live.write_live('folder'), dict[str,Any])
+    with tempfile.TemporaryDirectory() as folder:
+        assert_type(nb.live.write_live(folder), dict[str,Any])
 
 def chapter_06m()->None:
     assert_type(nb.arcs.arc_view(torch.ones(1, 1, 3, 3)/3, ['a','b','c']), nb.View)
