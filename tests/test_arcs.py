@@ -30,7 +30,9 @@ def test_arcs_are_weights(open_view, weights, width):
     assert drawn(page) == pytest.approx(should(view, 1, 4))
     page.get_by_role('option', name='crossed').click()
     page.get_by_role('option', name='road').hover()
-    assert drawn(page) == pytest.approx(should(view, 1, 2)), 'pinned'
+    assert drawn(page) == pytest.approx(should(view, 1, 4)), 'pointing previews'
+    page.locator('.says').hover()
+    assert drawn(page) == pytest.approx(should(view, 1, 2)), 'and leaving returns to the pin'
     page.keyboard.press('Escape')
     page.get_by_role('option', name='because').focus()
     page.keyboard.press('ArrowRight')

@@ -95,7 +95,6 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
     box.locator('textarea').nth(1).fill('Birds fly.')
     expect(box.locator('.live-status')).to_contain_text('cosine of the two sentences')
     asked.clear()
-    context.set_offline(False)
     page.reload()
     box.get_by_role('button', name='Read it').click()
     expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
@@ -138,7 +137,21 @@ def test_weights_of_ones_own(page, tmp_path):
     ids = torch.tensor([[words.index(t) for t in found['tokens']]])
     with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions
     assert (torch.tensor(found['weights']) - torch.cat(theirs)).abs().max() < 1e-4
+    shown = page.frame_locator('.live iframe').locator('.column.left > *')
+    expect(shown).to_have_count(6)                      # in a layer and head that this model has
     said = json.loads((tmp_path/'config.json').read_text())
-    (tmp_path/'config.json').write_text(json.dumps(said | dict(model_type='gpt2')))
+    for wrong,error in ((dict(model_type='gpt2'), 'config.json says gpt2, not bert'),
+                        (dict(hidden_act='relu'), 'hidden_act is relu, not gelu'),
+                        (dict(intermediate_size=30), 'must be multiples of 4'),
+                        (dict(num_hidden_layers=3), 'The weights have no encoder.layer.2')):
+        (tmp_path/'config.json').write_text(json.dumps(said | wrong))
+        choose('config.json', 'vocab.txt', 'model.safetensors')
+        expect(status).to_contain_text(error)
+    assert page.evaluate("() => attentionNb.run('Birds flying.')") == found, 'the old one stays'
+    words[4] = 'Birds'                                  # a vocabulary with capitals keeps them
+    (tmp_path/'vocab.txt').write_text('\n'.join(words))
+    (tmp_path/'config.json').write_text(json.dumps(said))
     choose('config.json', 'vocab.txt', 'model.safetensors')
-    expect(status).to_contain_text('config.json says gpt2, not bert')
+    expect(status).not_to_contain_text('did not work')
+    found = page.evaluate("() => attentionNb.run('Birds birds')")
+    assert found['tokens'] == ['[CLS]', 'Birds', '[UNK]', '[SEP]']

@@ -50,6 +50,11 @@ function tensors(buffer) {
 // A model of a config.json, a vocabulary (a token a line) and a file of weights
 function build(config, vocabulary, buffer) {
   const {rows, array} = tensors(buffer), ids = new Map(vocabulary.map((token, id) => [token, id]));
+  const {hidden_act: act = "gelu", hidden_size: width, intermediate_size: inner} = config;
+  if (act !== "gelu") throw new Error(`hidden_act is ${act}, not gelu`);
+  if (width % 4 || inner % 4 || width % config.num_attention_heads)
+    throw new Error(`widths ${width} and ${inner} must be multiples of 4, and of the heads`);
+  const capitals = vocabulary.some(t => !/^\[.*\]$/.test(t) && t !== t.toLowerCase());
   const layer = name => ({weight: array(`${name}.weight`), bias: array(`${name}.bias`)});
   const block = l => {
     const part = name => layer(`encoder.layer.${l}.${name}`);
@@ -58,8 +63,8 @@ function build(config, vocabulary, buffer) {
             attentionNorm: part("attention.output.LayerNorm"), up: part("intermediate.dense"),
             down: part("output.dense"), norm: part("output.LayerNorm")};
   };
-  return {ids, lower: config.do_lower_case ?? true, heads: config.num_attention_heads,
-          width: config.hidden_size, eps: config.layer_norm_eps,
+  return {ids, lower: !capitals, heads: config.num_attention_heads,
+          width, eps: config.layer_norm_eps,
           longest: Math.min(128, config.max_position_embeddings),
           words: rows("embeddings.word_embeddings.weight").at,
           places: array("embeddings.position_embeddings.weight"),

@@ -25,7 +25,7 @@ views.arcs = async (root, d) => {
     if (!state.touched) state.query = d.heads[n].query;
     draw();
   }
-  function point(i) { touch(); if (state.pinned === null) { state.query = i; draw(); } }
+  function point(i) { touch(); state.query = i; draw(); }
   function pin(i) {
     touch();
     state.pinned = state.pinned === i ? null : i;

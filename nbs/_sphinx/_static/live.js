@@ -108,7 +108,8 @@ const drop = make('details', {className: 'live-own'}, make('summary', {}, 'Weigh
 const frame = make('iframe', {title: 'attention of your sentence', hidden: true})
 box.replaceChildren(form, status, tools, hide, frame, drop)
 
-const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, shown: null}
+const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, shown: null,
+               chosen: {layer: 3, heads: [1]}}
 const say = words => { status.textContent = words }
 
 async function show() {
@@ -134,22 +135,25 @@ async function show() {
 const cosine = (a, b) => a.reduce((sum, x, c) => sum + x*b[c], 0)
 
 function showTokens(tokens) {
+  const focused = [...hide.children].indexOf(document.activeElement)
   hide.replaceChildren('Hide: ', ...tokens.map((token, n) => {
     const on = state.hidden.has(n)
     return make('button', {type: 'button', ariaPressed: String(on), onclick() {
       on ? state.hidden.delete(n) : state.hidden.size < tokens.length - 1 && state.hidden.add(n)
       attempt(show)
-      hide.querySelectorAll('button')[n]?.focus()
     }}, token)
   }))
+  hide.children[focused]?.focus()
 }
 
 // A fresh frame for every sentence, which begins with the layer and heads that the last one showed
 function showView() {
-  const was = frame.contentWindow?.state
-  const chosen = was ? {layer: was.layer, heads: was.heads ? [...was.heads] : [was.head]}
-                     : {layer: 3, heads: [1]}
-  frame.onload = () => frame.contentWindow.show(shown(state.shown, view.value, chosen))
+  const was = frame.contentWindow?.state, {layers, heads: most} = state.shown
+  if (was) state.chosen = {layer: was.layer, heads: was.heads ? [...was.heads] : [was.head]}
+  const layer = Math.min(state.chosen.layer, layers.length - 1)
+  const heads = state.chosen.heads.filter(h => h < most)
+  const start = {layer, heads: heads.length ? heads : [0]}
+  frame.onload = () => frame.contentWindow.show(shown(state.shown, view.value, start))
   frame.src = `${folder}view.html`
 }
 
@@ -174,7 +178,7 @@ function shown({tokens, layers, heads, width}, kind, {layer, heads: chosen}) {
   const steps = ['query', 'key', 'product', 'sum', 'scale', ...mask ? ['mask'] : [], 'softmax',
                  'value', 'weighted', 'output']
   return {kind, q: tokens, k: tokens, layers: layers.map((_, at) => String(at)), heads,
-          kvHeads: heads, width: E, valueWidth: E, layer, head: chosen[0] ?? 0, query: 1, key: 1,
+          kvHeads: heads, width: E, valueWidth: E, layer, head: chosen[0], query: 1, key: 1,
           places: [null, null], stage: 'query', stages: layers.map(() => steps), bias: null, mask,
           scale: layers.map(() => 1/Math.sqrt(E)), softcap: layers.map(() => 0),
           sinks: layers.map(() => null), qdata: byHead('q'), kdata: byHead('k'),
@@ -223,8 +227,9 @@ async function openOwn(files) {
   const {model_type: kind} = config
   if (kind !== 'bert') throw new Error(`config.json says ${kind}, not bert`)
   const vocabulary = (await named['vocab.txt'].text()).split(/\r?\n/)
-  opened = ask('open', await named['model.safetensors'].arrayBuffer(), config, vocabulary)
-  await opened
+  const buffer = await named['model.safetensors'].arrayBuffer()
+  const found = await ask('open', buffer, config, vocabulary)      // if it fails, the old one stays
+  opened = Promise.resolve(found)
   state.ready = true
   state.hidden.clear(); state.without.clear()
   await show()
