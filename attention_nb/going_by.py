@@ -114,10 +114,9 @@ def _tiles(fig:'Figure', data:dict[str,Any])->None:
     ax.set(xlim=(-2.2,len(kinds[0])), ylim=(len(kinds),-2.2), aspect='equal')
     ax.axis('off')
     scores,fetched,written = _passed(kinds, L, S, n, E, step)
-    at_once = 2*L*E + 2*S*E + 4*L*S
     lines = [rule['name'], f'{step} of {len(order)} tiles of {n} x {n}',
              f'{len(kinds)*len(kinds[0])-len(order)} left out', f'{scores:,} scores computed',
-             f'{fetched+written:,} numbers moved', f'{at_once:,} with the whole table',
+             f'{fetched+written:,} numbers moved', f'{2*(L+S)*E + 4*L*S:,} with the whole table',
              f'{4*n*E+n*n+2*n:,} at hand']
     beside.text(0, .5, '\n'.join(filter(None, lines)), va='center', parse_math=False,
                 linespacing=1.5)

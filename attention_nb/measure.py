@@ -99,6 +99,7 @@ def threshold(
         found = size
     return found
 
+# %% ../nbs/13c_measure.ipynb #aeacf462
 def measure_rules(
     longest:int=4096, # Keys of the longest call, at least 512
     rounds:int=5 # How often each call is timed
