@@ -14,7 +14,7 @@ EXPORTED := _build/.exported
 SITE   := _build/html/.built
 NOTEBOOKS := $(wildcard nbs/*.ipynb)
 MACHINERY := $(wildcard nbs/references.bib nbs/_sphinx/*.py $(addprefix nbs/_sphinx/, _static/* \
-	_static/*/* _templates/*) attention_nb/figures/* attention_nb/views_js/*)
+	_static/*/* _templates/*) attention_nb/figures/* attention_nb/*_js/*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
 PACKAGING := settings.ini setup.py constraints.txt
 
