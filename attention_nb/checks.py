@@ -291,7 +291,8 @@ _torch_made = dict(     # given to a module when it is made
     add_bias_kv="AppendedAttention has it", add_zero_attn="AppendedAttention has it",
     device="say module.to(device)", dtype="say module.to(dtype)")
 _torch_called = dict(   # given to a module when it is called
-    attn_mask=f"say mask=~attn_mask (True = may attend; in torch True hides); {_added}",
+    attn_mask=f"say mask=~attn_mask (True = may attend; in torch True hides); {_added}; for torch's "
+              "own layers wrap the module: attention_nb.TorchInterface(module)",
     key_padding_mask="say mask=padding_mask(~key_padding_mask) (True = may attend; in torch "
                      "True hides)",
     is_causal=f"{_causal}; it needs no mask beside it",
@@ -553,3 +554,6 @@ def _guide(cls:type[nn.Module])->None:
     for name,torchs in (('__init__',_torch_made), ('forward',_torch_called)):
         setattr(cls, name, _guided(getattr(cls, name), torchs))
     setattr(cls, '_load_from_state_dict', _load)
+    # torch's layers ask these first; then they call, and the call says what is wrong
+    for name,value in dict(batch_first=True, in_proj_bias=None, _qkv_same_embed_dim=False).items():
+        setattr(cls, name, value)

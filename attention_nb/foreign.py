@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from .interop import TorchInterface, from_torch
+from .interop import TorchInterface
 from .layer import AttentionLayer, standing_by
 from .listening import (_check, _copy, _Frame, _Listener, _our_call, _present, _tower,
                                     _Watch)
@@ -170,7 +170,7 @@ def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Cal
     args,kw = given
     # a new module draws its first weights; the model's dropout must not notice
     with torch.device('cpu'), torch.random.fork_rng(devices=[]):
-        twin = TorchInterface(from_torch(m), batch_first=m.batch_first).eval()
+        twin = TorchInterface(m).eval()
     calls:list[_Call] = []
     def listen(layer:Any, run:Any, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Any:
         calls.append(_our_call(twin.m, q, k, options))

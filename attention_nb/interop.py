@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/interop.html.md"""
 __all__ = ['AppendedAttention', 'from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../nbs/05a_interop.ipynb #2a01df85
+import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
@@ -113,15 +114,27 @@ _rules = 'mask','causal','window','q_pos','k_pos'
 # %% ../nbs/05a_interop.ipynb #f45ee160
 def from_torch(
     m:nn.MultiheadAttention # With or without biases, `kdim`, `vdim`, appended columns; any dtype
-)->MultiHeadAttention: # The same function of (B, L, D), with copies of the weights
+)->MultiHeadAttention: # The same function of (B, L, D), which returns one tensor; copied weights
     """Convert a `torch.nn.MultiheadAttention`; appended columns give an `AppendedAttention`
+
+    Inputs are (B, L, D), and a call returns the output alone: `new(x)`, not `new(x, x, x)[0]`. A
+    warning says so of a module that takes (L, B, D). Where calls must stay as they are, use
+    `TorchInterface(m)`.
 
     Args:
         m: With or without biases, `kdim`, `vdim`, appended columns; any dtype
 
     Returns:
-        The same function of (B, L, D), with copies of the weights
+        The same function of (B, L, D), which returns one tensor; copied weights
     """
+    if isinstance(m, nn.MultiheadAttention) and not m.batch_first:
+        warnings.warn("m takes (L, B, D), its batch_first is False; what from_torch gives takes "
+                      "(B, L, D): turn the inputs, or keep the calls with TorchInterface(m)",
+                      stacklevel=2)
+    return _converted(m)
+
+def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:
+    "With copies of the weights"
     if not isinstance(m, nn.MultiheadAttention):
         raise TypeError(f"m must be a torch.nn.MultiheadAttention, got {type(m).__name__}")
     options = _Options(kdim=m.kdim, vdim=m.vdim, dropout=m.dropout, bias=m.in_proj_bias is not None,
@@ -195,8 +208,8 @@ class TorchInterface(nn.Module):
     """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
 
     Args:
-        m: The module to call
-        batch_first: Inputs are (B, L, D); False: (L, B, D)
+        m: The module to call; torch's is converted
+        batch_first: Inputs are (B, L, D); False: (L, B, D); None: as torch's, True
     """
     m:MultiHeadAttention
     batch_first:bool
@@ -204,12 +217,14 @@ class TorchInterface(nn.Module):
 
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
     def __init__(self,
-        m:MultiHeadAttention, # The module to call
+        m:MultiHeadAttention|nn.MultiheadAttention, # The module to call; torch's is converted
         *,
-        batch_first:bool=True # Inputs are (B, L, D); False: (L, B, D)
+        batch_first:bool|None=None # Inputs are (B, L, D); False: (L, B, D); None: as torch's, True
     ):
         super().__init__()
-        self.m,self.batch_first = m,batch_first
+        if batch_first is None: batch_first = bool(getattr(m, 'batch_first', True))
+        self.m = _converted(m) if isinstance(m, nn.MultiheadAttention) else m
+        self.batch_first = batch_first
 
     def forward(self,
         query:Tensor, # (B, L, D), or (L, B, D)

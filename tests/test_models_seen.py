@@ -10,7 +10,7 @@ os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from PIL import Image
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
-from attention_nb.interop import TorchInterface, from_torch
+from attention_nb.interop import TorchInterface
 from attention_nb.recording import load_hf, look, record
 from attention_nb.views import head_view, model_view, neuron_view
 from helpers.tiny_models import inputs, made, tiny
@@ -247,8 +247,7 @@ def test_torchs_encoder_and_decoder():
     for layer in (*ours.encoder.layers, *ours.decoder.layers):
         for name in ('self_attn', 'multihead_attn'):
             if hasattr(layer, name):
-                setattr(layer, name,
-                        TorchInterface(from_torch(getattr(layer, name)), batch_first=False))
+                setattr(layer, name, TorchInterface(getattr(layer, name)))
     with torch.no_grad(), record(ours) as mine, record(model) as r:
         assert_close(ours(source, target, **given), model(source, target, **given))
     assert mine.kinds() == r.kinds()
