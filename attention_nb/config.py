@@ -217,6 +217,21 @@ class TransformerConfig:
         if self.kind == 'encoder-decoder': n += self.n_decoder_layers or self.n_layers
         return ('full' if self.window is None else 'window',)*n
 
+    def can_be(self,
+        family:str # A model type such as 'llama'
+    )->list[str]: # What that family cannot say of these settings; empty: they can be saved as it
+        """Why a model of these settings cannot be saved in the form of a published family
+
+        Args:
+            family: A model type such as 'llama'
+
+        Returns:
+            What that family cannot say of these settings; empty: they can be saved as it
+        """
+        from attention_nb.families import _family
+        from attention_nb.settings import _unsaid
+        return _unsaid(self, _family(family), {})[1]
+
 # %% ../nbs/10c_config.ipynb #14508805
 _choices = dict(
     kind=('decoder', 'encoder', 'encoder-decoder'), qk_norm=(None, 'rms', 'layer'),

@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/loading.html.md"""
 __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
 # %% ../nbs/11l_loading.ipynb #5ac1e0c4
-import contextlib
+import contextlib, json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -22,6 +22,7 @@ from .plan import build_model, tensors_to_hf
 from .saving import save_tensors
 from .stored import Tensors
 from .checks import checked_integer
+from .tokenizer_files import _files_of
 from .tokenizer_files import load_tokenizer as load_tokenizer    # offered here too
 from .transformer import Transformer
 
@@ -48,7 +49,7 @@ def load_pretrained(
     with _naming(found.ends_file): cfg,family = config_from_hf(config)
     with _naming(found.config_file), _Counted(found.tensors, progress) as tensors:
         model = build_model(cfg, family, tensors, dtype=dtype)
-    model.published = config
+    model.published,model.origin = config,Path(found.tensors.where)
     return model
 
 def _with_ends(cfg:TransformerConfig, config:dict[str,Any],
@@ -156,15 +157,20 @@ def save_pretrained(
     folder:str|Path, # Where to; made if it does not exist
     *,
     family:str|None=None, # A model type such as 'llama'; None: the one it was loaded as
+    tokenizer:Any=None, # As `load_tokenizer` takes or gives it; None: that of where it came from
     max_shard_size:int=5_000_000_000, # Bytes of a file
     progress:bool=False # Show a bar
 )->list[Path]: # The files written
     """Write a folder that `transformers` loads to the same outputs
 
+    Beside the weights: the tokenizer with its chat template, where one is known, and
+    generation_config.json. A tokenizer may also be one of `transformers`, or a `BPETokenizer`.
+
     Args:
         model: What to save
         folder: Where to; made if it does not exist
         family: A model type such as 'llama'; None: the one it was loaded as
+        tokenizer: As `load_tokenizer` takes or gives it; None: that of where it came from
         max_shard_size: Bytes of a file
         progress: Show a bar
 
@@ -181,4 +187,18 @@ def save_pretrained(
     tensors = dict(tensors_to_hf(found, model.cfg, model.state_dict()))
     kinds = {t.dtype for t in tensors.values()}
     if len(kinds) == 1: config['dtype'] = str(kinds.pop()).removeprefix('torch.')
-    return save_tensors(tensors, config, folder, max_shard_size=max_shard_size, progress=progress)
+    return save_tensors(tensors, config, folder, beside=_beside(model, tokenizer),
+                        max_shard_size=max_shard_size, progress=progress)
+
+def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:
+    "What a model needs beside its weights, as far as it is known"
+    where,cfg,said = model.origin,model.cfg,dict[str,Any]()
+    files = {} if tokenizer is None else _files_of(tokenizer)
+    if where is not None and where.exists():
+        said = open_source(where).generation_config
+        if tokenizer is None:
+            with contextlib.suppress(FileNotFoundError): files = _files_of(where)
+    ids = dict(bos=cfg.bos_id, eos=cfg.eos_id, pad=cfg.pad_id, decoder_start=cfg.decoder_start_id)
+    said = said | {f'{n}_token_id': i for n,i in ids.items() if i is not None}
+    if cfg.kind == 'encoder' or not said: return files
+    return files | {'generation_config.json': json.dumps(said, indent=2, sort_keys=True).encode()}

@@ -175,6 +175,7 @@ def save_tensors(
     config:Mapping[str,Any], # What config.json shall say
     folder:str|Path, # Where to; made if it does not exist, its old weights give way
     *,
+    beside:Mapping[str,bytes]|None=None, # Other files by name; they follow the weights
     max_shard_size:int=5_000_000_000, # Bytes of a file; more is spread over several
     progress:bool=False # Show a bar
 )->list[Path]: # The files written
@@ -184,6 +185,7 @@ def save_tensors(
         tensors: Weights by name, `Tensors` too; equal memory is written once
         config: What config.json shall say
         folder: Where to; made if it does not exist, its old weights give way
+        beside: Other files by name; they follow the weights
         max_shard_size: Bytes of a file; more is spread over several
         progress: Show a bar
 
@@ -191,6 +193,7 @@ def save_tensors(
         The files written
     """
     folder,most = Path(folder),checked_integer('max_shard_size', max_shard_size, least=1)
+    others = _checked_files(beside or {})
     text,(names,tied) = _checked_config(config),_unlike(tensors)
     sizes = {n: _size(tensors, n) for n in names}
     shards,made = _shards(sizes, most),not folder.exists()
@@ -201,8 +204,11 @@ def save_tensors(
                 for file,held in shards.items():
                     _write(staged/file, {n: tensors[n] for n in held}, tied)
                     bar.update(sum(sizes[n] for n in held))
+            for name,content in others.items(): (staged/name).write_bytes(content)
             files = _settle(staged, text, shards, sizes)
-            return _switch(staged, folder, files)
+            written = _switch(staged, folder, files)
+            for name in others: os.replace(staged/name, folder/name)
+            return [*written, *(folder/name for name in others)]
     finally:
         if made:
             with contextlib.suppress(OSError): folder.rmdir()      # only if nothing was written
@@ -215,6 +221,16 @@ def _checked_config(config:Any)->str:
     try: return json.dumps(said, indent=2, sort_keys=True) + '\n'
     except (TypeError, ValueError) as e:
         raise type(e)(f"config must be what JSON can say: {e}") from None
+
+def _checked_files(beside:Any)->Mapping[str,bytes]:
+    "Contents by plain names that are not the weights' own"
+    for name,content in beside.items():
+        ours = name in (*_names, 'config.json', 'pointing.json') or _shard.fullmatch(name)
+        if ours or name.startswith('.') or Path(name).name != name:
+            raise ValueError(f"beside must have names of other files, got {name!r}")
+        if not isinstance(content, bytes):
+            raise TypeError(f"beside must hold bytes, got {type(content).__name__} for {name!r}")
+    return beside
 
 def _settle(staged:Path, text:str, shards:Mapping[str,list[str]],
             sizes:Mapping[str,int])->list[str]:

@@ -315,44 +315,58 @@ def _meant(cfg:TransformerConfig)->_Settings:
     return m
 
 # %% ../nbs/11c_settings.ipynb #d204e7c0
-def _write_field(family:Family, c:_Settings, cfg:TransformerConfig, f:Field)->None:
-    "One of our fields under its published name, unless it says so already"
+def _write_field(c:_Settings, cfg:TransformerConfig, f:Field)->dict[str,str]:
+    "One of our fields under its published name, unless it says so already; else why not"
     value = getattr(cfg, f.ours)
-    if f.name in c and _read_field(c, f) == value: return
+    if f.name in c and _read_field(c, f) == value: return {}
     known = None if f.values is None else {v:k for k,v in reversed(f.values.items())}
     can_be_none = f.nullable if known is None else None in known
     if value is None and not can_be_none: value = _meant(cfg)[f.ours]
     published = value if known is None else known.get(value, ...)
     if isinstance(published, tuple): published = list(published)
     if published is ... or not f.fits(published):
-        raise ValueError(f"{family.model_type} cannot say {f.ours}={value!r}: {f.name} has no word "
-                         f"for it")
+        return {f.ours: f"{f.ours}={value!r}: {f.name} has no word for it"}
     if published != f.default or f.name in c: c[f.name] = published
+    return {}
 
-def _write_part(family:Family, c:_Settings, cfg:TransformerConfig, part:Part)->None:
-    "The fields of a part, unless they say so already"
+def _write_part(family:Family, c:_Settings, cfg:TransformerConfig, part:Part)->dict[str,str]:
+    "The fields of a part, unless they say so already; else why not"
     try: said = part.read(_filled(family, c))
     except (KeyError,NotImplementedError,TypeError,ValueError): said = None
-    if said is not None and all(getattr(cfg, k) == v for k,v in said.items()): return
+    unlike = [k for k,v in (said or {}).items() if getattr(cfg, k) != v]
+    if said is not None and not unlike: return {}
+    names = ', '.join(f.name for f in part.fields)
     for f in part.fields: c.pop(f.name, None)
     written = part.write(cfg)
     if written is None:
-        raise ValueError(f"{family.model_type} cannot say these settings: nothing for "
-                         f"{', '.join(f.name for f in part.fields)}")
+        return {k: f'{k}={getattr(cfg, k)!r}' for k in unlike} or {names: f'what {names} mean'}
     c.update(written)
+    return {}
+
+def _unsaid(cfg:TransformerConfig, family:Family,
+            base:Mapping[str,Any])->tuple[_Settings,list[str]]:
+    "Our settings as in config.json, and what does not read back with the same meaning"
+    def is_it(sets:_Settings)->bool: return all(getattr(cfg, k) == v for k,v in sets.items())
+    kinds = [name for name,sets in family.architectures.items() if is_it(sets)]
+    if not kinds: return {}, [f"kind={cfg.kind!r} with head={cfg.head!r}"]
+    c = {**_plain_names(family, base), 'model_type':family.model_type, 'architectures':kinds[:1]}
+    for own in ('transformers_version', 'transformers_weights'): c.pop(own, None)
+    wordless:dict[str,str] = {}
+    for f in family.fields: wordless |= _write_field(c, cfg, f)
+    for part in family.parts: wordless |= _write_part(family, c, cfg, part)
+    mine = _meant(cfg)
+    try: back = _meant(_read_settings(family, c))
+    except (NotImplementedError,ValueError):
+        if not wordless: raise
+        back = mine
+    lost = [n for n in mine if back[n] != mine[n]]
+    # what would differ only because something else does is not worth a word
+    told = [n for n in lost if back[n] != getattr(cfg, n)] or lost
+    return c, [*(wordless | {n: f'{n}={getattr(cfg, n)!r} (it would be {back[n]!r})'
+                             for n in told}).values()]
 
 def _write_settings(cfg:TransformerConfig, family:Family, base:Mapping[str,Any])->_Settings:
     "Our settings as in config.json; they read back with the same meaning"
-    def is_it(sets:_Settings)->bool: return all(getattr(cfg, k) == v for k,v in sets.items())
-    names = [name for name,sets in family.architectures.items() if is_it(sets)]
-    if not names: raise ValueError(f"{family.model_type} has no model of kind={cfg.kind!r} "
-                                   f"with head={cfg.head!r}")
-    c = {**_plain_names(family, base), 'model_type':family.model_type, 'architectures':names[:1]}
-    for own in ('transformers_version', 'transformers_weights'): c.pop(own, None)
-    for f in family.fields: _write_field(family, c, cfg, f)
-    for part in family.parts: _write_part(family, c, cfg, part)
-    back,mine = _meant(_read_settings(family, c)),_meant(cfg)
-    lost = [name for name in mine if back[name] != mine[name]]
-    if lost: raise ValueError(f"{family.model_type} cannot say " +
-                              ', '.join(f'{n}={getattr(cfg, n)!r}' for n in lost))
+    c,reasons = _unsaid(cfg, family, base)
+    if reasons: raise ValueError(f"{family.model_type} cannot say {'; '.join(reasons)}")
     return c

@@ -9,7 +9,7 @@ __all__ = ['checked_flag', 'checked_text', 'checked_utf8', 'checked_texts', 'che
            'checked_special', 'split_special', 'SpecialTokenizer']
 
 # %% ../nbs/01b_tokenizer_base.ipynb #7216c233
-import itertools, json, os, threading, unicodedata
+import itertools, json, os, threading, unicodedata, warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from numbers import Integral
@@ -392,21 +392,26 @@ class SpecialTokenizer(Tokenizer):
         *,
         bos:bool=False, # Begin with the beginning-of-text id
         eos:bool=False, # End with the end-of-text id
-        allow_special:bool=False # Read special tokens in the text; False: they are plain text
+        allow_special:bool|None=None # Read special tokens; False: as plain text; None: and warn
     )->list[int]: # Token ids
-        """The ids of `text`
+        """The ids of `text`; special tokens in it are plain text unless allowed
 
         Args:
             text: Any text
             bos: Begin with the beginning-of-text id
             eos: End with the end-of-text id
-            allow_special: Read special tokens in the text; False: they are plain text
+            allow_special: Read special tokens; False: as plain text; None: and warn
 
         Returns:
             Token ids
         """
-        special = self.special if checked_flag('allow_special', allow_special) else ()
+        text = checked_utf8(text)
+        if allow_special is None and (found := [t for t in self.special if t in text]):
+            warnings.warn(f"{found[0]!r} is a special token, but plain text here: allow_special=True "
+                          "reads it, allow_special=False silences this", stacklevel=2)
+        asked = allow_special is not None and checked_flag('allow_special', allow_special)
+        special = self.special if asked else ()
         ids:list[int] = []
-        for part in split_special(checked_utf8(text), special):
+        for part in split_special(text, special):
             ids += [self.ids[part]] if part in special else self._encode(part)
         return self._marked(ids, bos, eos)

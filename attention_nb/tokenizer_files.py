@@ -8,12 +8,12 @@ Docs: https://attention-nb.github.io/attention_nb/tokenizer_files.html.md"""
 __all__ = ['load_tokenizer', 'byte_pairs']
 
 # %% ../nbs/11i_tokenizer_files.ipynb #43fa6671
-import contextlib, json
+import contextlib, json, tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from .backtracking import check_backtracking
-from .files import _locate, _of_tokenizers, _tokenizer_files, Source
+from .files import _locate, _of_tokenizers, _tokenizer_files, Source, open_source
 from .gguf_files import _read_gguf
 from .merges import read_merges
 from .stored import _need, _read_text
@@ -214,3 +214,49 @@ def _pattern(cut:Any)->str:
             if found and not steps[0]['invert'] and not steps[1]['use_regex']: return found
         case _: pass
     raise ValueError(f"texts are cut in a way that is not understood: {cut}")
+
+# %% ../nbs/11i_tokenizer_files.ipynb #89974744
+_files = ('tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 'added_tokens.json',
+          'vocab.json', 'merges.txt', 'vocab.txt', 'tokenizer.model', 'spiece.model',
+          'chat_template.jinja', 'chat_template.json')
+
+def _files_of(
+    tokenizer:Any # What `load_tokenizer` takes or gives, one of `transformers`, a `BPETokenizer`
+)->dict[str,bytes]: # By name, what `transformers.AutoTokenizer` reads
+    "The files of a tokenizer"
+    said:dict[str,Any] = {}
+    if isinstance(tokenizer, (str,Path)):
+        path = _locate(tokenizer, _of_tokenizers)
+        if path.is_dir():
+            found = {n: (path/n).read_bytes() for n in _files if (path/n).is_file()}
+            if found: return found
+        if path.suffix == '.json': return {'tokenizer.json': path.read_bytes()}
+        tokenizer = load_tokenizer(path) if path.is_dir() else open_source(path)
+    if isinstance(tokenizer, Source):
+        if tokenizer.tokenizer_file is None or tokenizer.tokenizer_file.suffix == '.json':
+            return _files_of(tokenizer.folder)
+        said = {**tokenizer.special, 'chat_template': tokenizer.chat_template}
+        tokenizer = load_tokenizer(tokenizer)
+    if isinstance(tokenizer, BPETokenizer): tokenizer,said = _as_theirs(tokenizer)
+    if hasattr(tokenizer, 'save_pretrained'): return _saved_files(tokenizer)
+    if not hasattr(tokenizer, 'to_str'):
+        raise TypeError("tokenizer must be a name or a path, a Source, a tokenizer of tokenizers "
+                        f"or transformers, or a BPETokenizer, got {type(tokenizer).__name__}")
+    said = {k: v for k,v in said.items() if v} | dict(tokenizer_class='PreTrainedTokenizerFast')
+    return {'tokenizer.json': tokenizer.to_str().encode(),
+            'tokenizer_config.json': json.dumps(said, indent=2, sort_keys=True).encode()}
+
+# %% ../nbs/11i_tokenizer_files.ipynb #77b8c7d0
+def _as_theirs(tokenizer:BPETokenizer)->tuple[Any,dict[str,Any]]:
+    "Byte pairs of ours in the package `tokenizers`, and its settings"
+    ids = {t: i for i,t in enumerate(tokenizer.vocab)}
+    theirs = _byte_level(ids, tokenizer.merges, split=tokenizer.pattern)
+    theirs.add_special_tokens([*tokenizer.special])
+    if tokenizer.eos_id is None: return theirs, {}
+    return theirs, dict.fromkeys(('bos_token', 'eos_token', 'pad_token'), tokenizer.end)
+
+def _saved_files(tokenizer:Any)->dict[str,bytes]:
+    "What a tokenizer of `transformers` writes"
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}

@@ -32,6 +32,7 @@ if TYPE_CHECKING: from attention_nb.generation import _Options as _GenerateOptio
 class _SaveOptions(TypedDict, total=False):
     "Of `save_pretrained`"
     family:str|None
+    tokenizer:Any
     max_shard_size:int
     progress:bool
 
@@ -314,6 +315,7 @@ class Transformer(nn.Module):
             raise ValueError(f"mixers makes {sorted(unused)}, of which layer_types has none")
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
         self.published:dict[str,Any]|None = None    # the config.json it was loaded with
+        self.origin:Path|None = None    # the folder or file it was loaded from
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False, mixers=mixers)
         self.decoder = None if cfg.kind == 'encoder' else Stack(cfg, causal=True, cross=both,
