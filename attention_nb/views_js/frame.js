@@ -40,9 +40,13 @@ function followHeight() {
     if (hasStill) still.style.display = print ? "" : "none";
     frame.style.display = print ? "none" : "block";
   };
+  let later;
   const fit = () => {
-    const {height} = document.body.getBoundingClientRect();
-    if (height) frame.style.height = Math.ceil(height) + 2 + "px";
+    const height = Math.ceil(document.body.getBoundingClientRect().height) + 2;
+    clearTimeout(later);
+    // a view that is being drawn has not its height yet: nothing below it shall jump
+    if (height < frame.clientHeight && performance.now() < 3000) later = setTimeout(fit, 500);
+    else if (height > 2) frame.style.height = height + "px";
   };
   paper.addEventListener("change", swap);
   new ResizeObserver(fit).observe(document.body);

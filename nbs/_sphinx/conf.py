@@ -16,7 +16,7 @@ book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention
               'Scaling': range(13,100)}                 # numbers of their lessons
 renamed = {}                                            # old name of a page: new, without number
 
-extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'myst_nb',
+extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint', 'myst_nb',
               'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
               'sphinx-mathjax-offline', 'sphinxext.opengraph', 'sphinx_reredirects',
               'notfound.extension']

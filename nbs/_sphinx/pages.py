@@ -17,12 +17,17 @@ _log = logging.getLogger(__name__)
 markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 
 # %% cells
-def live_view(data):
-    "The output of a view as the site shows it: its page, from the stored data and still"
+def live_view(data, frame):
+    """The output of a view as the site shows it: its page, from the stored data and still; the frame
+    has a height, on a wide and a narrow screen, before its page runs"""
     from attention_nb.views import View
     view = json.loads(json.dumps(data[VIEW]))
     still = data.get('image/svg+xml')
-    return {'text/html': View.from_data(view['data'], view['summary'], still)._repr_html_()}
+    text = View.from_data(view['data'], view['summary'], still)._repr_html_()
+    if frame:
+        wide,narrow = (int(n) for n in frame.split(','))
+        text = text.replace('height:480px;', f'--wide:{wide}px;--narrow:{narrow}px;', 1)
+    return {'text/html': text}
 
 def title_cell(cell, mark):
     fm = front_matter(cell)
@@ -32,7 +37,7 @@ def title_cell(cell, mark):
 def code_cell(cell, code_follows):
     o,text = cells.split_options(cell.source)
     for out in cell.outputs:
-        if VIEW in (data := out.get('data', {})): out['data'] = live_view(data)
+        if VIEW in (data := out.get('data', {})): out['data'] = live_view(data, o.get('frame'))
         if 'text/markdown' in data: data['text/markdown'] = myst(data['text/markdown'])
     if o.get('output') == 'asis':                       # an API entry
         texts = [out.get('text') or out.data.get('text/markdown', '') for out in cell.outputs]
