@@ -52,7 +52,7 @@ html_theme_options = dict(
     use_repository_button=True, use_source_button=True, use_issues_button=True,
     use_download_button=True, use_fullscreen_button=False,
     launch_buttons=dict(colab_url='https://colab.research.google.com'),
-    pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=2,
+    pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=1,
     home_page_in_toc=True, article_header_end=['article-header-buttons'],
     extra_footer=f'<p>Version {cfg.version}. Text and code: {licence}.</p>')
 

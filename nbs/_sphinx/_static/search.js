@@ -65,9 +65,23 @@
   // Answers in `place`, as one types
   function live(input, place, most) {
     const failed = () => place.replaceChildren('The search could not be loaded.')
-    const ask = () => show(input.value, place, most).catch(failed)
+    let asked = Promise.resolve()
+    const ask = () => asked = show(input.value, place, most).catch(failed)
     input.addEventListener('input', ask)
     if (input.value) ask()
+    // Enter opens the first; arrows lead from the box through the answers and back
+    const links = () => [...place.querySelectorAll('li > a')]
+    input.closest('form').addEventListener('submit', async event => {
+      event.preventDefault()
+      await asked
+      links()[0]?.click()
+    })
+    const step = event => {
+      const way = {ArrowDown: 1, ArrowUp: -1}[event.key], stops = [input, ...links()]
+      const next = stops[stops.indexOf(document.activeElement) + way]
+      if (way && next) { event.preventDefault(); next.focus() }
+    }
+    for (const part of [input, place]) part.addEventListener('keydown', step)
   }
 
   addEventListener('DOMContentLoaded', () => {

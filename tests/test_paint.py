@@ -1,0 +1,64 @@
+"A page can be read as soon as its text has come, and what comes later moves nothing"
+import re
+import pytest
+import cells, paint
+from helpers import root
+
+widths = 1400,390
+frames = {p.stem: (int(m[1]), int(m[2])) for p in sorted(root.glob('nbs/*.ipynb'))
+          for c in cells.load(p) if (m := re.search(r'^#\| frame: (\d+), (\d+)$',
+                                                    cells.source(c), re.M))}
+
+def texts(site): return {p.stem: p.read_text(encoding='utf-8') for p in site.glob('*.html')}
+
+def test_text_waits_for_no_script_and_for_no_icon_font(site, page, address):
+    asked = []
+    page.on('request', lambda request: asked.append(request.url))
+    page.goto(f'{address}/03_attention.html')
+    fonts = [u for u in asked if 'awesome' in u.lower()]
+    assert len(asked) > 10 and not fonts
+    for name,text in texts(site).items():
+        head = re.findall(r'<script(?=[^>]*\ssrc=)[^>]*>', text.split('</head>')[0])
+        waits = [s for s in head if 'defer' not in s and 'documentation_options' not in s]
+        assert not waits, (name, waits)
+
+def test_every_icon_of_a_page_has_a_picture(site, page, address):
+    used = {n for text in texts(site).values()
+            for said in re.findall(r'class="([^"]*\bfa[bs]?[ -][^"]*)"', text)
+            for n in re.findall(r'\bfa-([\w-]+)', said)} - {'solid', 'lg'}
+    assert len(used) > 10 and used <= {*paint.ICONS}, used - {*paint.ICONS}
+    page.goto(f'{address}/03_attention.html')
+    bars = page.locator('.fa-bars').first.evaluate('e => getComputedStyle(e).maskImage')
+    assert bars.startswith('url("data:image/svg+xml')
+
+@pytest.mark.parametrize('name', frames)
+def test_a_frame_has_its_height_before_its_view_runs(page, address, name):
+    "As `#| frame: WIDE, NARROW` says, but for other letters on another machine"
+    for width,said in zip(widths, frames[name], strict=True):
+        page.set_viewport_size(dict(width=width, height=900))
+        page.goto(f'{address}/{name}.html')
+        frame = page.locator('.text_html iframe').first
+        frame.scroll_into_view_if_needed()
+        page.wait_for_timeout(1500)
+        height = frame.evaluate('e => e.style.height && e.offsetHeight')
+        assert height and abs(height - said) < .1*height, f'frame: {said} is now {height}'
+
+def test_a_view_on_the_first_screen_says_its_height(page, address, site):
+    for name,text in texts(site).items():
+        if '<iframe title=' not in text or name in frames: continue
+        page.goto(f'{address}/{name}.html')
+        top = page.evaluate("document.querySelector('.text_html iframe').getBoundingClientRect().top")
+        assert top > 900, f'{name} begins with a view: say its height, as #| frame: 400, 600'
+
+@pytest.mark.parametrize('name', ['index', '03_attention', '06_seeing', '07_position'])
+@pytest.mark.parametrize('width', widths)
+def test_nothing_moves_after_the_first_paint(page, address, name, width):
+    page.set_viewport_size(dict(width=width, height=900))
+    page.add_init_script("""window.moved = []
+        new PerformanceObserver(list => window.moved.push(...list.getEntries().map(e =>
+            [e.value, ...e.sources.map(s => s.node?.className ?? s.node?.nodeName)])))
+            .observe({type: 'layout-shift', buffered: true})""")
+    page.goto(f'{address}/{name}.html')
+    page.wait_for_timeout(2500)
+    moved = page.evaluate('window.moved')
+    assert sum(m[0] for m in moved) <= .05, moved
