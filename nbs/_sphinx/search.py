@@ -10,9 +10,11 @@ from pathlib import Path
 from docutils import nodes
 from pylatexenc.latex2text import LatexNodes2Text
 from sphinx import addnodes
+import cells
 
 GLOSSARY,INDEX = 'glossary','api'
 LESS = .3                                               # weight of what repeats what others say
+WORKSHOP,ENTRY = .75,.6                                 # beside a lesson's 1
 REPEATS = {'Summary', 'Exercises', 'References'}
 SKIP = (nodes.section, nodes.title, nodes.literal_block, nodes.raw, nodes.comment, nodes.image,
         nodes.footnote, nodes.footnote_reference, addnodes.toctree, addnodes.desc, addnodes.index)
@@ -48,10 +50,11 @@ def records(doctree, doc, entries):
                  if isinstance(p, nodes.section)][::-1]
         text = ' '.join(' '.join(map(prose, section.children)).split())
         anchor = f'#{entries.get(title, section["ids"][0])}' if above else ''
-        less = title in REPEATS or doc in (GLOSSARY, INDEX)
+        weight = (LESS if title in REPEATS or doc in (GLOSSARY, INDEX) else
+                  ENTRY if title in entries else WORKSHOP if cells.kind(doc) == 'workshop' else 1)
         yield dict(id=f'{doc}.html{anchor}', title=title, path=' › '.join(above), terms='',
                    text=re.sub(r' ([.,;:])(?= |$)', r'\1', text), code=names_in_code(section),
-                   weight=LESS if less else 1)
+                   weight=weight)
 
 def other_names(doctree):
     "(names, addresses) of each line and row of the glossary"
@@ -71,7 +74,9 @@ def write_sections(app, exception):
     if GLOSSARY in env.found_docs:
         glossary = env.get_and_resolve_doctree(GLOSSARY, app.builder, tags=app.tags)
         for names,links in other_names(glossary):
-            for link in found.keys() & set(links): found[link]['terms'] += names + ' '
+            # what the first link leads to explains it
+            for link in found.keys() & {*links}:
+                found[link]['terms'] += f'{names} '*(2 if link == links[0] else 1)
     text = f'var sections = {json.dumps(list(found.values()), ensure_ascii=False)}\n'
     Path(app.outdir, 'sections.js').write_text(text, encoding='utf-8')
 

@@ -28,9 +28,15 @@
   const loaded = () => ready ??= load().catch(problem => { ready = undefined; throw problem })
 
   // The sections that fit `query`, best first
-  window.searchSections = async query => (await loaded()).index.search(query, {
-    boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
-    boostDocument: (id, term, record) => record.weight})
+  window.searchSections = async query => {
+    const name = query.trim().toLowerCase().split('.').at(-1)
+    const {index} = await loaded()
+    return index.search(query, {
+      boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
+      boostDocument: (id, term, {title, weight}) =>
+        name.includes('_') && title.toLowerCase() === name ? 4 :           // a name in code
+        id.includes('#') ? weight : 1.6*weight})                           // a page's title
+  }
 
   const element = (tag, className, ...children) => {
     const e = Object.assign(document.createElement(tag), {className})
