@@ -19,11 +19,14 @@ MACHINERY := $(wildcard nbs/references.bib nbs/_sphinx/*.py $(addprefix nbs/_sph
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pdf test check lab serve slides bench lesson outputs tidy hooks clean
+.PHONY: help setup docs pdf test check lab serve slides student bench lesson outputs tidy hooks \
+	clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' \
 		| awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+
+setup: $(READY)  ## The environment in .venv, and nothing else; all others do it first
 
 docs: $(SITE)  ## Set up, export the modules, build the site; says how to open it
 	@echo "The site is in _build/html. To read it: $(BIN)/python -m http.server -d _build/html" \
@@ -50,6 +53,9 @@ serve: $(SITE)  ## Serve the site and rebuild what changes
 
 slides: $(EXPORTED)  ## Slides of a lesson: make slides ARGS=nbs/03_attention.ipynb
 	$(BIN)/python nbs/_sphinx/slides.py $(ARGS)
+
+student: $(READY)  ## The lessons without their answers, in _build/student
+	$(BIN)/python nbs/_sphinx/student.py
 
 bench: $(READY)  ## Speed against peers, as tables; ARGS="multihead --rounds 9", ARGS=--help
 	$(PIP) install -q -e '.[bench]' -c constraints.txt

@@ -118,6 +118,10 @@ def test_the_strongest_links_are_said_in_words(open_view):
     expect(status).to_have_text(re.compile(r'^an takes from like 0\.80, .*\(head 1\); kept$'))
     page.locator('.right .token').nth(2).click()
     expect(status).to_have_text(re.compile(r'^like gives to an 0\.80, .*\(head 1\); kept$'))
+    page.locator('.left .token').nth(1).hover()             # a look at another, then back
+    expect(status).to_have_text(re.compile(r'^flies takes from .*\(head 1\)$'))
+    page.mouse.move(1, 1)
+    expect(status).to_have_text(re.compile(r'^like gives to an 0\.80, .*\(head 1\); kept$'))
     page.keyboard.press('Escape')
     page.locator('input[type=range]').fill('1')
     expect(status).to_have_text('No weight is this large.')

@@ -79,6 +79,8 @@ def test_slides_in_the_browser(slides, text, browser):
         page.wait_for_function('Reveal.getIndices().h === 1')
     page.close()
     assert not problems, problems
+    size = sum(p.stat().st_size for p in slides.rglob('*') if p.is_file())
+    assert size < 5e6, 'a folder that can be sent to a class'
     leaves = re.findall(r'<section\b(?:(?!<section\b).)*?</section>', text, re.S)
     assert len(measured) == len(leaves) > len(titles(text)) > 15
     wrong = [m for m in measured if not (m['title'] and m['inside'] and m['pictures'])]

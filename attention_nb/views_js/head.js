@@ -7,16 +7,16 @@ const rowHeight = 22, padding = 4;                       // of the columns, as i
 function headView(root, groups, start) {
   const v = {root, groups, start, weights: null, first: {q: 0, k: 0}, marks: null};
   v.state = {group: start.group ?? 0, layer: start.layer ?? 0, heads: null, part: 0, dim: false,
-             threshold: start.threshold ?? 0.05, focus: null, pinned: false};
+             threshold: start.threshold ?? 0.05, focus: null, pinned: null};
   if (start.token !== undefined && start.token !== null)
-    Object.assign(v.state, {focus: {side: "q", i: start.token}, pinned: true});
+    v.state.focus = v.state.pinned = {side: "q", i: start.token};
   globalThis.state = v.state;                             // for a host that computes
   buildHead(v);
   listen(v);
   return {
     ready: showLayer(v),
     choose(at, layer, head) {
-      if (at !== v.state.group) choose(v, {focus: null, pinned: false, part: 0});
+      if (at !== v.state.group) choose(v, {focus: null, pinned: null, part: 0});
       choose(v, {group: at, layer, heads: new Set([head])});
       return showLayer(v);
     }};
@@ -34,7 +34,8 @@ function buildHead(v) {
   });
   v.stage = make("div.stage", {}, v.columns.q, make("div", {}, v.canvas), v.columns.k);
   const hint = make("div.hint", {},
-    "Point at a token, or move with the arrow keys; Enter keeps it, Escape lets go.");
+    matchMedia("(hover: none)").matches ? "Tap a token to keep it, and again to let go."
+      : "Point at a token, or move with the arrow keys; a click or Enter keeps it, Escape not.");
   v.root.append(v.bar, v.stage, v.status, hint, v.table);
 }
 
@@ -43,7 +44,8 @@ function buildHead(v) {
 const choose = (v, what) => Object.assign(v.state, what);
 const group = v => v.groups[v.state.group];
 const chosen = v => [...v.state.heads].sort((a, b) => a - b);
-const isFocus = (v, side, i) => v.state.focus?.side === side && v.state.focus.i === i;
+const isAt = (at, side, i) => at?.side === side && at.i === i;
+const isFocus = (v, side, i) => isAt(v.state.focus, side, i);
 const isSpecial = (v, side, i) => v.marks[side].has(i);
 const isDim = (v, i, j) => v.state.dim && (isSpecial(v, "q", i) || isSpecial(v, "k", j));
 
@@ -85,7 +87,8 @@ async function showLayer(v) {
 function listen(v) {
   const {stage} = v;
   stage.addEventListener("pointerleave", () => {
-    if (!v.state.pinned && !stage.contains(document.activeElement)) letGo(v);
+    if (v.state.pinned) { choose(v, {focus: v.state.pinned}); draw(v); }
+    else if (!stage.contains(document.activeElement)) letGo(v);
   });
   stage.addEventListener("keydown", e => {
     const side = ["q", "k"].find(s => v.columns[s] === e.target.parentElement);
@@ -114,17 +117,18 @@ function keys(v, side, element) {
 }
 
 function pointAt(v, side, i) {
-  if (v.state.pinned || isFocus(v, side, i)) return;
+  if (isFocus(v, side, i)) return;
   choose(v, {focus: {side, i}});
   draw(v);
 }
 
 function pin(v, side, i) {
-  choose(v, {pinned: !(v.state.pinned && isFocus(v, side, i)), focus: {side, i}});
+  const here = {side, i};
+  choose(v, {pinned: isAt(v.state.pinned, side, i) ? null : here, focus: here});
   draw(v);
 }
 
-function letGo(v) { choose(v, {pinned: false, focus: null}); draw(v); }
+function letGo(v) { choose(v, {pinned: null, focus: null}); draw(v); }
 
 // Move the keyboard's focus to a row, which in a long text may have to be fetched first
 function reach(v, side, i) {
@@ -134,7 +138,7 @@ function reach(v, side, i) {
     v.stage.scrollTop = (i - 10) * rowHeight;
     fillColumns(v);
   }
-  choose(v, {pinned: false});
+  choose(v, {pinned: null});
   column.children[i - v.first[side]].focus();
   pointAt(v, side, i);
 }

@@ -5,7 +5,7 @@ function showBar(v) {
   if (!v.rest) {
     v.rest = make("span.rest");
     const another = n => {
-      choose(v, {group: n, layer: 0, heads: null, focus: null, pinned: false, part: 0});
+      choose(v, {group: n, layer: 0, heads: null, focus: null, pinned: null, part: 0});
       showLayer(v);
     };
     if (v.groups.length > 1)

@@ -70,7 +70,7 @@ function sayToken(v) {
   const which = heads.length === 1 ? `head ${heads[0]}` : `mean of ${heads.length} heads`;
   const list = found.map(([w, name]) => `${name} ${two(w)}`).join(", ");
   return `${mine} ${side === "q" ? "takes from" : "gives to"} ${list || "nothing"} (${which})`
-    + (v.state.pinned ? "; kept" : "");
+    + (isAt(v.state.pinned, side, i) ? "; kept" : "");
 }
 
 function sayLines(v, lines) {

@@ -53,7 +53,7 @@ html_theme_options = dict(
     use_download_button=True, use_fullscreen_button=False,
     launch_buttons=dict(colab_url='https://colab.research.google.com'),
     pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=1,
-    home_page_in_toc=True, article_header_end=['article-header-buttons'],
+    article_header_end=['article-header-buttons'],
     extra_footer=f'<p>Version {cfg.version}. Text and code: {licence}.</p>')
 
 # finding the book: canonical addresses, what a link shows, and addresses that are no page's:

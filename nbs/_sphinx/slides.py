@@ -97,6 +97,20 @@ def setup(app):
     app.connect('doctree-resolved', prepare)
     return dict(parallel_read_safe=True)
 
+# of the themes' folders, what slides need: two megabytes of thirty
+KEPT = ('mathjax/tex-chtml.js', 'mathjax/input/tex/extensions/', 'mathjax/output/chtml/fonts/woff-v2/',
+        'revealjs/dist/reveal.css', 'revealjs/dist/reveal.js', 'revealjs/dist/theme/white.css',
+        'revealjs/dist/theme/fonts/source-sans-pro/')
+
+def trim(static):
+    "Leave out what no slide loads, so that the folder can be sent to a class"
+    for folder in (f for f in static.iterdir() if f.is_dir()):
+        for file in [f for f in folder.rglob('*') if f.is_file()]:
+            kept = file.relative_to(static).as_posix().startswith(KEPT)
+            if not kept or file.suffix in ('.eot', '.ttf'): file.unlink()
+        for empty in sorted(folder.rglob('*'), reverse=True):
+            if empty.is_dir() and not any(empty.iterdir()): empty.rmdir()
+
 def build(path, out):
     "The slides of the notebook at `path`, in the folder `out`"
     here = Path(__file__).resolve().parent
@@ -106,15 +120,16 @@ def build(path, out):
         root_doc=path.stem, include_patterns=[path.name], pygments_style='tango',
         revealjs_static_path=[str(here/'_static')], revealjs_style_theme='white',
         revealjs_css_files=['pygments.css', 'slides.css'], revealjs_script_conf=script,
-        revealjs_use_section_ids=True,
+        revealjs_use_section_ids=True, html_copy_source=False,
         nb_mime_priority_overrides=[('revealjs', m, n) for n,m in enumerate(MIMES)],
         extensions=['place', 'plain', 'pages', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_design',
                     'sphinx-mathjax-offline', 'sphinx_revealjs', 'slides', 'fresh'])
     with docutils_namespace():                          # extensions register anew for each lesson
-        app = Sphinx(path.parent, here, out, out/'.doctrees', 'revealjs', confoverrides=options,
+        app = Sphinx(path.parent, here, out, out.parent/'.slides', 'revealjs', confoverrides=options,
                      status=None, freshenv=True, warningiserror=True)
         app.build(force_all=True)
-        return app.statuscode
+    trim(out/'_static')
+    return app.statuscode
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description='Slides of lessons')

@@ -1,0 +1,32 @@
+"""The lessons without their answers: student.py [FOLDER]
+
+Each becomes _build/student/NAME.ipynb: where an answer stood, a cell waits for the student's, and
+outputs of others stay.
+"""
+import json, sys
+from pathlib import Path
+import cells
+
+def without_answers(notebook):
+    "The cells of a notebook; an answer gives way to an empty cell"
+    for cell in notebook['cells']:
+        summary = str(cells.split_options(cells.source(cell))[0].get('code-summary', '')) \
+            if cells.directive(cell, 'code-summary') else ''
+        if cell['cell_type'] == 'code' and summary.startswith('Answer'):
+            yield dict(cell_type='code', id=cell['id'], execution_count=None, metadata={},
+                       outputs=[], source=['# your answer\n'])
+        else: yield cell
+
+def main(folder='_build/student'):
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(Path('nbs').glob('*.ipynb')):
+        if cells.kind(path.stem) != 'lesson': continue
+        notebook = json.loads(path.read_text(encoding='utf-8'))
+        notebook['cells'] = list(without_answers(notebook))
+        text = json.dumps(notebook, indent=1, ensure_ascii=False) + '\n'
+        (new := folder/f'{path.name}.tmp').write_text(text, encoding='utf-8')
+        new.replace(folder/path.name)
+    print(f'The lessons without answers are in {folder}')
+
+if __name__ == '__main__': main(*sys.argv[1:])
