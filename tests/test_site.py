@@ -6,6 +6,8 @@ from helpers.book import (anchor, article, cells, chapters, code_cells, entries,
                           labels, lessons, markdown, module_of, pages, plain, proofs, sidebar)
 from helpers.looks import contrast, expect, watched
 
+others = 'api', 'glossary', 'recipes', 'speed', 'teach'
+
 @pytest.fixture(scope='session')
 def texts(site): return {p: (site/f'{p}.html').read_text(encoding='utf-8') for p in pages}
 
@@ -87,11 +89,11 @@ def test_workshops_stand_under_their_lesson_and_follow_it(texts):
     wanted = [(f'{l}.html', [f'{w}.html' for w in rules.workshops_of(l, chapters)])
               for l in lessons]
     assert any(w for _,w in wanted)
-    wanted += [(f'{p}.html', []) for p in ('api','glossary','speed')]    # no lessons
+    wanted += [(f'{p}.html', []) for p in others]    # no lessons
     assert sidebar(texts['index']) == wanted
 
 def test_next_leads_from_lesson_to_lesson_and_the_workshops_stand_below(texts):
-    line = ['index', *lessons, 'api', 'glossary', 'speed']
+    line = ['index', *lessons, *others]
     for page,after in zip(line, [*line[1:], None]):
         assert following(texts[page]) == ([f'{after}.html'] if after else [])
         row = re.search(r'<nav class="workshops".*?</nav>', texts[page], re.S)

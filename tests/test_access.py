@@ -1,0 +1,35 @@
+"""axe finds nothing serious on a page, its views included, in light and dark; pages of every kind,
+and all of them with WHOLE=1"""
+import os
+from importlib.resources import files
+import pytest
+from helpers.book import pages
+
+some = ['index', '03_attention', '05a_interop', '06f_explorables', '06l_live', '07c_turning',
+        '08b_stepping', '11a_families', '13d_going_by', 'glossary', 'teach']
+checked = [p.removesuffix('.html') for p in pages] if os.environ.get('WHOLE') else some
+found = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
+    .filter(v => ['serious', 'critical'].includes(v.impact))
+    .map(v => [v.id, ...v.nodes.slice(0, 3).map(n => [n.target.flat(9).join(' '), n.html])])"""
+
+@pytest.fixture(scope='module')
+def asked(browser):
+    "A page in which axe can look into every frame"
+    context = browser.new_context(viewport=dict(width=1400, height=900), bypass_csp=True)
+    context.add_init_script((files('axe_playwright_python')/'axe.min.js').read_text('utf-8'))
+    yield context.new_page()
+    context.close()
+
+@pytest.mark.parametrize('name', checked)
+def test_axe_finds_nothing_serious(asked, address, name):
+    asked.goto(f'{address}/{name}.html')
+    for scheme in ('light', 'dark'):
+        asked.emulate_media(color_scheme=scheme)
+        asked.evaluate('window.MathJax?.startup?.promise.then(() => null)')
+        asked.wait_for_timeout(500)
+        assert asked.evaluate(found) == [], scheme
+
+def test_axe_would_find_something(asked, address):
+    asked.goto(f'{address}/teach.html')
+    asked.evaluate("document.querySelector('h1').style.color = 'lightgray'")
+    assert asked.evaluate(found)[0][0] == 'color-contrast'
