@@ -291,8 +291,8 @@ _torch_made = dict(     # given to a module when it is made
     add_bias_kv="AppendedAttention has it", add_zero_attn="AppendedAttention has it",
     device="say module.to(device)", dtype="say module.to(dtype)")
 _torch_called = dict(   # given to a module when it is called
-    attn_mask=f"say mask=~attn_mask (True = may attend; in torch True hides); {_added}; for torch's "
-              "own layers wrap the module: attention_nb.TorchInterface(module)",
+    attn_mask=f"say mask=~attn_mask (True = may attend; in torch True hides); {_added}; for "
+              "torch's own layers wrap the module: attention_nb.TorchInterface(module)",
     key_padding_mask="say mask=padding_mask(~key_padding_mask) (True = may attend; in torch "
                      "True hides)",
     is_causal=f"{_causal}; it needs no mask beside it",

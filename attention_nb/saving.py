@@ -222,7 +222,7 @@ def _checked_config(config:Any)->str:
     except (TypeError, ValueError) as e:
         raise type(e)(f"config must be what JSON can say: {e}") from None
 
-def _checked_files(beside:Any)->Mapping[str,bytes]:
+def _checked_files(beside:Mapping[str,Any])->Mapping[str,bytes]:
     "Contents by plain names that are not the weights' own"
     for name,content in beside.items():
         ours = name in (*_names, 'config.json', 'pointing.json') or _shard.fullmatch(name)

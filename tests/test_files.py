@@ -324,7 +324,7 @@ def test_transformers_loads_what_a_killed_save_leaves(tmp_path, monkeypatch):
             assert {float(p.detach().unique()) for p in loaded.parameters()} == {2/8}
         assert from_hf(load(folder)).cfg.rope_base == 200.
         load_pretrained(folder).save_pretrained(folder)
-        assert names(folder) == {'config.json', 'model.safetensors'}
+        assert names(folder) == {'config.json', 'generation_config.json', 'model.safetensors'}
         assert 'transformers_weights' not in json.loads((folder/'config.json').read_text())
 
 def test_a_second_save_is_refused_while_one_runs(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import nbformat, pytest, rules, tidy
 from fastcore.nbio import read_nb
 from outputs import execute
 from helpers import root
-from helpers.book import markdown, names, notebooks
+from helpers.book import markdown, names, notebooks, runnable
 
 number = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
 
@@ -27,7 +27,7 @@ def same(stored, fresh, rel=1e-3, abs_=2e-4):
     return words[0] == words[1] and all(math.isclose(a, b, rel_tol=rel, abs_tol=abs_)
                                         for a,b in zip(*numbers))
 
-@pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
+@pytest.mark.parametrize('path', runnable, ids=lambda p: p.stem)
 def test_runs_and_outputs_are_true(path):
     # in the project, where nbdev finds settings
     target = root/'_build'/'fresh'/path.name
@@ -92,7 +92,7 @@ def test_quoted_script_is_in_the_file():
 
 def colab_cell(path): return next(c for c in read_nb(path).cells if c.cell_type == 'code')
 
-@pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
+@pytest.mark.parametrize('path', runnable, ids=lambda p: p.stem)
 def test_first_cell_installs_in_colab_and_only_there(path):
     from IPython.core.interactiveshell import InteractiveShell
     cell = colab_cell(path)

@@ -47,7 +47,8 @@ def test_a_view_on_the_first_screen_says_its_height(page, address, site):
     for name,text in texts(site).items():
         if '<iframe title=' not in text or name in frames: continue
         page.goto(f'{address}/{name}.html')
-        top = page.evaluate("document.querySelector('.text_html iframe').getBoundingClientRect().top")
+        top = page.evaluate(
+            "document.querySelector('.text_html iframe').getBoundingClientRect().top")
         assert top > 900, f'{name} begins with a view: say its height, as #| frame: 400, 600'
 
 @pytest.mark.parametrize('name', ['index', '03_attention', '06_seeing', '07_position'])

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import pytest
 from helpers import clean_env, copied, pip_of, root, run
-from helpers.book import notebooks
+from helpers.book import runnable
 
 def install_lines(path):
     "The arguments of the literal `%pip install` lines of the first code cell"
@@ -73,11 +73,11 @@ def results(request, wheel, plain, tmp_path_factory):
 
 @pytest.mark.skipif(os.environ.get('STANDALONE', '') in ('', '0'),
                     reason='NOT RUN without the switch: make test STANDALONE=1')
-@pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
+@pytest.mark.parametrize('path', runnable, ids=lambda p: p.stem)
 def test_runs_alone(results, path):
     assert results[path] is None, results[path]
 
-@pytest.mark.parametrize('path', notebooks, ids=lambda p: p.stem)
+@pytest.mark.parametrize('path', runnable, ids=lambda p: p.stem)
 def test_a_single_file_has_all_it_needs(path):
     """A literal install cell, no import of nbdev that is not guarded, no image beside the
     notebook, flagged cells that say why they do nothing"""

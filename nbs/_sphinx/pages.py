@@ -18,8 +18,8 @@ markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 
 # %% cells
 def live_view(data, frame):
-    """The output of a view as the site shows it: its page, from the stored data and still; the frame
-    has a height, on a wide and a narrow screen, before its page runs"""
+    """The output of a view as the site shows it: its page, from the stored data and still; the
+    frame has a height, on a wide and a narrow screen, before its page runs"""
     from attention_nb.views import View
     view = json.loads(json.dumps(data[VIEW]))
     still = data.get('image/svg+xml')

@@ -97,9 +97,10 @@ def setup(app):
     app.connect('doctree-resolved', prepare)
     return dict(parallel_read_safe=True)
 
-# of the themes' folders, what slides need: two megabytes of thirty
-KEPT = ('mathjax/tex-chtml.js', 'mathjax/input/tex/extensions/', 'mathjax/output/chtml/fonts/woff-v2/',
-        'revealjs/dist/reveal.css', 'revealjs/dist/reveal.js', 'revealjs/dist/theme/white.css',
+# of the themes' folders, what slides need: four megabytes of thirty
+KEPT = ('mathjax/tex-chtml.js', 'mathjax/input/tex/extensions/',
+        'mathjax/output/chtml/fonts/woff-v2/', 'revealjs/dist/reveal.css',
+        'revealjs/dist/reveal.js', 'revealjs/dist/theme/white.css',
         'revealjs/dist/theme/fonts/source-sans-pro/')
 
 def trim(static):
@@ -125,8 +126,8 @@ def build(path, out):
         extensions=['place', 'plain', 'pages', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_design',
                     'sphinx-mathjax-offline', 'sphinx_revealjs', 'slides', 'fresh'])
     with docutils_namespace():                          # extensions register anew for each lesson
-        app = Sphinx(path.parent, here, out, out.parent/'.slides', 'revealjs', confoverrides=options,
-                     status=None, freshenv=True, warningiserror=True)
+        app = Sphinx(path.parent, here, out, out.parent/'.slides', 'revealjs',
+                     confoverrides=options, status=None, freshenv=True, warningiserror=True)
         app.build(force_all=True)
     trim(out/'_static')
     return app.statuscode

@@ -13,6 +13,7 @@ lessons = [n for n in chapters if rules.kind(n) == 'lesson']
 @functools.cache
 def cells(page): return rules.load(root/'nbs'/f'{page}.ipynb')
 def code_cells(page): return [c for c in cells(page) if c['cell_type'] == 'code']
+runnable = [p for p in notebooks if code_cells(p.stem)]
 def markdown(page): return [rules.source(c) for c in cells(page) if c['cell_type'] == 'markdown']
 
 def module_of(page):
