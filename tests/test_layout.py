@@ -47,11 +47,12 @@ def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson)
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="72" height="9">{swatches}</svg>'
     page.emulate_media(color_scheme='dark')
     ready(page, f'{address}/{lesson}.html')
-    page.evaluate("""svg => { const img = document.querySelector('.cell_output img')
+    figure = page.locator('.cell_output img:not([data-still])').first
+    figure.evaluate("""(img, svg) => {
         img.style.cssText = 'width: 72px; min-width: 0; padding: 0'
         img.src = 'data:image/svg+xml,' + encodeURIComponent(svg) }""", svg)
-    page.wait_for_function("document.querySelector('.cell_output img').naturalWidth == 72")
-    shot = page.locator('.cell_output img').first.screenshot()
+    figure.evaluate('img => img.decode()')
+    shot = figure.screenshot()
     drawn = Image.open(io.BytesIO(shot)).convert('RGB')
     paper,ink,*others = (drawn.getpixel((9*n+4, 4)) for n in range(2+len(colors)))
     def hexes(rgb): return '#' + ''.join(f'{c:02x}' for c in rgb)

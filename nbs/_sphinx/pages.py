@@ -4,7 +4,7 @@ notebooks.py lets nbdev process them, quarto.py translates their markdown; here 
 of MyST-NB, and pages get their place in the sidebar: workshops, NNa_name, under lesson NN_name.
 What rules.py finds wrong with the folds of a page fails the build.
 """
-import html, json
+import html, json, re
 from pathlib import Path
 import nbformat
 from sphinx.util import logging
@@ -143,6 +143,14 @@ def print_with_answers(app, pagename, templatename, context, doctree):
     for group in context.get('header_buttons', []):
         if group.get('label') == 'download-buttons': group['buttons'].append(button)
 
+def name_toggles(app, pagename, templatename, context, doctree):
+    "What opens a branch of the sidebar says which one to those who hear the page"
+    draw = context.get('generate_toctree_html')
+    def named(*args, **options):
+        return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
+                      r'\1\2\3<summary aria-label="Workshops of \2">', str(draw(*args, **options)))
+    if draw: context['generate_toctree_html'] = named
+
 def setup(app):
     global read
     read = Reader(app)
@@ -155,5 +163,6 @@ def setup(app):
     app.connect('env-check-consistency', number_figures)
     app.connect('html-page-context', in_reading_order)
     app.connect('html-page-context', print_with_answers, priority=900)   # after the theme
+    app.connect('html-page-context', name_toggles, priority=900)
     app.connect('build-finished', fail)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
