@@ -1,6 +1,6 @@
 "The machinery of the site on small books: what a page may hold, what is named, what is built anew"
 import html, re, shutil, subprocess, sys
-import api, nbformat, notebooks, package, plain, pytest, quarto, rules, tidy
+import api, nbformat, notebooks, package, plain, pytest, quarto, rules, stale, tidy
 from helpers import root
 from helpers.book import following, labels, proofs, sidebar
 
@@ -180,11 +180,14 @@ def test_a_second_build_does_again_what_a_change_concerns_and_nothing_else(tmp_p
     def second(link='part', text='Old words.'):
         return page('Second', ('markdown', f'## Own\n\n{text} See [it](01_first.ipynb#{link}).'))
     def first(section='Part'): return page('First', ('markdown', f'## {section}\n\nText.'))
+    def third(text, code='1', out='1'):
+        return page('Third', ('markdown', f'`brand_new` is {text}.'),
+                    ('code', code, {'text/plain': out}))
     glossary = page('Glossary',
                     ('markdown', '- **thing**: A thing. → [Second](02_second.ipynb#own)'))
     write(tmp_path, index=page('Home'), glossary=glossary, api=page('API', ('markdown', api.MARK)),
-          **{'01_first': first(), '02_second': second(), '03_third': page(
-              'Third', ('markdown', '`brand_new` is coming.')), '03a_more': page('More')})
+          **{'01_first': first(), '02_second': second(), '03_third': third('coming'),
+             '03a_more': page('More')})
     out = tmp_path/'html'
     def text(name): return (out/name).read_text(encoding='utf-8')
     def times(): return {p.stem: p.stat().st_mtime_ns for p in out.glob('0*.html')}
@@ -197,14 +200,16 @@ def test_a_second_build_does_again_what_a_change_concerns_and_nothing_else(tmp_p
     assert not good and "02_second.ipynb, under 'Own'" in said, said
     assert {p for p,t in times().items() if t != before[p]} == {'01_first', '02_second'}
     before = times()
-    write(tmp_path, **{'03_third': page('Third', ('markdown', '`brand_new` is coming soon.'))})
+    write(tmp_path, **{'03_third': third('coming soon', '1 + 1')})
     good,said = build(tmp_path)
     assert not good and "02_second.ipynb, under 'Own'" in said, said
+    assert '03_third: its outputs are older than its code' in said and '01_first:' not in said
     assert '01_first' not in {p for p,t in times().items() if t != before[p]}
     # mended; a new public name, a new term of the glossary, another title, a page that has gone
     before = times()
     write(tmp_path, glossary=page('Glossary', ('markdown', '- **gadget**: A thing. → '
-          '[Second](02_second.ipynb#own)')), **{'02_second': second('piece', 'New words.')})
+          '[Second](02_second.ipynb#own)')), **{'02_second': second('piece', 'New words.'),
+                                                '03_third': third('coming', '1 + 1', '2')})
     lib = tmp_path/'attention_nb'
     module,index = lib/'checks.py',lib/'_modidx.py'
     names = package.public_names(module)
@@ -218,6 +223,7 @@ def test_a_second_build_does_again_what_a_change_concerns_and_nothing_else(tmp_p
     assert names and 'brand_new' in known
     good,said = build(tmp_path)
     assert 'brand_new' in text('api.html') and 'News' in text('api.html'), said
+    assert 'older than its code' not in said
     assert 'New words' in text('02_second.html') and 'New words' in text('02_second.html.md')
     assert 'gadget' in text('sections.js') and '"terms": "thing ' not in text('sections.js')
     assert before['03_third'] != times()['03_third'] and before['01_first'] == times()['01_first']
@@ -234,6 +240,19 @@ def test_a_second_build_does_again_what_a_change_concerns_and_nothing_else(tmp_p
         assert not (out/name).exists(), name
 
 # ---- the pieces
+
+def test_outputs_that_are_older_than_their_code_are_named_until_they_are_run(tmp_path):
+    path = tmp_path/'nbs'/'01_a.ipynb'
+    path.parent.mkdir()
+    def older(code, out):
+        nbformat.write(notebook([('markdown', '# A'), ('code', code, {'text/plain': out})]), path)
+        return stale.older(tmp_path, [path])
+    assert older('1', '1') == [] and older('1', '1') == []
+    assert older('2', '1') == ['01_a'] == older('2', '1'), 'until it is mended'
+    assert older('1', '1') == [] and older('2', '2') == []
+    assert older('1 + 1', '2') == ['01_a']
+    stale.ran(tmp_path, [path])                             # it was run, and prints the same
+    assert older('1 + 1', '2') == []
 
 def test_cards_are_made_of_the_marked_table_alone():
     table = ('| Part | Lesson | For | More |\n|---|---|---|---|\n'

@@ -36,6 +36,13 @@ def test_twelve_colours_are_told_apart(theme, vision, least):
     assert len(palettes[theme]) == 12
     assert distances(palettes[theme], vision).min() >= least
 
+def test_a_head_has_one_hue_in_light_and_dark():
+    from colorspacious import cspace_convert
+    light,dark = (cspace_convert(np.array([rgb(c) for c in palettes[t]]), 'sRGB1', 'CAM02-UCS')
+                  for t in ('light', 'dark'))
+    turns = np.degrees(np.arctan2(light[:,2], light[:,1]) - np.arctan2(dark[:,2], dark[:,1]))
+    assert np.abs((turns + 180) % 360 - 180).max() <= 15
+
 @pytest.mark.parametrize('theme,least', [('light', 2.2), ('dark', 3.5)])
 def test_colours_are_seen_on_their_paper(theme, least):
     assert min(contrast(rgb(c), rgb(papers[theme])) for c in palettes[theme]) >= least

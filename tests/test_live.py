@@ -151,7 +151,14 @@ def test_weights_of_ones_own(page, tmp_path):
     words[4] = 'Birds'                                  # a vocabulary with capitals keeps them
     (tmp_path/'vocab.txt').write_text('\n'.join(words))
     (tmp_path/'config.json').write_text(json.dumps(said))
-    choose('config.json', 'vocab.txt', 'model.safetensors')
+    (tmp_path/'pooling').mkdir()
+    (tmp_path/'pooling'/'config.json').write_text('{}')         # the folder is dropped, not this
+    place = page.locator('.live').bounding_box()
+    hand = page.context.new_cdp_session(page)
+    for step in ('dragEnter', 'dragOver', 'drop'):
+        hand.send('Input.dispatchDragEvent', dict(
+            type=step, x=place['x'] + 9, y=place['y'] + 9,
+            data=dict(items=[], files=[str(tmp_path)], dragOperationsMask=1)))
     expect(status).not_to_contain_text('did not work')
     found = page.evaluate("() => attentionNb.run('Birds birds')")
     assert found['tokens'] == ['[CLS]', 'Birds', '[UNK]', '[SEP]']

@@ -3,7 +3,7 @@ import re, subprocess, sys
 import nbformat, pytest, rules
 from nbdev.config import get_config
 from helpers import root, serve
-from helpers.book import cells, code_cells
+from helpers.book import cells, code_cells, lessons
 
 LESSON = '03_attention'
 
@@ -111,3 +111,16 @@ def test_a_full_slide_is_broken_and_its_heading_repeated(tmp_path):
 def test_no_lesson_is_asked_for():
     done = make_slides(root/'_build'/'slides')
     assert done.returncode == 2 and 'which lesson?' in done.stderr
+
+def test_a_student_gets_no_answer_and_all_else(tmp_path):
+    done = subprocess.run([sys.executable, root/'nbs'/'_sphinx'/'student.py', tmp_path], cwd=root,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.stem for p in tmp_path.iterdir()) == lessons
+    given = nbformat.read(tmp_path/f'{LESSON}.ipynb', 4)
+    nbformat.validate(given)
+    answers = [n for n,c in enumerate(cells(LESSON)) if 'code-summary: "Answer' in rules.source(c)]
+    assert len(answers) >= 3
+    for n,(theirs,ours) in enumerate(zip(given.cells, cells(LESSON), strict=True)):
+        if n in answers: assert theirs.source == '# your answer\n' and theirs.outputs == []
+        else: assert theirs.source == rules.source(ours)

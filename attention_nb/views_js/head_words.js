@@ -47,7 +47,7 @@ function markWords(v) {
       element.classList.toggle("on", on);
       element.classList.toggle("dim", v.state.dim && isSpecial(v, side, n));
       element.ariaSelected = String(on);
-      element.style.background = w > 0 ? `rgba(var(--weight), ${Math.min(0.75, w)})` : "";
+      element.style.background = w > 0 ? `rgba(var(--weight), calc(${w} * var(--most)))` : "";
       element.lastChild.textContent = w >= 0.005 ? two(w) : "";
     }
   }

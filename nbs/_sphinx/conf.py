@@ -16,10 +16,10 @@ book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention
               'Scaling': range(13,100)}                 # numbers of their lessons
 renamed = {}                                            # old name of a page: new, without number
 
-extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint', 'myst_nb',
-              'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design', 'sphinx_togglebutton',
-              'sphinx-mathjax-offline', 'sphinxext.opengraph', 'sphinx_reredirects',
-              'notfound.extension']
+extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint', 'stale',
+              'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
+              'sphinx_togglebutton', 'sphinx-mathjax-offline', 'sphinxext.opengraph',
+              'sphinx_reredirects', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
 nb_custom_formats = {'.ipynb': 'pages.read'}
 nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true

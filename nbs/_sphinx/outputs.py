@@ -10,6 +10,7 @@ import argparse, multiprocessing, os, re, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from fastcore.nbio import read_nb, write_nb
+import stale
 from tidy import tidy
 
 here = Path(__file__).resolve().parent
@@ -76,8 +77,10 @@ if __name__ == '__main__':
     # else torch takes all cores for each, and they wait
     if args.jobs > 1 and len(paths) > 1: os.environ.setdefault('OMP_NUM_THREADS', '1')
     with ThreadPoolExecutor(args.jobs) as pool:
-        failed = []
+        failed,done = [],[]
         for path,error in zip(paths, pool.map(store, paths)):
             print(f'{path.name}: {"failed" if error else "stored"}', flush=True)
             if error: failed.append(error)
+            else: done.append(path)
+    stale.ran(here.parent.parent, done)
     sys.exit('\n\n'.join(failed) or None)

@@ -103,8 +103,8 @@ const own = make('input', {type: 'file', multiple: true, ariaLabel: 'files of a 
 const form = make('form', {}, make('label', {}, 'Your sentence', text),
   make('label', {}, 'A second one, to compare', second), read, progress)
 const drop = make('details', {className: 'live-own'}, make('summary', {}, 'Weights of your own'),
-  make('p', {}, 'Choose or drop config.json, vocab.txt and model.safetensors of a BERT, at most ' +
-    '200 MB. They stay in this page.'), own)
+  make('p', {}, 'Choose config.json, vocab.txt and model.safetensors of a BERT, at most 200 MB, ' +
+    'or drop them here, or the folder that holds them. They stay in this page.'), own)
 const frame = make('iframe', {title: 'attention of your sentence', hidden: true})
 box.replaceChildren(form, status, tools, hide, frame, drop)
 
@@ -239,10 +239,22 @@ own.onchange = () => {
   own.value = ''                                          // the same files may be chosen again
   attempt(() => openOwn(files))
 }
+// The files dropped, and those of a folder, but not of folders in it
+async function dropped(entries) {
+  const wait = (thing, method) => new Promise((good, bad) => thing[method](good, bad)), files = []
+  for (const entry of entries) {
+    if (entry.isFile) { files.push(await wait(entry, 'file')); continue }
+    const reader = entry.createReader()
+    for (let some; (some = await wait(reader, 'readEntries')).length;)     // a hundred at a time
+      for (const inner of some) if (inner.isFile) files.push(await wait(inner, 'file'))
+  }
+  return files
+}
 box.ondragover = event => event.preventDefault()
 box.ondrop = event => {
   event.preventDefault()
-  attempt(() => openOwn(event.dataTransfer.files))
+  const entries = Array.from(event.dataTransfer.items, item => item.webkitGetAsEntry())
+  attempt(async () => openOwn(await dropped(entries.filter(Boolean))))
 }
 const given = /^#text=(.*)$/s.exec(location.hash)
 if (given) try { text.value = decodeURIComponent(given[1]) } catch { /* not an address of ours */ }
