@@ -31,7 +31,7 @@ setup(
     package_dir={'': '.'},
     packages=find_packages(include=[cfg['lib_name'], cfg['lib_name']+'.*']),
     package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views_js/*', 'live_js/*',
-                                    'figures/*.svg']},
+                                    'figures/*.svg', '*.mplstyle']},
     python_requires='>='+cfg['min_python'], install_requires=cfg['requirements'].split(),
     extras_require=extras,
     long_description=readme, long_description_content_type='text/markdown',

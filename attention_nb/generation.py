@@ -576,6 +576,9 @@ def stream(
 )->Iterator[Tensor]|Iterator[str]: # New tokens, (B,) each, or pieces of new text
     """Give out new tokens as soon as they are known, or new text as soon as it is certain
 
+    Options are those of `generate`: temperature, top_k, top_p, min_p, repetition_penalty, seed,
+    generator, stop, eos_id, pad_id, mask, decoder_ids, cache.
+
     Args:
         model: With a decoder and a head
         ids: The texts to go on with (B, L), one beside a tokenizer; what an encoder reads

@@ -407,8 +407,8 @@ class SpecialTokenizer(Tokenizer):
         """
         text = checked_utf8(text)
         if allow_special is None and (found := [t for t in self.special if t in text]):
-            warnings.warn(f"{found[0]!r} is a special token, but plain text here: "
-                          "allow_special=True reads it, allow_special=False silences this", stacklevel=2)
+            warnings.warn(f"{found[0]!r} is a special token, but plain text here: allow_special="
+                          "True reads it, allow_special=False silences this", stacklevel=2)
         asked = allow_special is not None and checked_flag('allow_special', allow_special)
         special = self.special if asked else ()
         ids:list[int] = []

@@ -438,14 +438,18 @@ class Transformer(nn.Module):
     def generate(self,
         ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
         max_new_tokens:int, # At most so many tokens more
-        **options:'Unpack[_GenerateOptions]' # Those of `generate`: temperature, top_k, stop, ...
+        **options:'Unpack[_GenerateOptions]' # Those of `generate`
     )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
         """Go on with a text, token by token
+
+        Options are those of `attention_nb.generate`: temperature, top_k, top_p, min_p,
+        repetition_penalty, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache,
+        tokenizer, stream, progress, n_beams, length_penalty, early_stopping.
 
         Args:
             ids: The texts to go on with (B, L); beside an encoder, what it reads
             max_new_tokens: At most so many tokens more
-            options: Those of `generate`: temperature, top_k, stop, ...
+            options: Those of `generate`
 
         Returns:
             (B, L + new), the prompt included; beside an encoder, tokens of the decoder
@@ -458,6 +462,9 @@ class Transformer(nn.Module):
         **options:Unpack[_SaveOptions] # As for `attention_nb.pretrained.save_pretrained`
     )->list[Path]: # The files written
         """Write a folder that `transformers` loads
+
+        Options are those of `attention_nb.pretrained.save_pretrained`: family, tokenizer,
+        max_shard_size, progress.
 
         Args:
             folder: Where to; made if it does not exist

@@ -57,6 +57,8 @@ def _heat(ax:'Axes', weights:Tensor, q_tokens:list[str], k_tokens:list[str])->'A
                   rotation_mode='anchor', **small)
     ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
     ax.set(xlabel='key', ylabel='query')
+    ax.tick_params(length=0)
+    ax.spines[:].set_color('#d5dae0')
     return ax
 
 # %% ../nbs/06b_views.ipynb #4e99ef43

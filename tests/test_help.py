@@ -49,6 +49,15 @@ def test_every_field_says_what_it_is():
         public = {f for f in asked if not f.startswith('_')}
         assert not public - set(said(inspect.getdoc(cls))), name
 
+def test_options_that_are_passed_on_are_named():
+    from attention_nb import generation, transformer
+    model = transformer.Transformer
+    for f,options in ((model.generate, generation._Options),
+                      (model.save_pretrained, transformer._SaveOptions),
+                      (generation.stream, generation._TextOptions)):
+        missing = options.__optional_keys__ - set(re.findall(r'\w+', inspect.getdoc(f)))
+        assert options.__optional_keys__ and not missing, (f.__qualname__, missing)
+
 def test_editors_see_it_too():
     "Without running anything: for the function behind the package, and for a class that is called"
     project = jedi.Project(root)

@@ -1,6 +1,6 @@
 """Packaging: one version everywhere, wheel and sdist that install alone, light imports, the
 names that the package offers"""
-import ast, json, os, re, subprocess, sys, tarfile, tomllib, zipfile
+import ast, json, os, re, shutil, subprocess, sys, tarfile, tomllib, zipfile
 from pathlib import Path
 import package, pytest
 from helpers import base, clean_env, copied, pip_of, python_of, root, run, settings
@@ -232,6 +232,20 @@ def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_p
                    env=clean_env()) == f'{name}\n'
     assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8')
     assert (tmp_path/'a.parquet').stat().st_size > 1000
+
+def test_the_recipe_with_torchao(tmp_path):
+    "It is no requirement of the tests: transformers would load it in all of them, and its warnings"
+    copy,extra = root/'_build'/'fresh'/'with_torchao.ipynb',tmp_path/'extra'
+    run(*pip_of(sys.executable), '--no-deps', '--target', extra, 'torchao', env=clean_env())
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(root/'nbs'/'recipes.ipynb', copy)
+    (tmp_path/'once.py').write_text(
+        'import sys\nfrom outputs import execute\n'
+        f'if __name__ == "__main__": sys.exit(execute({str(copy)!r}))\n')
+    paths = os.pathsep.join(map(str, (extra, root/'nbs'/'_sphinx')))
+    run(sys.executable, tmp_path/'once.py', cwd=root, env=os.environ | dict(PYTHONPATH=paths))
+    for path in (copy, root/'nbs'/'recipes.ipynb'):
+        assert re.search(r'logits differ by 0\.\d+ at most', path.read_text(encoding='utf-8')), path
 
 def test_two_notebooks_may_not_share_a_module_or_a_name(tmp_path):
     import package

@@ -1,6 +1,6 @@
 """Every notebook runs as a single file: alone in an empty folder, by plain nbclient, in an
 environment made from its own install cell and the wheel of this project. That takes minutes:
-`make test STANDALONE=1`, which .ci/run does."""
+`make test STANDALONE=1`, a job of its own in .github/workflows/test.yml."""
 import json, os, re, shlex, shutil, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -54,7 +54,9 @@ def test_keyboard_and_tap(open_view):
     expect(page.locator('.right .token.on .t')).to_have_text(['flies'])
     page.keyboard.press('Enter')
     expect(status).to_contain_text('kept')
-    page.locator('.left .token').nth(5).hover()
+    page.locator('.left .token').nth(5).hover()           # a look at another one, and back
+    expect(on).to_have_text(['.'])
+    page.locator('.stage').dispatch_event('pointerleave')
     expect(on).to_have_text(['flies'])
     for key,token in (('End', '.'), ('Home', 'time')):
         page.keyboard.press(key)

@@ -16,7 +16,7 @@ views.neuron = async (root, d) => {
     ariaLabel: "the numbers; up and down choose a key, left and right a step"}, table);
   const note = make("div.note"), legend = make("div.legend");
   const step = (text, label, change) => make("button", {ariaLabel: label, onclick: change}, text);
-  const play = make("button.play", {onclick: () => timer ? pause() : run()}, "▶ play");
+  const play = make("button.play", {onclick: () => timer ? pause() : run()}, "Play");
   const sorter = make("input", {type: "checkbox",
     onchange: () => { state.sorted = sorter.checked; show(); }});
   root.append(bar, place, buttons, status, grid, note, legend);
@@ -42,11 +42,11 @@ views.neuron = async (root, d) => {
     const at = steps().indexOf(state.step) + by;
     if (at >= 0 && at < steps().length) go(steps()[at]);
   }
-  function pause() { clearInterval(timer); timer = 0; play.textContent = "▶ play"; }
+  function pause() { clearInterval(timer); timer = 0; play.textContent = "Play"; }
   function run() {
     if (state.step === steps().at(-1)) go(steps()[0]);
     timer = setInterval(() => { move(1); if (state.step === steps().at(-1)) pause(); }, 1800);
-    play.textContent = "⏸ pause";
+    play.textContent = "Pause";
   }
   function showSteps() {
     if (buttons.dataset.layer !== String(state.layer)) {

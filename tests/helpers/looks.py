@@ -2,7 +2,7 @@
 import re
 import pytest, torch
 
-patience = 240_000      # milliseconds that a busy machine may take for one answer
+patience = 90_000       # milliseconds that a busy machine may take for one answer
 words = 'time flies like an arrow .'.split()
 
 def expect(locator):
