@@ -25,7 +25,8 @@ def slim(svg):
         numbers = re.sub(r'-?\d+\.\d+', lambda n: f'{float(n[0]):.2f}'.rstrip('0').rstrip('.'),
                          m[2])
         return f'{m[1]}="{" ".join(numbers.split())}"'
-    return re.sub(r'\n\s+<', '\n<', _fonts.sub('system-ui, sans-serif', _coordinates.sub(shorter, svg)))
+    svg = _fonts.sub('system-ui, sans-serif', _coordinates.sub(shorter, svg))
+    return re.sub(r'\n\s+<', '\n<', svg)
 
 def tidy(nb):
     "Clean the outputs of `nb` in place"
