@@ -14,7 +14,8 @@ def now(path):
     "Digests of the code and of the outputs of the notebook at `path`"
     from fresh import digest
     code = [c for c in cells.load(path) if c['cell_type'] == 'code']
-    return [digest([cells.source(c) for c in code]), digest([c.get('outputs') for c in code])]
+    texts = [str(cells.split_options(cells.source(c))[1]) for c in code]      # without captions
+    return [digest(texts), digest([c.get('outputs') for c in code])]
 
 def read(record): return json.loads(record.read_text('utf-8')) if record.exists() else {}
 
