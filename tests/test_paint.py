@@ -4,9 +4,9 @@ import pytest
 import cells, paint
 from helpers import root
 
-widths = 1400,390
-frames = {p.stem: (int(m[1]), int(m[2])) for p in sorted(root.glob('nbs/*.ipynb'))
-          for c in cells.load(p) if (m := re.search(r'^#\| frame: (\d+), (\d+)$',
+screens = (1400,False),(390,False),(390,True)          # width, and whether it is touched
+frames = {p.stem: [int(n) for n in m[1].split(',')] for p in sorted(root.glob('nbs/*.ipynb'))
+          for c in cells.load(p) if (m := re.search(r'^#\| frame: ([\d, ]+)$',
                                                     cells.source(c), re.M))}
 
 def texts(site): return {p.stem: p.read_text(encoding='utf-8') for p in site.glob('*.html')}
@@ -32,15 +32,16 @@ def test_every_icon_of_a_page_has_a_picture(site, page, address):
     assert bars.startswith('url("data:image/svg+xml')
 
 @pytest.mark.parametrize('name', frames)
-def test_a_frame_has_its_height_before_its_view_runs(page, address, name):
-    "As `#| frame: WIDE, NARROW` says, but for other letters on another machine"
-    for width,said in zip(widths, frames[name], strict=True):
-        page.set_viewport_size(dict(width=width, height=900))
+def test_a_frame_has_its_height_before_its_view_runs(browser, address, name):
+    "As `#| frame: WIDE, NARROW, TOUCH` says, but for other letters on another machine"
+    for (width,touch),said in zip(screens, frames[name], strict=True):
+        page = browser.new_page(viewport=dict(width=width, height=900), has_touch=touch)
         page.goto(f'{address}/{name}.html')
         frame = page.locator('.text_html iframe').first
         frame.scroll_into_view_if_needed()
         page.wait_for_timeout(1500)
         height = frame.evaluate('e => e.style.height && e.offsetHeight')
+        page.close()
         assert height and abs(height - said) < .1*height, f'frame: {said} is now {height}'
 
 def test_a_view_on_the_first_screen_says_its_height(page, address, site):
@@ -49,12 +50,12 @@ def test_a_view_on_the_first_screen_says_its_height(page, address, site):
         page.goto(f'{address}/{name}.html')
         top = page.evaluate(
             "document.querySelector('.text_html iframe').getBoundingClientRect().top")
-        assert top > 900, f'{name} begins with a view: say its height, as #| frame: 400, 600'
+        assert top > 900, f'{name} begins with a view: say it, as #| frame: 400, 600, 700'
 
 @pytest.mark.parametrize('name', ['index', '03_attention', '06_seeing', '07_position'])
-@pytest.mark.parametrize('width', widths)
-def test_nothing_moves_after_the_first_paint(page, address, name, width):
-    page.set_viewport_size(dict(width=width, height=900))
+@pytest.mark.parametrize('width,touch', screens)
+def test_nothing_moves_after_the_first_paint(browser, address, name, width, touch):
+    page = browser.new_page(viewport=dict(width=width, height=844), has_touch=touch)
     page.add_init_script("""window.moved = []
         new PerformanceObserver(list => window.moved.push(...list.getEntries().map(e =>
             [e.value, ...e.sources.map(s => s.node?.className ?? s.node?.nodeName)])))
@@ -62,4 +63,5 @@ def test_nothing_moves_after_the_first_paint(page, address, name, width):
     page.goto(f'{address}/{name}.html')
     page.wait_for_timeout(2500)
     moved = page.evaluate('window.moved')
+    page.close()
     assert sum(m[0] for m in moved) <= .05, moved

@@ -19,14 +19,15 @@ markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 # %% cells
 def live_view(data, frame):
     """The output of a view as the site shows it: its page, from the stored data and still; the
-    frame has a height, on a wide and a narrow screen, before its page runs"""
+    frame has a height, on a wide and a narrow screen and on a phone, before its page runs"""
     from attention_nb.views import View
     view = json.loads(json.dumps(data[VIEW]))
     still = data.get('image/svg+xml')
     text = View.from_data(view['data'], view['summary'], still)._repr_html_()
     if frame:
-        wide,narrow = (int(n) for n in frame.split(','))
-        text = text.replace('height:480px;', f'--wide:{wide}px;--narrow:{narrow}px;', 1)
+        wide,narrow,touch = (int(n) for n in frame.split(','))
+        heights = f'--wide:{wide}px;--narrow:{narrow}px;--touch:{touch}px;'
+        text = text.replace('height:480px;', heights, 1)
     return {'text/html': text}
 
 def title_cell(cell, mark):
