@@ -16,11 +16,12 @@ function paint(v) {
   const n = heads.length <= braid ? heads.length : 1, middle = (n - 1) / 2;
   const apart = new Map(heads.map((h, at) => [h, (at - middle) * Math.min(2, 14 / n)]));
   if (n < heads.length) apart.clear();
+  const full = n > 1 ? 2.4 : 9;                     // pixels of a whole weight; side by side, thin
   const inks = new Map(heads.map(h => [h, ink(v, h)]));
   for (const [w, h, i, j] of lines) {
     pen.globalAlpha = (isDim(v, i, j) ? 0.2 : 1) * strength(w);
     pen.strokeStyle = inks.get(h);
-    pen.lineWidth = 1 + 2.4 * w;
+    pen.lineWidth = 1 + full * w;
     pen.setLineDash([[], [6, 3], [2, 3]][round(h)]);
     const off = apart.get(h) ?? 0;
     curve(pen, left, y(v, i) + off, right, y(v, j) + off);
