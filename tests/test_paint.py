@@ -31,18 +31,30 @@ def test_every_icon_of_a_page_has_a_picture(site, page, address):
     bars = page.locator('.fa-bars').first.evaluate('e => getComputedStyle(e).maskImage')
     assert bars.startswith('url("data:image/svg+xml')
 
+listen = """window.moved = []
+new PerformanceObserver(list => window.moved.push(...list.getEntries().map(e =>
+    [e.value, ...e.sources.map(s => s.node?.className ?? s.node?.nodeName)])))
+    .observe({type: 'layout-shift', buffered: true})"""
+
 @pytest.mark.parametrize('name', frames)
-def test_a_frame_has_its_height_before_its_view_runs(browser, address, name):
+def test_nothing_moves_and_a_frame_has_its_height_before_its_view_runs(browser, address, name):
     "As `#| frame: WIDE, NARROW, TOUCH` says, but for other letters on another machine"
-    for (width,touch),said in zip(screens, frames[name], strict=True):
-        page = browser.new_page(viewport=dict(width=width, height=900), has_touch=touch)
+    pages = [browser.new_page(viewport=dict(width=width, height=900), has_touch=touch)
+             for width,touch in screens]
+    for page in pages:
+        page.add_init_script(listen)
         page.goto(f'{address}/{name}.html')
-        frame = page.locator('.text_html iframe').first
-        frame.scroll_into_view_if_needed()
-        page.wait_for_timeout(1500)
-        height = frame.evaluate('e => e.style.height && e.offsetHeight')
-        page.close()
+    pages[-1].wait_for_timeout(2500)
+    for page in pages:
+        moved = page.evaluate('window.moved')
+        assert sum(m[0] for m in moved) <= .05, moved
+        page.locator('.text_html iframe').first.scroll_into_view_if_needed()
+    pages[-1].wait_for_timeout(1500)
+    for page,said in zip(pages, frames[name], strict=True):
+        height = page.locator('.text_html iframe').first.evaluate(
+            'e => e.style.height && e.offsetHeight')
         assert height and abs(height - said) < .1*height, f'frame: {said} is now {height}'
+        page.close()
 
 def test_a_view_on_the_first_screen_says_its_height(page, address, site):
     for name,text in texts(site).items():
@@ -51,17 +63,3 @@ def test_a_view_on_the_first_screen_says_its_height(page, address, site):
         top = page.evaluate(
             "document.querySelector('.text_html iframe').getBoundingClientRect().top")
         assert top > 900, f'{name} begins with a view: say it, as #| frame: 400, 600, 700'
-
-@pytest.mark.parametrize('name', ['index', '03_attention', '06_seeing', '07_position'])
-@pytest.mark.parametrize('width,touch', screens)
-def test_nothing_moves_after_the_first_paint(browser, address, name, width, touch):
-    page = browser.new_page(viewport=dict(width=width, height=844), has_touch=touch)
-    page.add_init_script("""window.moved = []
-        new PerformanceObserver(list => window.moved.push(...list.getEntries().map(e =>
-            [e.value, ...e.sources.map(s => s.node?.className ?? s.node?.nodeName)])))
-            .observe({type: 'layout-shift', buffered: true})""")
-    page.goto(f'{address}/{name}.html')
-    page.wait_for_timeout(2500)
-    moved = page.evaluate('window.moved')
-    page.close()
-    assert sum(m[0] for m in moved) <= .05, moved
