@@ -277,6 +277,25 @@ def test_a_card_opens_its_lesson_and_its_small_links_the_workshops(page, address
     workshop = rules.workshops_of(lessons[1], chapters)[0]
     expect(page).to_have_url(re.compile(rf'/{workshop}\.html$'))
 
+def test_the_front_page_is_a_figure_as_wide_as_the_page_and_its_cards_are_dark_in_the_dark(
+        page, address):
+    page.set_viewport_size(dict(width=1400, height=900))
+    page.emulate_media(color_scheme='dark')
+    page.goto(f'{address}/index.html')
+    expect(page.locator('.secondary-toggle:visible')).to_have_count(0)
+    wide = page.locator('.text_html iframe').first.evaluate('e => e.offsetWidth')
+    assert wide > 1000, f'the figure is {wide} pixels wide'
+    style = page.locator('.lesson-cards img').first.evaluate('e => getComputedStyle(e).background')
+    assert 'rgba(0, 0, 0, 0)' in style, style
+    frame = page.frame_locator('.text_html iframe').first
+    for n in (0, -1):                              # the farthest arcs stay within the picture
+        frame.locator('.words > *').nth(n).hover()
+        expect(frame.locator('svg path').first).to_be_attached()
+        above = frame.locator('svg').evaluate(
+            '''e => Math.min(...[...e.querySelectorAll("path")].map(p =>
+                p.getBoundingClientRect().top)) - e.getBoundingClientRect().top''')
+        assert above >= 0, f'an arc ends {-above} pixels above the picture'
+
 def test_search_leads_to_the_page_that_defines_the_name(page, address):
     for name in ('scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view'):
         where,module = home()[name]

@@ -55,7 +55,9 @@ views.arcs = async (root, d) => {
   function arc(from, to, share) {
     const [x, y] = place(from), [u, v] = place(to);
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    const bow = narrow.matches ? Math.abs(v - y) * 0.5 + 12 : Math.abs(u - x) * 0.45 + 12;
+    const wide = narrow.matches ? Math.abs(v - y) * 0.5 : Math.abs(u - x) * 0.45;
+    const room = narrow.matches ? svg.clientWidth - x : y;
+    const bow = Math.min(wide + 12, room / 0.75 - 8);          // an arc rises 3/4 as far
     const [dx, dy] = narrow.matches ? [bow, 0] : [0, -bow];
     path.setAttribute("d", `M${x} ${y} C${x + dx} ${y + dy} ${u + dx} ${v + dy} ${u} ${v}`);
     path.setAttribute("stroke-width", 1 + 9 * share);

@@ -54,6 +54,7 @@ html_theme_options = dict(
     launch_buttons=dict(colab_url='https://colab.research.google.com'),
     pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=1,
     article_header_end=['article-header-buttons'],
+    secondary_sidebar_items={'**': ['page-toc'], 'index': []},   # the front page is a figure
     extra_footer=f'<p>Version {cfg.version}. Text and code: {licence}.</p>')
 
 # finding the book: canonical addresses, what a link shows, and addresses that are no page's:
