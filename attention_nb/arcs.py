@@ -81,7 +81,8 @@ def arc_view(
         else: raise ValueError(f"query {query} is {words[query]!r}, a mark")
         found.append(dict(layer=layer, head=head, query=first))
         kept.append(w)
-    data = dict(kind='arcs', title=_readable(title, 'titles'), size=len(shown),
+    marks = [t for n,t in enumerate(words) if n not in shown]
+    data = dict(kind='arcs', title=_readable(title, 'titles'), size=len(shown), marks=marks,
                 tokens=[words[n] for n in shown], heads=found, weights=_pack(torch.stack(kept)))
     return View(data, f"Arcs: {len(shown)} words, {len(heads)} heads")
 
@@ -95,15 +96,16 @@ def _still_arcs(fig:'Figure', data:dict[str,Any])->None:
     fig.set_size_inches(7.2, 2)
     ax = fig.subplots()
     widths = torch.tensor([len(_clip(t)) + 1.5 for t in tokens])
-    at = (widths.cumsum(0) - widths/2).tolist()
+    at,whole = (widths.cumsum(0) - widths/2).tolist(),float(widths.sum())
+    best = int(w.clone().index_fill(0, torch.tensor(query), 0.).argmax())
     for j,share in enumerate(w.tolist()):
-        ink = colors['q'] if j == query else 'black'
+        ink = {query: colors['q'], best: colors['k']}.get(j, 'black')
         ax.text(at[j], 0, _clip(tokens[j]), ha='center', va='top', color=ink, parse_math=False)
         if j == query or share < .03: continue
-        high = abs(at[j]-at[query])*.75
+        high = .7*(whole*abs(at[j]-at[query]))**.5      # as the page: all is used by the farthest
         curve = Path([(at[query],.5), (at[query],high), (at[j],high), (at[j],.5)],
                      [Path.MOVETO, *[Path.CURVE4]*3])
         ax.add_patch(PathPatch(curve, facecolor='none', edgecolor=colors['w'],
                                linewidth=.5+5*share, alpha=.15+.85*share**.5))
-    ax.set(xlim=(0, float(widths.sum())), ylim=(-3, .6*float(widths.sum())))
+    ax.set(xlim=(0, whole), ylim=(-3, .53*whole))
     ax.axis('off')

@@ -46,7 +46,7 @@ def _unpack(text:str, H:int, L:int, S:int)->Tensor:
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
 
 # %% ../nbs/06j_pages.ipynb #43b0c6ea
-# kind of view -> its files in views_js, after common and frame; a style sheet is there if needed
+# kind of view -> its files in views_js, after look, common and frame
 _parts = dict(
     tokens=['tokens'],
     head=['head','head_bar','head_words','head_lines'],
@@ -63,15 +63,14 @@ _parts = dict(
     senses=['digits','senses'],
     arcs=['arcs'],
     live=['head','head_bar','head_words','head_lines','model','digits','arithmetic','grid',
-          'neuron','tokens','live'],
+          'neuron','tokens','arcs','live'],
 )
 
 def _joined(kind:str, ending:str)->str:
     "The scripts ('js') or style sheets ('css') of a kind of view, in the order of their use"
     folder = files('attention_nb')/'views_js'
-    found = [folder/f'{name}.{ending}' for name in ('common','frame',*_parts[kind],'begin')]
-    if ending == 'css': found = [f for f in found if f.is_file()]
-    return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found)
+    found = [folder/f'{name}.{ending}' for name in ('look','common','frame',*_parts[kind],'begin')]
+    return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found if f.is_file())
 
 def _bare(text:str)->str:
     "A script without comments and indentation, which its readers need and a page does not"
@@ -114,7 +113,7 @@ _drawings = dict(
     mixing='mixing._planes', senses='senses._map', stepping='stepping._triangle',
     going_by='going_by._tiles', arcs='arcs._still_arcs',
     shapes='shapes._rows', image='images._veiled')
-# Colours of heads, as in views_js/common.css
+# Colours of heads, as in views_js/look.css
 _palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
 _looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}

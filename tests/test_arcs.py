@@ -12,6 +12,8 @@ def weights():
     return (2*torch.randn(2, 3, 8, 8)).softmax(-1)
 
 def drawn(page):
+    "The widths of the arcs, once they have come to rest"
+    expect(page.locator('[data-moving=no]')).to_be_attached()
     return page.locator('.sentence path').evaluate_all(
         "paths => paths.map(p => +p.getAttribute('stroke-width'))")
 
@@ -44,11 +46,42 @@ def test_heads_take_turns_until_touched(open_view, weights):
     view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
     page = open_view(view)
     shown = page.locator('.turns [aria-pressed=true]')
-    expect(shown).to_have_text('layer 0, head 1')
-    expect(shown).to_have_text('layer 1, head 2', timeout=8000)
+    expect(shown).to_contain_text('layer 0, head 1')
+    expect(shown).to_contain_text('layer 1, head 2', timeout=8000)
     page.get_by_role('option', name='road').hover()
     page.wait_for_timeout(4500)
-    expect(shown).to_have_text('layer 1, head 2')
+    expect(shown).to_contain_text('layer 1, head 2')
+
+def test_each_head_says_what_it_gives_the_word(open_view, weights):
+    page = open_view(arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2]))
+    def said(queries):
+        others = weights.clone().diagonal_scatter(torch.zeros(2, 3, 8), dim1=2, dim2=3)
+        best = [words[others[l, h, q].argmax()] for (l,h),q in zip([(0,1), (1,2)], queries)]
+        return [f'{words[q]} → {word}' for q,word in zip(queries, best)]
+    labels = page.locator('.turns .of')
+    expect(labels).to_have_text(said([6, 2]))
+    page.get_by_role('option', name='road').hover()
+    expect(labels).to_have_text(said([4, 4]))
+
+def test_shares_and_marks_are_said(open_view):
+    w = torch.tensor([[.2,.1,.6,.1], [.25,.15,.5,.1], [.3,.3,.2,.2], [.25]*4])[None,None]
+    page = open_view(arc_view(w, ['[CLS]','a','b','[SEP]'], queries=[1]))
+    cents = 'a takes 50 % from b, 15 % from itself, 35 % from [CLS] and [SEP]'
+    expect(page.locator('.says')).to_have_text(cents.replace(' %', '\u00a0%'))
+    page.set_viewport_size(dict(width=390, height=700))               # a column, with numbers
+    expect(page.locator('.word .n')).to_have_text(['15\u00a0%', '50\u00a0%'])
+    expect(page.locator('.word .n').first).to_be_visible()
+
+def test_arcs_move_unless_that_is_unwanted(browser, tmp_path, weights):
+    where = arc_view(weights, words, queries=[6]).save(tmp_path/'x.html').as_uri()
+    for motion,moves in (('no-preference', 'yes'), ('reduce', 'no')):
+        page = browser.new_page(reduced_motion=motion)
+        page.goto(where)
+        expect(page.locator('[data-moving=no]')).to_be_attached()
+        found = page.evaluate("""document.querySelectorAll('.word')[1].click(),
+            document.querySelector('[data-moving]').dataset.moving""")
+        assert found == moves
+        page.close()
 
 def test_hostile_words_are_text(open_view):
     names = ['first', *(t for t in hostile if t.strip())][:40]

@@ -263,7 +263,7 @@ def test_cards_are_made_of_the_marked_table_alone():
     assert made.startswith('Before\n\n:::::{grid}') and made.endswith(':::::\n\nafter')
     one,two = made.split('{grid-item-card} ')[1:]
     assert one.startswith('[1. One](01_one.ipynb)\n') and '\nFirst\n\nCount\n' in one
-    assert ':::{card-footer}\n[fast](01a_fast.ipynb)\n' in one and '|' not in made
+    assert '<summary>1 workshop</summary>\n\n[fast](01a_fast.ipynb)\n' in one and '|' not in made
     assert '\nFirst\n\nAdd `a`\n' in two and 'card-footer' not in two
     lack = r'\[1. One\]\(99_one.ipynb\) of the front page needs a picture, _static/cards/99.svg'
     with pytest.raises(ValueError, match=lack):

@@ -53,7 +53,7 @@ def test_bars_and_slopes_follow_the_sliders(open_view):
         'cells => cells.map(c => c.firstChild.getBoundingClientRect().width / (c.clientWidth - 16 '
         '- 60))')
     torch.testing.assert_close(torch.tensor(bars), w[:6].float(), atol=.02, rtol=.05)
-    page.get_by_role('button', name='as at first').click()
+    page.get_by_role('button', name='reset').click()
     expect(page.get_by_label('temperature')).to_have_attribute('aria-valuetext', '1.00')
     expect(page.get_by_label('cap')).to_have_attribute('aria-valuetext', 'none')
     expect(page.get_by_label(re.compile('^width'))).to_have_value('12')
@@ -121,7 +121,7 @@ def test_outputs_follow_their_words_or_not_as_torch_says(open_view):
             assert options == dict(positions=positions, causal=causal)
             seen.add(tuple(order))
     assert len(seen) > 6                                # shuffled, not always the same
-    page.get_by_role('button', name='as they were').click()
+    page.get_by_role('button', name='reset').click()
     assert check(page, x, places)[0] == list(range(7))
     assert state(page)[1] == ['0']*7                    # whatever is added or hidden
 

@@ -9,11 +9,11 @@ from helpers import root
 from helpers.looks import contrast, expect, lines, numbers, weights, words
 
 
-style = (root/'attention_nb'/'views_js'/'common.css').read_text()
+style = (root/'attention_nb'/'views_js'/'look.css').read_text()
 dark_at = style.index('[data-theme="dark"]')
 palettes = dict(light=re.findall(r'--head-\d+: (#\w{6})', style[:dark_at]),
                 dark=re.findall(r'--head-\d+: (#\w{6})', style[dark_at:]))
-papers = dict(light='#ffffff', dark='#14181c')
+papers = dict(light='#ffffff', dark='#121212')
 
 def rgb(colour): return np.array([int(colour[i:i+2], 16) for i in (1, 3, 5)])/255
 
@@ -56,19 +56,31 @@ strongest = """c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c
 
 @pytest.mark.parametrize('theme', palettes)
 def test_a_line_of_seven_hundredths_is_seen(browser, tmp_path, theme):
-    w = torch.zeros(1, 12, 2, 2)
-    w[:,:,0,0] = 0.07
+    w = torch.zeros(1, 24, 2, 2)
+    w[:,:12,0,0] = 0.07
     page = browser.new_page(color_scheme=theme)
     page.goto(head_view(w, ['a', 'b'], threshold=0.05).save(tmp_path/'x.html').as_uri())
     seen = []
     for h in range(12):
         page.locator('.heads button').nth(h+1).dblclick()
-        expect(page.locator('.status')).to_contain_text(f'head {h}:')
+        page.locator('.heads button').nth(h+13).click()           # one alone has that of weights
+        expect(page.locator('.status')).to_contain_text(f'(head {h})')
         *ink,alpha = page.locator('canvas').evaluate(strongest)
         paper = rgb(papers[theme])
         seen.append(contrast(paper + alpha/255*(np.array(ink)/255-paper), paper))
     page.close()
     assert min(seen) >= 1.2, seen
+
+def test_one_head_alone_is_drawn_in_the_colour_of_weights(open_view):
+    page = open_view(head_view(weights(1, 3), words, heads=1))
+    weight = [107, 79, 160]
+    assert page.locator('canvas').evaluate(strongest)[:3] == pytest.approx(weight, abs=3)
+    one,other = (page.locator('.heads button').nth(n) for n in (2, 1))
+    border = 'b => getComputedStyle(b).borderTopColor'
+    assert one.evaluate(border) == f'rgb({", ".join(map(str, weight))})'
+    other.click()                                       # two: each has its own again
+    expect(page.locator('.heads.one')).to_have_count(0)
+    assert one.evaluate(border) == 'rgb(45, 0, 240)'
 
 def test_heads_beyond_twelve_are_dashed_and_numbered(open_view):
     page = open_view(head_view(weights(1, 30), words))
@@ -95,7 +107,7 @@ def test_many_heads_share_a_line_and_have_swatches(open_view):
         return [...c.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3); }"""
     def swatch(h, j, side=0):
         return page.evaluate(at, [page.locator('canvas').element_handle(), h, j, side])
-    panel = [245, 247, 249]
+    panel = [243, 244, 245]
     assert swatch(3, 2) == (255*rgb(palettes['light'][3])).round().tolist()
     assert swatch(2, 2) == swatch(3, 1) == panel
     page.keyboard.press('Escape')
@@ -157,7 +169,7 @@ def box(locator): return locator.bounding_box()
 def test_the_stage_fills_the_column_and_fits_the_words(open_view):
     page = open_view(head_view(weights(), words))
     stage = box(page.locator('.stage'))
-    assert stage['width'] >= 900-2*8-1 and abs(stage['height'] - (6*22+2*4+2)) <= 1
+    assert stage['width'] >= 900-2*8-1 and abs(stage['height'] - (6*22+2*4)) <= 1
     assert box(page.locator('canvas'))['height'] == 6*22+2*4
 
 def test_texts_are_kept_apart_by_name(open_view):

@@ -1,8 +1,8 @@
 """The model in the page: its worker against Python, what a reader does with the box, what it
 fetches and when"""
-import json
+import json, re
 import pytest, torch
-from helpers.looks import expect
+from helpers.looks import contrast, expect
 
 sentences = [
     'The animal was too tired to cross the street.', 'Time flies like an arrow.', 'a', '',
@@ -71,11 +71,11 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
     hostile = '<img src=x onerror="document.title=1">'
     page.goto(f'{address}/06l_live.html#text=' + hostile)
     box = page.locator('.live')
-    expect(box.get_by_role('button', name='Read it')).to_be_visible()
+    expect(box.get_by_role('button', name='Show attention')).to_be_visible()
     assert page.evaluate('typeof attentionNb.run') == 'function'
     assert not [url for url in asked if '/live/' in url]
     assert box.locator('textarea').first.input_value() == hostile
-    box.get_by_role('button', name='Read it').click()
+    box.get_by_role('button', name='Show attention').click()
     expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
     assert [url for url in asked if url.endswith('.safetensors')]
     assert not page.locator('img[src=x]').count()
@@ -83,22 +83,77 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
     # it follows the typing, and a second visit has kept the weights
     box.locator('textarea').first.fill('Birds fly.')
     expect(box.locator('.live-status')).to_contain_text('5 tokens in')
-    assert 'text=Birds%20fly.' in box.get_by_role('link').get_attribute('href')
     frame = page.frame_locator('.live iframe')
-    expect(frame.locator('.column.left > *')).to_have_count(5)
-    for name,inside in (('all heads', '.grid button'), ('arithmetic', '.numbers td'),
-                        ('pieces', '.boxes')):
+    expect(frame.locator('.words .word')).to_have_count(3)
+    for name,inside in (('lines', '.column.left > *'), ('all heads', '.grid button'),
+                        ('arithmetic', '.numbers td'), ('pieces', '.boxes')):
         box.locator('select').select_option(label=name)
         expect(frame.locator(inside).first).to_be_visible()
     box.get_by_role('button', name='birds').click()
     expect(box.locator('.live-status')).to_contain_text('hidden: birds')
+    box.locator('summary').click()
     box.locator('textarea').nth(1).fill('Birds fly.')
     expect(box.locator('.live-status')).to_contain_text('cosine of the two sentences')
     asked.clear()
     page.reload()
-    box.get_by_role('button', name='Read it').click()
+    box.get_by_role('button', name='Show attention').click()
     expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
     assert not [url for url in asked if url.endswith('.safetensors')]
+    context.close()
+
+def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
+    """The frame takes the picture's place; arcs follow what is hidden or taken out; a link gives
+    all of it back, also without a network"""
+    context = browser.new_context(viewport=dict(width=1400, height=900), color_scheme='dark')
+    page = context.new_page()
+    page.goto(f'{address}/index.html')
+    box,status = page.locator('.live'),page.locator('.live-status')
+    picture = page.locator('.cell_output iframe[title^=Arcs]')
+    expect(picture).to_be_visible()
+    text = "The animal didn't cross the street because it was too tired."
+    box.locator('textarea').first.fill(text)
+    box.locator('textarea').first.press('Enter')
+    expect(status).to_contain_text('16 tokens in', timeout=60_000)
+    expect(picture).to_have_count(0)
+    frame = page.frame_locator('.live iframe')
+    frame.get_by_role('option', name='it', exact=True).click()
+    said = frame.locator('.says')
+    expect(said).to_contain_text('it takes 67\u00a0% from animal')
+    hidden = box.get_by_role('button', name='tired')
+    hidden.click()
+    expect(hidden).to_be_focused()
+    expect(said).to_contain_text('it takes 46\u00a0% from animal')
+    expect(frame.locator('.word.hidden')).to_have_text('tired')
+    expect(status).to_contain_text(re.compile(r'cosine with the vector before 0\.9\d · most'))
+    out = box.get_by_role('button', name='Take layer 3, head 1 out')
+    assert contrast(*out.evaluate("""e => [getComputedStyle(e).color,
+        getComputedStyle(document.body).backgroundColor]""")) > 7
+    out.click()
+    expect(frame.locator('.turns .out')).to_have_text(re.compile('layer 3, head 1'))
+    expect(said).to_contain_text('it takes 46\u00a0% from animal')   # what it adds is gone, no more
+    moved = status.get_by_role('button', name='most moved')
+    head = re.search(r'layer ([45]), head (\d+)$', moved.inner_text())
+    moved.click()
+    expect(frame.locator('.heads [aria-pressed=true]')).to_have_text(head[2])
+    box.get_by_role('button', name=f'Take layer {head[1]}, head {head[2]} out').is_visible()
+    box.locator('select').select_option(label='arcs')
+    expect(frame.locator('.turns button')).to_have_count(4)          # the one that moved, too
+    box.get_by_role('button', name='Copy link').click()
+    link = page.url
+    assert f'head={head[1]}.{head[2]}' in link and 'hide=13' in link and 'out=3.1' in link
+    other = context.new_page()
+    other.goto(link)                                    # read at once: the weights are here
+    other_says = other.locator('.live-status')
+    expect(other_says).to_contain_text('hidden: tired · out: layer 3, head 1', timeout=60_000)
+    frame = other.frame_locator('.live iframe')
+    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(head[0])
+    other.evaluate('navigator.serviceWorker.ready.then(() => null)')
+    other.wait_for_function("caches.open('attention_nb pages').then(c => c.keys()).then("
+                            "keys => keys.some(k => k.url.endsWith('view.html')))")
+    context.set_offline(True)
+    other.reload()
+    expect(other_says).to_contain_text('hidden: tired', timeout=60_000)
+    expect(frame.locator('.word.hidden')).to_have_text('tired')
     context.close()
 
 def test_what_cannot_be_loaded_is_said_in_a_line(browser, address):
@@ -106,11 +161,11 @@ def test_what_cannot_be_loaded_is_said_in_a_line(browser, address):
     page.route('**/*.safetensors', lambda route: route.fulfill(status=200, body='short'))
     page.goto(f'{address}/06l_live.html')
     box = page.locator('.live')
-    box.get_by_role('button', name='Read it').click()
+    box.get_by_role('button', name='Show attention').click()
     expect(box.locator('.live-status')).to_contain_text('did not arrive as it was made')
     page.unroute('**/*.safetensors')
     page.route('**/*.safetensors', lambda route: route.abort())
-    box.get_by_role('button', name='Read it').click()
+    box.get_by_role('button', name='Show attention').click()
     expect(box.locator('.live-status')).to_contain_text('That did not work')
     page.close()
 
@@ -127,7 +182,7 @@ def test_weights_of_ones_own(page, tmp_path):
     def choose(*names):
         page.locator('.live input[type=file]').set_input_files([tmp_path/n for n in names])
     status = page.locator('.live-status')
-    page.locator('.live-own').evaluate('fold => fold.open = true')
+    page.locator('.live-more').evaluate('fold => fold.open = true')
     choose('config.json', 'vocab.txt')
     expect(status).to_contain_text('model.safetensors is missing')
     page.locator('.live textarea').first.fill('Birds flying.')
@@ -137,8 +192,8 @@ def test_weights_of_ones_own(page, tmp_path):
     ids = torch.tensor([[words.index(t) for t in found['tokens']]])
     with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions
     assert (torch.tensor(found['weights']) - torch.cat(theirs)).abs().max() < 1e-4
-    shown = page.frame_locator('.live iframe').locator('.column.left > *')
-    expect(shown).to_have_count(6)                      # in a layer and head that this model has
+    shown = page.frame_locator('.live iframe').locator('.words .word')
+    expect(shown).to_have_count(4)                      # in a layer and head that this model has
     said = json.loads((tmp_path/'config.json').read_text())
     for wrong,error in ((dict(model_type='gpt2'), 'config.json says gpt2, not bert'),
                         (dict(hidden_act='relu'), 'hidden_act is relu, not gelu'),

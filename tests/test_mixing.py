@@ -60,7 +60,7 @@ def test_words_buttons_and_keyboard(open_view):
     sliders.last.focus()
     page.keyboard.press('Home')
     expect(status).to_have_text('Two heads give (4.00, 3.00), what is wanted.')
-    page.get_by_role('button', name='as at first').click()
+    page.get_by_role('button', name='reset').click()
     expect(sliders.last).to_have_value('0.5')
     expect(page.get_by_role('button', name='one head')).to_have_attribute('aria-pressed', 'true')
 

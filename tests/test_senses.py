@@ -69,7 +69,7 @@ def test_weights_words_and_arrows_follow_the_slider(open_view):
         fit = torch.linalg.lstsq(line, shown[:,n:n+1])[0]
         torch.testing.assert_close(line @ fit, shown[:,n:n+1], atol=.01, rtol=0)
         assert (fit[0] > 0) == (n == 0)                # up is less in a page
-    page.get_by_role('button', name='as at first').click()
+    page.get_by_role('button', name='reset').click()
     expect(slider).to_have_attribute('aria-valuetext', '1.00')
     check(page, 1, 3)
 

@@ -70,7 +70,7 @@ def test_key_heads_always_divide_heads(open_view):
     slide(page, 'G', 2)
     slide(page, 'H', 8)
     assert sizes_of(page)['G'] == 2
-    page.get_by_role('button', name='as at first').click()
+    page.get_by_role('button', name='reset').click()
     s = sizes_of(page)
     assert (s['H'], s['G'], s['D']) == (16, 16, 512)
 
@@ -86,7 +86,7 @@ def test_steps_follow_buttons_and_keys(open_view):
     expect(current).to_contain_text('norm')
     for _ in range(9): page.keyboard.press('ArrowUp')
     expect(current).to_contain_text('ids')
-    expect(page.get_by_role('button', name='step back')).to_be_disabled()
+    expect(page.get_by_role('button', name='back')).to_be_disabled()
     page.locator('.step').last.click()
     expect(page.get_by_role('button', name='next step')).to_be_disabled()
     assert page.locator('svg rect').count() == 1

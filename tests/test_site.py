@@ -273,6 +273,7 @@ def test_a_card_opens_its_lesson_and_its_small_links_the_workshops(page, address
     cards.nth(1).locator('img').click(force=True)               # the link of the title lies above
     expect(page).to_have_url(re.compile(rf'/{lessons[1]}\.html$'))
     page.go_back()
+    cards.nth(1).locator('summary', has_text='3 workshops').click()
     cards.nth(1).locator('.sd-card-footer a').first.click()
     workshop = rules.workshops_of(lessons[1], chapters)[0]
     expect(page).to_have_url(re.compile(rf'/{workshop}\.html$'))

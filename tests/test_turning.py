@@ -61,7 +61,7 @@ def test_numbers_follow_the_sliders_as_torch_says(open_view, three, interleaved)
     # moved together: the same score
     close([before], numbers([page.locator('.status').get_attribute('title')]))
     expect(page.get_by_label('both places')).to_have_attribute('max', '5')
-    page.get_by_role('button', name='as at first').click()
+    page.get_by_role('button', name='reset').click()
     check(page, q, k, theta, 2, 9, interleaved=interleaved)
 
 def one(**kw):

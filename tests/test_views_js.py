@@ -21,7 +21,7 @@ def test_a_page_gets_no_comments_and_no_indentation():
     assert not [l for l in _joined('model', 'js').splitlines() if l.startswith((' ', '//'))]
 
 def test_every_file_belongs_to_a_view_and_every_view_has_its_function():
-    used = {'common', 'frame', 'begin'} | {name for names in _parts.values() for name in names}
+    used = {'look', 'common', 'frame', 'begin'}.union(*_parts.values())
     assert {p.stem for p in scripts} == used
     for kind in _parts: assert re.search(rf'^views\.{kind} = ', _joined(kind, 'js'), re.M)
 

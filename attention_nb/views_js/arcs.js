@@ -1,28 +1,52 @@
 // Arcs over a sentence: from the word that is pointed at to the words that it takes from. Heads
-// take turns until somebody touches the page; on a narrow page the words stand below one another.
+// take turns until somebody touches the page; where there is no room for a line, the words stand
+// below one another. Data of a host that computes (live.js) also has `at`, for any head, what is
+// `hidden` or `out`, and `before`, the state from which the arcs move.
 views.arcs = async (root, d) => {
   const group = {q: d.tokens, k: d.tokens, layers: [{heads: d.heads.length, data: d.weights}]};
-  const {at} = await unpack(group, 0);
-  const state = {head: 0, query: d.heads[0].query, pinned: null, touched: false};
-  const narrow = matchMedia("(max-width: 640px)"), still = matchMedia("(prefers-reduced-motion)");
+  const stored = d.at ? null : await unpack(group, 0), {tokens, heads, before} = d;
+  const share = (h, i, j) => d.at ? d.at(heads[h].layer, heads[h].head, i, j) : stored.at(h, i, j);
+  const rows = tokens.map((_, i) => i), clip = i => tokens[i].slice(0, 40);
+  const sharesOf = (h, i) => rows.map(j => share(h, i, j));
+  const others = (h, i) => rows.map(j => j === i ? 0 : share(h, i, j));
+  const goes = (h, i) => largest(others(h, i));        // the word that a query takes most from
+  const asks = h => heads[h].query ?? largest(rows.map(i => Math.max(...others(h, i))));
+  const state = {tokens, head: d.head ?? 0, pinned: null, touched: false, shown: null};
+  const again = before ? tokens.indexOf(before.tokens[before.query]) : -1;   // the same word
+  state.query = d.query ?? (again < 0 ? asks(state.head) : again);
+  if (String(before?.tokens) === String(tokens)) {
+    state.shown = before.shown;
+    if (before.pinned === state.query) state.pinned = state.query;
+  }
+  state.picked = () => ({layer: heads[state.head].layer, heads: [heads[state.head].head],
+                         token: d.words?.[state.query] ?? state.query});
+  globalThis.state = state;                            // for a host that computes
+  const still = matchMedia("(prefers-reduced-motion)");
+
+  // ---- the parts of the page
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("aria-hidden", "true");
   const row = make("div.words", {role: "listbox", ariaLabel: "words; arrow keys move"});
-  const words = d.tokens.map((token, i) => make("button.word", {
+  const words = tokens.map((token, i) => make("button.word", {
     role: "option", tabIndex: i ? -1 : 0,
     onpointerenter: e => e.pointerType === "mouse" && point(i), onfocus: () => point(i),
-    onclick: () => pin(i)}, token));
-  const heads = d.heads.map((head, n) => make("button", {onclick: () => { touch(); choose(n); }},
-    `layer ${head.layer}, head ${head.head}`));
+    onclick: () => pin(i)}, make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
+  const buttons = heads.map(({layer, head}, n) => make("button", {
+    onclick: () => { touch(); choose(n); }}, make("span", {}, `layer ${layer}, head ${head}`),
+    make("span.of")));
   const status = make("p.says", {role: "status", ariaLive: "polite"});
   row.append(...words);
   root.append(make("div.sentence", {}, svg, row), status,
-    make("div.turns", {role: "group", ariaLabel: "heads"}, ...heads));
+    make("div.turns", {role: "group", ariaLabel: "heads"}, ...buttons, make("span.hint", {},
+      matchMedia("(hover: none)").matches ? "Tap any word." : "Point at any word.")));
+  for (const i of d.hidden ?? []) words[i].classList.add("hidden");
+  for (const [n, {layer, head}] of heads.entries())
+    buttons[n].classList.toggle("out", !!d.out?.some(([l, h]) => l === layer && h === head));
 
-  const clip = i => d.tokens[i].slice(0, 40);
+  // ---- what is chosen
   function choose(n) {
     state.head = n;
-    if (!state.touched) state.query = d.heads[n].query;
+    if (!state.touched) state.query = asks(n);
     draw();
   }
   function point(i) { touch(); state.query = i; draw(); }
@@ -37,56 +61,101 @@ views.arcs = async (root, d) => {
   });
   row.addEventListener("keydown", e => {
     const by = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
-    const at = words.indexOf(e.target);
+    const at = words.indexOf(e.target.closest(".word"));
     if (e.key === "Escape") { state.pinned = null; draw(); }
     if (!by || !words[at + by]) return;
     e.preventDefault();
     words[at + by].focus();
   });
 
-  // Where a word meets its arcs: above its middle, or at its right end where words are a column
+  // ---- the picture
+
+  // Large words on a line if there is room for them, else a column
+  let column = false;
+  function fit() {
+    const size = root.clientWidth / (0.52 * sum(rows.map(i => clip(i).length + 1.3)));
+    column = root.clientWidth <= 640 || size < 13;
+    root.classList.toggle("stack", column);
+    row.style.fontSize = column ? "" : Math.min(26, size) + "px";
+  }
+  // Where a word meets its arcs: above its middle, or at the right of a column
   function place(i) {
     const box = words[i].getBoundingClientRect(), outer = svg.getBoundingClientRect();
-    if (!narrow.matches)
-      return [(box.left + box.right) / 2 - outer.left, box.top - outer.top - 2];
-    const end = row.getBoundingClientRect().right;
-    return [end - outer.left + 6, (box.top + box.bottom) / 2 - outer.top];
+    return column ? [box.right - outer.left + 6, (box.top + box.bottom) / 2 - outer.top]
+                  : [(box.left + box.right) / 2 - outer.left, box.top - outer.top - 2];
   }
-  function arc(from, to, share) {
-    const [x, y] = place(from), [u, v] = place(to);
-    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    const wide = narrow.matches ? Math.abs(v - y) * 0.5 : Math.abs(u - x) * 0.45;
-    const room = narrow.matches ? svg.clientWidth - x : y;
-    const bow = Math.min(wide + 12, room / 0.75 - 8);          // an arc rises 3/4 as far
-    const [dx, dy] = narrow.matches ? [bow, 0] : [0, -bow];
+  // From a place to a word; the farther, the higher, and the farthest two use all room
+  function arc([x, y], to, w) {
+    const [u, v] = place(to), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    const far = column ? Math.abs(v - y) / row.clientHeight : Math.abs(u - x) / row.clientWidth;
+    const room = column ? Math.min(svg.clientWidth - x, 260) : y;
+    const bow = (room - 8) / 0.75 * Math.min(1, Math.sqrt(far));           // it rises 3/4 as far
+    const [dx, dy] = column ? [bow, 0] : [0, -bow];
     path.setAttribute("d", `M${x} ${y} C${x + dx} ${y + dy} ${u + dx} ${v + dy} ${u} ${v}`);
-    path.setAttribute("stroke-width", 1 + 9 * share);
-    path.setAttribute("stroke-opacity", 0.15 + 0.85 * Math.sqrt(share));
+    path.setAttribute("stroke-width", 1 + 9 * w);
+    path.setAttribute("stroke-opacity", 0.15 + 0.85 * Math.sqrt(w));
     return path;
   }
+  function paint(from, shares) {
+    if (!row.clientWidth) return;                        // nobody sees the frame
+    const order = rows.filter(j => shares[j] >= 0.03 && j !== state.query)
+      .sort((a, b) => shares[a] - shares[b]);
+    svg.replaceChildren(...order.map(j => arc(from, j, shares[j])));
+    state.shown = {query: state.query, shares};
+  }
+  // Arcs move from what was shown to what is to be shown, in a third of a second
+  let moving = 0;
+  function move(shares) {
+    cancelAnimationFrame(moving);
+    const was = state.shown, start = performance.now(), {query} = state;
+    const step = now => {
+      const p = Math.min(1, (now - start) / 350), e = p * p * (3 - 2 * p);
+      const mix = (a, b) => a + (b - a) * e, old = place(was.query);
+      paint(place(query).map((x, n) => mix(old[n], x)),
+        shares.map((x, j) => mix(was.shares[j], x)));
+      root.dataset.moving = p < 1 ? "yes" : "no";
+      if (p < 1) moving = requestAnimationFrame(step);
+      else state.shown = {query, shares};
+    };
+    step(still.matches || document.hidden || !was ? start + 350 : start);
+  }
   function draw() {
-    const {head, query} = state, shares = d.tokens.map((_, j) => at(head, query, j));
-    const order = shares.map((_, j) => j).sort((a, b) => shares[a] - shares[b]);
-    const best = order.at(-1);
-    svg.replaceChildren(...order.filter(j => shares[j] >= 0.03 && j !== query)
-      .map(j => arc(query, j, shares[j])));
+    const {head, query} = state, shares = sharesOf(head, query);
+    state.shown ??= {query, shares};
+    move(shares);
+    mark(shares);
+    for (const [n, button] of buttons.entries()) {
+      const i = state.touched ? query : asks(n);
+      button.ariaPressed = String(n === head);
+      button.lastChild.textContent = `${clip(i)} → ${clip(goes(n, i))}`;
+    }
+    root.dataset.ready = "yes";
+    globalThis.onchosen?.();
+  }
+  function mark(shares) {
+    const {query} = state, best = goes(state.head, query), rest = 1 - sum(shares);
+    const cent = w => `${Math.round(100 * w)}\u00a0%`;                 // on one line
     for (const [j, word] of words.entries()) {
       word.ariaSelected = String(j === query);
       word.classList.toggle("asks", j === query);
+      word.classList.toggle("gives", j === best);
       word.style.setProperty("--share", Math.sqrt(shares[j]));
+      word.lastChild.textContent = shares[j] >= 0.03 ? cent(shares[j]) : "";
     }
-    for (const [n, button] of heads.entries()) button.ariaPressed = String(n === head);
-    const source = best === query ? "itself" : clip(best);
-    status.replaceChildren(make("b", {}, clip(query)),
-      ` takes ${Math.round(100 * shares[best])} % from `, make("b", {}, source));
-    root.dataset.ready = "yes";
+    const bold = i => make("b", {}, clip(i));
+    status.replaceChildren(bold(query), ` takes ${cent(shares[best])} from `, bold(best),
+      shares[query] >= 0.03 ? `, ${cent(shares[query])} from itself` : "",
+      rest >= 0.03 && d.marks?.length ? `, ${cent(rest)} from ${d.marks.join(" and ")}` : "");
   }
 
   const turn = setInterval(() => {
-    if (!still.matches && !document.hidden) choose((state.head + 1) % d.heads.length);
+    if (!root.isConnected) clearInterval(turn);
+    else if (!still.matches && !document.hidden) choose((state.head + 1) % heads.length);
   }, 4000);
   function touch() { state.touched = true; clearInterval(turn); }
-  new ResizeObserver(draw).observe(root);
-  addEventListener("redraw", draw);
+  if (d.at) touch();
+  fit();
   draw();
+  new ResizeObserver(() => { fit(); draw(); }).observe(root);
+  lasting(window, "redraw", draw);
 };

@@ -20,6 +20,12 @@ const largest = list => list.reduce((best, x, n) => x > list[best] ? n : best, 0
 // A column or table of more rows than this has only those near the ones in sight as elements
 const whole = 2000;
 
+// What a view hears from outside of its own elements; it ends where another view follows in its
+// place (live.js)
+let life = new AbortController();
+const lasting = (target, name, act) =>
+  target.addEventListener(name, act, {signal: life.signal});
+
 // ---- small tools
 
 // make("div.status", {title: "x"}, child, "text"): text always enters as text, never as HTML

@@ -26,13 +26,13 @@ views.going_by = (root, d) => {
     }));
   };
   choose("rule ", d.rules.map(r => r.name), "rule");
-  choose("tiles of ", d.sides.map(n => `${n} x ${n}`), "side");
+  choose("tiles of ", d.sides.map(n => `${n} × ${n}`), "side");
   const button = (label, by) => {
     const b = make("button", {onclick: () => go(state.step + by)}, label);
     bar.append(b);
     return b;
   };
-  const back = button("back", -1), next = button("next tile", 1);
+  const back = button("‹ back", -1), next = button("next tile ›", 1);
   const slider = make("input", {type: "range", min: 0, step: 1,
                                 oninput: () => go(+slider.value)});
   bar.append(make("label", {}, "tiles", slider));

@@ -6,16 +6,21 @@ const rowHeight = 22, padding = 4;                       // of the columns, as i
 
 function headView(root, groups, start) {
   const v = {root, groups, start, weights: null, first: {q: 0, k: 0}, marks: null};
-  v.state = {group: start.group ?? 0, layer: start.layer ?? 0, heads: null, part: 0, dim: false,
-             threshold: start.threshold ?? 0.05, focus: null, pinned: null};
+  v.state = {group: start.group ?? 0, layer: start.layer ?? 0, part: 0,
+             heads: start.heads ? new Set(start.heads) : null,
+             dim: start.dim ?? false, threshold: start.threshold ?? 0.05, focus: null,
+             pinned: null};
   if (start.token !== undefined && start.token !== null)
     v.state.focus = v.state.pinned = {side: "q", i: start.token};
+  v.state.picked = () => ({layer: v.state.layer, heads: chosen(v), dim: v.state.dim,
+    threshold: v.state.threshold, token: v.state.pinned?.side === "q" ? v.state.pinned.i : null});
   globalThis.state = v.state;                             // for a host that computes
   buildHead(v);
   listen(v);
   return {
     ready: showLayer(v),
     choose(at, layer, head) {
+      globalThis.state = v.state;
       if (at !== v.state.group) choose(v, {focus: null, pinned: null, part: 0});
       choose(v, {group: at, layer, heads: new Set([head])});
       return showLayer(v);
@@ -35,7 +40,7 @@ function buildHead(v) {
   v.stage = make("div.stage", {}, v.columns.q, make("div", {}, v.canvas), v.columns.k);
   const hint = make("div.hint", {},
     matchMedia("(hover: none)").matches ? "Tap a token to keep it, and again to let go."
-      : "Point at a token, or move with the arrow keys; a click or Enter keeps it, Escape not.");
+      : "Point at a token, or use the arrow keys; a click or Enter keeps it, Escape lets go.");
   v.root.append(v.bar, v.stage, v.status, hint, v.table);
 }
 
@@ -43,7 +48,7 @@ function buildHead(v) {
 
 const choose = (v, what) => Object.assign(v.state, what);
 const group = v => v.groups[v.state.group];
-const chosen = v => [...v.state.heads].sort((a, b) => a - b);
+const chosen = v => [...v.state.heads ?? []].sort((a, b) => a - b);
 const isAt = (at, side, i) => at?.side === side && at.i === i;
 const isFocus = (v, side, i) => isAt(v.state.focus, side, i);
 const isSpecial = (v, side, i) => v.marks[side].has(i);
@@ -97,8 +102,8 @@ function listen(v) {
   });
   stage.addEventListener("scroll", () => { if (v.weights) { fillColumns(v); draw(v); } });
   v.table.addEventListener("toggle", () => { if (v.table.open && v.weights) fillTable(v); });
-  addEventListener("redraw", () => draw(v));
-  matchMedia("print").addEventListener("change", () => paint(v));      // at once, paper waits not
+  lasting(window, "redraw", () => draw(v));
+  lasting(matchMedia("print"), "change", () => paint(v));              // at once, paper waits not
   new ResizeObserver(() => draw(v)).observe(stage);
 }
 

@@ -51,9 +51,13 @@ function wordControls(v) {
   return found;
 }
 
+// Has a host that computes taken this head out?
+const isOut = (v, h) => !!v.start.out?.some(([l, n]) => l === v.state.layer && n === h);
+
 // A button for each head; they stay when one is pressed, so that the keyboard's focus stays too
 function showHeads(v) {
   const n = v.weights.heads, buttons = v.swatches;
+  buttons.classList.toggle("one", v.state.heads.size === 1);
   const use = heads => { choose(v, {heads: new Set(heads)}); showHeads(v); draw(v); };
   const all = () => use(v.state.heads.size === n ? [] : Array(n).keys());
   const toggle = h => use(v.state.heads.has(h) ? chosen(v).filter(x => x !== h)
@@ -68,6 +72,7 @@ function showHeads(v) {
   }
   for (const [at, button] of [...buttons.children].entries()) {
     if (at) button.ariaPressed = String(v.state.heads.has(at - 1));
+    if (at) button.classList.toggle("out", isOut(v, at - 1));
     else button.textContent = v.state.heads.size === n ? "none" : "all";
   }
 }

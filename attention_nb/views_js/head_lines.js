@@ -32,12 +32,14 @@ function paint(v) {
   say(v, lines);
   if (v.table.open) fillTable(v);
   v.root.dataset.ready = "yes";
+  globalThis.onchosen?.();
 }
 
 // The root makes small weights visible: 0.07 is as strong as 0.4, of a thin line a whole pixel
 const strength = w => Math.min(1, 0.18 + 0.82 * Math.sqrt(w));
 const y = (v, row) => padding + (row + 0.5) * rowHeight - v.stage.scrollTop + 0.5;
-const ink = (v, head) => v.weights.heads > 1 ? colour(head) : `rgb(${cssValue("--weight")})`;
+// Colours tell heads apart; one alone has that of weights
+const ink = (v, head) => v.state.heads.size > 1 ? colour(head) : `rgb(${cssValue("--weight")})`;
 
 // An empty canvas as large as what the stage shows, and the pen for it
 function sheet(v) {

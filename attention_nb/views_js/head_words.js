@@ -46,6 +46,7 @@ function markWords(v) {
       const w = f && f.side !== side ? weight(n) : 0;
       element.classList.toggle("on", on);
       element.classList.toggle("dim", v.state.dim && isSpecial(v, side, n));
+      element.classList.toggle("hidden", !!v.start.hidden?.includes(n));
       element.ariaSelected = String(on);
       element.style.background = w > 0 ? `rgba(var(--weight), calc(${w} * var(--most)))` : "";
       element.lastChild.textContent = w >= 0.005 ? two(w) : "";

@@ -149,6 +149,6 @@ views.image = (root, d) => {
     layerBox.lastChild.value = wanted;
     headBox(); paint();
   }
-  addEventListener("redraw", paint);
+  lasting(window, "redraw", paint);
   show();
 };

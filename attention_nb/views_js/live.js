@@ -1,3 +1,10 @@
-// A frame that shows what the page around it computes; each time it is loaded anew and called once
+// A frame that shows what the page around it computes, one view after another
 views.live = () => {};
-function show(found) { views[found.kind](root, found); }
+function show(found) {
+  life.abort();
+  life = new AbortController();
+  globalThis.state = null;
+  const place = make("div");
+  root.replaceChildren(place);
+  views[found.kind](place, found);
+}

@@ -52,7 +52,7 @@ views.mixing = (root, d) => {
     return button;
   });
   const first = () => { Object.assign(state, d.start, {weights: [...d.start.weights]}); show(); };
-  bar.append(make("button", {onclick: first}, "as at first"));
+  bar.append(make("button", {onclick: first}, "reset"));
   const sliders = names.map((name, n) => {
     const input = make("input", {type: "range", min: 0, max: 1, step: 0.01});
     const reading = make("output");

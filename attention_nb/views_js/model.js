@@ -4,7 +4,8 @@
 views.model = (root, {groups, start}) => {
   const v = {root, groups, start, cells: [], grids: [], order: null, open: null, view: null};
   v.status = make("div.status.scores", {role: "status", ariaLive: "polite"},
-    "Point at a head, or move with the arrow keys; Enter opens it.");
+    matchMedia("(hover: none)").matches ? "Tap a head to open it."
+      : "Point at a head, or move with the arrow keys; a click or Enter opens it.");
   v.seen = new IntersectionObserver(entries => {
     for (const {isIntersecting, target} of entries) if (isIntersecting) {
       v.seen.unobserve(target);
@@ -144,7 +145,7 @@ function closeHead(v) {
   v.box.remove();
   v.open.button.ariaPressed = "false";
   v.open.button.focus();
-  v.open = null;
+  v.open = globalThis.state = null;
 }
 
 // The open head stands below the row of its thumbnail
@@ -173,6 +174,6 @@ async function thumbnail(v, {g, l, h, canvas}) {
     pen.putImageData(image, 0, 0);
   };
   paintIt();
-  addEventListener("redraw", paintIt);
+  lasting(window, "redraw", paintIt);
   v.root.dataset.ready = "yes";
 }

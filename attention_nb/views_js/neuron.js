@@ -3,6 +3,7 @@
 views.neuron = async (root, d) => {
   const numbers = await readHeads(d), rowHeight = 22, steps = () => d.stages[state.layer];
   const state = {layer: d.layer, head: d.head, i: d.query, j: d.key, step: d.stage, sorted: false};
+  state.picked = () => ({layer: state.layer, heads: [state.head], token: state.i});
   globalThis.state = state;                           // for a host that computes
   const fewest = 200;                                 // so many rows are all elements
   let found = null, order = [], columns = null, timer = 0;
@@ -88,6 +89,7 @@ views.neuron = async (root, d) => {
     showSteps();
     status.textContent = stepSentence(state.step, d, found, state);
     root.dataset.ready = "yes";
+    globalThis.onchosen?.();
   }
   // the whole grid with so many columns of numbers
   function fill(room) {

@@ -48,7 +48,7 @@ views.permutation = async (root, d) => {
     for (let n = plain.length - 1; n > 0; n--) swap(n, Math.floor(Math.random() * (n + 1)));
   });
   order("reverse", () => state.order.reverse());
-  order("as they were", () => { state.order = [...plain]; });
+  order("reset", () => { state.order = [...plain]; });
 
   function swap(a, b) { [state.order[a], state.order[b]] = [state.order[b], state.order[a]]; }
   function hold(place) {

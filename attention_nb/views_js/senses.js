@@ -46,7 +46,7 @@ views.senses = async (root, d) => {
     [[0, 0], ...steps.map(T => point(newVector(t.rows, t.at, T).vector))]);
 
   const slider = make("input", {type: "range", min: -4, max: 4, step: 0.25});
-  const reading = make("output"), back = make("button", {}, "as at first");
+  const reading = make("output"), back = make("button", {}, "reset");
   slider.addEventListener("input", () => { state.temperature = 2 ** slider.value; show(); });
   back.addEventListener("click", () => { Object.assign(state, d.start); show(); });
   const label = make("label", {}, make("span", {}, "temperature"),

@@ -47,10 +47,10 @@ views.shapes = async (root, d) => {
     });
   }
   const go = by => { at = Math.max(0, Math.min(d.steps.length - 1, at + by)); show(); };
-  const before = make("button", {onclick: () => go(-1)}, "step back");
-  const after = make("button", {onclick: () => go(1)}, "next step");
+  const before = make("button", {onclick: () => go(-1)}, "‹ back");
+  const after = make("button", {onclick: () => go(1)}, "next step ›");
   const back = () => { Object.assign(state, d.start); asked = state.G; at = d.step; show(); };
-  bar.append(before, after, make("button", {onclick: back}, "as at first"));
+  bar.append(before, after, make("button", {onclick: back}, "reset"));
 
   const rows = d.steps.map(({name}, n) => {
     const shape = make("span.shape"), button = make("button.step",

@@ -46,7 +46,7 @@ views.softmax = async (root, d) => {
   controls.push(() => { scaled.checked = state.scaled; });
   const back = () => { Object.assign(state, d.start); show(); };
   panel.append(make("label.check", {}, scaled, "divide by √E"),
-               make("button", {onclick: back}, "as at first"));
+               make("button", {onclick: back}, "reset"));
 
   const cells = [...d.tokens, "sink"].map((token, j) => {
     const bar = role => make("i", {style: `background: rgb(var(--${role}))`, ariaHidden: "true"});

@@ -14,7 +14,7 @@ views.stepping = (root, d) => {
     bar.append(b);
     return b;
   };
-  const back = button("back", -1), next = button("next word", 1);
+  const back = button("‹ back", -1), next = button("next word ›", 1);
   const slider = make("input", {type: "range", min: 1, max: L, step: 1,
                                 oninput: () => go(+slider.value)});
   const keeps = make("input", {type: "checkbox",

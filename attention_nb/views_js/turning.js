@@ -77,7 +77,7 @@ views.turning = async (root, d) => {
     onchange: () => { state.added = adding.checked; show(); }});
   const back = () => { Object.assign(state, {...d.start, places: [...d.start.places]}); show(); };
   panel.append(make("label.check", {}, adding, "add the place instead of turning"),
-               make("button", {onclick: back}, "as at first"));
+               make("button", {onclick: back}, "reset"));
 
   // a dial for each pair
   const drawn = (parent, tag, properties) => {

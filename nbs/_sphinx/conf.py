@@ -40,8 +40,8 @@ machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'vie
 html_theme = 'sphinx_book_theme'
 html_title = cfg.title
 html_favicon = str(here/'_static'/'favicon.svg')
-html_static_path = [str(here/'_static')]
-html_css_files = ['custom.css', ('print.css', dict(media='print'))]
+html_static_path = [str(here/'_static'), str(cfg.lib_path/'views_js'/'look.css')]
+html_css_files = ['look.css', 'custom.css', ('print.css', dict(media='print'))]
 html_js_files = ['search.js', 'reading.js']
 templates_path = [str(here/'_templates')]
 html_show_sourcelink = False

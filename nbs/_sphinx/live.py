@@ -1,14 +1,15 @@
 """Sphinx extension: the model that runs in the pages with a box for a sentence, `<!-- live -->`.
 
 The folder of the model is written once from the installed package, and again when the module or the
-scripts of the views change; live.js, which fills the box, is on those pages alone.
+scripts of the views change. live_model.js and live.js, which fill the box, are on those pages
+alone; offline.js stands at the root, so that it can keep whole pages.
 """
 import json, shutil
 from pathlib import Path
 from nbdev.config import get_config
 import fresh
 
-BOX = '<div class="live">'
+BOX = '<div class="live" id="your-own-sentence">'
 
 def made(app):
     "The folder of weights, worker and views, and what a page must know of it"
@@ -31,7 +32,7 @@ def fill(app, pagename, templatename, context, doctree):
     said = ' '.join(f'data-{name}="{found[name]}"' for name in ('file','sha256','bytes'))
     new = f'{BOX[:-1]} data-folder="_static/live/" {said}>'
     context['body'] = context['body'].replace(BOX, new)
-    app.add_js_file('live.js', loading_method='defer')
+    for script in ('live_model.js','live.js'): app.add_js_file(script, loading_method='defer')
 
 def put(app, exception):
     if exception or app.builder.name != 'html': return
@@ -42,6 +43,7 @@ def put(app, exception):
     for old in target.iterdir():
         if old.name not in names: old.unlink()
     for name in names: shutil.copyfile(folder/'files'/name, target/name)
+    shutil.copyfile(Path(__file__).parent/'offline.js', Path(app.outdir)/'offline.js')
 
 def setup(app):
     app.connect('html-page-context', fill)

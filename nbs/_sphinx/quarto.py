@@ -6,6 +6,7 @@
     <details><summary>Hint</summary>...   a fold, its text read as markdown
     <!-- buttons --> above links        large links in a row
     <!-- live -->                       a box in which the reader's sentence meets a model
+    <!-- readme --> above a paragraph   for the README alone
     <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
 """
 import html, re
@@ -55,7 +56,10 @@ def cards(m):
         grid += [f'::::{{grid-item-card}} {lesson}', ':shadow: none',
                  f':img-top: /_sphinx/_static/cards/{picture.name}', f':img-alt: {alt}', '',
                  f'{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n']
-        if workshops: grid.append(f':::{{card-footer}}\n{workshops}\n:::')
+        if n := workshops.count(']('):
+            said = f'{n} workshop{"s" if n > 1 else ""}'
+            grid.append(f':::{{card-footer}}\n<details><summary>{said}</summary>\n\n{workshops}\n\n'
+                        '</details>\n:::')
         grid.append('::::\n')
     head = ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n'
     return head + '\n'.join(grid) + ':::::\n'
@@ -67,8 +71,9 @@ _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
            (r'^<details><summary>([^<\n]*)</summary>[ \t]*(.*?)\s*</details>',
             r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
            (r'^<!-- buttons -->$', '{.buttons}'),
-           (r'^<!-- live -->$', '<div class="live">\n<noscript>A sentence of yours needs '
-            'JavaScript.</noscript>\n</div>'),
+           (r'^<!-- readme -->\n.*?\n\n', ''),
+           (r'^<!-- live -->$', '<div class="live" id="your-own-sentence">\n'
+            '<noscript>A sentence of yours needs JavaScript.</noscript>\n</div>'),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite),
            (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`')]

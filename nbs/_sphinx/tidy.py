@@ -4,7 +4,7 @@ after nbdev-clean.
 A view is stored as its data and its still; the site puts the live page together from them, so no
 notebook holds a copy of a script. A figure is stored without the date at which it was drawn, and
 one of matplotlib's at half its size: no metadata, two digits after the point of a coordinate, the
-reader's font, which is that of the site.
+letters of the site.
 """
 import re, sys
 from pathlib import Path
@@ -15,7 +15,10 @@ VIEW = 'application/vnd.attention-nb.view+json'
 _date = re.compile(r'[ \t]*<dc:date>[^<]*</dc:date>\n?')
 
 _coordinates = re.compile(r'\b(d|x|y|transform)="([^"]*)"')
-_fonts = re.compile(r"'DejaVu Sans', [^;\"]*sans-serif")
+_fonts = re.compile(r"; font-family: 'DejaVu Sans', [^;\"]*sans-serif")
+_look = (Path(__file__).parents[2]/'attention_nb'/'views_js'/'look.css').read_text('utf-8')
+# of the whole book
+LETTERS = re.search('--letters: (.*?);', _look)[1].replace('"', "'")
 
 def slim(svg):
     "A figure of matplotlib's, smaller; any other as it is"
@@ -25,7 +28,8 @@ def slim(svg):
         numbers = re.sub(r'-?\d+\.\d+', lambda n: f'{float(n[0]):.2f}'.rstrip('0').rstrip('.'),
                          m[2])
         return f'{m[1]}="{" ".join(numbers.split())}"'
-    svg = _fonts.sub('system-ui, sans-serif', _coordinates.sub(shorter, svg))
+    svg = _fonts.sub('', _coordinates.sub(shorter, svg))
+    svg = svg.replace('<svg ', f'<svg font-family="{LETTERS}" ', 1)
     return re.sub(r'\n\s+<', '\n<', svg)
 
 def tidy(nb):

@@ -1,11 +1,13 @@
-// A model in the page: type a sentence, MiniLM reads it here, and the views follow. Nothing is
-// fetched before the reader asks, and nothing that is typed leaves the page. The model runs in a
-// worker, encoder.js; the views in a frame, view.html; both are the files of the Python package.
+// The box in which a sentence meets the model: type, and the views follow. What is typed stays in
+// the page. Views are drawn in a frame, view.html, by the same scripts as stored ones.
 (() => {
 const box = document.querySelector('.live')
 if (!box) return
-const {folder, file, sha256, bytes} = box.dataset, megabytes = Math.round(bytes/1e6)
-const kinds = {head: 'lines', model: 'all heads', neuron: 'arithmetic', tokens: 'pieces'}
+const {ask, load, kept, open} = attentionNb.inside, {folder, bytes} = box.dataset
+const kinds = {arcs: 'arcs', head: 'lines', model: 'all heads', neuron: 'arithmetic',
+               tokens: 'pieces'}
+const example = 'The chicken crossed the road because it wanted to get to the other side.'
+const three = [[3, 1], [3, 8], [0, 2]]                   // heads of MiniLM that the arcs begin with
 
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag)
@@ -14,154 +16,146 @@ function make(tag, properties = {}, ...children) {
   element.append(...children)
   return element
 }
+const button = (text, onclick, more) => make('button', {type: 'button', onclick, ...more}, text)
 
-// ---- the model, in its worker
+// ---- the parts of the box
 
-let worker = null, opened = null, last = 0
-const waiting = new Map()
-function ask(name, ...values) {
-  worker ??= begin()
-  return new Promise((resolve, reject) => {
-    waiting.set(++last, {resolve, reject})
-    worker.postMessage({id: last, name, values})
-  })
-}
-function begin() {
-  const made = new Worker(`${folder}encoder.js`)
-  made.onmessage = ({data: {id, result, error}}) => {
-    const {resolve, reject} = waiting.get(id)
-    waiting.delete(id)
-    error ? reject(new Error(error)) : resolve(result)
-  }
-  made.onerror = () => {
-    for (const {reject} of waiting.values()) reject(new Error('the model cannot run here'))
-    waiting.clear()
-    worker = opened = null
-  }
-  return made
-}
-
-// The weights: from the browser's store, else from the site, checked by their hash
-async function weights(tell) {
-  const store = await globalThis.caches?.open('attention_nb').catch(() => null)
-  const kept = await store?.match(folder + file)
-  if (kept) return kept.arrayBuffer()
-  const answer = await fetch(folder + file)
-  if (!answer.ok) throw new Error(`${file}: ${answer.status} ${answer.statusText}`)
-  const whole = new Uint8Array(+bytes)
-  let at = 0
-  for (const reader = answer.body.getReader(); ;) {
-    const {done, value} = await reader.read()
-    if (done) break
-    if (at + value.length > whole.length) throw new Error(`${file} is longer than it should be`)
-    whole.set(value, at)
-    tell(at += value.length)
-  }
-  const digest = globalThis.crypto?.subtle && await crypto.subtle.digest('SHA-256', whole)
-  const hex = digest && Array.from(new Uint8Array(digest), b => b.toString(16).padStart(2, '0'))
-  if (at < whole.length || hex && hex.join('') !== sha256)
-    throw new Error(`${file} did not arrive as it was made`)
-  if (store) {
-    for (const old of await store.keys()) await store.delete(old)
-    await store.put(folder + file, new Response(whole)).catch(() => {})      // a full disk
-  }
-  return whole.buffer
-}
-function load(tell = () => {}) {
-  opened ??= weights(tell).then(buffer => ask('open', buffer))
-  opened.catch(() => { opened = null })
-  return opened
-}
-
-// What others may call: tokens, and weights as lists [layer][head][query][key]
-globalThis.attentionNb = {
-  load: () => load(),
-  async run(text, options) {
-    const {heads} = await load(), {tokens, cut, layers, vector} = await ask('run', text, options)
-    const n = tokens.length, cube = w => Array.from({length: heads}, (_, h) =>
-      Array.from({length: n}, (_, i) => Array.from(w.subarray((h*n + i)*n, (h*n + i + 1)*n))))
-    return {tokens, cut, weights: layers.map(layer => cube(layer.weights)), vector: [...vector]}
-  }
-}
-
-// ---- the page
-
-const text = make('textarea', {rows: 2, value: 'The animal was too tired to cross the street.'})
-const second = make('textarea', {rows: 2, placeholder: 'none'})
-const read = make('button', {type: 'submit', className: 'btn btn-primary'}, 'Read it')
+const text = make('textarea', {rows: 1, value: example})
+const read = make('button', {type: 'submit', className: 'btn btn-primary'}, 'Show attention')
 const progress = make('progress', {max: +bytes, value: 0, hidden: true, ariaLabel: 'fetched'})
-const status = make('p', {className: 'live-status', role: 'status'},
-  `Reading fetches the model once, ${megabytes} MB; what you type stays in this page.`)
-const view = make('select', {}, ...Object.entries(kinds).map(([value, name]) =>
+const status = make('p', {className: 'live-status', role: 'status'}, 'MiniLM runs in your browser: '
+  + `${Math.round(bytes/1e6)} MB, fetched once. What you type stays here.`)
+const form = make('form', {}, make('label', {}, 'Change the sentence, or write your own', text),
+                  read, progress)
+const frame = make('iframe', {title: 'attention of your sentence', hidden: true})
+const view = make('select', {ariaLabel: 'view'}, ...Object.entries(kinds).map(([value, name]) =>
   make('option', {value}, name)))
-const link = make('a', {href: '#'}, 'link to this sentence')
-const out = make('button', {type: 'button', className: 'btn btn-sm'}, 'Take this head out')
-const hide = make('div', {className: 'live-tokens', role: 'group', ariaLabel: 'hide a token'})
+const out = button('', takeOut)
+const link = button('Copy link', copyLink)
 const tools = make('div', {className: 'live-tools', hidden: true},
   make('label', {}, 'View ', view), out, link)
+const words = make('div', {className: 'live-tokens', role: 'group', ariaLabel: 'hide a token',
+                             hidden: true})
+const second = make('textarea', {rows: 1, ariaLabel: 'a second sentence'})
 const own = make('input', {type: 'file', multiple: true, ariaLabel: 'files of a model'})
-const form = make('form', {}, make('label', {}, 'Your sentence', text),
-  make('label', {}, 'A second one, to compare', second), read, progress)
-const drop = make('details', {className: 'live-own'}, make('summary', {}, 'Weights of your own'),
-  make('p', {}, 'Choose config.json, vocab.txt and model.safetensors of a BERT, at most 200 MB, ' +
-    'or drop them here, or the folder that holds them. They stay in this page.'), own)
-const frame = make('iframe', {title: 'attention of your sentence', hidden: true})
-box.replaceChildren(form, status, tools, hide, frame, drop)
+const more = make('details', {className: 'live-more'},
+  make('summary', {}, 'A second sentence, or weights of your own'),
+  make('label', {}, 'How like is another sentence? ', second),
+  make('p', {}, 'A BERT of your own: choose config.json, vocab.txt and model.safetensors, at most '
+    + '200 MB, or drop them here, or the folder that holds them. They stay in this page.'), own)
+// A picture of arcs right above the box gives its place to the reader's own
+const picture = box.closest('section').querySelector('.cell_output iframe[title^="Arcs"]')
+const above = picture && picture.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING
+box.classList.toggle('under-picture', !!above)
+box.replaceChildren(...above ? [frame, words, tools, form, status]
+  : [form, status, frame, words, tools], more)
 
 const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, shown: null,
-               chosen: {layer: 3, heads: [1]}}
-const say = words => { status.textContent = words }
+               tokens: '', before: null, given: null, framed: null,
+               chosen: {layer: 3, heads: [1], token: null, dim: true}}
+const say = text => { status.textContent = text }
+const name = ([layer, head]) => `layer ${layer}, head ${head}`
+const cosine = (a, b) => a.reduce((sum, x, c) => sum + x*b[c], 0)
+
+// ---- reading
 
 async function show() {
-  const turn = ++state.turn
+  const turn = ++state.turn, sentence = text.value, start = performance.now()
   const options = {hidden: [...state.hidden], without: [...state.without.values()]}
-  const start = performance.now(), sentence = text.value
   const found = await ask('run', sentence, options)
   const taken = (performance.now() - start)/1000
   const other = second.value.trim() && (await ask('run', second.value)).vector
   if (turn !== state.turn) return                                  // more was typed meanwhile
+  keepChosen()
+  const tokens = String(found.tokens), before = state.tokens === tokens ? state.shown : null
   state.shown = found
   say([`${found.tokens.length} tokens in ${taken.toFixed(2)} s`,
        found.cut && `cut after ${found.tokens.length} tokens`,
        state.hidden.size && `hidden: ${[...state.hidden].map(n => found.tokens[n]).join(' ')}`,
-       state.without.size && `taken out: layer and head ${[...state.without.keys()].join('; ')}`,
+       state.without.size && `out: ${[...state.without.values()].map(name).join('; ')}`,
        other && `cosine of the two sentences ${cosine(found.vector, other).toFixed(2)}`
       ].filter(Boolean).join(' · '))
-  link.href = `#text=${encodeURIComponent(sentence)}`
-  tools.hidden = frame.hidden = false
+  if (before) sayMoved(before)
+  else state.chosen.token = state.given
+  Object.assign(state, {tokens, given: null})
+  tools.hidden = words.hidden = frame.hidden = false
   showTokens(found.tokens)
-  showView()
+  await showView()
+  if (above) picture.closest('.cell').remove()
 }
-const cosine = (a, b) => a.reduce((sum, x, c) => sum + x*b[c], 0)
+
+// What the last change did: to the sentence's vector, and to which weight most, hidden tokens left
+// out; a press shows its head
+function sayMoved(was) {
+  const {tokens, layers, heads} = state.shown, n = tokens.length
+  let best = {by: 0}
+  for (const [layer, {weights}] of layers.entries()) {
+    const before = was.layers[layer].weights
+    weights.forEach((w, at) => {
+      const j = at % n, i = Math.floor(at/n) % n, by = Math.abs(w - before[at])
+      if (by > best.by && !state.hidden.has(j) && !state.hidden.has(i))
+        best = {by, layer, head: Math.floor(at/n/n), i, j, from: before[at], to: w}
+    })
+  }
+  if (best.by < 0.005) return
+  const {layer, head, i, j, from, to} = best, cent = w => `${Math.round(100*w)} %`
+  status.append(` · cosine with the vector before ${cosine(state.shown.vector, was.vector)
+    .toFixed(2)} · `, button(`most moved: ${tokens[i]} from ${tokens[j]}, ${cent(from)} → `
+    + `${cent(to)}, in ${name([layer, head])}`, () => {
+    Object.assign(state.chosen, {layer, heads: [head], token: i})
+    if (!['head', 'neuron'].includes(view.value)) view.value = 'head'
+    attempt(showView)
+  }))
+}
 
 function showTokens(tokens) {
-  const focused = [...hide.children].indexOf(document.activeElement)
-  hide.replaceChildren('Hide: ', ...tokens.map((token, n) => {
-    const on = state.hidden.has(n)
-    return make('button', {type: 'button', ariaPressed: String(on), onclick() {
-      on ? state.hidden.delete(n) : state.hidden.size < tokens.length - 1 && state.hidden.add(n)
-      attempt(show)
-    }}, token)
-  }))
-  hide.children[focused]?.focus()
+  const focused = [...words.children].indexOf(document.activeElement)
+  words.replaceChildren('Hide: ', ...tokens.map((token, n) => button(token, () => {
+    state.hidden.has(n) ? state.hidden.delete(n)
+      : state.hidden.size < tokens.length - 1 && state.hidden.add(n)
+    attempt(show)
+  }, {ariaPressed: String(state.hidden.has(n))})))
+  words.children[focused]?.focus()
 }
 
-// A fresh frame for every sentence, which begins with the layer and heads that the last one showed
-function showView() {
-  const was = frame.contentWindow?.state, {layers, heads: most} = state.shown
-  if (was) state.chosen = {layer: was.layer, heads: was.heads ? [...was.heads] : [was.head]}
-  const layer = Math.min(state.chosen.layer, layers.length - 1)
-  const heads = state.chosen.heads.filter(h => h < most)
-  const start = {layer, heads: heads.length ? heads : [0]}
-  frame.onload = () => frame.contentWindow.show(shown(state.shown, view.value, start))
-  frame.src = `${folder}view.html`
+// ---- the views
+
+const inside = () => frame.contentWindow
+// What the reader has chosen in the frame stays chosen
+function keepChosen() {
+  const now = inside()?.state
+  if (now) Object.assign(state.chosen, now.picked())
+  if (now?.tokens) state.before = now
 }
+function framed() {
+  return state.framed ??= new Promise(done => {
+    frame.onload = () => { inside().onchosen = label; done() }
+    frame.src = `${folder}view.html`
+  })
+}
+async function showView() {
+  await framed()
+  const {tokens, layers, heads} = state.shown, inner = innerTokens(tokens)
+  const few = inner.length > 1 && inner.length <= 40
+  view.options[0].disabled = !few
+  if (view.value === 'arcs' && !few) view.value = 'head'
+  const {chosen} = state
+  chosen.layer = Math.min(chosen.layer, layers.length - 1)
+  chosen.heads = chosen.heads.filter(h => h < heads)
+  if (!chosen.heads.length) chosen.heads = [0]
+  inside().show(shown(view.value))
+  label()
+}
+// All tokens but the first and last, [CLS] and [SEP]
+const innerTokens = tokens => tokens.map((_, n) => n).slice(1, -1)
 
 // What a view shows, as Python would give it, with the numbers ready instead of packed
-function shown({tokens, layers, heads, width}, kind, {layer, heads: chosen}) {
-  const n = tokens.length, special = [0, n - 1]
-  if (kind === 'tokens') return {kind, tokens, special}
-  if (kind !== 'neuron') return {kind, start: {group: 0, layer, heads: chosen, token: null},
+function shown(kind) {
+  const {tokens, layers, heads, width} = state.shown, n = tokens.length, {chosen} = state
+  const hidden = [...state.hidden], taken = [...state.without.values()]
+  if (kind === 'tokens') return {kind, tokens, special: [0, n - 1]}
+  if (kind === 'arcs') return arcs()
+  if (kind !== 'neuron') return {kind, start: {...chosen, group: 0, hidden, out: taken},
     groups: [{name: '', q: tokens, k: tokens, split: null, layers: layers.map((l, at) => ({
       label: String(at), heads,
       ready: {heads, at: (h, i, j) => l.weights[(h*n + i)*n + j]}}))}]}
@@ -176,13 +170,84 @@ function shown({tokens, layers, heads, width}, kind, {layer, heads: chosen}) {
   const seen = Uint8Array.from(tokens, (_, j) => !state.hidden.has(j))
   const mask = state.hidden.size ? {shape: [1, 1, 1, n], data: seen.buffer} : null
   const steps = ['query', 'key', 'product', 'sum', 'scale', ...mask ? ['mask'] : [], 'softmax',
-                 'value', 'weighted', 'output']
+                 'value', 'weighted', 'output'], query = chosen.token ?? 1
   return {kind, q: tokens, k: tokens, layers: layers.map((_, at) => String(at)), heads,
-          kvHeads: heads, width: E, valueWidth: E, layer, head: chosen[0], query: 1, key: 1,
-          places: [null, null], stage: 'query', stages: layers.map(() => steps), bias: null, mask,
-          scale: layers.map(() => 1/Math.sqrt(E)), softcap: layers.map(() => 0),
-          sinks: layers.map(() => null), qdata: byHead('q'), kdata: byHead('k'),
-          vdata: byHead('v')}
+          kvHeads: heads, width: E, valueWidth: E, layer: chosen.layer, head: chosen.heads[0],
+          query, key: query, places: [null, null], stage: 'query', stages: layers.map(() => steps),
+          bias: null, mask, scale: layers.map(() => 1/Math.sqrt(E)),
+          softcap: layers.map(() => 0), sinks: layers.map(() => null),
+          qdata: byHead('q'), kdata: byHead('k'), vdata: byHead('v')}
+}
+// Three heads, and the one that was chosen elsewhere
+function arcs() {
+  const {tokens, layers, heads} = state.shown, n = tokens.length, places = innerTokens(tokens)
+  const {layer, heads: [head], token} = state.chosen
+  const all = three.filter(([l, h]) => l < layers.length && h < heads)
+  if (!all.some(([l, h]) => l === layer && h === head)) all.push([layer, head])
+  const before = state.before ?? (above ? picture.contentWindow?.state : null)
+  return {kind: 'arcs', tokens: places.map(n => tokens[n]), words: places,
+          heads: all.map(([layer, head]) => ({layer, head})),
+          head: all.findIndex(([l, h]) => l === layer && h === head),
+          query: places.includes(token) ? places.indexOf(token) : null,
+          at: (l, h, i, j) => layers[l].weights[(h*n + places[i])*n + places[j]],
+          hidden: places.flatMap((n, at) => state.hidden.has(n) ? [at] : []),
+          out: [...state.without.values()], marks: [tokens[0], tokens.at(-1)], before}
+}
+
+// ---- a head is taken out, or put back
+
+function label() {
+  const now = inside()?.state?.picked()
+  out.disabled = !now
+  const all = now ? now.heads.map(h => [now.layer, h]) : []
+  const gone = all.length && all.every(at => state.without.has(String(at)))
+  const which = all.length === 1 ? name(all[0]) : all.length ? `${all.length} heads` : 'a head'
+  out.textContent = gone ? `Put ${which} back` : `Take ${which} out`
+  out.ariaPressed = String(!!gone)
+  return {all, gone}
+}
+function takeOut() {
+  const {all, gone} = label()
+  for (const at of all) gone ? state.without.delete(String(at)) : state.without.set(String(at), at)
+  attempt(show)
+}
+
+// ---- a link holds the sentence and what is chosen
+
+function address() {
+  const {layer, heads, token} = state.chosen, list = set => [...set].join('_')
+  const said = {text: text.value, second: second.value, view: view.value,
+                head: `${layer}.${heads[0]}`, token: token ?? '', hide: list(state.hidden),
+                out: [...state.without.values()].map(at => at.join('.')).join('_')}
+  return '#' + Object.entries(said).filter(([, value]) => value !== '')
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')
+}
+async function copyLink() {
+  keepChosen()
+  history.replaceState(null, '', address())
+  const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false)
+  link.textContent = copied ? 'Copied' : 'It is in the address bar'
+  setTimeout(() => { link.textContent = 'Copy link' }, 2000)
+}
+function openLink() {
+  const said = Object.fromEntries(location.hash.slice(1).split('&').map(part => {
+    const [name, ...value] = part.split('=')
+    return [name, decodeURIComponent(value.join('='))]
+  }))
+  if (said.text === undefined) return
+  const numbers = name => (said[name] ?? '').match(/\d+/g)?.map(Number) ?? []
+  text.value = said.text
+  second.value = said.second ?? ''
+  more.open = !!second.value
+  if (Object.hasOwn(kinds, said.view)) view.value = said.view
+  const [layer, head] = numbers('head'), [token = null] = numbers('token'), gone = numbers('out')
+  if (head !== undefined) Object.assign(state.chosen, {layer, heads: [head]})
+  state.given = token
+  for (const n of numbers('hide')) state.hidden.add(n)
+  for (let at = 1; at < gone.length; at += 2)
+    state.without.set(`${gone[at - 1]},${gone[at]}`, [gone[at - 1], gone[at]])
+  box.scrollIntoView({block: 'center'})
+  kept().then(here => here && form.requestSubmit())              // fetched before: read at once
 }
 
 // ---- what the reader does
@@ -203,21 +268,21 @@ form.onsubmit = event => {
   })
 }
 let pause = 0
-form.oninput = () => {
-  state.hidden.clear()
+const typed = () => {
   clearTimeout(pause)
   if (state.ready) pause = setTimeout(() => attempt(show), 300)
 }
-view.onchange = showView
-out.onclick = () => {
-  const was = frame.contentWindow.state
-  if (!was) return
-  for (const head of was.heads ?? [was.head]) {
-    const name = `${was.layer}, ${head}`
-    state.without.delete(name) || state.without.set(name, [was.layer, head])
-  }
-  attempt(show)
+text.oninput = () => { state.hidden.clear(); typed() }
+second.oninput = typed
+text.onkeydown = event => {
+  if (event.key !== 'Enter' || event.shiftKey) return
+  event.preventDefault()
+  form.requestSubmit()
 }
+view.onchange = () => { keepChosen(); attempt(showView) }
+
+// ---- a model of the reader's own
+
 async function openOwn(files) {
   const named = Object.fromEntries(Array.from(files, f => [f.name, f])), most = 200e6
   for (const name of ['config.json', 'vocab.txt', 'model.safetensors'])
@@ -227,9 +292,7 @@ async function openOwn(files) {
   const {model_type: kind} = config
   if (kind !== 'bert') throw new Error(`config.json says ${kind}, not bert`)
   const vocabulary = (await named['vocab.txt'].text()).split(/\r?\n/)
-  const buffer = await named['model.safetensors'].arrayBuffer()
-  const found = await ask('open', buffer, config, vocabulary)      // if it fails, the old one stays
-  opened = Promise.resolve(found)
+  await open(await named['model.safetensors'].arrayBuffer(), config, vocabulary)
   state.ready = true
   state.hidden.clear(); state.without.clear()
   await show()
@@ -256,6 +319,5 @@ box.ondrop = event => {
   const entries = Array.from(event.dataTransfer.items, item => item.webkitGetAsEntry())
   attempt(async () => openOwn(await dropped(entries.filter(Boolean))))
 }
-const given = /^#text=(.*)$/s.exec(location.hash)
-if (given) try { text.value = decodeURIComponent(given[1]) } catch { /* not an address of ours */ }
+try { openLink() } catch { /* not an address of ours */ }
 })()
