@@ -15,7 +15,7 @@ VIEW = 'application/vnd.attention-nb.view+json'
 _date = re.compile(r'[ \t]*<dc:date>[^<]*</dc:date>\n?')
 
 _coordinates = re.compile(r'\b(d|x|y|transform)="([^"]*)"')
-_fonts = re.compile(r"; font-family: 'DejaVu Sans', [^;\"]*sans-serif")
+_fonts = re.compile(r"; font-family: 'DejaVu Sans'(?:, [^;\"]*sans-serif)?(?=[;\"])")
 _look = (Path(__file__).parents[2]/'attention_nb'/'views_js'/'look.css').read_text('utf-8')
 # of the whole book
 LETTERS = re.search('--letters: (.*?);', _look)[1].replace('"', "'")
