@@ -35,12 +35,6 @@ def title_cell(cell, mark):
     lead = f"{{.lead}}\n{fm['description']}" if 'description' in fm else ''
     return [markdown(myst(f"# {fm['title']}\n\n{mark}{lead}"))] if 'title' in fm else []
 
-def wide(outputs):
-    "Is a figure wider than the letters of a phone allow?"
-    texts = (''.join(o.get('data', {}).get('image/svg+xml', '')) for o in outputs)
-    points = (re.search(r'<svg[^>]* width="([\d.]+)pt"', t) for t in texts)
-    return any(p and float(p[1]) > 410 for p in points)
-
 def code_cell(cell, code_follows):
     o,text = cells.split_options(cell.source)
     for out in cell.outputs:
@@ -57,7 +51,6 @@ def code_cell(cell, code_follows):
     if fold: meta |= dict(code_prompt_show=label, code_prompt_hide=label)
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap']))
     if alt := described(cell.outputs): meta['image'] = dict(alt=alt, classes='scheme')
-    elif wide(cell.outputs): meta['image'] = dict(classes='wide')
     if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
     return [code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 

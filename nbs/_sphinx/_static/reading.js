@@ -1,4 +1,14 @@
 addEventListener('DOMContentLoaded', () => {
+  // A formula that is wider than a phone is drawn smaller there, down to three quarters of the text
+  const fit = () => {
+    const all = [...document.querySelectorAll('mjx-container[display="true"]')]
+    for (const f of all) f.style.removeProperty('--fit')
+    const room = f => f.clientWidth / f.firstElementChild.getBoundingClientRect().width
+    for (const [f, share] of all.map(f => [f, room(f)]))
+      if (share < 1) f.style.setProperty('--fit', `${100 * Math.max(.75, share)}%`)
+  }
+  window.MathJax?.startup?.promise?.then(fit)
+  addEventListener('resize', fit)
   // What a citation or a footnote says, beside the pointer or the focused link
   for (const link of document.querySelectorAll('a[role="doc-noteref"]')) {
     const note = document.getElementById(decodeURIComponent(link.hash.slice(1)))?.querySelector('p')
