@@ -34,7 +34,7 @@ _names = {
     'heads': ['attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
         'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass'],
     'images': ['image_view'],
-    'interop': ['from_torch', 'to_torch'],
+    'interop': ['TorchInterface', 'from_torch', 'to_torch'],
     'latent': ['LatentAttention', 'LatentConfig'],
     'layer': ['attention_layers', 'use_attention'],
     'listening': [],

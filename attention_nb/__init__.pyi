@@ -115,6 +115,7 @@ from .heads import save_scores as save_scores
 from .heads import score_heads as score_heads
 from .heads import separator_mass as separator_mass
 from .images import image_view as image_view
+from .interop import TorchInterface as TorchInterface
 from .interop import from_torch as from_torch
 from .interop import to_torch as to_torch
 from .latent import LatentAttention as LatentAttention
@@ -177,11 +178,11 @@ __all__ = [
     'scaled_dot_product_attention', 'Source', 'open_source', 'flash_attention', 'TextStream', 'filter_logits',
     'generate', 'sample', 'stream', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
     'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
-    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'from_torch', 'to_torch', 'LatentAttention',
-    'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask', 'padding_mask',
-    'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads',
-    'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope', 'alibi_bias',
-    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
+    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'TorchInterface', 'from_torch', 'to_torch',
+    'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
+    'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope',
+    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
     'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
     'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache',
     'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility', 'allowed',

@@ -172,7 +172,7 @@ def _moved(x:Tensor, places:Tensor, *, order:list[int], positions:bool, causal:b
     return far
 
 def _paths(fig:'Figure', data:dict[str,Any])->None:
-    "Draw a line from each word to its new place, green where its output is the same"
+    "Draw a line from each word to its new place, grey where its output is the same"
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Curve
     L,start = len(data['tokens']),data['start']
@@ -182,7 +182,7 @@ def _paths(fig:'Figure', data:dict[str,Any])->None:
     ax = fig.subplots()
     bend = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
     for place,(n,far) in enumerate(zip(start['order'], moved)):
-        ink,says = ('black',f'{far:.2f}') if far > 1e-6 else (colors['v'],'same')
+        ink,says = ('black',f'{far:.2f}') if far > 1e-6 else (colors['x'],'same')
         curve = Curve([(0,n), (.4,n), (.6,place), (1,place)], bend)
         ax.add_patch(PathPatch(curve, facecolor='none', edgecolor=ink, lw=1.5))
         ax.text(1.02, place, tokens[n], va='center', parse_math=False)

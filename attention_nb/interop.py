@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/interop.html.md"""
 __all__ = ['AppendedAttention', 'from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../nbs/05a_interop.ipynb #2a01df85
-import warnings
+import math, warnings
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
@@ -117,9 +117,10 @@ def from_torch(
 )->MultiHeadAttention: # The same function of (B, L, D), which returns one tensor; copied weights
     """Convert a `torch.nn.MultiheadAttention`; appended columns give an `AppendedAttention`
 
-    Inputs are (B, L, D), and a call returns the output alone: `new(x)`, not `new(x, x, x)[0]`. A
-    warning says so of a module that takes (L, B, D). Where calls must stay as they are, use
-    `TorchInterface(m)`.
+    Inputs are (B, L, D), and a call returns the output alone: `new(x)`. In `new(x, x, x)[0]`,
+    torch's habit, [0] silently takes the first text of the batch. A warning says of a module that
+    takes (L, B, D) that its inputs must be turned. Where calls must stay as they are, use
+    `attention_nb.TorchInterface(m)`, the drop-in.
 
     Args:
         m: With or without biases, `kdim`, `vdim`, appended columns; any dtype
@@ -129,7 +130,7 @@ def from_torch(
     """
     if isinstance(m, nn.MultiheadAttention) and not m.batch_first:
         warnings.warn("m takes (L, B, D), its batch_first is False; what from_torch gives takes "
-                      "(B, L, D): turn the inputs, or keep the calls with TorchInterface(m)",
+                      "(B, L, D): turn the inputs, or keep the calls with attention_nb.TorchInterface",
                       stacklevel=2)
     return _converted(m)
 
@@ -204,8 +205,22 @@ def to_torch(
     return theirs
 
 # %% ../nbs/05a_interop.ipynb #99cb45ad
+class _Stacked(Tensor):
+    "A tensor that torch does not take for its own, and for which it leaves its special path"
+
+def _theirs(t:Tensor, name:str, *shapes:tuple[int,...])->Tensor:
+    "A mask of torch's, checked as torch does"
+    if t.dtype != torch.bool and not t.is_floating_point():
+        raise TypeError(f"{name} must be bool (True = must not attend) or floating point (added to "
+                        f"scores), got {t.dtype}")
+    if tuple(t.shape) not in shapes:
+        raise ValueError(f"{name} must be {' or '.join(map(str, shapes))}, got {tuple(t.shape)}")
+    return t
+
 class TorchInterface(nn.Module):
-    """A `MultiHeadAttention` under the signature of `torch.nn.MultiheadAttention`
+    """The drop-in for a `torch.nn.MultiheadAttention`: its signature, its answers, its attributes
+
+    Inside is a `MultiHeadAttention`, whose parameters a state names.
 
     Args:
         m: The module to call; torch's is converted
@@ -223,8 +238,28 @@ class TorchInterface(nn.Module):
     ):
         super().__init__()
         if batch_first is None: batch_first = bool(getattr(m, 'batch_first', True))
-        self.m = _converted(m) if isinstance(m, nn.MultiheadAttention) else m
+        self.m = m if isinstance(m, MultiHeadAttention) else _converted(m)
         self.batch_first = batch_first
+        self.embed_dim,self.num_heads,self.head_dim = self.m.d_model,self.m.n_heads,self.m.head_dim
+
+    @property
+    def out_proj(self)->nn.Linear: # That of the module inside
+        """The output's projection
+
+        Returns:
+            That of the module inside
+        """
+        return self.m.out_proj
+
+    @property
+    def in_proj_weight(self)->Tensor: # (3 D, D), a copy
+        """The three matrices, stacked as torch stacks them
+
+        Returns:
+            (3 D, D), a copy
+        """
+        three = [p.weight for p in (self.m.q_proj, self.m.k_proj, self.m.v_proj)]
+        return torch.cat(three).as_subclass(_Stacked)
 
     def forward(self,
         query:Tensor, # (B, L, D), or (L, B, D)
@@ -253,10 +288,14 @@ class TorchInterface(nn.Module):
         """
         turned = not self.batch_first and query.dim() == 3
         if turned: query,key,value = (t.transpose(0, 1) for t in (query,key,value))
-        if key_padding_mask is not None and key_padding_mask.dim() == 2:
-            key_padding_mask = key_padding_mask[:,None,None,:]
-        if attn_mask is not None and attn_mask.dim() == 3:
-            attn_mask = attn_mask.unflatten(0, (-1,self.m.n_heads))
+        batch,L,S = query.shape[:-2],query.shape[-2],key.shape[-2]
+        if key_padding_mask is not None:
+            t = _theirs(key_padding_mask, 'key_padding_mask', (*batch,S))
+            key_padding_mask = t[:,None,None,:] if batch else t
+        if attn_mask is not None:
+            many = math.prod(batch)*self.m.n_heads
+            attn_mask = _theirs(attn_mask, 'attn_mask', (L,S), (many,L,S))
+            if attn_mask.dim() == 3: attn_mask = attn_mask.unflatten(0, (-1,self.m.n_heads))
         given = [t for t in (attn_mask, key_padding_mask) if t is not None]
         see = [~t for t in given if t.dtype == torch.bool]
         added = [t.to(query.dtype) for t in given if t.dtype != torch.bool]

@@ -96,8 +96,8 @@ def _planes(fig:'Figure', data:dict[str,Any])->None:
         else: ax.fill([*x, *x[::-1]], [y[0]]*2 + [y[1]]*2, color=colors['w'], alpha=.25, lw=0)
         ax.plot(*torch.stack([best, wanted]).T.tolist(), color='#5b6673', ls=':', lw=1)
         ax.scatter(x, y, s=30, color='#5b6673', zorder=3)
-        ax.scatter(*wanted.tolist(), s=130, facecolor='none', edgecolor=colors['v'], lw=2, zorder=2)
-        ax.scatter(*best.tolist(), s=40, color=colors['k'], zorder=4)
+        ax.scatter(*wanted.tolist(), s=130, facecolor='none', edgecolor='#1f2933', lw=2, zorder=2)
+        ax.scatter(*best.tolist(), s=40, color='#1f2933', zorder=4)
         for point,text in zip(points.tolist(), [*data['tokens'], 'wanted']):
             ax.annotate(_clip(text, 14), point, (0, 9), textcoords='offset points', ha='center',
                         parse_math=False)

@@ -122,4 +122,4 @@ def _rows(fig:'Figure', data:dict[str,Any])->None:
 def _sheet(x:float, y:float, wide:float, high:float)->Any:
     "One sheet of a drawing"
     from matplotlib.patches import Rectangle
-    return Rectangle((x,y), wide, high, facecolor='#e9e4f3', edgecolor=colors['w'], lw=.8)
+    return Rectangle((x,y), wide, high, facecolor='#e3e6e9', edgecolor=colors['x'], lw=.8)

@@ -154,7 +154,7 @@ def draw_table(
     L,S = mask.shape
     greys = ListedColormap(['#eef0f2','#4a5560'])
     ax.imshow(mask.cpu(), vmin=0, vmax=1, cmap=greys, extent=(-.5, S-.5, L-.5, -.5))
-    _axis(ax.xaxis, S, k_tokens, rotation=60, ha='right', rotation_mode='anchor')
+    _axis(ax.xaxis, S, k_tokens, rotation=45, ha='right', rotation_mode='anchor')
     _axis(ax.yaxis, L, q_tokens)
     if max(L,S) <= 32: ax.grid(which='minor', color='white', linewidth=.8)
     ax.set_xlabel('key', color=colors['k'])

@@ -53,7 +53,7 @@ def _heat(ax:'Axes', weights:Tensor, q_tokens:list[str], k_tokens:list[str])->'A
     "Draw one head on `ax`"
     ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap=_shades('white', colors['w']))
     small:dict[str,Any] = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
-    ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=60, ha='right',
+    ax.set_xticks(range(len(k_tokens)), [_clip(t) for t in k_tokens], rotation=45, ha='right',
                   rotation_mode='anchor', **small)
     ax.set_yticks(range(len(q_tokens)), [_clip(t) for t in q_tokens], **small)
     ax.set(xlabel='key', ylabel='query')

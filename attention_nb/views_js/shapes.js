@@ -66,6 +66,7 @@ views.shapes = async (root, d) => {
     rows[at].button.focus();
   });
 
+  const roles = {queries: "q", keys: "k", values: "v", scores: "weight", weights: "weight"};
   // A sheet for each head: rows are tokens, columns the numbers of each, both drawn to the root
   function sheets(letters, shape) {
     const [columns, tokens] = [shape.at(-1), shape.length > 1 ? shape.at(-2) : 1];
@@ -102,6 +103,7 @@ views.shapes = async (root, d) => {
     }
     const {name, says, shape} = d.steps[at], {count, parameters, work} = found[at];
     sheets(shape, found[at].shape);
+    drawing.setAttribute("style", `--role: var(--${roles[name] ?? "grey"})`);
     before.disabled = at === 0;
     after.disabled = at === d.steps.length - 1;
     status.replaceChildren(make("b", {}, `${name}: (${shape.join(", ")})`),

@@ -65,6 +65,6 @@ pages = {cells.alias(p.stem): f'{p.stem}.html' for p in cfg.nbs_path.glob('*_*.i
 redirects = pages | {old: pages[name] for old,name in renamed.items()}
 notfound_urls_prefix = f'{cfg.doc_baseurl}/'
 notfound_context = dict(title='Page not found', body=(
-    '<h1>Page not found</h1>\n<p>There is no page at this address. The search above and the list '
+    '<h1>Page not found</h1>\n<p>There is no page at this address. The search and the list '
     f'of chapters lead to every section; <a href="{notfound_urls_prefix}index.html">the front '
     'page</a> shows them as cards.</p>'))

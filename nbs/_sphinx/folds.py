@@ -50,7 +50,7 @@ def visit_proofs(self, node):
     self.body.append(
         '<details class="hide proofs"><summary><span class="fold-tick">✓</span> '
         f'<span class="fold-count">{n} {"check" if n == 1 else "checks"}</span> '
-        + '<span class="fold-more">·</span> '.join(f'<span class="fold-claim">{text(c)}</span>'
+        + ' <span class="fold-more">·</span> '.join(f'<span class="fold-claim">{text(c)}</span>'
                                                    for c,_ in claims) + '</summary>\n')
 
 def visit_fold(self, node):

@@ -24,7 +24,7 @@ kept = dict(
     core=['attention_scores', 'group_heads', 'hide', 'softmax_with_sink'],
     families=['model_features'], fast=['KERNELS', 'Kernel', 'RULES', 'TileRules', 'read_rules'],
     generation=['filter_min_p', 'filter_top_k', 'filter_top_p', 'penalize_repetition'],
-    interop=['AppendedAttention', 'TorchInterface'],
+    interop=['AppendedAttention'],
     latent=['absorb_queries', 'absorbing_pays', 'expand_latent', 'latent_scale'],
     measure=None,
     layer=['Around', 'AttentionFunction', 'AttentionLayer', 'Function', 'options_of',

@@ -76,7 +76,8 @@ _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
             '<noscript>A sentence of yours needs JavaScript.</noscript>\n</div>'),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite),
-           (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`')]
+           (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`'),
+           (r'(?<=\d) %', '\u00a0%'), ('→ (?=\\[)', '→\u00a0')]      # on one line
 
 def prose(text, change):
     "`text` with `change` applied to all that is not code"
