@@ -9,11 +9,11 @@ __all__ = ['ExpertsConfig', 'TransformerConfig', 'check_ids']
 
 # %% ../nbs/10c_config.ipynb #07535e7c
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 import torch
 from torch import Tensor
-from .checks import check_sizes, checked_window
+from .checks import check_number, check_sizes, checked_window
 from .latent import LatentConfig
 
 # %% ../nbs/10c_config.ipynb #7ec2d37a
@@ -246,6 +246,7 @@ def _check_config(cfg:TransformerConfig)->None:
     for name,known in _choices.items(): _check_choice(name, getattr(cfg, name), known)
     sizes = 'vocab_size d_model n_layers n_heads max_len n_decoder_layers d_ff head_dim'.split()
     check_sizes(**{n: v for n in sizes if (v := getattr(cfg, n)) is not None})
+    _check_kinds(cfg)
     checked_window(cfg.window)
     _check_layers(cfg)
     if cfg.positions in ('learned', 'sinusoidal') and cfg.max_len is None:
@@ -257,6 +258,26 @@ def _check_config(cfg:TransformerConfig)->None:
         for name,none in dict(qk_norm=None, softcap=None, sinks=False, window=None).items():
             if getattr(cfg, name) != none:
                 raise ValueError(f"latent attention has no {name}, got {getattr(cfg, name)!r}")
+    elif cfg.head_dim is None and cfg.d_model % cfg.n_heads:
+        raise ValueError(f"d_model must be a multiple of n_heads, or head_dim given, got "
+                         f"{cfg.d_model} and {cfg.n_heads}")
+
+def _check_kinds(cfg:TransformerConfig)->None:
+    "Numbers, truth values and settings of parts are what they should be"
+    for name in ('norm_eps','rope_base','softcap','logit_softcap'): # above zero, or None
+        if (x := getattr(cfg, name)) is not None: check_number(name, x, torch.float64, True)
+    for name in ('scale','norm_offset','embed_scale','logit_scale'):
+        if (x := getattr(cfg, name)) is not None: check_number(name, x, torch.float64)
+    for name in ('dropout','attn_dropout'):
+        check_number(name, x := getattr(cfg, name), torch.float64)
+        if not 0 <= x <= 1: raise ValueError(f"{name} must be from 0 to 1, got {x}")
+    for f in fields(cfg):
+        x = getattr(cfg, f.name)
+        if f.type is bool and not isinstance(x, bool):
+            raise TypeError(f"{f.name} must be True or False, got {x!r}")
+    for name,kind in dict(experts=ExpertsConfig, latent=LatentConfig).items():
+        if not isinstance(x := getattr(cfg, name), (kind,type(None))):
+            raise TypeError(f"{name} must be a {kind.__name__}, got {type(x).__name__}")
 
 # %% ../nbs/10c_config.ipynb #1d12fbd0
 def _check_layers(cfg:TransformerConfig)->None:

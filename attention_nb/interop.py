@@ -228,6 +228,9 @@ class TorchInterface(nn.Module):
     """
     m:MultiHeadAttention
     batch_first:bool
+    embed_dim:int
+    num_heads:int
+    head_dim:int
     in_proj_bias:None
 
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path

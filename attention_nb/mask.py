@@ -87,7 +87,7 @@ def padding_mask(
         if given.dim() != 2 or S not in (None, given.shape[1]):
             raise ValueError(f"a mask must be (B, S={S}), got {tuple(given.shape)}")
         return given[:,None,None]
-    if S is None: raise ValueError("lengths need S, the number of keys")
+    if S is None: raise ValueError("lengths need S, the number of keys; a mask (B, S) must be bool")
     return first_keys('lengths', given, checked_integer('S', S))
 
 # %% ../nbs/04_mask.ipynb #d6573b26

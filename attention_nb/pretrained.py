@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from .config import TransformerConfig
 from .families import _family, config_from_hf, config_to_hf
-from .files import open_source
+from .files import Source, open_source
 from .plan import build_model, tensors_to_hf
 from .saving import save_tensors
 from .stored import Tensors
@@ -190,15 +190,33 @@ def save_pretrained(
     return save_tensors(tensors, config, folder, beside=_beside(model, tokenizer),
                         max_shard_size=max_shard_size, progress=progress)
 
+def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
+    "The files of a tokenizer for a model; None: of that of where it came from"
+    cfg,where,said = model.cfg,model.origin,dict[str,Any]()
+    if where is not None and not where.exists(): where = None
+    if tokenizer is None:
+        with contextlib.suppress(FileNotFoundError): return {} if where is None else _files_of(where)
+        return {}
+    named = isinstance(tokenizer, (str,Path,Source))
+    given = load_tokenizer(tokenizer) if named else tokenizer
+    if not named and hasattr(given, 'id_to_token'):     # it knows neither template nor roles
+        if where is not None and load_tokenizer(where).to_str() == given.to_str():
+            return _files_of(where)
+        ids = dict(bos=cfg.bos_id, eos=cfg.eos_id, pad=cfg.pad_id)
+        said = {f'{role}_token': given.id_to_token(i) for role,i in ids.items() if i is not None}
+    vocab:dict[str,int] = given.get_vocab() if hasattr(given, 'get_vocab') else {}
+    n = max(vocab.values())+1 if vocab else len(getattr(given, 'vocab', ()))
+    if n > cfg.vocab_size:
+        raise ValueError(f"tokenizer has {n} ids, the model only {cfg.vocab_size}")
+    return _files_of(tokenizer, said)
+
 def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     "What a model needs beside its weights, as far as it is known"
     where,cfg,said = model.origin,model.cfg,dict[str,Any]()
-    files = {} if tokenizer is None else _files_of(tokenizer)
-    if where is not None and where.exists():
-        said = open_source(where).generation_config
-        if tokenizer is None:
-            with contextlib.suppress(FileNotFoundError): files = _files_of(where)
-    ids = dict(bos=cfg.bos_id, eos=cfg.eos_id, pad=cfg.pad_id, decoder_start=cfg.decoder_start_id)
+    files = _tokenizer_of(model, tokenizer)
+    if where is not None and where.exists(): said = open_source(where).generation_config
+    eos = getattr(tokenizer, 'eos_id', None) if cfg.eos_id is None else cfg.eos_id
+    ids = dict(bos=cfg.bos_id, eos=eos, pad=cfg.pad_id, decoder_start=cfg.decoder_start_id)
     said = said | {f'{n}_token_id': i for n,i in ids.items() if i is not None}
     if cfg.kind == 'encoder' or not said: return files
     return files | {'generation_config.json': json.dumps(said, indent=2, sort_keys=True).encode()}

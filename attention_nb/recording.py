@@ -346,7 +346,7 @@ class Seen:
 def look(
     text:Any, # A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
     model:nn.Module, # A `Transformer`, or a model of `transformers` as from `load_hf`
-    tokenizer:Any=None, # Its tokenizer or processor; None for a tensor as the model takes it
+    tokenizer:Any=None, # Its tokenizer or processor; None for pixel values or a sound alone
     *,
     pair:str|None=None, # A second text, for models that read two
     image:Any=None, # A picture, for models that read a text and a picture
@@ -358,7 +358,7 @@ def look(
     Args:
         text: A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
         model: A `Transformer`, or a model of `transformers` as from `load_hf`
-        tokenizer: Its tokenizer or processor; None for a tensor as the model takes it
+        tokenizer: Its tokenizer or processor; None for pixel values or a sound alone
         pair: A second text, for models that read two
         image: A picture, for models that read a text and a picture
         target: What the decoder of an encoder-decoder reads
@@ -389,7 +389,13 @@ def look(
 
 def _check_given(text:Any, pair:Any, image:Any, target:Any, write:Any, model:nn.Module)->None:
     "Refuse what this model would not read"
+    if not isinstance(model, nn.Module):
+        raise TypeError("model must be a Transformer or a model of transformers, as in "
+                        f"look(text, model, tokenizer), got {type(model).__name__}")
     ours,config = isinstance(model, Transformer),getattr(model, 'config', None)
+    if not ours and config is None:
+        raise TypeError("model must be a Transformer or a model of transformers, got "
+                        f"{type(model).__name__}")
     both = model.cfg.kind == 'encoder-decoder' if isinstance(model, Transformer) else \
         getattr(config, 'is_encoder_decoder', False)
     kind,reads = type(model).__name__,ours or _is_text(text, model)
@@ -597,6 +603,11 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
           tokenizer:Any)->_Read:
     "The same for a `Transformer` with a tokenizer of ours or of `tokenizers`"
     cfg = model.cfg
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string for a Transformer, got {type(text).__name__}")
+    if not hasattr(tokenizer, 'encode'):
+        raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
+                        f"tokenizer), got {type(tokenizer).__name__}")
     kw:dict[str,Any] = {}
     second:Sequence[int|None] = ()
     if pair is not None and not hasattr(tokenizer, 'encode_batch'):

@@ -343,6 +343,8 @@ def _write_part(family:Family, c:_Settings, cfg:TransformerConfig, part:Part)->d
     c.update(written)
     return {}
 
+_longest = 'max_position_embeddings'                # no limit of rotated places, but others ask
+
 def _unsaid(cfg:TransformerConfig, family:Family,
             base:Mapping[str,Any])->tuple[_Settings,list[str]]:
     "Our settings as in config.json, and what does not read back with the same meaning"
@@ -354,6 +356,8 @@ def _unsaid(cfg:TransformerConfig, family:Family,
     wordless:dict[str,str] = {}
     for f in family.fields: wordless |= _write_field(c, cfg, f)
     for part in family.parts: wordless |= _write_part(family, c, cfg, part)
+    longest = any(f.name == _longest for part in family.parts for f in part.shared)
+    if longest and cfg.max_len and not cfg.rope_scaling: c.setdefault(_longest, cfg.max_len)
     mine = _meant(cfg)
     try: back = _meant(_read_settings(family, c))
     except (NotImplementedError,ValueError):

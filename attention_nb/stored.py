@@ -128,7 +128,7 @@ def _read_text(path:Path, most:int=2**26)->str:
         with _open(path) as file:
             if (n := os.fstat(file.fileno()).st_size) > most:
                 raise ValueError(f"it has {n} bytes, more than {most}")
-            return io.TextIOWrapper(file, encoding='utf-8').read()
+            with io.TextIOWrapper(file, encoding='utf-8') as text: return text.read()
     except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
     except (OSError, ValueError) as e: raise ValueError(f"{path} is not a text: {e}") from None
 

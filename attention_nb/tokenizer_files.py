@@ -221,10 +221,11 @@ _files = ('tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 
           'chat_template.jinja', 'chat_template.json')
 
 def _files_of(
-    tokenizer:Any # What `load_tokenizer` takes or gives, one of `transformers`, a `BPETokenizer`
+    tokenizer:Any, # What `load_tokenizer` takes or gives, one of `transformers`, a `BPETokenizer`
+    said:dict[str,Any]|None=None # What a bare tokenizer does not say, as `eos_token`
 )->dict[str,bytes]: # By name, what `transformers.AutoTokenizer` reads
     "The files of a tokenizer"
-    said:dict[str,Any] = {}
+    said = dict(said or {})
     if isinstance(tokenizer, (str,Path)):
         path = _locate(tokenizer, _of_tokenizers)
         if path.is_dir():

@@ -10,7 +10,7 @@ __all__ = ['TokenEmbeddings', 'LMHead', 'ModelCache', 'Transformer']
 # %% ../nbs/10f_model.ipynb #e340f027
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -37,6 +37,13 @@ class _SaveOptions(TypedDict, total=False):
     progress:bool
 
 # %% ../nbs/10f_model.ipynb #698b5436
+def _embedded(table:nn.Embedding, ids:Tensor)->Tensor:
+    "Rows of a table; ids that it does not have are named"
+    try: return cast(Tensor, table(ids))
+    except IndexError: pass
+    raise ValueError(f"ids must be from 0 to {table.num_embeddings-1}, got {int(ids.min())} to "
+                     f"{int(ids.max())}")
+
 class TokenEmbeddings(nn.Module):
     """Vectors of tokens, plus places and types where the model has them
 
@@ -76,7 +83,7 @@ class TokenEmbeddings(nn.Module):
         Returns:
             (B, L, D)
         """
-        cfg,x = self.cfg,self.token(ids)    # (B, L, D)
+        cfg,x = self.cfg,_embedded(self.token, ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
         if self.token_type is not None:
             x = x + self.token_type(torch.zeros_like(ids) if type_ids is None else type_ids)
@@ -311,6 +318,8 @@ class Transformer(nn.Module):
         mixers:Mixers|None=None # Kind in `cfg.layer_types` -> maker of a `Mixer`, `f(cfg, layer)`
     ):
         super().__init__()
+        if not isinstance(cfg, TransformerConfig):
+            raise TypeError(f"cfg must be a TransformerConfig, got {type(cfg).__name__}")
         if unused := (mixers or {}).keys() - {*cfg.block_types}:
             raise ValueError(f"mixers makes {sorted(unused)}, of which layer_types has none")
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
