@@ -117,7 +117,7 @@ class PackedLinear(nn.Linear):
         linear:nn.Linear # Whose parameters, hooks and settings it has
     )->None:
         self.__dict__.update(linear.__dict__)
-        self.product = _Product()
+        self.product:_Product = _Product()
 
     def forward(self,
         input:Tensor # (..., in_features)

@@ -123,4 +123,9 @@ def test_a_student_gets_no_answer_and_all_else(tmp_path):
     assert len(answers) >= 3
     for n,(theirs,ours) in enumerate(zip(given.cells, cells(LESSON), strict=True)):
         if n in answers: assert theirs.source == '# your answer\n' and theirs.outputs == []
-        else: assert theirs.source == rules.source(ours)
+        elif theirs.cell_type == 'code': assert theirs.source == rules.source(ours)
+    for path in tmp_path.iterdir():                     # and every link leads somewhere
+        text = '\n'.join(c.source for c in nbformat.read(path, 4).cells)
+        assert {name for name in re.findall(r'\]\((\w+)\.ipynb', text)} <= {*lessons}
+    assert '](https://attention-nb.github.io/attention_nb/controls.html' in '\n'.join(
+        c.source for c in given.cells)

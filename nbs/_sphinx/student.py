@@ -1,11 +1,20 @@
 """The lessons without their answers: student.py [FOLDER]
 
 Each becomes _build/student/NAME.ipynb: where an answer stood, a cell waits for the student's, and
-outputs of others stay.
+outputs of others stay. Links to pages that are no lessons lead to the site.
 """
-import json, sys
+import json, re, sys
 from pathlib import Path
+from nbdev.config import get_config
 import cells
+
+def to_the_site(text):
+    "Links to notebooks that a student does not get"
+    site = f'{get_config().doc_host}{get_config().doc_baseurl}'
+    def link(m):
+        if cells.kind(m[1]) == 'lesson': return m[0]
+        return f']({site}/{cells.alias(m[1])}.html'
+    return re.sub(r'\]\((\w+)\.ipynb', link, text)
 
 def without_answers(notebook):
     "The cells of a notebook; an answer gives way to an empty cell"
@@ -24,6 +33,9 @@ def main(folder='_build/student'):
         if cells.kind(path.stem) != 'lesson': continue
         notebook = json.loads(path.read_text(encoding='utf-8'))
         notebook['cells'] = list(without_answers(notebook))
+        for cell in notebook['cells']:
+            if cell['cell_type'] == 'markdown':
+                cell['source'] = to_the_site(cells.source(cell)).splitlines(True)
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + '\n'
         (new := folder/f'{path.name}.tmp').write_text(text, encoding='utf-8')
         new.replace(folder/path.name)
