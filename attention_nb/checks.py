@@ -301,6 +301,7 @@ _torch_called = dict(   # given to a module when it is called
 _torch_function = dict(  # given to an attention function
     query="say q", key="say k", value="say v", dropout="say dropout_p", attn_bias="say bias",
     attn_mask=f"say mask (True = may attend, as in torch.nn.functional); {_added}",
+    key_padding_mask="say mask=padding_mask(~key_padding_mask)",
     is_causal=_causal, enable_gqa="k and v may always have fewer heads",
     need_weights="attention returns weights, scaled_dot_product_attention has none")
 
@@ -358,6 +359,8 @@ def checked(
         try: check_attention(*args, **given)
         except TypeError:
             _explain(f.__name__, parameters, args, kw, _torch_function)
+            if missing := [n for n in 'qkv'[len(args):] if n not in kw]:
+                raise TypeError(f"{f.__name__} needs {', '.join(missing)}") from None
             raise
         device = (args[0] if args else kw['q']).device
         if autocast_dtype(device) is None: return f(*args, **kw)

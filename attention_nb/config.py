@@ -262,6 +262,7 @@ def _check_config(cfg:TransformerConfig)->None:
         raise ValueError(f"d_model must be a multiple of n_heads, or head_dim given, got "
                          f"{cfg.d_model} and {cfg.n_heads}")
 
+# %% ../nbs/10c_config.ipynb #6d4dcf93
 def _check_kinds(cfg:TransformerConfig)->None:
     "Numbers, truth values and settings of parts are what they should be"
     for name in ('norm_eps','rope_base','softcap','logit_softcap'): # above zero, or None

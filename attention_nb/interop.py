@@ -130,8 +130,8 @@ def from_torch(
     """
     if isinstance(m, nn.MultiheadAttention) and not m.batch_first:
         warnings.warn("m takes (L, B, D), its batch_first is False; what from_torch gives takes "
-                      "(B, L, D): turn the inputs, or keep the calls with attention_nb.TorchInterface",
-                      stacklevel=2)
+                      "(B, L, D): turn the inputs, or keep the calls with "
+                      "attention_nb.TorchInterface(m)", stacklevel=2)
     return _converted(m)
 
 def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:

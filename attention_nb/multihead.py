@@ -268,6 +268,8 @@ class MultiHeadAttention(AttentionLayer):
         sizes = _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim)
         self.n_kv_heads,self.head_dim,self.v_head_dim,self.kdim,self.vdim = sizes
         self.dropout,self.window,self.softcap,self.scale = dropout,window,softcap,scale
+        if rope is not None and getattr(rope, 'head_dim', None) != self.head_dim:
+            raise ValueError(f"rope must be a Rope({self.head_dim}), as wide as a head, got {rope}")
         self.rope = rope
         E,Ev,kv_heads = self.head_dim,self.v_head_dim,self.n_kv_heads
         self.q_proj = nn.Linear(d_model, n_heads*E, bias)

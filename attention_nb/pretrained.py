@@ -190,12 +190,14 @@ def save_pretrained(
     return save_tensors(tensors, config, folder, beside=_beside(model, tokenizer),
                         max_shard_size=max_shard_size, progress=progress)
 
+# %% ../nbs/11l_loading.ipynb #ae52d7d5
 def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     "The files of a tokenizer for a model; None: of that of where it came from"
     cfg,where,said = model.cfg,model.origin,dict[str,Any]()
     if where is not None and not where.exists(): where = None
     if tokenizer is None:
-        with contextlib.suppress(FileNotFoundError): return {} if where is None else _files_of(where)
+        with contextlib.suppress(FileNotFoundError):
+            if where is not None: return _files_of(where)
         return {}
     named = isinstance(tokenizer, (str,Path,Source))
     given = load_tokenizer(tokenizer) if named else tokenizer

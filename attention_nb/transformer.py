@@ -44,6 +44,7 @@ def _embedded(table:nn.Embedding, ids:Tensor)->Tensor:
     raise ValueError(f"ids must be from 0 to {table.num_embeddings-1}, got {int(ids.min())} to "
                      f"{int(ids.max())}")
 
+# %% ../nbs/10f_model.ipynb #3e79acb9
 class TokenEmbeddings(nn.Module):
     """Vectors of tokens, plus places and types where the model has them
 

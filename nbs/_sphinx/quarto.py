@@ -58,8 +58,8 @@ def cards(m):
                  f'{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n']
         if n := workshops.count(']('):
             said = f'{n} workshop{"s" if n > 1 else ""}'
-            grid.append(f':::{{card-footer}}\n<details class="more"><summary>{said}</summary>\n\n{workshops}\n\n'
-                        '</details>\n:::')
+            fold = f'<details class="more"><summary>{said}</summary>\n\n{workshops}\n\n</details>'
+            grid.append(f':::{{card-footer}}\n{fold}\n:::')
         grid.append('::::\n')
     head = ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n'
     return head + '\n'.join(grid) + ':::::\n'
