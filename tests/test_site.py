@@ -262,7 +262,8 @@ def test_the_sidebar_shows_every_lesson_and_the_workshops_of_the_one_that_is_rea
         page.get_by_label('Workshops of 1 Tokenizer').locator('.toctree-toggle').click()
         expect(page.locator('.bd-links a[href="01a_merges.html"]')).to_be_visible()
         links = (page.locator(f'.bd-links li.toctree-l{n} > a[href*="_"]').first for n in (1, 2))
-        left = 'e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)'
+        left = '''e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)
+            + parseFloat(getComputedStyle(e).textIndent)'''
         lesson,workshop = (link.evaluate(left) for link in links)
         assert workshop > lesson + 8
 

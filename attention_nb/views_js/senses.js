@@ -95,13 +95,13 @@ views.senses = async (root, d) => {
       }),
       ...found.flatMap(({vector}, n) => {
         const [[x0, y0], [x, y]] = [[0, 0], point(vector)].map(place);
-        const far = Math.hypot(x - x0, y - y0), [a, b] = [(x - x0) / far, (y - y0) / far];
-        if (far < 14) return [];                      // an arrow that is all tip
+        const far = Math.hypot(x - x0, y - y0) || 1, [a, b] = [(x - x0) / far, (y - y0) / far];
+        const visibility = far < 14 ? "hidden" : "visible";              // one that is all tip
         const tip = [[x, y], [x - 10 * a - 4 * b, y - 10 * b + 4 * a],
                      [x - 10 * a + 4 * b, y - 10 * b - 4 * a]];
         return [svg("line", {class: `arrow ${roles[n]}`, x1: x0, y1: y0, x2: x - 8 * a,
-                             y2: y - 8 * b}),
-                svg("polygon", {class: `tip ${roles[n]}`, points: tip.join(" ")})];
+                             y2: y - 8 * b, visibility}),
+                svg("polygon", {class: `tip ${roles[n]}`, points: tip.join(" "), visibility})];
       }));
   }
   function show() {

@@ -7,6 +7,7 @@ one of matplotlib's at half its size: no metadata, two digits after the point of
 letters of the site.
 """
 import re, sys
+from importlib.resources import files
 from pathlib import Path
 from fastcore.nbio import nb2str, read_nb, write_nb
 
@@ -16,7 +17,7 @@ _date = re.compile(r'[ \t]*<dc:date>[^<]*</dc:date>\n?')
 
 _coordinates = re.compile(r'\b(d|x|y|transform)="([^"]*)"')
 _fonts = re.compile(r"; font-family: 'DejaVu Sans'(?:, [^;\"]*sans-serif)?(?=[;\"])")
-_look = (Path(__file__).parents[2]/'attention_nb'/'views_js'/'look.css').read_text('utf-8')
+_look = (files('attention_nb')/'views_js'/'look.css').read_text('utf-8')
 # of the whole book
 LETTERS = re.search('--letters: (.*?);', _look)[1].replace('"', "'")
 
