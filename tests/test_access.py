@@ -4,6 +4,7 @@ import os
 from importlib.resources import files
 import pytest
 from helpers.book import pages
+from helpers.looks import expect
 
 some = ['index', '03_attention', '05a_interop', '06f_explorables', '06l_live', '07c_turning',
         '08b_stepping', '11a_families', '13d_going_by', 'glossary', 'teach']
@@ -28,6 +29,25 @@ def test_axe_finds_nothing_serious(asked, address, name):
         asked.evaluate('window.MathJax?.startup?.promise.then(() => null)')
         asked.wait_for_timeout(500)
         assert asked.evaluate(found) == [], scheme
+
+def test_axe_finds_nothing_serious_in_the_readers_own_sentence(asked, address):
+    asked.goto(f'{address}/index.html')
+    box = asked.locator('.live')
+    box.locator('textarea').first.fill('The cat sat down. It purred.')
+    box.get_by_role('button', name='Show attention').click()
+    expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
+    box.get_by_role('button', name='purred', exact=True).click()
+    expect(box.locator('.live-status')).to_contain_text('hidden: purred')
+    box.locator('summary').first.click()
+    views = box.locator('select option').all_inner_texts()
+    assert len(views) > 3
+    for view in views:
+        box.locator('select').select_option(label=view)
+        asked.wait_for_timeout(800)
+        for scheme in ('light', 'dark'):
+            asked.emulate_media(color_scheme=scheme)
+            asked.wait_for_timeout(400)
+            assert asked.evaluate(found) == [], (view, scheme)
 
 def test_axe_would_find_something(asked, address):
     asked.emulate_media(color_scheme='light')

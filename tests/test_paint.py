@@ -31,6 +31,16 @@ def test_every_icon_of_a_page_has_a_picture(site, page, address):
     bars = page.locator('.fa-bars').first.evaluate('e => getComputedStyle(e).maskImage')
     assert bars.startswith('url("data:image/svg+xml')
 
+@pytest.mark.parametrize('scheme', ('light','dark'))
+def test_the_first_paint_has_the_colours_of_the_system(browser, address, scheme):
+    page = browser.new_page(color_scheme=scheme)
+    page.route('**/*.js*', lambda route: route.abort())
+    page.goto(f'{address}/03_attention.html')
+    assert page.evaluate('document.documentElement.dataset.theme') == scheme
+    paper = page.locator('body').evaluate('e => getComputedStyle(e).backgroundColor')
+    assert (sum(map(int, re.findall(r'\d+', paper)[:3])) > 600) == (scheme=='light'), paper
+    page.close()
+
 listen = """window.moved = []
 new PerformanceObserver(list => window.moved.push(...list.getEntries().map(e =>
     [e.value, ...e.sources.map(s => s.node?.className ?? s.node?.nodeName)])))

@@ -2,8 +2,9 @@
 
 Scripts wait for the text, formulas also for what else a page loads, and the theme's icon font, half
 a megabyte, gives way to pictures of a line each. (_templates/static/webpack-macros.html leaves out
-its script.) A view's frame has the height that `#| frame: WIDE, NARROW, TOUCH` says before its page
-runs.
+its script.) The first paint is light or dark as the reader's system is, where the theme would know
+only after its script. A view's frame has the height that `#| frame: WIDE, NARROW, TOUCH` says before
+its page runs.
 """
 from pathlib import Path
 
@@ -22,6 +23,10 @@ ICONS = {        # name: what is drawn, by strokes, on 24 x 24
     'lightbulb': 'M9 18h6M10 21h4M12 3a6 6 0 0 0-3 11v1h6v-1a6 6 0 0 0-3-11z',
     'rocket': 'M7 4l12 8-12 8z', 'arrow-up': 'M12 20V4M5 11l7-7 7 7',
     'angle-left': 'M15 5l-7 7 7 7', 'angle-right': 'M9 5l7 7-7 7', 'chevron-down': 'M5 9l7 7 7-7'}
+
+THEME = '''{ const {dataset} = document.documentElement;
+  if (dataset.mode === "auto")
+    dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"; }'''
 
 def icons():
     "A style sheet: each picture masks a square of the text's colour"
@@ -50,6 +55,7 @@ def scripts_later(app, pagename, templatename, context, doctree):
         if 'mathjax' in name: script.attributes['fetchpriority'] = 'low'
 
 def setup(app):
+    app.add_js_file(None, body=THEME, priority=0)
     app.connect('builder-inited', write_icons)
     app.connect('html-page-context', scripts_later, priority=900)     # after all that add some
     return dict(parallel_read_safe=True, parallel_write_safe=True)
