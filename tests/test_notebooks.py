@@ -64,7 +64,8 @@ def test_module_and_readme_are_in_step(tmp_path):
             *root.glob('index_files/*')]
     work = tmp_path/'project'
     for p in [*kept, *root.glob('nbs/_sphinx/*.py'), *root.glob('nbs/*.bib'),
-              *(root/n for n in ('pyproject.toml', 'settings.ini', 'setup.py'))]:
+              *(root/n for n in ('pyproject.toml', 'settings.ini', 'setup.py',
+                                 'attention_nb/views_js/look.css'))]:
         if p.is_dir(): continue
         (work/p.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(p, work/p.relative_to(root))
