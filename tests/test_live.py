@@ -156,6 +156,19 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     expect(frame.locator('.word.hidden')).to_have_text('tired')
     context.close()
 
+@pytest.mark.parametrize('link, said', {
+    'text=100% sure': r'^5 tokens in [\d.]+ s$',
+    'text=Hi you&view=neuron&head=7.44&token=40&hide=55&out=9.99': r'^4 tokens in [\d.]+ s$',
+    'text=Hi&hide=0_1_2': 'one token at least must be seen$'}.items())
+def test_a_link_names_what_is_not_there(browser, address, link, said):
+    page,errors = browser.new_page(),[]
+    page.on('pageerror', lambda e: errors.append(e))
+    page.goto(f'{address}/06l_live.html#{link}')
+    page.get_by_role('button', name='Show attention').click()
+    expect(page.locator('.live-status')).to_have_text(re.compile(said), timeout=60_000)
+    assert not errors
+    page.close()
+
 def test_what_cannot_be_loaded_is_said_in_a_line(browser, address):
     page = browser.new_page()
     page.route('**/*.safetensors', lambda route: route.fulfill(status=200, body='short'))

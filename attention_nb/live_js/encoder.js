@@ -127,6 +127,7 @@ function mixed(weights, v, n, heads, out) {
 function run(model, text, {hidden = [], without = []} = {}) {
   const {tokens, cut} = tokenize(model, text), n = tokens.length, unseen = new Set(hidden);
   const {heads, width: D, eps} = model;
+  if (tokens.every((_, j) => unseen.has(j))) throw new Error("one token at least must be seen");
   let x = new Float32Array(n * D);
   for (const [i, token] of tokens.entries()) {
     const id = model.ids.get(token) ?? model.ids.get("[UNK]");

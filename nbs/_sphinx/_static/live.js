@@ -67,6 +67,7 @@ async function show() {
   const other = second.value.trim() && (await ask('run', second.value)).vector
   if (turn !== state.turn) return                                  // more was typed meanwhile
   keepChosen()
+  keepWhatIs(found)
   const tokens = String(found.tokens), before = state.tokens === tokens ? state.shown : null
   state.shown = found
   say([`${found.tokens.length} tokens in ${taken.toFixed(2)} s`,
@@ -82,6 +83,18 @@ async function show() {
   showTokens(found.tokens)
   await showView()
   if (above) picture.closest('.cell').remove()
+}
+
+// A link, or another model, may name tokens and heads that are not there
+function keepWhatIs({tokens, layers, heads}) {
+  for (const n of state.hidden) if (n >= tokens.length) state.hidden.delete(n)
+  for (const [at, [layer, head]] of state.without)
+    if (layer >= layers.length || head >= heads) state.without.delete(at)
+  if (state.given >= tokens.length) state.given = null
+  const {chosen} = state
+  chosen.layer = Math.min(chosen.layer, layers.length - 1)
+  chosen.heads = chosen.heads.filter(h => h < heads)
+  if (!chosen.heads.length) chosen.heads = [0]
 }
 
 // What the last change did: to the sentence's vector, and to which weight most, hidden tokens left
@@ -135,14 +148,10 @@ function framed() {
 }
 async function showView() {
   await framed()
-  const {tokens, layers, heads} = state.shown, inner = innerTokens(tokens)
+  const inner = innerTokens(state.shown.tokens)
   const few = inner.length > 1 && inner.length <= 40
   view.options[0].disabled = !few
   if (view.value === 'arcs' && !few) view.value = 'head'
-  const {chosen} = state
-  chosen.layer = Math.min(chosen.layer, layers.length - 1)
-  chosen.heads = chosen.heads.filter(h => h < heads)
-  if (!chosen.heads.length) chosen.heads = [0]
   inside().show(shown(view.value))
   label()
 }
@@ -230,10 +239,7 @@ async function copyLink() {
   setTimeout(() => { link.textContent = 'Copy link' }, 2000)
 }
 function openLink() {
-  const said = Object.fromEntries(location.hash.slice(1).split('&').map(part => {
-    const [name, ...value] = part.split('=')
-    return [name, decodeURIComponent(value.join('='))]
-  }))
+  const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)))
   if (said.text === undefined) return
   const numbers = name => (said[name] ?? '').match(/\d+/g)?.map(Number) ?? []
   text.value = said.text
