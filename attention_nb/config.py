@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from .checks import check_number, check_sizes, checked_window
 from .latent import LatentConfig
+from .scaling import check_scaling
 
 # %% ../nbs/10c_config.ipynb #7ec2d37a
 def _check_experts(cfg:"ExpertsConfig")->None:
@@ -254,6 +255,11 @@ def _check_config(cfg:TransformerConfig)->None:
     if cfg.parallel and (cfg.norm_place != 'pre' or cfg.kind == 'encoder-decoder'):
         raise ValueError("parallel needs norm_place='pre' and a single stack, "
                          f"got {cfg.norm_place!r} and {cfg.kind!r}")
+    _check_heads(cfg)
+
+# %% ../nbs/10c_config.ipynb #5e1c7a09
+def _check_heads(cfg:TransformerConfig)->None:
+    "Heads fit the width, and one another; a rotation fits the heads"
     if cfg.latent is not None:
         for name,none in dict(qk_norm=None, softcap=None, sinks=False, window=None).items():
             if getattr(cfg, name) != none:
@@ -261,6 +267,15 @@ def _check_config(cfg:TransformerConfig)->None:
     elif cfg.head_dim is None and cfg.d_model % cfg.n_heads:
         raise ValueError(f"d_model must be a multiple of n_heads, or head_dim given, got "
                          f"{cfg.d_model} and {cfg.n_heads}")
+    if cfg.n_kv_heads is not None:
+        check_sizes(n_kv_heads=cfg.n_kv_heads)
+        if cfg.n_heads % cfg.n_kv_heads:
+            raise ValueError("n_heads must be a multiple of n_kv_heads, got "
+                             f"{cfg.n_heads} and {cfg.n_kv_heads}")
+    if cfg.rope_scaling is not None:
+        width = cfg.latent.rope_dim if cfg.latent else cfg.width
+        scaling = check_scaling(cfg.rope_scaling, cfg.rotary_dim or width)
+        object.__setattr__(cfg, 'rope_scaling', scaling)            # in one spelling
 
 # %% ../nbs/10c_config.ipynb #6d4dcf93
 def _check_kinds(cfg:TransformerConfig)->None:

@@ -369,7 +369,8 @@ def _checked_stops(stop:str|int|Sequence[str|int|Sequence[int]],
 def _checked_ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
     "The ids that end a text, a list"
     eos = cfg.eos_id if eos_id is None else eos_id
-    ends = [] if eos is None else list(eos) if isinstance(eos, Iterable) else [eos]
+    many = isinstance(eos, Iterable) and not isinstance(eos, str)
+    ends = [] if eos is None else list(eos) if many else [eos]
     _check_ids_list('eos_id', ends)
     return ends
 
@@ -448,6 +449,8 @@ def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', 
         raise ValueError(f"{L} tokens and max_new_tokens={new} are {need} to read, "
                          f"more than max_len={cfg.max_len}")
     if cache is None: return
+    if not hasattr(cache, 'own'):
+        raise TypeError(f"cache must be a ModelCache, as model.new_cache gives, got {cache!r}")
     for batch in {getattr(c, 'batch', B) for c in cache.own} - {B}:
         raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
     cache.check_room(torch.empty(B, 0))       # a cache that must be reset says so
@@ -589,6 +592,8 @@ def stream(
     Returns:
         New tokens, (B,) each, or pieces of new text
     """
+    if odd := ', '.join(options.keys() - _TextOptions.__annotations__.keys()):
+        raise TypeError(f"stream has no {odd}, generate may have")
     steps = _Steps(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
     if tokenizer is None: return steps.columns()
     if len(ids) != 1:

@@ -373,7 +373,9 @@ def save_scores(
     Returns:
         The path
     """
-    path = Path(path)
+    path,rows = Path(path),{name: len(column) for name,column in table.items()}
+    if len({*rows.values()}) > 1:
+        raise ValueError(f"table must have columns of one length, got {rows}")
     _write(path, _as_csv(table) if _table_kind(path) == '.csv' else _as_parquet(table))
     return path
 
@@ -410,6 +412,8 @@ def _write(path:str|Path, body:bytes)->None:
     if target.exists() and not target.is_file():      # a device
         target.write_bytes(body)
         return
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {target.parent} is not there")
     tmp = target.with_name(f'.{secrets.token_hex(8)}.tmp')
     try:
         with open(tmp, 'xb') as f: f.write(body)

@@ -154,6 +154,11 @@ def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:
     for name,b in dict(bias_k=m.bias_k, bias_v=m.bias_v).items():
         if b is not None: state[name] = b.flatten()
     ours.load_state_dict(state)
+    theirs = dict(m.named_parameters())
+    for name,p in ours.named_parameters():                          # what is frozen stays frozen
+        own = name.replace('.', '_')
+        p.requires_grad_(next(theirs[n] for n in (name,own,f'in{own[1:]}') if n in theirs)
+                         .requires_grad)
     return ours
 
 # %% ../nbs/05a_interop.ipynb #dbf81037

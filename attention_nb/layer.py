@@ -338,4 +338,6 @@ def use_attention(
     Returns:
         The same model
     """
+    if attend is not None and not callable(attend):
+        raise TypeError(f"attend must be a function or None, got {attend!r}")
     with standing_by(attention_layers(model), attend): yield model

@@ -444,6 +444,8 @@ def build_model(
     Returns:
         Ready to run, in evaluation mode
     """
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(f"dtype must be a floating torch.dtype or None, got {dtype!r}")
     cfg,source = _settle_head(family, cfg, source)
     plan = _plan_of_file(family, cfg, source)
     model = _empty(family, cfg)

@@ -78,7 +78,7 @@ def _cell(ax:'Axes', i:int, j:int, value:float, color:str, fullness:float, digit
     "A number in row `i` and column `j`, in `color` as full as the number is large"
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Rectangle
-    shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .75*fullness)
+    shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .55*fullness)
     ax.add_patch(Rectangle((j-.5, i-.5), 1, 1, facecolor=shade, edgecolor='none'))
     rounded = round(value, digits) + 0.                         # no minus before a zero
     ax.text(j, i, f'{rounded:.{digits}f}', ha='center', va='center', size=8)
@@ -131,9 +131,11 @@ def _arrow(ax:'Axes', x:float, y:float, label:str, color:str)->None:
     "An arrow from the origin, its label beyond the tip"
     arrow = dict(arrowstyle='-|>', color=color, lw=1.6, shrinkA=0, shrinkB=0)
     ax.annotate('', (x,y), (0,0), arrowprops=arrow)
-    beyond = 7 if x >= 0 else -7,5 if y >= 0 else -5
-    ax.annotate(label, (x,y), beyond, textcoords='offset points', color=color, va='center',
-                ha='left' if x >= 0 else 'right', parse_math=False)
+    steep = abs(y) > abs(x)                             # then the label is above or below the tip
+    beyond = 0 if steep else 7 if x >= 0 else -7,5 if y >= 0 else -5
+    ax.annotate(label, (x,y), beyond, textcoords='offset points', color=color,
+                va='center' if not steep else 'bottom' if y >= 0 else 'top',
+                ha='center' if steep else 'left' if x >= 0 else 'right', parse_math=False)
 
 # %% ../nbs/02b_plots.ipynb #3f75c6c6
 def show_arrows(

@@ -360,8 +360,8 @@ def _unsaid(cfg:TransformerConfig, family:Family,
     if longest and cfg.max_len and not cfg.rope_scaling: c.setdefault(_longest, cfg.max_len)
     mine = _meant(cfg)
     try: back = _meant(_read_settings(family, c))
-    except (NotImplementedError,ValueError):
-        if not wordless: raise
+    except (NotImplementedError,ValueError) as e:
+        if not wordless: return c, [str(e)]
         back = mine
     lost = [n for n in mine if back[n] != mine[n]]
     # what would differ only because something else does is not worth a word

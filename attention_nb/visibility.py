@@ -135,7 +135,7 @@ class Visibility:
 
     Attributes:
         L: Number of queries
-        S: type: ignore[assignment] # Number of keys; None means L
+        S: Number of keys; None means L
         causal: Hide keys after the query's own place
         window: (left, right) of the query; None leaves a side open
         q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's

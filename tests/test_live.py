@@ -131,13 +131,13 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     out.click()
     expect(frame.locator('.turns .out')).to_have_text(re.compile('layer 3, head 1'))
     expect(said).to_contain_text('it takes 46\u00a0% from animal')   # what it adds is gone, no more
+    expect(said).to_contain_text('the head is out')
     moved = status.get_by_role('button', name='most moved')
     head = re.search(r'layer ([45]), head (\d+)$', moved.inner_text())
     moved.click()
-    expect(frame.locator('.heads [aria-pressed=true]')).to_have_text(head[2])
-    box.get_by_role('button', name=f'Take layer {head[1]}, head {head[2]} out').is_visible()
-    box.locator('select').select_option(label='arcs')
     expect(frame.locator('.turns button')).to_have_count(4)          # the one that moved, too
+    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(head[0])
+    expect(box.get_by_role('button', name=f'Take {head[0]} out')).to_be_visible()
     box.get_by_role('button', name='Copy link').click()
     link = page.url
     assert f'head={head[1]}.{head[2]}' in link and 'hide=13' in link and 'out=3.1' in link

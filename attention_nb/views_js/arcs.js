@@ -123,12 +123,13 @@ views.arcs = async (root, d) => {
     const {head, query} = state, shares = sharesOf(head, query);
     state.shown ??= {query, shares};
     move(shares);
-    mark(shares);
     for (const [n, button] of buttons.entries()) {
       const i = state.touched ? query : asks(n);
       button.ariaPressed = String(n === head);
       button.lastChild.textContent = `${clip(i)} → ${clip(goes(n, i))}`;
     }
+    root.classList.toggle("gone", buttons[head].classList.contains("out"));
+    mark(shares);
     root.dataset.ready = "yes";
     globalThis.onchosen?.();
   }
@@ -145,7 +146,8 @@ views.arcs = async (root, d) => {
     const bold = i => make("b", {}, clip(i));
     status.replaceChildren(bold(query), ` takes ${cent(shares[best])} from `, bold(best),
       shares[query] >= 0.03 ? `, ${cent(shares[query])} from itself` : "",
-      rest >= 0.03 && d.marks?.length ? `, ${cent(rest)} from ${d.marks.join(" and ")}` : "");
+      rest >= 0.03 && d.marks?.length ? `, ${cent(rest)} from ${d.marks.join(" and ")}` : "",
+      root.classList.contains("gone") ? ": all for nothing, the head is out" : "");
   }
 
   const turn = setInterval(() => {

@@ -107,7 +107,8 @@ function valueColumns(step, d, found, state, room) {
 
 // What a step does, in a sentence, for the key in focus
 function stepSentence(step, d, found, state) {
-  const {i, j} = state, {steps} = found, from = d.q[i], to = d.k[j], E = d.width;
+  const {i, j} = state, {steps} = found, E = d.width;
+  const [from, to] = [d.q[i], d.k[j]].map(token => `“${token}”`);
   const loudest = n => largest([...Array(n).keys()].map(e => Math.abs(found.product(j, e))));
   const x = name => written(steps[name][j]);
   const strongest = () => largest([...found.out].map(Math.abs));

@@ -9,6 +9,7 @@ import ast, io, re, tokenize
 from textwrap import dedent, fill, indent
 
 WIDTH = 112
+_ignored = re.compile(r'^type: ignore\S*(?: # |$)')             # for the checker of types
 _sections = re.compile(r'\n\n(Args|Attributes|Returns):\n.*', re.S)
 
 def comments(source):
@@ -16,7 +17,7 @@ def comments(source):
     lines = source.splitlines()
     found = (t for t in tokenize.generate_tokens(io.StringIO(source).readline)
              if t.type == tokenize.COMMENT)
-    return {t.start[0]: t.string.lstrip('# ').rstrip() for t in found
+    return {t.start[0]: _ignored.sub('', t.string.lstrip('# ')).rstrip() for t in found
             if lines[t.start[0]-1][:t.start[1]].strip()}
 
 def _parameters(function, lines, said):

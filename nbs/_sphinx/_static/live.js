@@ -47,14 +47,15 @@ const more = make('details', {className: 'live-more'},
 const picture = box.closest('section').querySelector('.cell_output iframe[title^="Arcs"]')
 const above = picture && picture.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING
 box.classList.toggle('under-picture', !!above)
-box.replaceChildren(...above ? [frame, words, tools, form, status]
-  : [form, status, frame, words, tools], more)
+box.replaceChildren(...above ? [tools, frame, words, form, status]
+  : [form, status, tools, frame, words], more)
 
 const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, shown: null,
                tokens: '', before: null, given: null, framed: null,
                chosen: {layer: 3, heads: [1], token: null, dim: true}}
 const say = text => { status.textContent = text }
 const name = ([layer, head]) => `layer ${layer}, head ${head}`
+const largest = list => list.indexOf(Math.max(...list))
 const cosine = (a, b) => a.reduce((sum, x, c) => sum + x*b[c], 0)
 
 // ---- reading
@@ -97,16 +98,17 @@ function keepWhatIs({tokens, layers, heads}) {
   if (!chosen.heads.length) chosen.heads = [0]
 }
 
-// What the last change did: to the sentence's vector, and to which weight most, hidden tokens left
-// out; a press shows its head
+// What the last change did: to the sentence's vector, and to which weight between words most,
+// hidden ones left out; a press shows its head
 function sayMoved(was) {
-  const {tokens, layers, heads} = state.shown, n = tokens.length
+  const {tokens, layers} = state.shown, n = tokens.length
+  const asked = new Set(innerTokens(tokens).filter(i => !state.hidden.has(i)))
   let best = {by: 0}
   for (const [layer, {weights}] of layers.entries()) {
     const before = was.layers[layer].weights
     weights.forEach((w, at) => {
       const j = at % n, i = Math.floor(at/n) % n, by = Math.abs(w - before[at])
-      if (by > best.by && !state.hidden.has(j) && !state.hidden.has(i))
+      if (by > best.by && asked.has(i) && asked.has(j))
         best = {by, layer, head: Math.floor(at/n/n), i, j, from: before[at], to: w}
     })
   }
@@ -116,7 +118,7 @@ function sayMoved(was) {
     .toFixed(2)} · `, button(`most moved: ${tokens[i]} from ${tokens[j]}, ${cent(from)} → `
     + `${cent(to)}, in ${name([layer, head])}`, () => {
     Object.assign(state.chosen, {layer, heads: [head], token: i})
-    if (!['head', 'neuron'].includes(view.value)) view.value = 'head'
+    if (!['arcs', 'head', 'neuron'].includes(view.value)) view.value = 'head'
     attempt(showView)
   }))
 }
@@ -182,7 +184,7 @@ function shown(kind) {
                  'value', 'weighted', 'output'], query = chosen.token ?? 1
   return {kind, q: tokens, k: tokens, layers: layers.map((_, at) => String(at)), heads,
           kvHeads: heads, width: E, valueWidth: E, layer: chosen.layer, head: chosen.heads[0],
-          query, key: query, places: [null, null], stage: 'query', stages: layers.map(() => steps),
+          query, key: query, places: [null, null], stage: 'softmax', stages: layers.map(() => steps),
           bias: null, mask, scale: layers.map(() => 1/Math.sqrt(E)),
           softcap: layers.map(() => 0), sinks: layers.map(() => null),
           qdata: byHead('q'), kdata: byHead('k'), vdata: byHead('v')}
@@ -193,12 +195,15 @@ function arcs() {
   const {layer, heads: [head], token} = state.chosen
   const all = three.filter(([l, h]) => l < layers.length && h < heads)
   if (!all.some(([l, h]) => l === layer && h === head)) all.push([layer, head])
+  const weight = (l, h, i, j) => layers[l].weights[(h*n + i)*n + j]
+  const far = largest(places.map(i => Math.max(...places.map(j =>
+    weight(layer, head, i, j)*Math.sqrt(Math.abs(i - j))))))         // the query of a large arc
   const before = state.before ?? (above ? picture.contentWindow?.state : null)
   return {kind: 'arcs', tokens: places.map(n => tokens[n]), words: places,
           heads: all.map(([layer, head]) => ({layer, head})),
           head: all.findIndex(([l, h]) => l === layer && h === head),
-          query: places.includes(token) ? places.indexOf(token) : null,
-          at: (l, h, i, j) => layers[l].weights[(h*n + places[i])*n + places[j]],
+          query: places.includes(token) ? places.indexOf(token) : far,
+          at: (l, h, i, j) => weight(l, h, places[i], places[j]),
           hidden: places.flatMap((n, at) => state.hidden.has(n) ? [at] : []),
           out: [...state.without.values()], marks: [tokens[0], tokens.at(-1)], before}
 }
@@ -210,8 +215,9 @@ function label() {
   out.disabled = !now
   const all = now ? now.heads.map(h => [now.layer, h]) : []
   const gone = all.length && all.every(at => state.without.has(String(at)))
-  const which = all.length === 1 ? name(all[0]) : all.length ? `${all.length} heads` : 'a head'
-  out.textContent = gone ? `Put ${which} back` : `Take ${which} out`
+  const which = all.length === 1 ? name(all[0]) : `${all.length} heads`
+  out.textContent = !all.length ? 'Open a head to take it out'
+    : gone ? `Put ${which} back` : `Take ${which} out`
   out.ariaPressed = String(!!gone)
   return {all, gone}
 }
