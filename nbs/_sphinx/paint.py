@@ -3,8 +3,8 @@
 Scripts wait for the text, formulas also for what else a page loads, and the theme's icon font, half
 a megabyte, gives way to pictures of a line each. (_templates/static/webpack-macros.html leaves out
 its script.) The first paint is light or dark as the reader's system is, where the theme would know
-only after its script. A view's frame has the height that `#| frame: WIDE, NARROW, TOUCH` says before
-its page runs.
+only after its script. A view's frame has the height that `#| frame: WIDE, NARROW, TOUCH` says
+before its page runs.
 """
 from pathlib import Path
 

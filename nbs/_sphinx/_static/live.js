@@ -181,10 +181,12 @@ function shown(kind) {
   const seen = Uint8Array.from(tokens, (_, j) => !state.hidden.has(j))
   const mask = state.hidden.size ? {shape: [1, 1, 1, n], data: seen.buffer} : null
   const steps = ['query', 'key', 'product', 'sum', 'scale', ...mask ? ['mask'] : [], 'softmax',
-                 'value', 'weighted', 'output'], query = chosen.token ?? 1
+                 'value', 'weighted', 'output'], {layer, heads: [head]} = chosen
+  const query = chosen.token ?? 1, from = (head*n + query)*n
   return {kind, q: tokens, k: tokens, layers: layers.map((_, at) => String(at)), heads,
-          kvHeads: heads, width: E, valueWidth: E, layer: chosen.layer, head: chosen.heads[0],
-          query, key: query, places: [null, null], stage: 'softmax', stages: layers.map(() => steps),
+          kvHeads: heads, width: E, valueWidth: E, layer, head, query,
+          key: largest(layers[layer].weights.subarray(from, from + n)), places: [null, null],
+          stage: 'softmax', stages: layers.map(() => steps),
           bias: null, mask, scale: layers.map(() => 1/Math.sqrt(E)),
           softcap: layers.map(() => 0), sinks: layers.map(() => null),
           qdata: byHead('q'), kdata: byHead('k'), vdata: byHead('v')}
