@@ -369,8 +369,8 @@ def _checked_stops(stop:str|int|Sequence[str|int|Sequence[int]],
 def _checked_ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
     "The ids that end a text, a list"
     eos = cfg.eos_id if eos_id is None else eos_id
-    many = isinstance(eos, Iterable) and not isinstance(eos, str)
-    ends = [] if eos is None else list(eos) if many else [eos]
+    if isinstance(eos, str): raise TypeError(f"eos_id must be an integer, got {eos!r}")
+    ends = [] if eos is None else list(eos) if isinstance(eos, Iterable) else [eos]
     _check_ids_list('eos_id', ends)
     return ends
 

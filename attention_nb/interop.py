@@ -156,9 +156,8 @@ def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:
     ours.load_state_dict(state)
     theirs = dict(m.named_parameters())
     for name,p in ours.named_parameters():                          # what is frozen stays frozen
-        own = name.replace('.', '_')
-        p.requires_grad_(next(theirs[n] for n in (name,own,f'in{own[1:]}') if n in theirs)
-                         .requires_grad)
+        known = name,(own := name.replace('.', '_')),f'in{own[1:]}'
+        p.requires_grad_(next(theirs[n] for n in known if n in theirs).requires_grad)
     return ours
 
 # %% ../nbs/05a_interop.ipynb #dbf81037

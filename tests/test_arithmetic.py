@@ -173,15 +173,15 @@ def test_the_sentence_says_the_numbers_of_the_key_in_focus(open_view):
                                  bias=torch.full((2, 2), .25)))
     says,on = page.locator('.status'),page.locator('tr.on')
     expect(on).to_contain_text('up')                  # the largest weight
-    for step,sentence in (('query', 'up asks with its query, 2 numbers.'),
+    for step,sentence in (('query', '“up” asks with its query, 2 numbers.'),
                           ('product', 'Neuron by neuron: 1.00 × 3.00 = 3.00 in neuron 0, the '
-                                      'largest product of up and up.'),
-                          ('sum', 'The 2 products of up and up add up to 5.00.'),
+                                      'largest product of “up” and “up”.'),
+                          ('sum', 'The 2 products of “up” and “up” add up to 5.00.'),
                           ('scale', '5.00 times 0.5000 is 2.50.'),
                           ('bias', '2.50 plus 0.25 is 2.75.'),
                           ('softmax', 'e to the power 2.75 − 2.75, the largest score, is 1.00; '
                                       'divided by the sum 1.08 it is the weight 0.92.'),
-                          ('output', 'All weighted values add up to what up takes: its number 0 '
+                          ('output', 'All weighted values add up to what “up” takes: its number 0 '
                                      'is 2.70.')):
         press(page, step)
         expect(says).to_have_text(sentence)
@@ -189,7 +189,7 @@ def test_the_sentence_says_the_numbers_of_the_key_in_focus(open_view):
     page.keyboard.press('ArrowDown')
     expect(on).to_contain_text('down')
     press(page, 'weight × value')
-    expect(says).to_have_text('Weight times value: number 0 of down is 0.08 × −1.00 = −0.08.')
+    expect(says).to_have_text('Weight times value: number 0 of “down” is 0.08 × −1.00 = −0.08.')
     page.locator('tbody tr').first.click()
     expect(on).to_contain_text('up')
     expect(page.locator('[aria-current=true] th')).to_have_text('up')
