@@ -134,6 +134,7 @@ def from_torch(
                       "attention_nb.TorchInterface(m)", stacklevel=2)
     return _converted(m)
 
+# %% ../nbs/05a_interop.ipynb #7c41e9d2
 def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:
     "With copies of the weights"
     if not isinstance(m, nn.MultiheadAttention):
