@@ -1,31 +1,12 @@
 """Every notebook runs, its stored text outputs are what it prints today, and it is in step with
 the exported module"""
-import html, json, math, os, re, shutil, subprocess, sys
+import html, json, os, re, shutil, subprocess, sys
 from pathlib import Path
 import nbformat, pytest, rules, tidy
 from fastcore.nbio import read_nb
-from outputs import execute
+from outputs import execute, moved, same, same_outputs
 from helpers import root
 from helpers.book import markdown, names, notebooks, runnable
-
-number = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
-
-def outputs(nb):
-    "Cell id -> text of its outputs, of the cells whose output must not change"
-    def text(o):
-        if o['output_type'] == 'stream': return o['name'], ''.join(o['text'])
-        return o['output_type'], ''.join(o.get('data', {}).get('text/plain', ''))
-    return {c.id: [text(o) for o in c.get('outputs', []) if o.get('name') != 'stderr']
-            for c in nb.cells
-            if c.cell_type == 'code' and not re.search(r'^#\|\s*timed\s*$', c.source, re.M)}
-
-def same(stored, fresh, rel=1e-3, abs_=2e-4):
-    "Are the texts equal but for rounding, and for addresses in memory?"
-    clean = [re.sub(r' at 0x[0-9a-fA-F]+', '', s) for s in (stored, fresh)]
-    words,numbers = zip(*((re.split(r'\s+', number.sub('#', s).strip()),
-                           [float(n) for n in number.findall(s)]) for s in clean))
-    return words[0] == words[1] and all(math.isclose(a, b, rel_tol=rel, abs_tol=abs_)
-                                        for a,b in zip(*numbers))
 
 @pytest.mark.parametrize('path', runnable, ids=lambda p: p.stem)
 def test_runs_and_outputs_are_true(path):
@@ -35,13 +16,10 @@ def test_runs_and_outputs_are_true(path):
     shutil.copy(path, target)
     error = execute(target)
     assert error is None, error
-    stored,fresh = outputs(read_nb(path)),outputs(read_nb(target))
-    assert stored.keys() == fresh.keys()
-    wrong = [f'cell {i}: stored\n{stored[i]}\nfresh\n{fresh[i]}' for i in stored
-             if [k for k,_ in stored[i]] != [k for k,_ in fresh[i]]
-             or not all(same(a, b) for (_,a),(_,b) in zip(stored[i], fresh[i]))]
-    assert not wrong, (
-        'Stored outputs are not what the notebook prints; `make outputs` stores them anew.\n'
+    wrong = [f'cell {i}: stored\n{old}\nfresh\n{new}'
+             for i,old,new in moved(read_nb(path), read_nb(target))]
+    assert not wrong, ('Stored outputs are not what the notebook prints; '
+                       f'`make outputs ARGS=nbs/{path.name}` stores them anew.\n'
                        + '\n'.join(wrong))
     assert kinds(read_nb(path)) == kinds(tidy.tidy(read_nb(target))), (
         'what is shown is stored in other formats; `make outputs` stores it anew')
@@ -57,6 +35,20 @@ def test_the_check_of_outputs_can_fail():
     assert not same('loss 0.1234', 'gain 0.1234')
     assert not same('1 2 3', '1 2')
     assert same('tensor([[1.,  2.]])', 'tensor([[1., 2.]])') is True
+
+def shows(text, option=''):
+    "A cell that printed this"
+    output = nbformat.v4.new_output('stream', name='stdout', text=text)
+    return nbformat.v4.new_code_cell(f'{option}\nprint(text)', outputs=[output])
+
+def test_of_trained_numbers_the_words_are_checked():
+    for option,digits,words in [('', False, False), ('#| trained', True, False),
+                                ('#| timed', True, True), ('# #| trained', False, False)]:
+        stored = shows('it writes crew, loss 1.21 of 2,048', option)
+        assert same_outputs(stored, shows('it writes crew, loss 1.21 of 2,048'))
+        assert same_outputs(stored, shows('it writes crew, loss 1.43 of 12,048')) == digits
+        assert same_outputs(stored, shows('it writes house, loss 1.21 of 2,048')) == words
+        assert same_outputs(stored, shows('it writes crew, loss nan of 2,048')) == words
 
 def test_module_and_readme_are_in_step(tmp_path):
     "What `make tidy` runs changes nothing"

@@ -3,10 +3,10 @@
 Each runs in a process of its own. In one process the settings of the first would stay for the
 others: `%config` hears no change where matplotlib's inline backend already holds the value, and
 their figures came out as PNG. The processes are forks of one that has imported what takes seconds.
-A second run changes nothing: a cell marked `#| timed` keeps its stored output if the fresh one
-differs in numbers only.
+A second run changes nothing: a cell marked `#| timed` or `#| trained` keeps its stored output if
+the fresh one differs in numbers only.
 """
-import argparse, multiprocessing, os, re, sys, tempfile
+import argparse, math, multiprocessing, os, re, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from fastcore.nbio import read_nb, write_nb
@@ -44,14 +44,50 @@ def execute(path, timeout=1800):
         said = errors.read_text(encoding='utf-8', errors='replace') if errors.exists() else ''
         return None if process.exitcode == 0 else f'{said[-6000:]}\nexit {process.exitcode}'
 
-def is_timed(cell):
-    return cell.cell_type == 'code' and re.search(r'^#\|\s*timed\b', cell.source, re.M)
+# %% what may differ from run to run
+_number = re.compile(r'[-+]?(?:\d+(?:,\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
+_address = re.compile(r' at 0x[0-9a-fA-F]+')
 
-def words(cell):
-    "The outputs of a cell without their numbers"
-    outputs = cell.get('outputs', [])
-    texts = [''.join(o.get('text') or o.get('data', {}).get('text/plain', '')) for o in outputs]
-    return [' '.join(re.sub(r'[-+]?\d[\d.,]*(e[-+]?\d+)?', '#', t).split()) for t in texts]
+def marked(cell, name):
+    return cell.cell_type == 'code' and re.search(rf'^#\|\s*{name}\s*$', cell.source, re.M)
+
+def texts(cell):
+    "(kind, text) of each output of a cell, warnings left out"
+    def text(o):
+        if o['output_type'] == 'stream': return o['name'], ''.join(o['text'])
+        return o['output_type'], ''.join(o.get('data', {}).get('text/plain', ''))
+    return [text(o) for o in cell.get('outputs', []) if o.get('name') != 'stderr']
+
+def words(text):
+    "A text without its numbers, its blanks, and the addresses of objects"
+    return ' '.join(_number.sub('#', _address.sub('', text)).split())
+
+def numbers(text):
+    return [float(n.replace(',', '')) for n in _number.findall(_address.sub('', text))]
+
+def same(stored, fresh, digits=True, rel=1e-3, abs_=2e-4):
+    "Are the texts equal, but for rounding, or without `digits` but for their numbers?"
+    close = (math.isclose(a, b, rel_tol=rel, abs_tol=abs_)
+             for a,b in zip(numbers(stored), numbers(fresh)))
+    return words(stored) == words(fresh) and (not digits or all(close))
+
+def same_outputs(stored, fresh):
+    "Does a cell print what is stored of it? Of `#| trained` the words, of `#| timed` anything"
+    if marked(stored, 'timed'): return True
+    old,new,digits = texts(stored),texts(fresh),not marked(stored, 'trained')
+    return ([kind for kind,_ in old] == [kind for kind,_ in new]
+            and all(same(a, b, digits) for (_,a),(_,b) in zip(old, new)))
+
+def moved(stored, fresh):
+    "Of each cell of a notebook that no longer prints what is stored: id, and both texts"
+    def show(cell): return '\n'.join(text for _,text in texts(cell))
+    cells = {c.id: c for c in fresh.cells}
+    return [(c.id, show(c), show(cells[c.id])) for c in stored.cells
+            if c.cell_type == 'code' and not same_outputs(c, cells[c.id])]
+
+def alike(stored, fresh):
+    "Do the outputs of two cells differ in numbers only?"
+    return [words(t) for _,t in texts(stored)] == [words(t) for _,t in texts(fresh)]
 
 def store(path):
     "Run the notebook at `path` and store its outputs, clean; an error message, or None"
@@ -63,7 +99,8 @@ def store(path):
     nb = read_nb(path)
     for c in nb.cells:
         old = stored.get(c.get('id'))
-        if is_timed(c) and old and words(old) == words(c): c.outputs = old.outputs
+        if old and (marked(c, 'timed') or marked(c, 'trained')) and alike(old, c):
+            c.outputs = old.outputs
     clean_nb(nb)
     write_nb(tidy(nb), path)
 

@@ -13,7 +13,7 @@ NAMES = dict(lesson=8, workshop=12)                     # exported public names
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
-              'net', 'gpu', 'timed', 'echo', 'include', 'output'}
+              'net', 'gpu', 'timed', 'trained', 'echo', 'include', 'output'}
 
 def places(cells, kinds=('code',)):
     "(number of the cell, nearest heading above it, cell) of each cell of these kinds"
