@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.jit._trace import is_tracing
 from torch.utils import _pytree
 from .checks import check_broadcast, checked_integer, checked_window
 
@@ -127,6 +129,28 @@ def _looked_up(table:Tensor, i:Tensor, j:Tensor)->Tensor:
 def _is_eager()->bool:
     "Whether each operation runs when it is called: no compiler, no transform"
     return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+def _has_numbers(*tensors:Tensor)->bool:
+    "Whether numbers can be read: no compiler, no transform, and not shapes alone"
+    if not _is_eager() or is_tracing(): return False
+    return not any(t.device.type == 'meta' or isinstance(t, FakeTensor) for t in tensors)
+
+def _state(see:'Visibility')->tuple[int,...]|None:
+    "How often each of its tensors was written to; None: nobody counts"
+    tensors = [t for _,t in _all_tensors(see)]
+    if not _has_numbers(*tensors) or any(t.is_inference() for t in tensors): return None
+    return tuple(t._version for t in tensors)
+
+def _kept(see:'Visibility', key:Any, make:Callable[[],Any])->Any:
+    "What was made, as long as no tensor has been written to since"
+    state = _state(see)
+    if state is None: return make()
+    before,found = see._memo.get(key, (None,None))
+    if before != state:
+        found = make()
+        # what stands for a tensor, or has no numbers, is of no use to others
+        if not isinstance(found, Tensor) or _has_numbers(found): see._memo[key] = state,found
+    return found
 
 # %% ../nbs/04a_visibility.ipynb #53b2ebb1
 @dataclass(frozen=True, eq=False, repr=False)
@@ -394,13 +418,12 @@ class Visibility:
         sizes = dict(q_block=q_block, k_block=k_block)
         for name,n in sizes.items(): checked_integer(name, n, least=1)
         device = _where(self, device)
-        key = q_block,k_block,device
-        if key not in self._memo:
+        def make()->Tensor:
             # a table that is kept may meet autograd later
             with contextlib.nullcontext() if not _is_eager() else torch.inference_mode(False):
-                self._memo[key] = _blocks(self, q_block, k_block, device)
-        found:Tensor = self._memo[key]
-        return found
+                return _blocks(self, q_block, k_block, device)
+        found:Tensor = _kept(self, (q_block,k_block,device), make)
+        return found.clone()    # whoever writes to it changes nothing here
 
     def check_fits(self,
         shape:tuple[int,...], # The shape of the scores, (..., L, S)
@@ -474,7 +497,7 @@ def _check_table(see:Visibility)->None:
     if t.dim() not in (2,4):
         raise ValueError(f"table must be (M, N) or (B, H, M, N), got {tuple(t.shape)}")
     for (name,ids),n in zip((('q_doc',see.q_doc), ('k_doc',see.k_doc)), t.shape[-2:]):
-        if ids is None or not ids.numel() or ids.device.type == 'meta' or not _is_eager(): continue
+        if ids is None or not ids.numel() or not _has_numbers(ids): continue
         if ids.min() < 0 or ids.max() >= n:
             raise ValueError(f"{name} must be from 0 to {n-1} for a table {tuple(t.shape)}, "
                              f"got {int(ids.min())} to {int(ids.max())}")
@@ -692,13 +715,13 @@ def over(
 def _aligned(see:Visibility)->bool:
     "Whether places are bottom-right: the same differences, wherever they begin"
     if see.q_pos is None and see.k_pos is None: return True
-    if not _is_eager(): return False
-    if 'aligned' not in see._memo:
+    if not _has_numbers(*(p for p in (see.q_pos,see.k_pos) if p is not None)): return False
+    def make()->bool:
         q_pos,k_pos = see.places()
         first = k_pos[...,:1] if see.S else 0
-        see._memo['aligned'] = bool((k_pos-first == torch.arange(see.S, device=k_pos.device)).all()
+        return bool((k_pos-first == torch.arange(see.S, device=k_pos.device)).all()
             and (q_pos-first == torch.arange(see.L, device=q_pos.device) + (see.S-see.L)).all())
-    return bool(see._memo['aligned'])
+    return bool(_kept(see, 'aligned', make))
 
 def _nearer(a:int|None, b:int|None)->int|None:
     return b if a is None else a if b is None else min(a, b)
