@@ -121,12 +121,14 @@ def _instead(x:Tensor, y:Tensor, where:Tensor)->Tensor:
     out:Tensor = apply(x, y, where) if x.requires_grad else torch.where(where, y, x)
     return out
 
-def _spoilt(q:Tensor, k:Tensor, v:Tensor, scale:float|None)->tuple[Tensor,Tensor]:
-    "Which keys, (..., S, 1), and values, (..., S, Ev), may make more than their own scores NaN"
-    top = float(q.detach().nan_to_num(0., 0., 0.).abs().max()) if q.numel() else 0.
-    most = torch.finfo(_wide(q.dtype)).max/(4*q.shape[-1]*max(1., abs(scale or 0.))*max(1., top))
-    most = min(most, torch.finfo(q.dtype).max)
-    return ~(k.detach().abs() <= most).all(-1, keepdim=True), ~v.detach().isfinite()
+def _spoilt(q:Tensor, k:Tensor, v:Tensor, scale:float|None)->tuple[Tensor,Tensor,Tensor]:
+    "Which queries, keys, (..., n, 1), and values, (..., S, Ev), may spoil what is not theirs"
+    most = torch.finfo(_wide(q.dtype)).max/(4*q.shape[-1]*max(1., abs(scale or 0.)))
+    within = torch.finfo(q.dtype).max
+    query = ~(q.detach().abs() <= min(most**.5, within)).all(-1, keepdim=True)
+    top = float(q.detach().masked_fill(query, 0.).abs().max()) if q.numel() else 0.
+    key = ~(k.detach().abs() <= min(most/max(1., top), within)).all(-1, keepdim=True)
+    return query, key, ~v.detach().isfinite()
 
 def _is_finite(*tensors:Tensor)->bool:
     return all(math.isfinite(t.detach().sum().item()) for t in tensors)
@@ -140,9 +142,10 @@ _says = 'mask','causal','window','q_pos','k_pos'    # who sees whom
 def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
     "An attention function, in whose results what is hidden has no part, whatever it holds"
     call:Any = f
-    def again(q:Tensor, k:Tensor, v:Tensor, found:Any, options:dict[str,Any])->Any:
-        key,value = _spoilt(q, k, v, options.get('scale'))
-        if not (key.any() or value.any()): return found
+    def again(q:Tensor, k:Tensor, v:Tensor, found:Any, asked:bool,
+              options:dict[str,Any])->Any:
+        query,key,value = _spoilt(q, k, v, options.get('scale'))
+        if not (key.any() or value.any() or query.any() and asked): return found
         with torch.no_grad():
             said = {n: o for n,o in options.items() if n in (*_says, 'kernel')}
             if (bias := options.get('bias')) is not None:
@@ -150,8 +153,9 @@ def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
             marks = torch.cat([value | key, key], -1).to(q.dtype)    # (..., S, Ev+1)
             seen = call(torch.zeros_like(q), torch.zeros_like(k), marks, **said)
             seen = (seen[0] if isinstance(seen, tuple) else seen) > 0    # (..., L, Ev+1)
-        made = call(q, _instead(k, k.new_zeros(()), key), _instead(v, v.new_zeros(()), value),
-                    **options)
+            seen |= query
+        made = call(*(_instead(t, t.new_zeros(()), where) for t,where in ((q,query), (k,key),
+                                                                         (v,value))), **options)
         if not seen.any(): return made
         if isinstance(found, Tensor): return _instead(made, found.detach(), seen[...,:-1])
         (out,more),(a,b) = made,found    # log-sum-exp (..., L), or weights (..., L, S)
@@ -168,7 +172,7 @@ def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
         if not _looks(out): return found
         asked = torch.is_grad_enabled() and any(t.requires_grad for t in (q,k,v))
         if _is_finite(out, k, v) if asked else _is_finite(out): return found
-        return cast(_R, again(q, k, v, found, options))
+        return cast(_R, again(q, k, v, found, asked, options))
     return g
 
 # %% ../nbs/03c_core.ipynb #cc03efd3

@@ -418,12 +418,11 @@ class Visibility:
         sizes = dict(q_block=q_block, k_block=k_block)
         for name,n in sizes.items(): checked_integer(name, n, least=1)
         device = _where(self, device)
-        def make()->Tensor:
-            # a table that is kept may meet autograd later
-            with contextlib.nullcontext() if not _is_eager() else torch.inference_mode(False):
-                return _blocks(self, q_block, k_block, device)
-        found:Tensor = _kept(self, (q_block,k_block,device), make)
-        return found.clone()    # whoever writes to it changes nothing here
+        # a table that is kept may meet autograd later, and whoever writes to what he got
+        with contextlib.nullcontext() if not _is_eager() else torch.inference_mode(False):
+            found:Tensor = _kept(self, (q_block,k_block,device),
+                                 lambda: _blocks(self, q_block, k_block, device))
+            return found.clone()
 
     def check_fits(self,
         shape:tuple[int,...], # The shape of the scores, (..., L, S)
