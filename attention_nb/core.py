@@ -163,8 +163,9 @@ def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
         return _instead(out, a.detach(), seen[...,:-1]), _instead(more, b.detach(), rows)
     @functools.wraps(f)
     def g(*args:_P.args, **kw:_P.kwargs)->_R:
-        found,options = f(*args, **kw),dict[str,Any](kw)
+        found = f(*args, **kw)
         if not _is_eager(): return found
+        options:dict[str,Any] = {**kw}
         hides = any(options.get(n) is not None for n in ('mask','bias','window'))
         if not hides and not options.get('causal'): return found
         q,k,v = (*args, *(options.pop(n) for n in 'qkv'[len(args):]))

@@ -9,6 +9,8 @@ __all__ = ['RULES', 'KERNELS', 'TileRules', 'read_rules', 'Kernel', 'scaled_dot_
            'attention_lse', 'merge_attention']
 
 # %% ../nbs/03a_fast.ipynb #02caba3d
+import functools
+import inspect
 import json
 import math
 import os
@@ -23,7 +25,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import forward_ad
-from .checks import _wide, check_attention, checked, checked_integer
+from .checks import (_P, _R, _explain, _torch_function, _wide, check_attention, checked,
+                                 checked_integer)
 from .core import (_looks, _unharmed, attention, attention_scores, group_heads,
                                hide)
 from .flash import _four_dims, _rounds, _tiled
@@ -375,6 +378,18 @@ def scaled_dot_product_attention(
                 k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks, dropout_p=dropout_p)
     return _chosen(c, kernel).compute(c)
 
+def _answers(f:Callable[_P,_R])->Callable[_P,_R]:
+    "`f(q, k, v, **options)`, its errors those of `scaled_dot_product_attention`"
+    parameters = [*inspect.signature(scaled_dot_product_attention).parameters.values()]
+    @functools.wraps(f)
+    def g(*args:_P.args, **kw:_P.kwargs)->_R:
+        try: return f(*args, **kw)
+        except TypeError:
+            _explain(f.__name__, parameters, args, kw, _torch_function)
+            raise
+    return g
+
+@_answers
 def explain_choice(
     q:Tensor, # Queries, as for `scaled_dot_product_attention`
     k:Tensor, # Keys

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from .checks import _wide, check_attention, checked, checked_integer
+from .checks import _wide, checked, checked_integer
 from .visibility import Visibility, Window, _aligned, _flat, _is_eager, joined
 
 # %% ../nbs/13a_triton.ipynb #5282ce62
@@ -292,6 +292,7 @@ def _reason(q:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, dropout_p
     return _rules_not(see)
 
 # %% ../nbs/13a_triton.ipynb #d8504d6a
+@checked
 def why_not_triton(
     q:Tensor, # Queries, as for `triton_attention`
     k:Tensor, # Keys
@@ -328,8 +329,6 @@ def why_not_triton(
     Returns:
         None: `triton_attention` computes the call
     """
-    check_attention(q, k, v, mask=mask, bias=bias, causal=causal, window=window, q_pos=q_pos,
-                    k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks, dropout_p=dropout_p)
     see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     return _reason(q, v, see, bias, dropout_p)
 
@@ -605,6 +604,7 @@ def _merged(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None, sinks
     return out
 
 # %% ../nbs/13a_triton.ipynb #b9fe3d97
+@checked
 def triton_decode(
     q:Tensor, # The last queries, (B, H, L, E), few of them
     k:Tensor, # All keys, (B, Hkv, S, E)
@@ -634,7 +634,6 @@ def triton_decode(
         Output (B, H, L, Ev), in q's dtype
     """
     if triton is None: raise ImportError(_missing)
-    check_attention(q, k, v, scale=scale, softcap=softcap, sinks=sinks)
     if why := _decode_not(q, k, v): raise NotImplementedError(f"triton_decode: {why}")
     (B,_,_,E),(Hkv,S) = q.shape,k.shape[1:3]
     if isinstance(k_len, Tensor):

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.jit._trace import is_tracing
 from torch.utils import _pytree
 from .checks import check_broadcast, checked_integer, checked_window
@@ -132,7 +133,7 @@ def _is_eager()->bool:
 
 def _has_numbers(*tensors:Tensor)->bool:
     "Whether numbers can be read: no compiler, no transform, and not shapes alone"
-    if not _is_eager() or is_tracing(): return False
+    if not _is_eager() or is_tracing() or get_proxy_mode() is not None: return False
     return not any(t.device.type == 'meta' or isinstance(t, FakeTensor) for t in tensors)
 
 def _state(see:'Visibility')->tuple[int,...]|None:
