@@ -11,7 +11,7 @@ __all__ = ['Window', 'visible', 'allowed', 'Visibility', 'joined', 'over', 'spel
 import contextlib, functools, operator
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -20,6 +20,9 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.jit._trace import is_tracing
 from torch.utils import _pytree
 from .checks import check_broadcast, checked_integer, checked_window
+
+# %% ../nbs/04a_visibility.ipynb #2df238b9
+if TYPE_CHECKING: from torch.nn.attention.flex_attention import BlockMask
 
 # %% ../nbs/04a_visibility.ipynb #8aa95ce4
 Window:TypeAlias = tuple[int|None,int|None]
@@ -287,6 +290,36 @@ class Visibility:
         q_doc = torch.arange(L, device=table.device)//q_block
         k_doc = torch.arange(S, device=table.device)//k_block
         return cls(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc, table=table)
+
+    @classmethod
+    def from_block_mask(cls,
+        block_mask:'BlockMask' # Of `flex_attention`, on the device of its tensors
+    )->'Visibility': # Without a table where the mask is one for all sequences and heads
+        """Who sees whom by a `BlockMask` of torch: all in a full block, else by its `mask_mod`
+
+        Args:
+            block_mask: Of `flex_attention`, on the device of its tensors
+
+        Returns:
+            Without a table where the mask is one for all sequences and heads
+        """
+        return _from_block_mask(cls, block_mask)
+
+    def to_block_mask(self,
+        block:int|tuple[int,int]=128, # Tokens in a block, or queries and keys in one
+        *,
+        device:torch.device|str|None=None # Where it is made; None: where its tensors are
+    )->'BlockMask': # For `flex_attention` of torch; it asks these rules while they are as they are
+        """The rules as a `BlockMask` of torch
+
+        Args:
+            block: Tokens in a block, or queries and keys in one
+            device: Where it is made; None: where its tensors are
+
+        Returns:
+            For `flex_attention` of torch; it asks these rules while they are as they are
+        """
+        return _to_block_mask(self, block, _where(self, device))
 
     def sides(self)->tuple[int|None,int|None]: # None is open
         """How far a query sees to the left and to the right
@@ -772,6 +805,70 @@ def spelled(
         rest = replace(see, causal=False, window=None)
         if see.rule is None: rest = replace(rest, q_pos=None, k_pos=None)
     return said if rest is None else said | dict(mask=rest)
+
+# %% ../nbs/04a_visibility.ipynb #077c4ff8
+def _may_see(see:Visibility, b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor:
+    "Whether query i of sequence b and head h may see key j: a number each, for transforms"
+    def pick(t:Tensor, *at:Tensor)->Tensor:
+        "An entry of a tensor that may lack leading dimensions, or have one for all"
+        for n,x in zip(t.shape, at[len(at)-t.dim():]): t = t[x if n > 1 else 0]
+        return t
+    q,k = i+(see.S-see.L) if see.q_pos is None else pick(see.q_pos, b, i).long(),j
+    if see.k_pos is not None: k = pick(see.k_pos, b, j).long()
+    seen = visible(q, k, window=see.sides())
+    if see.q_doc is not None and see.k_doc is not None:
+        mine,its = pick(see.q_doc, b, i).long(),pick(see.k_doc, b, j).long()
+        seen = seen & (mine == its if see.table is None else pick(see.table, b, h, mine, its))
+    if see.rule is not None: seen = seen & see.rule(q, k)
+    if isinstance(see.mask, Visibility): seen = seen & _may_see(see.mask, b, h, i, j)
+    elif see.mask is not None: seen = seen & pick(see.mask, b, h, i, j)
+    if see.either:
+        seen = seen & functools.reduce(operator.or_, (_may_see(s, b, h, i, j) for s in see.either))
+    return seen
+
+def _block_sizes(block:int|tuple[int,int])->tuple[int,int]:
+    q_block,k_block = block if isinstance(block, tuple) else (block,block)
+    return checked_integer('q_block', q_block, least=1),checked_integer('k_block', k_block, least=1)
+
+def _to_block_mask(see:Visibility, block:int|tuple[int,int], device:torch.device)->'BlockMask':
+    from torch.nn.attention.flex_attention import BlockMask    # slow to import
+    q_block,k_block = _block_sizes(block)
+    kinds = see.blocks(q_block, k_block, device=device)
+    if see.S % k_block: kinds[...,-1].clamp_(max=1)    # a full block must be a whole one
+    if see.L % q_block: kinds[...,-1,:].clamp_(max=1)
+    def ordered(of:Tensor)->tuple[Tensor,Tensor]:
+        "How many blocks of a row there are, and which: those first"
+        return (of.sum(-1, dtype=torch.int32),
+                of.byte().argsort(dim=-1, descending=True, stable=True).int())
+    kinds = kinds[(None,)*(4-kinds.dim())]
+    def mask_mod(b:Tensor, h:Tensor, q_idx:Tensor, kv_idx:Tensor)->Tensor:
+        return _may_see(see, b, h, q_idx, kv_idx)
+    return BlockMask.from_kv_blocks(*ordered(kinds == 1), *ordered(kinds == 2), mask_mod=mask_mod,
+                                    BLOCK_SIZE=(q_block,k_block), seq_lengths=(see.L,see.S))
+
+def _from_block_mask(cls:type[Visibility], given:'BlockMask')->Visibility:
+    from torch.nn.attention.flex_attention import BlockMask, create_mask, noop_mask
+    if not isinstance(given, BlockMask):
+        raise TypeError(f"block_mask must be torch's BlockMask, got {type(given).__name__}")
+    (L,S),block,mod = given.seq_lengths,given.BLOCK_SIZE,given.mask_mod
+    def table(n:Tensor, which:Tensor)->Visibility:
+        "What the first n blocks of each row let see"
+        first = torch.arange(which.shape[-1], device=which.device) < n[...,None]
+        each = torch.zeros_like(which).scatter_reduce(-1, which.long(), first.int(), 'amax').bool()
+        each = each[0,0] if each.dim() > 3 and each.shape[:2] == (1,1) else each
+        return cls.from_blocks(each, block, L, S)
+    some,lead = table(given.kv_num_blocks, given.kv_indices),given.kv_num_blocks.shape[:-1]
+    device = given.kv_indices.device
+    def by_place(q:Tensor, k:Tensor)->Tensor:
+        q,k = q[:,0]-(S-L),k[0]    # in torch the first query stands at the first key
+        if not len(q) or not len(k): return torch.ones(len(q), len(k), device=device).bool()
+        def of_tile(b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor: return mod(b, h, q[i], k[j])
+        return create_mask(of_tile, 1, 1, len(q), len(k), device)[0,0]
+    if mod is not noop_mask:
+        if lead.numel() == 1: some &= cls(L, S, rule=by_place)
+        else: some &= create_mask(mod, *lead, L, S, device)
+    if given.full_kv_num_blocks is None or given.full_kv_indices is None: return some
+    return some | table(given.full_kv_num_blocks, given.full_kv_indices)
 
 # %% ../nbs/04a_visibility.ipynb #63ee2770
 def _flatten(see:Visibility)->tuple[list[Any],Any]:
