@@ -250,8 +250,7 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
                 see,added = None,None
                 if bias is not None: added = _column(bias, bs, b, h, j[:,None], S, ACC)
                 if part != 1:
-                    Q = _finite(Q)[0]
-                    see = _seen(i[None,:], j[:,None], b, L, S, left, right, q_doc, k_doc, docs)
+                    Q,see = _finite(Q)[0],_seen(i[None,:], j[:,None], b, L, S, left, right, q_doc, k_doc, docs)
                 w,raw,slope = _slopes(K, Q, V, dO, _row(lse, b, h, H, i, L)[None,:], _row(
                     delta, b, h, H, i, L)[None,:], added, see, scale, CAP, PRECISION, ACC)
                 v_acc = _dot(w.to(dO.dtype), dO, v_acc, PRECISION)

@@ -243,6 +243,29 @@ def test_who_sees_no_number_says_so(name, dtype):
         assert torch.equal(got[0].isnan(), rows), f'{name} with {described(kw)}'
         if rows.any(): assert all(t.isnan().any() for t in got[1:4]), (name, described(kw))
 
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize('name', implementations)
+def test_large_keys_whose_scores_are_small(name, dtype):
+    "Keys of 2^80 and queries of 2^-80 are other numbers of the same scores, to the bit"
+    for (q,k,v),kw,_ in spoilt(dtype):
+        f = implementations[name]
+        if refuses(name, f, q, k, v, **kw): continue
+        assert torch.equal(f(q*2.**-80, k*2.**80, v, **kw), f(q, k, v, **kw)), described(kw)
+
+@pytest.mark.parametrize('name', ['fast', 'weights', 'kernel table'])
+def test_compiled_too(name):
+    "There nobody looks at numbers: a key that no query sees is 0, others are as large as they are"
+    f,seen = implementations[name],torch.arange(9) < 7
+    (q,k,v),*_ = next(spoilt(torch.float32))
+    torch._dynamo.reset()
+    compiled = torch.compile(f, backend='eager')
+    for see in (seen, seen.expand(7, 9), seen.expand(2, 4, 7, 9)):
+        want = f(q, k.masked_fill(~seen[:,None], 0.), v, mask=see)
+        for x in (math.nan, math.inf, 3e38):
+            assert_close(compiled(q, k.masked_fill(~seen[:,None], x), v, mask=see), want)
+        assert_close(compiled(q*2.**-80, k*2.**80, v, mask=see), want)
+    torch._dynamo.reset()
+
 @functools.cache
 def in_lower(dtype):
     "Queries, keys, values; for each combination the float64 result and the largest error"
