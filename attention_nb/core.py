@@ -10,7 +10,7 @@ __all__ = ['group_heads', 'attention_scores', 'hide', 'softmax_with_sink', 'atte
 # %% ../nbs/03c_core.ipynb #a6f9a17f
 import functools, math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -161,9 +161,8 @@ def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
         (out,more),(a,b) = made,found    # log-sum-exp (..., L), or weights (..., L, S)
         rows = seen[...,-1] if more.dim() < out.dim() else seen[...,-1:]
         return _instead(out, a.detach(), seen[...,:-1]), _instead(more, b.detach(), rows)
-    @functools.wraps(f)
-    def g(*args:_P.args, **kw:_P.kwargs)->_R:
-        found = f(*args, **kw)
+    def g(*args:Any, **kw:Any)->Any:
+        found = call(*args, **kw)
         if not _is_eager(): return found
         options:dict[str,Any] = {**kw}
         hides = any(options.get(n) is not None for n in ('mask','bias','window'))
@@ -173,8 +172,8 @@ def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
         if not _looks(out): return found
         asked = torch.is_grad_enabled() and any(t.requires_grad for t in (q,k,v))
         if _is_finite(out, k, v) if asked else _is_finite(out): return found
-        return cast(_R, again(q, k, v, found, asked, options))
-    return g
+        return again(q, k, v, found, asked, options)
+    return functools.wraps(f)(g)
 
 # %% ../nbs/03c_core.ipynb #cc03efd3
 @checked

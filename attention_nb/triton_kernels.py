@@ -240,8 +240,7 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
     k_acc,v_acc = tl.zeros([N, EP], ACC),tl.zeros([N, VP], ACC)
     edges = _edges(block, b*docs[2], S, L, right, left, spans, N, M)
     for n in range(G):
-        h = kv*G + n
-        b_acc = tl.zeros([N], ACC)
+        h,b_acc = kv*G + n,tl.zeros([N], ACC)
         for part in tl.static_range(3):
             for start in range(edges[part], edges[part+1], M):
                 i = start + tl.arange(0, M)
@@ -250,7 +249,8 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
                 see,added = None,None
                 if bias is not None: added = _column(bias, bs, b, h, j[:,None], S, ACC)
                 if part != 1:
-                    Q,see = _finite(Q)[0],_seen(i[None,:], j[:,None], b, L, S, left, right, q_doc, k_doc, docs)
+                    Q = _finite(Q)[0]
+                    see = _seen(i[None,:], j[:,None], b, L, S, left, right, q_doc, k_doc, docs)
                 w,raw,slope = _slopes(K, Q, V, dO, _row(lse, b, h, H, i, L)[None,:], _row(
                     delta, b, h, H, i, L)[None,:], added, see, scale, CAP, PRECISION, ACC)
                 v_acc = _dot(w.to(dO.dtype), dO, v_acc, PRECISION)

@@ -857,16 +857,16 @@ def _from_block_mask(cls:type[Visibility], given:'BlockMask')->Visibility:
         each = torch.zeros_like(which).scatter_reduce(-1, which.long(), first.int(), 'amax').bool()
         each = each[0,0] if each.dim() > 3 and each.shape[:2] == (1,1) else each
         return cls.from_blocks(each, block, L, S)
-    some,lead = table(given.kv_num_blocks, given.kv_indices),given.kv_num_blocks.shape[:-1]
-    device = given.kv_indices.device
+    some,device = table(given.kv_num_blocks, given.kv_indices),given.kv_indices.device
+    B,H = (1, 1, *given.kv_num_blocks.shape[:-1])[-2:]
     def by_place(q:Tensor, k:Tensor)->Tensor:
         q,k = q[:,0]-(S-L),k[0]    # in torch the first query stands at the first key
         if not len(q) or not len(k): return torch.ones(len(q), len(k), device=device).bool()
         def of_tile(b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor: return mod(b, h, q[i], k[j])
         return create_mask(of_tile, 1, 1, len(q), len(k), device)[0,0]
     if mod is not noop_mask:
-        if lead.numel() == 1: some &= cls(L, S, rule=by_place)
-        else: some &= create_mask(mod, *lead, L, S, device)
+        if B == H == 1: some &= cls(L, S, rule=by_place)
+        else: some &= create_mask(mod, B, H, L, S, device)
     if given.full_kv_num_blocks is None or given.full_kv_indices is None: return some
     return some | table(given.full_kv_num_blocks, given.full_kv_indices)
 
