@@ -406,7 +406,7 @@ def check_layer_mask(
     name:str, # 'mask' or 'bias'
     t:Tensor|Rules|None # What a layer of several heads was given
 )->None:
-    """Raise a `ValueError` for three dimensions, which could mean a batch or heads
+    """Raise a `ValueError` for a mask of three dimensions, of a batch or of heads; a bias has heads
 
     Args:
         name: 'mask' or 'bias'
@@ -416,9 +416,9 @@ def check_layer_mask(
     if not isinstance(t, Tensor):
         what = 'a tensor or a Visibility' if name == 'mask' else 'a tensor'
         raise TypeError(f"{name} must be {what}, got {type(t).__name__}")
-    if t.dim() == 3:
+    if t.dim() == 3 and name == 'mask':
         n,L,S = t.shape
-        raise ValueError(f"{name} must have 0 to 2 or 4 dimensions, got {_shape(t)}: "
+        raise ValueError(f"mask must have 0 to 2 or 4 dimensions, got {_shape(t)}: "
                          f"({n}, 1, {L}, {S}) is one for each sequence, "
                          f"(1, {n}, {L}, {S}) one for each head")
 
@@ -476,7 +476,7 @@ def check_inputs(
     widths:tuple[int,int,int], # What each must have
     *,
     mask:Tensor|Rules|None=None, # 0 to 2 or 4 dimensions, or rules
-    bias:Tensor|None=None, # Likewise
+    bias:Tensor|None=None, # 0 to 4 dimensions
     causal:bool=False # Any truth value
 )->None:
     """Raise a `TypeError` or `ValueError` that names the input of a layer that is wrong
@@ -487,7 +487,7 @@ def check_inputs(
         value: (B, S, width) or (S, width)
         widths: What each must have
         mask: 0 to 2 or 4 dimensions, or rules
-        bias: Likewise
+        bias: 0 to 4 dimensions
         causal: Any truth value
     """
     for name,t,width in zip(('query','key','value'), (query,key,value), widths):

@@ -8,15 +8,16 @@ Docs: https://attention-nb.github.io/attention_nb/core.html.md"""
 __all__ = ['group_heads', 'attention_scores', 'hide', 'softmax_with_sink', 'attention', 'SelfAttention']
 
 # %% ../nbs/03c_core.ipynb #a6f9a17f
-import math
+import functools, math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .checks import (Attended, _guide, check_sizes, checked, in_float32,
-                                 one_head_mask)
+from .checks import (_P, _R, Attended, _guide, _wide, check_sizes, checked,
+                                 in_float32, one_head_mask)
 from .layer import AttentionLayer
-from .visibility import Visibility, Window, joined, over
+from .visibility import Visibility, Window, _has_numbers, _is_eager, joined, over
 
 # %% ../nbs/03c_core.ipynb #dc020aa2
 def group_heads(
@@ -102,8 +103,81 @@ def softmax_with_sink(
     weights = scores.masked_fill(empty, 0.).softmax(-1).masked_fill(empty, 0.)
     return weights if sinks is None else weights[...,:-1]
 
+# %% ../nbs/03c_core.ipynb #0438b67f
+class _Instead(torch.autograd.Function):
+    "`x`, with `y` in some places, through which a gradient goes as NaN, and 0 as 0"
+    @staticmethod
+    def forward(ctx:Any, x:Tensor, y:Tensor, where:Tensor)->Tensor:
+        ctx.save_for_backward(where)
+        return torch.where(where, y, x)
+
+    @staticmethod
+    def backward(ctx:Any, *grad_outputs:Any)->Any:
+        (g,),(where,) = grad_outputs,ctx.saved_tensors
+        return g.masked_fill(where & (g != 0), math.nan), None, None
+
+def _instead(x:Tensor, y:Tensor, where:Tensor)->Tensor:
+    apply:Any = _Instead.apply
+    out:Tensor = apply(x, y, where) if x.requires_grad else torch.where(where, y, x)
+    return out
+
+def _spoilt(q:Tensor, k:Tensor, v:Tensor, scale:float|None)->tuple[Tensor,Tensor,Tensor]:
+    "Which queries, keys, (..., n, 1), and values, (..., S, Ev), may spoil what is not theirs"
+    most = torch.finfo(_wide(q.dtype)).max/(4*q.shape[-1]*max(1., abs(scale or 0.)))
+    within = torch.finfo(q.dtype).max
+    query = ~(q.detach().abs() <= min(most**.5, within)).all(-1, keepdim=True)
+    top = float(q.detach().masked_fill(query, 0.).abs().max()) if q.numel() else 0.
+    key = ~(k.detach().abs() <= min(most/max(1., top), within)).all(-1, keepdim=True)
+    return query, key, ~v.detach().isfinite()
+
+def _is_finite(*tensors:Tensor)->bool:
+    return all(math.isfinite(t.detach().sum().item()) for t in tensors)
+
+def _looks(t:Tensor)->bool:
+    "Whether it is looked at numbers; on a GPU that would mean to wait for them"
+    return t.device.type == 'cpu' and _has_numbers(t)
+
+_says = 'mask','causal','window','q_pos','k_pos'    # who sees whom
+
+def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
+    "An attention function, in whose results what is hidden has no part, whatever it holds"
+    call:Any = f
+    def again(q:Tensor, k:Tensor, v:Tensor, found:Any, asked:bool,
+              options:dict[str,Any])->Any:
+        query,key,value = _spoilt(q, k, v, options.get('scale'))
+        if not (key.any() or value.any() or query.any() and asked): return found
+        with torch.no_grad():
+            said = {n: o for n,o in options.items() if n in (*_says, 'kernel')}
+            if (bias := options.get('bias')) is not None:
+                said['bias'] = torch.zeros_like(bias).masked_fill(bias == -math.inf, -math.inf)
+            marks = torch.cat([value | key, key], -1).to(q.dtype)    # (..., S, Ev+1)
+            seen = call(torch.zeros_like(q), torch.zeros_like(k), marks, **said)
+            seen = (seen[0] if isinstance(seen, tuple) else seen) > 0    # (..., L, Ev+1)
+            seen |= query
+        made = call(*(_instead(t, t.new_zeros(()), where) for t,where in ((q,query), (k,key),
+                                                                         (v,value))), **options)
+        if not seen.any(): return made
+        if isinstance(found, Tensor): return _instead(made, found.detach(), seen[...,:-1])
+        (out,more),(a,b) = made,found    # log-sum-exp (..., L), or weights (..., L, S)
+        rows = seen[...,-1] if more.dim() < out.dim() else seen[...,-1:]
+        return _instead(out, a.detach(), seen[...,:-1]), _instead(more, b.detach(), rows)
+    def g(*args:Any, **kw:Any)->Any:
+        found = call(*args, **kw)
+        if not _is_eager(): return found
+        options:dict[str,Any] = {**kw}
+        hides = any(options.get(n) is not None for n in ('mask','bias','window'))
+        if not hides and not options.get('causal'): return found
+        q,k,v = (*args, *(options.pop(n) for n in 'qkv'[len(args):]))
+        out = found[0] if isinstance(found, tuple) else found
+        if not _looks(out): return found
+        asked = torch.is_grad_enabled() and any(t.requires_grad for t in (q,k,v))
+        if _is_finite(out, k, v) if asked else _is_finite(out): return found
+        return again(q, k, v, found, asked, options)
+    return functools.wraps(f)(g)
+
 # %% ../nbs/03c_core.ipynb #cc03efd3
 @checked
+@_unharmed
 @in_float32
 def attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads

@@ -9,6 +9,8 @@ __all__ = ['RULES', 'KERNELS', 'TileRules', 'read_rules', 'Kernel', 'scaled_dot_
            'attention_lse', 'merge_attention']
 
 # %% ../nbs/03a_fast.ipynb #02caba3d
+import functools
+import inspect
 import json
 import math
 import os
@@ -23,10 +25,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import forward_ad
-from .checks import _wide, check_attention, checked, checked_integer
-from .core import attention, attention_scores, group_heads, hide
+from .checks import (_P, _R, _explain, _torch_function, _wide, check_attention, checked,
+                                 checked_integer)
+from .core import (_looks, _unharmed, attention, attention_scores, group_heads,
+                               hide)
 from .flash import _four_dims, _rounds, _tiled
-from .visibility import Visibility, Window, _inner, _is_eager, joined, over
+from .visibility import (Visibility, Window, _has_numbers, _inner, _is_eager,
+                                     _kept, joined, over)
 
 # %% ../nbs/03a_fast.ipynb #273616f0
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -58,8 +63,7 @@ class _SinkMerged(torch.autograd.Function):
 def _merges_sink(q:Tensor, k:Tensor, v:Tensor, sinks:Tensor, added:Tensor|None,
                  dropout_p:float)->bool:
     "Whether the sink can be taken away from the kernel's output, and this is no slower"
-    if dropout_p or not _is_eager() or q.device.type != 'cpu' or q.shape[-1] != v.shape[-1]:
-        return False
+    if dropout_p or not _looks(q) or q.shape[-1] != v.shape[-1]: return False
     if q.dtype not in (torch.float32,torch.float64) or not sinks.isfinite().all(): return False
     if added is not None and added.requires_grad or q.shape[-2]*k.shape[-2] < _least_merged:
         return False
@@ -83,11 +87,17 @@ def _add_sink(q:Tensor, k:Tensor, v:Tensor, sinks:Tensor,
     return q, k, F.pad(v, (0, 2 if v.shape[-1] == k.shape[-1]-2 else 0, 1, 0))
 
 # %% ../nbs/03a_fast.ipynb #523c529e
-def _tame(k:Tensor)->Tensor:
-    "`k`, entries so small that no score overflows; half of the exponents remain"
-    if k.dtype == torch.float16: return k       # its scores are float32 and cannot overflow
-    most = 2.**(math.log2(torch.finfo(k.dtype).max)//2)
-    return k.clamp(-most, most)
+def _tame(q:Tensor, k:Tensor, seen:Tensor, scale:float|None)->Tensor:
+    "`k`, 0 where no query sees it, else so small that no score overflows; for scores unlooked at"
+    if _looks(k): return k
+    unseen = (seen.any(-2) if seen.dim() > 1 else seen).logical_not()    # (..., S)
+    if unseen.dim() > 1 and unseen.shape[-2] not in (1, k.shape[-3]):
+        unseen = unseen.unflatten(-2, (k.shape[-3],-1)).all(-2)
+    k = k.masked_fill(unseen[...,None], 0.)
+    if k.dtype == torch.float16 or seen.dim() < 2 or seen.shape[-2] == 1: return k
+    top = q.detach().nan_to_num(0., 0., 0.).abs().amax().clamp(min=1.)
+    most = torch.finfo(k.dtype).max/(4*k.shape[-1]*(1+abs(scale or 0.)))/top
+    return torch.where(k.isfinite(), k.clamp(-most, most), k)
 
 # %% ../nbs/03a_fast.ipynb #8e16e068
 def _added(mask:Tensor|None, bias:Tensor|None)->tuple[Tensor|None,Tensor|None]:
@@ -107,7 +117,8 @@ def _torch(q:Tensor, k:Tensor, v:Tensor, mask:Tensor|None, bias:Tensor|None, c:'
     if q.dim() != 4 or mask is not None or bias is not None:
         mask,bias = (None if t is None else _four_dims(t, q) for t in (mask,bias))
         q,k,v = (_four_dims(t, q) for t in (q,k,v))
-    if mask is not None or bias is not None: k = _tame(k)
+    if mask is not None: k = _tame(q, k, mask, c.scale)
+    elif bias is not None: k = _tame(q, k, bias > -math.inf, c.scale)
     grouped = True if q.shape[1] != k.shape[1] else False
     if c.sinks is not None and _merges_sink(q, k, v, c.sinks, bias, c.dropout_p):
         added,empty = _added(mask, bias)
@@ -162,6 +173,7 @@ def _has_rules(see:Visibility)->bool:
 
 def _tiles_not(c:_Call)->str|None:
     if not _is_eager(): return "a compiler or transform wants the queries in one piece"
+    if not _has_numbers(c.q): return "without numbers there is nothing to leave out"
     if c.dropout_p: return "tiles have no dropout"
     if any(forward_ad.unpack_dual(t).tangent is not None for t in (c.q,c.k,c.v)):
         return "tiles have no forward derivatives"
@@ -216,10 +228,8 @@ RULES = read_rules(os.environ.get('ATTENTION_NB_RULES'))
 # %% ../nbs/03a_fast.ipynb #e507a04e
 def _seen_share(see:Visibility)->float:
     "How many of the blocks someone sees something of"
-    if 'share' not in see._memo:
-        kinds = see.blocks(128, 128, device='cpu')
-        see._memo['share'] = float((kinds > 0).double().mean())
-    found:float = see._memo['share']
+    found:float = _kept(see, 'share', lambda: float((
+        see.blocks(128, 128, device='cpu') > 0).double().mean()))
     return found
 
 def _tiles_slower(c:_Call)->str|None:
@@ -325,6 +335,7 @@ def _chosen(c:_Call, kernel:str|None)->Kernel:
     return row
 
 @checked
+@_unharmed
 def scaled_dot_product_attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
     k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor
@@ -367,6 +378,18 @@ def scaled_dot_product_attention(
                 k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks, dropout_p=dropout_p)
     return _chosen(c, kernel).compute(c)
 
+def _answers(f:Callable[_P,_R])->Callable[_P,_R]:
+    "`f(q, k, v, **options)`, its errors those of `scaled_dot_product_attention`"
+    parameters = [*inspect.signature(scaled_dot_product_attention).parameters.values()]
+    @functools.wraps(f)
+    def g(*args:_P.args, **kw:_P.kwargs)->_R:
+        try: return f(*args, **kw)
+        except TypeError:
+            _explain(f.__name__, parameters, args, kw, _torch_function)
+            raise
+    return g
+
+@_answers
 def explain_choice(
     q:Tensor, # Queries, as for `scaled_dot_product_attention`
     k:Tensor, # Keys
@@ -403,6 +426,7 @@ def _log_sum_exp(scores:Tensor, sinks:Tensor|None)->Tensor:
     return scores.masked_fill(empty[...,None], 0.).logsumexp(-1).masked_fill(empty, -math.inf)
 
 @checked
+@_unharmed
 def attention_lse(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
     k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor

@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from .checks import _wide, checked
-from .core import group_heads
-from .visibility import Visibility, Window, joined
+from .core import _unharmed, attention, group_heads
+from .visibility import Visibility, Window, _has_numbers, _kept, joined
 
 # %% ../nbs/13b_tiles.ipynb #26ad5be6
 _sizes = 128,128    # queries and keys of a block
@@ -46,7 +46,7 @@ def _hidden(see:Visibility|None, i:int, j:int, lead:tuple[int,...], sizes:tuple[
     L,S,qb,kb = sizes
     rows,cols = slice(i*qb, min((i+1)*qb, L)),slice(j*kb, min((j+1)*kb, S))
     n,m = rows.stop-rows.start,cols.stop-cols.start
-    hidden = torch.zeros(*lead, qb, kb, dtype=torch.bool)
+    hidden = torch.zeros(*lead, qb, kb, dtype=torch.bool, device='cpu')
     hidden[...,m:] = True
     tile = None if see is None else see.tile(rows, cols, device='cpu')
     if tile is not None: hidden[...,:n,:m] = ~tile
@@ -54,8 +54,8 @@ def _hidden(see:Visibility|None, i:int, j:int, lead:tuple[int,...], sizes:tuple[
 
 def _kinds(see:Visibility|None, L:int, S:int, qb:int, kb:int)->Tensor:
     "int8 (..., blocks of queries, blocks of keys): 0 nobody, 2 everybody, 1 some"
-    if see is None: kinds = torch.full((-(-L//qb), -(-S//kb)), 2, dtype=torch.int8)
-    else: kinds = see.blocks(qb, kb, device='cpu').clone()
+    if see is None: kinds = torch.full((-(-L//qb), -(-S//kb)), 2, dtype=torch.int8, device='cpu')
+    else: kinds = see.blocks(qb, kb, device='cpu')
     if S % kb: kinds[...,-1].clamp_(max=1)
     return kinds
 
@@ -63,8 +63,8 @@ def _kinds(see:Visibility|None, L:int, S:int, qb:int, kb:int)->Tensor:
 def _patterns(see:Visibility|None, kinds:Tensor, sizes:tuple[int,...])->tuple[Tensor,Tensor]:
     "All patterns (patterns, q_block, k_block), the first hides nothing; which one each block has"
     lead,kinds = tuple(kinds.shape[:-2]),kinds.flatten(0, -3) if kinds.dim() > 2 else kinds[None]
-    which = torch.zeros(kinds.shape, dtype=torch.long)
-    nothing = torch.zeros(sizes[2:], dtype=torch.bool)
+    which = torch.zeros_like(kinds, dtype=torch.long)
+    nothing = torch.zeros(sizes[2:], dtype=torch.bool, device='cpu')
     found,number = [nothing],{nothing.numpy().tobytes(): 0}
     for i,j in (kinds == 1).any(0).nonzero().tolist():
         for n,hidden in enumerate(_hidden(see, i, j, lead, sizes)):
@@ -87,7 +87,7 @@ def _made(see:Visibility|None, L:int, S:int, qb:int, kb:int)->_Plan:
         p = which[n,i].gather(-1, keys)    # (J, m)
         blank |= bool(all_hidden[p].all(1).any())
         tiles.append(_Tiles(n, i, keys, [(s, p[:,s]) for s in range(m) if p[:,s].any()]))
-    limits = torch.full(hidden.shape, math.inf).masked_fill_(hidden, -math.inf)
+    limits = torch.full(hidden.shape, math.inf, device='cpu').masked_fill_(hidden, -math.inf)
     return _Plan(lead, tiles, limits, blank)
 
 # %% ../nbs/13b_tiles.ipynb #93f3e6c9
@@ -96,9 +96,7 @@ def _of_all(L:int, S:int, qb:int, kb:int)->_Plan: return _made(None, L, S, qb, k
 
 def _plan(see:Visibility|None, L:int, S:int, qb:int, kb:int)->_Plan:
     if see is None: return _of_all(L, S, qb, kb)
-    key = 'tiles',qb,kb
-    if key not in see._memo: see._memo[key] = _made(see, L, S, qb, kb)
-    found:_Plan = see._memo[key]
+    found:_Plan = _kept(see, ('tiles',qb,kb), lambda: _made(see, L, S, qb, kb))
     return found
 
 # %% ../nbs/13b_tiles.ipynb #d2262937
@@ -171,7 +169,7 @@ def _chunks(w:_Work, mine:Tensor)->Iterator[_Chunk]:
     nq,nk,X = -(-L//qb),-(-S//kb),len(mine)
     for t in w.plan.tiles:
         J,m = t.keys.shape
-        if w.tables is None: jobs,x = torch.arange(J*X)//X,torch.arange(J*X)%X
+        if w.tables is None: jobs,x = (each := torch.arange(J*X, device='cpu'))//X,each%X
         else: jobs,x = (w.tables[mine] == t.whose[:,None]).nonzero().T
         x = mine[x]
         n = max(1, w.most//m)
@@ -192,13 +190,14 @@ def _spread(w:_Work, part:Callable[[Tensor],None], alone:bool=False)->None:
     scores = X*rep*qb*kb*sum(t.keys.numel() for t in w.plan.tiles)
     watched = torch._C._len_torch_dispatch_stack() > 0    # who listens hears this thread alone
     if (alone or watched or scores < _least_spread or n == 1 or X < n
-            or w.q.device.type != 'cpu'): return part(torch.arange(X))
+            or w.q.device.type != 'cpu'): return part(torch.arange(X, device='cpu'))
+    of_each = torch.arange(X, device='cpu').tensor_split(n)
     inference = torch.is_inference_mode_enabled()
     def run(mine:Tensor)->None:
         torch.set_num_threads(1)    # of this thread
         with torch.inference_mode(inference), torch.no_grad(): part(mine)
     try:
-        with ThreadPoolExecutor(n) as pool: list(pool.map(run, torch.arange(X).tensor_split(n)))
+        with ThreadPoolExecutor(n) as pool: list(pool.map(run, of_each))
     finally: torch.set_num_threads(n)    # threads that begin later ask for it
 
 # %% ../nbs/13b_tiles.ipynb #a66ddb0b
@@ -210,7 +209,10 @@ def _hide(w:_Work, s:Tensor, c:_Chunk)->Tensor:
     for slot,p in c.hidden:
         p = p[:1] if (p == p[0]).all() else p
         tile = tiles[:,:,:,slot]
-        torch.minimum(tile, w.limits[p.to(s.device)][:,None], out=tile)
+        limits = w.limits[p.to(s.device)][:,None]
+        # the smaller of NaN and minus infinity is NaN, and it is several times as fast
+        if w.bias is None: torch.minimum(tile, limits, out=tile)
+        else: tile.masked_fill_(limits < 0, -math.inf)
     return s
 
 def _centred(w:_Work, s:Tensor, c:_Chunk, Q:Tensor, K:Tensor)->tuple[Tensor,Tensor|None]:
@@ -228,7 +230,7 @@ def _places(w:_Work, c:_Chunk)->Iterator[tuple[int,int,slice,Tensor]]:
     nq,nk = -(-L//qb),-(-S//kb)
     for row,keys in zip(c.rows.tolist(), c.keys):
         x,i = divmod(row, nq)
-        cols = ((keys%nk)[:,None]*kb + torch.arange(kb)).flatten().clamp(max=S-1)
+        cols = ((keys%nk)[:,None]*kb + torch.arange(kb, device='cpu')).flatten().clamp(max=S-1)
         b,h = divmod(x, w.heads)
         yield b,h,slice(i*qb, min((i+1)*qb, L)),cols.to(w.k.device)
 
@@ -354,7 +356,7 @@ def _tables(plan:_Plan, lead:tuple[int,...])->Tensor|None:
     "Which table of the plan each sequence and head has"
     n = math.prod(plan.lead)
     if n == 1: return None
-    return torch.arange(n).view(plan.lead).broadcast_to(lead).flatten()
+    return torch.arange(n, device='cpu').view(plan.lead).broadcast_to(lead).flatten()
 
 def _even(n:int, most:int)->int:
     "Places of a block, at most `most`, so that the last of `n` has few that are left empty"
@@ -449,6 +451,9 @@ def _tiled(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, 
         lse = torch.full(q.shape[:-1], -math.inf, dtype=_wide(q.dtype), device=q.device)
         if sinks is not None: lse = lse.fill_(0.) + sinks.to(lse.dtype)[:,None]
         return F.pad(q[...,:0], (0,Ev)), lse
+    if not _has_numbers(q):    # shapes are all that is asked for
+        out = attention(q, k, v, mask=see, bias=bias, scale=scale, softcap=softcap, sinks=sinks)[0]
+        return out, out.to(_wide(q.dtype)).sum(-1)
     lead = q.shape[:-2] if q.dim() > 4 else _four_dims(q, q).shape[:2]
     kinds = None if see is None else see.blocks(*_sizes, device='cpu')
     if bias is not None or kinds is not None and kinds.dim() > 2 and kinds.shape[-3] > 1:
@@ -462,6 +467,7 @@ def _tiled(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, 
 
 # %% ../nbs/13b_tiles.ipynb #80ae6620
 @checked
+@_unharmed
 def flash_attention(
     q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
     k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from .plots import colors
+from .visibility import _has_numbers
 
 # %% ../nbs/04b_tables.ipynb #9ae73d5b
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def first_keys(
     """
     counts = integers(name, n, device)
     if counts.dim() != 1: raise ValueError(f"{name} must be (B,), got {tuple(counts.shape)}")
-    if counts.numel() and not 0 <= counts.min() <= counts.max() <= S:
+    if counts.numel() and _has_numbers(counts) and not 0 <= counts.min() <= counts.max() <= S:
         raise ValueError(f"{name} must be from 0 to S={S}, got {torch.as_tensor(n).tolist()[:8]}")
     return (torch.arange(S, device=counts.device) < counts[:,None])[:,None,None]
 

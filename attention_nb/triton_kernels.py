@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from .checks import _wide, check_attention, checked, checked_integer
+from .checks import _wide, checked, checked_integer
 from .visibility import Visibility, Window, _aligned, _flat, _is_eager, joined
 
 # %% ../nbs/13a_triton.ipynb #5282ce62
@@ -132,6 +132,12 @@ def _take(s, values, m, l, acc, PRECISION:constexpr):
     acc = _dot(p.to(values.dtype), values, acc*shrink[:,None], PRECISION)
     return new, l*shrink + tl.sum(p, 1), acc
 
+@_jit
+def _finite(tile):
+    "Rows of a tile, 0 where a number in them is not finite; and which rows are"
+    fine = tl.min((tl.abs(tile.to(tl.float32)) < float('inf')).to(tl.int32), 1) > 0
+    return tl.where(fine[:,None], tile, tl.zeros_like(tile)), fine
+
 # %% ../nbs/13a_triton.ipynb #94c92f13
 @_jit
 def _forward(q, k, v, out, lse, bias, sinks, q_doc, k_doc, spans, qs, ks, vs, os, bs, docs,
@@ -152,12 +158,14 @@ def _forward(q, k, v, out, lse, bias, sinks, q_doc, k_doc, spans, qs, ks, vs, os
         for start in range(edges[part], edges[part+1], N):
             j = start + tl.arange(0, N)
             s = _scores(Q, _tile(keys, j, ks[2], S, E, EP), scale, CAP, PRECISION, ACC)
+            V = _tile(values, j, vs[2], S, EV, VP)
             if bias is not None: s += _column(bias, bs, b, h, j[None,:], S, ACC)
             if part != 1:
                 see = _seen(i[:,None], j[None,:], b, L, S, left, right, q_doc, k_doc, docs)
-                s = tl.where(see, s, float('-inf'))
-            m,l,acc = _take(s, _tile(values, j, vs[2], S, EV, VP), m, l, acc, PRECISION)
-    some = l > 0
+                V,fine = _finite(V)
+                s = tl.where(see, tl.where(fine[None,:], s, float('nan')), float('-inf'))
+            m,l,acc = _take(s, V, m, l, acc, PRECISION)
+    some = l != 0    # NaN is something
     l = tl.where(some, l, 1.)
     acc = tl.where(some[:,None], acc/l[:,None], 0.)
     _keep(_head(out, os, b, h), acc, i, os[2], L, EV, VP)
@@ -188,6 +196,7 @@ def _slopes(a, b, c, d, lse, delta, added, see, scale, CAP:constexpr, PRECISION:
     w = tl.exp2(s-lse) if added is None else tl.exp2(s+added - lse)
     if see is not None: w = tl.where(see, w, 0.)
     ds = w*(_dot(c, tl.trans(d), tl.zeros([c.shape[0], d.shape[0]], ACC), PRECISION) - delta)
+    if see is not None: ds = tl.where(see, ds, 0.)
     return w, ds, ds*(1 - (s/CAP)*(s/CAP)) if CAP > 0 else ds
 
 # %% ../nbs/13a_triton.ipynb #9e244125
@@ -211,6 +220,7 @@ def _backward_q(q, k, v, g, dq, lse, delta, bias, q_doc, k_doc, spans, qs, ks, v
             see,added = None,None
             if bias is not None: added = _column(bias, bs, b, h, j[None,:], S, ACC)
             if part != 1:
+                K,V = _finite(K)[0],_finite(V)[0]
                 see = _seen(i[:,None], j[None,:], b, L, S, left, right, q_doc, k_doc, docs)
             slopes = _slopes(Q, K, dO, V, whole, mean, added, see, scale, CAP, PRECISION, ACC)
             acc = _dot(slopes[2].to(K.dtype), K, acc, PRECISION)
@@ -230,8 +240,7 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
     k_acc,v_acc = tl.zeros([N, EP], ACC),tl.zeros([N, VP], ACC)
     edges = _edges(block, b*docs[2], S, L, right, left, spans, N, M)
     for n in range(G):
-        h = kv*G + n
-        b_acc = tl.zeros([N], ACC)
+        h,b_acc = kv*G + n,tl.zeros([N], ACC)
         for part in tl.static_range(3):
             for start in range(edges[part], edges[part+1], M):
                 i = start + tl.arange(0, M)
@@ -240,6 +249,7 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
                 see,added = None,None
                 if bias is not None: added = _column(bias, bs, b, h, j[:,None], S, ACC)
                 if part != 1:
+                    Q = _finite(Q)[0]
                     see = _seen(i[None,:], j[:,None], b, L, S, left, right, q_doc, k_doc, docs)
                 w,raw,slope = _slopes(K, Q, V, dO, _row(lse, b, h, H, i, L)[None,:], _row(
                     delta, b, h, H, i, L)[None,:], added, see, scale, CAP, PRECISION, ACC)
@@ -281,6 +291,7 @@ def _reason(q:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, dropout_p
     return _rules_not(see)
 
 # %% ../nbs/13a_triton.ipynb #d8504d6a
+@checked
 def why_not_triton(
     q:Tensor, # Queries, as for `triton_attention`
     k:Tensor, # Keys
@@ -317,8 +328,6 @@ def why_not_triton(
     Returns:
         None: `triton_attention` computes the call
     """
-    check_attention(q, k, v, mask=mask, bias=bias, causal=causal, window=window, q_pos=q_pos,
-                    k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks, dropout_p=dropout_p)
     see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     return _reason(q, v, see, bias, dropout_p)
 
@@ -526,10 +535,13 @@ def _decode(q, k, v, part, lse, k_len, qs, ks, vs, H, G, L, S, size, splits, sca
         j = start + tl.arange(0, N)
         s = _scores(Q, _tile(_head(k, ks, b, kv), j, ks[2], n, E, EP), scale, CAP, PRECISION, ACC)
         see = j[None,:] < n
-        if CAUSAL: see = see & (j[None,:] <= i[:,None] + (n-L))
         values = _tile(_head(v, vs, b, kv), j, vs[2], n, EV, VP)
+        if CAUSAL:
+            see = see & (j[None,:] <= i[:,None] + (n-L))
+            values,fine = _finite(values)
+            s = tl.where(fine[None,:], s, float('nan'))
         m,l,acc = _take(tl.where(see, s, float('-inf')), values, m, l, acc, PRECISION)
-    some = l > 0
+    some = l != 0
     l = tl.where(some, l, 1.)
     at = ((b*H + h).to(tl.int64)*L + i)*splits + split
     e,there = tl.arange(0, VP)[None,:],r < G*L
@@ -551,7 +563,7 @@ def _merge(part, lse, out, sinks, H, L, splits, EV:constexpr, VP:constexpr, SP:c
     share = tl.exp2(each-top)
     whole = tl.sum(share, 0) + tl.exp2(sink-top)
     parts = _tile(part + row*splits*EV, n, EV, splits, EV, VP)
-    acc = tl.sum(share[:,None]*parts, 0)/tl.where(whole > 0, whole, 1.)
+    acc = tl.sum(share[:,None]*parts, 0)/tl.where(whole != 0, whole, 1.)
     e = tl.arange(0, VP)
     tl.store(out + row*EV + e, acc.to(out.dtype.element_ty), mask=e < EV)
 
@@ -591,6 +603,7 @@ def _merged(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None, sinks
     return out
 
 # %% ../nbs/13a_triton.ipynb #b9fe3d97
+@checked
 def triton_decode(
     q:Tensor, # The last queries, (B, H, L, E), few of them
     k:Tensor, # All keys, (B, Hkv, S, E)
@@ -620,7 +633,6 @@ def triton_decode(
         Output (B, H, L, Ev), in q's dtype
     """
     if triton is None: raise ImportError(_missing)
-    check_attention(q, k, v, scale=scale, softcap=softcap, sinks=sinks)
     if why := _decode_not(q, k, v): raise NotImplementedError(f"triton_decode: {why}")
     (B,_,_,E),(Hkv,S) = q.shape,k.shape[1:3]
     if isinstance(k_len, Tensor):

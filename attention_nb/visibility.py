@@ -11,12 +11,18 @@ __all__ = ['Window', 'visible', 'allowed', 'Visibility', 'joined', 'over', 'spel
 import contextlib, functools, operator
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.jit._trace import is_tracing
 from torch.utils import _pytree
 from .checks import check_broadcast, checked_integer, checked_window
+
+# %% ../nbs/04a_visibility.ipynb #2df238b9
+if TYPE_CHECKING: from torch.nn.attention.flex_attention import BlockMask
 
 # %% ../nbs/04a_visibility.ipynb #8aa95ce4
 Window:TypeAlias = tuple[int|None,int|None]
@@ -127,6 +133,28 @@ def _looked_up(table:Tensor, i:Tensor, j:Tensor)->Tensor:
 def _is_eager()->bool:
     "Whether each operation runs when it is called: no compiler, no transform"
     return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+def _has_numbers(*tensors:Tensor)->bool:
+    "Whether numbers can be read: no compiler, no transform, and not shapes alone"
+    if not _is_eager() or is_tracing() or get_proxy_mode() is not None: return False
+    return not any(t.device.type == 'meta' or isinstance(t, FakeTensor) for t in tensors)
+
+def _state(see:'Visibility')->tuple[int,...]|None:
+    "How often each of its tensors was written to; None: nobody counts"
+    tensors = [t for _,t in _all_tensors(see)]
+    if not _has_numbers(*tensors) or any(t.is_inference() for t in tensors): return None
+    return tuple(t._version for t in tensors)
+
+def _kept(see:'Visibility', key:Any, make:Callable[[],Any])->Any:
+    "What was made, as long as no tensor has been written to since"
+    state = _state(see)
+    if state is None: return make()
+    before,found = see._memo.get(key, (None,None))
+    if before != state:
+        found = make()
+        # what stands for a tensor, or has no numbers, is of no use to others
+        if not isinstance(found, Tensor) or _has_numbers(found): see._memo[key] = state,found
+    return found
 
 # %% ../nbs/04a_visibility.ipynb #53b2ebb1
 @dataclass(frozen=True, eq=False, repr=False)
@@ -263,6 +291,36 @@ class Visibility:
         k_doc = torch.arange(S, device=table.device)//k_block
         return cls(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc, table=table)
 
+    @classmethod
+    def from_block_mask(cls,
+        block_mask:'BlockMask' # Of `flex_attention`, on the device of its tensors
+    )->'Visibility': # Without a table where the mask is one for all sequences and heads
+        """Who sees whom by a `BlockMask` of torch: all in a full block, else by its `mask_mod`
+
+        Args:
+            block_mask: Of `flex_attention`, on the device of its tensors
+
+        Returns:
+            Without a table where the mask is one for all sequences and heads
+        """
+        return _from_block_mask(cls, block_mask)
+
+    def to_block_mask(self,
+        block:int|tuple[int,int]=128, # Tokens in a block, or queries and keys in one
+        *,
+        device:torch.device|str|None=None # Where it is made; None: where its tensors are
+    )->'BlockMask': # For `flex_attention` of torch; it asks these rules while they are as they are
+        """The rules as a `BlockMask` of torch
+
+        Args:
+            block: Tokens in a block, or queries and keys in one
+            device: Where it is made; None: where its tensors are
+
+        Returns:
+            For `flex_attention` of torch; it asks these rules while they are as they are
+        """
+        return _to_block_mask(self, block, _where(self, device))
+
     def sides(self)->tuple[int|None,int|None]: # None is open
         """How far a query sees to the left and to the right
 
@@ -394,13 +452,11 @@ class Visibility:
         sizes = dict(q_block=q_block, k_block=k_block)
         for name,n in sizes.items(): checked_integer(name, n, least=1)
         device = _where(self, device)
-        key = q_block,k_block,device
-        if key not in self._memo:
-            # a table that is kept may meet autograd later
-            with contextlib.nullcontext() if not _is_eager() else torch.inference_mode(False):
-                self._memo[key] = _blocks(self, q_block, k_block, device)
-        found:Tensor = self._memo[key]
-        return found
+        # a table that is kept may meet autograd later, and whoever writes to what he got
+        with contextlib.nullcontext() if not _is_eager() else torch.inference_mode(False):
+            found:Tensor = _kept(self, (q_block,k_block,device),
+                                 lambda: _blocks(self, q_block, k_block, device))
+            return found.clone()
 
     def check_fits(self,
         shape:tuple[int,...], # The shape of the scores, (..., L, S)
@@ -474,7 +530,7 @@ def _check_table(see:Visibility)->None:
     if t.dim() not in (2,4):
         raise ValueError(f"table must be (M, N) or (B, H, M, N), got {tuple(t.shape)}")
     for (name,ids),n in zip((('q_doc',see.q_doc), ('k_doc',see.k_doc)), t.shape[-2:]):
-        if ids is None or not ids.numel() or ids.device.type == 'meta' or not _is_eager(): continue
+        if ids is None or not ids.numel() or not _has_numbers(ids): continue
         if ids.min() < 0 or ids.max() >= n:
             raise ValueError(f"{name} must be from 0 to {n-1} for a table {tuple(t.shape)}, "
                              f"got {int(ids.min())} to {int(ids.max())}")
@@ -692,13 +748,13 @@ def over(
 def _aligned(see:Visibility)->bool:
     "Whether places are bottom-right: the same differences, wherever they begin"
     if see.q_pos is None and see.k_pos is None: return True
-    if not _is_eager(): return False
-    if 'aligned' not in see._memo:
+    if not _has_numbers(*(p for p in (see.q_pos,see.k_pos) if p is not None)): return False
+    def make()->bool:
         q_pos,k_pos = see.places()
         first = k_pos[...,:1] if see.S else 0
-        see._memo['aligned'] = bool((k_pos-first == torch.arange(see.S, device=k_pos.device)).all()
+        return bool((k_pos-first == torch.arange(see.S, device=k_pos.device)).all()
             and (q_pos-first == torch.arange(see.L, device=q_pos.device) + (see.S-see.L)).all())
-    return bool(see._memo['aligned'])
+    return bool(_kept(see, 'aligned', make))
 
 def _nearer(a:int|None, b:int|None)->int|None:
     return b if a is None else a if b is None else min(a, b)
@@ -749,6 +805,70 @@ def spelled(
         rest = replace(see, causal=False, window=None)
         if see.rule is None: rest = replace(rest, q_pos=None, k_pos=None)
     return said if rest is None else said | dict(mask=rest)
+
+# %% ../nbs/04a_visibility.ipynb #077c4ff8
+def _may_see(see:Visibility, b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor:
+    "Whether query i of sequence b and head h may see key j: a number each, for transforms"
+    def pick(t:Tensor, *at:Tensor)->Tensor:
+        "An entry of a tensor that may lack leading dimensions, or have one for all"
+        for n,x in zip(t.shape, at[len(at)-t.dim():]): t = t[x if n > 1 else 0]
+        return t
+    q,k = i+(see.S-see.L) if see.q_pos is None else pick(see.q_pos, b, i).long(),j
+    if see.k_pos is not None: k = pick(see.k_pos, b, j).long()
+    seen = visible(q, k, window=see.sides())
+    if see.q_doc is not None and see.k_doc is not None:
+        mine,its = pick(see.q_doc, b, i).long(),pick(see.k_doc, b, j).long()
+        seen = seen & (mine == its if see.table is None else pick(see.table, b, h, mine, its))
+    if see.rule is not None: seen = seen & see.rule(q, k)
+    if isinstance(see.mask, Visibility): seen = seen & _may_see(see.mask, b, h, i, j)
+    elif see.mask is not None: seen = seen & pick(see.mask, b, h, i, j)
+    if see.either:
+        seen = seen & functools.reduce(operator.or_, (_may_see(s, b, h, i, j) for s in see.either))
+    return seen
+
+def _block_sizes(block:int|tuple[int,int])->tuple[int,int]:
+    q_block,k_block = block if isinstance(block, tuple) else (block,block)
+    return checked_integer('q_block', q_block, least=1),checked_integer('k_block', k_block, least=1)
+
+def _to_block_mask(see:Visibility, block:int|tuple[int,int], device:torch.device)->'BlockMask':
+    from torch.nn.attention.flex_attention import BlockMask    # slow to import
+    q_block,k_block = _block_sizes(block)
+    kinds = see.blocks(q_block, k_block, device=device)
+    if see.S % k_block: kinds[...,-1].clamp_(max=1)    # a full block must be a whole one
+    if see.L % q_block: kinds[...,-1,:].clamp_(max=1)
+    def ordered(of:Tensor)->tuple[Tensor,Tensor]:
+        "How many blocks of a row there are, and which: those first"
+        return (of.sum(-1, dtype=torch.int32),
+                of.byte().argsort(dim=-1, descending=True, stable=True).int())
+    kinds = kinds[(None,)*(4-kinds.dim())]
+    def mask_mod(b:Tensor, h:Tensor, q_idx:Tensor, kv_idx:Tensor)->Tensor:
+        return _may_see(see, b, h, q_idx, kv_idx)
+    return BlockMask.from_kv_blocks(*ordered(kinds == 1), *ordered(kinds == 2), mask_mod=mask_mod,
+                                    BLOCK_SIZE=(q_block,k_block), seq_lengths=(see.L,see.S))
+
+def _from_block_mask(cls:type[Visibility], given:'BlockMask')->Visibility:
+    from torch.nn.attention.flex_attention import BlockMask, create_mask, noop_mask
+    if not isinstance(given, BlockMask):
+        raise TypeError(f"block_mask must be torch's BlockMask, got {type(given).__name__}")
+    (L,S),block,mod = given.seq_lengths,given.BLOCK_SIZE,given.mask_mod
+    def table(n:Tensor, which:Tensor)->Visibility:
+        "What the first n blocks of each row let see"
+        first = torch.arange(which.shape[-1], device=which.device) < n[...,None]
+        each = torch.zeros_like(which).scatter_reduce(-1, which.long(), first.int(), 'amax').bool()
+        each = each[0,0] if each.dim() > 3 and each.shape[:2] == (1,1) else each
+        return cls.from_blocks(each, block, L, S)
+    some,device = table(given.kv_num_blocks, given.kv_indices),given.kv_indices.device
+    B,H = (1, 1, *given.kv_num_blocks.shape[:-1])[-2:]
+    def by_place(q:Tensor, k:Tensor)->Tensor:
+        q,k = q[:,0]-(S-L),k[0]    # in torch the first query stands at the first key
+        if not len(q) or not len(k): return torch.ones(len(q), len(k), device=device).bool()
+        def of_tile(b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor: return mod(b, h, q[i], k[j])
+        return create_mask(of_tile, 1, 1, len(q), len(k), device)[0,0]
+    if mod is not noop_mask:
+        if B == H == 1: some &= cls(L, S, rule=by_place)
+        else: some &= create_mask(mod, B, H, L, S, device)
+    if given.full_kv_num_blocks is None or given.full_kv_indices is None: return some
+    return some | table(given.full_kv_num_blocks, given.full_kv_indices)
 
 # %% ../nbs/04a_visibility.ipynb #63ee2770
 def _flatten(see:Visibility)->tuple[list[Any],Any]:

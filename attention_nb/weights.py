@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.jit._trace import is_tracing
 from .checks import checked
-from .core import attention
+from .core import _unharmed, attention
 from .fast import _tame
 from .visibility import Visibility, Window, _is_eager, joined, over
 
@@ -34,6 +34,7 @@ def _fill(t:Tensor, where:Tensor, x:float, over:bool)->Tensor:
     return t.masked_fill_(where, x) if over else t.masked_fill(where, x)
 
 @checked
+@_unharmed
 def attention_with_weights(
     q:Tensor, # Queries, (B, H, L, E)
     k:Tensor, # Keys, (B, Hkv, S, E), Hkv a divisor of H
@@ -76,10 +77,10 @@ def attention_with_weights(
         return attention(q, k, v, mask=see, bias=bias, scale=scale, softcap=softcap, sinks=sinks,
                          dropout_p=dropout_p)
     plain,empty = _is_plain(q, k, v),None
-    if see is not None: k = _tame(k)
-    scores = q*(1/math.sqrt(q.shape[-1]) if scale is None else scale) @ k.mT    # (B, H, L, S)
     table = None if see is None else see.tile(slice(None), slice(None), device=q.device)
     table = over(table, q.dim())
+    if table is not None: k = _tame(q, k, table, scale)
+    scores = q*(1/math.sqrt(q.shape[-1]) if scale is None else scale) @ k.mT    # (B, H, L, S)
     if see is not None and table is not None:
         # a causal query at the end of its keys sees at least one
         if not (see.is_causal() and see.L <= see.S): empty = ~table.any(-1, keepdim=True)

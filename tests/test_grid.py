@@ -1,12 +1,12 @@
 """Every attention function of the package against the oracle, over one grid.
 
-The grid: options, shapes, dtypes, gradients.
+The grid: options, shapes, dtypes, gradients; and what is hidden, or seen, may be no number.
 
 A new function is one more row of `implementations`, and every kernel of the table of
 `scaled_dot_product_attention` is one by itself. A row takes what `attention` takes; what it cannot
 do it refuses with a `NotImplementedError` that says why.
 """
-import functools, itertools
+import functools, itertools, math
 import pytest, torch
 from torch.testing import assert_close
 from attention_nb import fast, flash
@@ -14,7 +14,7 @@ from attention_nb.core import attention
 from attention_nb.fast import KERNELS, attention_lse, merge_attention, scaled_dot_product_attention
 from attention_nb.flash import flash_attention
 from attention_nb.multihead import MultiHeadAttention
-from attention_nb.visibility import Visibility
+from attention_nb.visibility import Visibility, joined
 from attention_nb.weights import attention_with_weights
 
 def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None, **kw):
@@ -150,6 +150,121 @@ def test_a_kernel_computes_something(name):
         (q,k,v),cases = in_double(shape)
         return sum(not refuses(name, kernels[name], q, k, v, **kw) for kw,_ in cases)
     assert any(taken(shape) > 8 for shape in shapes)
+
+def hiding(B, H, L, S):
+    "Options that hide keys, some from everybody"
+    g = torch.Generator().manual_seed(L)
+    keys,each = torch.rand(B, 1, 1, S, generator=g) > .4,torch.rand(B, H, L, S, generator=g) > .3
+    docs = Visibility(L, S, causal=True, q_doc=torch.zeros(L).long(), k_doc=torch.arange(S)%2)
+    bias = torch.zeros(H, 1, S).double().masked_fill(torch.arange(S)%3 == 0, -math.inf)
+    yield from (dict(mask=keys), dict(mask=each & keys), dict(mask=docs), dict(bias=bias),
+                dict(window=(1,0), q_pos=torch.arange(L)+1), dict(window=(1,0), mask=keys),
+                dict(causal=True, q_pos=torch.arange(L)-1), dict(causal=True), dict(window=(0,2)))
+    for more in (dict(sinks=torch.ones(H).double()), dict(softcap=2.), dict(scale=-.7)):
+        yield dict(mask=each & keys) | more
+        yield dict(causal=True) | more
+
+def table(q, k, kw):
+    "Bool (B, H, L, S): who sees whom"
+    said = {n: kw[n] for n in ('mask','causal','window','q_pos','k_pos') if n in kw}
+    see = joined(q, k, **said)
+    seen = torch.ones(*q.shape[:-1], k.shape[-2]).bool()
+    if see is not None and (dense := see.dense()) is not None: seen = seen & dense
+    return seen & (kw['bias'] > -math.inf) if 'bias' in kw else seen
+
+no_numbers = [math.nan, math.inf, -math.inf, 1e30, torch.finfo(torch.float64).max]
+
+def as_value(x): return 1e30 if 1e30 < x < math.inf else x    # a gradient is multiplied by it
+
+def spoilt(dtype=torch.float64):
+    "Queries, keys and values of 4 heads in 2 groups, for each set of options"
+    B,H,Hkv,L,S,E = 2,4,2,7,9,8
+    torch.manual_seed(0)
+    q,k,v = (torch.randn(B, *s).to(dtype) for s in ((H,L,E), (Hkv,S,E), (Hkv,S,E)))
+    for kw in hiding(B, H, L, S):
+        if 'bias' in kw: kw['bias'] = kw['bias'].to(dtype)
+        yield (q,k,v), kw, table(q, k, kw)
+
+@pytest.mark.parametrize('x', no_numbers, ids=str)
+@pytest.mark.parametrize('name', implementations)
+def test_what_nobody_sees_may_be_anything(name, x):
+    "Output and gradients are those of zeros in its place, and nothing is asked of it"
+    f,n = implementations[name],0
+    for (q,k,v),kw,seen in spoilt():
+        unseen = ~seen.any(-2).unflatten(1, (2,2)).any(2)[...,None]    # (B, Hkv, S, 1)
+        if not unseen.any() or refuses(name, f, q, k, v, **kw): continue
+        bare = k.masked_fill(unseen, 0.),v.masked_fill(unseen, 0.)
+        want = run(attention, q, *bare, kw)
+        for keys,values in itertools.product((bare[0], k.masked_fill(unseen, x)),
+                                             (bare[1], v.masked_fill(unseen, as_value(x)))):
+            for got,right in zip(run(f, q, keys, values, kw), want, strict=True):
+                assert_close(got, right, msg=lambda m: f'{name} with {described(kw)}: {m}')
+        n += 1
+    assert n > 5 or name == 'kernel fused'
+
+@pytest.mark.parametrize('x', no_numbers, ids=str)
+@pytest.mark.parametrize('name', implementations)
+def test_what_some_do_not_see_is_nothing_to_them(name, x):
+    "A key that others see: no part in the rest, nor in gradients when only the rest is asked for"
+    f = implementations[name]
+    def gradients(g, *tensors, **kw):
+        tensors = [t.detach().requires_grad_() for t in tensors]
+        out = g(*tensors, **kw)
+        out = out[0] if isinstance(out, tuple) else out
+        return out.masked_fill(spoils, 0.), *torch.autograd.grad(out, tensors, weights)
+    for (q,k,v),kw,seen in spoilt():
+        if refuses(name, f, q, k, v, **kw): continue
+        j = [4,8]
+        spoils = seen[...,j].any(-1, keepdim=True).expand(*q.shape[:-1], v.shape[-1]).clone()
+        spoils[...,1,:] = True    # and a query
+        weights = torch.linspace(-1, 1, spoils.numel()).double().view_as(spoils)
+        weights = weights.masked_fill(spoils, 0.)
+        def put(x, t, i): return t.index_fill(-2, torch.tensor(i), x)
+        want = gradients(attention, put(0., q, 1), put(0., k, j), put(0., v, j), **kw)
+        given = put(x, q, 1),put(x, k, j),put(as_value(x), v, j)
+        for got,right in zip(gradients(f, *given, **kw), want):
+            assert_close(got, right, msg=lambda m: f'{name} with {described(kw)}: {m}')
+            if name == 'blocks': break    # to merge is to multiply by NaN, gradients of 0 too
+
+@pytest.mark.parametrize('dtype', [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize('name', implementations)
+def test_who_sees_no_number_says_so(name, dtype):
+    "NaN comes out where it goes in, in each row that sees it and no other, and in gradients"
+    f = implementations[name]
+    for ((q,k,v),kw,seen),spoils in itertools.product(spoilt(dtype), ('key','value','all')):
+        if refuses(name, f, q, k, v, **kw): continue
+        j = slice(None) if spoils == 'all' else slice(5, 6)
+        keys,values = k.clone(),v.clone()
+        if spoils != 'value': keys[...,j,0] = math.nan
+        if spoils != 'key': values[...,j,2] = math.nan
+        rows = seen[...,j].any(-1, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
+        if spoils == 'value': rows = rows & (torch.arange(v.shape[-1]) == 2)
+        got = run(f, q, keys, values, kw)
+        assert torch.equal(got[0].isnan(), rows), f'{name} with {described(kw)}'
+        if rows.any(): assert all(t.isnan().any() for t in got[1:4]), (name, described(kw))
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize('name', implementations)
+def test_large_keys_whose_scores_are_small(name, dtype):
+    "Keys of 2^80 and queries of 2^-80 are other numbers of the same scores, to the bit"
+    for (q,k,v),kw,_ in spoilt(dtype):
+        f = implementations[name]
+        if refuses(name, f, q, k, v, **kw): continue
+        assert torch.equal(f(q*2.**-80, k*2.**80, v, **kw), f(q, k, v, **kw)), described(kw)
+
+@pytest.mark.parametrize('name', ['fast', 'weights', 'kernel table'])
+def test_compiled_too(name):
+    "There nobody looks at numbers: a key that no query sees is 0, others are as large as they are"
+    f,seen = implementations[name],torch.arange(9) < 7
+    (q,k,v),*_ = next(spoilt(torch.float32))
+    torch._dynamo.reset()
+    compiled = torch.compile(f, backend='eager')
+    for see in (seen, seen.expand(7, 9), seen.expand(2, 4, 7, 9)):
+        want = f(q, k.masked_fill(~seen[:,None], 0.), v, mask=see)
+        for x in (math.nan, math.inf, 3e38):
+            assert_close(compiled(q, k.masked_fill(~seen[:,None], x), v, mask=see), want)
+        assert_close(compiled(q*2.**-80, k*2.**80, v, mask=see), want)
+    torch._dynamo.reset()
 
 @functools.cache
 def in_lower(dtype):

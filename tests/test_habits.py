@@ -5,10 +5,14 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 from attention_nb.core import SelfAttention, attention
-from attention_nb.fast import scaled_dot_product_attention
+from attention_nb.fast import attention_lse, explain_choice, scaled_dot_product_attention
+from attention_nb.flash import flash_attention
 from attention_nb.interop import from_torch
 from attention_nb.mask import padding_mask
 from attention_nb.multihead import MultiHeadAttention
+from attention_nb.position import alibi_bias
+from attention_nb.triton_kernels import triton_decode, why_not_triton
+from attention_nb.weights import attention_with_weights
 
 torch.manual_seed(0)
 layer,x = MultiHeadAttention(16, 4).eval(),torch.randn(2, 5, 16)
@@ -28,7 +32,9 @@ def test_every_argument_of_torchs_module_is_taken_or_answered(f, theirs):
         with pytest.raises(TypeError, match=rf'MultiHeadAttention has no argument {n}: \w+'):
             f(**{n: None})
 
-@pytest.mark.parametrize('f', [attention, scaled_dot_product_attention])
+@pytest.mark.parametrize('f', [attention, scaled_dot_product_attention, explain_choice,
+                               attention_lse, flash_attention, attention_with_weights,
+                               why_not_triton, triton_decode])
 def test_every_argument_of_torchs_function_is_taken_or_answered(f):
     # what the stub of the C function says
     for n in ('attn_mask', 'is_causal', 'enable_gqa'):
@@ -114,3 +120,19 @@ def test_nothing_else_changes():
     assert_close(vmap(layer)(x[None]), want[None])
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert torch.equal(twin(x), want)
+
+def test_a_bias_for_each_head_is_taken_as_it_comes():
+    "(H, L, S) broadcasts to the scores, in functions and in layers, whatever the batch"
+    bias = alibi_bias(4, 5)
+    want = attention(heads, heads, heads, bias=bias[None], causal=True)[0]
+    for f in (attention, scaled_dot_product_attention, attention_lse, flash_attention,
+              attention_with_weights):
+        out = f(heads, heads, heads, bias=bias, causal=True)
+        assert_close(out if isinstance(out, torch.Tensor) else out[0], want)
+    for z in (x, x[0], x[:1].expand(4, -1, -1), x.half()):
+        m = copy.deepcopy(layer).to(z.dtype)
+        assert_close(m(z, bias=bias, causal=True), m(z, bias=bias[None], causal=True))
+        for a,b in zip(*(m(z, bias=each, need_weights=True) for each in (bias, bias[None]))):
+            assert_close(a, b)
+    with pytest.raises(ValueError, match=r'bias must broadcast to the scores \(2, 4, 5, 5\)'):
+        layer(x, bias=alibi_bias(2, 5))

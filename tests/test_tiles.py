@@ -1,16 +1,17 @@
 """Tiles as they come: any shape, stride, size of tile and memory that holds NaN; threads,
 compilers, autocast, transforms; modules that train with them"""
-import functools
+import contextlib, functools
 import hypothesis.strategies as st
 import pytest, torch
 from hypothesis import HealthCheck, given, settings
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 from attention_nb import fast, flash
 from attention_nb.core import attention
 from attention_nb.fast import attention_lse, explain_choice, scaled_dot_product_attention
 from attention_nb.flash import flash_attention
 from attention_nb.multihead import MultiHeadAttention
-from attention_nb.visibility import Visibility
+from attention_nb.visibility import Visibility, joined
 
 def tiles(*args, **kw): return scaled_dot_product_attention(*args, kernel='tiles', **kw)
 
@@ -171,3 +172,62 @@ def test_when_products_may_round(monkeypatch):
         window = dict(causal=True, window=(99,0))
         assert chosen(1, 1000, **window) == ('tiles' if rounds else 'table')
         assert chosen(1, 500, **window) == 'table'
+
+@pytest.mark.parametrize('mode', [torch.no_grad, torch.inference_mode])
+def test_a_batch_that_is_written_to_again(mode):
+    "Documents, masks and places change in place: tiles answer for what stands there now"
+    torch.manual_seed(0)
+    L = 300
+    q,k,v = torch.randn(3, 1, 2, L, 8)
+    with mode():
+        doc,place,mask = torch.arange(L)//100,torch.arange(L),torch.rand(L, L) > .3
+        rules = [Visibility(L, q_doc=doc), Visibility(L, window=(40,0), q_pos=place),
+                 Visibility(L, mask=mask), Visibility(L, causal=True) & mask,
+                 Visibility(L, window=(9,9)) | Visibility(L, q_doc=doc)]
+        for change in (lambda: doc.copy_(doc.flip(0)), lambda: place.sub_(70),
+                       lambda: mask.logical_not_(), lambda: doc.fill_(0), lambda: 0):
+            for see in rules:
+                assert_close(tiles(q, k, v, mask=see), attention_of(q, k, v, mask=see))
+            change()
+
+def test_who_writes_to_blocks_changes_no_later_call():
+    q,k,v = torch.randn(3, 1, 2, 300, 8)
+    sizes = [flash._even(300, most) for most in flash._sizes]
+    joined(q, k, causal=True).blocks(*sizes, device='cpu').zero_()
+    assert_close(tiles(q, k, v, causal=True), attention_of(q, k, v, causal=True))
+
+def shapes_of(options, L, device=None):
+    "Shapes of what each function and two layers give, with gradients; and what the functions give"
+    def rand(*n): return torch.randn(*n, device=device, requires_grad=True)
+    def arange(): return torch.arange(L, device=device)
+    made = dict(mask=lambda: rand(1, 1, L, L) > .3, q_pos=lambda: arange()+1,
+                docs=lambda: Visibility(L, q_doc=arange()//9), sinks=lambda: rand(2))
+    said = {n: made[n]() if o is True and n in made else o for n,o in options.items()}
+    if 'docs' in said: said['mask'] = said.pop('docs')
+    q,k,v = (rand(1, 2, L, 8) for _ in 'qkv')
+    out,lse = flash_attention(q, k, v, **said)
+    found = [out, attention_of(q, k, v, **said), scaled_dot_product_attention(q, k, v, **said),
+             attention_lse(q, k, v, **said)[0], lse, attention_lse(q, k, v, **said)[1]]
+    explain_choice(q, k, v, **said)
+    gradients = torch.autograd.grad(sum(t.sum() for t in found), (q,k,v))
+    of_layer = {n: options[n] for n in ('window','softcap','sinks') if n in options}
+    with contextlib.nullcontext() if device is None else torch.device(device):
+        layers = MultiHeadAttention(16, 2, **of_layer),MultiHeadAttention(16, 2)
+    x = rand(1, L, 16)
+    called = [layers[0](x, causal='causal' in options, need_weights=True)[1], layers[0](x)]
+    if 'mask' in said: called.append(layers[1](x, mask=said['mask']))
+    return [(t.shape, t.dtype) for t in (*found, *gradients, *called)], found
+
+@pytest.mark.parametrize('options', [
+    dict(window=(20,3)), dict(causal=True, window=(9,0)), dict(mask=True), dict(docs=True),
+    dict(causal=True, q_pos=True), dict(sinks=True, window=(9,0)), dict(softcap=5.)], ids=str)
+@pytest.mark.parametrize('L', [40, 700])
+def test_shapes_without_numbers(options, L):
+    "Fake, on meta, with meta as the default: shapes; and nothing is left for a call with numbers"
+    with FakeTensorMode(): fake = shapes_of(options, L)[0]
+    meta = shapes_of(options, L, 'meta')[0]
+    with torch.device('meta'): default,within = (shapes_of(options, L, d)[0] for d in (None, 'cpu'))
+    shapes,(a,b,c,d,lse,other) = shapes_of(options, L)
+    assert shapes == fake == meta == default == within
+    for t in (a,c,d): assert_close(t, b)
+    assert_close(lse, other)

@@ -145,6 +145,41 @@ def test_infinite_biases_and_sinks():
     same(q, k, v, sinks=torch.tensor([-math.inf,1.]).double(), causal=True)
     same(q*1e4, k, v, causal=True, softcap=2.)
 
+@pytest.mark.parametrize('x', [math.nan, math.inf, -math.inf, 1e30])
+@pytest.mark.parametrize('dtype', [torch.float64, torch.bfloat16], ids=str)
+def test_what_is_hidden_may_be_anything_and_nan_is_seen(x, dtype):
+    "Also in a tile of which others see something; who sees NaN says so, a diverged model too"
+    B,H,L,S,j = 1,2,19,21,17
+    q,k,v = (t.to(dtype) for t in qkv(B, H, 1, L, S, 8, 8))
+    odd = torch.arange(S)%5 == 0
+    docs = Visibility(L, S, q_doc=torch.zeros(L).long(), k_doc=odd.long())
+    def with_x(t, where): return t.masked_fill(where[:,None], x)
+    for options in (dict(mask=docs), dict(mask=docs, causal=True, sinks=torch.ones(H).to(dtype))):
+        bare = [t.masked_fill(odd[:,None], 0.) for t in (k,v)]
+        want = results(triton_attention, q, *bare, options)
+        for got,right in zip(results(triton_attention, q, with_x(k, odd), with_x(v, odd), options),
+                             want, strict=True): assert_close(got, right)
+    one = torch.arange(S) == j
+    for options in (dict(causal=True), dict(window=(4,0)), dict(mask=docs, window=(3,1))):
+        seen = attention(q, k, v, **options)[1][...,j:j+1] > 0
+        for keys,values in ((with_x(k, one),v), (k,with_x(v, one))):
+            if x == 1e30 and values is v: continue    # a number among others
+            out = triton_attention(q, keys, values, **options)
+            bare = triton_attention(q, k.masked_fill(one[:,None], 0.), v, **options)
+            assert_close(out.masked_fill(seen, 0.), bare.masked_fill(seen, 0.))
+            if math.isnan(x): assert torch.equal(out.isnan(), seen.expand_as(out))
+    if not math.isnan(x): return
+    for options in ({}, dict(causal=True)):
+        nothing = results(triton_attention, q, torch.full_like(k, x), v, options)
+        assert all(t.isnan().all() for t in nothing[:2])
+        few = q[:,:,-3:]
+        for splits in (1, 4):
+            for keys,values in ((k.index_fill(2, torch.tensor(S-1), x),v),
+                                (k,v.index_fill(2, torch.tensor(S-1), x))):
+                out = triton_decode(few, keys, values, splits=splits, causal='causal' in options)
+                rows = 2 if options else 0
+                assert out[:,:,rows:].isnan().all() and not out[:,:,:rows].isnan().any()
+
 def test_what_nobody_sees_is_not_loaded(monkeypatch):
     "Of a causal text 136 tiles of 256, and rules are asked in 16; values behind a window are NaN"
     counts = dict(take=0, seen=0)

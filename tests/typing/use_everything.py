@@ -171,6 +171,7 @@ def chapter_04a()->None:
     assert_type(see & nb.Visibility(5, 6, rule=lambda q, k: q != k) | see, nb.Visibility)
     table = torch.ones(3, 3, dtype=torch.bool)
     assert_type(nb.Visibility.from_blocks(table, 2, 5, 6, causal=True), nb.Visibility)
+    assert_type(nb.Visibility.from_block_mask(see.to_block_mask(2)), nb.Visibility)
 
 def chapter_05()->None:
     assert_type(nb.merge_heads(nb.split_heads(x, 2)), Tensor)
