@@ -497,6 +497,11 @@ def _checked_generator(generator:torch.Generator|None, seed:int|None,
     return torch.Generator(device).manual_seed(checked_integer('seed', seed))
 
 # %% ../nbs/10b_generation.ipynb #bfb8ecca
+def _sharers(model:nn.Module)->Any:
+    "The processes that a model is split over by `parallelize`, or None"
+    meshes = (m.__dict__['_mesh'] for m in model.modules() if '_mesh' in m.__dict__)
+    return next((mesh.get_group() for mesh in meshes), None)
+
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
     def __init__(self, model:'Transformer', ids:Tensor, max_new_tokens:int, *,
@@ -539,6 +544,13 @@ class _Steps:
         if self.penalty is None: return logits
         return penalize_repetition(logits, text.so_far, self.penalty, mask=text.real)
 
+    def draw(self, logits:Tensor)->Tensor:
+        "A token for each row; of processes that share the model the first one draws"
+        column = sample(filter_logits(logits, **self.filters), generator=self.generator)
+        if (group := _sharers(self.model)) is not None:
+            torch.distributed.broadcast(column, group=group, group_src=0)
+        return column
+
     def columns(self)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         if not self.new: return
@@ -555,7 +567,7 @@ class _Steps:
         "Read, choose, append; True if all rows are finished"
         logits = self.penalize(text, text.logits())
         if self.greedy: column = logits.argmax(-1)
-        else: column = sample(filter_logits(logits, **self.filters), generator=self.generator)
+        else: column = self.draw(logits)
         if ends.any: column = column.masked_fill(ends.done, self.pad)
         text.append(column)
         return ends.any and ends.look(text.so_far[:,self.start.shape[1]:])
