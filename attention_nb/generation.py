@@ -206,7 +206,7 @@ def _trains(model:nn.Module)->bool:
 def _still(model:nn.Module)->nn.Module:
     "The model, or where some of it trains a twin that does not, of the same parameters"
     if not _trains(model): return model
-    made = {m: type(m).__new__(type(m)) for m in model.modules()}
+    made = {m: object.__new__(type(m)) for m in model.modules()}
     for m,twin in made.items():
         inner = {name: None if c is None else made[_eager(c)] for name,c in m._modules.items()}
         own = {n: MethodType(v.__func__, twin) for n,v in m.__dict__.items()
