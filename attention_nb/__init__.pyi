@@ -64,7 +64,6 @@ from . import vectors as vectors
 from . import views as views
 from . import visibility as visibility
 from . import weights as weights
-from .asking import Processor as Processor
 from .blocks import Block as Block
 from .blocks import FeedForward as FeedForward
 from .blocks import Mixer as Mixer
@@ -173,20 +172,20 @@ from .weights import attention_with_weights as attention_with_weights
 
 __version__: str
 __all__ = [
-    'Processor', 'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'BPETokenizer',
-    'GPT2_PATTERN', 'AttentionCache', 'KVCache', 'SlidingKVCache', 'ExpertsConfig', 'TransformerConfig',
-    'SelfAttention', 'attention', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view',
-    'softmax_view', 'FAMILIES', 'config_from_hf', 'config_to_hf', 'family_table', 'attention_lse', 'explain_choice',
-    'merge_attention', 'scaled_dot_product_attention', 'Source', 'open_source', 'flash_attention', 'TextStream',
-    'filter_logits', 'generate', 'sample', 'stream', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy',
-    'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads',
-    'same_token', 'save_scores', 'score_heads', 'separator_mass', 'image_view', 'TorchInterface', 'from_torch',
-    'to_torch', 'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask',
-    'document_mask', 'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention',
-    'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize',
-    'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets',
-    'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record',
-    'simple_attention', 'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer',
-    'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
-    'Visibility', 'allowed', 'visible', 'attention_with_weights'
+    'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'BPETokenizer', 'GPT2_PATTERN',
+    'AttentionCache', 'KVCache', 'SlidingKVCache', 'ExpertsConfig', 'TransformerConfig', 'SelfAttention', 'attention',
+    'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'permutation_view', 'softmax_view', 'FAMILIES',
+    'config_from_hf', 'config_to_hf', 'family_table', 'attention_lse', 'explain_choice', 'merge_attention',
+    'scaled_dot_product_attention', 'Source', 'open_source', 'flash_attention', 'TextStream', 'filter_logits',
+    'generate', 'sample', 'stream', 'read_gguf', 'WordVectors', 'load_glove', 'attention_entropy', 'attention_flow',
+    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
+    'save_scores', 'score_heads', 'separator_mass', 'image_view', 'TorchInterface', 'from_torch', 'to_torch',
+    'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
+    'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope',
+    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
+    'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
+    'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache',
+    'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility', 'allowed',
+    'visible', 'attention_with_weights'
 ]

@@ -20,7 +20,7 @@ from .asking import (_checked_above_0, _checked_ends, _checked_generator,
                                  _checked_mask, _checked_pad, _checked_processors,
                                  _checked_share, _checked_start, _checked_stops,
                                  _checked_tokens, _check_model, _check_number, _check_room,
-                                 _in_our_words, _processed, Processor)
+                                 _in_our_words, _processed, _Processor)
 from .cache import SlidingKVCache
 from .checks import autocast_dtype, checked_integer
 from .layer import twin_of
@@ -40,7 +40,7 @@ class _TextOptions(TypedDict, total=False):
     top_p:float|None
     min_p:float|None
     repetition_penalty:float|None
-    logits_processor:Processor|Sequence[Processor]|None
+    logits_processor:_Processor|Sequence[_Processor]|None
     eos_id:int|Sequence[int]|None
     pad_id:int|None
     stop:str|int|Sequence[str|int|Sequence[int]]
@@ -394,7 +394,7 @@ class _Steps:
                  mask:Tensor|None=None, decoder_ids:Tensor|None=None, temperature:float|None=None,
                  top_k:int|None=None, top_p:float|None=None, min_p:float|None=None,
                  repetition_penalty:float|None=None,
-                 logits_processor:Processor|Sequence[Processor]|None=None,
+                 logits_processor:_Processor|Sequence[_Processor]|None=None,
                  eos_id:int|Sequence[int]|None=None, pad_id:int|None=None,
                  stop:str|int|Sequence[str|int|Sequence[int]]=(),
                  tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None,
@@ -674,7 +674,7 @@ def generate(
     top_p:float|None=None, # Draw among the fewest that have probability `top_p` together
     min_p:float|None=None, # Draw among those at least `min_p` times as likely as the likeliest
     repetition_penalty:float|None=None, # Divides the score of what occurred, the prompt included
-    logits_processor:Processor|Sequence[Processor]|None=None, # Then these change the scores too
+    logits_processor:_Processor|Sequence[_Processor]|None=None, # Then these change the scores too
     num_return_sequences:int=1, # Texts drawn for each row, or so many of the best beams
     n_beams:int=1, # Texts that are followed at once; the likeliest is the result
     length_penalty:float=1., # Beams: log-probabilities are divided by length to this power

@@ -408,8 +408,8 @@ checks = {f'tp_{name}': tp(name) for name in configs if name != 'gpt_oss4'} | {
     for kind,wrap in dict(ddp=DistributedDataParallel, fsdp=sharded).items()} | {
     f.__name__: f for f in (
         single_precision, everything_is_split, attention_alone, latent_alone, heads_taken_out,
-        drawn_together, not_recorded, rules_of_heads, not_saved, loads_in_little_memory, rank_zero_decides,
-        refused, both_ways, writes, loads, reads_its_share)}
+        drawn_together, not_recorded, rules_of_heads, not_saved, loads_in_little_memory,
+        rank_zero_decides, refused, both_ways, writes, loads, reads_its_share)}
 
 def dies(folder):
     "One process is gone while another waits for it"

@@ -647,9 +647,11 @@ def test_numbers_of_every_kind(pair):
     ours,_ = pair
     ids,_ = prompts()
     t = torch.tensor
-    for odd,plain in ((dict(eos_id=t(5)), dict(eos_id=5)), (dict(eos_id=t([5,11])), dict(eos_id=(5,11))),
+    for odd,plain in ((dict(eos_id=t(5)), dict(eos_id=5)),
+                      (dict(eos_id=t([5,11])), dict(eos_id=(5,11))),
                       (dict(eos_id=[t(5),np.int64(11)]), dict(eos_id=(5,11))),
-                      (dict(stop=t(5)), dict(stop=5)), (dict(stop=[t([5,11])]), dict(stop=[[5,11]])),
+                      (dict(stop=t(5)), dict(stop=5)),
+                      (dict(stop=[t([5,11])]), dict(stop=[[5,11]])),
                       (dict(stop=np.array([5,11])), dict(stop=[5,11])),
                       (dict(eos_id=5, pad_id=t(3)), dict(eos_id=5, pad_id=3)),
                       (dict(top_k=np.int8(3), seed=np.int64(1)), dict(top_k=3, seed=1)),
@@ -664,8 +666,7 @@ def test_numbers_of_every_kind(pair):
 def test_the_coldest_temperature_is_the_likeliest_token(dtype):
     x = scores(5).to(dtype)
     for T in (1e-30, 1e-9, 1e-5):
-        assert torch.equal(filter_logits(x, temperature=T, top_p=.9).softmax(-1).argmax(-1), x.argmax(-1))
-        assert torch.equal(sample(filter_logits(x, temperature=T)), x.argmax(-1))
+        assert torch.equal(sample(filter_logits(x, temperature=T, top_p=.9)), x.argmax(-1))
 
 # ---- filling that nobody masked
 
@@ -678,7 +679,8 @@ def test_filling_without_a_mask_is_hidden(pair, both):
     own = Transformer(replace(ours.cfg, pad_id=PAD)).eval()
     own.load_state_dict(ours.state_dict())
     for model,given in ((ours, dict(pad_id=PAD)), (own, {})):
-        for options in ({}, dict(n_beams=2), dict(temperature=1., seed=2), dict(repetition_penalty=2.)):
+        for options in ({}, dict(n_beams=2), dict(temperature=1., seed=2),
+                        dict(repetition_penalty=2.)):
             out = model.generate(ids, 8, **given, **options)
             assert torch.equal(out, ours.generate(ids, 8, mask=mask, pad_id=PAD, **options))
             if 'seed' in options: continue
@@ -689,7 +691,9 @@ def test_filling_without_a_mask_is_hidden(pair, both):
         whole = torch.ones_like(mask)
         assert torch.equal(model.generate(ids, 8, mask=whole, **given), ours.generate(ids, 8))
         cache = model.new_cache(4, 30)
-        more = torch.cat([model.generate(ids, 3, cache=cache, **given), ids[:,-2:]], 1)
+        never = torch.where(torch.arange(N) == PAD, -torch.inf, 0.)    # it would be filling next
+        said = model.generate(ids, 3, cache=cache, logits_processor=lambda _, z: z+never, **given)
+        more = torch.cat([said, ids[:,-2:]], 1)
         assert torch.equal(model.generate(more, 4, cache=cache, **given),
                            model.generate(more, 4, **given))
     hole = ids[:1].clone()
@@ -703,7 +707,7 @@ def test_filling_without_a_mask_is_hidden(pair, both):
         assert not torch.equal(out, both.generate(source, 6))
 
 def test_filling_that_nobody_can_know(pair):
-    "At the end it is refused; where its token begins or ends texts too, several of it are a warning"
+    "At the end it is refused; where its token begins or ends texts too, several are a warning"
     ours,_ = pair
     ids,_ = prompts()
     right,left = ids.clone(),ids.clone()
@@ -730,20 +734,172 @@ def test_filling_that_nobody_can_know(pair):
 # ---- the words of transformers
 
 def test_words_of_transformers_are_answered(pair):
-    "Of whatever a `GenerationConfig` and its generate take, what is no option of ours has an answer"
+    "By `generate`, as a method too, and by `stream`; the processors they name are there"
     ours,_ = pair
     ids,_ = prompts()
-    for call in (lambda **kw: ours.generate(ids, 3, **kw), lambda **kw: generate(ours, ids, 3, **kw),
-                 lambda **kw: stream(ours, ids, 3, **kw), lambda **kw: ours.generate(**kw)):
-        for word,ours_ in asking._words.items():
-            with pytest.raises(TypeError, match=f'has no argument {word}: ') as e: call(**{word: None})
-            assert ours_ in str(e.value)
+    partial = functools.partial
+    for call in (partial(ours.generate, ids, 3), ours.generate, partial(generate, ours, ids, 3),
+                 partial(stream, ours, ids, 3)):
+        for word,say in asking._words.items():
+            with pytest.raises(TypeError, match=f'has no argument {word}: {re.escape(say)}'):
+                call(**{word: None})
     assert not asking._words.keys() & inspect.signature(generate).parameters.keys()
     theirs = {n for n in vars(transformers.GenerationConfig()) if n in asking._words}
     assert len(theirs) > 15
-    for word,name in re.findall(r"(\w+)=_by_processor.format\('(\w+)'\)", inspect.getsource(asking)):
-        assert word in theirs and hasattr(transformers, name) or hasattr(
-            transformers.generation.logits_process, name), name
+    named = {say.split('=')[1].split('(')[0] for say in asking._words.values() if
+             say.startswith('give it as a processor')}
+    assert len(named) > 5
+    for name in named: assert hasattr(transformers.generation.logits_process, name), name
+
+# ---- several texts, their scores, processors
+
+def drawn_like(theirs, ids, n, **options):
+    "What transformers draws, and the log-probabilities it drew by"
+    out = theirs.generate(ids, max_new_tokens=n, pad_token_id=PAD, return_dict_in_generate=True,
+                          output_scores=True, **options)
+    beams = getattr(out, 'beam_indices', None)
+    scores = theirs.compute_transition_scores(out.sequences, out.scores, beams,
+                                              normalize_logits=beams is None)
+    return out.sequences,scores
+
+@pytest.mark.parametrize('penalty,eos', [(None,()), (1.3,(5,11)), (None,(5,11,17,20,30))])
+def test_several_beams_and_their_scores_are_those_of_transformers(pair, penalty, eos):
+    ours,theirs = pair
+    ids,mask = prompts()
+    for n,k,seen in ((4,4,None), (4,2,mask), (3,1,mask)):
+        if penalty is not None and seen is not None: continue
+        real = torch.ones_like(mask) if seen is None else seen
+        out,scores = ours.generate(ids, 9, mask=seen, n_beams=n, num_return_sequences=k, pad_id=PAD,
+                                   eos_id=eos, repetition_penalty=penalty, return_scores=True)
+        want,theirs_ = drawn_like(theirs, ids, 9, attention_mask=real.long(), num_beams=n,
+                                  num_return_sequences=k, eos_token_id=[*eos] or None,
+                                  repetition_penalty=penalty, do_sample=False)
+        same(out, want)
+        new = scores.shape[1]
+        assert out.shape == (3*k,7+new)
+        there = (out[:,7:] != PAD) | (scores != 0)
+        assert_close(scores, theirs_[:,:new].masked_fill(~there, 0.), atol=1e-4, rtol=1e-4)
+        total = (scores.sum(1)/there.sum(1)).view(3,k)
+        assert (total.diff() <= 1e-6).all()                          # the best stands first
+
+def test_scores_are_log_probabilities_of_what_was_drawn_from(pair):
+    "Greedy, drawn, penalized, filtered: those of a whole pass; 0 where a finished row is filled up"
+    ours,_ = pair
+    ids,mask = prompts()
+    for options in ({}, dict(repetition_penalty=1.4), dict(temperature=.7, seed=0),
+                    dict(temperature=1.5, top_k=9, top_p=.9, min_p=.01, seed=1,
+                         repetition_penalty=1.2), dict(eos_id=(5,11,17), pad_id=0),
+                    dict(temperature=1., seed=1, eos_id=(5,11,17), pad_id=0,
+                         num_return_sequences=3)):
+        options = dict(options)
+        out,scores = ours.generate(ids, 12, mask=mask, return_scores=True, **options)
+        assert torch.equal(out, ours.generate(ids, 12, mask=mask, **options))
+        times,penalty = options.get('num_return_sequences', 1),options.get('repetition_penalty')
+        assert scores.shape == (3*times,out.shape[1]-7) and scores.dtype == torch.float32
+        assert not scores.is_inference() and (scores <= 0).all()
+        real = torch.cat([mask.repeat_interleave(times, 0), torch.ones_like(scores).bool()], 1)
+        with torch.no_grad(): logits = ours(out, mask=real)
+        filters = {n: options[n] for n in ('temperature','top_k','top_p','min_p') if n in options}
+        filled = 0
+        for step in range(scores.shape[1]):
+            z = logits[:,6+step]
+            if penalty: z = penalize_repetition(z, out[:,:7+step], penalty, mask=real[:,:7+step])
+            z = filter_logits(z, **filters).log_softmax(-1).gather(1, out[:,7+step,None])[:,0]
+            if step:
+                before = out[:,7:7+step]
+                over = torch.isin(before, torch.tensor(options.get('eos_id', ()))).any(1)
+                z = z.masked_fill(over, 0.)
+                filled += int(over.sum())
+            assert_close(scores[:,step], z, atol=1e-4, rtol=1e-4)
+        assert bool(filled) == ('eos_id' in options)
+
+def test_several_texts_of_a_prompt(pair, both):
+    "Rows of a prompt stand together, each drawn for itself; the prompt is read once"
+    ours,_ = pair
+    ids,mask = prompts()
+    read = []
+    hook = ours.register_forward_pre_hook(lambda m, args: read.append(tuple(args[0].shape)))
+    out = ours.generate(ids, 9, mask=mask, temperature=2., seed=0, num_return_sequences=4)
+    hook.remove()
+    assert read == [(3,7)] + [(12,1)]*8
+    assert out.shape == (12,16) and torch.equal(out[:,:7], ids.repeat_interleave(4, 0))
+    assert len({*map(tuple, out[:4,7:].tolist())}) == 4
+    class Numbers:
+        def decode(self, ids, skip_special=True): return ''.join(f' {i}' for i in ids)
+    for options in ({}, dict(eos_id=(5,11,17)), dict(stop=[[8],[9,3]]),
+                    dict(stop=[' 1','9 2'], tokenizer=Numbers())):
+        options |= dict(temperature=2., seed=0, pad_id=PAD)
+        out = ours.generate(ids, 9, mask=mask, num_return_sequences=4, **options)
+        assert torch.equal(out, ours.generate(ids.repeat_interleave(4, 0), 9,
+                                              mask=mask.repeat_interleave(4, 0), **options))
+        assert (len(options) > 3) == bool((out[:,-2:] == PAD).all(1).any())
+    seen = []
+    ours.generate(ids, 5, top_k=9, seed=0, num_return_sequences=2, stream=seen.append)
+    assert torch.equal(torch.stack(seen, 1), ours.generate(ids, 5, top_k=9, seed=0,
+                                                           num_return_sequences=2)[:,7:])
+    out = both.generate(ids, 5, mask=mask, temperature=1., seed=0, num_return_sequences=2)
+    assert torch.equal(out, both.generate(ids.repeat_interleave(2, 0), 5, temperature=1., seed=0,
+                                          mask=mask.repeat_interleave(2, 0)))
+    for n in (1, 2):
+        out,scores = ours.generate(ids, 0, temperature=1., num_return_sequences=n,
+                                   return_scores=True)
+        assert torch.equal(out, ids.repeat_interleave(n, 0)) and scores.shape == (3*n,0)
+    with pytest.raises(ValueError, match='cache does not go with num_return_sequences'):
+        ours.generate(ids, 2, temperature=1., num_return_sequences=2, cache=ours.new_cache(3, 9))
+    few = Transformer(TransformerConfig(3, d_model=8, n_layers=1, n_heads=1)).eval()
+    with pytest.raises(ValueError, match='5 beams found fewer texts than num_return_sequences=5'):
+        few.generate(torch.zeros(1, 1, dtype=torch.long), 1, n_beams=5, num_return_sequences=5)
+
+def test_processors_are_those_of_transformers(pair):
+    "Greedy and beams with several of theirs; ours are called after the penalty, before the filters"
+    ours,theirs = pair
+    ids,mask = prompts()
+    kinds = transformers.generation.logits_process
+    each = [kinds.NoRepeatNGramLogitsProcessor(2),
+            kinds.MinNewTokensLengthLogitsProcessor(7, 4, [5,11]),
+            kinds.SuppressTokensLogitsProcessor([3,9])]
+    for n,penalty in itertools.product((1, 3), (None, 1.3)):
+        both = dict(eos_id=(5,11), repetition_penalty=penalty)
+        want = reference(theirs, ids, 12, num_beams=n, logits_processor=LogitsProcessorList(each),
+                         **both)
+        for given in (each, tuple(each), LogitsProcessorList(each)):
+            out = ours.generate(ids, 12, n_beams=n, pad_id=PAD, logits_processor=given, **both)
+            same(out, want)
+        assert not torch.equal(want, reference(theirs, ids, 12, num_beams=n, **both))
+    seen = []
+    def note(text, z):
+        seen.append((text.clone(), z.clone()))
+        text.fill_(0)                                               # its own
+        return z.masked_fill_(torch.arange(N) > 20, -torch.inf)
+    out = ours.generate(ids, 5, mask=mask, logits_processor=note, repetition_penalty=1.3, top_k=30,
+                        seed=0)
+    assert (out[:,7:] <= 20).all() and [t.shape[1] for t,_ in seen] == [7,8,9,10,11]
+    real = torch.cat([mask, torch.ones(3, 5, dtype=torch.bool)], 1)
+    with torch.no_grad(): logits = ours(out, mask=real)
+    for step,(text,z) in enumerate(seen):
+        assert torch.equal(text, out[:,:7+step])
+        assert_close(z, penalize_repetition(logits[:,6+step], text, 1.3, mask=real[:,:7+step]),
+                     atol=1e-4, rtol=1e-4)
+    one = lambda _, z: z.index_fill(1, torch.tensor([4]), 1e4)      # noqa: E731
+    for options in ({}, dict(n_beams=2), dict(temperature=1.), dict(top_p=.5)):
+        assert (ours.generate(ids, 3, logits_processor=one, **options)[:,7:] == 4).all()
+    assert all((c == 4).all() for c in stream(ours, ids, 3, logits_processor=[one]))
+
+def test_what_a_processor_may_not_give(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    inf = torch.inf
+    for f,error in ((lambda _, z: None, TypeError), (lambda _, z: z[:1], TypeError),
+                    (lambda _, z: z.long(), TypeError), (lambda _, z: z.fill_(-inf), ValueError),
+                    (lambda _, z: z.index_fill(1, torch.tensor([4]), inf), ValueError),
+                    (lambda _, z: z*torch.nan, ValueError)):
+        for options in ({}, dict(n_beams=2), dict(temperature=1.)):
+            cache = None if options else ours.new_cache(3, 20)
+            with pytest.raises(error, match='logits_processor must'):
+                ours.generate(ids, 3, logits_processor=f, cache=cache, **options)
+            assert cache is None or not len(cache)
+    half = ours.generate(ids, 5, logits_processor=lambda _, z: z.double())
+    assert torch.equal(half, ours.generate(ids, 5))
 
 # ---- misuse
 
