@@ -26,6 +26,8 @@ _P = ParamSpec('_P')
 _R = TypeVar('_R')
 
 # %% ../nbs/10h_asking.ipynb #a1c40d08
+_most = 2**31-1    # tokens, beams and texts; none has the memory for more
+
 def _check_number(name:str, x:object)->None:
     if not isinstance(x, Real) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, got {x!r}")
@@ -228,7 +230,7 @@ _Processor = Callable[[Any,Any],Tensor]    # f(ids (B, L), logits (B, N)) gives 
 def _checked_processors(given:_Processor|Sequence[_Processor]|None)->list[_Processor]:
     "A list of functions; one of `transformers` is a function too"
     if given is None: return []
-    each = [given] if callable(given) or not isinstance(given, Iterable) else list(given)
+    each = list(given) if isinstance(given, Sequence) and not callable(given) else [given]
     for f in each:
         if not callable(f): raise TypeError(f"logits_processor must be functions, got {f!r}")
     return each

@@ -20,12 +20,12 @@ from .asking import (_checked_above_0, _checked_ends, _checked_generator,
                                  _checked_mask, _checked_pad, _checked_processors,
                                  _checked_share, _checked_start, _checked_stops,
                                  _checked_tokens, _check_model, _check_number, _check_room,
-                                 _in_our_words, _processed, _Processor)
+                                 _in_our_words, _most, _processed, _Processor)
 from .cache import SlidingKVCache
 from .checks import autocast_dtype, checked_integer
 from .layer import twin_of
 from .packing import _undisturbed
-from .tokenizer_base import Tokenizer
+from .tokenizer_base import Tokenizer, checked_flag
 
 # %% ../nbs/10b_generation.ipynb #7fa6ad74
 if TYPE_CHECKING: from .transformer import ModelCache, Transformer
@@ -409,7 +409,7 @@ class _Steps:
         ids = _checked_tokens('ids', ids, N)
         mask = _checked_mask(mask, ids, pad, (*self.eos, cfg.bos_id), left=not both)
         start = _checked_start(cfg, ids, decoder_ids)
-        new = checked_integer('max_new_tokens', max_new_tokens)
+        new = checked_integer('max_new_tokens', max_new_tokens, most=_most)
         self.lowered = autocast_dtype(start.device)    # now, wherever the steps will run
         _check_room(cfg, start.shape[1], new, cache, len(start), self.lowered)
         self.model,self.start,self.new = model,start,new
@@ -421,8 +421,9 @@ class _Steps:
         self.penalty,self.processors = repetition_penalty,_checked_processors(logits_processor)
         if self.penalty is not None: _checked_above_0('repetition_penalty', self.penalty)
         self.generator = _checked_generator(generator, seed, start.device)
-        self.times = checked_integer('num_return_sequences', times, least=1)
-        self.scores:list[Tensor]|None = [] if scored else None    # (B * times,) each
+        self.times = checked_integer('num_return_sequences', times, least=1, most=_most)
+        # (B * times,) each
+        self.scores:list[Tensor]|None = [] if checked_flag('return_scores', scored) else None
 
     def precision(self)->AbstractContextManager[Any]:
         "What autocast did when the call was made"
@@ -599,11 +600,11 @@ def _check_beams(steps:_Steps, n_beams:int, length_penalty:float,
                  early_stopping:bool|Literal['never'], cache:'ModelCache|None',
                  stream:Callable[[Tensor],object]|None)->None:
     "Options that several beams need, or do not take"
-    checked_integer('n_beams', n_beams, least=1)
+    checked_integer('n_beams', n_beams, least=1, most=_most)
     _check_number('length_penalty', length_penalty)
     if not abs(length_penalty) <= 30/math.log10(max(steps.new, 10)):
         raise ValueError(f"length_penalty={length_penalty} is no power to take {steps.new} to")
-    if not (isinstance(early_stopping, bool) or early_stopping == 'never'):
+    if not isinstance(early_stopping, (bool,str)) or early_stopping not in (True, False, 'never'):
         raise ValueError(f"early_stopping must be True, False or 'never', got {early_stopping!r}")
     if stream is not None and not callable(stream):
         raise TypeError(f"stream must be a function of a column, got {stream!r}")
@@ -616,14 +617,13 @@ def _check_beams(steps:_Steps, n_beams:int, length_penalty:float,
         if length_penalty != 1 or early_stopping is not False:
             raise ValueError("length_penalty and early_stopping need n_beams of 2 or more")
         return
-    given = dict(stop=steps.stop, stream=stream, cache=cache, **steps.filters)
+    given = dict(stop=steps.stop or None, stream=stream, cache=cache, **steps.filters)
     for name,value in given.items():
-        if value is not None and value != []:
-            raise ValueError(f"{name} does not go with n_beams={n_beams}")
+        if value is not None: raise ValueError(f"{name} does not go with n_beams={n_beams}")
 
 def _bar(steps:Iterable[_T], total:int, progress:bool)->Iterable[_T]:
     "The same steps under a progress bar, or as they are"
-    if not progress: return steps
+    if not checked_flag('progress', progress): return steps
     from tqdm import tqdm
     return tqdm(steps, total=total, unit='token')
 

@@ -918,7 +918,9 @@ def misuse():
     yield dict(mask=mask.long()), TypeError, 'mask must be a bool'
     yield dict(mask=mask[:1]), ValueError, r'mask must be \(2, 3\)'
     yield dict(decoder_ids=ids), ValueError, 'encoder-decoder'
-    yield dict(max_new_tokens=-1), ValueError, 'max_new_tokens must be at least 0'
+    for name in ('max_new_tokens', 'n_beams', 'num_return_sequences'):
+        for value in (-1, 2**31, 2**64, 10**400):
+            yield {name: value}, ValueError, f'{name} must be from [01] to 2147483647'
     yield dict(max_new_tokens=2.5), TypeError, 'max_new_tokens must be an integer'
     yield dict(max_new_tokens=True), TypeError, 'max_new_tokens must be an integer'
     yield dict(max_new_tokens=63), ValueError, '65 to read, more than max_len=64'
@@ -950,20 +952,22 @@ def misuse():
     for value in (-1, 2**64): yield dict(seed=value), ValueError, 'seed must be from 0 to'
     yield dict(seed='x'), TypeError, 'seed must be an integer'
     yield dict(generator=3), TypeError, 'generator must be a torch.Generator'
-    yield dict(n_beams=0), ValueError, 'n_beams must be at least 1'
+    yield dict(n_beams=0), ValueError, 'n_beams must be from 1'
     yield dict(length_penalty=2.), ValueError, 'need n_beams'
     yield dict(early_stopping=True), ValueError, 'need n_beams'
-    for value in ('soon', 1, None):
+    for value in ('soon', 1, None, ids, np.array([1,2])):
         yield dict(n_beams=2, early_stopping=value), ValueError, 'early_stopping must be'
     for value in (float('nan'), float('inf'), -1e3, 10**400):
         yield dict(n_beams=2, length_penalty=value), ValueError, 'length_penalty='
-    yield dict(num_return_sequences=0), ValueError, 'num_return_sequences must be at least 1'
+    yield dict(num_return_sequences=0), ValueError, 'num_return_sequences must be from 1'
+    for name,value in itertools.product(('return_scores', 'progress'), (1, 'no', ids)):
+        yield {name: value}, TypeError, f'{name} must be True or False'
     yield dict(num_return_sequences=2), ValueError, 'num_return_sequences=2 needs'
     yield dict(num_return_sequences=3, n_beams=2), ValueError, 'num_return_sequences=3 needs'
-    for value in (3, ['x']):
+    for value in (3, ['x'], torch.tensor(3), 'x'):
         yield dict(logits_processor=value), TypeError, 'logits_processor must be'
     yield dict(n_beams=2, length_penalty='x'), TypeError, 'length_penalty must be a number'
-    for name,value in dict(temperature=1., top_k=2, top_p=.5, min_p=.1, stop=[[1]],
+    for name,value in dict(temperature=np.float32(1.), top_k=2, top_p=.5, min_p=.1, stop=[[1]],
                            stream=print).items():
         yield {'n_beams': 2, name: value}, ValueError, f'{name} does not go with n_beams'
     yield dict(top_pp=.3), TypeError, 'top_pp'
@@ -1354,7 +1358,8 @@ def test_only_what_nobody_disturbs_reads_packed_matrices(pair):
         patch.setattr(packing, '_kernels', Kernels)
         for options,times in (({}, 16*each), (dict(stop=[[39]*9]), 16*each),
                               (dict(progress=False), 16*each),
-                              (dict(stream=lambda column: None), 0)):
+                              (dict(stream=lambda column: None), 0),
+                              (dict(logits_processor=lambda ids, logits: logits), 0)):
             out,count = packed(lambda: ours.generate(ids, 16, **options))
             assert torch.equal(out, want) and count == times, options
         assert packed(lambda: ours.generate(ids, 16, n_beams=2))[1] == 16*each
