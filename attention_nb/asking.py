@@ -43,6 +43,13 @@ def _checked_above_0(name:str, x:float, more:str='')->float:
         raise ValueError(f"{name} must be above 0, from 1e-30 to 1e30, got {x}{more}")
     return float(x)
 
+def _check_logits(logits:Tensor, shape:str='(..., N)')->None:
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        raise TypeError("logits must be a tensor of floats, "
+                        f"got {getattr(logits, 'dtype', type(logits).__name__)}")
+    if not logits.dim() or shape == '(B, N)' and logits.dim() != 2:
+        raise ValueError(f"logits must be {shape}, got {tuple(logits.shape)}")
+
 def _plain(x:Any)->Any:
     "A tensor or an array as Python's numbers, anything else as it is"
     return x.tolist() if hasattr(x, 'tolist') else x

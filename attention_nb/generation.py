@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from .asking import (_checked_above_0, _checked_ends, _checked_generator,
                                  _checked_mask, _checked_pad, _checked_processors,
                                  _checked_share, _checked_start, _checked_stops,
-                                 _checked_tokens, _check_model, _check_number, _check_room,
-                                 _in_our_words, _most, _processed, _Processor)
+                                 _checked_tokens, _check_logits, _check_model, _check_number,
+                                 _check_room, _in_our_words, _integers, _most, _processed,
+                                 _Processor)
 from .cache import SlidingKVCache
 from .checks import autocast_dtype, checked_integer
 from .layer import twin_of
@@ -71,6 +72,7 @@ def filter_top_k(
     Returns:
         The same, minus infinity where a token is out
     """
+    _check_logits(logits)
     k = checked_integer('top_k', k, least=1)
     least = logits.topk(min(k, logits.shape[-1])).values[...,-1:]
     return logits.masked_fill(logits < least, -torch.inf)
@@ -89,6 +91,7 @@ def filter_top_p(
     Returns:
         The same, minus infinity where a token is out
     """
+    _check_logits(logits)
     p = _checked_share('top_p', p)
     ascending,order = logits.sort(-1)
     out = ascending.softmax(-1).cumsum(-1) <= 1-p
@@ -109,6 +112,7 @@ def filter_min_p(
     Returns:
         The same, minus infinity where a token is out
     """
+    _check_logits(logits)
     p = _checked_share('min_p', p)
     probs = logits.softmax(-1)
     return logits.masked_fill(probs < p*probs.amax(-1, keepdim=True), -torch.inf)
@@ -134,6 +138,7 @@ def filter_logits(
     Returns:
         The same shape
     """
+    _check_logits(logits)
     if temperature is not None:
         T = _checked_above_0('temperature', temperature, '; None takes the likeliest token')
         if T < 1e-3: logits = logits - logits.amax(-1, keepdim=True)    # so that none overflows
@@ -158,6 +163,7 @@ def sample(
     Returns:
         Token ids (B,)
     """
+    _check_logits(logits, '(B, N)')
     return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:,0]
 
 # %% ../nbs/10b_generation.ipynb #5682c3ba
@@ -180,7 +186,11 @@ def penalize_repetition(
         (B, N)
     """
     penalty = _checked_above_0('repetition_penalty', penalty)
-    N = logits.shape[-1]
+    _check_logits(logits, '(B, N)')
+    B,N = logits.shape
+    if not isinstance(ids, Tensor) or ids.dtype not in _integers or ids.shape[:-1] != (B,):
+        raise ValueError(f"ids must be integers ({B}, L) as logits have {B} rows, got {ids}")
+    ids = ids.long()
     if mask is not None: ids,logits = ids.masked_fill(~mask, N),nn.functional.pad(logits, (0,1))
     score = logits.gather(-1, ids)
     score = torch.where(score < 0, score*penalty, score/penalty)

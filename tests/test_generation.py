@@ -203,6 +203,24 @@ def test_repetition_penalty(penalty):
     for b in range(6):
         assert torch.equal(hidden[b:b+1], penalize_repetition(x[b:b+1], ids[b:b+1,b:], penalty))
 
+def test_scores_and_tokens_of_the_wrong_kind_are_named():
+    x,ids = scores(rows=2),torch.tensor([[1],[2]])
+    every = [sample, lambda x: filter_top_k(x, 2), lambda x: filter_top_p(x, .5),
+             lambda x: filter_min_p(x, .5), lambda x: filter_logits(x, temperature=2.),
+             lambda x: penalize_repetition(x, ids, 1.2)]
+    for f in every:
+        for odd in (x.long(), [1.]):
+            with pytest.raises(TypeError, match='logits must be a tensor of floats'): f(odd)
+        with pytest.raises(ValueError, match=r'logits must be \('): f(torch.tensor(1.))
+    for f in (every[0], every[-1]):
+        for odd in (x[0], x[None]):
+            with pytest.raises(ValueError, match=r'logits must be \(B, N\)'): f(odd)
+    for odd in (ids[:1], ids.float(), [[1],[2]], torch.tensor(3)):
+        with pytest.raises(ValueError, match=r'ids must be integers \(2, L\)'):
+            penalize_repetition(x, odd, 1.2)
+    assert torch.equal(penalize_repetition(x, ids.to(torch.uint8), 1.2),
+                       penalize_repetition(x, ids, 1.2))
+
 def test_samples_have_the_right_distribution():
     "Chi-square of 20,000 draws among 40 tokens stays under its 99.9th percentile"
     x = scores(4, rows=1)
