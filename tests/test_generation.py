@@ -1,7 +1,10 @@
 """Generation on grids: equal to transformers token for token, rows independent of their batch,
 every option honoured or refused; threads, modes, autocast, interruptions, tokenizers of every kind
 """
-import contextlib, functools, itertools, json, sys, threading
+import contextlib, functools, inspect, itertools, json, re, sys, threading, warnings
+from dataclasses import replace
+from fractions import Fraction
+import numpy as np
 import pytest, torch, transformers
 from torch.testing import assert_close
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
@@ -10,7 +13,7 @@ from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCaus
 from attention_nb.generation import (TextStream, filter_logits, filter_min_p, filter_top_k,
                                      filter_top_p, generate, penalize_repetition, sample,
                                      stream)
-from attention_nb import packing
+from attention_nb import asking, packing
 from attention_nb.packing import pack_linears
 from attention_nb.recording import record
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
@@ -111,9 +114,9 @@ def t5(seed=0, std=6.):
 @pytest.fixture(scope='module', params=[llama, gpt2], ids=['llama', 'gpt2'])
 def pair(request): return request.param()
 
-def prompts(B=3, L=7, seed=3):
-    "Tokens, and a mask with filling on the left"
-    ids = torch.randint(N, (B, L), generator=torch.Generator().manual_seed(seed))
+def prompts(B=3, L=7, seed=6):
+    "Tokens, none of them what tests fill up with, 0 or PAD, and a mask with filling on the left"
+    ids = torch.randint(1, PAD, (B, L), generator=torch.Generator().manual_seed(seed))
     return ids,torch.arange(L) >= torch.arange(B)[:,None]*2
 
 def same(ours, theirs):
@@ -199,6 +202,24 @@ def test_repetition_penalty(penalty):
     hidden = penalize_repetition(x, ids, penalty, mask=mask)
     for b in range(6):
         assert torch.equal(hidden[b:b+1], penalize_repetition(x[b:b+1], ids[b:b+1,b:], penalty))
+
+def test_scores_and_tokens_of_the_wrong_kind_are_named():
+    x,ids = scores(rows=2),torch.tensor([[1],[2]])
+    every = [sample, lambda x: filter_top_k(x, 2), lambda x: filter_top_p(x, .5),
+             lambda x: filter_min_p(x, .5), lambda x: filter_logits(x, temperature=2.),
+             lambda x: penalize_repetition(x, ids, 1.2)]
+    for f in every:
+        for odd in (x.long(), [1.]):
+            with pytest.raises(TypeError, match='logits must be a tensor of floats'): f(odd)
+        with pytest.raises(ValueError, match=r'logits must be \('): f(torch.tensor(1.))
+    for f in (every[0], every[-1]):
+        for odd in (x[0], x[None]):
+            with pytest.raises(ValueError, match=r'logits must be \(B, N\)'): f(odd)
+    for odd in (ids[:1], ids.float(), [[1],[2]], torch.tensor(3)):
+        with pytest.raises(ValueError, match=r'ids must be integers \(2, L\)'):
+            penalize_repetition(x, odd, 1.2)
+    assert torch.equal(penalize_repetition(x, ids.to(torch.uint8), 1.2),
+                       penalize_repetition(x, ids, 1.2))
 
 def test_samples_have_the_right_distribution():
     "Chi-square of 20,000 draws among 40 tokens stays under its 99.9th percentile"
@@ -625,13 +646,287 @@ def test_beams_of_an_encoder_decoder(both):
             p = logits[:,:-1].log_softmax(-1).gather(-1, cand[:,1:,None])[...,0].sum(1)
         assert torch.equal(every[p.argmax()], out[b,1:])
 
+integers = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.uint16, torch.uint32,
+            torch.uint64]
+
+@pytest.mark.parametrize('dtype', integers, ids=str)
+def test_ids_of_any_integers(pair, both, dtype):
+    ours,_ = pair
+    ids,mask = prompts()
+    narrow = ids.to(dtype)
+    for options in (dict(mask=mask), dict(n_beams=2), dict(repetition_penalty=1.3)):
+        out = ours.generate(narrow, 4, **options)
+        assert out.dtype == torch.long and torch.equal(out, ours.generate(ids, 4, **options))
+    assert torch.equal(torch.stack([*stream(ours, narrow, 4)], 1), ours.generate(ids, 4)[:,7:])
+    assert torch.equal(both.generate(narrow, 4, decoder_ids=narrow[:,:2]),
+                       both.generate(ids, 4, decoder_ids=ids[:,:2]))
+
+def test_numbers_of_every_kind(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    t = torch.tensor
+    for odd,plain in ((dict(eos_id=t(5)), dict(eos_id=5)),
+                      (dict(eos_id=t([5,11])), dict(eos_id=(5,11))),
+                      (dict(eos_id=[t(5),np.int64(11)]), dict(eos_id=(5,11))),
+                      (dict(stop=t(5)), dict(stop=5)),
+                      (dict(stop=[t([5,11])]), dict(stop=[[5,11]])),
+                      (dict(stop=np.array([5,11])), dict(stop=[5,11])),
+                      (dict(eos_id=5, pad_id=t(3)), dict(eos_id=5, pad_id=3)),
+                      (dict(top_k=np.int8(3), seed=np.int64(1)), dict(top_k=3, seed=1)),
+                      (dict(top_p=Fraction(1,2), seed=1), dict(top_p=.5, seed=1)),
+                      (dict(temperature=Fraction(3,2), seed=1), dict(temperature=1.5, seed=1)),
+                      (dict(temperature=np.float32(1.5), seed=1), dict(temperature=1.5, seed=1)),
+                      (dict(repetition_penalty=Fraction(3,2)), dict(repetition_penalty=1.5))):
+        assert torch.equal(ours.generate(ids, 9, **odd), ours.generate(ids, 9, **plain)), odd
+    assert ours.generate(ids, 2, temperature=1., seed=2**64-1).shape == (3,9)
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_the_coldest_temperature_is_the_likeliest_token(dtype):
+    x = scores(5).to(dtype)
+    for T in (1e-30, 1e-9, 1e-5):
+        assert torch.equal(sample(filter_logits(x, temperature=T, top_p=.9)), x.argmax(-1))
+
+# ---- filling that nobody masked
+
+def test_filling_without_a_mask_is_hidden(pair, both):
+    """By `pad_id`, of the call or of the config: what an unpadded text says, and what a mask says;
+    filling in the middle and filling before an encoder too"""
+    ours,_ = pair
+    ids,mask = prompts(4, 9)
+    ids = ids.masked_fill(~mask, PAD)
+    own = Transformer(replace(ours.cfg, pad_id=PAD)).eval()
+    own.load_state_dict(ours.state_dict())
+    for model,given in ((ours, dict(pad_id=PAD)), (own, {})):
+        for options in ({}, dict(n_beams=2), dict(temperature=1., seed=2),
+                        dict(repetition_penalty=2.)):
+            out = model.generate(ids, 8, **given, **options)
+            assert torch.equal(out, ours.generate(ids, 8, mask=mask, pad_id=PAD, **options))
+            if 'seed' in options: continue
+            for b in range(4):
+                assert torch.equal(out[b:b+1,2*b:], ours.generate(ids[b:b+1,2*b:], 8, **options))
+        assert torch.equal(torch.stack([*stream(model, ids, 8, **given)], 1),
+                           ours.generate(ids, 8, mask=mask)[:,9:])
+        whole = torch.ones_like(mask)
+        assert torch.equal(model.generate(ids, 8, mask=whole, **given), ours.generate(ids, 8))
+        cache = model.new_cache(4, 30)
+        never = torch.where(torch.arange(N) == PAD, -torch.inf, 0.)    # it would be filling next
+        said = model.generate(ids, 3, cache=cache, logits_processor=lambda _, z: z+never, **given)
+        more = torch.cat([said, ids[:,-2:]], 1)
+        assert torch.equal(model.generate(more, 4, cache=cache, **given),
+                           model.generate(more, 4, **given))
+    hole = ids[:1].clone()
+    hole[0,4] = PAD
+    assert torch.equal(own.generate(hole, 8)[:,9:],
+                       own.generate(torch.cat([hole[:,:4], hole[:,5:]], 1), 8)[:,8:])
+    for seen in (mask, mask.flip(1)):
+        source = prompts(4, 9)[0].masked_fill(~seen, PAD)
+        out = both.generate(source, 6, pad_id=PAD)
+        assert torch.equal(out, both.generate(source, 6, mask=seen))
+        assert not torch.equal(out, both.generate(source, 6))
+
+def test_filling_that_nobody_can_know(pair):
+    "At the end it is refused; where its token begins or ends texts too, several are a warning"
+    ours,_ = pair
+    ids,_ = prompts()
+    right,left = ids.clone(),ids.clone()
+    right[1,-2:] = PAD
+    left[1,:2] = PAD
+    with pytest.raises(ValueError, match='without a mask ids must not be pad_id=39 in the last'):
+        ours.generate(right, 3, pad_id=PAD)
+    first = Transformer(replace(ours.cfg, pad_id=PAD, bos_id=PAD)).eval()
+    first.load_state_dict(ours.state_dict())
+    for model,options in ((ours, dict(eos_id=PAD)), (ours, dict(eos_id=(3,PAD), pad_id=PAD)),
+                          (first, {})):
+        with pytest.warns(UserWarning, match='ids begin with several 39.*give mask='):
+            out = model.generate(left, 3, **options)
+        text = torch.ones_like(left, dtype=torch.bool)
+        one = left.clone()
+        one[:,0] = PAD                       # a text may begin with it
+        one[1,1] = 3
+        with warnings.catch_warnings():
+            warnings.simplefilter('error')
+            assert torch.equal(model.generate(left, 3, mask=text, **options), out)
+            model.generate(one, 3, **options)
+            model.generate(one[:,:1], 3, **options)
+
+# ---- the words of transformers
+
+def test_words_of_transformers_are_answered(pair):
+    "By `generate`, as a method too, and by `stream`; the processors they name are there"
+    ours,_ = pair
+    ids,_ = prompts()
+    partial = functools.partial
+    for call in (partial(ours.generate, ids, 3), ours.generate, partial(generate, ours, ids, 3),
+                 partial(stream, ours, ids, 3)):
+        for word,say in asking._words.items():
+            with pytest.raises(TypeError, match=f'has no argument {word}: {re.escape(say)}'):
+                call(**{word: None})
+    assert not asking._words.keys() & inspect.signature(generate).parameters.keys()
+    theirs = {n for n in vars(transformers.GenerationConfig()) if n in asking._words}
+    assert len(theirs) > 15
+    named = {say.split('=')[1].split('(')[0] for say in asking._words.values() if
+             say.startswith('give it as a processor')}
+    assert len(named) > 5
+    for name in named: assert hasattr(transformers.generation.logits_process, name), name
+
+# ---- several texts, their scores, processors
+
+def drawn_like(theirs, ids, n, **options):
+    "What transformers draws, and the log-probabilities it drew by"
+    out = theirs.generate(ids, max_new_tokens=n, pad_token_id=PAD, return_dict_in_generate=True,
+                          output_scores=True, **options)
+    beams = getattr(out, 'beam_indices', None)
+    scores = theirs.compute_transition_scores(out.sequences, out.scores, beams,
+                                              normalize_logits=beams is None)
+    return out.sequences,scores
+
+@pytest.mark.parametrize('penalty,eos', [(None,()), (1.3,(5,11)), (None,(5,11,17,20,30))])
+def test_several_beams_and_their_scores_are_those_of_transformers(pair, penalty, eos):
+    ours,theirs = pair
+    ids,mask = prompts()
+    for n,k,seen in ((4,4,None), (4,2,mask), (3,1,mask)):
+        if penalty is not None and seen is not None: continue
+        real = torch.ones_like(mask) if seen is None else seen
+        out,scores = ours.generate(ids, 9, mask=seen, n_beams=n, num_return_sequences=k, pad_id=PAD,
+                                   eos_id=eos, repetition_penalty=penalty, return_scores=True)
+        want,theirs_ = drawn_like(theirs, ids, 9, attention_mask=real.long(), num_beams=n,
+                                  num_return_sequences=k, eos_token_id=[*eos] or None,
+                                  repetition_penalty=penalty, do_sample=False)
+        same(out, want)
+        new = scores.shape[1]
+        assert out.shape == (3*k,7+new)
+        there = (out[:,7:] != PAD) | (scores != 0)
+        assert_close(scores, theirs_[:,:new].masked_fill(~there, 0.), atol=1e-4, rtol=1e-4)
+        total = (scores.sum(1)/there.sum(1)).view(3,k)
+        assert (total.diff() <= 1e-6).all()                          # the best stands first
+
+def test_scores_are_log_probabilities_of_what_was_drawn_from(pair):
+    "Greedy, drawn, penalized, filtered: those of a whole pass; 0 where a finished row is filled up"
+    ours,_ = pair
+    ids,mask = prompts()
+    for options in ({}, dict(repetition_penalty=1.4), dict(temperature=.7, seed=0),
+                    dict(temperature=1.5, top_k=9, top_p=.9, min_p=.01, seed=1,
+                         repetition_penalty=1.2), dict(eos_id=(5,11,17), pad_id=0),
+                    dict(temperature=1., seed=1, eos_id=(5,11,17), pad_id=0,
+                         num_return_sequences=3)):
+        options = dict(options)
+        out,scores = ours.generate(ids, 12, mask=mask, return_scores=True, **options)
+        assert torch.equal(out, ours.generate(ids, 12, mask=mask, **options))
+        times,penalty = options.get('num_return_sequences', 1),options.get('repetition_penalty')
+        assert scores.shape == (3*times,out.shape[1]-7) and scores.dtype == torch.float32
+        assert not scores.is_inference() and (scores <= 0).all()
+        real = torch.cat([mask.repeat_interleave(times, 0), torch.ones_like(scores).bool()], 1)
+        with torch.no_grad(): logits = ours(out, mask=real)
+        filters = {n: options[n] for n in ('temperature','top_k','top_p','min_p') if n in options}
+        filled = 0
+        for step in range(scores.shape[1]):
+            z = logits[:,6+step]
+            if penalty: z = penalize_repetition(z, out[:,:7+step], penalty, mask=real[:,:7+step])
+            z = filter_logits(z, **filters).log_softmax(-1).gather(1, out[:,7+step,None])[:,0]
+            if step:
+                before = out[:,7:7+step]
+                over = torch.isin(before, torch.tensor(options.get('eos_id', ()))).any(1)
+                z = z.masked_fill(over, 0.)
+                filled += int(over.sum())
+            assert_close(scores[:,step], z, atol=1e-4, rtol=1e-4)
+        assert bool(filled) == ('eos_id' in options)
+
+def test_several_texts_of_a_prompt(pair, both):
+    "Rows of a prompt stand together, each drawn for itself; the prompt is read once"
+    ours,_ = pair
+    ids,mask = prompts()
+    read = []
+    hook = ours.register_forward_pre_hook(lambda m, args: read.append(tuple(args[0].shape)))
+    out = ours.generate(ids, 9, mask=mask, temperature=2., seed=0, num_return_sequences=4)
+    hook.remove()
+    assert read == [(3,7)] + [(12,1)]*8
+    assert out.shape == (12,16) and torch.equal(out[:,:7], ids.repeat_interleave(4, 0))
+    assert len({*map(tuple, out[:4,7:].tolist())}) == 4
+    class Numbers:
+        def decode(self, ids, skip_special=True): return ''.join(f' {i}' for i in ids)
+    for options in ({}, dict(eos_id=(5,11,17)), dict(stop=[[8],[9,3]]),
+                    dict(stop=[' 1','9 2'], tokenizer=Numbers())):
+        options |= dict(temperature=2., seed=0, pad_id=PAD)
+        out = ours.generate(ids, 9, mask=mask, num_return_sequences=4, **options)
+        assert torch.equal(out, ours.generate(ids.repeat_interleave(4, 0), 9,
+                                              mask=mask.repeat_interleave(4, 0), **options))
+        assert (len(options) > 3) == bool((out[:,-2:] == PAD).all(1).any())
+    seen = []
+    ours.generate(ids, 5, top_k=9, seed=0, num_return_sequences=2, stream=seen.append)
+    assert torch.equal(torch.stack(seen, 1), ours.generate(ids, 5, top_k=9, seed=0,
+                                                           num_return_sequences=2)[:,7:])
+    out = both.generate(ids, 5, mask=mask, temperature=1., seed=0, num_return_sequences=2)
+    assert torch.equal(out, both.generate(ids.repeat_interleave(2, 0), 5, temperature=1., seed=0,
+                                          mask=mask.repeat_interleave(2, 0)))
+    for n in (1, 2):
+        out,scores = ours.generate(ids, 0, temperature=1., num_return_sequences=n,
+                                   return_scores=True)
+        assert torch.equal(out, ids.repeat_interleave(n, 0)) and scores.shape == (3*n,0)
+    with pytest.raises(ValueError, match='cache does not go with num_return_sequences'):
+        ours.generate(ids, 2, temperature=1., num_return_sequences=2, cache=ours.new_cache(3, 9))
+    few = Transformer(TransformerConfig(3, d_model=8, n_layers=1, n_heads=1)).eval()
+    with pytest.raises(ValueError, match='5 beams found fewer texts than num_return_sequences=5'):
+        few.generate(torch.zeros(1, 1, dtype=torch.long), 1, n_beams=5, num_return_sequences=5)
+
+def test_processors_are_those_of_transformers(pair):
+    "Greedy and beams with several of theirs; ours are called after the penalty, before the filters"
+    ours,theirs = pair
+    ids,mask = prompts()
+    kinds = transformers.generation.logits_process
+    each = [kinds.NoRepeatNGramLogitsProcessor(2),
+            kinds.MinNewTokensLengthLogitsProcessor(7, 4, [5,11]),
+            kinds.SuppressTokensLogitsProcessor([3,9])]
+    for n,penalty in itertools.product((1, 3), (None, 1.3)):
+        both = dict(eos_id=(5,11), repetition_penalty=penalty)
+        want = reference(theirs, ids, 12, num_beams=n, logits_processor=LogitsProcessorList(each),
+                         **both)
+        for given in (each, tuple(each), LogitsProcessorList(each)):
+            out = ours.generate(ids, 12, n_beams=n, pad_id=PAD, logits_processor=given, **both)
+            same(out, want)
+        assert not torch.equal(want, reference(theirs, ids, 12, num_beams=n, **both))
+    seen = []
+    def note(text, z):
+        seen.append((text.clone(), z.clone()))
+        text.fill_(0)                                               # its own
+        return z.masked_fill_(torch.arange(N) > 20, -torch.inf)
+    out = ours.generate(ids, 5, mask=mask, logits_processor=note, repetition_penalty=1.3, top_k=30,
+                        seed=0)
+    assert (out[:,7:] <= 20).all() and [t.shape[1] for t,_ in seen] == [7,8,9,10,11]
+    real = torch.cat([mask, torch.ones(3, 5, dtype=torch.bool)], 1)
+    with torch.no_grad(): logits = ours(out, mask=real)
+    for step,(text,z) in enumerate(seen):
+        assert torch.equal(text, out[:,:7+step])
+        assert_close(z, penalize_repetition(logits[:,6+step], text, 1.3, mask=real[:,:7+step]),
+                     atol=1e-4, rtol=1e-4)
+    one = lambda _, z: z.index_fill(1, torch.tensor([4]), 1e4)      # noqa: E731
+    for options in ({}, dict(n_beams=2), dict(temperature=1.), dict(top_p=.5)):
+        assert (ours.generate(ids, 3, logits_processor=one, **options)[:,7:] == 4).all()
+    assert all((c == 4).all() for c in stream(ours, ids, 3, logits_processor=[one]))
+
+def test_what_a_processor_may_not_give(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    inf = torch.inf
+    for f,error in ((lambda _, z: None, TypeError), (lambda _, z: z[:1], TypeError),
+                    (lambda _, z: z.long(), TypeError), (lambda _, z: z.fill_(-inf), ValueError),
+                    (lambda _, z: z.index_fill(1, torch.tensor([4]), inf), ValueError),
+                    (lambda _, z: z*torch.nan, ValueError)):
+        for options in ({}, dict(n_beams=2), dict(temperature=1.)):
+            cache = None if options else ours.new_cache(3, 20)
+            with pytest.raises(error, match='logits_processor must'):
+                ours.generate(ids, 3, logits_processor=f, cache=cache, **options)
+            assert cache is None or not len(cache)
+    half = ours.generate(ids, 5, logits_processor=lambda _, z: z.double())
+    assert torch.equal(half, ours.generate(ids, 5))
+
 # ---- misuse
 
 def misuse():
     ids = torch.zeros(2, 3, dtype=torch.long)
     mask = torch.tensor([[True]*3, [True, True, False]])
     yield dict(ids=[[1, 2]]), TypeError, 'ids must be a tensor'
-    yield dict(ids=ids.float()), TypeError, 'ids must be a tensor of integers'
+    for odd in (ids.float(), ids.bool(), ids+0j):
+        yield dict(ids=odd), TypeError, 'ids must be a tensor of integers'
     yield dict(ids=ids[0]), ValueError, r'ids must be \(B, L\)'
     yield dict(ids=ids[:,:0]), ValueError, r'ids must be \(B, L\)'
     yield dict(ids=ids-100), ValueError, 'ids must be from 0 to 39, got -100'
@@ -641,12 +936,14 @@ def misuse():
     yield dict(mask=mask.long()), TypeError, 'mask must be a bool'
     yield dict(mask=mask[:1]), ValueError, r'mask must be \(2, 3\)'
     yield dict(decoder_ids=ids), ValueError, 'encoder-decoder'
-    yield dict(max_new_tokens=-1), ValueError, 'max_new_tokens must be at least 0'
+    for name in ('max_new_tokens', 'n_beams', 'num_return_sequences'):
+        for value in (-1, 2**31, 2**64, 10**400):
+            yield {name: value}, ValueError, f'{name} must be from [01] to 2147483647'
     yield dict(max_new_tokens=2.5), TypeError, 'max_new_tokens must be an integer'
     yield dict(max_new_tokens=True), TypeError, 'max_new_tokens must be an integer'
     yield dict(max_new_tokens=63), ValueError, '65 to read, more than max_len=64'
     for name in ('temperature', 'repetition_penalty'):
-        for value in (0, -1., float('nan'), float('inf')):
+        for value in (0, -0., -1., float('nan'), float('inf'), 1e-45, 1e300, 10**400):
             yield {name: value}, ValueError, f'{name} must be above 0'
         yield {name: 'hot'}, TypeError, f'{name} must be a number'
     for name in ('top_p', 'min_p'):
@@ -655,22 +952,40 @@ def misuse():
     yield dict(top_k=0), ValueError, 'top_k must be at least 1'
     yield dict(top_k=2.), TypeError, 'top_k must be an integer'
     yield dict(eos_id='x'), TypeError, 'eos_id must be an integer'
-    yield dict(eos_id=-1), ValueError, 'eos_id must be at least 0'
-    yield dict(pad_id=-1), ValueError, 'pad_id must be at least 0'
+    for name in ('eos_id', 'pad_id'):
+        for value in (-1, N, 2**70): yield {name: value}, ValueError, f'{name} must be from 0 to 39'
+    yield dict(eos_id=b'a'), TypeError, 'eos_id must be an integer'
+    yield dict(eos_id=torch.tensor(.5)), TypeError, 'eos_id must be an integer, got 0.5'
+    yield dict(stop=[[2**70]]), ValueError, 'stop must be from 0 to 39'
+    for value in (b'a', [b'a'], [bytearray(b'a')]):
+        yield dict(stop=value), TypeError, 'stop must be strings or tokens'
+    yield dict(stop='a', tokenizer=3), TypeError, 'tokenizer must have decode, got int'
+    yield dict(stream=3), TypeError, 'stream must be a function'
     yield dict(stop='x'), ValueError, 'needs tokenizer='
     yield dict(stop=['x', [1]]), ValueError, 'needs tokenizer='
     yield dict(stop=['']), ValueError, 'empty'
     yield dict(stop=[[]]), ValueError, 'empty'
     yield dict(stop=[[.5]]), TypeError, 'stop must be an integer'
     yield dict(seed=1, generator=torch.Generator()), ValueError, 'not both'
+    for value in (-1, 2**64): yield dict(seed=value), ValueError, 'seed must be from 0 to'
     yield dict(seed='x'), TypeError, 'seed must be an integer'
     yield dict(generator=3), TypeError, 'generator must be a torch.Generator'
-    yield dict(n_beams=0), ValueError, 'n_beams must be at least 1'
+    yield dict(n_beams=0), ValueError, 'n_beams must be from 1'
     yield dict(length_penalty=2.), ValueError, 'need n_beams'
     yield dict(early_stopping=True), ValueError, 'need n_beams'
-    yield dict(n_beams=2, early_stopping='soon'), ValueError, 'early_stopping must be'
+    for value in ('soon', 1, None, ids, np.array([1,2])):
+        yield dict(n_beams=2, early_stopping=value), ValueError, 'early_stopping must be'
+    for value in (float('nan'), float('inf'), -1e3, 10**400):
+        yield dict(n_beams=2, length_penalty=value), ValueError, 'length_penalty='
+    yield dict(num_return_sequences=0), ValueError, 'num_return_sequences must be from 1'
+    for name,value in itertools.product(('return_scores', 'progress'), (1, 'no', ids)):
+        yield {name: value}, TypeError, f'{name} must be True or False'
+    yield dict(num_return_sequences=2), ValueError, 'num_return_sequences=2 needs'
+    yield dict(num_return_sequences=3, n_beams=2), ValueError, 'num_return_sequences=3 needs'
+    for value in (3, ['x'], torch.tensor(3), 'x'):
+        yield dict(logits_processor=value), TypeError, 'logits_processor must be'
     yield dict(n_beams=2, length_penalty='x'), TypeError, 'length_penalty must be a number'
-    for name,value in dict(temperature=1., top_k=2, top_p=.5, min_p=.1, stop=[[1]],
+    for name,value in dict(temperature=np.float32(1.), top_k=2, top_p=.5, min_p=.1, stop=[[1]],
                            stream=print).items():
         yield {'n_beams': 2, name: value}, ValueError, f'{name} does not go with n_beams'
     yield dict(top_pp=.3), TypeError, 'top_pp'
@@ -717,7 +1032,6 @@ def test_nothing_to_do_and_room_to_the_last_place(pair):
     ours,_ = pair
     ids,_ = prompts()
     for n in (1, 2): assert torch.equal(ours.generate(ids, 0, n_beams=n), ids)
-    assert ours.generate(ids.int(), 2).dtype == torch.long
     model,theirs = gpt2()
     # the 65th token is never read
     assert torch.equal(model.generate(ids, 58)[:,:64], reference(theirs, ids, 57))
@@ -1060,9 +1374,10 @@ def test_only_what_nobody_disturbs_reads_packed_matrices(pair):
     want = ours.generate(ids, 16)
     with pytest.MonkeyPatch.context() as patch, pack_linears(ours):
         patch.setattr(packing, '_kernels', Kernels)
-        for options,times in (({}, 16*each), (dict(stop=[[40]]), 16*each),
+        for options,times in (({}, 16*each), (dict(stop=[[39]*9]), 16*each),
                               (dict(progress=False), 16*each),
-                              (dict(stream=lambda column: None), 0)):
+                              (dict(stream=lambda column: None), 0),
+                              (dict(logits_processor=lambda ids, logits: logits), 0)):
             out,count = packed(lambda: ours.generate(ids, 16, **options))
             assert torch.equal(out, want) and count == times, options
         assert packed(lambda: ours.generate(ids, 16, n_beams=2))[1] == 16*each

@@ -311,6 +311,9 @@ def chapter_10()->None:
     assert_type(cache, nb.ModelCache)
     assert_type(model(ids, cache=cache), Tensor)
     assert_type(model.generate(ids, 3, top_k=4, seed=1), Tensor)
+    assert_type(model.generate(ids, 3, n_beams=2, return_scores=True), Pair)
+    both:bool = len(texts) > 0
+    assert_type(model.generate(ids, 3, return_scores=both), Tensor|Pair)
     makers:nb.blocks.Mixers = dict(mean=lambda cfg, layer: nn.Identity())
     assert_type(makers['mean'](small, 0), nn.Module)
     assert_type(nb.Transformer(small, attend=nb.attention), nb.Transformer)
@@ -342,6 +345,11 @@ def chapter_10b()->None:
     assert_type(nb.generation.penalize_repetition(logits, ids, 1.2), Tensor)
     assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
     assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
+    drawn = nb.generate(model, ids, 3, top_k=3, num_return_sequences=2, return_scores=True)
+    assert_type(drawn, Pair)
+    def flat(ids:Tensor, logits:Tensor)->Tensor: return logits*0
+    for processor in (flat, [flat, flat]):
+        assert_type(nb.generate(model, ids, 3, logits_processor=processor), Tensor)
     for column in nb.stream(model, ids, 2, top_p=.9): assert_type(column, Tensor)
     for piece in nb.stream(spelling, torch.tensor([[3]]), 2, tokenizer=words):
         assert_type(piece, str)

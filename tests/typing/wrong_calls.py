@@ -100,14 +100,18 @@ def models()->None:
     model.generate(ids)                                                  # error
     model.generate(ids, 3, max_length=9)                                 # error
     model.generate(ids, 3, temperature='high')                           # error
+    scored:Pair = model.generate(ids, 3)                                 # error
+    text:Tensor = model.generate(ids, 3, return_scores=True)             # error
+    model.generate(ids, 3, logits_processor=3)                           # error
     nb.generate(model, ids, 3, n_beams=2, early_stopping='soon')         # error
     nb.stream(model, ids, 3, n_beams=2)                                  # error
+    nb.stream(model, ids, 3, return_scores=True)                         # error
     nb.stream(model, ids, 3, tokenizer='words')                          # error
     nb.pack_linears('model')                                             # error
     nb.generate(torch.nn.Linear(2, 2), ids, 3)                           # error
     nb.Block(cfg)([1.,2.])                                               # error
     model.save_pretrained('folder', famly='llama')                       # error
-    print(pair)
+    print(pair, scored, text)
 
 def published()->None:
     nb.load_pretrained('minilm', dtype='float32')                        # error
