@@ -12,14 +12,17 @@ __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sam
 import inspect, math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from numbers import Real
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 import torch
 from torch import Tensor, nn
+from .asking import (_checked_above_0, _checked_ends, _checked_generator,
+                                 _checked_mask, _checked_pad, _checked_processors,
+                                 _checked_share, _checked_start, _checked_stops,
+                                 _checked_tokens, _check_model, _check_number, _check_room,
+                                 _in_our_words, _processed, Processor)
 from .cache import SlidingKVCache
 from .checks import autocast_dtype, checked_integer
-from .config import TransformerConfig, _limit
 from .layer import twin_of
 from .packing import _undisturbed
 from .tokenizer_base import Tokenizer
@@ -37,6 +40,7 @@ class _TextOptions(TypedDict, total=False):
     top_p:float|None
     min_p:float|None
     repetition_penalty:float|None
+    logits_processor:Processor|Sequence[Processor]|None
     eos_id:int|Sequence[int]|None
     pad_id:int|None
     stop:str|int|Sequence[str|int|Sequence[int]]
@@ -46,24 +50,12 @@ class _TextOptions(TypedDict, total=False):
 
 class _Options(_TextOptions, total=False):
     tokenizer:Tokenizer|None
+    num_return_sequences:int
     n_beams:int
     length_penalty:float
     early_stopping:bool|Literal['never']
     stream:Callable[[Tensor],object]|None
     progress:bool
-
-# %% ../nbs/10b_generation.ipynb #9ab43ef0
-def _check_number(name:str, x:object)->None:
-    if not isinstance(x, Real) or isinstance(x, bool):
-        raise TypeError(f"{name} must be a number, got {x!r}")
-
-def _check_share(name:str, p:float)->None:
-    _check_number(name, p)
-    if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
-
-def _check_above_0(name:str, x:float, more:str='')->None:
-    _check_number(name, x)
-    if not 0 < x < math.inf: raise ValueError(f"{name} must be above 0, got {x}{more}")
 
 # %% ../nbs/10b_generation.ipynb #c625631b
 def filter_top_k(
@@ -97,7 +89,7 @@ def filter_top_p(
     Returns:
         The same, minus infinity where a token is out
     """
-    _check_share('top_p', p)
+    p = _checked_share('top_p', p)
     ascending,order = logits.sort(-1)
     out = ascending.softmax(-1).cumsum(-1) <= 1-p
     out[...,-1] = False                       # the likeliest token always stays
@@ -117,7 +109,7 @@ def filter_min_p(
     Returns:
         The same, minus infinity where a token is out
     """
-    _check_share('min_p', p)
+    p = _checked_share('min_p', p)
     probs = logits.softmax(-1)
     return logits.masked_fill(probs < p*probs.amax(-1, keepdim=True), -torch.inf)
 
@@ -143,8 +135,9 @@ def filter_logits(
         The same shape
     """
     if temperature is not None:
-        _check_above_0('temperature', temperature, '; None takes the likeliest token')
-        logits = logits/temperature
+        T = _checked_above_0('temperature', temperature, '; None takes the likeliest token')
+        if T < 1e-3: logits = logits - logits.amax(-1, keepdim=True)    # so that none overflows
+        logits = logits/T
     if top_k is not None: logits = filter_top_k(logits, top_k)
     if top_p is not None: logits = filter_top_p(logits, top_p)
     if min_p is not None: logits = filter_min_p(logits, min_p)
@@ -186,7 +179,7 @@ def penalize_repetition(
     Returns:
         (B, N)
     """
-    _check_above_0('repetition_penalty', penalty)
+    penalty = _checked_above_0('repetition_penalty', penalty)
     N = logits.shape[-1]
     if mask is not None: ids,logits = ids.masked_fill(~mask, N),nn.functional.pad(logits, (0,1))
     score = logits.gather(-1, ids)
@@ -206,7 +199,7 @@ def _trains(model:nn.Module)->bool:
 def _still(model:nn.Module)->nn.Module:
     "The model, or where some of it trains a twin that does not, of the same parameters"
     if not _trains(model): return model
-    made = {m: type(m).__new__(type(m)) for m in model.modules()}
+    made = {m: object.__new__(type(m)) for m in model.modules()}
     for m,twin in made.items():
         inner = {name: None if c is None else made[_eager(c)] for name,c in m._modules.items()}
         own = {n: MethodType(v.__func__, twin) for n,v in m.__dict__.items()
@@ -247,11 +240,15 @@ class _Text:
         "Which of these tokens are not filling; None: all"
         return None if self.mask is None or self.source is not None else self.mask[:,:self.n]
 
-    def logits(self)->Tensor:
-        "Scores of the next tokens (B, N); the model reads what its cache does not know"
+    def logits(self, times:int=1)->Tensor:
+        """Scores of the next tokens (B, N); the model reads what its cache does not know. Then
+        each text may go on `times` times"""
         while self.source is None and self.n-len(self.cache) > _piece and _slides(self.cache):
             self._read(len(self.cache)+_piece)
-        return self._read(self.n)[:,-1].float()
+        scores = self._read(self.n)[:,-1].float()
+        if times == 1: return scores
+        self.choose(torch.arange(len(scores), device=scores.device).repeat_interleave(times))
+        return scores.repeat_interleave(times, 0)
 
     def _read(self, end:int)->Tensor:
         "The model reads on to token `end`"
@@ -353,30 +350,6 @@ class TextStream:
         self._ids,self._given = [],0
         return rest
 
-# %% ../nbs/10b_generation.ipynb #f4fbe7e7
-def _checked_stops(stop:str|int|Sequence[str|int|Sequence[int]],
-                   tokenizer:Tokenizer|None)->list[str|list[int]]:
-    "A list of strings and of lists of tokens"
-    each = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else stop
-    stops = [s if isinstance(s, str) else list(s) if isinstance(s, Iterable) else [s] for s in each]
-    for s in stops:
-        if not len(s): raise ValueError("stop holds an empty sequence, which is everywhere")
-        if not isinstance(s, str): _check_ids_list('stop', s)
-        elif tokenizer is None:
-            raise ValueError(f"stop={s!r} needs tokenizer=, which says what tokens spell")
-    return stops
-
-def _checked_ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
-    "The ids that end a text, a list"
-    eos = cfg.eos_id if eos_id is None else eos_id
-    if isinstance(eos, str): raise TypeError(f"eos_id must be an integer, got {eos!r}")
-    ends = [] if eos is None else list(eos) if isinstance(eos, Iterable) else [eos]
-    _check_ids_list('eos_id', ends)
-    return ends
-
-def _check_ids_list(name:str, ids:Iterable[object])->None:
-    for i in ids: checked_integer(name, i)
-
 # %% ../nbs/10b_generation.ipynb #e92f54c7
 class _Ends:
     "Says which rows are finished: an end token, a sequence of tokens, or a string came"
@@ -409,122 +382,47 @@ class _Ends:
         self.tails[row] = text[max(0, len(text)-self.longest+1):]
         return any(s in text for s in self.strings)
 
-# %% ../nbs/10b_generation.ipynb #ebaf052f
-def _check_model(model:'Transformer')->None:
-    "A model that can go on with a text"
-    cfg = getattr(model, 'cfg', None)
-    if cfg is None: raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
-    if cfg.kind == 'encoder' or cfg.head is None:
-        raise ValueError("generate needs a decoder with a head, "
-                         f"got kind={cfg.kind!r}, head={cfg.head!r}")
-
-def _check_tokens(name:str, ids:Tensor, N:int)->None:
-    "Tokens (B, L) of the vocabulary"
-    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"{name} must be a tensor of integers, "
-                        f"got {getattr(ids, 'dtype', type(ids).__name__)}")
-    if ids.dim() != 2 or not ids.numel():
-        raise ValueError(f"{name} must be (B, L) with B and L at least 1, got {tuple(ids.shape)}")
-    low,high = ids.min().item(),ids.max().item()
-    if low < 0 or high >= N:
-        raise ValueError(f"{name} must be from 0 to {N-1}, got {low} to {high}")
-
-def _check_mask(mask:Tensor|None, ids:Tensor, left:bool)->None:
-    "Bool (B, L), and for a text that is gone on with no filling at its end"
-    if mask is None: return
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        raise TypeError("mask must be a bool tensor (True = a real token), "
-                        f"got {getattr(mask, 'dtype', type(mask).__name__)}")
-    if mask.shape != ids.shape:
-        raise ValueError(f"mask must be {tuple(ids.shape)} as ids, got {tuple(mask.shape)}")
-    if left and not mask[:,-1].all():
-        raise ValueError("mask must be True in its last column: fill prompts up on the left, "
-                         "for new tokens come on the right")
-
-def _check_room(cfg:TransformerConfig, L:int, new:int, cache:'ModelCache|None', B:int,
-                lowered:torch.dtype|None=None)->None:
-    "What will be read fits into the model and the cache"
-    need = L + max(0, new-1)                  # the last token is not read
-    if need > _limit(cfg):
-        raise ValueError(f"{L} tokens and max_new_tokens={new} are {need} to read, "
-                         f"more than max_len={cfg.max_len}")
-    if cache is None: return
-    if not hasattr(cache, 'own'):
-        raise TypeError(f"cache must be a ModelCache, as model.new_cache gives, got {cache!r}")
-    for batch in {getattr(c, 'batch', B) for c in cache.own} - {B}:
-        raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
-    cache.check_room(torch.empty(B, 0))       # a cache that must be reset says so
-    for kept in {getattr(c, 'dtype', lowered) for c in cache.own} - {lowered}:
-        if lowered is not None:
-            raise ValueError(f"the cache keeps {kept} and autocast computes {lowered}: "
-                             "make the cache under autocast")
-    if len(cache) >= L:
-        raise ValueError(f"the cache knows {len(cache)} tokens, so ids must hold these and more, "
-                         f"got {L}")
-    full = [most for c in cache.own if (most := getattr(c, 'max_len', None)) is not None]
-    if full and need > min(full):
-        raise ValueError(f"the cache holds {min(full)} tokens, and {need} will be read")
-
-# %% ../nbs/10b_generation.ipynb #e54b7bb6
-def _checked_start(cfg:TransformerConfig, ids:Tensor, mask:Tensor|None,
-                   decoder_ids:Tensor|None)->Tensor:
-    "The tokens to go on from, checked: those of the text, or of the decoder"
-    _check_tokens('ids', ids, cfg.vocab_size)
-    both = cfg.kind == 'encoder-decoder'
-    _check_mask(mask, ids, left=not both)
-    if not both:
-        if decoder_ids is not None: raise ValueError("decoder_ids are for an encoder-decoder")
-        return ids
-    if ids.shape[1] > _limit(cfg):
-        raise ValueError(f"ids hold {ids.shape[1]} tokens, more than max_len={cfg.max_len}")
-    if decoder_ids is None:
-        if cfg.decoder_start_id is None:
-            raise ValueError("decoder_ids must be given: the config has no decoder_start_id")
-        decoder_ids = ids.new_full((len(ids), 1), cfg.decoder_start_id)
-    _check_tokens('decoder_ids', decoder_ids, cfg.vocab_size)
-    if len(decoder_ids) != len(ids):
-        raise ValueError(f"decoder_ids must have {len(ids)} rows as ids, got {len(decoder_ids)}")
-    return decoder_ids
-
-def _checked_generator(generator:torch.Generator|None, seed:int|None,
-                       device:torch.device)->torch.Generator|None:
-    "Where chance comes from; None is torch's own"
-    if seed is None:
-        if generator is not None and not isinstance(generator, torch.Generator):
-            raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
-        return generator
-    if generator is not None: raise ValueError("give a generator or a seed, not both")
-    return torch.Generator(device).manual_seed(checked_integer('seed', seed))
-
 # %% ../nbs/10b_generation.ipynb #bfb8ecca
+def _sharers(model:nn.Module)->Any:
+    "The processes that a model is split over by `parallelize`, or None"
+    meshes = (m.__dict__['_mesh'] for m in model.modules() if '_mesh' in m.__dict__)
+    return next((mesh.get_group() for mesh in meshes), None)
+
 class _Steps:
     "What one call of `generate` was asked for; everything is checked before anything runs"
     def __init__(self, model:'Transformer', ids:Tensor, max_new_tokens:int, *,
                  mask:Tensor|None=None, decoder_ids:Tensor|None=None, temperature:float|None=None,
                  top_k:int|None=None, top_p:float|None=None, min_p:float|None=None,
-                 repetition_penalty:float|None=None, eos_id:int|Sequence[int]|None=None,
-                 pad_id:int|None=None, stop:str|int|Sequence[str|int|Sequence[int]]=(),
+                 repetition_penalty:float|None=None,
+                 logits_processor:Processor|Sequence[Processor]|None=None,
+                 eos_id:int|Sequence[int]|None=None, pad_id:int|None=None,
+                 stop:str|int|Sequence[str|int|Sequence[int]]=(),
                  tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None,
-                 seed:int|None=None, cache:'ModelCache|None'=None)->None:
+                 seed:int|None=None, cache:'ModelCache|None'=None, times:int=1,
+                 scored:bool=False)->None:
         _check_model(model)
-        cfg,penalty = model.cfg,repetition_penalty
-        start = _checked_start(cfg, ids, mask, decoder_ids).long()
+        cfg,N,both = model.cfg,model.cfg.vocab_size,model.cfg.kind == 'encoder-decoder'
+        self.eos = _checked_ends(cfg, eos_id)
+        self.stop,self.tokenizer = _checked_stops(stop, tokenizer, N),tokenizer
+        pad = _checked_pad(cfg, pad_id, self.eos)
+        self.pad = 0 if pad is None else pad
+        ids = _checked_tokens('ids', ids, N)
+        mask = _checked_mask(mask, ids, pad, (*self.eos, cfg.bos_id), left=not both)
+        start = _checked_start(cfg, ids, decoder_ids)
         new = checked_integer('max_new_tokens', max_new_tokens)
         self.lowered = autocast_dtype(start.device)    # now, wherever the steps will run
         _check_room(cfg, start.shape[1], new, cache, len(start), self.lowered)
-        self.model,self.start,self.new,self.penalty = model,start,new,penalty
-        source = ids if cfg.kind == 'encoder-decoder' else None
-        self.given:dict[str,Any] = dict(source=source, mask=mask, cache=cache)
+        self.model,self.start,self.new = model,start,new
+        self.given:dict[str,Any] = dict(source=ids if both else None, mask=mask, cache=cache)
         self.filters:dict[str,Any] = dict(temperature=temperature, top_k=top_k, top_p=top_p,
                                           min_p=min_p)
         self.greedy = all(v is None for v in self.filters.values())
         filter_logits(torch.zeros(1, 1), **self.filters)                       # checks them
-        if penalty is not None: _check_above_0('repetition_penalty', penalty)
-        self.eos,self.stop = _checked_ends(cfg, eos_id),_checked_stops(stop, tokenizer)
-        self.tokenizer = tokenizer
-        self.pad = next((i for i in (pad_id, cfg.pad_id, *self.eos) if i is not None), 0)
-        checked_integer('pad_id', self.pad)
+        self.penalty,self.processors = repetition_penalty,_checked_processors(logits_processor)
+        if self.penalty is not None: _checked_above_0('repetition_penalty', self.penalty)
         self.generator = _checked_generator(generator, seed, start.device)
+        self.times = checked_integer('num_return_sequences', times, least=1)
+        self.scores:list[Tensor]|None = [] if scored else None    # (B * times,) each
 
     def precision(self)->AbstractContextManager[Any]:
         "What autocast did when the call was made"
@@ -534,10 +432,20 @@ class _Steps:
 
     def text(self)->_Text: return _Text(self.model, self.start, self.new, **self.given)
 
-    def penalize(self, text:_Text, logits:Tensor)->Tensor:
-        "Scores with less for what has occurred"
-        if self.penalty is None: return logits
-        return penalize_repetition(logits, text.so_far, self.penalty, mask=text.real)
+    def process(self, text:_Text, logits:Tensor)->Tensor:
+        "Scores with less for what has occurred, and as the processors will have them"
+        if self.penalty is not None:
+            logits = penalize_repetition(logits, text.so_far, self.penalty, mask=text.real)
+        # a processor may write into what it gets
+        for f in self.processors: logits = _processed(f, text.so_far.clone(), logits)
+        return logits
+
+    def draw(self, logits:Tensor)->Tensor:
+        "A token for each row; of processes that share the model the first one draws"
+        column = sample(logits, generator=self.generator)
+        if (group := _sharers(self.model)) is not None:
+            torch.distributed.broadcast(column, group=group, group_src=0)
+        return column
 
     def columns(self)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
@@ -545,6 +453,7 @@ class _Steps:
         with self.precision(): text = self.text()    # makes a cache of this precision
         prompts,real = list(self.start),text.real
         if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
+        prompts = [row for row in prompts for _ in range(self.times)]
         ends = _Ends(self.eos, self.stop, self.tokenizer, prompts, self.start.device)
         for _ in range(self.new):
             with torch.inference_mode(), self.precision(): over = self._step(text, ends)
@@ -553,9 +462,13 @@ class _Steps:
 
     def _step(self, text:_Text, ends:_Ends)->bool:
         "Read, choose, append; True if all rows are finished"
-        logits = self.penalize(text, text.logits())
-        if self.greedy: column = logits.argmax(-1)
-        else: column = sample(filter_logits(logits, **self.filters), generator=self.generator)
+        # the prompt is read once for all that it will be
+        logits = self.process(text, text.logits(len(ends.done)//len(text.tokens)))
+        if not self.greedy: logits = filter_logits(logits, **self.filters)
+        column = logits.argmax(-1) if self.greedy else self.draw(logits)
+        if self.scores is not None:
+            score = logits.log_softmax(-1).gather(1, column[:,None])[:,0]
+            self.scores.append(score.masked_fill(ends.done, 0.))
         if ends.any: column = column.masked_fill(ends.done, self.pad)
         text.append(column)
         return ends.any and ends.look(text.so_far[:,self.start.shape[1]:])
@@ -569,25 +482,26 @@ def stream(model:'Transformer', ids:Tensor, max_new_tokens:int, *, tokenizer:Tok
            **options:Unpack[_TextOptions])->Iterator[str]: ...
 
 # %% ../nbs/10b_generation.ipynb #cad02e08
+@_in_our_words
 def stream(
     model:'Transformer', # With a decoder and a head
     ids:Tensor, # The texts to go on with (B, L), one beside a tokenizer; what an encoder reads
     max_new_tokens:int, # At most so many tokens more
     *,
     tokenizer:Tokenizer|None=None, # Says what tokens spell; None: tokens are given out
-    **options:Unpack[_TextOptions] # Of `generate`, but no beams, `stream` and `progress`
+    **options:Unpack[_TextOptions] # Of `generate`, as listed
 )->Iterator[Tensor]|Iterator[str]: # New tokens, (B,) each, or pieces of new text
     """Give out new tokens as soon as they are known, or new text as soon as it is certain
 
-    Options are those of `generate`: temperature, top_k, top_p, min_p, repetition_penalty, seed,
-    generator, stop, eos_id, pad_id, mask, decoder_ids, cache.
+    Options are those of `generate`: temperature, top_k, top_p, min_p, repetition_penalty,
+    logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache.
 
     Args:
         model: With a decoder and a head
         ids: The texts to go on with (B, L), one beside a tokenizer; what an encoder reads
         max_new_tokens: At most so many tokens more
         tokenizer: Says what tokens spell; None: tokens are given out
-        options: Of `generate`, but no beams, `stream` and `progress`
+        options: Of `generate`, as listed
 
     Returns:
         New tokens, (B,) each, or pieces of new text
@@ -615,21 +529,24 @@ class _Finished:
 
         B = len(tokens)
         self.tokens = tokens[:,None].repeat(1, n_beams, 1)            # (B, n, total)
+        self.parts = torch.zeros(B, n_beams, new, device=tokens.device)
         self.scores = torch.full((B, n_beams), -torch.inf, device=tokens.device)
         self.lengths = torch.zeros(B, n_beams, dtype=torch.long, device=tokens.device)
         self.open = torch.ones(B, dtype=torch.bool, device=tokens.device)
         self.penalty,self.early,self.new = length_penalty,early_stopping,new
 
-    def add(self, tokens:Tensor, scores:Tensor, step:int)->None:
-        "Keep the best n of those known and these, (B, n, total) with log-probabilities (B, n)"
+    def add(self, tokens:Tensor, parts:Tensor, scores:Tensor, step:int)->None:
+        """Keep the best n of those known and these, (B, n, total) with log-probabilities (B, n),
+        the sums of `parts` (B, n, new)"""
         full = (self.scores > -torch.inf).all(1)
         shut = ~self.open | (full if self.early is True else torch.zeros_like(full))
         scores = (scores/step**self.penalty).masked_fill(shut[:,None], -torch.inf)
         n,old = scores.shape[1],self.lengths
         self.scores,best = torch.cat([self.scores, scores], 1).topk(n)
         self.lengths = torch.cat([old, torch.full_like(old, step)], 1).gather(1, best)
-        best = best[...,None].expand(-1, -1, tokens.shape[2])
-        self.tokens = torch.cat([self.tokens, tokens], 1).gather(1, best)
+        rows = torch.arange(len(best), device=best.device)[:,None]
+        self.tokens = torch.cat([self.tokens, tokens], 1)[rows,best]
+        self.parts = torch.cat([self.parts, parts], 1)[rows,best]
 
     def closed(self, running:Tensor, step:int)->bool:
         "Whether no row can gain any more, when its best running text has this log-probability (B,)"
@@ -647,32 +564,35 @@ def _best(scores:Tensor, k:int)->tuple[Tensor,Tensor,Tensor]:
 
 # %% ../nbs/10b_generation.ipynb #ec9027b1
 def _beam_search(steps:_Steps, n_beams:int, length_penalty:float,
-                 early_stopping:bool|Literal['never'], progress:bool)->Tensor:
-    "The likeliest texts that `n_beams` candidates a row lead to, (B, L + new)"
-    text,n = steps.text(),n_beams
+                 early_stopping:bool|Literal['never'], progress:bool)->tuple[Tensor,Tensor]:
+    "The likeliest texts that `n_beams` candidates a row lead to, (B * times, L + new), and scores"
+    text,n,k = steps.text(),n_beams,steps.times
     B,L = steps.start.shape
     eos = torch.tensor(steps.eos, dtype=torch.long, device=text.tokens.device)
     done = _Finished(text.tokens, n, length_penalty, early_stopping, steps.new)
-    logits = text.logits().repeat_interleave(n, 0)
     rows = torch.arange(B, device=eos.device)[:,None]
-    text.choose(rows.repeat_interleave(n))
+    parts = torch.zeros(B*n, steps.new, device=eos.device)
     running = torch.full((B, n), -torch.inf, device=eos.device)
     running[:,0] = 0.                         # at first all beams are the same: only one counts
     for step in _bar(range(1, steps.new+1), steps.new, progress):
-        if step > 1: logits = text.logits()
-        scores = steps.penalize(text, logits.log_softmax(-1)).view(B, n, -1) + running[...,None]
-        best,token,beam = _best(scores, n*max(2, 1+len(eos)))        # (B, K) each
+        logits = text.logits(n if step == 1 else 1).log_softmax(-1)
+        logits = steps.process(text, logits).view(B, n, -1)
+        best,token,beam = _best(logits + running[...,None], n*max(2, 1+len(eos)))    # (B, K) each
         ended = (token[...,None] == eos).any(-1) | (step == steps.new)
-        tokens = text.tokens[rows*n + beam[:,:n]]                     # (B, n, total)
-        tokens[...,text.n] = token[:,:n]
-        done.add(tokens, best[:,:n].masked_fill(~ended[:,:n], -torch.inf), step)
+        tokens,each = (t[rows*n + beam] for t in (text.tokens, parts))    # (B, K, total or new)
+        tokens[...,text.n],each[...,step-1] = token,logits[rows,beam,token]
+        done.add(tokens[:,:n], each[:,:n], best[:,:n].masked_fill(~ended[:,:n], -torch.inf), step)
         running,chosen = best.masked_fill(ended, -torch.inf).topk(n)
         text.choose((rows*n + beam.gather(1, chosen)).flatten())
         text.append(token.gather(1, chosen).flatten())
+        parts = each[rows,chosen].flatten(0, 1)
         if step < steps.new and done.closed(running[:,0], step): break
-    length = done.lengths[:,0]
+    if not done.scores[:,:k].isfinite().all():
+        raise ValueError(f"{n} beams found fewer texts than num_return_sequences={k}")
+    length = done.lengths[:,:k].flatten()
     past = torch.arange(L+steps.new, device=eos.device) >= L + length[:,None]
-    return done.tokens[:,0].masked_fill(past, steps.pad)[:,:L+int(length.max())]
+    found,most = done.tokens[:,:k].flatten(0, 1).masked_fill(past, steps.pad),int(length.max())
+    return found[:,:L+most], done.parts[:,:k,:most].flatten(0, 1)
 
 # %% ../nbs/10b_generation.ipynb #4e1b676f
 def _check_beams(steps:_Steps, n_beams:int, length_penalty:float,
@@ -681,8 +601,17 @@ def _check_beams(steps:_Steps, n_beams:int, length_penalty:float,
     "Options that several beams need, or do not take"
     checked_integer('n_beams', n_beams, least=1)
     _check_number('length_penalty', length_penalty)
-    if early_stopping not in (True, False, 'never'):
+    if not abs(length_penalty) <= 30/math.log10(max(steps.new, 10)):
+        raise ValueError(f"length_penalty={length_penalty} is no power to take {steps.new} to")
+    if not (isinstance(early_stopping, bool) or early_stopping == 'never'):
         raise ValueError(f"early_stopping must be True, False or 'never', got {early_stopping!r}")
+    if stream is not None and not callable(stream):
+        raise TypeError(f"stream must be a function of a column, got {stream!r}")
+    if steps.times > 1 and cache is not None:
+        raise ValueError("cache does not go with num_return_sequences: its rows are the texts'")
+    if steps.times > n_beams and (n_beams > 1 or steps.greedy):
+        raise ValueError(f"num_return_sequences={steps.times} needs as many n_beams, or something "
+                         f"to draw by, as temperature=1., got n_beams={n_beams}")
     if n_beams == 1:
         if length_penalty != 1 or early_stopping is not False:
             raise ValueError("length_penalty and early_stopping need n_beams of 2 or more")
@@ -709,15 +638,30 @@ def _whole_calls(cache:'ModelCache')->Generator[None]:
         with suppress(NotImplementedError, ValueError): cache.crop(n) if n else cache.reset()
         raise
 
-def _collected(steps:_Steps, stream:Callable[[Tensor],object]|None, progress:bool)->Tensor:
-    "The tokens that a call begins with, and all new ones"
-    columns = [steps.start]
+def _collected(steps:_Steps, stream:Callable[[Tensor],object]|None,
+               progress:bool)->tuple[Tensor,Tensor]:
+    "The tokens that a call begins with, and all new ones, (B * times, L + new); and their scores"
+    columns = [steps.start.repeat_interleave(steps.times, 0)]
     for column in _bar(steps.columns(), steps.new, progress):
         if stream is not None: stream(column.clone())    # its own: it may write into it
         columns.append(column[:,None])
-    return torch.cat(columns, 1)
+    scores = columns[0].new_zeros(len(columns[0]), 0, dtype=torch.float32)
+    if steps.scores: scores = torch.stack(steps.scores, 1)
+    return torch.cat(columns, 1), scores
+
+# %% ../nbs/10b_generation.ipynb #3f0c7a51
+@overload
+def generate(model:'Transformer', ids:Tensor, max_new_tokens:int, *,
+             return_scores:Literal[False]=False, **options:Unpack[_Options])->Tensor: ...
+@overload
+def generate(model:'Transformer', ids:Tensor, max_new_tokens:int, *, return_scores:Literal[True],
+             **options:Unpack[_Options])->tuple[Tensor,Tensor]: ...
+@overload
+def generate(model:'Transformer', ids:Tensor, max_new_tokens:int, *, return_scores:bool,
+             **options:Unpack[_Options])->Tensor|tuple[Tensor,Tensor]: ...
 
 # %% ../nbs/10b_generation.ipynb #510c4f96
+@_in_our_words
 def generate(
     model:'Transformer', # With a decoder and a head
     ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
@@ -730,6 +674,8 @@ def generate(
     top_p:float|None=None, # Draw among the fewest that have probability `top_p` together
     min_p:float|None=None, # Draw among those at least `min_p` times as likely as the likeliest
     repetition_penalty:float|None=None, # Divides the score of what occurred, the prompt included
+    logits_processor:Processor|Sequence[Processor]|None=None, # Then these change the scores too
+    num_return_sequences:int=1, # Texts drawn for each row, or so many of the best beams
     n_beams:int=1, # Texts that are followed at once; the likeliest is the result
     length_penalty:float=1., # Beams: log-probabilities are divided by length to this power
     early_stopping:bool|Literal['never']=False, # Beams: stop with n_beams finished; 'never' early
@@ -741,9 +687,16 @@ def generate(
     seed:int|None=None, # Makes a generator; the same seed draws the same text
     cache:'ModelCache|None'=None, # Of an earlier call: `ids` begin with the tokens it knows
     stream:Callable[[Tensor],object]|None=None, # Called with each column of new tokens (B,)
-    progress:bool=False # Show a bar
-)->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+    progress:bool=False, # Show a bar
+    return_scores:bool=False # Return (ids, scores (B, new)), log-probabilities of the new tokens
+)->Tensor|tuple[Tensor,Tensor]: # (B * num_return_sequences, L + new), the prompt too
     """Go on with texts, token by token
+
+    Beside an encoder the result holds the decoder's tokens. `scores` are natural logarithms of the
+    probability with which each new token came, after penalty, processors, temperature and filters
+    (of beams after the first two), and 0 where a finished row is filled up. Ids without `mask` that
+    hold `pad_id`, the argument or the config's, are taken as filling there, unless that token
+    also begins or ends texts.
 
     Args:
         model: With a decoder and a head
@@ -756,6 +709,8 @@ def generate(
         top_p: Draw among the fewest that have probability `top_p` together
         min_p: Draw among those at least `min_p` times as likely as the likeliest
         repetition_penalty: Divides the score of what occurred, the prompt included
+        logits_processor: Then these change the scores too
+        num_return_sequences: Texts drawn for each row, or so many of the best beams
         n_beams: Texts that are followed at once; the likeliest is the result
         length_penalty: Beams: log-probabilities are divided by length to this power
         early_stopping: Beams: stop with n_beams finished; 'never' early
@@ -768,19 +723,25 @@ def generate(
         cache: Of an earlier call: `ids` begin with the tokens it knows
         stream: Called with each column of new tokens (B,)
         progress: Show a bar
+        return_scores: Return (ids, scores (B, new)), log-probabilities of the new tokens
 
     Returns:
-        (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+        (B * num_return_sequences, L + new), the prompt too
     """
     steps = _Steps(model, ids, max_new_tokens, mask=mask, decoder_ids=decoder_ids,
                    temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-                   repetition_penalty=repetition_penalty, eos_id=eos_id, pad_id=pad_id, stop=stop,
-                   tokenizer=tokenizer, generator=generator, seed=seed, cache=cache)
+                   repetition_penalty=repetition_penalty, logits_processor=logits_processor,
+                   eos_id=eos_id, pad_id=pad_id, stop=stop, tokenizer=tokenizer,
+                   generator=generator, seed=seed, cache=cache, times=num_return_sequences,
+                   scored=return_scores)
     _check_beams(steps, n_beams, length_penalty, early_stopping, cache, stream)
-    if n_beams > 1 and steps.new:
-        with torch.inference_mode(), steps.precision(), _undisturbed(model, steps.new):
-            found = _beam_search(steps, n_beams, length_penalty, early_stopping, progress)
-        return found.clone()                  # outside, so that it may be trained on
-    with nullcontext() if cache is None else _whole_calls(cache):
-        if stream is not None: return _collected(steps, stream, progress)
-        with _undisturbed(model, steps.new): return _collected(steps, None, progress)
+    others = stream is not None or steps.processors       # whose code runs between the steps
+    with nullcontext() if others else _undisturbed(model, steps.new):
+        if n_beams > 1 and steps.new:
+            with torch.inference_mode(), steps.precision():
+                found = _beam_search(steps, n_beams, length_penalty, early_stopping, progress)
+            found = found[0].clone(),found[1].clone()     # outside, so that it may be trained on
+        else:
+            with nullcontext() if cache is None else _whole_calls(cache):
+                found = _collected(steps, stream, progress)
+    return found if return_scores else found[0]

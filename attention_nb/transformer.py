@@ -10,10 +10,11 @@ __all__ = ['TokenEmbeddings', 'LMHead', 'ModelCache', 'Transformer']
 # %% ../nbs/10f_model.ipynb #e340f027
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast, overload
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from .asking import _in_our_words
 from .blocks import Mixers, Stack, _activations, _norm, _norms
 # offered here too
 from .blocks import (Block as Block, FeedForward as FeedForward, Residual as Residual,
@@ -445,27 +446,41 @@ class Transformer(nn.Module):
             for b in blocks]
         return ModelCache(own, cross)
 
+    @overload
+    def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[False]=False,
+                 **options:'Unpack[_GenerateOptions]')->Tensor: ...
+    @overload
+    def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[True],
+                 **options:'Unpack[_GenerateOptions]')->tuple[Tensor,Tensor]: ...
+    @overload
+    def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:bool,
+                 **options:'Unpack[_GenerateOptions]')->Tensor|tuple[Tensor,Tensor]: ...
+    @_in_our_words
     def generate(self,
         ids:Tensor, # The texts to go on with (B, L); beside an encoder, what it reads
         max_new_tokens:int, # At most so many tokens more
+        *,
+        return_scores:bool=False, # Return (ids, scores (B, new)), log-probabilities of new tokens
         **options:'Unpack[_GenerateOptions]' # Those of `generate`
-    )->Tensor: # (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+    )->Tensor|tuple[Tensor,Tensor]: # (B, L + new), the prompt included; of a decoder its own
         """Go on with a text, token by token
 
         Options are those of `attention_nb.generate`: temperature, top_k, top_p, min_p,
-        repetition_penalty, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache,
-        tokenizer, stream, progress, n_beams, length_penalty, early_stopping.
+        repetition_penalty, logits_processor, seed, generator, stop, eos_id, pad_id, mask,
+        decoder_ids, cache, tokenizer, stream, progress, num_return_sequences, n_beams,
+        length_penalty, early_stopping.
 
         Args:
             ids: The texts to go on with (B, L); beside an encoder, what it reads
             max_new_tokens: At most so many tokens more
+            return_scores: Return (ids, scores (B, new)), log-probabilities of new tokens
             options: Those of `generate`
 
         Returns:
-            (B, L + new), the prompt included; beside an encoder, tokens of the decoder
+            (B, L + new), the prompt included; of a decoder its own
         """
         from attention_nb.generation import generate
-        return generate(self, ids, max_new_tokens, **options)
+        return generate(self, ids, max_new_tokens, return_scores=return_scores, **options)
 
     def save_pretrained(self,
         folder:str|Path, # Where to; made if it does not exist

@@ -22,6 +22,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 from attention_nb.config import ExpertsConfig, TransformerConfig
+from attention_nb.generation import stream
 from attention_nb.heads import remove_heads
 from attention_nb.latent import LatentAttention, LatentConfig
 from attention_nb.multihead import MultiHeadAttention
@@ -211,6 +212,27 @@ def heads_taken_out(folder):
         same(many(**inputs), whole, 'given back')
         fails(ValueError, 'got (0, 4)', lambda: remove_heads(many, [(0,4)]).__enter__())
 
+def everyone(t):
+    "What each process has of a small tensor"
+    each = [torch.empty_like(t) for _ in range(dist.get_world_size())]
+    dist.all_gather(each, t)
+    return each
+
+def drawn_together(folder):
+    """One text on all processes, whatever chance each of them has: with seeds of torch's own, with
+    generators that differ, with none; another text the next time; and greedy and beams as one"""
+    one = made('llama')
+    many,ids = parallelize(copy.deepcopy(one), mesh()),batch(one)[0]['ids']
+    torch.manual_seed(rank())
+    texts = [many.generate(ids, 9, temperature=3., **kw) for kw in ({}, {}, dict(top_k=40), dict(
+        generator=torch.Generator().manual_seed(rank())))]
+    texts.append(torch.stack([*stream(many, ids, 9, temperature=3.)], 1))
+    for text in texts:
+        assert all(torch.equal(text, other) for other in everyone(text)), text
+    assert not torch.equal(texts[0], texts[1])
+    for kw in ({}, dict(n_beams=3), dict(temperature=1., seed=3)):
+        assert torch.equal(many.generate(ids, 9, **kw), one.generate(ids, 20, **kw)), kw
+
 def not_recorded(folder):
     "A recording would have the heads of one process only"
     many = parallelize(made('llama'), mesh())
@@ -302,6 +324,9 @@ def data_parallel(wrap, config):
         raw = getattr(many, 'module', many)
         writer = raw if isinstance(many, DistributedDataParallel) else many
         assert torch.equal(greedy(writer, inputs)[0], greedy(one, inputs)[0])
+        mine = {n: t for n,t in mine.items() if n in ('ids','mask')}
+        text = raw.train().generate(**mine, max_new_tokens=6)
+        assert torch.equal(text, one.generate(inputs['ids'], 6, mask=inputs['mask'])[own])
     return check
 
 def sharded(model, on=None):
@@ -383,7 +408,7 @@ checks = {f'tp_{name}': tp(name) for name in configs if name != 'gpt_oss4'} | {
     for kind,wrap in dict(ddp=DistributedDataParallel, fsdp=sharded).items()} | {
     f.__name__: f for f in (
         single_precision, everything_is_split, attention_alone, latent_alone, heads_taken_out,
-        not_recorded, rules_of_heads, not_saved, loads_in_little_memory, rank_zero_decides,
+        drawn_together, not_recorded, rules_of_heads, not_saved, loads_in_little_memory, rank_zero_decides,
         refused, both_ways, writes, loads, reads_its_share)}
 
 def dies(folder):

@@ -1,7 +1,10 @@
 """Generation on grids: equal to transformers token for token, rows independent of their batch,
 every option honoured or refused; threads, modes, autocast, interruptions, tokenizers of every kind
 """
-import contextlib, functools, itertools, json, sys, threading
+import contextlib, functools, inspect, itertools, json, re, sys, threading, warnings
+from dataclasses import replace
+from fractions import Fraction
+import numpy as np
 import pytest, torch, transformers
 from torch.testing import assert_close
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
@@ -10,7 +13,7 @@ from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCaus
 from attention_nb.generation import (TextStream, filter_logits, filter_min_p, filter_top_k,
                                      filter_top_p, generate, penalize_repetition, sample,
                                      stream)
-from attention_nb import packing
+from attention_nb import asking, packing
 from attention_nb.packing import pack_linears
 from attention_nb.recording import record
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
@@ -111,9 +114,9 @@ def t5(seed=0, std=6.):
 @pytest.fixture(scope='module', params=[llama, gpt2], ids=['llama', 'gpt2'])
 def pair(request): return request.param()
 
-def prompts(B=3, L=7, seed=3):
-    "Tokens, and a mask with filling on the left"
-    ids = torch.randint(N, (B, L), generator=torch.Generator().manual_seed(seed))
+def prompts(B=3, L=7, seed=6):
+    "Tokens, none of them what tests fill up with, 0 or PAD, and a mask with filling on the left"
+    ids = torch.randint(1, PAD, (B, L), generator=torch.Generator().manual_seed(seed))
     return ids,torch.arange(L) >= torch.arange(B)[:,None]*2
 
 def same(ours, theirs):
@@ -625,13 +628,131 @@ def test_beams_of_an_encoder_decoder(both):
             p = logits[:,:-1].log_softmax(-1).gather(-1, cand[:,1:,None])[...,0].sum(1)
         assert torch.equal(every[p.argmax()], out[b,1:])
 
+integers = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.uint16, torch.uint32,
+            torch.uint64]
+
+@pytest.mark.parametrize('dtype', integers, ids=str)
+def test_ids_of_any_integers(pair, both, dtype):
+    ours,_ = pair
+    ids,mask = prompts()
+    narrow = ids.to(dtype)
+    for options in (dict(mask=mask), dict(n_beams=2), dict(repetition_penalty=1.3)):
+        out = ours.generate(narrow, 4, **options)
+        assert out.dtype == torch.long and torch.equal(out, ours.generate(ids, 4, **options))
+    assert torch.equal(torch.stack([*stream(ours, narrow, 4)], 1), ours.generate(ids, 4)[:,7:])
+    assert torch.equal(both.generate(narrow, 4, decoder_ids=narrow[:,:2]),
+                       both.generate(ids, 4, decoder_ids=ids[:,:2]))
+
+def test_numbers_of_every_kind(pair):
+    ours,_ = pair
+    ids,_ = prompts()
+    t = torch.tensor
+    for odd,plain in ((dict(eos_id=t(5)), dict(eos_id=5)), (dict(eos_id=t([5,11])), dict(eos_id=(5,11))),
+                      (dict(eos_id=[t(5),np.int64(11)]), dict(eos_id=(5,11))),
+                      (dict(stop=t(5)), dict(stop=5)), (dict(stop=[t([5,11])]), dict(stop=[[5,11]])),
+                      (dict(stop=np.array([5,11])), dict(stop=[5,11])),
+                      (dict(eos_id=5, pad_id=t(3)), dict(eos_id=5, pad_id=3)),
+                      (dict(top_k=np.int8(3), seed=np.int64(1)), dict(top_k=3, seed=1)),
+                      (dict(top_p=Fraction(1,2), seed=1), dict(top_p=.5, seed=1)),
+                      (dict(temperature=Fraction(3,2), seed=1), dict(temperature=1.5, seed=1)),
+                      (dict(temperature=np.float32(1.5), seed=1), dict(temperature=1.5, seed=1)),
+                      (dict(repetition_penalty=Fraction(3,2)), dict(repetition_penalty=1.5))):
+        assert torch.equal(ours.generate(ids, 9, **odd), ours.generate(ids, 9, **plain)), odd
+    assert ours.generate(ids, 2, temperature=1., seed=2**64-1).shape == (3,9)
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_the_coldest_temperature_is_the_likeliest_token(dtype):
+    x = scores(5).to(dtype)
+    for T in (1e-30, 1e-9, 1e-5):
+        assert torch.equal(filter_logits(x, temperature=T, top_p=.9).softmax(-1).argmax(-1), x.argmax(-1))
+        assert torch.equal(sample(filter_logits(x, temperature=T)), x.argmax(-1))
+
+# ---- filling that nobody masked
+
+def test_filling_without_a_mask_is_hidden(pair, both):
+    """By `pad_id`, of the call or of the config: what an unpadded text says, and what a mask says;
+    filling in the middle and filling before an encoder too"""
+    ours,_ = pair
+    ids,mask = prompts(4, 9)
+    ids = ids.masked_fill(~mask, PAD)
+    own = Transformer(replace(ours.cfg, pad_id=PAD)).eval()
+    own.load_state_dict(ours.state_dict())
+    for model,given in ((ours, dict(pad_id=PAD)), (own, {})):
+        for options in ({}, dict(n_beams=2), dict(temperature=1., seed=2), dict(repetition_penalty=2.)):
+            out = model.generate(ids, 8, **given, **options)
+            assert torch.equal(out, ours.generate(ids, 8, mask=mask, pad_id=PAD, **options))
+            if 'seed' in options: continue
+            for b in range(4):
+                assert torch.equal(out[b:b+1,2*b:], ours.generate(ids[b:b+1,2*b:], 8, **options))
+        assert torch.equal(torch.stack([*stream(model, ids, 8, **given)], 1),
+                           ours.generate(ids, 8, mask=mask)[:,9:])
+        whole = torch.ones_like(mask)
+        assert torch.equal(model.generate(ids, 8, mask=whole, **given), ours.generate(ids, 8))
+        cache = model.new_cache(4, 30)
+        more = torch.cat([model.generate(ids, 3, cache=cache, **given), ids[:,-2:]], 1)
+        assert torch.equal(model.generate(more, 4, cache=cache, **given),
+                           model.generate(more, 4, **given))
+    hole = ids[:1].clone()
+    hole[0,4] = PAD
+    assert torch.equal(own.generate(hole, 8)[:,9:],
+                       own.generate(torch.cat([hole[:,:4], hole[:,5:]], 1), 8)[:,8:])
+    for seen in (mask, mask.flip(1)):
+        source = prompts(4, 9)[0].masked_fill(~seen, PAD)
+        out = both.generate(source, 6, pad_id=PAD)
+        assert torch.equal(out, both.generate(source, 6, mask=seen))
+        assert not torch.equal(out, both.generate(source, 6))
+
+def test_filling_that_nobody_can_know(pair):
+    "At the end it is refused; where its token begins or ends texts too, several of it are a warning"
+    ours,_ = pair
+    ids,_ = prompts()
+    right,left = ids.clone(),ids.clone()
+    right[1,-2:] = PAD
+    left[1,:2] = PAD
+    with pytest.raises(ValueError, match='without a mask ids must not be pad_id=39 in the last'):
+        ours.generate(right, 3, pad_id=PAD)
+    first = Transformer(replace(ours.cfg, pad_id=PAD, bos_id=PAD)).eval()
+    first.load_state_dict(ours.state_dict())
+    for model,options in ((ours, dict(eos_id=PAD)), (ours, dict(eos_id=(3,PAD), pad_id=PAD)),
+                          (first, {})):
+        with pytest.warns(UserWarning, match='ids begin with several 39.*give mask='):
+            out = model.generate(left, 3, **options)
+        text = torch.ones_like(left, dtype=torch.bool)
+        one = left.clone()
+        one[:,0] = PAD                       # a text may begin with it
+        one[1,1] = 3
+        with warnings.catch_warnings():
+            warnings.simplefilter('error')
+            assert torch.equal(model.generate(left, 3, mask=text, **options), out)
+            model.generate(one, 3, **options)
+            model.generate(one[:,:1], 3, **options)
+
+# ---- the words of transformers
+
+def test_words_of_transformers_are_answered(pair):
+    "Of whatever a `GenerationConfig` and its generate take, what is no option of ours has an answer"
+    ours,_ = pair
+    ids,_ = prompts()
+    for call in (lambda **kw: ours.generate(ids, 3, **kw), lambda **kw: generate(ours, ids, 3, **kw),
+                 lambda **kw: stream(ours, ids, 3, **kw), lambda **kw: ours.generate(**kw)):
+        for word,ours_ in asking._words.items():
+            with pytest.raises(TypeError, match=f'has no argument {word}: ') as e: call(**{word: None})
+            assert ours_ in str(e.value)
+    assert not asking._words.keys() & inspect.signature(generate).parameters.keys()
+    theirs = {n for n in vars(transformers.GenerationConfig()) if n in asking._words}
+    assert len(theirs) > 15
+    for word,name in re.findall(r"(\w+)=_by_processor.format\('(\w+)'\)", inspect.getsource(asking)):
+        assert word in theirs and hasattr(transformers, name) or hasattr(
+            transformers.generation.logits_process, name), name
+
 # ---- misuse
 
 def misuse():
     ids = torch.zeros(2, 3, dtype=torch.long)
     mask = torch.tensor([[True]*3, [True, True, False]])
     yield dict(ids=[[1, 2]]), TypeError, 'ids must be a tensor'
-    yield dict(ids=ids.float()), TypeError, 'ids must be a tensor of integers'
+    for odd in (ids.float(), ids.bool(), ids+0j):
+        yield dict(ids=odd), TypeError, 'ids must be a tensor of integers'
     yield dict(ids=ids[0]), ValueError, r'ids must be \(B, L\)'
     yield dict(ids=ids[:,:0]), ValueError, r'ids must be \(B, L\)'
     yield dict(ids=ids-100), ValueError, 'ids must be from 0 to 39, got -100'
@@ -646,7 +767,7 @@ def misuse():
     yield dict(max_new_tokens=True), TypeError, 'max_new_tokens must be an integer'
     yield dict(max_new_tokens=63), ValueError, '65 to read, more than max_len=64'
     for name in ('temperature', 'repetition_penalty'):
-        for value in (0, -1., float('nan'), float('inf')):
+        for value in (0, -0., -1., float('nan'), float('inf'), 1e-45, 1e300, 10**400):
             yield {name: value}, ValueError, f'{name} must be above 0'
         yield {name: 'hot'}, TypeError, f'{name} must be a number'
     for name in ('top_p', 'min_p'):
@@ -655,20 +776,36 @@ def misuse():
     yield dict(top_k=0), ValueError, 'top_k must be at least 1'
     yield dict(top_k=2.), TypeError, 'top_k must be an integer'
     yield dict(eos_id='x'), TypeError, 'eos_id must be an integer'
-    yield dict(eos_id=-1), ValueError, 'eos_id must be at least 0'
-    yield dict(pad_id=-1), ValueError, 'pad_id must be at least 0'
+    for name in ('eos_id', 'pad_id'):
+        for value in (-1, N, 2**70): yield {name: value}, ValueError, f'{name} must be from 0 to 39'
+    yield dict(eos_id=b'a'), TypeError, 'eos_id must be an integer'
+    yield dict(eos_id=torch.tensor(.5)), TypeError, 'eos_id must be an integer, got 0.5'
+    yield dict(stop=[[2**70]]), ValueError, 'stop must be from 0 to 39'
+    for value in (b'a', [b'a'], [bytearray(b'a')]):
+        yield dict(stop=value), TypeError, 'stop must be strings or tokens'
+    yield dict(stop='a', tokenizer=3), TypeError, 'tokenizer must have decode, got int'
+    yield dict(stream=3), TypeError, 'stream must be a function'
     yield dict(stop='x'), ValueError, 'needs tokenizer='
     yield dict(stop=['x', [1]]), ValueError, 'needs tokenizer='
     yield dict(stop=['']), ValueError, 'empty'
     yield dict(stop=[[]]), ValueError, 'empty'
     yield dict(stop=[[.5]]), TypeError, 'stop must be an integer'
     yield dict(seed=1, generator=torch.Generator()), ValueError, 'not both'
+    for value in (-1, 2**64): yield dict(seed=value), ValueError, 'seed must be from 0 to'
     yield dict(seed='x'), TypeError, 'seed must be an integer'
     yield dict(generator=3), TypeError, 'generator must be a torch.Generator'
     yield dict(n_beams=0), ValueError, 'n_beams must be at least 1'
     yield dict(length_penalty=2.), ValueError, 'need n_beams'
     yield dict(early_stopping=True), ValueError, 'need n_beams'
-    yield dict(n_beams=2, early_stopping='soon'), ValueError, 'early_stopping must be'
+    for value in ('soon', 1, None):
+        yield dict(n_beams=2, early_stopping=value), ValueError, 'early_stopping must be'
+    for value in (float('nan'), float('inf'), -1e3, 10**400):
+        yield dict(n_beams=2, length_penalty=value), ValueError, 'length_penalty='
+    yield dict(num_return_sequences=0), ValueError, 'num_return_sequences must be at least 1'
+    yield dict(num_return_sequences=2), ValueError, 'num_return_sequences=2 needs'
+    yield dict(num_return_sequences=3, n_beams=2), ValueError, 'num_return_sequences=3 needs'
+    for value in (3, ['x']):
+        yield dict(logits_processor=value), TypeError, 'logits_processor must be'
     yield dict(n_beams=2, length_penalty='x'), TypeError, 'length_penalty must be a number'
     for name,value in dict(temperature=1., top_k=2, top_p=.5, min_p=.1, stop=[[1]],
                            stream=print).items():
@@ -717,7 +854,6 @@ def test_nothing_to_do_and_room_to_the_last_place(pair):
     ours,_ = pair
     ids,_ = prompts()
     for n in (1, 2): assert torch.equal(ours.generate(ids, 0, n_beams=n), ids)
-    assert ours.generate(ids.int(), 2).dtype == torch.long
     model,theirs = gpt2()
     # the 65th token is never read
     assert torch.equal(model.generate(ids, 58)[:,:64], reference(theirs, ids, 57))
@@ -1060,7 +1196,7 @@ def test_only_what_nobody_disturbs_reads_packed_matrices(pair):
     want = ours.generate(ids, 16)
     with pytest.MonkeyPatch.context() as patch, pack_linears(ours):
         patch.setattr(packing, '_kernels', Kernels)
-        for options,times in (({}, 16*each), (dict(stop=[[40]]), 16*each),
+        for options,times in (({}, 16*each), (dict(stop=[[39]*9]), 16*each),
                               (dict(progress=False), 16*each),
                               (dict(stream=lambda column: None), 0)):
             out,count = packed(lambda: ours.generate(ids, 16, **options))
