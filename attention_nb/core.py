@@ -163,7 +163,8 @@ def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
         return _instead(out, a.detach(), seen[...,:-1]), _instead(more, b.detach(), rows)
     @functools.wraps(f)
     def g(*args:_P.args, **kw:_P.kwargs)->_R:
-        found,options = f(*args, **kw),dict[str,Any](kw)
+        found = f(*args, **kw)
+        options:dict[str,Any] = {**kw}    # and not dict[str,Any](kw), for compilers
         if not _is_eager(): return found
         hides = any(options.get(n) is not None for n in ('mask','bias','window'))
         if not hides and not options.get('causal'): return found
