@@ -39,7 +39,8 @@ _from_zero = ('position_offset','dense_layers','n_types','n_shared','pad_id','bo
 def _check_fields(cfg:Any)->None:
     "Truth values, integers and numbers are what they should be; lists become tuples"
     for f in fields(cfg):
-        x,kinds = getattr(cfg, f.name),get_args(f.type) or (f.type,)
+        x:Any = getattr(cfg, f.name)
+        kinds = get_args(f.type) or (f.type,)
         if x is None and type(None) in kinds: continue
         if isinstance(x, list): x = (*x,)
         if bool in kinds and not isinstance(x, bool):
