@@ -372,6 +372,15 @@ class _Frequencies(nn.Module):
         if device.type != 'meta': self._near,self._far = self._near.to(device),self._far.to(device)
         return self
 
+    def turns_alike(self,
+        a:int, # Places of a text
+        b:int # Places of another one, or of the same when it has grown
+    )->bool: # False: LongRoPE on two sides of its border, or *dynamic* beyond training
+        "Whether words of two texts are turned by the same frequencies"
+        kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings', 0)
+        if kind == 'dynamic': return max(a, N) == max(b, N)
+        return kind != 'longrope' or (a > N) == (b > N)
+
     def _frequencies(self, positions:Tensor)->Tensor:
         near,far = self._near.to(positions.device),self._far.to(positions.device)
         kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings', 0)

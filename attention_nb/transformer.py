@@ -158,6 +158,8 @@ class ModelCache:
         own:list[Any], # One for each layer: what its `new_cache` gave
         cross:list[AttentionCache|None] # One for each cross-attention, or None
     ):
+        # words of the text that the kept keys are turned for, where that makes a difference
+        self.turned = 0
         self.own:list[Any] = own
         self.cross:list[AttentionCache|None] = cross
         self.memory:Tensor|None = None
@@ -248,7 +250,7 @@ class ModelCache:
     def reset(self)->None:
         "Forget everything"
         for c in self._all(): c.reset()
-        self.memory,self.places,self._whole = None,None,True
+        self.memory,self.places,self.turned,self._whole = None,None,0,True
 
     def crop(self,
         n:int # How many tokens stay
@@ -414,6 +416,26 @@ class Transformer(nn.Module):
                   documents=documents, placed=said is not None)
         if cache is not None: cache.places = said
         return x
+
+    def turns_alike(self,
+        a:int, # Words of a text
+        b:int, # Words of another one, or of the same when it has grown
+        *,
+        once:bool=False # Leave rotations out that change with every word (*dynamic*)
+    )->bool: # False: keys that one text left in a cache are not those of the other
+        """Whether two texts are turned by the same frequencies; without rotations they always are
+
+        Args:
+            a: Words of a text
+            b: Words of another one, or of the same when it has grown
+            once: Leave rotations out that change with every word (*dynamic*)
+
+        Returns:
+            False: keys that one text left in a cache are not those of the other
+        """
+        ropes = [] if self.decoder is None else self.decoder.ropes.items()
+        return all(rope.turns_alike(a, b) for _,rope in ropes
+                   if not once or rope.scaling['rope_type'] != 'dynamic')
 
     def new_cache(self,
         batch:int, # Number of sequences
