@@ -209,7 +209,15 @@ class MixtureOfExperts(nn.Module):
         rows = x.reshape(-1, x.shape[-1])    # (T, D)
         weights,chosen = self.route(rows)    # (T, active) each
         out = torch.zeros_like(rows)
+        # nobody knows which, where shapes alone are: all compute, and what is not asked for is 0
+        blind = not _has_numbers(rows) and (torch.compiler.is_exporting()
+                                            or not torch.compiler.is_compiling())
         for e,expert in enumerate(self.experts):
+            if blind:
+                here = chosen == e    # (T, active)
+                share = (weights*here).sum(-1, keepdim=True)
+                out = out + expert(rows).masked_fill(~here.any(-1, keepdim=True), 0.)*share
+                continue
             row,slot = torch.where(chosen == e)
             if len(row): out.index_add_(0, row, expert(rows[row]) * weights[row,slot,None])
         if self.shared is not None: out = out + self.shared(rows)
@@ -460,12 +468,13 @@ class Block(nn.Module):
 # %% ../nbs/10e_blocks.ipynb #46bdf5cf
 def _past_filling(mask:Tensor, L:int)->dict[str,Tensor]:
     "Places for a window where filling stands between real tokens; none where it is at the ends"
-    at,seen = torch.arange(mask.shape[-1], device=mask.device),mask.long().cumsum(-1)
+    S = mask.shape[-1]
+    at,seen = torch.arange(S, device=mask.device),mask.long().cumsum(-1)
     between = ~mask & (seen > 0) & (seen < seen[...,-1:])
     if _has_numbers(mask) and not between.any(): return {}
     places = at - between.long().cumsum(-1)
     # nobody asks what filling sees: what stands near it, which a ring holds
-    return dict(q_pos=torch.where(mask, places, at)[...,len(at)-L:], k_pos=places)
+    return dict(q_pos=torch.where(mask, places, at)[...,S-L:], k_pos=places)
 
 def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
     "The rotation, and that of windowed blocks where they have their own"

@@ -111,6 +111,10 @@ class KVCache:
     @property
     def batch(self)->int: return len(self._k)
     @property
+    def widths(self)->tuple[int,int,int]:
+        "Heads, width of a key, width of a value"
+        return self._k.shape[1], self._k.shape[3], self._v.shape[3]
+    @property
     def dtype(self)->torch.dtype: return self._k.dtype
 
     def attend(self,

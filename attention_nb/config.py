@@ -17,6 +17,7 @@ from torch import Tensor
 from .checks import check_number, checked_integer, checked_window
 from .latent import LatentConfig
 from .scaling import check_scaling
+from .visibility import _has_numbers
 
 # %% ../nbs/10c_config.ipynb #7ec2d37a
 def _check_experts(cfg:"ExpertsConfig")->None:
@@ -450,7 +451,8 @@ def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tens
             raise ValueError(f"positions must be ({ids.shape[1]},) or {tuple(ids.shape)}, "
                              f"got {tuple(positions.shape)}")
     most = _limit(cfg)
-    if most == math.inf or torch.compiler.is_compiling() or not ids.numel(): return
+    given = [t for t in (positions,documents) if t is not None]
+    if most == math.inf or not ids.numel() or not _has_numbers(*given): return
     if positions is not None: first,last = int(positions.min()),int(positions.max())
     elif documents is not None: first,last = 0,max(int(d.unique(return_counts=True)[1].max())
                                                    for d in documents) - 1
