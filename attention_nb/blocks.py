@@ -471,7 +471,7 @@ def _past_filling(mask:Tensor, L:int)->dict[str,Tensor]:
     S = mask.shape[-1]
     at,seen = torch.arange(S, device=mask.device),mask.long().cumsum(-1)
     between = ~mask & (seen > 0) & (seen < seen[...,-1:])
-    if _has_numbers(mask) and not between.any(): return {}
+    if _has_numbers(between) and not between.any(): return {}
     places = at - between.long().cumsum(-1)
     # nobody asks what filling sees: what stands near it, which a ring holds
     return dict(q_pos=torch.where(mask, places, at)[...,S-L:], k_pos=places)

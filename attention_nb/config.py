@@ -452,7 +452,8 @@ def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tens
                              f"got {tuple(positions.shape)}")
     most = _limit(cfg)
     given = [t for t in (positions,documents) if t is not None]
-    if most == math.inf or not ids.numel() or not _has_numbers(*given): return
+    if most == math.inf or not ids.numel(): return
+    if not _has_numbers(*(t.min() for t in given)): return    # where only shapes are known
     if positions is not None: first,last = int(positions.min()),int(positions.max())
     elif documents is not None: first,last = 0,max(int(d.unique(return_counts=True)[1].max())
                                                    for d in documents) - 1
