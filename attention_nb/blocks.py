@@ -20,7 +20,7 @@ from .latent import LatentAttention
 from .layer import AttentionLayer
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
-from .visibility import Visibility
+from .visibility import Visibility, _has_numbers
 
 # %% ../nbs/10e_blocks.ipynb #d4847924
 if TYPE_CHECKING:
@@ -209,7 +209,15 @@ class MixtureOfExperts(nn.Module):
         rows = x.reshape(-1, x.shape[-1])    # (T, D)
         weights,chosen = self.route(rows)    # (T, active) each
         out = torch.zeros_like(rows)
+        # nobody knows which, where shapes alone are: all compute, and what is not asked for is 0
+        blind = not _has_numbers(rows) and (torch.compiler.is_exporting()
+                                            or not torch.compiler.is_compiling())
         for e,expert in enumerate(self.experts):
+            if blind:
+                here = chosen == e    # (T, active)
+                share = (weights*here).sum(-1, keepdim=True)
+                out = out + expert(rows).masked_fill(~here.any(-1, keepdim=True), 0.)*share
+                continue
             row,slot = torch.where(chosen == e)
             if len(row): out.index_add_(0, row, expert(rows[row]) * weights[row,slot,None])
         if self.shared is not None: out = out + self.shared(rows)
@@ -458,6 +466,16 @@ class Block(nn.Module):
                      memory_cache:AttentionCache|None=None, **options:Any)->Tensor: ...
 
 # %% ../nbs/10e_blocks.ipynb #46bdf5cf
+def _past_filling(mask:Tensor, L:int)->dict[str,Tensor]:
+    "Places for a window where filling stands between real tokens; none where it is at the ends"
+    S = mask.shape[-1]
+    at,seen = torch.arange(S, device=mask.device),mask.long().cumsum(-1)
+    between = ~mask & (seen > 0) & (seen < seen[...,-1:])
+    if _has_numbers(between) and not between.any(): return {}
+    places = at - between.long().cumsum(-1)
+    # nobody asks what filling sees: what stands near it, which a ring holds
+    return dict(q_pos=torch.where(mask, places, at)[...,S-L:], k_pos=places)
+
 def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
     "The rotation, and that of windowed blocks where they have their own"
     if cfg.positions != 'rope': return {}
@@ -561,6 +579,7 @@ class Stack(nn.Module):
             # tokens of a document stand in its order, but perhaps not side by side
             at = placed or documents is not None and window is not None
             by:dict[str,Any] = dict(q_pos=places[...,S-L:], k_pos=places) if at else {}
+            if not at and window is not None and mask is not None: by = _past_filling(mask, L)
             see[kind] = Visibility(L, S, window=window, **rules, **by)
         return see
 

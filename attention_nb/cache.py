@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 from .checks import Attended, check_added, check_sizes, checked_integer
-from .visibility import Visibility, Window
+from .visibility import Visibility, Window, _all_tensors, _has_numbers
 
 # %% ../nbs/08a_caches.ipynb #d78d52c1
 class _Layer(Protocol):
@@ -111,6 +111,10 @@ class KVCache:
     @property
     def batch(self)->int: return len(self._k)
     @property
+    def widths(self)->tuple[int,int,int]:
+        "Heads, width of a key, width of a value"
+        return self._k.shape[1], self._k.shape[3], self._v.shape[3]
+    @property
     def dtype(self)->torch.dtype: return self._k.dtype
 
     def attend(self,
@@ -135,21 +139,25 @@ class KVCache:
         Returns:
             What `attend` gives
         """
-        past = self._seen
+        L = q.shape[2]
         if k is None or v is None: return attend(q, self.keys, self.values, **options)
+        if q_pos is not None or self._places is not None: options |= self._placed(q_pos, q)
+        self._check_gone(L, options)
         keys,values = self.update(k, v)
-        if q_pos is not None or self._places is not None:
-            options |= self._placed(q_pos, past, q)
-        keys,values,options = self._for_held(keys, values, q.shape[2], options)
+        self._places = options.get('k_pos', self._places)
+        keys,values,options = self._for_held(keys, values, L, options)
         return attend(q, keys, values, **options)
 
-    def _placed(self, q_pos:Tensor|None, past:int, q:Tensor)->dict[str,Any]:
+    def _placed(self, q_pos:Tensor|None, q:Tensor)->dict[str,Any]:
         "Places of the new tokens and of all"
-        new = torch.arange(past, self._seen, device=q.device) if q_pos is None else q_pos
-        old = torch.arange(past, device=q.device) if self._places is None else self._places
+        past,old = self._seen,self._places
+        new = torch.arange(past, past+q.shape[2], device=q.device) if q_pos is None else q_pos
+        if old is None: old = torch.arange(past, device=q.device)
         if old.dim() != new.dim(): old,new = (t.expand(len(q), -1) for t in (old,new))
-        self._places = torch.cat([old, new], -1)
-        return dict(q_pos=new, k_pos=self._places)
+        return dict(q_pos=new, k_pos=torch.cat([old, new], -1))
+
+    def _check_gone(self, L:int, options:dict[str,Any])->None:
+        "Refuse a call that asks for keys that are gone; a full cache drops none"
 
     def _for_held(self, keys:Tensor, values:Tensor, L:int,
                   options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
@@ -335,6 +343,23 @@ class SlidingKVCache(KVCache):
         self._write(new, k[:,:,last:], v[:,:,last:])
         self._seen,self._first = start+L,first
         return keys, values
+
+    def _check_gone(self, L:int, options:dict[str,Any])->None:
+        "Places may stand closer together than words: then a window sees more than the ring holds"
+        gone,S = self._seen-self._ring+1,self._seen+L
+        if gone <= 0: return
+        said = {n: options[n] for n in ('mask','causal','window','q_pos','k_pos') if n in options}
+        see = Visibility(L, S, **said)
+        tensors = _all_tensors(see)
+        if not any(n in ('q_pos','k_pos') for n,_ in tensors): return    # by the order of words
+        if not _has_numbers(*(t for _,t in tensors)): return
+        see = see.part(k=slice(0, gone))
+        if not see.blocks(128, 128).any(): return
+        for a in range(0, L, 128):
+            seen = see.tile(slice(a, a+128), slice(None))
+            if seen is None or seen.any():
+                raise ValueError(f"the window sees, by places, keys that a ring of {self._ring} "
+                                 "has dropped: fill texts up on the left, or use a KVCache")
 
     def _for_held(self, keys:Tensor, values:Tensor, L:int,
                   options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:

@@ -95,7 +95,7 @@ def _tame(q:Tensor, k:Tensor, seen:Tensor, scale:float|None)->Tensor:
         unseen = unseen.unflatten(-2, (k.shape[-3],-1)).all(-2)
     k = k.masked_fill(unseen[...,None], 0.)
     if k.dtype == torch.float16 or seen.dim() < 2 or seen.shape[-2] == 1: return k
-    top = q.detach().nan_to_num(0., 0., 0.).abs().amax().clamp(min=1.)
+    top = q.detach().nan_to_num(0., 0., 0.).abs().max().clamp(min=1.)
     most = torch.finfo(k.dtype).max/(4*k.shape[-1]*(1+abs(scale or 0.)))/top
     return torch.where(k.isfinite(), k.clamp(-most, most), k)
 

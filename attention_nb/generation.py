@@ -242,6 +242,10 @@ class _Text:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
         self.mask,self.cache = mask,cache
+        # how many words the longest of the texts has, for each number of columns
+        self.words = [*range(total+1)]
+        if mask is not None and source is None:
+            self.words[1:] = mask.long().cumsum(1).amax(0).tolist()
 
     @property
     def so_far(self)->Tensor: return self.tokens[:,:self.n]
@@ -253,9 +257,13 @@ class _Text:
     def logits(self, times:int=1)->Tensor:
         """Scores of the next tokens (B, N); the model reads what its cache does not know. Then
         each text may go on `times` times"""
-        while self.source is None and self.n-len(self.cache) > _piece and _slides(self.cache):
-            self._read(len(self.cache)+_piece)
+        alike,known,now = self.model.turns_alike,len(self.cache),self.words[self.n]
+        if known and not alike(self.cache.turned or self.words[known], now, once=True):
+            self.cache.reset()    # at LongRoPE's border a text is read anew
+        while (self.source is None and (end := len(self.cache)+_piece) < self.n
+               and _slides(self.cache) and alike(self.words[end], now)): self._read(end)
         scores = self._read(self.n)[:,-1].float()
+        self.cache.turned = now
         if times == 1: return scores
         self.choose(torch.arange(len(scores), device=scores.device).repeat_interleave(times))
         return scores.repeat_interleave(times, 0)

@@ -284,6 +284,11 @@ class LatentAttention(_LatentProjections):
         names = 'd_model n_heads q_rank kv_rank nope_dim rope_dim v_dim dropout scale attend'
         return ', '.join(f'{n}={v!r}' for n in names.split() if (v := getattr(self, n)))
 
+    @property
+    def kept_widths(self)->tuple[int,int,int]:
+        "Of its cache: heads, width of a key, width of a value"
+        return 1, self.kv_rank+self.rope_dim, 0
+
     def new_cache(self,
         batch:int, # Number of sequences
         max_len:int, # Most tokens

@@ -376,6 +376,11 @@ class MultiHeadAttention(AttentionLayer):
     def own_attention(self, need_weights:bool)->Function:
         return attention_with_weights if need_weights else scaled_dot_product_attention
 
+    @property
+    def kept_widths(self)->tuple[int,int,int]:
+        "Of its cache: heads, width of a key, width of a value"
+        return self.n_kv_heads, self.head_dim, self.v_head_dim
+
     def new_cache(self,
         batch:int, # Number of sequences
         max_len:int, # Longest sequence

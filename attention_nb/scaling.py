@@ -261,7 +261,9 @@ def check_scaling(
     if kind == 'dynamic' and rotary_dim < 4:
         raise ValueError(f"scaling of rope_type 'dynamic' needs rotary_dim of at least 4, "
                          f"got {rotary_dim}")
-    return dict(rope_type=kind) | known
+    # of one's own: who changes his list changes nothing here
+    return dict(rope_type=kind) | {k: [*x] if k.endswith('_factor') and isinstance(x, (list,tuple))
+                                   else x for k,x in known.items()}
 
 # %% ../nbs/07a_scaling.ipynb #8690c5cb
 def scaled_frequencies(
@@ -369,6 +371,15 @@ class _Frequencies(nn.Module):
         device = fn(torch.empty(0, device=self._near.device)).device
         if device.type != 'meta': self._near,self._far = self._near.to(device),self._far.to(device)
         return self
+
+    def turns_alike(self,
+        a:int, # Places of a text
+        b:int # Places of another one, or of the same when it has grown
+    )->bool: # False: LongRoPE on two sides of its border, or *dynamic* beyond training
+        "Whether words of two texts are turned by the same frequencies"
+        kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings', 0)
+        if kind == 'dynamic': return max(a, N) == max(b, N)
+        return kind != 'longrope' or (a > N) == (b > N)
 
     def _frequencies(self, positions:Tensor)->Tensor:
         near,far = self._near.to(positions.device),self._far.to(positions.device)

@@ -38,11 +38,11 @@ class _SaveOptions(TypedDict, total=False):
     progress:bool
 
 # %% ../nbs/10f_model.ipynb #698b5436
-def _embedded(table:nn.Embedding, ids:Tensor)->Tensor:
+def _embedded(table:nn.Embedding, ids:Tensor, name:str='ids')->Tensor:
     "Rows of a table; ids that it does not have are named"
     try: return cast(Tensor, table(ids))
     except IndexError: pass
-    raise ValueError(f"ids must be from 0 to {table.num_embeddings-1}, got {int(ids.min())} to "
+    raise ValueError(f"{name} must be from 0 to {table.num_embeddings-1}, got {int(ids.min())} to "
                      f"{int(ids.max())}")
 
 # %% ../nbs/10f_model.ipynb #3e79acb9
@@ -88,7 +88,8 @@ class TokenEmbeddings(nn.Module):
         cfg,x = self.cfg,_embedded(self.token, ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
         if self.token_type is not None:
-            x = x + self.token_type(torch.zeros_like(ids) if type_ids is None else type_ids)
+            types = torch.zeros_like(ids) if type_ids is None else type_ids
+            x = x + _embedded(self.token_type, types, 'type_ids')
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
         if cfg.positions == 'sinusoidal' and cfg.max_len is not None:
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
@@ -158,6 +159,8 @@ class ModelCache:
         own:list[Any], # One for each layer: what its `new_cache` gave
         cross:list[AttentionCache|None] # One for each cross-attention, or None
     ):
+        # words of the text that the kept keys are turned for, where that makes a difference
+        self.turned = 0
         self.own:list[Any] = own
         self.cross:list[AttentionCache|None] = cross
         self.memory:Tensor|None = None
@@ -248,7 +251,7 @@ class ModelCache:
     def reset(self)->None:
         "Forget everything"
         for c in self._all(): c.reset()
-        self.memory,self.places,self._whole = None,None,True
+        self.memory,self.places,self.turned,self._whole = None,None,0,True
 
     def crop(self,
         n:int # How many tokens stay
@@ -285,6 +288,10 @@ def _new_cache(layer:Any, batch:int, max_len:int, **kw:Any)->LayerCache:
 def _in_document(documents:Tensor, mask:Tensor|None)->Tensor:
     "Places that begin at 0 in each document, (B, L); only real tokens count"
     real = torch.ones_like(documents) if mask is None else mask.long()
+    if torch.compiler.is_exporting():    # ONNX has no stable order; who sees whom is a table there
+        n = torch.arange(documents.shape[1], device=documents.device)
+        before = (documents[:,None] == documents[...,None]) & (n <= n[:,None])
+        return ((before*real[:,None]).sum(-1) - 1).clamp(min=0)
     ids,order = documents.sort(dim=-1, stable=True)
     count = real.gather(-1, order).cumsum(-1)
     begins = torch.ones_like(ids, dtype=torch.bool)
@@ -376,6 +383,9 @@ class Transformer(nn.Module):
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids,
                   positions=positions, documents=documents)
+        ids,type_ids = ids.long(),None if type_ids is None else type_ids.long()
+        decoder_ids = None if decoder_ids is None else decoder_ids.long()
+        if cache is not None: self._check_cache(cache, len(ids))
         def run()->Tensor:
             both = self.cfg.kind == 'encoder-decoder'
             if both: x = self._memory(ids, mask, cache, type_ids)
@@ -384,10 +394,24 @@ class Transformer(nn.Module):
             if both: x = self._run(self.decoder, decoder_ids, decoder_mask, memory=x,
                                    memory_mask=mask, cache=cache)
             if last is not None: x = x[:,max(0, x.shape[1]-last):]
-            return x if self.head is None else self.head(x, self.embed.token.weight)
+            return x if self.head is None else self.logits(x)
         if cache is None: return run()
         cache.check_room(*([ids] if decoder_ids is None else [decoder_ids, ids]))
         return cache.advance(run)
+
+    def logits(self,
+        x:Tensor, # Hidden states (..., D), after the last norm: `model.decoder.norm(x)` of a block
+    )->Tensor: # Logits (..., N)
+        """What the head says of hidden states, with its own table or the tied one
+
+        Args:
+            x: Hidden states (..., D), after the last norm: `model.decoder.norm(x)` of a block
+
+        Returns:
+            Logits (..., N)
+        """
+        if self.head is None: raise ValueError("logits need a head, the config says head=None")
+        return self.head(x, self.embed.token.weight)
 
     def _memory(self, ids:Tensor, mask:Tensor|None, cache:ModelCache|None,
                 type_ids:Tensor|None)->Tensor:
@@ -414,6 +438,44 @@ class Transformer(nn.Module):
                   documents=documents, placed=said is not None)
         if cache is not None: cache.places = said
         return x
+
+    def _check_cache(self, cache:ModelCache, batch:int)->None:
+        "A cache of this model, for so many texts; layers judge what they keep themselves"
+        if not isinstance(cache, ModelCache):
+            raise TypeError(f"cache must be a ModelCache, as new_cache gives, got {cache!r}")
+        assert self.decoder is not None    # `check_ids` has seen to it
+        n,held,both = len(self.decoder.blocks),len(cache.own),self.encoder is not None
+        if held != n: raise ValueError(f"cache must be of {n} layers as the model, got {held}")
+        if any((c is None) == both for c in cache.cross):
+            raise ValueError(f"cache must be of a {self.cfg.kind}, got one of another kind")
+        for i,(block,c) in enumerate(zip(self.decoder.blocks, cache.own)):
+            if (of := getattr(c, 'batch', batch)) != batch:
+                raise ValueError(f"cache must be for a batch of {batch}, got one for {of}")
+            kept = getattr(c, 'widths', None)
+            wanted = kept if kept is None else getattr(block.attn, 'kept_widths', kept)
+            if kept != wanted:
+                raise ValueError(f"cache of layer {i} must keep (heads, width of a key, of a "
+                                 f"value) {wanted}, got {kept}")
+
+    def turns_alike(self,
+        a:int, # Words of a text
+        b:int, # Words of another one, or of the same when it has grown
+        *,
+        once:bool=False # Leave rotations out that change with every word (*dynamic*)
+    )->bool: # False: keys that one text left in a cache are not those of the other
+        """Whether two texts are turned by the same frequencies; without rotations they always are
+
+        Args:
+            a: Words of a text
+            b: Words of another one, or of the same when it has grown
+            once: Leave rotations out that change with every word (*dynamic*)
+
+        Returns:
+            False: keys that one text left in a cache are not those of the other
+        """
+        ropes = [] if self.decoder is None else self.decoder.ropes.items()
+        return all(rope.turns_alike(a, b) for _,rope in ropes
+                   if not once or rope.scaling['rope_type'] != 'dynamic')
 
     def new_cache(self,
         batch:int, # Number of sequences

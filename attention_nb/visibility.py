@@ -490,7 +490,7 @@ def _check(see:Visibility)->None:
     L,S = checked_integer('L', see.L),checked_integer('S', see.S)
     checked_window(see.window)
     if see.q_doc is None and see.k_doc is not None: raise ValueError("k_doc needs q_doc")
-    batch:dict[int,str] = {}
+    batch:list[tuple[int,str]] = []    # a compiler's sizes are no keys of a dict
     for name,n in dict(q_pos=L, k_pos=S, q_doc=L, k_doc=S).items():
         t = getattr(see, name)
         if t is None: continue
@@ -501,14 +501,15 @@ def _check(see:Visibility)->None:
         if t.dim() not in (1,2) or t.shape[-1] != n:
             hint = "; where L and S differ, give k_doc too" if name == 'k_doc' and L != S else ''
             raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(t.shape)}{hint}")
-        if t.dim() == 2 and t.shape[0] != 1: batch[t.shape[0]] = name
-    if len(batch) > 1: raise ValueError(f"places and documents must be of one batch, got {batch}")
+        if t.dim() == 2 and t.shape[0] != 1: batch.append((t.shape[0], name))
+    if any(n != batch[0][0] for n,_ in batch):
+        raise ValueError(f"places and documents must be of one batch, got {dict(batch)}")
     for name in ('mask','either'):
         for inner in _inner(see) if name == 'either' else [see.mask]:
             if isinstance(inner, Visibility) and (inner.L, inner.S) != (L, S):
                 raise ValueError(f"{name} must be about {L} queries and {S} keys, got {inner}")
     if see.mask is not None and not isinstance(see.mask, Visibility):
-        _check_mask(see.mask, (L, S), next(iter(batch), None))
+        _check_mask(see.mask, (L, S), batch[0][0] if batch else None)
     if see.table is not None: _check_table(see)
     if see.rule is not None and not callable(see.rule):
         raise TypeError(f"rule must be a function of places, got {type(see.rule).__name__}")
