@@ -16,7 +16,7 @@ from .backtracking import check_backtracking
 from .files import _locate, _of_tokenizers, _tokenizer_files, Source, open_source
 from .gguf_files import _read_gguf
 from .merges import read_merges
-from .stored import _need, _read_text
+from .stored import _need, _read_object, _read_text
 from .byte_level import GPT2_PATTERN, BPETokenizer, _char_to_byte
 from .tokenizer_base import read_vocab
 
@@ -86,32 +86,89 @@ def _check_merges(model:Any)->None:
 
 # %% ../nbs/11i_tokenizer_files.ipynb #27c855c5
 def _byte_level(vocab:dict[str,int], merges:Sequence[tuple[str,...]], *, split:str|None=None,
-                digits:bool=False, whole:bool=False)->Any:
+                digits:bool=False, whole:bool=False, space:bool=False)->Any:
     "A tokenizer of byte pairs"
     tk = _need('tokenizers')
     tokenizer = tk.Tokenizer(tk.models.BPE(vocab=vocab, merges=merges, ignore_merges=whole))
     first = [tk.pre_tokenizers.Digits(individual_digits=True)] if digits else []
     if split: first = [tk.pre_tokenizers.Split(tk.Regex(split), 'isolated')]
-    last = tk.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not split)
+    last = tk.pre_tokenizers.ByteLevel(add_prefix_space=space, use_regex=not split)
     tokenizer.pre_tokenizer = tk.pre_tokenizers.Sequence([*first, last]) if first else last
     tokenizer.decoder = tk.decoders.ByteLevel()
     return tokenizer
 
+def _add_marks(tokenizer:Any, first:str|None, last:str|None)->None:
+    "Begin every text with one token and end it with another"
+    before,after = [t for t in [first] if t is not None],[t for t in [last] if t is not None]
+    def marked(text:str, kind:int)->list[str]:
+        return [f'{t}:{kind}' for t in (*before, text, *after)]
+    tokenizer.post_processor = _need('tokenizers').processors.TemplateProcessing(
+        single=marked('$A', 0), pair=[*marked('$A', 0), *marked('$B', 1)],
+        special_tokens=[(t, tokenizer.token_to_id(t)) for t in {*before, *after}])
+
+# %% ../nbs/11i_tokenizer_files.ipynb #3e9b51c7
+_roles = ('bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token')
+
 def _gpt2_tokenizer(path:Path)->Any:
-    "GPT-2's two files"
+    "GPT-2's two files, and what the other files of their folder say"
     merges = path.with_name('merges.txt' if path.name == 'vocab.json' else 'vocab.bpe')
     for file in (path, merges):
         if not file.exists(): raise FileNotFoundError(f"{file} is missing")
         if not file.is_file(): raise ValueError(f"{file} is no regular file")
-    vocab = read_vocab(path)
-    if BPETokenizer.end not in vocab:
-        raise ValueError(f"{path} has no {BPETokenizer.end}: it is not GPT-2's, "
+    vocab,said = read_vocab(path),_said_beside(path.parent)
+    kind = said.get('tokenizer_class')
+    if BPETokenizer.end not in vocab if kind is None else kind not in _gpt2_classes:
+        why = f"has no {BPETokenizer.end}" if kind is None else f"is of a {kind}"
+        raise ValueError(f"{path} {why}: it is not GPT-2's, "
                          "and only a tokenizer.json would tell how it cuts texts")
     pairs = read_merges(merges)
     with _believed(f"{path} and {merges.name} are no tokenizer"):
-        tokenizer = _byte_level({t: i for i,t in enumerate(vocab)}, pairs)
-    tokenizer.add_special_tokens([BPETokenizer.end])
+        tokenizer = _byte_level({t: i for i,t in enumerate(vocab)}, pairs,
+                                space=said.get('add_prefix_space') is True)
+    with _believed(f"{path.parent}: its added tokens are not understood"):
+        roles = _add_tokens(tokenizer, said)
+        bos,eos = (roles.get(f'{n}_token') if said.get(f'add_{n}_token') is True else None
+                   for n in ('bos', 'eos'))
+        if bos or eos: _add_marks(tokenizer, bos, eos)
     return tokenizer
+
+_gpt2_classes = ('GPT2Tokenizer', 'GPT2TokenizerFast')
+
+def _said_beside(folder:Path)->dict[str,Any]:
+    "The settings of a tokenizer without a tokenizer.json"
+    def maybe(name:str)->dict[str,Any]:
+        return _read_object(folder/name) if (folder/name).exists() else {}
+    said = maybe('tokenizer_config.json')
+    if 'added_tokens_decoder' not in said:    # older folders
+        said |= maybe('special_tokens_map.json')
+        said['added_tokens_decoder'] = [(i,t) for t,i in maybe('added_tokens.json').items()]
+    return said
+
+def _add_tokens(tokenizer:Any, said:dict[str,Any])->dict[str,str]:
+    "Add what stands for itself, in the order of `transformers`; gives the tokens that have a role"
+    def text(t:Any)->str: return t if isinstance(t, str) else t['content']
+    given = dict.fromkeys(_roles[:3], BPETokenizer.end)
+    given |= {k: t for k,t in said.items() if k.endswith('_token')}
+    roles = {k: text(given[k]) for k in (*_roles, *(k for k in given if k not in _roles))
+             if isinstance(given.get(k), (str,dict))}
+    more = said.get('extra_special_tokens') or said.get('additional_special_tokens') or []
+    more = [*more.values()] if isinstance(more, dict) else more
+    flags = {text(t): t for t in (*more, *map(given.__getitem__, roles)) if isinstance(t, dict)}
+    special = dict.fromkeys([*roles.values(), *map(text, more)])
+    def add(t:str, special:bool)->None:
+        known = {k: v for k,v in flags.get(t, {}).items() if k in ('lstrip', 'rstrip', 'single_word')}
+        token = _need('tokenizers').AddedToken(t, normalized=False, special=special, **known)
+        (tokenizer.add_special_tokens if special else tokenizer.add_tokens)([token])
+    listed = said['added_tokens_decoder']
+    pairs = [(int(i), t) for i,t in (listed.items() if isinstance(listed, dict) else listed)]
+    for i,t in sorted(pairs, key=lambda pair: pair[0]):
+        name = text(t)
+        if isinstance(t, dict): flags[name] = t
+        add(name, name in special or flags.get(name, {}).get('special') is True)
+        if (got := tokenizer.token_to_id(name)) != i:
+            raise ValueError(f"{name!r} has the id {i}, where {got} is the next")
+    for t in special: add(t, True)
+    return roles
 
 # %% ../nbs/11i_tokenizer_files.ipynb #f5c9d597
 _llama3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
@@ -145,10 +202,7 @@ def _as_described(model:str, pre:str, tokens:list[str], token_type:list[int], me
     tokenizer.add_tokens(marks(4, False))
     if 'split' in _cuts[pre] if add_bos_token is None else add_bos_token:
         if not 0 <= bos_token_id < len(tokens): raise ValueError(f"bos_token_id {bos_token_id}")
-        first = tokens[bos_token_id]
-        tokenizer.post_processor = tk.processors.TemplateProcessing(
-            single=[first, '$A'], pair=[first, '$A', first, '$B:1'],
-            special_tokens=[(first, bos_token_id)])
+        _add_marks(tokenizer, tokens[bos_token_id], None)
     return tokenizer
 
 # %% ../nbs/11i_tokenizer_files.ipynb #293c5288

@@ -1,12 +1,14 @@
 """Tokenizers of every kind on random text: streams, files of all forms, patterns, batches.
 Held to the package tokenizers and to transformers.
 """
-import random
+import json, random, re
 import pytest, tokenizers, torch, transformers
 from tokenizers import decoders, models, pre_tokenizers, trainers
+from attention_nb.byte_level import _char_to_byte
 from attention_nb.config import TransformerConfig
 from attention_nb.generation import TextStream, generate
 from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+from attention_nb.tokenizer_files import load_tokenizer
 from attention_nb.transformer import Transformer
 
 scripts = ['the ship goes, back. 12', 'Ελληνικά ναι', 'русский язык', '日本語。東京へ', '한국어 말',
@@ -132,3 +134,63 @@ def said_until(tok, ids, stop):
             return torch.nn.functional.one_hot(torch.tensor([[ids[len(cache)-1]]]), 400).float()
     start = torch.zeros(1, 1, dtype=torch.long)
     return generate(Repeats(), start, len(ids), stop=stop, tokenizer=tok)[0,1:].tolist()
+
+# %% GPT-2's two files
+def added(content, **flags):
+    plain = dict.fromkeys(['lstrip', 'rstrip', 'single_word', 'normalized'], False)
+    return plain | dict(content=content, special=True) | flags
+
+def gpt2(**said): return dict(tokenizer_config=dict(tokenizer_class='GPT2Tokenizer', **said))
+beside = {
+    'nothing': dict(),
+    'added tokens': dict(added_tokens={'<|user|>': 259, '[x]': 260}),
+    'and their roles': dict(added_tokens={'<|user|>': 259, '[m]': 260},
+        special_tokens_map=dict(mask_token='[m]', pad_token='<pad>')),
+    'a list of all': gpt2(mask_token='[m]', added_tokens_decoder={
+        '258': added('<|endoftext|>'), '260': added('[m]', lstrip=True),
+        '259': added('<|user|>', special=False)}),
+    'a space': gpt2(add_prefix_space=True),
+    'marks': gpt2(add_bos_token=True, add_eos_token=True) | dict(added_tokens={'<|user|>': 259}),
+    'other marks': gpt2(bos_token='<s>', eos_token='</s>', pad_token='<pad>', image_token='<img>',
+        add_bos_token=True, additional_special_tokens=['<|user|>', 'he']),
+    'no marks': gpt2(bos_token=None, add_bos_token=True),
+    'tokens with flags': dict(special_tokens_map=dict(pad_token=dict(content='<pad>', lstrip=True,
+        rstrip=True, single_word=False, normalized=True))),
+    'names of tokens': gpt2(extra_special_tokens=dict(video_token='<img>'),
+        added_tokens_decoder={'258': added('<|endoftext|>')})}
+
+def two_files(folder, said, vocab=()):
+    vocab = [*sorted(_char_to_byte), 'he', 'Ġhe', '<|endoftext|>', *vocab]
+    (folder/'vocab.json').write_text(json.dumps({t: i for i,t in enumerate(vocab)}))
+    (folder/'merges.txt').write_text('#version: 0.2\nh e\nĠ he\n', encoding='utf-8')
+    for name,content in said.items(): (folder/f'{name}.json').write_text(json.dumps(content))
+    return folder
+
+@pytest.mark.parametrize('name', beside)
+def test_two_files_and_what_is_beside_them_are_read_as_by_transformers(name, tmp_path):
+    folder = two_files(tmp_path, beside[name])
+    ours,theirs = load_tokenizer(folder),transformers.GPT2Tokenizer.from_pretrained(folder)
+    if name == 'added tokens': assert ours.encode('<|user|>he').ids == [259, 256]
+    rng = random.Random(0)
+    parts = ['he', ' he', '  ', '<|user|>', '[m]', '[x]', '<s>', '</s>', '<pad>', '<img>',
+             '<|endoftext|>', 'é😀', 'a', '\n', ' ']
+    for _ in range(200):
+        text = ''.join(rng.choice(parts) for _ in range(8))
+        ids = ours.encode(text).ids
+        assert ids == theirs(text)['input_ids'], text
+        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=True)
+    assert ours.get_vocab_size() == len(theirs)
+
+@pytest.mark.parametrize('said,says', [
+    (dict(tokenizer_config=dict(tokenizer_class='CLIPTokenizer')), 'is of a CLIPTokenizer'),
+    (dict(added_tokens={'<|user|>': 300}), "'<|user|>' has the id 300, where 259 is the next"),
+    (dict(added_tokens={'he': 259}), "'he' has the id 259, where 256"),
+    (dict(added_tokens={'<a>': 259, '<b>': 259}), "'<b>' has the id 259, where 260"),
+    (dict(added_tokens={'<|user|>': [1]}), 'added tokens are not understood'),
+    (gpt2(added_tokens_decoder=[3]), 'added tokens are not understood'),
+    (gpt2(added_tokens_decoder={'259': {}}), 'added tokens are not understood'),
+    (dict(special_tokens_map=dict(pad_token={})), 'added tokens are not understood')])
+def test_two_files_that_are_not_understood(said, says, tmp_path):
+    with pytest.raises(ValueError, match=re.escape(says)) as e:
+        load_tokenizer(two_files(tmp_path, said))
+    assert str(tmp_path) in str(e.value)
