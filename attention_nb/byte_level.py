@@ -66,7 +66,8 @@ class _BytePairs(SpecialTokenizer):
 
     def _encode(self, text:str)->list[int]:
         try: pieces = split_pieces(text, self._cut)
-        except ValueError as e: raise ValueError(f"{self._file}: {e}" if self._file else e) from None
+        except ValueError as e:
+            raise ValueError(f"{self._file}: {e}" if self._file else str(e)) from None
         return [i for piece in pieces for i in self._merged[piece]]
 
     def _decode(self, ids:list[int])->str:

@@ -287,7 +287,7 @@ def split_pieces(
     Returns:
         The pieces; joined, they are the text
     """
-    limit,cuts = 5 + len(text)/50_000,{0, len(text)}    # seconds, a hundred times what GPT-2's takes
+    limit,cuts = 5 + len(text)/50_000,{0, len(text)}    # seconds; GPT-2's takes a hundredth
     try:
         pieces = [] if pattern.groups else pattern.findall(text, timeout=limit)
         if ''.join(pieces) == text and all(pieces): return pieces

@@ -157,7 +157,8 @@ def _add_marks(tokenizer:Any, first:str|None, last:str|None)->None:
         special_tokens=[(t, tokenizer.token_to_id(t)) for t in {*before, *after}])
 
 # %% ../nbs/11i_tokenizer_files.ipynb #3e9b51c7
-_roles = ('bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token')
+_roles = tuple(f'{r}_token' for r in ('bos', 'eos', 'unk', 'sep', 'pad', 'cls', 'mask'))
+_flags = ('lstrip', 'rstrip', 'single_word')
 
 def _gpt2_tokenizer(path:Path)->Any:
     "GPT-2's two files, and what the other files of their folder say"
@@ -206,7 +207,7 @@ def _add_tokens(tokenizer:Any, said:dict[str,Any])->dict[str,str]:
     flags = {text(t): t for t in (*more, *map(given.__getitem__, roles)) if isinstance(t, dict)}
     special = dict.fromkeys([*roles.values(), *map(text, more)])
     def add(t:str, special:bool)->None:
-        known = {k: v for k,v in flags.get(t, {}).items() if k in ('lstrip', 'rstrip', 'single_word')}
+        known = {k: v for k,v in flags.get(t, {}).items() if k in _flags}
         token = _need('tokenizers').AddedToken(t, normalized=False, special=special, **known)
         (tokenizer.add_special_tokens if special else tokenizer.add_tokens)([token])
     listed = said['added_tokens_decoder']
@@ -507,7 +508,8 @@ def _pattern(cut:Any)->str:
             return _digits_apart
         case ['Split', 'ByteLevel'] if steps[0]['behavior'] == 'Isolated':
             found:str|None = steps[0]['pattern'].get('Regex')
-            if found and not steps[0]['invert'] and not steps[1]['use_regex']: return _as_regex_reads(found)
+            if found and not steps[0]['invert'] and not steps[1]['use_regex']:
+                return _as_regex_reads(found)
         case _: pass
     raise ValueError(f"texts are cut in a way that is not understood: {cut}")
 

@@ -200,14 +200,16 @@ def test_two_files_that_are_not_understood(said, says, tmp_path):
 # %% patterns
 # as Oniguruma means them; some mean the same in regex
 patterns = [
-    r'[\p{L}&&[^\p{Han}]]+', r'\p{N}{1,3}+', r'\p{N}{1,3}', 'a{2}?b', 'a{1,2}?b', 'x(?:a?+|a*+|b++)',
-    r'\h+|\H', r'\n^a|b$|\s+', '(?m:a.)|.', r'a\Z|a\z|\n', r'\w+|\W', r'a\b|\bb\B.', r'[\w\s]+|[^\w\s]',
-    r'[\W\d]+', r'[^\W\d]+', '[a[bc]1]+', '[^a[bc]]+', r'[^a&&\p{L}]+', "a(?i)b|'s", '(?i:i)+',
+    r'[\p{L}&&[^\p{Han}]]+', r'\p{N}{1,3}+', r'\p{N}{1,3}', 'a{2}?b', 'a{1,2}?b',
+    'x(?:a?+|a*+|b++)',
+    r'\h+|\H', r'\n^a|b$|\s+', '(?m:a.)|.', r'a\Z|a\z|\n', r'\w+|\W', r'a\b|\bb\B.',
+    r'[\w\s]+|[^\w\s]', r'[\W\d]+', r'[^\W\d]+', '[a[bc]1]+', '[^a[bc]]+', r'[^a&&\p{L}]+',
+    "a(?i)b|'s", '(?i:i)+',
     "(?i:'s|'t|'re)| ?\\p{L}+", '(?i:[sdmt]|ll)', '(?i:ab{2}k)', r"(?i)'s|\s+", 'a{e<=1}', 'ba{,2}',
     'a{,}|b{|}', r'[]a]+|[a\]-]+', '[a-]|[a^]|[[b1]^]', r'(?<n>ab)+|(a)(b)?', '(?>a+)b|a',
     r'(?<=a)b|(?<!a)1', r'\x{1F600}+|\u00e9|\x41|\e', r'\p{^L}+', '[a||b]+|[~~1]+', r'\ a|\-|\#',
     r'[[:alpha:]1]+|[^[:space:]]', '(?m).+', '(?:a{1,2}){2}', r'[^\n]+|\n', GPT2_PATTERN,
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s+(?!\S)",
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s+",
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t)?|\s+"]
 signs = "aabbbsSſkKK iIİıtTeß1234é ²½ \n\n\r\t'\u200c_-&|~[]{}<=.,#^日本ñАб😀\u0301\x1b\u2028١fF]:"
 
@@ -240,7 +242,8 @@ def test_a_pattern_cuts_as_in_tokenizers(pattern):
     (r'a\X', r'\X'), (r'(a)\1', r'\1'), (r'(?<n>a)\k<n>', r'\k<n'), ('(?i:ss)', 'ss is under (?i)'),
     ('(?i:é)', 'é is under (?i)'), ('(?i:[a-z])', '[a-z] is under (?i)'), (r'\p{Emoji}a', 'Emoji'),
     ('[[:punct:]]', '[:punct:]'), ('(?x: a b)', '(?x'), ('a{2,1}', 'from more to less'),
-    ('a+*', 'repeats a repetition'), (r'(?<=a{2})b', 'looks behind'), (r'[\s-x]', 'may be a range')])
+    ('a+*', 'repeats a repetition'), (r'(?<=a{2})b', 'looks behind'),
+    (r'[a-c-e]', 'may be a range')])
 def test_a_pattern_that_cannot_be_had_in_regex_is_refused_by_name(pattern, says):
     tok = tokenizers.Tokenizer(models.BPE({c: i for i,c in enumerate(sorted(_char_to_byte))}, []))
     tok.pre_tokenizer = pre_tokenizers.Sequence([
@@ -273,21 +276,21 @@ def test_a_pattern_that_takes_for_ever_is_an_error_that_names_its_file(tmp_path)
     with pytest.raises(ValueError, match='takes more than 5 s'):
         BPETokenizer.train(['a'*40 + '!'], 300, pattern='(?:a|a)+$')
 
-@pytest.mark.parametrize('pattern', ['(?:a{9999}){9999}', 'a{1000000000}', '(?:(?:a?){,9999}b){9999}'])
+@pytest.mark.parametrize('pattern', ['(?:a{9999}){9999}', 'a{1000000000}', '(?:a?b{,9999}){9999}'])
 def test_a_pattern_that_would_fill_the_memory_is_refused(pattern, tmp_path):
     with pytest.raises(ValueError, match='when its repetitions are written out'):
         BPETokenizer.train(['ab'], 257, pattern=pattern)
-    said = dict(type='BPETokenizer', vocab=sorted(_char_to_byte), merges=[], pattern=pattern, special=[])
-    (tmp_path/'t.json').write_text(json.dumps(said))
+    said = dict(type='BPETokenizer', vocab=sorted(_char_to_byte), merges=[], special=[])
+    (tmp_path/'t.json').write_text(json.dumps(said | dict(pattern=pattern)))
     with pytest.raises(ValueError, match='t.json: pattern is'): load_tokenizer(tmp_path/'t.json')
 
 def test_a_panic_of_tokenizers_is_an_error_that_names_the_file(tmp_path):
-    tok,_ = cutting('b*a*a*a*a*a*[bc]z|b')
+    tok,_ = cutting(r'\w*\w*\w*\w*\s')
     tok.save(str(tmp_path/'tokenizer.json'))
     loaded = load_tokenizer(tmp_path)
     assert loaded.encode('ab').ids == tok.encode('ab').ids
-    for call in (lambda: loaded.encode('a'*2000), lambda: loaded.encode_batch(['a', 'a'*2000]),
-                 lambda: loaded.batch(['a'*2000])):
+    for call in (lambda: loaded.encode('a'*1000), lambda: loaded.encode_batch(['a', 'a'*1000]),
+                 lambda: loaded.batch(['a'*1000])):
         with pytest.raises(ValueError, match='its tokenizer fails at this text') as e: call()
         assert str(e.value).startswith(str(tmp_path/'tokenizer.json'))
     with pytest.raises(TypeError): loaded.encode(3)
@@ -298,7 +301,8 @@ def test_what_load_tokenizer_gives_has_a_batch(left, tmp_path):
     tok = load_tokenizer('minilm')
     texts = ['time flies like an arrow', 'ship', '']
     ids,mask = tok.batch((t for t in texts), left=left)
-    assert ids.dtype == torch.long and mask.dtype == torch.bool and ids.shape == mask.shape == (3, 7)
+    assert (ids.dtype, mask.dtype) == (torch.long, torch.bool)
+    assert ids.shape == mask.shape == (3, 7)
     for row,real,text in zip(ids, mask, texts): assert row[real].tolist() == tok.encode(text).ids
     assert mask[:,-1 if left else 0].all() and not mask[1:,0 if left else -1].any()
     short,real = tok.batch(texts, max_len=4, left=left)
@@ -324,7 +328,8 @@ def test_a_batch_filled_up_on_the_left_is_what_generate_takes():
 def saved(tok, folder=None):
     "A folder with the files of a tokenizer"
     folder = folder or tempfile.mkdtemp()
-    assert {p.name for p in save_tokenizer(tok, folder)} == {'tokenizer.json', 'tokenizer_config.json'}
+    files = save_tokenizer(tok, folder)
+    assert {p.name for p in files} == {'tokenizer.json', 'tokenizer_config.json'}
     return folder
 
 def test_our_own_files_are_loaded_by_load_tokenizer(tmp_path):
@@ -335,9 +340,9 @@ def test_our_own_files_are_loaded_by_load_tokenizer(tmp_path):
                 found = load_tokenizer(source)
                 assert type(found) is type(own) and found._state() == own._state()
     assert byte_pairs(tmp_path/'mine.json').vocab == own.vocab
-    own.encode('x')
     WordTokenizer.train(scripts).save(tmp_path/'words.json')
-    with pytest.raises(ValueError, match='WordTokenizer is not plain'): byte_pairs(tmp_path/'words.json')
+    with pytest.raises(ValueError, match='WordTokenizer is not plain'):
+        byte_pairs(tmp_path/'words.json')
     with pytest.raises(TypeError, match='got WordTokenizer'):
         save_tokenizer(tmp_path/'words.json', tmp_path/'no')
     (tmp_path/'mine.json').write_text('{"type": "BPETokenizer"}')
@@ -354,7 +359,8 @@ def test_our_byte_pairs_are_saved_for_others_with_the_same_ids(special, tmp_path
         theirs = transformers.AutoTokenizer.from_pretrained(folder)
         bare = tokenizers.Tokenizer.from_file(str(folder/'tokenizer.json'))
         for _ in range(150):
-            text = some_text(rng, 4) + ''.join(rng.choice([*special, '<', 'a', '>']) for _ in range(6))
+            signs = (rng.choice([*special, '<', 'a', '>']) for _ in range(6))
+            text = some_text(rng, 4) + ''.join(signs)
             ids = own.encode(text, allow_special=True)
             assert theirs(text)['input_ids'] == bare.encode(text).ids == ids, text
             assert theirs.decode(ids) == own.decode(ids, skip_special=False)
