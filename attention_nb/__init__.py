@@ -68,7 +68,7 @@ _names = {
     'tables': [],
     'tokenizer': ['WordTokenizer'],
     'tokenizer_base': ['Tokenizer'],
-    'tokenizer_files': ['byte_pairs', 'load_tokenizer'],
+    'tokenizer_files': ['byte_pairs', 'load_tokenizer', 'save_tokenizer'],
     'transformer': ['ModelCache', 'Transformer'],
     'triton_kernels': [],
     'turning': [],

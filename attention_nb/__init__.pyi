@@ -158,6 +158,7 @@ from .tokenizer import WordTokenizer as WordTokenizer
 from .tokenizer_base import Tokenizer as Tokenizer
 from .tokenizer_files import byte_pairs as byte_pairs
 from .tokenizer_files import load_tokenizer as load_tokenizer
+from .tokenizer_files import save_tokenizer as save_tokenizer
 from .transformer import ModelCache as ModelCache
 from .transformer import Transformer as Transformer
 from .views import head_view as head_view
@@ -185,7 +186,7 @@ __all__ = [
     'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope',
     'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
     'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
-    'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache',
-    'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility', 'allowed',
-    'visible', 'attention_with_weights'
+    'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'save_tokenizer',
+    'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
+    'Visibility', 'allowed', 'visible', 'attention_with_weights'
 ]

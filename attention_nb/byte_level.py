@@ -65,7 +65,10 @@ class _BytePairs(SpecialTokenizer):
                        for i,t in enumerate(self.vocab)]
 
     def _encode(self, text:str)->list[int]:
-        return [i for piece in split_pieces(text, self._cut) for i in self._merged[piece]]
+        try: pieces = split_pieces(text, self._cut)
+        except ValueError as e:
+            raise ValueError(f"{self._file}: {e}" if self._file else str(e)) from None
+        return [i for piece in pieces for i in self._merged[piece]]
 
     def _decode(self, ids:list[int])->str:
         return b''.join(self._bytes[i] for i in ids).decode(errors='replace')

