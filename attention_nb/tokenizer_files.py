@@ -9,14 +9,15 @@ __all__ = ['load_tokenizer', 'byte_pairs']
 
 # %% ../nbs/11i_tokenizer_files.ipynb #43fa6671
 import contextlib, json, tempfile
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from .backtracking import check_backtracking
-from .files import _locate, _of_tokenizers, _tokenizer_files, Source, open_source
+from .files import (_locate, _more_templates, _of_tokenizers, _templates,
+    _tokenizer_files, Source, open_source)
 from .gguf_files import _read_gguf
 from .merges import read_merges
-from .stored import _need, _read_text
+from .stored import _need, _read_object, _read_text
 from .byte_level import GPT2_PATTERN, BPETokenizer, _char_to_byte
 from .tokenizer_base import read_vocab
 
@@ -230,13 +231,18 @@ def _files_of(
         path = _locate(tokenizer, _of_tokenizers)
         if path.is_dir():
             found = {n: (path/n).read_bytes() for n in _files if (path/n).is_file()}
+            if any((path/_more_templates).glob('*.jinja')):
+                found['tokenizer_config.json'] = _settings_with_templates(path)
+                found.pop('chat_template.jinja', None)    # it is in there now
             if found: return found
         if path.suffix == '.json': return {'tokenizer.json': path.read_bytes()}
         tokenizer = load_tokenizer(path) if path.is_dir() else open_source(path)
     if isinstance(tokenizer, Source):
         if tokenizer.tokenizer_file is None or tokenizer.tokenizer_file.suffix == '.json':
             return _files_of(tokenizer.folder)
-        said = {**tokenizer.special, 'chat_template': tokenizer.chat_template}
+        named,one = tokenizer.named_templates,tokenizer.chat_template
+        several = _listed(named if one is None else {'default': one, **named})
+        said = {**tokenizer.special, 'chat_template': several if named else one}
         tokenizer = load_tokenizer(tokenizer)
     if isinstance(tokenizer, BPETokenizer): tokenizer,said = _as_theirs(tokenizer)
     if hasattr(tokenizer, 'save_pretrained'): return _saved_files(tokenizer)
@@ -259,5 +265,17 @@ def _as_theirs(tokenizer:BPETokenizer)->tuple[Any,dict[str,Any]]:
 def _saved_files(tokenizer:Any)->dict[str,bytes]:
     "What a tokenizer of `transformers` writes"
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
+        one = not isinstance(getattr(tokenizer, 'chat_template', None), dict)
+        tokenizer.save_pretrained(folder, save_jinja_files=one)    # several: all in its settings
         return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
+
+def _listed(templates:Mapping[str,str])->list[dict[str,str]]:
+    "Chat templates by name as tokenizer_config.json says several"
+    return [dict(name=name, template=t) for name,t in templates.items()]
+
+def _settings_with_templates(folder:Path)->bytes:
+    "The tokenizer_config.json of a folder that has several chat templates as files, with these"
+    file = folder/'tokenizer_config.json'
+    said = _read_object(file) if file.exists() else {}
+    return json.dumps(said | dict(chat_template=_listed(_templates(folder, said))),
+                      indent=2).encode()
