@@ -158,7 +158,7 @@ def _templates(folder:Path, said:Mapping[str,Any])->dict[str,str]:
     return {name: t for name,t in named.items() if isinstance(t, str)}
 
 def _special_tokens(*files:Mapping[str,Any])->dict[str,str]:
-    "Special tokens as texts by name, also a model's own, as image_token; later files have their way"
+    "Special tokens as texts by name, also a model's own; later files have their way"
     found:dict[str,Any] = {}
     for said in files:
         more = said.get('extra_special_tokens') or said.get('additional_special_tokens')

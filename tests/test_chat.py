@@ -29,7 +29,8 @@ def theirs(folder): return transformers.PreTrainedTokenizerFast.from_pretrained(
 # %% the grid
 tokens = 'bos', 'eos', 'unk', 'sep', 'pad', 'cls', 'mask', 'image', 'audio', 'boi'
 everything = ("{{ name }}|{% for m in messages %}{{ m }}~{{ m.content }}~"
-              "{{ m.tool_calls is defined }}~{% generation %}{{ m.thinking }}{{ m.reasoning_content }}{% endgeneration %}\n"
+              "{{ m.tool_calls is defined }}~{% generation %}{{ m.thinking }}"
+              "{{ m.reasoning_content }}{% endgeneration %}\n"
               "{% endfor %}{{ tools | tojson }}{{ documents }}{{ deep }}"
               "{% if add_generation_prompt %}<|assistant|>{{ enable_thinking }}{% endif %}"
               + ''.join(f"{{{{ {t}_token }}}}," for t in tokens))
