@@ -75,8 +75,10 @@ class _Packed:
 _plain = {0: torch.float32, 1: torch.float16, 30: torch.bfloat16, 28: torch.float64,
           24: torch.int8, 25: torch.int16, 26: torch.int32, 27: torch.int64}
 
-def _read_gguf(path:str|Path)->tuple[dict[str,Any],dict[str,_Packed]]:
-    "What a GGUF file says of itself, and its packed tensors"
+_File = tuple[dict[str,Any],dict[str,_Packed]]
+
+def _read_part(path:str|Path)->_File:
+    "What one GGUF file says of itself, and its packed tensors"
     try:
         with _open(path) as file:
             if file.read(4) != b'GGUF': raise ValueError(f"it begins otherwise{_hint(path)}")
@@ -118,6 +120,41 @@ def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
         if first < end: raise ValueError(f"{a!r} and {b!r} overlap")
     return tensors
 
+# %% ../nbs/11g_gguf_files.ipynb #b1f6203e
+def _parts(path:Path, count:int)->list[Path]:
+    "All parts of a split file, by the name of one"
+    m = re.fullmatch(r'(.*)-\d{5}-of-(\d{5})\.gguf', path.name, re.DOTALL)
+    this = f"{path} is one of {count} parts of a model"
+    if m is None or int(m[2]) != count:
+        raise ValueError(f"{this}, so its name should end with -00001-of-{count:05}.gguf, or such")
+    files = [path.with_name(f'{m[1]}-{i:05}-of-{count:05}.gguf') for i in range(1, count+1)]
+    if missing := [f.name for f in files if not f.is_file()]:
+        raise FileNotFoundError(f"{this}; {len(missing)} are not beside it: {missing[:3]}")
+    return files
+
+def _read_gguf(path:str|Path)->_File:
+    "What a GGUF file says of itself, and its packed tensors; of a split one, those of all parts"
+    said,packed = _read_part(path)
+    count = said.get('split.count', 1)
+    if type(count) is not int or count < 0: raise ValueError(f"{path}: split.count is {count!r}")
+    if count < 2: return said, packed
+    files = _parts(Path(path), count)
+    read = {f: (said,packed) if f == Path(path) else _read_part(f) for f in files}
+    metadata,tensors = read[files[0]][0],dict[str,_Packed]()
+    for i,(file,(said,packed)) in enumerate(read.items()):
+        want = {'general.alignment': 32} | metadata | {'split.no': i, 'split.count': count}
+        for key,value in ({'general.alignment': 32, 'split.no': None} | said).items():
+            if value != want.get(key, value):
+                raise ValueError(f"{file} does not belong to {files[0].name}: {key} is {value!r}, "
+                                 f"not {want[key]!r}")
+        if twice := sorted(packed.keys() & tensors.keys()):
+            raise ValueError(f"{file} does not belong to {files[0].name}: both hold {twice[:3]}")
+        tensors |= packed
+    if (total := metadata.get('split.tensors.count', len(tensors))) != len(tensors):
+        raise ValueError(f"{path}: its {count} parts should hold {total} tensors, and hold "
+                         f"{len(tensors)}")
+    return metadata, tensors
+
 # %% ../nbs/11g_gguf_files.ipynb #fc02970f
 def _block(kind:int)->tuple[str,int,int]:
     "Name of a packed type, how many numbers a block has and how many bytes"
@@ -158,12 +195,12 @@ def _lazy(packed:_Packed, order:_Order|None=None)->_Stored:
     return _Stored(packed.shape, dtype, functools.partial(_unpack, packed, order))
 
 def read_gguf(
-    path:str|Path # A GGUF file
+    path:str|Path # A GGUF file; of one that is split, any part
 )->tuple[dict[str,Any],Tensors]: # What its header says, and its tensors under their own names
     """Read a GGUF file of any architecture as it is; packed tensors are unpacked to float32
 
     Args:
-        path: A GGUF file
+        path: A GGUF file; of one that is split, any part
 
     Returns:
         What its header says, and its tensors under their own names

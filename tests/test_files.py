@@ -527,6 +527,84 @@ def test_a_gguf_header_that_lies(tmp_path, data, says):
     (tmp_path/'m.gguf').write_bytes(data)
     refused(tmp_path/'m.gguf', str(tmp_path/'m.gguf'), says)
 
+# %% a GGUF file in parts
+def in_parts(path, **more):
+    "The parts of a small llama, eight tensors each"
+    write(path, split_max_tensors=8, **more)
+    return sorted(path.parent.glob(f'{path.stem}-*-of-*.gguf'))
+
+@pytest.mark.parametrize('more', [{}, dict(small_first_shard=True), dict(kind='Q8_0')])
+def test_each_part_of_a_split_gguf_file_leads_to_the_whole(tmp_path, more):
+    kind = {k: v for k,v in more.items() if k == 'kind'}
+    whole,parts = open_source(write(tmp_path/'m.gguf', **kind)),in_parts(tmp_path/'m.gguf', **more)
+    assert len(parts) >= 3
+    for part in parts:
+        source = open_source(part)
+        assert source.config == whole.config and {*source.tensors} == {*whole.tensors}
+        assert not source.config['tie_word_embeddings']
+        for n,t in whole.tensors.items(): assert torch.equal(source.tensors[n], t), n
+        assert read_gguf(part)[1].keys() == read_gguf(tmp_path/'m.gguf')[1].keys()
+        tokenizer = load_tokenizer(part)
+        assert tokenizer.encode('abc ab').ids == load_tokenizer(tmp_path/'m.gguf').encode(
+            'abc ab').ids
+
+def test_a_split_gguf_file_that_is_not_whole_is_refused(tmp_path):
+    first,second,last = in_parts(tmp_path/'m.gguf')
+    for gone in (last, second, first):
+        kept = gone.read_bytes()
+        gone.unlink()
+        for part in {first, second, last} - {gone}:
+            refused(part, str(part), 'one of 3 parts', f"1 are not beside it: ['{gone.name}']",
+                    error=FileNotFoundError)
+        gone.write_bytes(kept)
+    alone = tmp_path/'alone.gguf'
+    alone.write_bytes(first.read_bytes())
+    refused(alone, 'one of 3 parts', 'should end with -00001-of-00003.gguf')
+    for other in (tmp_path/'m-00001-of-00002.gguf', tmp_path/'m-00001-of-00004.gguf'):
+        other.write_bytes(first.read_bytes())
+        refused(other, str(other), 'one of 3 parts')
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path):
+    first,second,last = in_parts(tmp_path/'m.gguf')
+    whole = last.read_bytes()
+    last.write_bytes(second.read_bytes())
+    refused(first, f'{last} does not belong to {first.name}: split.no is 1, not 2')
+    more = in_parts(tmp_path/'n.gguf', tensors=shapes | {'rope_freqs': (4,)})
+    last.write_bytes(more[2].read_bytes())
+    refused(first, str(last), 'split.tensors.count is 22, not 21')
+    fewer = in_parts(tmp_path/'o.gguf', tensors=dict([*shapes.items()][8:]))
+    last.write_bytes(fewer[1].read_bytes())
+    refused(first, str(last), 'split.no is 1, not 2')
+    last.write_bytes(whole)
+    for key,kind,value in (('split.no', '<H', 7), ('split.count', '<H', 2)):
+        data = bytearray(whole)
+        at = data.index(key.encode()) + len(key) + 4
+        data[at:at+2] = struct.pack(kind, value)
+        last.write_bytes(bytes(data))
+        refused(first, str(last), f'{key} is {value}, not')
+    def renamed(data): return data.replace(b'blk.1.ffn_up', b'blk.0.ffn_up')
+    assert renamed(whole) != whole
+    last.write_bytes(renamed(whole))
+    refused(first, str(last), "both hold ['blk.0.ffn_up.weight']")
+    last.write_bytes(whole[:-500])
+    refused(first, str(last), 'should end at byte')
+    data = whole.replace(struct.pack('<i', 21), struct.pack('<i', 20), 1)
+    last.write_bytes(data)
+    refused(first, str(last), 'split.tensors.count is 20, not 21')
+
+def test_a_split_gguf_file_says_how_many_tensors_it_has(tmp_path):
+    parts = in_parts(tmp_path/'m.gguf')
+    for part in parts:
+        data = part.read_bytes()
+        at = data.index(b'split.tensors.count') + 19 + 4
+        part.write_bytes(data[:at] + struct.pack('<i', 22) + data[at+4:])
+    refused(parts[0], 'its 3 parts should hold 22 tensors, and hold 21')
+    for kind,value in ((4, 0), (4, 1)):     # a file that is its only part
+        (tmp_path/'m.gguf').unlink(missing_ok=True)
+        assert open_source(write(tmp_path/'m.gguf', more={'split.count': value}))
+    refused(write(tmp_path/'m.gguf', more={'split.count': 'two'}), "split.count is 'two'")
+    refused(write(tmp_path/'m.gguf', more={'split.count': 2**31}), f'one of {2**31} parts')
+
 # %% tokenizers
 def test_damaged_tokenizers(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match='no tokenizer'): load_tokenizer(folder)
