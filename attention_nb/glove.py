@@ -206,6 +206,7 @@ def _near(n:float, field:bytes)->float:
     exact = Decimal(field.decode())
     return n if exact == n else math.nextafter(n, math.inf if exact > n else -math.inf)
 
+# %% ../nbs/02a_glove.ipynb #d40e92b7
 def _parse_line(line:bytes, width:int, where:str, told:bool=False)->tuple[str,list[float]]|None:
     """(word, numbers) of one line, None for an empty line; `where` names file and line in errors.
     If a header told the width, whatever stands before the numbers is the word"""
