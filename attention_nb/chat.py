@@ -111,5 +111,5 @@ def _render(template:str, messages:Any, reply:bool, settings:Mapping[str,Any], w
     values = ', '.join(f'{json.dumps(name)}: {_as_json(name, v)}' for name,v in given.items())
     kind,said = _ask(f'[{_seconds}, {json.dumps(template)}, {{{values}}}]')
     if kind == 'text': return said
-    if kind == 'refused': raise ValueError(said)
-    raise ValueError(f"{where}: its chat template fails: {said}")
+    if kind == 'refused': raise ValueError(said[:1000])
+    raise ValueError(f"{where}: its chat template fails: {said[:1000]}")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np, torch
 from numpy import typing as npt
 from torch import Tensor
-from .settings import Field, _kinds
+from .settings import Field, _kinds, _shown
 from .stored import Tensors, _hint, _need, _open, _Stored
 
 # %% ../nbs/11g_gguf_files.ipynb #c938b677
@@ -93,20 +93,27 @@ def _read_part(path:str|Path)->_File:
             metadata[name] = head.value()
         return metadata, _packed_tensors(head, n_tensors, metadata.get('general.alignment', 32))
     except (ValueError, struct.error) as e:
-        raise ValueError(f"{path} is not a GGUF file that can be read: {e}") from None
+        raise ValueError(f"{path} is not a GGUF file that can be read: {_brief(e)}") from None
+
+def _brief(e:Exception)->str:
+    "What an error says, not too long: a file may have a name of a million letters"
+    return text if len(text := str(e)) <= 400 else f'{text[:400]} ...'
 
 # %% ../nbs/11g_gguf_files.ipynb #a69efaf2
 def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
     "The table of tensors, each with its bytes in the file"
     if type(step) is not int or step < 1: raise ValueError(f"its alignment is {step!r}")
-    table = [(head.text(), head.numbers(head.numbers(1, 'I')[0], 'Q'), *head.numbers(1, 'I'),
-              *head.numbers(1, 'Q')) for _ in range(n)]
+    def entry()->tuple[str,tuple[int,...],int,int]:
+        name,(many,) = head.text(),head.numbers(1, 'I')
+        if not 1 <= many <= 4: raise ValueError(f"{name!r} has {many} sizes, not 1 to 4")
+        return name, head.numbers(many, 'Q'), *head.numbers(1, 'I'), *head.numbers(1, 'Q')
+    table = [entry() for _ in range(n)]
     start = -(-head.at//step)*step
     tensors:dict[str,_Packed] = {}
     taken:list[tuple[int,int,str]] = []
     for name,sizes,kind,offset in table:
         if name in tensors: raise ValueError(f"it holds {name!r} twice")
-        if not 1 <= len(sizes) <= 4 or 0 in sizes: raise ValueError(f"{name!r} has sizes {sizes}")
+        if 0 in sizes: raise ValueError(f"{name!r} has sizes {sizes}")
         if offset % step: raise ValueError(f"{name!r} begins at {offset}, no multiple of {step}")
         width,count = _row_bytes(name, kind, sizes[0]),math.prod(sizes[1:])
         if len(sizes) == 1 and kind in _plain: width,count = width//sizes[0],sizes[0]
@@ -136,7 +143,8 @@ def _read_gguf(path:str|Path)->_File:
     "What a GGUF file says of itself, and its packed tensors; of a split one, those of all parts"
     said,packed = _read_part(path)
     count = said.get('split.count', 1)
-    if type(count) is not int or count < 0: raise ValueError(f"{path}: split.count is {count!r}")
+    if type(count) is not int or count < 0:
+        raise ValueError(f"{path}: split.count is {_shown(count)}")
     if count < 2: return said, packed
     files = _parts(Path(path), count)
     read = {f: (said,packed) if f == Path(path) else _read_part(f) for f in files}
@@ -145,8 +153,8 @@ def _read_gguf(path:str|Path)->_File:
         want = {'general.alignment': 32} | metadata | {'split.no': i, 'split.count': count}
         for key,value in ({'general.alignment': 32, 'split.no': None} | said).items():
             if value != want.get(key, value):
-                raise ValueError(f"{file} does not belong to {files[0].name}: {key} is {value!r}, "
-                                 f"not {want[key]!r}")
+                raise ValueError(f"{file} does not belong to {files[0].name}: {key[:100]} is "
+                                 f"{_shown(value)}, not {_shown(want[key])}")
         if twice := sorted(packed.keys() & tensors.keys()):
             raise ValueError(f"{file} does not belong to {files[0].name}: both hold {twice[:3]}")
         tensors |= packed
@@ -270,9 +278,11 @@ def _checked_value(kind:str, f:Field, said:dict[str,Any])->Any:
     value = said.pop(f.name, f.default)
     if value is ...: raise ValueError(f"its header does not say {kind}.{f.name}, the {f.ours}")
     if isinstance(value, list) and len({*value}) == 1: value = value[0]
+    if isinstance(value, float):
+        with np.errstate(over='ignore'): value = float(str(np.float32(value)))
     if not f.fits(value):
         raise ValueError(f"its {kind}.{f.name} is {value!r}, not {_kinds[f.kind].words}")
-    return float(str(np.float32(value))) if isinstance(value, float) else value
+    return value
 
 def _of_the_tensors(dialect:_Dialect, packed:Mapping[str,_Packed],
                     config:Mapping[str,Any])->dict[str,Any]:
@@ -323,9 +333,9 @@ def _read_model(path:str|Path)->tuple[dict[str,Any],dict[str,Any],Tensors]:
     metadata,packed = _read_gguf(path)
     kind = metadata.get('general.architecture')
     if not isinstance(kind, str) or kind not in _dialects:
-        raise ValueError(f"{path} holds a model of architecture {kind!r}; of GGUF files only "
+        raise ValueError(f"{path} holds a model of architecture {_shown(kind)}; of GGUF files only "
                          f"{', '.join(map(repr, _dialects))} is understood")
     try:
         config = _config(kind, metadata, packed)
         return metadata, config, Tensors(_named(kind, packed, config), path)
-    except ValueError as e: raise ValueError(f"{path}: {e}") from None
+    except ValueError as e: raise ValueError(f"{path}: {_brief(e)}") from None

@@ -52,7 +52,7 @@ def _believed(what:str)->Generator[None,None,None]:
     except BaseException as e:    # a panic of Rust is no Exception
         panicked = type(e).__name__ == 'PanicException'
         if not isinstance(e, Exception) and not panicked: raise
-        raise ValueError(f"{what}: {e}") from None
+        raise ValueError(f"{what}: {str(e)[:400]}") from None
 
 def _json_tokenizer(path:Path)->Any:
     "The tokenizer in a tokenizer.json"
