@@ -90,7 +90,7 @@ def _ask(request:str)->list[str]:
     return ['fails', (done.stderr.splitlines() or ["nothing is said"])[-1]]
 
 # %% ../nbs/11k_chat.ipynb #b5f4827f
-def _check_dictionaries(name:str, given:object, such:str)->None:
+def _check_dictionaries(name:str, given:Any, such:str)->None:
     listed = isinstance(given, Sequence) and not isinstance(given, str)
     if not listed or not all(isinstance(m, Mapping) for m in given):
         raise TypeError(f"{name} must be a list of dictionaries, such as [{such}]")

@@ -108,7 +108,8 @@ def _open_gguf(path:Path)->Source:
     words,key = words if isinstance(words, list) else [],'tokenizer.chat_template'
     templates = {k.removeprefix(key)[1:] or 'default': t for k,t in metadata.items()
                  if (k == key or k.startswith(f'{key}.')) and isinstance(t, str)}
-    special = {n.replace('_id', ''): words[i] for n,i in ids.items() if 0 <= i < len(words)}
+    special = {n.replace('_id', ''): words[i] for n,i in ids.items()
+               if 0 <= i < len(words) and isinstance(words[i], str)}
     ids.pop('unk_token_id', None)
     return Source(path.parent, config, tensors, path if words else None,
                   templates.pop('default', None), ids, special, templates)
