@@ -17,7 +17,7 @@ import numpy as np, torch
 from numpy import typing as npt
 from torch import Tensor
 from .settings import Field, _kinds, _shown
-from .stored import Tensors, _hint, _need, _open, _Stored
+from .stored import Tensors, _brief, _hint, _need, _open, _Stored
 
 # %% ../nbs/11g_gguf_files.ipynb #c938b677
 _Bytes = npt.NDArray[np.uint8]
@@ -94,10 +94,6 @@ def _read_part(path:str|Path)->_File:
         return metadata, _packed_tensors(head, n_tensors, metadata.get('general.alignment', 32))
     except (ValueError, struct.error) as e:
         raise ValueError(f"{path} is not a GGUF file that can be read: {_brief(e)}") from None
-
-def _brief(e:Exception)->str:
-    "What an error says, not too long: a file may have a name of a million letters"
-    return text if len(text := str(e)) <= 400 else f'{text[:400]} ...'
 
 # %% ../nbs/11g_gguf_files.ipynb #a69efaf2
 def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:

@@ -17,7 +17,7 @@ from .files import (_locate, _more_templates, _of_tokenizers, _templates,
     _tokenizer_files, Source, open_source)
 from .gguf_files import _read_gguf
 from .merges import read_merges
-from .stored import _need, _read_object, _read_text
+from .stored import _brief, _need, _read_object, _read_text
 from .byte_level import GPT2_PATTERN, BPETokenizer, _char_to_byte
 from .tokenizer_base import read_vocab
 
@@ -52,7 +52,7 @@ def _believed(what:str)->Generator[None,None,None]:
     except BaseException as e:    # a panic of Rust is no Exception
         panicked = type(e).__name__ == 'PanicException'
         if not isinstance(e, Exception) and not panicked: raise
-        raise ValueError(f"{what}: {str(e)[:400]}") from None
+        raise ValueError(f"{what}: {_brief(e)}") from None
 
 def _json_tokenizer(path:Path)->Any:
     "The tokenizer in a tokenizer.json"

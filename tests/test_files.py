@@ -126,6 +126,12 @@ def test_a_header_that_lies(folder, changes):
     (folder/'model.safetensors').write_bytes(lying(**changes))
     refused(folder, str(folder/'model.safetensors'))
 
+@pytest.mark.parametrize('shape', [[0, 2**63], [2**40, 0, 2**40]])
+def test_an_empty_tensor_of_sizes_that_torch_cannot_have(folder, shape):
+    file = folder/'model.safetensors'
+    file.write_bytes(lying(shape=shape, data_offsets=[0, 0])[:-16])
+    refused(folder, str(file), f"'a' is {tuple(shape)}")
+
 @few
 @given(st.data())
 def test_cut_short_or_changed_at_random(folder, data):
@@ -170,6 +176,24 @@ def test_an_index_without_a_map(shards, weight_map):
 def test_an_index_that_points_elsewhere(shards, name):
     edit(shards, lambda said: said['weight_map'].update(c=name))
     refused(shards, 'names what is no safetensors file beside it', repr(name))
+
+@pytest.mark.parametrize('name', ['x'*300 + '.safetensors', 'x\0.safetensors'])
+def test_a_name_that_no_file_can_have(shards, folder, name):
+    edit(shards, lambda said: said['weight_map'].update(c=name))
+    refused(shards, 'lacks 1 of 4 files', repr(name)[:99], error=FileNotFoundError)
+    (folder/'config.json').write_text(json.dumps(config | dict(transformers_weights=name)))
+    refused(folder, name[:99], 'is missing', error=FileNotFoundError)
+
+def test_names_of_a_million_letters_make_no_long_error(shards, folder):
+    edit(shards, lambda said: said['weight_map'].update({'a'*10**6: said['weight_map']['c']}))
+    refused(shards, "promises ['aaa")
+    edit(shards, lambda said: said['weight_map'].update(c='c'*10**6))
+    refused(shards, 'names what is no safetensors file')
+    (folder/'config.json').write_text(json.dumps(config | dict(transformers_weights='x'*10**6)))
+    refused(folder, 'names what is no safetensors file')
+    (folder/'config.json').write_text(json.dumps(config))
+    save_file({'a'*10**6: torch.ones(1, dtype=torch.uint16)}, folder/'model.safetensors')
+    refused(folder, "'aaa")
 
 def test_a_damaged_shard_is_named(shards):
     file = shards/'model-00001-of-00003.safetensors'
