@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/chat.html.md"""
 __all__ = []
 
 # %% ../nbs/11k_chat.ipynb #6a81436b
-import json
+import contextlib, json, subprocess, sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
@@ -27,6 +27,12 @@ class _Refused(ValueError):
 
 def _refuse_chat(message:object)->NoReturn:
     raise _Refused(f"the chat template says: {message}")
+
+def _message(said:Mapping[str,Any])->dict[str,Any]:
+    "A message as templates expect it"
+    m = {k: v for k,v in said.items() if v is not None}
+    thought = next((m[k] for k in ('reasoning_content', 'thinking', 'reasoning') if k in m), None)
+    return m if thought is None else {'thinking': thought, **m, 'reasoning_content': thought}
 
 # %% ../nbs/11k_chat.ipynb #b846afeb
 def _sandbox()->Any:
@@ -51,21 +57,59 @@ def _sandbox()->Any:
     jinja.globals |= dict(raise_exception=_refuse_chat, strftime_now=_now)
     return jinja
 
+# %% ../nbs/11k_chat.ipynb #e2b84f16
+_seconds,_bytes = 10,2**30
+
+def _limit_this_process(seconds:int)->None:
+    "Let the system end this process when it takes too long or too much, where it can"
+    if sys.platform != 'win32':
+        import resource as r
+        for kind,most in ((r.RLIMIT_CPU, seconds), (r.RLIMIT_AS, _bytes), (r.RLIMIT_CORE, 0)):
+            hard = r.getrlimit(kind)[1]
+            with contextlib.suppress(ValueError, OSError):
+                r.setrlimit(kind, (most if hard == r.RLIM_INFINITY else min(most, hard), hard))
+
+def _answer()->None:
+    "Fill in the template that stdin brings; stdout says how it went, and the text or what is wrong"
+    seconds,template,values = json.load(sys.stdin)
+    _limit_this_process(seconds)
+    try: said = ['text', str(_sandbox().from_string(template).render(values))]
+    except _Refused as e: said = ['refused', str(e)]
+    except Exception as e: said = ['fails', f"{type(e).__name__}: {e}"]   # it is a program
+    json.dump(said, sys.stdout)
+
+def _ask(request:str)->list[str]:
+    "What `_answer` says in a process of its own"
+    code = 'import sys; sys.path[:] = sys.argv[1:]; import attention_nb.chat as c; c._answer()'
+    try: done = subprocess.run([sys.executable, '-I', '-c', code, *sys.path], input=request,
+            encoding='utf-8', errors='replace', capture_output=True, timeout=3*_seconds)
+    except subprocess.TimeoutExpired: return ['fails', f"it does not end in {3*_seconds} seconds"]
+    if done.returncode == 0: return [*json.loads(done.stdout)]
+    if done.returncode < 0:
+        return ['fails', f"it needs more than {_seconds} seconds, or {_bytes >> 20} MB"]
+    return ['fails', (done.stderr.splitlines() or ["nothing is said"])[-1]]
+
 # %% ../nbs/11k_chat.ipynb #b5f4827f
-def _is_conversation(x:object)->bool:
-    if not isinstance(x, Sequence) or isinstance(x, str): return False
-    return all(isinstance(m, Mapping) for m in x)
+def _check_dictionaries(name:str, given:Any, such:str)->None:
+    listed = isinstance(given, Sequence) and not isinstance(given, str)
+    if not listed or not all(isinstance(m, Mapping) for m in given):
+        raise TypeError(f"{name} must be a list of dictionaries, such as [{such}]")
+
+def _as_json(name:str, value:object)->str:
+    try: return json.dumps(value)
+    except (TypeError,ValueError,RecursionError) as e:
+        raise TypeError(f"{name} must be what JSON can say: {e}") from None
 
 def _render(template:str, messages:Any, reply:bool, settings:Mapping[str,Any], where:object)->str:
     "Fill in a template; what it cannot do is an error that names its file"
-    if not _is_conversation(messages):
-        raise TypeError("messages must be a list of dictionaries, such as "
-                        "[{'role': 'user', 'content': 'Hello'}]")
-    try: given = json.loads(json.dumps([[dict(m) for m in messages], dict(settings)]))
-    except (TypeError,ValueError) as e:
-        raise TypeError(f"messages must be what JSON can say: {e}") from None
-    try: return str(_sandbox().from_string(template).render(
-        messages=given[0], add_generation_prompt=reply, **given[1]))
-    except _Refused: raise
-    except Exception as e:    # a template is a program: anything may go wrong
-        raise ValueError(f"{where}: its chat template fails: {type(e).__name__}: {e}") from None
+    _check_dictionaries('messages', messages, "{'role': 'user', 'content': 'Hello'}")
+    if not messages: raise ValueError("messages is empty: a conversation has one at least")
+    for name,such in (('tools', "{'type': 'function', 'function': {...}}"),
+                      ('documents', "{'title': '...', 'text': '...'}")):
+        if settings.get(name) is not None: _check_dictionaries(name, settings[name], such)
+    given = dict(settings, messages=[_message(m) for m in messages], add_generation_prompt=reply)
+    values = ', '.join(f'{json.dumps(name)}: {_as_json(name, v)}' for name,v in given.items())
+    kind,said = _ask(f'[{_seconds}, {json.dumps(template)}, {{{values}}}]')
+    if kind == 'text': return said
+    if kind == 'refused': raise ValueError(said[:1000])
+    raise ValueError(f"{where}: its chat template fails: {said[:1000]}")

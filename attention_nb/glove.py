@@ -8,9 +8,10 @@ Docs: https://attention-nb.github.io/attention_nb/glove.html.md"""
 __all__ = ['WordVectors', 'load_glove']
 
 # %% ../nbs/02a_glove.ipynb #dfb23dbe
-import contextlib, os, re, threading, warnings, zlib
+import contextlib, math, os, re, threading, warnings, zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import torch
@@ -198,37 +199,48 @@ def _number(field:bytes)->float|None:
     try: return None if b'_' in field else float(field)
     except ValueError: return None
 
-def _parse_line(line:bytes, width:int, where:str)->tuple[str,list[float]]|None:
-    "(word, numbers) of one line, None for an empty line; `where` names file and line in errors"
+def _near(n:float, field:bytes)->float:
+    "`n`, the float64 nearest to `field`, or its neighbour; its nearest float32 is that of `field`"
+    # only of 25 bits may it lie half way between two float32, where the rest of the text decides
+    if not n or math.frexp(n)[0] * 2**25 % 1 != 0: return n
+    exact = Decimal(field.decode())
+    return n if exact == n else math.nextafter(n, math.inf if exact > n else -math.inf)
+
+# %% ../nbs/02a_glove.ipynb #d40e92b7
+def _parse_line(line:bytes, width:int, where:str, told:bool=False)->tuple[str,list[float]]|None:
+    """(word, numbers) of one line, None for an empty line; `where` names file and line in errors.
+    If a header told the width, whatever stands before the numbers is the word"""
     def error(expected:str, got:str='')->ValueError: return ValueError(f"{where}: {expected}{got}")
     fields = line.rstrip(b' \r\n').split(b' ')
     if fields == [b'']: return None
     if b'\0' in line: raise error("a NUL byte: is this a binary file?")
     if len(fields) <= width:
         raise error(f"expected a word and {width} numbers, got {len(fields)} field(s)")
-    if extra := [f for f in fields[1:-width] if _number(f) is not None]:
+    if extra := [f for f in fields[1:-width] if not told and _number(f) is not None]:
         raise error(f"expected {width} numbers, got another before them, ", repr(extra[0].decode()))
     numbers:list[float] = []
     for f in fields[-width:]:
         n,got = _number(f),repr(f.decode(errors='backslashreplace'))
         if n is None: raise error("expected a number, got ", got)
-        if not abs(n) <= torch.finfo(torch.float32).max:
+        if not abs(n := _near(n, f)) < 2.**128 - 2.**103:         # from there on infinity is nearer
             raise error("expected a finite float32 number, got ", got)
         numbers.append(n)
     word = b' '.join(fields[:-width])
-    if not word.strip(b' '): raise error(f"the line has {width} numbers and no word")
-    tabs = b'\t' in word and _number(word.split(b'\t')[-1]) is not None
-    if tabs or word != word.strip(b' '):
+    core = word.strip(b' ')
+    if not (word if told else core): raise error(f"the line has {width} numbers and no word")
+    tabs = not told and b'\t' in word and _number(word.split(b'\t')[-1]) is not None
+    if tabs or core not in (word, b''):
         raise error("expected fields with one space between, got ", repr(b' '.join(fields)[:40]))
     try: return word.decode(),numbers
     except UnicodeDecodeError as e: raise error(f"the word is not UTF-8 text ({e})") from None
 
 # %% ../nbs/02a_glove.ipynb #4e370a19
-def _parse_lines(block:bytes, width:int, path:Path, line:int)->tuple[list[str],'_Numbers']:
+def _parse_lines(block:bytes, width:int, path:Path, line:int,
+                 told:bool=False)->tuple[list[str],'_Numbers']:
     "(words, float32 array (n, width)) of `block`, whose first line is number `line` of `path`"
     import numpy as np
     lines = enumerate(block.split(b'\n'), line)
-    rows = [r for i,l in lines if (r := _parse_line(l, width, f"{path}, line {i}"))]
+    rows = [r for i,l in lines if (r := _parse_line(l, width, f"{path}, line {i}", told))]
     numbers = np.array([n for _,n in rows], dtype=np.float32).reshape(-1, width)
     return [w for w,_ in rows],numbers
 
@@ -236,7 +248,7 @@ def _count_lines(buffer:bytearray, end:int)->int:
     return buffer.count(b'\n', 0, end) + (end > 0 and buffer[end-1] != ord('\n'))
 
 def _quickly(block:memoryview|bytes, n_lines:int, width:int, numbers:'_Numbers',
-             joint:str='')->tuple[Any,'_Numbers']|None:
+             joint:str='', told:bool=False)->tuple[Any,'_Numbers']|None:
     """(words, numbers) of `n_lines` plain lines, through Arrow into the array `numbers`; None
     where a line may be odd. A space inside a word is written as `joint`"""
     import numpy as np, pyarrow as pa
@@ -247,6 +259,8 @@ def _quickly(block:memoryview|bytes, n_lines:int, width:int, numbers:'_Numbers',
     # Arrow would end a line at a \r inside a word
     if (text[np.minimum(cr+1, len(text)-1)] != ord('\n')).any(): return None
     head = bytes(block[:1<<16])
+    # and would take a word's first letter for a mark of its own
+    if head.startswith(b'\xef\xbb\xbf'): return None
     padded = b' \n' in head or b' \r\n' in head       # word2vec ends its lines with a space
     names = ['word', *map(str, range(width))] + ['end']*padded
     types = dict(dict.fromkeys(names, pa.float32()), word=pa.string(), end=pa.string())
@@ -260,13 +274,13 @@ def _quickly(block:memoryview|bytes, n_lines:int, width:int, numbers:'_Numbers',
     words = table.column(0).combine_chunks()
     if padded and compute.any(compute.not_equal(table.column('end'), '')).as_py(): return None
     if joint: words = compute.replace_substring(words, joint, ' ')
-    if _refused(words, spaces=bool(joint)): return None
+    if _refused(words, bool(joint), told): return None
     for j in range(width): numbers[:,j] = table.column(j+1).to_numpy()
     # both are NaN if one number is
     if not np.isfinite([numbers.min(), numbers.max()]).all(): return None
     return words,numbers
 
-def _refused(words:Any, spaces:bool)->bool:
+def _refused(words:Any, spaces:bool, told:bool)->bool:
     "Is one of the Arrow array `words` against the rule? If none holds spaces, they need no look"
     compute = _compute()
     doubtful = compute.or_(compute.equal(words, ''), compute.match_substring(words, '\t'))
@@ -275,8 +289,9 @@ def _refused(words:Any, spaces:bool)->bool:
         doubtful = compute.or_(doubtful, compute.match_substring_regex(words, edge_or_number))
     for word in words.filter(doubtful).to_pylist():
         fields = word.split(' ')
-        numbers = fields[1:] + word.split('\t')[1:][-1:]
-        if not (fields[0] and fields[-1]): return True
+        numbers = [] if told else fields[1:] + word.split('\t')[1:][-1:]
+        blank = told and word and not any(fields)
+        if not (fields[0] and fields[-1] or blank): return True
         if any(_number(n.encode()) is not None for n in numbers): return True
     return False
 
@@ -304,23 +319,23 @@ def _plain(block:bytes, width:int)->tuple['npt.NDArray[np.uint8]',int,str]:
     return text,len(ends),chr(joint)
 
 # %% ../nbs/02a_glove.ipynb #c8f7306e
-def _parse_block(block:memoryview|bytes, width:int, path:Path, line:int,
-                 out:'_Numbers')->tuple[Any,'_Numbers']:
+def _parse_block(block:memoryview|bytes, width:int, path:Path, line:int, out:'_Numbers',
+                 told:bool=False)->tuple[Any,'_Numbers']:
     """What `_parse_lines` gives for `block`, the words as an Arrow array; numbers of plain lines
     are written to `out`, which has a row for each line"""
     import numpy as np, pyarrow as pa
     if np.frombuffer(block, np.uint8).min(initial=1) > 0:         # no NUL
-        if found := _quickly(block, len(out), width, out): return found
+        if found := _quickly(block, len(out), width, out, told=told): return found
         text,n,joint = _plain(bytes(block), width)
-        if found := _quickly(text.data, n, width, out[:n], joint): return found
+        if found := _quickly(text.data, n, width, out[:n], joint, told): return found
     block = bytes(block)
     middle = block.find(b'\n', len(block)//2) + 1
     if len(block) <= _small or not 0 < middle < len(block):
-        words,numbers = _parse_lines(block, width, path, line)
+        words,numbers = _parse_lines(block, width, path, line, told)
         return pa.array(words, pa.string()),numbers
     n = block.count(b'\n', 0, middle)
-    one = _parse_block(block[:middle], width, path, line, out[:n])
-    two = _parse_block(block[middle:], width, path, line+n, out[n:])
+    one = _parse_block(block[:middle], width, path, line, out[:n], told)
+    two = _parse_block(block[middle:], width, path, line+n, out[n:], told)
     return pa.concat_arrays([one[0],two[0]]),np.concatenate([one[1],two[1]])
 
 _small = 1 << 16
@@ -433,7 +448,7 @@ def _read_blocks(stream:Any, size:int|None, path:Path,
                 table = np.empty((most, width), np.float32)
                 table[:rows] = old[:rows]
             job = pool.submit(_parse_block, memoryview(buffer)[:end], width, path, line,
-                              table[rows:rows+n])
+                              table[rows:rows+n], promised is not None)
             pending.append((rows, buffer, job))
             bar.update(end)
             line,rows,last = line+n, rows+n, buffer[end-1]

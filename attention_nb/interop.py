@@ -175,20 +175,27 @@ def _lacking(m:MultiHeadAttention)->list[str]:
     return [name for name,lacking in lacks.items() if lacking]
 
 # %% ../nbs/05a_interop.ipynb #012664c6
+class _Wrapper(nn.Module):
+    "What has a `MultiHeadAttention` inside, see `TorchInterface`"
+    m:MultiHeadAttention
+    batch_first:bool
+
 def to_torch(
-    m:MultiHeadAttention, # A module with no option that torch lacks
+    m:'MultiHeadAttention|TorchInterface', # A module with no option that torch lacks
     *,
-    batch_first:bool=True # Inputs are (B, L, D); False: (L, B, D)
+    batch_first:bool|None=None # Inputs are (B, L, D); False: (L, B, D); None: as m's, True
 )->nn.MultiheadAttention: # The same function, copies of the weights; True = must not attend
     """Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks
 
     Args:
         m: A module with no option that torch lacks
-        batch_first: Inputs are (B, L, D); False: (L, B, D)
+        batch_first: Inputs are (B, L, D); False: (L, B, D); None: as m's, True
 
     Returns:
         The same function, copies of the weights; True = must not attend
     """
+    if isinstance(m, _Wrapper): m,turned = m.m,not m.batch_first
+    else: turned = False
     if not isinstance(m, MultiHeadAttention):
         raise TypeError(f"m must be a MultiHeadAttention, got {type(m).__name__}")
     if lacks := _lacking(m):
@@ -196,17 +203,20 @@ def to_torch(
     biased = m.q_proj.bias is not None
     bias_k,bias_v = (getattr(m, name, None) for name in ('bias_k','bias_v'))
     theirs = nn.MultiheadAttention(m.d_model, m.n_heads, m.dropout, biased, bias_k is not None,
-                                   getattr(m, 'add_zero_attn', False), m.kdim, m.vdim, batch_first)
+                                   getattr(m, 'add_zero_attn', False), m.kdim, m.vdim,
+                                   not turned if batch_first is None else batch_first)
     theirs.to(m.out_proj.weight).train(m.training)
     projs = dict(q=m.q_proj, k=m.k_proj, v=m.v_proj)
-    state:dict[str,Tensor] = {f'out_proj.{n}': t for n,t in m.out_proj.named_parameters()}
+    ours:dict[str,list[Tensor]] = {f'out_proj.{n}': [t] for n,t in m.out_proj.named_parameters()}
     if theirs.in_proj_weight is None:
-        state |= {f'{p}_proj_weight': o.weight for p,o in projs.items()}
-    else: state['in_proj_weight'] = torch.cat([o.weight for o in projs.values()])
-    if biased: state['in_proj_bias'] = torch.cat([o.bias for o in projs.values()])
+        ours |= {f'{p}_proj_weight': [o.weight] for p,o in projs.items()}
+    else: ours['in_proj_weight'] = [o.weight for o in projs.values()]
+    if biased: ours['in_proj_bias'] = [o.bias for o in projs.values()]
     for name,b in dict(bias_k=bias_k, bias_v=bias_v).items():
-        if b is not None: state[name] = b[None,None]
-    theirs.load_state_dict(state)
+        if b is not None: ours[name] = [b[None,None]]
+    theirs.load_state_dict({name: torch.cat(ts) for name,ts in ours.items()})
+    for name,p in theirs.named_parameters():    # what is frozen stays frozen
+        p.requires_grad_(any(t.requires_grad for t in ours[name]))
     return theirs
 
 # %% ../nbs/05a_interop.ipynb #99cb45ad
@@ -222,7 +232,7 @@ def _theirs(t:Tensor, name:str, *shapes:tuple[int,...])->Tensor:
         raise ValueError(f"{name} must be {' or '.join(map(str, shapes))}, got {tuple(t.shape)}")
     return t
 
-class TorchInterface(nn.Module):
+class TorchInterface(_Wrapper):
     """The drop-in for a `torch.nn.MultiheadAttention`: its signature, its answers, its attributes
 
     Inside is a `MultiHeadAttention`, whose parameters a state names.
@@ -231,8 +241,6 @@ class TorchInterface(nn.Module):
         m: The module to call; torch's is converted
         batch_first: Inputs are (B, L, D); False: (L, B, D); None: as torch's, True
     """
-    m:MultiHeadAttention
-    batch_first:bool
     embed_dim:int
     num_heads:int
     head_dim:int

@@ -164,6 +164,10 @@ _starts = {b'GGUF': 'a GGUF file: open it by its own path', b'<': 'a web page or
            b'\x80': 'a pickle', b'PK\3\4': "an archive, as torch.save's",
            b'version https://git-lfs': 'a pointer of Git LFS: git lfs pull'}
 
+def _brief(said:object)->str:
+    "What an error says, not too long: a file may have names of a million letters"
+    return text if len(text := str(said)) <= 400 else f'{text[:400]} ...'
+
 def _hint(path:str|Path)->str:
     "What the file seems to be, if that can be seen from its first bytes"
     with _open(path) as file: start = file.read(24)
@@ -178,20 +182,24 @@ _types = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torc
 def _read_safetensors(path:Path)->dict[str,_Stored]:
     "The tensors of one file, mapped into memory and not read"
     from safetensors import SafetensorError, safe_open
-    if not path.exists(): raise FileNotFoundError(f"{path} is missing")
+    # it knows of names that no file can have, which `path.exists` does not
+    if not os.path.exists(path): raise FileNotFoundError(f"{_brief(path)} is missing")
     if not path.is_file(): raise ValueError(f"{path} is no regular file")
     def stored(name:str)->_Stored:
         part = file.get_slice(name)
         if part.get_dtype() not in _types:
             raise ValueError(f"{name!r} is of type {part.get_dtype()}, not one of {[*_types]}")
+        shape = tuple(part.get_shape())
+        # with a size of 0 beside them, sizes may be any
+        if math.prod(n or 1 for n in shape) >= 2**63: raise ValueError(f"{name!r} is {shape}")
         read = functools.partial(file.get_tensor, name)
-        return _Stored(tuple(part.get_shape()), _types[part.get_dtype()], read)
+        return _Stored(shape, _types[part.get_dtype()], read)
     try:
         file:Any = safe_open(path, framework='pt')
         return {name: stored(name) for name in file.keys()}
     except (SafetensorError, OSError, ValueError, RuntimeError) as e:
         raise ValueError(f"{path} is not a safetensors file that can be read: "
-                         f"{e}{_hint(path)}") from None
+                         f"{_brief(e)}{_hint(path)}") from None
 
 # %% ../nbs/11f_stored.ipynb #573db413
 def _read_shards(index:Path, folder:Path)->dict[str,_Stored]:
@@ -205,17 +213,20 @@ def _read_shards(index:Path, folder:Path)->dict[str,_Stored]:
         p = PurePosixPath(n)    # on some systems a backslash or a colon leads elsewhere too
         return p.suffix == '.safetensors' and str(p.parent) == beside and Path(n).name == p.name
     if strange := [n for n in names if not fits(n)]:
-        raise ValueError(f"{index} names what is no safetensors file beside it: {strange[:3]}")
-    if missing := [n for n in names if not (folder/n).is_file()]:
+        raise ValueError(f"{index} names what is no safetensors file beside it: "
+                         f"{_brief(strange[:3])}")
+    if missing := [n for n in names if not os.path.isfile(folder/n)]:
         raise FileNotFoundError(f"{folder} lacks {len(missing)} of {len(names)} files that "
-                                f"{index.name} names: {missing[:3]}")
+                                f"{index.name} names: {_brief(missing[:3])}")
     stored:dict[str,_Stored] = {}
     for n in names:
         held,promised = _read_safetensors(folder/n),{t for t,f in places.items() if f == n}
         if absent := sorted(promised - held.keys()):
-            raise ValueError(f"{index} promises {absent[:3]} in {n}, which does not hold them")
+            raise ValueError(f"{index} promises {_brief(absent[:3])} in {n}, which does not "
+                             "hold them")
         if surplus := sorted(held.keys() - promised):
-            raise ValueError(f"{folder/n} holds {surplus[:3]}, of which {index.name} says nothing")
+            raise ValueError(f"{folder/n} holds {_brief(surplus[:3])}, of which {index.name} says "
+                             "nothing")
         stored |= held
     return {name: stored[name] for name in places}
 
@@ -227,7 +238,7 @@ def _read_weights(folder:Path, named:Any=None)->dict[str,_Stored]:
         inside = isinstance(named, str) and not {'..', '/'} & {*PurePosixPath(named).parts}
         if not inside or not named.endswith(('.safetensors', '.safetensors.index.json')):
             raise ValueError(f"{folder/'config.json'}: transformers_weights names what is no "
-                             f"safetensors file of this folder: {named!r}")
+                             f"safetensors file of this folder: {_brief(repr(named))}")
         file = folder/named
         return _read_safetensors(file) if file.suffix != '.json' else _read_shards(file, folder)
     if one.exists(): return _read_safetensors(one)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 from torch import Tensor
 from .backtracking import check_backtracking
-from .files import _locate, _of_tokenizers, _tokenizer_files, Source, open_source
+from .files import (_locate, _more_templates, _of_tokenizers, _templates,
+    _tokenizer_files, Source, open_source)
 from .gguf_files import _read_gguf
 from .merges import read_merges
 from .stored import _need, _read_object, _read_text
@@ -54,7 +55,7 @@ def _believed(what:str)->Generator[None,None,None]:
     except BaseException as e:    # a panic of Rust is no Exception
         panicked = type(e).__name__ == 'PanicException'
         if not isinstance(e, Exception) and not panicked: raise
-        raise ValueError(f"{what}: {e}") from None
+        raise ValueError(f"{what}: {_brief(e)}") from None
 
 def _json_tokenizer(path:Path)->Any:
     "The tokenizer in a tokenizer.json"
@@ -538,7 +539,9 @@ def _files_of(
     if isinstance(tokenizer, Source):
         if tokenizer.tokenizer_file is None or tokenizer.tokenizer_file.suffix == '.json':
             return _files_of(tokenizer.folder)
-        said = {**tokenizer.special, 'chat_template': tokenizer.chat_template}
+        named,one = tokenizer.named_templates,tokenizer.chat_template
+        several = _listed(named if one is None else {'default': one, **named})
+        said = {**tokenizer.special, 'chat_template': several if named else one}
         tokenizer = load_tokenizer(tokenizer)
     if isinstance(tokenizer, BPETokenizer): tokenizer,said = _as_theirs(tokenizer)
     if hasattr(tokenizer, 'save_pretrained'): return _saved_files(tokenizer)
@@ -571,7 +574,8 @@ def _as_theirs(tokenizer:BPETokenizer)->tuple[Any,dict[str,Any]]:
 def _saved_files(tokenizer:Any)->dict[str,bytes]:
     "What a tokenizer of `transformers` writes"
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
+        one = not isinstance(getattr(tokenizer, 'chat_template', None), dict)
+        tokenizer.save_pretrained(folder, save_jinja_files=one)    # several: all in its settings
         return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
 
 # %% ../nbs/11i_tokenizer_files.ipynb #0f6b83ce

@@ -42,6 +42,7 @@ def shards(tmp_path, tensors):
 def refused(path, *says, error=ValueError):
     with pytest.raises(error) as e: open_source(path)
     for text in says: assert text in str(e.value), str(e.value)
+    assert len(str(e.value)) < 1000
 
 # %% folders
 def test_round_trip_keeps_every_type_and_empty_tensors(folder, shards, tensors):
@@ -125,6 +126,12 @@ def test_a_header_that_lies(folder, changes):
     (folder/'model.safetensors').write_bytes(lying(**changes))
     refused(folder, str(folder/'model.safetensors'))
 
+@pytest.mark.parametrize('shape', [[0, 2**63], [2**40, 0, 2**40]])
+def test_an_empty_tensor_of_sizes_that_torch_cannot_have(folder, shape):
+    file = folder/'model.safetensors'
+    file.write_bytes(lying(shape=shape, data_offsets=[0, 0])[:-16])
+    refused(folder, str(file), f"'a' is {tuple(shape)}")
+
 @few
 @given(st.data())
 def test_cut_short_or_changed_at_random(folder, data):
@@ -169,6 +176,24 @@ def test_an_index_without_a_map(shards, weight_map):
 def test_an_index_that_points_elsewhere(shards, name):
     edit(shards, lambda said: said['weight_map'].update(c=name))
     refused(shards, 'names what is no safetensors file beside it', repr(name))
+
+@pytest.mark.parametrize('name', ['x'*300 + '.safetensors', 'x\0.safetensors'])
+def test_a_name_that_no_file_can_have(shards, folder, name):
+    edit(shards, lambda said: said['weight_map'].update(c=name))
+    refused(shards, 'lacks 1 of 4 files', repr(name)[:99], error=FileNotFoundError)
+    (folder/'config.json').write_text(json.dumps(config | dict(transformers_weights=name)))
+    refused(folder, name[:99], 'is missing', error=FileNotFoundError)
+
+def test_names_of_a_million_letters_make_no_long_error(shards, folder):
+    edit(shards, lambda said: said['weight_map'].update({'a'*10**6: said['weight_map']['c']}))
+    refused(shards, "promises ['aaa")
+    edit(shards, lambda said: said['weight_map'].update(c='c'*10**6))
+    refused(shards, 'names what is no safetensors file')
+    (folder/'config.json').write_text(json.dumps(config | dict(transformers_weights='x'*10**6)))
+    refused(folder, 'names what is no safetensors file')
+    (folder/'config.json').write_text(json.dumps(config))
+    save_file({'a'*10**6: torch.ones(1, dtype=torch.uint16)}, folder/'model.safetensors')
+    refused(folder, "'aaa")
 
 def test_a_damaged_shard_is_named(shards):
     file = shards/'model-00001-of-00003.safetensors'
@@ -435,6 +460,9 @@ def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
     ({'llama.vocab_size': 41}, '41 tokens'), ({'llama.block_count': 'x'}, 'block_count'),
     ({'llama.attention.value_length': 16}, 'value_length'),
     ({'llama.attention.layer_norm_rms_epsilon': 0.}, 'epsilon'),
+    ({'llama.rope.freq_base': np.float64(1e300)}, 'freq_base is inf'),
+    ({'llama.block_count': [2, 3]*999}, 'llama.block_count is [2, 3'),
+    ({'llama.new_thing': [2, 3]*999}, 'not understood'),
     ({'llama.attention.head_count': 3}, 'do not make 3 heads')])
 def test_settings_that_are_not_understood_are_refused_by_name(tmp_path, more, says):
     refused(write(tmp_path/'m.gguf', more=more), str(tmp_path/'m.gguf'), says)
@@ -518,7 +546,16 @@ def raw(version=3, tensors=0, values=0, rest=b''):
     (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 5)), 'no multiple of 32'),
     (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 777, 0)), 'not known: 777'),
     (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 33, 8, 0)), "multiple of Q8_0's 32"),
-    (raw(tensors=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 0, 0, 0)), 'has sizes ()'),
+    (raw(tensors=1, rest=struct.pack('<Q1sI', 1, b'a', 2**18) + bytes(2**22)), 'has 262144 sizes'),
+    (raw(tensors=2, rest=(struct.pack('<Q9999sIQIQ', 9999, b'a'*9999, 1, 4, 0, 0)*2)
+         + bytes(99)), 'it holds'),
+    (raw(values=1, rest=struct.pack('<Q17sIIQ', 17, b'general.alignment', 9, 4, 9999)
+         + bytes(9999*4)), 'its alignment is [0, 0'),
+    (raw(values=1, rest=struct.pack('<Q11sIIQ', 11, b'split.count', 9, 4, 9999)
+         + bytes(9999*4)), 'split.count is [0, 0'),
+    (raw(values=1, rest=struct.pack('<Q20sIQ9999s', 20, b'general.architecture', 8, 9999,
+         b'a'*9999)), "architecture 'aaa"),
+    (raw(tensors=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 0, 0, 0)), 'has 0 sizes'),
     (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 0, 0, 0)), 'has sizes (0,)'),
     (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0)*2 + bytes(99)), "'a' twice"),
     (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0) +
@@ -526,6 +563,84 @@ def raw(version=3, tensors=0, values=0, rest=b''):
 def test_a_gguf_header_that_lies(tmp_path, data, says):
     (tmp_path/'m.gguf').write_bytes(data)
     refused(tmp_path/'m.gguf', str(tmp_path/'m.gguf'), says)
+
+# %% a GGUF file in parts
+def in_parts(path, **more):
+    "The parts of a small llama, eight tensors each"
+    write(path, split_max_tensors=8, **more)
+    return sorted(path.parent.glob(f'{path.stem}-*-of-*.gguf'))
+
+@pytest.mark.parametrize('more', [{}, dict(small_first_shard=True), dict(kind='Q8_0')])
+def test_each_part_of_a_split_gguf_file_leads_to_the_whole(tmp_path, more):
+    kind = {k: v for k,v in more.items() if k == 'kind'}
+    whole,parts = open_source(write(tmp_path/'m.gguf', **kind)),in_parts(tmp_path/'m.gguf', **more)
+    assert len(parts) >= 3
+    for part in parts:
+        source = open_source(part)
+        assert source.config == whole.config and {*source.tensors} == {*whole.tensors}
+        assert not source.config['tie_word_embeddings']
+        for n,t in whole.tensors.items(): assert torch.equal(source.tensors[n], t), n
+        assert read_gguf(part)[1].keys() == read_gguf(tmp_path/'m.gguf')[1].keys()
+        tokenizer = load_tokenizer(part)
+        assert tokenizer.encode('abc ab').ids == load_tokenizer(tmp_path/'m.gguf').encode(
+            'abc ab').ids
+
+def test_a_split_gguf_file_that_is_not_whole_is_refused(tmp_path):
+    first,second,last = in_parts(tmp_path/'m.gguf')
+    for gone in (last, second, first):
+        kept = gone.read_bytes()
+        gone.unlink()
+        for part in {first, second, last} - {gone}:
+            refused(part, str(part), 'one of 3 parts', f"1 are not beside it: ['{gone.name}']",
+                    error=FileNotFoundError)
+        gone.write_bytes(kept)
+    alone = tmp_path/'alone.gguf'
+    alone.write_bytes(first.read_bytes())
+    refused(alone, 'one of 3 parts', 'should end with -00001-of-00003.gguf')
+    for other in (tmp_path/'m-00001-of-00002.gguf', tmp_path/'m-00001-of-00004.gguf'):
+        other.write_bytes(first.read_bytes())
+        refused(other, str(other), 'one of 3 parts')
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path):
+    first,second,last = in_parts(tmp_path/'m.gguf')
+    whole = last.read_bytes()
+    last.write_bytes(second.read_bytes())
+    refused(first, f'{last} does not belong to {first.name}: split.no is 1, not 2')
+    more = in_parts(tmp_path/'n.gguf', tensors=shapes | {'rope_freqs': (4,)})
+    last.write_bytes(more[2].read_bytes())
+    refused(first, str(last), 'split.tensors.count is 22, not 21')
+    fewer = in_parts(tmp_path/'o.gguf', tensors=dict([*shapes.items()][8:]))
+    last.write_bytes(fewer[1].read_bytes())
+    refused(first, str(last), 'split.no is 1, not 2')
+    last.write_bytes(whole)
+    for key,kind,value in (('split.no', '<H', 7), ('split.count', '<H', 2)):
+        data = bytearray(whole)
+        at = data.index(key.encode()) + len(key) + 4
+        data[at:at+2] = struct.pack(kind, value)
+        last.write_bytes(bytes(data))
+        refused(first, str(last), f'{key} is {value}, not')
+    def renamed(data): return data.replace(b'blk.1.ffn_up', b'blk.0.ffn_up')
+    assert renamed(whole) != whole
+    last.write_bytes(renamed(whole))
+    refused(first, str(last), "both hold ['blk.0.ffn_up.weight']")
+    last.write_bytes(whole[:-500])
+    refused(first, str(last), 'should end at byte')
+    data = whole.replace(struct.pack('<i', 21), struct.pack('<i', 20), 1)
+    last.write_bytes(data)
+    refused(first, str(last), 'split.tensors.count is 20, not 21')
+
+def test_a_split_gguf_file_says_how_many_tensors_it_has(tmp_path):
+    parts = in_parts(tmp_path/'m.gguf')
+    for part in parts:
+        data = part.read_bytes()
+        at = data.index(b'split.tensors.count') + 19 + 4
+        part.write_bytes(data[:at] + struct.pack('<i', 22) + data[at+4:])
+    refused(parts[0], 'its 3 parts should hold 22 tensors, and hold 21')
+    for kind,value in ((4, 0), (4, 1)):     # a file that is its only part
+        (tmp_path/'m.gguf').unlink(missing_ok=True)
+        assert open_source(write(tmp_path/'m.gguf', more={'split.count': value}))
+    refused(write(tmp_path/'m.gguf', more={'split.count': 'two'}), "split.count is 'two'")
+    refused(write(tmp_path/'m.gguf', more={'split.count': 2**31}), f'one of {2**31} parts')
 
 # %% tokenizers
 def test_damaged_tokenizers(tmp_path, folder):

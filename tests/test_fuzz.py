@@ -1,5 +1,7 @@
 "Properties that must hold for any input"
 import os, random, subprocess, sys, threading, time, unicodedata
+from decimal import Decimal, localcontext
+from fractions import Fraction
 import numpy as np, pytest, safetensors.torch, torch
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from safetensors import SafetensorError
@@ -96,11 +98,16 @@ field = st.one_of(
     st.sampled_from([b'a', b'ship', b'.', b'', b'nan', b'1e39', b'0', b'\xff', b'"', b'new',
                      b'\xc2\xa0', b'1_0', b'\0', b'\t', b'x\ry', b'a\t5', b'a\tb', b'5\t', b'\x0b5',
                      b'\x01', b'+', b'-inf', b'inform', b'.5', b'5.', b'+.5x', b'0x1p3', b'1e-50',
-                     b'\xe2\x80\xa8', b'\xed\xa0\x80',
+                     b'\xe2\x80\xa8', b'\xed\xa0\x80', b'#', b'\xe3\x80\x80', b'\xef\xbb\xbf',
+                     b'NA', b'\xef\xbb\xbfa', b'3.4028235e38', b'-3.4028236e38', b'inf', b'1e-46',
                      bytes(b for b in range(1, 32) if b not in b'\t\n\r')]),
     st.binary(max_size=3).map(lambda b: b.replace(b'\n', b'')),
     st.floats(-9, 9, width=16).map(lambda x: repr(x).encode()))
-number = st.floats(-9, 9, width=16).map(lambda x: repr(x).encode())
+# at the edge of float32, and half way between two of its numbers or a hair beside that
+edges = st.sampled_from([b'3.4028235e38', b'-3.4028235677973366e38', b'1e-45', b'7e-46', b'+1',
+                         b'1.000000059604644775390625', b'1.00000005960464477539062500001',
+                         b'16777217', b'16777216.9999999999999', b'1.1754942807573643e-38'])
+number = st.one_of(st.floats(-9, 9, width=16).map(lambda x: repr(x).encode()), edges)
 line = st.one_of(st.tuples(field, number, number).map(b' '.join),
                  st.tuples(field, field, number, number).map(b' '.join),
                  st.lists(field, max_size=5).map(b' '.join))
@@ -109,11 +116,15 @@ ending = st.sampled_from([b'\n', b'\n', b'\n', b'\r\n', b' \n', b'  \n', b' \r\n
 # whole, and cut in two all the way down
 @pytest.mark.parametrize('small', [1<<16, 4])
 @settings(deadline=None, max_examples=400, suppress_health_check=fixtures)
-@given(st.lists(st.tuples(line, ending), min_size=1, max_size=8), st.booleans())
-@example([(b'a 0 0', b'\n'), (b'', b'\n'), (b'\rb 0 0', b'\n')], False)
-@example([(b'a 0 0\rb 0 0', b'\n\n')], False)
-@example([(b'a 0 0', b'\r\n'), (b'b 0 0\r', b'\n')], True)
-def test_fast_and_slow_reading_agree(small, monkeypatch, lines, cut):
+@given(st.lists(st.tuples(line, ending), min_size=1, max_size=8), st.booleans(), st.booleans())
+@example([(b'a 0 0', b'\n'), (b'', b'\n'), (b'\rb 0 0', b'\n')], False, False)
+@example([(b'a 0 0\rb 0 0', b'\n\n')], False, False)
+@example([(b'a 0 0', b'\r\n'), (b'b 0 0\r', b'\n')], True, False)
+@example([(b'a 3.4028235e38 0', b'\n')], False, False)
+@example([(b'a 1.00000005960464477539062500001 0', b'\n')], False, False)
+@example([(b'\xef\xbb\xbfa 0 0', b'\n')], False, False)
+@example([(b'  0 0', b' \n'), (b'# 0 0 0', b'\n'), (b'a  0 0', b'\n')], False, True)
+def test_fast_and_slow_reading_agree(small, monkeypatch, lines, cut, told):
     monkeypatch.setattr(glove, '_small', small)
     block = b''.join(a+b for a,b in lines)
     if cut: block = block[:-1]
@@ -122,8 +133,33 @@ def test_fast_and_slow_reading_agree(small, monkeypatch, lines, cut):
         except ValueError as e: return str(e)
         return [str(w) for w in words], np.asarray(numbers).tolist()
     out = np.empty((glove._count_lines(block, len(block)), 2), np.float32)
-    assert (result(lambda: glove._parse_lines(block, 2, 'f', 1))
-            == result(lambda: glove._parse_block(memoryview(bytearray(block)), 2, 'f', 1, out)))
+    slow = result(lambda: glove._parse_lines(block, 2, 'f', 1, told))
+    assert slow == result(lambda: glove._parse_block(memoryview(bytearray(block)), 2, 'f', 1, out,
+                                                     told))
+
+def test_a_word_that_begins_a_block_keeps_its_first_letter(tmp_path):
+    "Arrow takes that letter at a block's start for a byte order mark"
+    path = tmp_path/'v.txt'
+    words = [f'\ufeff{i}' for i in range(500_000)]
+    path.write_text(''.join(f'{w} {i%99}.5 1\n' for i,w in enumerate(words)), encoding='utf-8')
+    assert path.stat().st_size > 6<<20
+    assert load_glove(path, progress=False, cache=False).words == ['0', *words[1:]]
+
+@calm
+@given(st.integers(-150, 127), st.integers(0, 2**24-1), st.sampled_from([-1, 0, 1]),
+       st.integers(9, 40))
+def test_a_number_is_rounded_once_to_float32(e, m, side, digits):
+    "Texts half way between two float32, and a hair beside that"
+    with localcontext(prec=400):
+        text = Decimal(2*m + 1) * Decimal(2)**(e-24) * (1 + side*Decimal(10)**-digits)
+    n,most = glove._near(float(text), str(text).encode()),2**128 - 2**103
+    assert (n < most) == (text < most)
+    if n < most:
+        got = np.array([n], np.float32)
+        beside = [np.nextafter(got, np.array([y], np.float32)) for y in (-np.inf, np.inf)]
+        off,*others = (abs(Fraction(x.item()) - Fraction(text)) for x in (got, *beside)
+                       if np.isfinite(x))
+        assert all(off < o or off == o and got.view(np.int32)[0] % 2 == 0 for o in others)
 
 @pytest.mark.parametrize('threads', [1, 3])
 def test_a_file_of_many_blocks_with_odd_lines(tmp_path, monkeypatch, threads):

@@ -16,12 +16,13 @@ shapes = {'token_embd': (V, D), 'output_norm': (D,), 'output': (V, D)} | {
 byte_chars = tokenizers.pre_tokenizers.ByteLevel.alphabet()
 
 def write(path, *, kind='F32', more={}, drop=(), tensors=None, arch='llama', pre='smollm',
-          merges=('a b', 'ab c'), kinds=None, tokens=None, biases={}):
-    "A small llama as a GGUF file"
-    w = gguf.GGUFWriter(path, arch)
+          merges=('a b', 'ab c'), kinds=None, tokens=None, biases={}, **split):
+    "A small llama as a GGUF file, or as several: `split` is as for `GGUFWriter`"
+    w = gguf.GGUFWriter(path, arch, **split)
     for k,v in (said | more).items():
         if k in drop: continue
-        add = {int: w.add_uint32, float: w.add_float32, str: w.add_string, bool: w.add_bool}
+        add = {int: w.add_uint32, float: w.add_float32, str: w.add_string, bool: w.add_bool,
+               np.float64: w.add_float64}
         (w.add_array if isinstance(v, list) else add[type(v)])(k, v)
     tokens = tokens or ['<s>', '</s>', *'abc', 'ab', 'abc', 'Ġ',
                         *'defghijklmnopqrstuvwxyz123456!'][:V]

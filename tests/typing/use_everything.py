@@ -192,6 +192,7 @@ def chapter_05a()->None:
     assert_type(nb.to_torch(ours, batch_first=False), nn.MultiheadAttention)
     assert_type(nb.interop.AppendedAttention(8, 2, add_zero_attn=True, dropout=.1)(x), Tensor)
     drop_in = nb.TorchInterface(nb.to_torch(ours))
+    assert_type(nb.to_torch(drop_in), nn.MultiheadAttention)
     assert_type(drop_in(x, x, x, need_weights=False), tuple[Tensor,Tensor|None])
 
 def chapter_05b()->None:
