@@ -1,7 +1,8 @@
 """The model in the page: its worker against Python, what a reader does with the box, what it
 fetches and when"""
-import base64, json, re
+import base64, json, os, re, time
 import pytest, torch
+from helpers import root, serve
 from helpers.looks import contrast, expect
 
 sentences = [
@@ -245,6 +246,46 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     other.reload()
     expect(other_says).to_contain_text('hidden: tired', timeout=60_000)
     expect(frame.locator('.word.hidden')).to_have_text('tired')
+    context.close()
+
+def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(browser, tmp_path):
+    "Scripts are asked for as they were named; what no kept page needs is kept no longer"
+    worker = (root/'nbs'/'_sphinx'/'offline.js').read_text(encoding='utf-8')
+    (tmp_path/'offline.js').write_text(worker, encoding='utf-8')
+    def write(page, version):
+        (tmp_path/'script.js').write_text(f'document.title = "script {version}"')
+        (tmp_path/page).write_text(f'<script src="script.js?v={version}"></script>')
+        for p in ('script.js', page):       # times still to come: the browser's own store is no help
+            os.utime(tmp_path/p, (begun + 100*version,)*2)
+    begun = time.time()
+    context = browser.new_context()
+    page = context.new_page()
+    kept = """async () => (await (await caches.open('attention_nb pages')).keys())
+        .map(({url}) => url.split('/').at(-1)).filter(name => !name.startsWith('offline.js')).sort()
+        .join(' ')"""
+    with serve(tmp_path) as url:
+        def visit(name, ends):
+            page.goto(f'{url}/{name}')
+            page.evaluate("""async () => {
+                await navigator.serviceWorker.register('offline.js')
+                const {active} = await navigator.serviceWorker.ready
+                const loaded = performance.getEntriesByType('resource').map(e => e.name)
+                active.postMessage([location.origin + location.pathname, ...loaded])}""")
+            page.wait_for_function(f"async ends => await ({kept})() === ends", arg=ends)
+        write('one.html', 1)
+        page.goto(f'{url}/one.html')
+        page.evaluate("""async () => {                  // what an older worker left
+            const place = await caches.open('attention_nb pages')
+            await place.put('script.js?v=0', new Response('document.title = "script 0"'))}""")
+        visit('one.html', 'one.html script.js?v=1')
+        write('two.html', 2)
+        visit('two.html', 'one.html script.js?v=1 script.js?v=2 two.html')
+        write('two.html', 3)
+        visit('two.html', 'one.html script.js?v=1 script.js?v=3 two.html')
+        context.set_offline(True)
+        for name,version in (('one.html', 1), ('two.html', 3), ('two.html?highlight=head', 3)):
+            page.goto(f'{url}/{name}')
+            assert page.title() == f'script {version}', name
     context.close()
 
 @pytest.mark.parametrize('link, said', {

@@ -1,7 +1,7 @@
 // A worker that answers from what it kept when there is no network. Only pages on which a reader
 // has opened the model are kept, with what they load; the network always goes first.
 const shelf = 'attention_nb pages'
-const listOf = page => `${page}?needs`                // what a page loads, kept beside it
+const lists = `${location.href}?needs=`               // what a page loads is kept under these names
 addEventListener('install', () => skipWaiting())
 addEventListener('activate', event => event.waitUntil(clients.claim()))
 
@@ -13,9 +13,9 @@ async function keep([page, ...loaded]) {
     !url.endsWith('.safetensors')).map(whole)
   await Promise.all(needs.map(url =>
     place.add(new Request(url, {cache: 'no-cache'})).catch(() => {})))
-  await place.put(listOf(page), new Response(JSON.stringify(needs)))
+  await place.put(lists + encodeURIComponent(page), new Response(JSON.stringify(needs)))
   const kept = await place.keys(), needed = new Set()
-  for (const {url} of kept) if (url.endsWith(listOf(''))) {
+  for (const {url} of kept) if (url.startsWith(lists)) {
     needed.add(url)
     for (const one of await (await place.match(url)).json()) needed.add(one)
   }
