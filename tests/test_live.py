@@ -255,7 +255,7 @@ def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(brow
     def write(page, version):
         (tmp_path/'script.js').write_text(f'document.title = "script {version}"')
         (tmp_path/page).write_text(f'<script src="script.js?v={version}"></script>')
-        for p in ('script.js', page):       # times still to come: the browser's own store is no help
+        for p in ('script.js', page):       # of days to come: no browser takes its own copy as new
             os.utime(tmp_path/p, (begun + 100*version,)*2)
     begun = time.time()
     context = browser.new_context()
