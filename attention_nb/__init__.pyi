@@ -36,6 +36,7 @@ from . import packing as packing
 from . import pages as pages
 from . import parallel as parallel
 from . import parts as parts
+from . import patching as patching
 from . import plan as plan
 from . import plots as plots
 from . import position as position
@@ -136,6 +137,8 @@ from .packing import pack_linears as pack_linears
 from .pages import View as View
 from .parallel import load_shard as load_shard
 from .parallel import parallelize as parallelize
+from .patching import attribute_logit as attribute_logit
+from .patching import patch_heads as patch_heads
 from .plots import show_weights as show_weights
 from .position import Rope as Rope
 from .position import alibi_bias as alibi_bias
@@ -181,10 +184,10 @@ __all__ = [
     'save_scores', 'score_heads', 'separator_mass', 'image_view', 'TorchInterface', 'from_torch', 'to_torch',
     'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask',
     'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
-    'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope',
-    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
-    'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
-    'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'ModelCache',
-    'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens', 'Visibility', 'allowed',
-    'visible', 'attention_with_weights'
+    'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'attribute_logit',
+    'patch_heads', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
+    'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'load_hf',
+    'look', 'record', 'simple_attention', 'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs',
+    'load_tokenizer', 'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention',
+    'show_tokens', 'Visibility', 'allowed', 'visible', 'attention_with_weights'
 ]
