@@ -448,6 +448,7 @@ def remove_heads(
         return (out,attended[1]) if isinstance(attended, tuple) else out
     with standing_by([*gone], around=silent, changes=True): yield model
 
+# %% ../nbs/06c_heads.ipynb #6a1f0c21
 def _head_layers(model:nn.Module)->list[Any]:
     "The layers whose heads can be told apart, in the order of the model"
     if not isinstance(model, nn.Module):

@@ -48,7 +48,7 @@ def int8_pieces(
     counts = (parts/step.masked_fill(step == 0, 1.)[...,None]).round()
     return counts.flatten(1)[:,:columns].to(torch.int8), step
 
-# %% ../nbs/06l_live.ipynb #2884a77f
+# %% ../nbs/06l_live.ipynb #6a1f0c22
 def _worker()->str:
     "The script that runs the model, and what it must know to refuse what Python refuses"
     folder,names = files('attention_nb')/'live_js',('encoder','checks','weights')
@@ -75,6 +75,7 @@ def _plan_of_bert(opened:Source)->_Plan:
     return _plan_of_file(family, cfg, {n: t for n,t in opened.tensors.items()
                                        if n.removeprefix('bert.').startswith(own)})
 
+# %% ../nbs/06l_live.ipynb #2884a77f
 def write_live(
     folder:str|Path, # Made if it is not there
     source:str|Path='minilm' # A BERT, as `open_source` takes it
