@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .heads import _layers, _readable, _tokens
+from .heads import _integers, _layers, _readable, _tokens
 from .pages import View, _clip, _pack, _unpack
 from .plots import colors
 from .views import _given, _most
@@ -70,6 +70,8 @@ def arc_view(
         title: Heading
     """
     layers,words,shown = _sentence(weights, tokens, kind)
+    if not isinstance(heads, Sequence) or any(len(_integers(h, 'heads')) != 2 for h in heads):
+        raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
     if not 1 <= len(heads) <= 8: raise ValueError(f"heads must be 1 to 8, got {len(heads)}")
     asks = [None]*len(heads) if queries is None else list(queries)
     if len(asks) != len(heads):

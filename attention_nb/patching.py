@@ -34,7 +34,7 @@ def _instead(given:Any, name:str, layer:Any, pair:tuple[int,int])->Tensor|None:
     "What is put in the place of a head, broadcastable to (B, L, Ev); None: its mean"
     where = f"heads[{pair}]"
     if isinstance(given, str) and given == 'mean': return None
-    recording = getattr(given, 'recording', given)
+    recording:Any = getattr(given, 'recording', given)
     if callable(getattr(recording, 'outputs', None)):
         outs = recording.outputs()
         if name not in outs or outs[name].shape[1] <= pair[1]:
@@ -109,6 +109,7 @@ def patch_heads(
 def _frozen(norm:nn.Module, x:Tensor, part:Tensor)->Tensor:
     "What a norm of `x` makes of a part of it, without the bias: divided by what x is divided by"
     if isinstance(norm, nn.Identity): return part
+    weight:Tensor
     if isinstance(norm, nn.LayerNorm):
         part,x = (t - t.mean(-1, keepdim=True) for t in (part,x))
         weight = norm.weight
@@ -176,7 +177,7 @@ def attribute_logit(
         raise ValueError(f"position must be from {-L} to {L-1}, got {position}")
     stack,head = model.decoder,model.head
     assert stack is not None and head is not None
-    blocks = [b for b in stack.blocks if isinstance(b.attn, AttentionLayer)]
+    blocks:list[Any] = [b for b in stack.blocks if isinstance(b.attn, AttentionLayer)]
     projs,inner = [b.attn.out_proj for b in blocks],[b.attn_add.inside for b in blocks]
     given = _inputs_of([*projs, *inner, stack.norm], lambda: model(ids), position)
     x,parts = given[-1].float(),list[Tensor]()

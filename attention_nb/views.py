@@ -220,7 +220,9 @@ def _offered(x:Any, kind:str|None=None)->dict[str,Any]|None:
     if shown := getattr(x, 'shown', None):
         found:dict[str,Any] = shown() if kind is None else shown(kind)
         return found
-    if not callable(getattr(x, 'weights', None)): return _no_kind(kind, x)
+    if not callable(getattr(x, 'weights', None)):
+        _no_kind(kind, x)
+        return None
     _check_one(x, 'weights(0)')
     kinds = x.kinds() if kind is None else [kind]
     weights = {kind:x.weights(kind=kind) for kind in kinds}
@@ -275,6 +277,8 @@ def _by_name(weights:Any, tokens:Any,
             raise TypeError(f"{what} must be a dict as weights are, got {type(x).__name__}")
     for name in weights:
         if name not in tokens: raise ValueError(f"tokens must have {name!r}, as weights have")
+    if other := k_tokens.keys() - weights.keys():
+        raise ValueError(f"k_tokens must be of {[*weights]}, as weights are, got {[*other]}")
     return weights,tokens,k_tokens
 
 def _groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool,
@@ -330,7 +334,8 @@ def _start(g:dict[str,Any], layer:int, heads:Any, threshold:float|None,
     heads = sorted({checked_integer('heads', h, most=H-1) for h in heads})
     if token is not None: token = checked_integer('token', token, most=L-1)
     if threshold is None: threshold = _threshold(w[heads] if token is None else w[heads, token])
-    if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
+    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not number or not 0 <= threshold <= 1:
         raise ValueError(f"threshold must be from 0 to 1, got {threshold!r}")
     return dict(group=0, layer=layer, heads=heads, threshold=float(threshold), token=token)
 
@@ -695,6 +700,7 @@ def neuron_view(
     taken = n*(H*L*E + G*S*(E+Ev))
     _fits(taken)
     _check_length(max(L, S))
+    if not isinstance(causal, bool): raise TypeError(f"causal must be a bool, got {causal!r}")
     options = _options(n, (H, L, S), E, given)
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]
