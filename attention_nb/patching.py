@@ -30,6 +30,8 @@ class _Saw(Protocol):
     @property
     def recording(self)->_Brings: ...
 
+_Instead = Tensor|str|_Brings|_Saw
+
 def _instead(given:Any, name:str, layer:Any, pair:tuple[int,int])->Tensor|None:
     "What is put in the place of a head, broadcastable to (B, L, Ev); None: its mean"
     where = f"heads[{pair}]"
@@ -73,13 +75,13 @@ def _fitted(z:Tensor|None, old:Tensor, pair:tuple[int,int], absorbed:bool)->Tens
 @contextlib.contextmanager
 def patch_heads(
     model:nn.Module, # Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
-    # (layer, head) -> its output: broadcastable to (B, L, Ev), 'mean', or that of a recording
-    heads:Mapping[tuple[int,int],Tensor|str|_Brings|_Saw]
+    heads:Mapping[tuple[int,int],_Instead] # (layer, head) -> (B, L, Ev), 'mean' or a recording
 )->Generator[nn.Module]: # The model, while its heads are patched
     """Put something in the place of heads: `with patch_heads(model, {(10, 3): 'mean'}): ...`
 
     Args:
         model: Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
+        heads: (layer, head) -> (B, L, Ev), 'mean' or a recording
 
     Returns:
         The model, while its heads are patched
