@@ -169,9 +169,11 @@ def attribute_logit(
     Returns:
         What each head adds, (layers, H), and what all else adds
     """
+    model = getattr(model, '_orig_mod', model)      # of a compiled one
     _check_direct(model)
-    if not isinstance(ids, Tensor) or ids.dim() not in (1,2) or ids.dim() == 2 and len(ids) != 1:
-        got = tuple(ids.shape) if isinstance(ids, Tensor) else type(ids).__name__
+    shape = tuple(ids.shape) if isinstance(ids, Tensor) else ()
+    if not shape or shape[:-1] not in ((), (1,)) or not shape[-1]:
+        got = shape or type(ids).__name__
         raise ValueError(f"ids must be a tensor (L,) or (1, L), one text, got {got}")
     ids,cfg,L = ids.view(1, -1),model.cfg,ids.shape[-1]
     token = checked_integer('token', token, most=cfg.vocab_size-1)
