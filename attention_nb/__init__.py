@@ -49,6 +49,7 @@ _names = {
     'pages': ['View'],
     'parallel': ['load_shard', 'parallelize'],
     'parts': [],
+    'patching': ['attribute_logit', 'patch_heads'],
     'plan': [],
     'plots': ['show_weights'],
     'position': ['Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets'],

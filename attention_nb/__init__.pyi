@@ -37,6 +37,7 @@ from . import packing as packing
 from . import pages as pages
 from . import parallel as parallel
 from . import parts as parts
+from . import patching as patching
 from . import plan as plan
 from . import plots as plots
 from . import position as position
@@ -137,6 +138,8 @@ from .packing import pack_linears as pack_linears
 from .pages import View as View
 from .parallel import load_shard as load_shard
 from .parallel import parallelize as parallelize
+from .patching import attribute_logit as attribute_logit
+from .patching import patch_heads as patch_heads
 from .plots import show_weights as show_weights
 from .position import Rope as Rope
 from .position import alibi_bias as alibi_bias

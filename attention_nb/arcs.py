@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .heads import _layers, _readable, _tokens
+from .heads import _integers, _layers, _readable, _tokens
 from .pages import View, _clip, _pack, _unpack
 from .plots import colors
 from .views import _given, _most
@@ -32,12 +32,14 @@ def _asks(
 
 def _sentence(
     weights:Any, # As `arc_view` takes them
-    tokens:Sequence[str]|None # Likewise
+    tokens:Sequence[str]|None, # Likewise
+    kind:str|None # Likewise
 )->tuple[list[Tensor],list[str],list[int]]: # Layers (H, L, L), L tokens, places of those shown
     "What is to be shown, checked"
-    weights,tokens,_,_ = _given(weights, tokens, None, None)
+    weights,tokens,_,_ = _given(weights, tokens, None, None, kind)
     if isinstance(weights, dict):
-        raise TypeError("weights must be those of one self-attention, as (layers, H, L, L)")
+        raise TypeError("weights must be those of one self-attention, as (layers, H, L, L), got "
+                        f"those of {[*weights]}: choose one, as in kind={[*weights][0]!r}")
     layers = _layers(weights, 'weights', _most)
     L,S = layers[0].shape[1:]
     if L != S: raise ValueError(f"weights must be of a self-attention, got {L} queries, {S} keys")
@@ -52,6 +54,7 @@ def arc_view(
     weights:Any, # Of a self-attention: (layers, H, L, L), a list, or what `look` gives
     tokens:Sequence[str]|None=None, # L tokens; None takes those of `look`
     *,
+    kind:str|None=None, # Of what `look` gives, one of its `kinds()`; None: the only one
     heads:Sequence[tuple[int,int]]=((0,0),), # (layer, head), at most eight, in the order of turns
     queries:Sequence[int]|None=None, # A token for each head to begin with; None: what takes most
     title:str='' # Heading
@@ -61,11 +64,14 @@ def arc_view(
     Args:
         weights: Of a self-attention: (layers, H, L, L), a list, or what `look` gives
         tokens: L tokens; None takes those of `look`
+        kind: Of what `look` gives, one of its `kinds()`; None: the only one
         heads: (layer, head), at most eight, in the order of turns
         queries: A token for each head to begin with; None: what takes most
         title: Heading
     """
-    layers,words,shown = _sentence(weights, tokens)
+    layers,words,shown = _sentence(weights, tokens, kind)
+    if not isinstance(heads, Sequence) or any(len(_integers(h, 'heads')) != 2 for h in heads):
+        raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
     if not 1 <= len(heads) <= 8: raise ValueError(f"heads must be 1 to 8, got {len(heads)}")
     asks = [None]*len(heads) if queries is None else list(queries)
     if len(asks) != len(heads):

@@ -436,14 +436,9 @@ def remove_heads(
     Returns:
         The model, while its heads are removed
     """
-    layers = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]
+    layers = _head_layers(model)
     gone:dict[AttentionLayer,list[int]] = {}
-    for layer,head in heads:
-        if not 0 <= layer < len(layers) or not 0 <= head < _all_heads(layers[layer]):
-            each = f" of {_all_heads(layers[0])} heads" if layers else ''
-            raise ValueError(f"heads must be (layer, head) of {len(layers)} layers{each}, "
-                             f"got {(layer, head)}")
-        gone.setdefault(layers[layer], []).append(head)
+    for layer,head in _pairs(layers, heads): gone.setdefault(layers[layer], []).append(head)
     def silent(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
                **options:Any)->Attended:
         attended = run(q, k, v, **options)
@@ -452,6 +447,36 @@ def remove_heads(
         out = out.index_fill(1, here.to(out.device), 0.)
         return (out,attended[1]) if isinstance(attended, tuple) else out
     with standing_by([*gone], around=silent, changes=True): yield model
+
+# %% ../nbs/06c_heads.ipynb #6a1f0c21
+def _head_layers(model:nn.Module)->list[Any]:
+    "The layers whose heads can be told apart, in the order of the model"
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a module, got {type(model).__name__}")
+    found = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]
+    if found: return found
+    own = ": attention_nb.from_hf makes one of it" if hasattr(model, 'config') else ''
+    raise ValueError("model must hold MultiHeadAttention or LatentAttention layers, "
+                     f"{type(model).__name__} has none{own}")
+
+def _pairs(layers:list[Any], heads:Any)->list[tuple[int,int]]:
+    "Pairs (layer, head) that are there"
+    if not isinstance(heads, Iterable) or isinstance(heads, str):
+        raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
+    pairs = list[tuple[int,int]]()
+    for pair in heads:
+        numbers = _integers(pair, 'heads') if isinstance(pair, Iterable) else []
+        if len(numbers) != 2: raise TypeError(f"heads must be pairs (layer, head), got {pair!r}")
+        layer,head = numbers
+        if not 0 <= layer < len(layers):
+            raise ValueError(f"heads must be (layer, head) of {len(layers)} layers, counted from 0,"
+                             f" got {(layer, head)}")
+        n = _all_heads(layers[layer])
+        if not 0 <= head < n:
+            raise ValueError(f"heads must be (layer, head), layer {layer} has {n} heads, counted "
+                             f"from 0, got {(layer, head)}")
+        pairs.append((layer, head))
+    return pairs
 
 def _all_heads(layer:Any)->int:
     "Heads of a layer, also of one that is split over processes"

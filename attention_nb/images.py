@@ -188,6 +188,7 @@ def image_view(
     H,L,_ = group['w'][layer].shape
     if isinstance(query, tuple):
         if not own: raise ValueError(f"the queries are no patches, got {query}")
+        if len(query) != 2: raise ValueError(f"query must be a patch (row, column), got {query}")
         r = checked_integer('row', query[0], most=rows-1)
         c = checked_integer('column', query[1], most=columns-1)
         query = n + r*columns + c

@@ -315,7 +315,9 @@ def _heard(watch:_Watch, layer:Any, run:Callable[...,Any], q:Tensor, k:Tensor, v
     m = twin_of(layer)
     call = _our_call(m, q, k, options)
     out = run(q, k, v, **options)
-    if not options.get('dropout_p'): _check(m, call, v, out[0] if isinstance(out, tuple) else out)
+    given = out[0] if isinstance(out, tuple) else out
+    if not options.get('dropout_p'): _check(m, call, v, given)
+    call.out = _copy(given).reshape(*call.q.shape[:3], given.shape[-1])
     q_pos,k_pos = _copy(options.get('q_pos')),_copy(options.get('k_pos'))
     cache = watch.frames()[-1].kept if watch.frames() else None
     if q_pos is None and getattr(cache, 'left', None) is not None:

@@ -16,8 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from .checks import checked_integer
-from .files import open_source
+from .families import FAMILIES, config_from_hf
+from .files import Source, open_source
 from .pages import _page
+from .parts import _activations
+from .plan import _Plan, _plan_of_file
+from .settings import _ignored, _kinds, _neutral
 from .tokenizer_files import load_tokenizer
 
 # %% ../nbs/06l_live.ipynb #4ab23a59
@@ -44,12 +48,34 @@ def int8_pieces(
     counts = (parts/step.masked_fill(step == 0, 1.)[...,None]).round()
     return counts.flatten(1)[:,:columns].to(torch.int8), step
 
-# %% ../nbs/06l_live.ipynb #2884a77f
+# %% ../nbs/06l_live.ipynb #6a1f0c22
 def _worker()->str:
-    "The script that runs the model"
-    folder = files('attention_nb')/'live_js'
-    return '\n'.join((folder/f'{n}.js').read_text(encoding='utf-8') for n in ('encoder','weights'))
+    "The script that runs the model, and what it must know to refuse what Python refuses"
+    folder,names = files('attention_nb')/'live_js',('encoder','checks','weights')
+    scripts = [(folder/f'{n}.js').read_text(encoding='utf-8') for n in names]
+    family = FAMILIES['bert']
+    known = dict(
+        fields={f.name: dict(kind=f.kind, words=_kinds[f.kind].words, usual=f.default,
+                             nullable=f.nullable) for f in family.every_field()},
+        neutral={**_neutral, **family.neutral}, ignored=sorted(_ignored | family.ignored),
+        gelu=[name for name,ours in _activations.items() if ours == 'gelu'])
+    return '\n'.join([*scripts, f'const family = {json.dumps(known)};\n'])
 
+def _plan_of_bert(opened:Source)->_Plan:
+    "Which tensors are BERT's; a model that the page would not compute is refused"
+    if (kind := opened.config.get('model_type')) != 'bert':
+        raise ValueError(f"source must be a BERT, got a model of type {kind!r}")
+    cfg,family = config_from_hf(opened.config, architecture='BertModel')
+    if cfg.activation != 'gelu':
+        raise NotImplementedError(f"hidden_act must be gelu, got {opened.config['hidden_act']!r}")
+    if cfg.d_model % 4 or (cfg.d_ff or 0) % 4:
+        raise NotImplementedError("hidden_size and intermediate_size must be multiples of 4, "
+                                  f"got {cfg.d_model} and {cfg.d_ff}")
+    own = ('embeddings.','encoder.')    # a head stays behind
+    return _plan_of_file(family, cfg, {n: t for n,t in opened.tensors.items()
+                                       if n.removeprefix('bert.').startswith(own)})
+
+# %% ../nbs/06l_live.ipynb #2884a77f
 def write_live(
     folder:str|Path, # Made if it is not there
     source:str|Path='minilm' # A BERT, as `open_source` takes it
@@ -64,12 +90,9 @@ def write_live(
         `file`, its name in the folder; `sha256` and `bytes` of it
     """
     opened = open_source(source)
-    if (kind := opened.config.get('model_type')) != 'bert':
-        raise ValueError(f"source must be a BERT, got a model of type {kind!r}")
-    tensors:dict[str,Tensor] = {}
-    for full,w in opened.tensors.items():
-        name = full.removeprefix('bert.')
-        if not name.startswith(('embeddings.','encoder.')) or not w.is_floating_point(): continue
+    plan,tensors = _plan_of_bert(opened),dict[str,Tensor]()
+    for full,step in plan.steps:
+        name,w = step.source,opened.tensors[full]
         if w.dim() == 2: tensors[name],tensors[f'{name}_step'] = int8_pieces(w)
         else: tensors[name] = w.float()
     vocabulary = load_tokenizer(opened).get_vocab()
@@ -77,7 +100,7 @@ def write_live(
     from safetensors.torch import save
     weights = save(tensors, dict(model=json.dumps(about)))
     sha256 = hashlib.sha256(weights).hexdigest()
-    file = f'{kind}-{sha256[:12]}.safetensors'
+    file = f'bert-{sha256[:12]}.safetensors'
     view = _page(dict(kind='live', title='', size=0), 'Attention of your sentence')
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -99,6 +99,20 @@ class Recording:
         found,batch = self._of(batch, kind)
         return [r.weights[batch] for r in found]
 
+    def outputs(self)->dict[str,Tensor]: # Name of an attention -> (B, H, L, Ev)
+        """What each head gave, before the projection out, in models of attention_nb
+
+        Returns:
+            Name of an attention -> (B, H, L, Ev)
+        """
+        self.kinds()
+        found = [(rows.name, rows.out()) for rows in list(self._rows.values())]
+        outs = {name: out for name,out in found if out is not None}
+        if len(outs) < len(found):
+            raise ValueError("what each head gave is not known of all attentions: it is of models "
+                             "of attention_nb, each attention called once for a token")
+        return outs
+
     def neurons(self,
         batch:int=0, # Which sequence of the batch
         kind:str|None=None, # One of `kinds()`; None means the only one

@@ -26,6 +26,7 @@ class Recorded:
         k: Keys (B, Hkv, S, E)
         weights: (B, H, L, S), before dropout
         options: What `attention` needs beside q and k to give the weights
+        out: What each head gave, (B, H, L, Ev); None where the model did not say
     """
     name:str # The module's name in the model
     kind:str # 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
@@ -33,6 +34,7 @@ class Recorded:
     k:Tensor|None # Keys (B, Hkv, S, E)
     weights:Tensor # (B, H, L, S), before dropout
     options:dict[str,Any] # What `attention` needs beside q and k to give the weights
+    out:Tensor|None=None # What each head gave, (B, H, L, Ev); None where the model did not say
 
 _options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
 _Key = tuple[Any,...]    # an attention's name and how often it ran before
@@ -47,6 +49,7 @@ class _Call:
     places:Tensor|None = None # Where in the sequence each key stands, (S,); None means unknown
     at:Any = None # Where each query stands, (L,); it has a place as soon as it is among rows
     columns:Any = None # Where each key stands among those that are kept, (S,)
+    out:Tensor|None = None # What it gave, (B, H, L, Ev)
 
     @property
     def past(self)->int: return max(0, self.k.shape[2]-self.q.shape[2])
@@ -119,6 +122,13 @@ class _Rows:
                 call.columns = torch.searchsorted(self.places, call.places)
         self.calls.append(call)
 
+    def out(self)->Tensor|None: # (B, H, L, Ev)
+        "What the heads gave in all rows"
+        self.settle()
+        outs = [c.out for c in self.calls if c.out is not None]
+        alike = len(outs) == len(self.calls) and len({t.shape[-1] for t in outs}) == 1
+        return torch.cat(outs, 2) if alike else None
+
     def joined(self)->Recorded:
         self.settle()
         if self.done is None:
@@ -129,7 +139,7 @@ class _Rows:
                 if any(c.options['bias'] is not None for c in self.calls):
                     options['bias'] = _stacked(self.calls, 'bias', 0., S)
             with torch.no_grad(): weights = attention(q, self.k, self.k, **options)[1]
-            self.done = Recorded(self.name, self.kind, q, self.k, weights, options)
+            self.done = Recorded(self.name, self.kind, q, self.k, weights, options, self.out())
         return self.done
 
 def _alike(call:_Call, other:_Call)->bool:
@@ -159,7 +169,8 @@ def _pick(call:_Call, order:Tensor, rows:Tensor, n:int)->_Call:
         t = _four(t, call.q.shape[2], len(seen))[:,:,rows][...,seen]
         return t[order] if len(t) > 1 else t
     options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
-    return replace(call, q=call.q[order][:,:,rows], at=call.at[rows],
+    out = None if call.out is None else call.out[order][:,:,rows]
+    return replace(call, q=call.q[order][:,:,rows], at=call.at[rows], out=out,
                    columns=call.columns[seen], options=options)
 
 def _stacked(calls:list[_Call], name:str, empty:float, S:int)->Tensor:
@@ -212,6 +223,7 @@ class _Told:
 
     @property
     def shape(self)->tuple[int,...]: return tuple(self.weights.shape)
+    def out(self)->Tensor|None: return None
 
     def step(self, new:'_Told', step:_Step|None, before:int|None, same:bool)->_Step|None:
         "How `new` goes on with these weights, if it does"

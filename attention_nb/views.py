@@ -36,10 +36,18 @@ if TYPE_CHECKING:
 _Cut = tuple[list[int],list[str],Set[int],Callable[[int],str]] # ids, tokens, special ids, decoder
 _More = Callable[[str,Tensor],dict[str,Any]] # What is kept of a layer besides its weights
 class _Shows(Protocol):
-    "What `look` and `record` give"
-    def shown(self)->dict[str,Any]: ...
+    "What `look` gives"
+    def shown(self, kind:str|None=None)->dict[str,Any]: ...
+class _Records(Protocol):
+    "What `record` gives"
+    def kinds(self)->list[str]: ...
+    def weights(self, batch:int=0, kind:str|None=None)->list[Tensor]: ...
+class _Tells(Protocol):
+    "Either, where queries and keys were kept"
+    def neurons(self, *, kind:str|None=None)->dict[str,Any]: ...
 _PerLayer = Tensor|np.ndarray[Any,Any]|Sequence[Tensor|None] # One for all layers, or a list
-_Layers = Tensor|np.ndarray[Any,Any]|Sequence[Tensor]|Sequence[np.ndarray[Any,Any]]|_Shows
+_Layers = (Tensor|np.ndarray[Any,Any]|Sequence[Tensor]|Sequence[np.ndarray[Any,Any]]
+           |_Shows|_Records)
 _Weights = _Layers|Mapping[str,_Layers]
 _Names = Sequence[str]|Mapping[str,Sequence[str]] # Tokens, or tokens of several texts
 
@@ -207,42 +215,54 @@ def show_tokens(
 # %% ../nbs/06b_views.ipynb #2bac8f94
 _most = 64_000_000      # weights in one view
 
-def _offered(x:Any)->dict[str,Any]|None:
+def _offered(x:Any, kind:str|None=None)->dict[str,Any]|None:
     "What `look` and `record` give, as arguments of a view; None if `x` is neither"
     if shown := getattr(x, 'shown', None):
-        found:dict[str,Any] = shown()
+        found:dict[str,Any] = shown() if kind is None else shown(kind)
         return found
-    if not callable(getattr(x, 'weights', None)): return None
-    B = max((len(r.weights) for r in x.layers), default=1)
-    if B > 1:
-        raise ValueError(f"the recording holds {B} sequences: choose one, as in "
-                         "recording.weights(0)")
-    kinds = x.kinds()
-    weights = {kind:x.weights(kind=kind) for kind in kinds} if len(kinds) > 1 else x.weights()
-    return dict(weights=weights, tokens=None, k_tokens=None, split=None)
+    if not callable(getattr(x, 'weights', None)):
+        _no_kind(kind, x)
+        return None
+    _check_one(x, 'weights(0)')
+    kinds = x.kinds() if kind is None else [kind]
+    weights = {kind:x.weights(kind=kind) for kind in kinds}
+    return dict(weights=weights if len(kinds) > 1 else weights[kinds[0]], tokens=None,
+                k_tokens=None, split=None)
 
-def _given(weights:Any, tokens:Any, k_tokens:Any, split:Any)->tuple[Any,Any,Any,Any]:
+def _no_kind(kind:str|None, x:object)->None:
+    if kind is not None:
+        raise TypeError("kind chooses among the attentions of what look or record gives, "
+                        f"got {kind!r} and {type(x).__name__}")
+
+def _check_one(recording:Any, way:str)->None:
+    "A picture shows one sequence"
+    B = max((len(r.weights) for r in recording.layers), default=1)
+    if B > 1:
+        raise ValueError(f"the recording holds {B} sequences: choose one, as in recording.{way}")
+
+def _given(weights:Any, tokens:Any, k_tokens:Any, split:Any,
+           kind:str|None=None)->tuple[Any,Any,Any,Any]:
     "The arguments, with what they leave out taken from what `look` and `record` give"
     if isinstance(weights, dict) and any(hasattr(w, 'shown') for w in weights.values()):
-        return _together(weights)
-    found = _offered(weights) or dict(weights=weights, tokens=None, k_tokens=None, split=None)
+        return _together(weights, kind)
+    found = _offered(weights, kind) or dict(weights=weights, tokens=None, k_tokens=None, split=None)
     more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
     found |= {name:x for name,x in more.items() if x is not None}
     if found['tokens'] is None: raise TypeError("tokens must be a list of strings, got None")
     return found['weights'],found['tokens'],found['k_tokens'],found['split']
 
-def _together(texts:dict[str,Any])->tuple[Any,Any,Any,Any]:
+def _together(texts:dict[str,Any], kind:str|None)->tuple[Any,Any,Any,Any]:
     "Several texts, each as `look` gives it, kept apart by names"
     weights,tokens,k_tokens,split = (dict[str,Any]() for _ in range(4))
     for name,x in texts.items():
-        one = _offered(x)
+        one = _offered(x, kind)
         if not one or one['tokens'] is None:
             raise TypeError(f"weights[{name!r}] must be what look gives, as others are, "
                             f"got {type(x).__name__}")
         w,q,k = _by_name(one['weights'], one['tokens'], one['k_tokens'])
-        for kind in w:
-            full = f"{name}, {kind}" if kind else name
-            weights[full],tokens[full],k_tokens[full] = w[kind],q[kind],k.get(kind)
+        for part in w:
+            full = f"{name}, {part}" if part else name
+            weights[full],tokens[full],k_tokens[full] = w[part],q[part],k.get(part)
             split[full] = one['split']
     return weights,tokens,k_tokens,split
 
@@ -257,6 +277,8 @@ def _by_name(weights:Any, tokens:Any,
             raise TypeError(f"{what} must be a dict as weights are, got {type(x).__name__}")
     for name in weights:
         if name not in tokens: raise ValueError(f"tokens must have {name!r}, as weights have")
+    if other := k_tokens.keys() - weights.keys():
+        raise ValueError(f"k_tokens must be of {[*weights]}, as weights are, got {[*other]}")
     return weights,tokens,k_tokens
 
 def _groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool,
@@ -312,7 +334,8 @@ def _start(g:dict[str,Any], layer:int, heads:Any, threshold:float|None,
     heads = sorted({checked_integer('heads', h, most=H-1) for h in heads})
     if token is not None: token = checked_integer('token', token, most=L-1)
     if threshold is None: threshold = _threshold(w[heads] if token is None else w[heads, token])
-    if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
+    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not number or not 0 <= threshold <= 1:
         raise ValueError(f"threshold must be from 0 to 1, got {threshold!r}")
     return dict(group=0, layer=layer, heads=heads, threshold=float(threshold), token=token)
 
@@ -359,8 +382,7 @@ def _lines(fig:'Figure', data:dict[str,Any])->None:
     if len(best):                          # matplotlib refuses a collection of none
         bend = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
         curves = [Curve([(0,i), (1/3,i), (2/3,j), (1,j)], bend) for _,i,j in at[best].tolist()]
-        alone = group['layers'][start['layer']]['heads'] == 1
-        inks = [colors['w'] if alone else _palette[heads[h] % len(_palette)]
+        inks = [colors['w'] if len(heads) == 1 else _palette[heads[h] % len(_palette)]
                 for h,_,_ in at[best].tolist()]
         dashes = [('-','--',':')[heads[h]//len(_palette) % 3] for h,_,_ in at[best].tolist()]
         ax.add_collection(PathCollection(curves, facecolors='none', edgecolors=inks,
@@ -379,6 +401,7 @@ def head_view(
     tokens:_Names|None=None, # L query tokens, or a dict of them; None takes those of `look`
     k_tokens:_Names|None=None, # S key tokens; None means `tokens`
     *,
+    kind:str|None=None, # Of what `look` or `record` gives, one of its `kinds()`; None means all
     layer:int=0, # Layer shown first
     heads:int|Sequence[int]|None=None, # Heads shown first; None means all
     token:int|None=None, # Query token to point at first
@@ -394,6 +417,7 @@ def head_view(
         weights: (layers, H, L, S), (H, L, S), a list, a recording; or a dict
         tokens: L query tokens, or a dict of them; None takes those of `look`
         k_tokens: S key tokens; None means `tokens`
+        kind: Of what `look` or `record` gives, one of its `kinds()`; None means all
         layer: Layer shown first
         heads: Heads shown first; None means all
         token: Query token to point at first
@@ -403,7 +427,7 @@ def head_view(
         rollout: Add attention rollout as a layer to choose
         title: Heading
     """
-    groups = _groups(*_given(weights, tokens, k_tokens, split), average, rollout)
+    groups = _groups(*_given(weights, tokens, k_tokens, split, kind), average, rollout)
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), title)
 
 # %% ../nbs/06b_views.ipynb #bea99df2
@@ -446,6 +470,7 @@ def model_view(
     tokens:_Names|None=None, # L query tokens, or a dict of them; None takes those of `look`
     k_tokens:_Names|None=None, # S key tokens; None means `tokens`
     *,
+    kind:str|None=None, # Of what `look` or `record` gives, one of its `kinds()`; None means all
     split:int|None=None, # Tokens of the first of two texts
     threshold:float|None=None, # Smallest weight drawn in the large view; None means 0.05 or less
     average:bool=False, # Add means over heads and layers
@@ -458,13 +483,14 @@ def model_view(
         weights: (layers, H, L, S), (H, L, S), a list, a recording; or a dict
         tokens: L query tokens, or a dict of them; None takes those of `look`
         k_tokens: S key tokens; None means `tokens`
+        kind: Of what `look` or `record` gives, one of its `kinds()`; None means all
         split: Tokens of the first of two texts
         threshold: Smallest weight drawn in the large view; None means 0.05 or less
         average: Add means over heads and layers
         rollout: Add attention rollout
         title: Heading
     """
-    groups = _groups(*_given(weights, tokens, k_tokens, split), average, rollout)
+    groups = _groups(*_given(weights, tokens, k_tokens, split, kind), average, rollout)
     start = _start(groups[0], 0, None, threshold, None)
     return _view('model', groups, start, title, _scores)
 
@@ -598,12 +624,27 @@ def _values(v:Any, k:list[Tensor])->list[Tensor]:
     return values
 
 # %% ../nbs/06b_views.ipynb #89e0f8e0
+def _told(q:Any, k:Any, tokens:Any, k_tokens:Any, kind:str|None,
+          options:dict[str,Any])->tuple[Any,Any,Any,Any,dict[str,Any]]:
+    "The arguments, with what they leave out taken from what `look` and `record` give"
+    if not callable(getattr(q, 'neurons', None)):
+        _no_kind(kind, q)
+        return q, k, tokens, k_tokens, options
+    if k is not None: raise TypeError("k must be left out beside a recording, which has its own")
+    if hasattr(q, 'layers'): _check_one(q, 'neurons(0)')
+    said = q.neurons(kind=kind)
+    def or_said(name:str, x:Any)->Any: return said.get(name) if x is None else x
+    options = {name: or_said(name, x) for name,x in options.items()}
+    if tokens is None: k_tokens = or_said('k_tokens', k_tokens)
+    return said['q'], said['k'], or_said('tokens', tokens), k_tokens, options
+
 def neuron_view(
-    q:_PerLayer, # Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
-    k:_PerLayer, # Keys (layers, Hkv, S, E), likewise; Hkv divides H
-    tokens:Sequence[str], # L query tokens
+    q:_PerLayer|_Tells, # Queries (layers, H, L, E), (H, L, E), a list; or a recording, with its k
+    k:_PerLayer|None=None, # Keys (layers, Hkv, S, E), likewise; Hkv divides H; rotated as q is
+    tokens:Sequence[str]|None=None, # L query tokens; None takes those of `look`
     k_tokens:Sequence[str]|None=None, # S key tokens; None means `tokens`
     *,
+    kind:str|None=None, # Of what `look` or `record` gives, one of its `kinds()`
     v:_PerLayer|None=None, # Values (layers, Hkv, S, Ev), likewise; None ends at the weights
     layer:int=0, # Layer shown first
     head:int=0, # Head shown first
@@ -622,10 +663,11 @@ def neuron_view(
     """The arithmetic of one head, step by step: query times key, softmax, weight times value
 
     Args:
-        q: Queries (layers, H, L, E), (H, L, E), or a list; rotated, if the model rotates
-        k: Keys (layers, Hkv, S, E), likewise; Hkv divides H
-        tokens: L query tokens
+        q: Queries (layers, H, L, E), (H, L, E), a list; or a recording, with its k
+        k: Keys (layers, Hkv, S, E), likewise; Hkv divides H; rotated as q is
+        tokens: L query tokens; None takes those of `look`
         k_tokens: S key tokens; None means `tokens`
+        kind: Of what `look` or `record` gives, one of its `kinds()`
         v: Values (layers, Hkv, S, Ev), likewise; None ends at the weights
         layer: Layer shown first
         head: Head shown first
@@ -641,6 +683,8 @@ def neuron_view(
         sinks: (H,), a score that takes weight, without a value; or a list
         title: Heading
     """
+    given = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
+    q,k,tokens,k_tokens,given = _told(q, k, tokens, k_tokens, kind, given)
     q,k = _rows(q, 'q'),_rows(k, 'k')
     n,(H,L,E),(G,S,width) = len(q),q[0].shape,k[0].shape
     if len(k) != n or width != E or H % G:
@@ -656,7 +700,7 @@ def neuron_view(
     taken = n*(H*L*E + G*S*(E+Ev))
     _fits(taken)
     _check_length(max(L, S))
-    given = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
+    if not isinstance(causal, bool): raise TypeError(f"causal must be a bool, got {causal!r}")
     options = _options(n, (H, L, S), E, given)
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]

@@ -296,6 +296,14 @@ def test_a_cell_of_several_entries_comes_in_parts():
     assert [c.source for c,_ in first(cell('class C: pass'), *methods)] == [
         'show_doc(C)', 'show_doc(C.m, title_level=4)', 'class C: pass']
 
+def test_a_private_name_is_no_link_to_one_that_is_called_alike(tmp_path):
+    cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](04_mask.ipynb)'
+    path = tmp_path/'x.ipynb'
+    nbformat.write(notebook([cell]), path)
+    body = plain.markdown_of(notebooks.process(path.read_text('utf-8'), path), 'x')[0]
+    assert body.startswith('`_asked` counts, [`attention`](https://')
+    assert '; [`_first`](04_mask.ipynb)\n' in body       # who writes a link gets it
+
 def test_a_plain_text_is_for_readers_without_the_site():
     class Paper:
         def __init__(self, title, number): self.fields = dict(title=title, eprint=number)

@@ -1,7 +1,8 @@
 """The model in the page: its worker against Python, what a reader does with the box, what it
 fetches and when"""
-import json, re
+import base64, json, os, re, time
 import pytest, torch
+from helpers import root, serve
 from helpers.looks import contrast, expect
 
 sentences = [
@@ -51,6 +52,97 @@ def test_the_worker_computes_what_python_does(page, reference):
             assert (weights - torch.cat(theirs.attentions)).abs().max() < most, (text, most)
             vector = torch.nn.functional.normalize(theirs.last_hidden_state[0].mean(0), dim=0)
             assert vector @ torch.tensor(found['vector']) > 1 - most
+
+said = dict(model_type='bert', hidden_size=8, num_attention_heads=2, num_hidden_layers=2,
+            intermediate_size=12, vocab_size=7, max_position_embeddings=8, type_vocab_size=2)
+words = ['[PAD]','[UNK]','[CLS]','[SEP]','birds','fly']
+
+def bert():
+    "Tensors of a BERT of two blocks, under published names"
+    from transformers import BertConfig, BertModel
+    torch.manual_seed(0)
+    return dict(BertModel(BertConfig(**said)).state_dict())
+
+@pytest.fixture(scope='module')
+def build(browser):
+    "Build and run in the worker's script: the weights, or what is refused"
+    from attention_nb.live import _worker
+    from safetensors.torch import save
+    found = browser.new_page()
+    found.add_script_tag(content=_worker())
+    def f(config, tensors, vocabulary=words):
+        data = tensors if isinstance(tensors, bytes) else save(tensors)
+        return found.evaluate("""([config, words, data]) => {
+            const buffer = Uint8Array.from(atob(data), c => c.charCodeAt(0)).buffer
+            try { return [...run(build(config, words, buffer), 'Birds fly').layers[1].weights] }
+            catch (error) { return error.message }}""",
+            [config, vocabulary, base64.b64encode(data).decode()])
+    yield f
+    found.close()
+
+odd = [*(dict([pair]) for pair in dict(
+    position_embedding_type='relative_key', is_decoder=True, add_cross_attention=True,
+    is_encoder_decoder=True, pruned_heads={'0': [1]}, num_attention_heads=0, num_hidden_layers=1,
+    hidden_size=12, intermediate_size=16, vocab_size=8, max_position_embeddings=16,
+    type_vocab_size=3, layer_norm_eps=None, hidden_act=None, kinds_of_moon=2, pad_token_id=7,
+    initializer_range='no matter', tie_word_embeddings=True, eos_token_id=[1,2]).items()),
+    dict(layer_norm_eps=0), dict(layer_norm_eps='1e-12'), dict(layer_norm_eps=True),
+    dict(num_hidden_layers=0), dict(num_hidden_layers=3), dict(num_hidden_layers=2.5),
+    dict(num_attention_heads=3), dict(num_attention_heads=-2), dict(hidden_size=[8]),
+    dict(hidden_dropout_prob=2), dict(pad_token_id=None), dict(eos_token_id=[1,-1]),
+    dict(tie_word_embeddings='yes'), dict(position_embedding_type='absolute'), {},
+    dict(position_embedding_type=None), dict(hidden_act='gelu_python'), dict(pruned_heads={})]
+
+@pytest.mark.parametrize('wrong', odd, ids=str)
+def test_the_page_refuses_what_python_refuses(build, wrong):
+    from attention_nb.families import config_from_hf
+    from attention_nb.plan import build_model
+    config,tensors = said | wrong,bert()
+    try:
+        cfg,family = config_from_hf(config, architecture='BertModel')
+        build_model(cfg, family, tensors)
+    except (ValueError,NotImplementedError): error = build(config, tensors)
+    else:
+        assert isinstance(build(config, tensors), list)
+        return
+    [(name,value)] = wrong.items()
+    assert isinstance(error, str) and name in error and '\n' not in error, error
+    assert value is None or json.dumps(value, separators=(',',':')) in error, error
+
+def test_a_field_that_is_missing_is_bert_s_own(build):
+    from transformers import BertConfig, BertModel
+    model = BertModel(BertConfig(**said, attn_implementation='eager')).eval()
+    weights = build(said, dict(model.state_dict()))         # said has no epsilon
+    with torch.no_grad(): theirs = model(torch.tensor([[2,4,5,3]]), output_attentions=True)
+    assert (torch.tensor(weights) - theirs.attentions[1].flatten()).abs().max() < 1e-5
+
+def test_weights_that_are_no_bert_of_that_shape_are_refused(build):
+    from safetensors.torch import save
+    own,layer = bert(),'encoder.layer.0.'
+    whole = save(own)
+    for change,error in (
+            ({'encoder.layer.0.attention.self.distance_embedding.weight': torch.ones(3, 4)},
+             'encoder.layer.0.attention.self.distance_embedding.weight has no place'),
+            ({'encoder.layer.1.crossattention.self.query.bias': torch.ones(8)}, 'has no place'),
+            ({layer+'output.dense.bias': torch.ones(7)}, 'output.dense.bias is 7, but hidden_size'),
+            ({layer+'output.dense.bias': torch.ones(8).int()}, 'output.dense.bias is I32'),
+            ({layer+'output.dense.bias': torch.ones(8).to(torch.int8)}, 'dense.bias is I8'),
+            ({layer+'output.dense.bias': torch.full((8,), torch.nan)}, 'what is no number'),
+            ({'bert.'+layer+'output.dense.bias': torch.ones(8)}, 'are the same tensor')):
+        assert error in build(said, own | change), error
+    lacks = {n: t for n,t in own.items() if n != layer+'output.dense.bias'}
+    assert 'have no encoder.layer.0.output.dense.bias' in build(said, lacks)
+    for broken in (b'', whole[:90], whole[:-1], b'\xff'*20, (2).to_bytes(8, 'little') + b'[1'):
+        assert build(said, broken).startswith('model.safetensors '), broken[:20]
+    for vocabulary,error in ((words + ['a','b'], 'vocab.txt has 8 tokens, and vocab_size is 7'),
+                             (words[:2] + words[3:], 'vocab.txt has no [CLS]')):
+        assert build(said, own, vocabulary) == error
+    same = build(said, own)
+    older = {n.replace('LayerNorm.weight', 'LayerNorm.gamma'): t for n,t in own.items()}
+    head = {f'bert.{n}': t for n,t in older.items()} | {'classifier.bias': torch.ones(2)}
+    assert build(said, head) == same
+    assert build(said, {n: t.double() for n,t in own.items()}) == same
+    for config in (None, [], 'bert'): assert 'must be an object' in build(config, own)
 
 def test_ten_thousand_words_are_cut(page):
     found = page.evaluate("() => attentionNb.run('word '.repeat(10000))")
@@ -156,6 +248,46 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     expect(frame.locator('.word.hidden')).to_have_text('tired')
     context.close()
 
+def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(browser, tmp_path):
+    "Scripts are asked for as they were named; what no kept page needs is kept no longer"
+    worker = (root/'nbs'/'_sphinx'/'offline.js').read_text(encoding='utf-8')
+    (tmp_path/'offline.js').write_text(worker, encoding='utf-8')
+    def write(page, version):
+        (tmp_path/'script.js').write_text(f'document.title = "script {version}"')
+        (tmp_path/page).write_text(f'<script src="script.js?v={version}"></script>')
+        for p in ('script.js', page):       # of days to come: no browser takes its own copy as new
+            os.utime(tmp_path/p, (begun + 100*version,)*2)
+    begun = time.time()
+    context = browser.new_context()
+    page = context.new_page()
+    kept = """async () => (await (await caches.open('attention_nb pages')).keys())
+        .map(({url}) => url.split('/').at(-1)).filter(name => !name.startsWith('offline.js')).sort()
+        .join(' ')"""
+    with serve(tmp_path) as url:
+        def visit(name, ends):
+            page.goto(f'{url}/{name}')
+            page.evaluate("""async () => {
+                await navigator.serviceWorker.register('offline.js')
+                const {active} = await navigator.serviceWorker.ready
+                const loaded = performance.getEntriesByType('resource').map(e => e.name)
+                active.postMessage([location.origin + location.pathname, ...loaded])}""")
+            page.wait_for_function(f"async ends => await ({kept})() === ends", arg=ends)
+        write('one.html', 1)
+        page.goto(f'{url}/one.html')
+        page.evaluate("""async () => {                  // what an older worker left
+            const place = await caches.open('attention_nb pages')
+            await place.put('script.js?v=0', new Response('document.title = "script 0"'))}""")
+        visit('one.html', 'one.html script.js?v=1')
+        write('two.html', 2)
+        visit('two.html', 'one.html script.js?v=1 script.js?v=2 two.html')
+        write('two.html', 3)
+        visit('two.html', 'one.html script.js?v=1 script.js?v=3 two.html')
+        context.set_offline(True)
+        for name,version in (('one.html', 1), ('two.html', 3), ('two.html?highlight=head', 3)):
+            page.goto(f'{url}/{name}')
+            assert page.title() == f'script {version}', name
+    context.close()
+
 @pytest.mark.parametrize('link, said', {
     'text=100% sure': r'^5 tokens in [\d.]+ s$',
     'text=Hi you&view=neuron&head=7.44&token=40&hide=55&out=9.99': r'^4 tokens in [\d.]+ s$',
@@ -208,10 +340,11 @@ def test_weights_of_ones_own(page, tmp_path):
     shown = page.frame_locator('.live iframe').locator('.words .word')
     expect(shown).to_have_count(4)                      # in a layer and head that this model has
     said = json.loads((tmp_path/'config.json').read_text())
-    for wrong,error in ((dict(model_type='gpt2'), 'config.json says gpt2, not bert'),
-                        (dict(hidden_act='relu'), 'hidden_act is relu, not gelu'),
-                        (dict(intermediate_size=30), 'must be multiples of 4'),
-                        (dict(num_hidden_layers=3), 'The weights have no encoder.layer.2')):
+    for wrong,error in ((dict(model_type='gpt2'), 'config.json says "gpt2", not "bert"'),
+                        (dict(hidden_act='relu'), 'hidden_act = "relu" is not gelu'),
+                        (dict(intermediate_size=30), 'must be a multiple of 4'),
+                        (dict(is_decoder=True), 'is_decoder = true is not supported'),
+                        (dict(num_hidden_layers=3), 'but the weights have 2 blocks')):
         (tmp_path/'config.json').write_text(json.dumps(said | wrong))
         choose('config.json', 'vocab.txt', 'model.safetensors')
         expect(status).to_contain_text(error)

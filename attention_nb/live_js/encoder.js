@@ -152,5 +152,6 @@ function meanVector(x, n, D) {
   const mean = new Float32Array(D);
   for (let i = 0; i < n * D; i++) mean[i % D] += x[i];
   const length = Math.hypot(...mean);
+  if (!Number.isFinite(length)) throw new Error("the weights give what is no number");
   return mean.map(c => c / length);
 }

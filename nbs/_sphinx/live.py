@@ -14,7 +14,8 @@ BOX = '<div class="live" id="your-own-sentence">'
 def made(app):
     "The folder of weights, worker and views, and what a page must know of it"
     lib = get_config().lib_path
-    stamp = fresh.of_files(lib/'live.py', lib/'pages.py', lib/'views_js', lib/'live_js')
+    modules = [lib/f'{n}.py' for n in ('live','pages','families','settings','parts')]
+    stamp = fresh.of_files(*modules, lib/'views_js', lib/'live_js')
     folder = Path(app.doctreedir).parent/'live'
     known = folder/'known.json'
     found = json.loads(known.read_text()) if known.exists() else {}

@@ -8,7 +8,7 @@ from fastcore.nbio import dict2nb, nb2str, read_nb
 from nbdev.config import get_config
 from nbdev.process import Processor
 from nbdev.processors import FilterDefaults, exec_show_docs
-import api, cells as c_
+import api, cells as c_, quarto
 
 class Explain(Processor):
     "Replace each `#| explain` cell by the code it quotes, with its text beside it"
@@ -68,6 +68,7 @@ def process(text, path):
         c.metadata.pop('execution', None)              # nbformat refuses it
         if c.cell_type == 'markdown':                  # nbdev links names inside a link too
             c.source = re.sub(r'\[\[(`[^`\n]+`)\]\([^)\s]*\)\](?=\()', r'[\1]', c.source)
+            c.source = quarto.unlinked(c.source)
     nb.metadata.pop('widgets', None)                   # for it MyST-NB would load scripts
     return nbformat.reads(nb2str(nb), 4)
 

@@ -84,6 +84,13 @@ def prose(text, change):
     parts = re.split(r'(^```.*?^```|`[^`\n]+`)', text, flags=re.M|re.S)
     return ''.join(part if i % 2 else change(part) for i,part in enumerate(parts))
 
+_link = r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)'
+def unlinked(text):
+    "Private names as they are: they have no entry, and a link may mean that of another module"
+    names = own_names()
+    def private(m): return names.get(m[2], '').split('.')[-1].startswith('_')
+    return re.sub(_link, lambda m: m[1] if private(m) else m[0], text)
+
 def myst(text):
     "MyST for Quarto's `text`; links to names of the project become links inside the site"
     for pattern,new in _blocks: text = re.sub(pattern, new, text, flags=re.M|re.S)
@@ -92,8 +99,5 @@ def myst(text):
         return part
     names = own_names()
     def link(m):
-        name = names.get(m[2])
-        if name is None: return m[0]
-        private = name.split('.')[-1].startswith('_')   # those have no entry
-        return m[1] if private else f'[{m[1]}](#{name})'
-    return re.sub(r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)', link, prose(text, inline))
+        return f'[{m[1]}](#{names[m[2]]})' if m[2] in names else m[0]
+    return re.sub(_link, link, unlinked(prose(text, inline)))

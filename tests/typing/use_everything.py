@@ -243,6 +243,17 @@ def chapter_06c()->None:
     with tempfile.TemporaryDirectory() as folder:
         assert_type(nb.save_scores(table, Path(folder)/'scores.csv'), Path)
 
+def chapter_06n()->None:
+    cfg = nb.TransformerConfig(vocab_size=9, d_model=8, n_layers=1, n_heads=2, d_ff=8)
+    writer,ids = nb.Transformer(cfg).eval(),torch.tensor([[1, 2]])
+    with nb.record(writer) as r: writer(ids)
+    assert_type(r.outputs(), dict[str,Tensor])
+    with nb.patch_heads(writer, {(0,0): 'mean', (0,1): torch.ones(4)}) as patched: patched(ids)
+    with nb.patch_heads(writer, {(0,0): r}) as patched: assert_type(patched, nn.Module)
+    assert_type(nb.attribute_logit(writer, ids, 3), tuple[Tensor,Tensor])
+    nb.head_view(r, ['a','b'], kind='self')
+    nb.neuron_view(r, tokens=['a','b'])
+
 def chapter_06e()->None:
     weights,picture = torch.rand(1, 2, 5, 5).softmax(-1),torch.rand(8, 8, 3)
     assert_type(nb.image_view(weights, picture, grid=(2,2)), nb.View)

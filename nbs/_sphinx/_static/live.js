@@ -302,10 +302,10 @@ async function openOwn(files) {
   for (const name of ['config.json', 'vocab.txt', 'model.safetensors'])
     if (!named[name]) throw new Error(`${name} is missing`)
   if (named['model.safetensors'].size > most) throw new Error('model.safetensors has over 200 MB')
-  const config = JSON.parse(await named['config.json'].text())
-  const {model_type: kind} = config
-  if (kind !== 'bert') throw new Error(`config.json says ${kind}, not bert`)
-  const vocabulary = (await named['vocab.txt'].text()).split(/\r?\n/)
+  let config
+  try { config = JSON.parse(await named['config.json'].text()) }
+  catch { throw new Error('config.json is no JSON') }
+  const vocabulary = (await named['vocab.txt'].text()).replace(/\r?\n$/, '').split(/\r?\n/)
   await open(await named['model.safetensors'].arrayBuffer(), config, vocabulary)
   state.ready = true
   state.hidden.clear(); state.without.clear()

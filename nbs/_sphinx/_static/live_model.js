@@ -76,7 +76,7 @@ function offline() {
     const {active} = await serviceWorker.ready
     const loaded = performance.getEntriesByType('resource').map(e => e.name)
     const frame = ['view.html', 'encoder.js'].map(name => new URL(folder + name, location).href)
-    active.postMessage([location.href, ...frame, ...loaded])
+    active.postMessage([location.origin + location.pathname, ...frame, ...loaded])
   }).catch(() => {})
 }
 
