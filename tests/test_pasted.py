@@ -32,7 +32,7 @@ def test_a_chapter_shows_all_that_its_code_needs(site):
 
 def test_the_program_of_parallel_is_a_file_to_copy(site):
     text = (site/'10a_parallel.html.md').read_text(encoding='utf-8')
-    shown, = (b for b in blocks(text) if 'init_device_mesh' in b)
+    shown, = (b for b in blocks(text) if 'WORLD_SIZE' in b)
     cell, = (c for c in code_cells('10a_parallel') if rules.directive(c, 'file'))
     made = {}
     exec(rules.source(cell), made)

@@ -42,7 +42,9 @@ def test_a_page_has_what_a_reader_expects(site, texts):
         assert f'colab.research.google.com/{repository.replace(".com", "")}' in text
         assert f'/blob/main/nbs/{page}.ipynb' in text and repository in text
         assert f'_sources/{page}.ipynb' in text and (site/'_sources'/f'{page}.ipynb').exists()
-        squashed = re.sub(r'<[^>]*>|\W', '', text)
+        fold = re.search(r'<summary>Imports</summary>.*?</details>', text, re.S)
+        assert bool(fold) == (page in chapters) and '%pip' not in text, page
+        squashed = re.sub(r'<[^>]*>|\W', '', text.replace(fold[0] if fold else '', ''))
         for c in code_cells(page):
             code = re.sub(r'\W', '', '\n'.join(rules.code_lines(c)))
             assert not rules.directive(c, 'hide') or code not in squashed, ('hidden', page, code)
