@@ -88,9 +88,10 @@ def missing(path, folder=root):
     card = path.parent/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
     if card.exists() and card.read_text() == CARD.format(title=title):
         yield f'{card.name}, the picture of its card, is the one of every new lesson: draw its own'
-    shows = [c for c in here if c['cell_type'] == 'code' and 'print(' in cells.source(c)]
+    prints = any(re.search(r'^print\(', cells.source(c), re.M) for c in here
+                 if c['cell_type'] == 'code')
     if not any(c.get('outputs') for c in here):
-        if shows: yield f'no stored outputs: make outputs ARGS=nbs/{path.name}'
+        if prints: yield f'no stored outputs: make outputs ARGS=nbs/{path.name}'
         elif cells.kind(name) == 'lesson': yield 'no cell prints a number or draws a picture'
     pattern = rf'`[^`\n]*\b{module}\b' if module else rf'\b({cells.alias(name)}|{title})\b'
     if not re.search(pattern, (folder/'CHANGELOG.md').read_text(encoding='utf-8'), re.I):

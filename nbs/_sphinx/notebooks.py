@@ -44,8 +44,9 @@ def show_source(cell):
 def add_imports(cells):
     """A fold with what a chapter imports and prepares out of sight before its first open code: so
     what it shows runs as it stands"""
-    (_,*code),texts,after = [c for c in cells if c.cell_type == 'code'],[],None    # one installs
-    for c in code:
+    texts,after = [],None
+    for c in cells:
+        if c.cell_type != 'code' or '%pip install' in c.source: continue
         options,text = c_.split_options(c.source)
         shut = options.keys() & {'hide', 'default_exp'} or 'export' in options and only_imports(c)
         if not shut: break
