@@ -54,7 +54,7 @@ serve: $(SITE)  ## Serve the site and rebuild what changes
 slides: $(EXPORTED)  ## Slides of a lesson: make slides ARGS=nbs/03_attention.ipynb
 	$(BIN)/python nbs/_sphinx/slides.py $(ARGS)
 
-student: $(READY)  ## The lessons without their answers, in _build/student
+student: $(READY)  ## The lessons without answers and outputs, in _build/student
 	$(BIN)/python nbs/_sphinx/student.py
 
 bench: $(READY)  ## Speed against peers, as tables; ARGS="multihead --rounds 9", ARGS=--help

@@ -112,6 +112,7 @@ def main(name, folder=root):
         card.write_text(CARD.format(title=cells.title(cells.load(path))), encoding='utf-8')
     lacks = list(missing(path, folder))
     if lacks: print(f'nbs/{name}.ipynb is there. Missing:', *lacks, sep='\n- ')
-    else: print(f'nbs/{name}.ipynb is there, and nothing is missing: make check NB=nbs/{name}.ipynb')
+    else: print(f'nbs/{name}.ipynb is there, and nothing is missing: '
+                f'make check NB=nbs/{name}.ipynb')
 
 if __name__ == '__main__': main(*sys.argv[1:2] or [''])

@@ -6,7 +6,7 @@ def blocks(text):
     return re.findall(r'^```python\n(.*?)^```', text, re.M|re.S)
 
 def _inner(table, called=False):
-    "(name, only when something is called?) of the names that functions and classes ask the module for"
+    "(name, only when something is called?): what functions and classes ask the module for"
     for t in table.get_children():
         at_once = t.get_type() == 'class' or t.get_name() in ('listcomp', 'setcomp', 'dictcomp',
                                                               'genexpr')
