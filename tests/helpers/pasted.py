@@ -28,7 +28,8 @@ def _names(statement):
     called = {n for n,called in inner if called}
     if isinstance(statement, ast.AugAssign): return asked | made, called, made
     # `x = x + 1` needs an x; in a loop or a block what is made may be asked for below
-    return asked - (walrus if isinstance(statement, ast.Assign) else made | walrus), called, made | walrus
+    own = walrus if isinstance(statement, ast.Assign) else made | walrus
+    return asked - own, called, made | walrus
 
 def lacking(codes):
     """Names that the blocks ask for and none before makes; what a function asks for may be made
