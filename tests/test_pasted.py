@@ -3,7 +3,7 @@ and a chapter shows all that its code needs"""
 import ast, os, sys
 import pytest, rules
 from helpers import root, run
-from helpers.book import chapters, code_cells
+from helpers.book import chapters, code_cells, lessons
 from helpers.pasted import blocks, lacking
 
 # what they show is not for one process, or stands among code that only the module has
@@ -30,6 +30,21 @@ def test_a_chapter_shows_all_that_its_code_needs(site):
         if page not in apart: assert not lacking(blocks(text)), page
     assert len(chapters) > 50
 
+def in_sight(page):
+    "The code of a page without magics, and the numbers of the cells that it does not show"
+    found,hidden,begun = [],set(),False
+    for c in code_cells(page)[1:]:                      # the first one installs
+        options,text = rules.split_options(rules.source(c))
+        begun = begun or not rules.hidden(options) and 'export' not in options
+        if begun and rules.hidden(options): hidden.add(len(found))
+        found.append(ast.unparse(rules.syntax(text)))
+    return found, hidden
+
+@pytest.mark.parametrize('page', lessons)
+def test_a_lesson_shows_what_its_code_was_given(page):
+    "And a name does not mean something else since a cell that nobody sees"
+    assert not lacking(*in_sight(page))
+
 def test_the_program_of_parallel_is_a_file_to_copy(site):
     text = (site/'10a_parallel.html.md').read_text(encoding='utf-8')
     shown, = (b for b in blocks(text) if 'WORLD_SIZE' in b)
@@ -46,4 +61,7 @@ def test_the_program_of_parallel_is_a_file_to_copy(site):
     (['class A(B): c = d'], ['B', 'd']), (['from os.path import *', 'join'], []),
     (['with open("a") as f: f.read()'], []), (['if (n := 1): n', 'n'], []),
     (['b = [c for w in "ab" if (c := w)]'], []), (['f = lambda: g'], ['g'])])
-def test_the_check_of_names_can_fail(codes, names): assert sorted(lacking(codes)) == names
+def test_the_check_of_names_can_fail(codes, names):
+    assert sorted(lacking(codes)) == names
+    assert lacking(['rows = 1', 'rows = 2', 'rows'], {1}) == ['rows']
+    assert lacking(['rows = 1', 'rows = 2', 'rows'], {0}) == []

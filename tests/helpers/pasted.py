@@ -31,13 +31,16 @@ def _names(statement):
     own = walrus if isinstance(statement, ast.Assign) else made | walrus
     return asked - own, called, made | walrus
 
-def lacking(codes):
+def lacking(codes, out_of_sight=()):
     """Names that the blocks ask for and none before makes; what a function asks for may be made
-    below it, as long as it is made"""
+    below it, as long as it is made. What the blocks numbered in `out_of_sight` make is not there"""
     have,later,found = {*dir(builtins), '__name__', '__file__', 'get_ipython', 'display'},set(),[]
-    for code in codes:
+    for n,code in enumerate(codes):
         for statement in ast.parse(code).body:
             asked,called,made = _names(statement)
+            if n in out_of_sight:
+                have -= made
+                continue
             found += sorted(asked - have)
             later |= called
             have |= made
