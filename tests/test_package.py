@@ -165,7 +165,7 @@ def test_wheel_and_sdist_hold_what_they_must(built):
     assert f"Version: {settings['version']}" in meta and 'License-Expression: Apache-2.0' in meta
     for requirement in settings['requirements'].split():
         assert f'Requires-Dist: {requirement}' in meta
-    for extra in ('glove', 'models', 'dev', 'docs', 'bench'):
+    for extra in ('glove', 'models', 'lessons', 'dev', 'docs', 'bench'):
         assert f'Provides-Extra: {extra}' in meta
     assert not re.search(r'\]\((?!https?:|#)',
                          meta), 'a relative link, which the package index cannot follow'

@@ -42,7 +42,9 @@ def test_a_page_has_what_a_reader_expects(site, texts):
         assert f'colab.research.google.com/{repository.replace(".com", "")}' in text
         assert f'/blob/main/nbs/{page}.ipynb' in text and repository in text
         assert f'_sources/{page}.ipynb' in text and (site/'_sources'/f'{page}.ipynb').exists()
-        squashed = re.sub(r'<[^>]*>|\W', '', text)
+        fold = re.search(r'<summary>Imports</summary>.*?</details>', text, re.S)
+        assert bool(fold) == (page in chapters) and '%pip' not in text, page
+        squashed = re.sub(r'<[^>]*>|\W', '', text.replace(fold[0] if fold else '', ''))
         for c in code_cells(page):
             code = re.sub(r'\W', '', '\n'.join(rules.code_lines(c)))
             assert not rules.directive(c, 'hide') or code not in squashed, ('hidden', page, code)
@@ -71,7 +73,9 @@ def test_folds_are_labelled_and_proofs_gathered_with_their_claims(texts):
                   if rules.folded(o)]
         answers = [w for w in wanted if re.match('(✓ )?Answer', w)]
         claims = [w for w in wanted if w[0] == '✓' and w not in answers]
-        assert labels(text) == ['Answer' if w in answers else w for w in wanted if w not in claims]
+        begins = ['Imports'] if page in chapters else []
+        assert labels(text) == begins + ['Answer' if w in answers else w for w in wanted
+                                         if w not in claims]
         found = proofs(text)
         assert sorted(c for _,some in found for c in some) == sorted(
             c[2:].rpartition(' · ')[0] for c in claims), page

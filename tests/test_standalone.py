@@ -1,12 +1,12 @@
 """Every notebook runs as a single file: alone in an empty folder, by plain nbclient, in an
 environment made from its own install cell and the wheel of this project. That takes minutes:
 `make test STANDALONE=1`, a job of its own in .github/workflows/test.yml."""
-import json, os, re, shlex, shutil, subprocess, sys, time
+import ast, json, os, re, shlex, shutil, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-import pytest
-from helpers import clean_env, copied, pip_of, root, run
-from helpers.book import runnable
+import pytest, rules
+from helpers import clean_env, copied, pip_of, root, run, settings
+from helpers.book import markdown, runnable
 
 def install_lines(path):
     "The arguments of the literal `%pip install` lines of the first code cell"
@@ -93,10 +93,33 @@ def test_a_single_file_has_all_it_needs(path):
     for c in cells:
         if c['cell_type'] == 'code': assert guards_itself(''.join(c['source'])), c['source']
 
+def asked(lines, *, alone):
+    "The packages that arguments of `pip install` name, with (`alone`) or without --no-deps"
+    words = [w for line in lines if ('--no-deps' in line) == alone for w in shlex.split(line)]
+    return {canonical(n) for w in words if not w.startswith('-') for n in (
+        ' '.join(settings[f'{extra}_requirements'] for extra in
+                 re.findall(r'\w+', w.removeprefix('attention_nb'))).split()
+        if w.startswith('attention_nb') else [w])}
+
+def canonical(requirement):
+    "A package's name, with an exact version if one is asked for"
+    name,exact = re.match(r'([\w.-]+)(==[\w.]+)?', requirement).groups()
+    return re.sub(r'[-_.]+', '-', name).lower() + (exact or '')
+
+def test_the_lines_of_teach_install_what_every_lesson_needs():
+    "A student types two lines and no more"
+    lines = re.findall(r'^ *pip install (.+)$', '\n'.join(markdown('teach')), re.M)
+    for alone in (False, True):
+        offered = asked(lines, alone=alone)
+        for path in runnable:
+            if rules.kind(path.stem) != 'lesson': continue
+            lacking = asked(install_lines(path), alone=alone) - offered
+            assert not lacking, (path.stem, lacking)
+    assert len(offered) > 2
+
 def guards_itself(source):
     """A cell that nbdev skips, and another runner does not, ends in an `if` whose `else` prints
     why nothing is done"""
-    import ast, rules
     if not re.search(r'^#\|\s*(net|slow|gpu|eval:\s*false)\b', source, re.M): return True
     body = rules.syntax(source).body
     return bool(body) and isinstance(body[-1], ast.If) and any(isinstance(n, ast.Call)

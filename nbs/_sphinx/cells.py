@@ -66,6 +66,8 @@ def split_options(text):
         lines.pop(0)
     return options, '\n'.join(lines).strip('\n')
 
+IMPORTS = 'Imports'                                    # on the fold that a chapter begins with
+
 def folded(options): return options.get('code-fold') in (True, 'true')
 def hidden(options):
     return bool(options.keys() & {'hide', 'default_exp'}) or options.get('echo') is False

@@ -38,6 +38,7 @@ def page(name, title, lesson):
         ('code', f'#| export\ndef {own}_step(\n    x:Tensor # Rows, (L, D)\n'
          f')->Tensor: # The same rows, (L, D)\n    "{LATER}: verb first"\n    return x.clone()'),
         ('markdown', f'#| explain "return x.clone()"\n\n{LATER}: the why of this line.'),
+        ('code', f'print(*{own}_step(torch.arange(3.)).tolist())'),
         ('code', proof.format(f'`{own}_step`') + 'x = torch.randn(3, 4)\n'
          f'assert_close({own}_step(x), x)'),
         ('markdown', f'## Summary\n\n- {LATER}: five lines at most'),
@@ -62,10 +63,12 @@ def missing(path, folder=root):
     name,names = path.stem,[p.stem for p in path.parent.glob('*.ipynb')]
     here,text = cells.load(path),path.read_text(encoding='utf-8')
     if n := text.count(LATER): yield f'{n} places in {path.name} say {LATER}'
-    module = folder/'attention_nb'/f'{cells.alias(name)}.py'
-    public = package.public_names(module) if module.exists() else []
+    module = next((m[1] for c in here if (m := re.match(r'#\|\s*default_exp (\w+)',
+                                                        cells.source(c)))), None)
+    file = folder/'attention_nb'/f'{module}.py'
+    public = package.public_names(file) if file.exists() else []
     for _,problem in rules.budget_problems(here, name, public, names): yield problem
-    if not module.exists(): yield f'{module.name} is not exported: make tidy'
+    if module and not file.exists(): yield f'{file.name} is not exported: make tidy'
     row = (path.parent/'index.ipynb').read_text(encoding='utf-8')
     title = cells.title(here)
     number = cells.number(name)[0]
@@ -74,18 +77,25 @@ def missing(path, folder=root):
     hint = f'a row | | {own} | what for | workshops |' if cells.kind(name) == 'lesson' else (
         f'{own} in the row of {cells.lesson_of(name, names)}')
     if f']({name}.ipynb)' not in row: yield f'nbs/index.ipynb does not link it: {hint}'
-    if name not in (path.parent/'glossary.ipynb').read_text(encoding='utf-8'):
+    glossary = (path.parent/'glossary.ipynb').read_text(encoding='utf-8')
+    if cells.kind(name) == 'lesson' and f']({name}.ipynb' not in glossary:
         yield 'nbs/glossary.ipynb: a line for each term that the page explains'
     used = (folder/'tests'/'typing'/'use_everything.py').read_text(encoding='utf-8')
-    for n in public:
+    kept = package.kept.get(module, ())
+    for n in public if kept is not None else ():
+        if n in kept: continue                          # the package does not offer it
         if not re.search(rf'\bnb\.{n}\b', used): yield f'tests/typing/use_everything.py: use {n}'
     card = path.parent/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
     if card.exists() and card.read_text() == CARD.format(title=title):
         yield f'{card.name}, the picture of its card, is the one of every new lesson: draw its own'
-    outputs = any(c.get('outputs') for c in here)
-    if not outputs: yield f'no stored outputs: make outputs ARGS=nbs/{path.name}'
-    if f'`{module.stem}`' not in (folder/'CHANGELOG.md').read_text(encoding='utf-8'):
-        yield f'CHANGELOG.md: a line that names `{module.stem}`'
+    prints = any(re.search(r'^print\(', cells.source(c), re.M) for c in here
+                 if c['cell_type'] == 'code')
+    if not any(c.get('outputs') for c in here):
+        if prints: yield f'no stored outputs: make outputs ARGS=nbs/{path.name}'
+        elif cells.kind(name) == 'lesson': yield 'no cell prints a number or draws a picture'
+    pattern = rf'`[^`\n]*\b{module}\b' if module else rf'\b({cells.alias(name)}|{title})\b'
+    if not re.search(pattern, (folder/'CHANGELOG.md').read_text(encoding='utf-8'), re.I):
+        yield f'CHANGELOG.md: a line that names {f"`{module}`" if module else title}'
 
 def main(name, folder=root):
     kind,nbs = cells.kind(name),folder/'nbs'
@@ -100,6 +110,9 @@ def main(name, folder=root):
     if not path.exists(): write(path, lesson)
     if kind == 'lesson' and not card.exists():
         card.write_text(CARD.format(title=cells.title(cells.load(path))), encoding='utf-8')
-    print(f'nbs/{name}.ipynb is there. Missing:', *missing(path, folder), sep='\n- ')
+    lacks = list(missing(path, folder))
+    if lacks: print(f'nbs/{name}.ipynb is there. Missing:', *lacks, sep='\n- ')
+    else: print(f'nbs/{name}.ipynb is there, and nothing is missing: '
+                f'make check NB=nbs/{name}.ipynb')
 
 if __name__ == '__main__': main(*sys.argv[1:2] or [''])

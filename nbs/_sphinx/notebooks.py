@@ -9,6 +9,9 @@ from nbdev.config import get_config
 from nbdev.process import Processor
 from nbdev.processors import FilterDefaults, exec_show_docs
 import api, cells as c_, quarto
+from cells import IMPORTS
+
+NOTE = '::::{div} code-note'
 
 class Explain(Processor):
     "Replace each `#| explain` cell by the code it quotes, with its text beside it"
@@ -21,15 +24,39 @@ class Explain(Processor):
     def cell(self, cell):
         if (code := self.quotes.get(cell.get('id'))) is None: return
         text = c_.EXPLAIN.sub('', cell.source).strip()
-        cell.source = (f'::::{{div}} code-note\n```python\n{code}\n```\n'
+        cell.source = (f'{NOTE}\n```python\n{code}\n```\n'
                        f':::{{div}} code-note-text\n{text}\n:::\n::::')
+
+def show_file(cell):
+    "`#| file: name` above `program = '''...'''`: the page shows the file itself, to copy"
+    if cell.cell_type != 'code' or not c_.directive(cell, 'file'): return
+    cell.source = c_.syntax(cell.source).body[0].value.value.strip()
+
+def only_imports(cell):
+    return all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in c_.syntax(cell.source).body)
 
 def show_source(cell):
     "A book shows its code: `#| export` becomes `#| exports`, unless the cell only imports"
     if cell.cell_type != 'code' or not c_.directive(cell, r'export\s*$'): return
-    imports = ast.Import, ast.ImportFrom
-    if all(isinstance(n, imports) for n in c_.syntax(cell.source).body): return
+    if only_imports(cell): return
     cell.source = re.sub(r'^#\|\s*export\s*$', '#| exports', cell.source, flags=re.M)
+
+def add_imports(cells):
+    """A fold with what a chapter imports and prepares out of sight before its first open code: so
+    what it shows runs as it stands"""
+    texts,after = [],None
+    for c in cells:
+        if c.cell_type != 'code' or '%pip install' in c.source: continue
+        options,text = c_.split_options(c.source)
+        shut = options.keys() & {'hide', 'default_exp'} or 'export' in options and only_imports(c)
+        if not shut: break
+        lines = [l for l in text.splitlines() if not l.startswith('%')]
+        if lines: texts,after = [*texts, '\n'.join(lines)],c
+    if not texts: return
+    fold = f'#| code-fold: true\n#| code-summary: "{IMPORTS}"\n'
+    made = copy.deepcopy(after)
+    made.source,made.id,made.outputs = fold + '\n\n'.join(texts),'imports',[]
+    cells.insert(next(i for i,c in enumerate(cells) if c is after)+1, made)
 
 def imports_for_types(code):
     "The imports under `if TYPE_CHECKING:`, which an entry needs to read the annotations"
@@ -51,10 +78,12 @@ class ExecEntries(exec_show_docs):
 def process(text, path):
     "The notebook `text` after nbdev's documentation processors and `Explain`"
     nb,filters = dict2nb(json.loads(text)),FilterDefaults()
+    if c_.kind(Path(path).stem): add_imports(nb.cells)
     for c in nb.cells:
         if c.cell_type == 'code': c.source = c_.join_options(c.source)
         elif api.MARK in c.source: c.source = c.source.replace(api.MARK, api.listing())
         show_source(c)
+        show_file(c)
     nb.path_ = Path(path)
     swap,drop = {exec_show_docs: ExecEntries},('mv_exports', 'add_fold')
     procs = [*(swap.get(p, p) for p in filters.procs() if p.__name__ not in drop), Explain]

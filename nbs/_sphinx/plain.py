@@ -8,14 +8,24 @@ from pathlib import Path
 import nbformat, pybtex.database
 from nbdev.config import get_config
 import cells
+from notebooks import NOTE, process
 from quarto import described, front_matter, prose
 from tidy import VIEW
+
+def only_quoted(cell):
+    "The line that a note is about, and the signature of an entry, are no code to run: no language"
+    if cell.cell_type == 'markdown' and cell.source.startswith(NOTE):
+        cell.source = cell.source.replace('```python', '```', 1)
+    if cell.cell_type == 'code' and re.search(r'^show_doc\(', cell.source, re.M):
+        for data in (out.data for out in cell.outputs):
+            data['text/markdown'] = data['text/markdown'].replace('```python', '```')
 
 def markdown_of(nb, name):
     "(markdown, files) of a processed notebook"
     from nbconvert import MarkdownExporter
     nb,alts = copy.deepcopy(nb),[]
     for n,c in enumerate(nb.cells):
+        only_quoted(c)
         if 'title' in (fm := front_matter(c)):
             lead = f"> {fm['description']}" if 'description' in fm else ''
             nb.cells[n] = nbformat.v4.new_markdown_cell(f"# {fm['title']}\n\n{lead}")
@@ -101,7 +111,6 @@ def write_texts(app, exception):
 
 def write_readme():
     "README.md from nbdev's `readme_nb`; links to notebooks become links to the site"
-    from notebooks import process
     cfg = get_config()
     path,site = cfg.nbs_path/cfg.readme_nb,f'{cfg.doc_host}{cfg.doc_baseurl}'
     body,files = markdown_of(process(path.read_text(encoding='utf-8'), path), path.stem)

@@ -8,6 +8,7 @@ links. The records go to `sections.js`; `_static/search.js` looks through them w
 import json, re
 from pathlib import Path
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from pylatexenc.latex2text import LatexNodes2Text
 from sphinx import addnodes
 import cells
@@ -37,9 +38,15 @@ def prose(node):
 def parents(node):
     while node := node.parent: yield node
 
+def is_imports(node):
+    "Is it in the fold of imports? Its names stand again where they are used"
+    return any(isinstance(p, HideCodeCellNode) and p['prompt_show'] == cells.IMPORTS
+               for p in parents(node))
+
 def names_in_code(section):
     blocks = (b for b in section.findall(nodes.literal_block)
-              if next(p for p in parents(b) if isinstance(p, nodes.section)) is section)
+              if next(p for p in parents(b) if isinstance(p, nodes.section)) is section
+              and not is_imports(b))
     return ' '.join(sorted({w for b in blocks for w in re.findall(r'[A-Za-z_]\w{2,}', b.astext())}))
 
 def records(doctree, doc, entries):

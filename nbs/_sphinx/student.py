@@ -1,7 +1,8 @@
 """The lessons without their answers: student.py [FOLDER]
 
-Each becomes _build/student/NAME.ipynb: where an answer stood, a cell waits for the student's, and
-outputs of others stay. Links to pages that are no lessons lead to the site.
+Each becomes _build/student/NAME.ipynb: where an answer stood, a cell waits for the student's. What
+cells printed and drew goes too, for it answers each *Predict* above it; schemes drawn by hand stay.
+Links to pages that are no lessons lead to the site.
 """
 import json, re, sys
 from pathlib import Path
@@ -17,13 +18,15 @@ def to_the_site(text):
     return re.sub(r'\]\((\w+)\.ipynb', link, text)
 
 def without_answers(notebook):
-    "The cells of a notebook; an answer gives way to an empty cell"
+    "The cells of a notebook without outputs; an answer gives way to an empty cell"
     for cell in notebook['cells']:
         summary = str(cells.split_options(cells.source(cell))[0].get('code-summary', '')) \
             if cells.directive(cell, 'code-summary') else ''
         if cell['cell_type'] == 'code' and summary.startswith('Answer'):
             yield dict(cell_type='code', id=cell['id'], execution_count=None, metadata={},
                        outputs=[], source=['# your answer\n'])
+        elif cell['cell_type'] == 'code' and 'SVG(filename=' not in cells.source(cell):
+            yield cell | dict(outputs=[])
         else: yield cell
 
 def main(folder='_build/student'):

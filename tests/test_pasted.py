@@ -1,0 +1,67 @@
+"""Code as a reader pastes it: the README and the recipes run in a fresh process from top to bottom,
+and a chapter shows all that its code needs"""
+import ast, os, sys
+import pytest, rules
+from helpers import root, run
+from helpers.book import chapters, code_cells, lessons
+from helpers.pasted import blocks, lacking
+
+# what they show is not for one process, or stands among code that only the module has
+apart = '03b_checks', '10a_parallel', '13a_triton'
+
+def plain_text(name):
+    from notebooks import process
+    from plain import markdown_of
+    path = root/'nbs'/f'{name}.ipynb'
+    return markdown_of(process(path.read_text(encoding='utf-8'), path), name)[0]
+
+@pytest.mark.parametrize('name', ['README', 'recipes'])
+def test_a_page_runs_as_it_stands(name, tmp_path):
+    text = (root/'README.md').read_text('utf-8') if name == 'README' else plain_text(name)
+    code = blocks(text)
+    (tmp_path/'page.py').write_text('\n'.join(code), encoding='utf-8')
+    said = run(sys.executable, 'page.py', cwd=tmp_path, env=os.environ | dict(MPLBACKEND='agg'))
+    assert len(code) > 9 and ('Paris' if name == 'README' else 'loss') in said
+
+def test_a_chapter_shows_all_that_its_code_needs(site):
+    "In its plain text, which has the code of the page; the fold at its top has the imports"
+    for page in chapters:
+        text = (site/f'{page}.html.md').read_text(encoding='utf-8')
+        if page not in apart: assert not lacking(blocks(text)), page
+    assert len(chapters) > 50
+
+def in_sight(page):
+    "The code of a page without magics, and the numbers of the cells that it does not show"
+    found,hidden,begun = [],set(),False
+    for c in code_cells(page)[1:]:                      # the first one installs
+        options,text = rules.split_options(rules.source(c))
+        begun = begun or not rules.hidden(options) and 'export' not in options
+        if begun and rules.hidden(options): hidden.add(len(found))
+        found.append(ast.unparse(rules.syntax(text)))
+    return found, hidden
+
+@pytest.mark.parametrize('page', lessons)
+def test_a_lesson_shows_what_its_code_was_given(page):
+    "And a name does not mean something else since a cell that nobody sees"
+    assert not lacking(*in_sight(page))
+
+def test_the_program_of_parallel_is_a_file_to_copy(site):
+    text = (site/'10a_parallel.html.md').read_text(encoding='utf-8')
+    shown, = (b for b in blocks(text) if 'WORLD_SIZE' in b)
+    cell, = (c for c in code_cells('10a_parallel') if rules.directive(c, 'file'))
+    made = {}
+    exec(rules.source(cell), made)
+    assert shown.strip() == made['program'].strip() and ast.parse(shown)
+
+@pytest.mark.parametrize('codes,names', [
+    (['x = 1', 'y = x'], []), (['y = x', 'x = 1'], ['x']), (['x = x + 1'], ['x']),
+    (['n += 1'], ['n']), (['def f(): return late', 'late = 1'], []),
+    (['def f(a=late): return a'], ['late']), (['def f(): return late'], ['late']),
+    (['[a for a in many]'], ['many']), (['for i in range(3): j = i', 'j'], []),
+    (['class A(B): c = d'], ['B', 'd']), (['from os.path import *', 'join'], []),
+    (['with open("a") as f: f.read()'], []), (['if (n := 1): n', 'n'], []),
+    (['b = [c for w in "ab" if (c := w)]'], []), (['f = lambda: g'], ['g'])])
+def test_the_check_of_names_can_fail(codes, names):
+    assert sorted(lacking(codes)) == names
+    assert lacking(['rows = 1', 'rows = 2', 'rows'], {1}) == ['rows']
+    assert lacking(['rows = 1', 'rows = 2', 'rows'], {0}) == []
