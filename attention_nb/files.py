@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 from .chat import _render
 from .gguf_files import _ids, _read_model
-from .stored import Tensors, _need, _read_object, _read_text, _read_weights
+from .stored import (Tensors, _inside, _need, _read_object, _read_text,
+                                 _read_weights)
 
 # %% ../nbs/11b_files.ipynb #92b0af17
 @dataclass(frozen=True)
@@ -92,21 +93,7 @@ def _open_gguf(path:Path)->Source:
 
 # %% ../nbs/11b_files.ipynb #7b9800a4
 def _open_folder(folder:Path)->Source:
-    "The model in a folder"
-    config,tensors = _settings_and_weights(folder)
-    def maybe(name:str)->dict[str,Any]:
-        return _read_object(folder/name) if (folder/name).exists() else {}
-    said = maybe('tokenizer_config.json')
-    texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in said.items()}
-    special = {k: t for k,t in texts.items() if k.endswith('_token') and isinstance(t, str)}
-    tokenizer = next((folder/n for n in _tokenizer_files if (folder/n).is_file()), None)
-    return Source(folder, config, tensors, tokenizer, _template(folder, said),
-                  maybe('generation_config.json'), special)
-
-_tokenizer_files = ('tokenizer.json', 'vocab.json', 'encoder.json')
-
-def _settings_and_weights(folder:Path)->tuple[dict[str,Any],Tensors]:
-    "What belongs together, also while somebody saves another model there"
+    "What belongs together in a folder, also while somebody saves another model there"
     path = folder/'config.json'
     def stamp()->tuple[int,...]:
         s = path.stat()
@@ -116,12 +103,27 @@ def _settings_and_weights(folder:Path)->tuple[dict[str,Any],Tensors]:
             found = sorted(p.name for p in folder.iterdir())[:8]
             raise FileNotFoundError(f"{folder} has no config.json: it is not a model's folder; "
                                     f"it holds {found}")
-        before,config = stamp(),_read_object(path)
-        try: tensors = Tensors(_read_weights(folder, config.get('transformers_weights')), folder)
+        before = stamp()
+        try: source = _as_it_is(folder, _read_object(path))
         except (OSError, ValueError):
             if stamp() == before: raise
         else:
-            if stamp() == before: return config, tensors
+            if stamp() == before: return source
+
+_tokenizer_files = ('tokenizer.json', 'vocab.json', 'encoder.json')
+
+def _as_it_is(folder:Path, config:dict[str,Any])->Source:
+    "The model in a folder"
+    named = config.get('transformers_weights')
+    where,tensors = _inside(folder),Tensors(_read_weights(folder, named), folder)
+    def maybe(name:str)->dict[str,Any]:
+        return _read_object(where/name) if (where/name).exists() else {}
+    said = maybe('tokenizer_config.json')
+    texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in said.items()}
+    special = {k: t for k,t in texts.items() if k.endswith('_token') and isinstance(t, str)}
+    tokenizer = next((where/n for n in _tokenizer_files if (where/n).is_file()), None)
+    return Source(folder, config, tensors, tokenizer, _template(where, said),
+                  maybe('generation_config.json'), special)
 
 def _template(folder:Path, said:dict[str,Any])->str|None:
     "The chat template of a folder"
@@ -144,7 +146,8 @@ def _locate(source:str|os.PathLike[str], patterns:list[str])->Path:
     if not isinstance(source, str|os.PathLike):
         raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
     if isinstance(source, str) and source in _packages: return _packaged(source)
-    if (path := Path(source).expanduser()).exists(): return path
+    if (path := Path(source).expanduser()).exists():
+        return path if patterns is _of_models else _inside(path)
     if isinstance(source, str) and re.fullmatch(r'[\w-][\w.-]*(/[\w-][\w.-]*)?', source):
         return _from_hub(source, patterns)
     raise FileNotFoundError(f"{source} is neither a folder nor a file")

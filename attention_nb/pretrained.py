@@ -19,7 +19,7 @@ from .config import TransformerConfig
 from .families import _family, config_from_hf, config_to_hf
 from .files import Source, open_source
 from .plan import build_model, tensors_to_hf
-from .saving import save_tensors
+from .saving import _kinds, save_tensors
 from .stored import Tensors
 from .checks import checked_integer
 from .tokenizer_files import _files_of
@@ -165,6 +165,7 @@ def save_pretrained(
 
     Beside the weights: the tokenizer with its chat template, where one is known, and
     generation_config.json. A tokenizer may also be one of `transformers`, or a `BPETokenizer`.
+    Where another model was saved before, its files of these kinds go; what is not a model's stays.
 
     Args:
         model: What to save
@@ -187,7 +188,9 @@ def save_pretrained(
     tensors = dict(tensors_to_hf(found, model.cfg, model.state_dict()))
     kinds = {t.dtype for t in tensors.values()}
     if len(kinds) == 1: config['dtype'] = str(kinds.pop()).removeprefix('torch.')
-    return save_tensors(tensors, config, folder, beside=_beside(model, tokenizer),
+    beside:dict[str,bytes|None] = {**_beside(model, tokenizer)}
+    if (Path(folder)/'config.json').exists(): beside = dict.fromkeys(_kinds) | beside
+    return save_tensors(tensors, config, folder, beside=beside,
                         max_shard_size=max_shard_size, progress=progress)
 
 # %% ../nbs/11l_loading.ipynb #ae52d7d5

@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/stored.html.md"""
 __all__ = ['Tensors']
 
 # %% ../nbs/11f_stored.ipynb #5ef65881
-import functools, importlib, io, json, math, os, stat
+import functools, importlib, io, json, math, os, re, stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -220,6 +220,20 @@ def _read_shards(index:Path, folder:Path)->dict[str,_Stored]:
     return {name: stored[name] for name in places}
 
 # %% ../nbs/11f_stored.ipynb #f0c698b8
+_staging = re.compile(r'\.saving-[0-9a-f]{16}')
+
+def _pointed(folder:Path)->Path|None:
+    "The file inside a staging folder that config.json points to, if a save was stopped there"
+    try: named = _read_object(folder/'config.json').get('transformers_weights')
+    except (OSError, ValueError): return None
+    if not isinstance(named, str) or not _staging.fullmatch(named.partition('/')[0]): return None
+    return folder/named
+
+def _inside(folder:Path)->Path:
+    "Where the files beside the weights are: in a model's folder, or where such a save left them"
+    point = _pointed(folder)
+    return folder if point is None else point.parent
+
 def _read_weights(folder:Path, named:Any=None)->dict[str,_Stored]:
     "The tensors of a model's folder; `named`: the file that its settings name"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'

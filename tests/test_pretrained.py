@@ -388,6 +388,41 @@ def test_a_split_model_is_refused_by_name(tmp_path):
         assert_close(out(load_pretrained(tmp_path/'x'), ids), out(llama(), ids))
     finally: dist.destroy_process_group()
 
+def words(n):
+    tokenizers = pytest.importorskip('tokenizers')
+    return tokenizers.Tokenizer(tokenizers.models.WordLevel(
+        {f'w{i}': i for i in range(n)}, unk_token='w0'))
+
+def test_a_second_model_in_a_folder_keeps_nothing_of_the_first(tmp_path):
+    "Neither where it stops, nor its words; what is not a model's stays"
+    second,_ = own('llama', bos_id=None, eos_id=None, pad_id=None)
+    want = second.generate(ids[:1], 12)
+    first,_ = own('llama', eos_id=int(want[0,-11]))
+    first.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
+    (tmp_path/'chat_template.jinja').write_text('old')
+    (tmp_path/'vocab.txt').write_text('old')
+    others = 'README.md', 'picture.png', 'pytorch_model.bin', 'best.safetensors'
+    for name in others: (tmp_path/name).write_text('mine')
+    assert open_source(tmp_path).generation_config['eos_token_id'] == first.cfg.eos_id
+    second.save_pretrained(tmp_path, family='llama')
+    assert torch.equal(load_pretrained(tmp_path).generate(ids[:1], 12), want)
+    source = open_source(tmp_path)
+    assert (source.tokenizer_file, source.chat_template) == (None, None)
+    assert source.generation_config == {}
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    assert theirs.generation_config.eos_token_id is None
+    kept = {p.name for p in tmp_path.iterdir()}
+    assert kept == {*others, 'config.json', 'model.safetensors'}
+    for name in others: assert (tmp_path/name).read_text() == 'mine'
+
+def test_a_tokenizer_that_waits_for_its_model_stays(tmp_path):
+    "Nothing of an older model is in a folder without config.json; a model saved where it lies too"
+    (tmp_path/'tokenizer.json').write_text(words(97).to_str())
+    from_hf(llama()).save_pretrained(tmp_path)
+    assert load_tokenizer(tmp_path).get_vocab_size() == 97
+    load_pretrained(tmp_path).save_pretrained(tmp_path)
+    assert load_tokenizer(tmp_path).get_vocab_size() == 97
+
 class Letters:
     "A tokenizer without special tokens: a number for each letter"
     def __init__(self, text): self.ids = [ord(c) % 97 for c in text]
