@@ -9,19 +9,19 @@ __all__ = ['ExpertsConfig', 'TransformerConfig', 'check_ids']
 
 # %% ../nbs/10c_config.ipynb #07535e7c
 import math
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, Self, TypeVar, cast, get_args
 import torch
 from torch import Tensor
-from .checks import check_number, check_sizes, checked_window
+from .checks import check_number, checked_integer, checked_window
 from .latent import LatentConfig
 from .scaling import check_scaling
 
 # %% ../nbs/10c_config.ipynb #7ec2d37a
 def _check_experts(cfg:"ExpertsConfig")->None:
     "Raise a `ValueError` that names the field that is wrong"
-    check_sizes(n=cfg.n, active=cfg.active, d_ff=cfg.d_ff, n_groups=cfg.n_groups,
-                active_groups=cfg.active_groups)
+    _check_fields(cfg)
     _check_choice('router', cfg.router, ('softmax', 'top_softmax', 'sigmoid'))
     if cfg.n % cfg.n_groups or cfg.active_groups > cfg.n_groups:
         raise ValueError(f"n_groups must divide n={cfg.n} and be at least active_groups="
@@ -31,6 +31,24 @@ def _check_experts(cfg:"ExpertsConfig")->None:
     if cfg.active > cfg.n//cfg.n_groups*cfg.active_groups:
         raise ValueError(f"active must be at most the experts to choose from, "
                          f"{cfg.n//cfg.n_groups*cfg.active_groups}, got {cfg.active}")
+
+_positive = 'norm_eps','rope_base','softcap','logit_softcap','clamp'
+_from_zero = ('position_offset','dense_layers','n_types','n_shared','pad_id','bos_id','eos_id',
+              'decoder_start_id')
+
+def _check_fields(cfg:Any)->None:
+    "Truth values, integers and numbers are what they should be; lists become tuples"
+    for f in fields(cfg):
+        x,kinds = getattr(cfg, f.name),get_args(f.type) or (f.type,)
+        if x is None and type(None) in kinds: continue
+        if isinstance(x, list): x = (*x,)
+        if bool in kinds and not isinstance(x, bool):
+            raise TypeError(f"{f.name} must be True or False, got {x!r}")
+        if f.name == 'eos_id' and isinstance(x, tuple):
+            x = tuple(checked_integer('each of eos_id', i) for i in x)
+        elif int in kinds: x = checked_integer(f.name, x, least=int(f.name not in _from_zero))
+        elif float in kinds: check_number(f.name, x, torch.float64, f.name in _positive)
+        object.__setattr__(cfg, f.name, x)
 
 def _check_choice(name:str, value:object, known:tuple[object,...])->None:
     if value not in known: raise ValueError(f"{name} must be one of {known}, got {value!r}")
@@ -233,6 +251,32 @@ class TransformerConfig:
         from attention_nb.settings import _unsaid
         return _unsaid(self, _family(family), {})[1]
 
+    def to_dict(self)->dict[str,Any]: # All settings, of what JSON can say
+        """The table as a dictionary, to be written down
+
+        Returns:
+            All settings, of what JSON can say
+        """
+        return {name: [*x] if isinstance(x, tuple) else x for name,x in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls,
+        settings:Mapping[str,Any] # As `to_dict` gives them; those that are not there are as usual
+    )->Self: # Equal to the one that was written down
+        """The table of a dictionary; a setting that there is not is refused by name
+
+        Args:
+            settings: As `to_dict` gives them; those that are not there are as usual
+
+        Returns:
+            Equal to the one that was written down
+        """
+        parts = dict(experts=ExpertsConfig, latent=LatentConfig)
+        given = _named(cls, 'settings', settings)
+        for name,kind in parts.items():
+            if given.get(name) is not None: given[name] = kind(**_named(kind, name, given[name]))
+        return cls(**given)
+
 # %% ../nbs/10c_config.ipynb #14508805
 _choices = dict(
     kind=('decoder', 'encoder', 'encoder-decoder'), qk_norm=(None, 'rms', 'layer'),
@@ -245,10 +289,7 @@ _choices = dict(
 def _check_config(cfg:TransformerConfig)->None:
     "Raise a `TypeError` or `ValueError` that names the field that is wrong"
     for name,known in _choices.items(): _check_choice(name, getattr(cfg, name), known)
-    sizes = 'vocab_size d_model n_layers n_heads max_len n_decoder_layers d_ff head_dim'.split()
-    check_sizes(**{n: v for n in sizes if (v := getattr(cfg, n)) is not None})
     _check_kinds(cfg)
-    checked_window(cfg.window)
     _check_layers(cfg)
     if cfg.positions in ('learned', 'sinusoidal') and cfg.max_len is None:
         raise ValueError(f"positions={cfg.positions!r} needs max_len")
@@ -256,6 +297,7 @@ def _check_config(cfg:TransformerConfig)->None:
         raise ValueError("parallel needs norm_place='pre' and a single stack, "
                          f"got {cfg.norm_place!r} and {cfg.kind!r}")
     _check_heads(cfg)
+    _settle_rotations(cfg)
 
 # %% ../nbs/10c_config.ipynb #5e1c7a09
 def _check_heads(cfg:TransformerConfig)->None:
@@ -267,33 +309,37 @@ def _check_heads(cfg:TransformerConfig)->None:
     elif cfg.head_dim is None and cfg.d_model % cfg.n_heads:
         raise ValueError(f"d_model must be a multiple of n_heads, or head_dim given, got "
                          f"{cfg.d_model} and {cfg.n_heads}")
-    if cfg.n_kv_heads is not None:
-        check_sizes(n_kv_heads=cfg.n_kv_heads)
-        if cfg.n_heads % cfg.n_kv_heads:
-            raise ValueError("n_heads must be a multiple of n_kv_heads, got "
-                             f"{cfg.n_heads} and {cfg.n_kv_heads}")
-    if cfg.rope_scaling is not None:
-        width = cfg.latent.rope_dim if cfg.latent else cfg.width
-        scaling = check_scaling(cfg.rope_scaling, cfg.rotary_dim or width)
-        object.__setattr__(cfg, 'rope_scaling', scaling)            # in one spelling
+    if cfg.n_kv_heads is not None and cfg.n_heads % cfg.n_kv_heads:
+        raise ValueError("n_heads must be a multiple of n_kv_heads, got "
+                         f"{cfg.n_heads} and {cfg.n_kv_heads}")
+
+def _settle_rotations(cfg:TransformerConfig)->None:
+    "Rotations in one spelling, that of windows whole"
+    R = cfg.rotary_dim or (cfg.latent.rope_dim if cfg.latent else cfg.width)
+    def one(scaling:dict[str,Any]|None)->dict[str,Any]|None:
+        return None if scaling is None else check_scaling(scaling, R)
+    object.__setattr__(cfg, 'rope_scaling', one(cfg.rope_scaling))
+    if (given := cfg.window_rope) is None: return
+    if not isinstance(given, dict) or given.keys() - {'base','scaling'}:
+        raise ValueError(f"window_rope must be a dict of base and scaling, or None, got {given!r}")
+    base = given.get('base', cfg.rope_base)
+    check_number("window_rope's base", base, torch.float64, True)
+    object.__setattr__(cfg, 'window_rope', dict(base=base, scaling=one(given.get('scaling'))))
 
 # %% ../nbs/10c_config.ipynb #6d4dcf93
 def _check_kinds(cfg:TransformerConfig)->None:
     "Numbers, truth values and settings of parts are what they should be"
-    for name in ('norm_eps','rope_base','softcap','logit_softcap'): # above zero, or None
-        if (x := getattr(cfg, name)) is not None: check_number(name, x, torch.float64, True)
-    for name in ('scale','norm_offset','embed_scale','logit_scale'):
-        if (x := getattr(cfg, name)) is not None: check_number(name, x, torch.float64)
+    _check_fields(cfg)
     for name in ('dropout','attn_dropout'):
-        check_number(name, x := getattr(cfg, name), torch.float64)
-        if not 0 <= x <= 1: raise ValueError(f"{name} must be from 0 to 1, got {x}")
-    for f in fields(cfg):
-        x = getattr(cfg, f.name)
-        if f.type is bool and not isinstance(x, bool):
-            raise TypeError(f"{f.name} must be True or False, got {x!r}")
+        if not 0 <= (x := getattr(cfg, name)) <= 1:
+            raise ValueError(f"{name} must be from 0 to 1, got {x}")
+    if cfg.window is not None:
+        sides = (side if side is None else int(side) for side in checked_window(cfg.window))
+        object.__setattr__(cfg, 'window', (*sides,))
     for name,kind in dict(experts=ExpertsConfig, latent=LatentConfig).items():
         if not isinstance(x := getattr(cfg, name), (kind,type(None))):
             raise TypeError(f"{name} must be a {kind.__name__}, got {type(x).__name__}")
+        if name == 'latent' and x is not None: _check_fields(x)
 
 # %% ../nbs/10c_config.ipynb #1d12fbd0
 def _check_layers(cfg:TransformerConfig)->None:
@@ -301,13 +347,30 @@ def _check_layers(cfg:TransformerConfig)->None:
     n = cfg.n_layers
     if cfg.kind == 'encoder-decoder': n += cfg.n_decoder_layers or n
     if cfg.layer_types is not None:
-        if len(cfg.layer_types) != n or not all(isinstance(k, str) for k in cfg.layer_types):
+        if not _is_row(cfg.layer_types, n, str):
             raise ValueError("layer_types must hold 'full', 'window' or the name of a mixer for "
                              f"each of {n} layers, got {cfg.layer_types}")
         if 'window' in cfg.layer_types and cfg.window is None:
             raise ValueError("layer_types says 'window', but window is None")
-    if cfg.rope_layers is not None and len(cfg.rope_layers) != n:
+    if cfg.rope_layers is not None and not _is_row(cfg.rope_layers, n, bool):
         raise ValueError(f"rope_layers must hold {n} truth values, got {cfg.rope_layers}")
+
+def _is_row(x:object, n:int, kind:type)->bool:
+    return isinstance(x, tuple) and len(x) == n and all(isinstance(one, kind) for one in x)
+
+# %% ../nbs/10c_config.ipynb #a41c7e03
+_C = TypeVar('_C')
+
+def _named(kind:type[_C], name:str, given:Any)->dict[str,Any]:
+    "Settings of a table by name, none that it has not, none missing that it needs"
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{name} must be a dictionary, got {type(given).__name__}")
+    known = {f.name: f.default is MISSING for f in fields(cast(Any, kind))}
+    if odd := [k for k in given if k not in known]:
+        raise ValueError(f"{name} has {odd}, which {kind.__name__} does not know")
+    if missing := [k for k,needed in known.items() if needed and k not in given]:
+        raise ValueError(f"{name} lacks {missing}, which {kind.__name__} needs")
+    return dict(given)
 
 # %% ../nbs/10c_config.ipynb #85bc951c
 def check_ids(

@@ -227,6 +227,7 @@ def _left(c:_Settings, name:str='sliding_window')->_Window:
 def _write_types(cfg:TransformerConfig, **more:Any)->_Settings|None:
     "The same layers in published words, or None for a window they cannot say"
     words = {ours: theirs for theirs,ours in _layer_kinds.items()}
+    if not words.keys() >= {*cfg.block_types}: return None
     said = dict(layer_types=[words[t] for t in cfg.block_types], **more)
     if cfg.window is None: return said
     left = cfg.window[0]

@@ -261,7 +261,9 @@ def check_scaling(
     if kind == 'dynamic' and rotary_dim < 4:
         raise ValueError(f"scaling of rope_type 'dynamic' needs rotary_dim of at least 4, "
                          f"got {rotary_dim}")
-    return dict(rope_type=kind) | known
+    # of one's own: who changes his list changes nothing here
+    return dict(rope_type=kind) | {k: [*x] if k.endswith('_factor') and isinstance(x, (list,tuple))
+                                   else x for k,x in known.items()}
 
 # %% ../nbs/07a_scaling.ipynb #8690c5cb
 def scaled_frequencies(

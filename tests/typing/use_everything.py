@@ -349,6 +349,7 @@ def chapter_10b()->None:
 def chapter_10c()->None:
     experts = nb.ExpertsConfig(4, 2, 16, router='sigmoid')
     cfg = nb.TransformerConfig(vocab_size=20, window=(3,0), experts=experts)
+    assert_type(nb.TransformerConfig.from_dict(cfg.to_dict()), nb.TransformerConfig)
     assert_type(cfg.width, int)
     assert_type(cfg.block_types, tuple[str,...])
     assert_type(cfg.rope_scaling, dict[str,Any]|None)
