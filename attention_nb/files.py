@@ -96,10 +96,11 @@ def _open_folder(folder:Path)->Source:
     "What belongs together in a folder, also while somebody saves another model there"
     path = folder/'config.json'
     def stamp()->tuple[int,...]:
-        s = path.stat()
+        try: s = path.stat()
+        except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
         return s.st_ino, s.st_mtime_ns, s.st_size
     while True:
-        if not path.exists():
+        if not os.path.lexists(path):
             found = sorted(p.name for p in folder.iterdir())[:8]
             raise FileNotFoundError(f"{folder} has no config.json: it is not a model's folder; "
                                     f"it holds {found}")
@@ -117,7 +118,7 @@ def _as_it_is(folder:Path, config:dict[str,Any])->Source:
     named = config.get('transformers_weights')
     where,tensors = _inside(folder),Tensors(_read_weights(folder, named), folder)
     def maybe(name:str)->dict[str,Any]:
-        return _read_object(where/name) if (where/name).exists() else {}
+        return _read_object(where/name) if os.path.lexists(where/name) else {}
     said = maybe('tokenizer_config.json')
     texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in said.items()}
     special = {k: t for k,t in texts.items() if k.endswith('_token') and isinstance(t, str)}
@@ -128,7 +129,7 @@ def _as_it_is(folder:Path, config:dict[str,Any])->Source:
 def _template(folder:Path, said:dict[str,Any])->str|None:
     "The chat template of a folder"
     file,found = folder/'chat_template.jinja',said.get('chat_template')
-    if file.exists(): return _read_text(file)
+    if os.path.lexists(file): return _read_text(file)
     for t in found if isinstance(found, list) else ():
         if isinstance(t, dict) and t.get('name') == 'default': found = t.get('template')
     return found if isinstance(found, str) else None

@@ -175,6 +175,39 @@ def test_a_damaged_shard_is_named(shards):
     file.write_bytes(file.read_bytes()[:-1])
     refused(shards, str(file))
 
+@pytest.mark.parametrize('name', ['..\\\\m.safetensors', 'C:m.safetensors', '/m.safetensors',
+                                  '../m.safetensors', 'm.bin', '', 5, False])
+def test_settings_that_name_weights_elsewhere(folder, name):
+    "On some systems a backslash or a colon leads there too"
+    (folder/'config.json').write_text(json.dumps({**config, 'transformers_weights': name}))
+    refused(folder, str(folder/'config.json'), 'transformers_weights')
+
+@pytest.mark.parametrize('name,text', [
+    ('config.json', '{"n": 1, "m": 2, "n": 3}'), ('config.json', '{"n": {"a": 1, "a": null}}'),
+    ('generation_config.json', '{"n": 1, "n": 2}'), ('tokenizer_config.json', '{"n": 1, "n": 2}'),
+    ('model.safetensors.index.json', '{"weight_map": {"n": "a", "n": "b"}}')])
+def test_a_name_with_two_values(folder, name, text):
+    "Which of them counts is for no reader to guess; the same value twice is no question"
+    if 'index' in name: (folder/'model.safetensors').unlink()
+    (folder/name).write_text(text)
+    refused(folder, str(folder/name), 'stands there twice')
+    if name == 'config.json': return
+    (folder/name).write_text('{"n": 1, "n": 1}')
+    if 'index' not in name: assert open_source(folder).config['vocab_size'] == 12
+
+@pytest.mark.skipif(os.name == 'nt', reason='links')
+@pytest.mark.parametrize('name', ['config.json', 'model.safetensors', 'generation_config.json',
+                                  'model.safetensors.index.json', 'tokenizer_config.json',
+                                  'chat_template.jinja'])
+def test_a_link_to_nothing_is_missing_not_absent(folder, name):
+    "A half download: without it the model would stop elsewhere, or have no template"
+    if 'index' in name: (folder/'model.safetensors').unlink()
+    (folder/name).unlink(missing_ok=True)
+    (folder/name).symlink_to(folder/'nowhere')
+    refused(folder, str(folder/name), error=FileNotFoundError)
+    (folder/'nowhere').mkdir()
+    refused(folder, str(folder/name))
+
 # %% saving
 def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
     import attention_nb.saving as module
