@@ -217,7 +217,7 @@ def _state(model:nn.Module)->dict[str,Tensor]:
 
 # %% ../nbs/11l_loading.ipynb #7b254043
 def save_pretrained(
-    model:Transformer, # What to save
+    model:nn.Module, # A `Transformer`, also one that is compiled or wrapped
     folder:str|Path, # Where to; made if it does not exist
     *,
     family:str|None=None, # As 'llama', or ours, 'attention_nb'; None: the one it was loaded as
@@ -232,7 +232,7 @@ def save_pretrained(
     Where another model was saved before, its files of these kinds go; what is not a model's stays.
 
     Args:
-        model: What to save
+        model: A `Transformer`, also one that is compiled or wrapped
         folder: Where to; made if it does not exist
         family: As 'llama', or ours, 'attention_nb'; None: the one it was loaded as
         tokenizer: As `load_tokenizer` takes or gives it; None: that of where it came from

@@ -278,7 +278,8 @@ def _check_names(c:_Settings, names:Iterable[str])->None:
         said += f' and {len(odd)-8} more' if len(odd) > 8 else ''
         raise NotImplementedError(
             f"{c.get('model_type')}: {said} {'is a field' if len(odd) == 1 else 'are fields'} this "
-            f"family is not known to have; if it changes no number, ignore={_shown(odd)} passes over it")
+            "family is not known to have; if it changes no number, "
+            f"ignore={_shown(odd)} passes over it")
 
 def _read_field(c:_Settings, f:Field)->Any:
     "What one published field means"
