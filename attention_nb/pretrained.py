@@ -91,8 +91,9 @@ def _own_settings(config:dict[str,Any], scaling:Any, ignore:Iterable[str],
     "Settings of our own form"
     said = _pass_over(_ours, config, ignore)
     _check_names(said, ('settings', *_ignored))
+    settings:Any = said.get('settings')
     try:
-        cfg = TransformerConfig.from_dict(said.get('settings'))
+        cfg = TransformerConfig.from_dict(settings)
         if scaling is not None and cfg.positions != 'rope':
             raise ValueError("rope_scaling: it does not rotate")
         if scaling is not None: cfg = replace(cfg, rope_scaling=dict(scaling))
