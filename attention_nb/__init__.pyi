@@ -186,10 +186,10 @@ __all__ = [
     'save_scores', 'score_heads', 'separator_mass', 'image_view', 'TorchInterface', 'from_torch', 'to_torch',
     'LatentAttention', 'LatentConfig', 'attention_layers', 'use_attention', 'causal_mask', 'document_mask',
     'padding_mask', 'prefix_mask', 'show_mask', 'window_mask', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
-    'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'show_weights', 'Rope',
-    'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'embed_sentences', 'from_hf',
-    'load_pretrained', 'save_pretrained', 'Recording', 'load_hf', 'look', 'record', 'simple_attention',
-    'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs', 'load_tokenizer', 'save_tokenizer',
-    'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view', 'show_attention', 'show_tokens',
-    'Visibility', 'allowed', 'visible', 'attention_with_weights'
+    'merge_heads', 'split_heads', 'pack_linears', 'View', 'load_shard', 'parallelize', 'attribute_logit',
+    'patch_heads', 'show_weights', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
+    'relative_buckets', 'embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained', 'Recording', 'load_hf',
+    'look', 'record', 'simple_attention', 'SimpleMultiHeadAttention', 'WordTokenizer', 'Tokenizer', 'byte_pairs',
+    'load_tokenizer', 'save_tokenizer', 'ModelCache', 'Transformer', 'head_view', 'model_view', 'neuron_view',
+    'show_attention', 'show_tokens', 'Visibility', 'allowed', 'visible', 'attention_with_weights'
 ]

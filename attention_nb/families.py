@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/families.html.md"""
 __all__ = ['FAMILIES', 'config_from_hf', 'config_to_hf', 'model_features', 'family_table']
 
 # %% ../nbs/11a_families.ipynb #da1399af
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 from .config import TransformerConfig
@@ -18,7 +18,7 @@ from .parts import (
     _rope, _smollm3, _t5, _t5_ffn, _t5_out, _two_ropes, _window)
 from .plan import _both, _rules
 from .settings import (Family, Field, Rule, _changed, _filled, _read_settings,
-                                   _Settings, _without, _write_settings)
+                                   _pass_over, _Settings, _without, _write_settings)
 
 # %% ../nbs/11a_families.ipynb #f730e23f
 _llama_attention = _both('''
@@ -513,19 +513,38 @@ def _family(
 def config_from_hf(
     config:Mapping[str,Any], # A published config.json
     *,
-    architecture:str|None=None # Class name; None: as `architectures` says
+    architecture:str|None=None, # Class name; None: as `architectures` says
+    ignore:Iterable[str]=() # Unknown fields that are known to change no number
 )->tuple[TransformerConfig,Family]: # Our settings, and whose they are
     """Read a published configuration; what is not understood is refused by name
 
     Args:
         config: A published config.json
         architecture: Class name; None: as `architectures` says
+        ignore: Unknown fields that are known to change no number
 
     Returns:
         Our settings, and whose they are
     """
     family = _family(config.get('model_type', ''))
-    return _read_settings(family, config, architecture), family
+    return _read_settings(family, _pass_over(family, config, ignore), architecture), family
+
+def _stretched(
+    config:Mapping[str,Any], # A published config.json
+    cfg:TransformerConfig, # What it means
+    scaling:Mapping[str,Any] # `rope_scaling` for longer texts
+)->_Settings: # The rotation's base and its share of a head stay; so does that of windows
+    "Published settings with another stretch of the rotation"
+    family,N = _family(config.get('model_type')),'original_max_position_embeddings'
+    if cfg.positions != 'rope': raise ValueError(f"{family.model_type}: it does not rotate")
+    c = {k:v for k,v in config.items() if k != 'rope_scaling' and (k != N or N not in scaling)}
+    old = config.get('rope_parameters') or config.get('rope_scaling') or {}
+    full = old if cfg.window_rope is None else old.get('full_attention') or {}
+    kept = {k: full[k] for k in ('rope_theta','partial_rotary_factor') if full.get(k) is not None}
+    new:_Settings = {**kept, **scaling}
+    if cfg.window_rope is None: return {**c, 'rope_parameters': new}
+    near = {k:v for k,v in old.items() if k == 'sliding_attention'}
+    return {**c, 'rope_parameters': {'full_attention': new, **near}}
 
 def config_to_hf(
     cfg:TransformerConfig, # Our settings

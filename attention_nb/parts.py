@@ -60,10 +60,11 @@ class _Rotation:
 
 def _one_spelling(c:_Settings, old:Any, new:Any)->tuple[str,_Settings]:
     "The field that says it, and its settings; old files and new ones have different fields"
+    for name,said in (('rope_scaling', old), ('rope_parameters', new)):
+        if said is not None and not isinstance(said, Mapping): _refuse(c, name)
     if old and new and old != new: _wrong(c, 'rope_scaling', 'and rope_parameters contradict')
     where,p = ('rope_parameters', new or {}) if new or not old else ('rope_scaling', old)
-    if not isinstance(p, Mapping) or any(isinstance(v, Mapping) for v in p.values()):
-        _refuse(c, where)
+    if any(isinstance(v, Mapping) for v in p.values()): _refuse(c, where)
     p = {k:v for k,v in p.items() if v is not None or k == 'truncate'}    # null there means no
     p.pop('finetuned', None)
     return where, p
@@ -96,7 +97,7 @@ def _length(c:_Settings, kind:str, said:int|None)->int|None:
 def _rotation(c:_Settings, old:Any, new:Any, theta:tuple[str,float], kinds:Sequence[str],
               usual:Mapping[str,Any]|None=None)->_Rotation:
     "A rotation in one form, from either spelling; `usual` where neither stands there"
-    where,p = _one_spelling(c, old, new if new or old else usual)
+    where,p = _one_spelling(c, old, usual if new in (None, {}) and not old else new)
     kind = _rope_type(c, where, p, kinds)
     base,share = _base(c, theta[0], where, p, theta[1]),p.pop('partial_rotary_factor', None)
     length = p.pop(_N, None)
@@ -178,7 +179,8 @@ def _two_ropes(full:float, near:float, *, names:tuple[str,str], limit:int, both:
     "Two rotations, of 'full' and of 'window' layers; `both`: an old `rope_scaling` is for both"
     kinds = dict(full_attention=(names[0], full), sliding_attention=(names[1], near))
     def one(c:_Settings, kind:str)->_Rotation:
-        new,old = (c['rope_parameters'] or {}),c['rope_scaling']
+        new,old = c['rope_parameters'],c['rope_scaling']
+        if new is None: new = {}
         if not isinstance(new, Mapping) or new.keys() - kinds.keys(): _refuse(c, 'rope_parameters')
         if isinstance(old, Mapping) and 'type' in old:
             _refuse(c, 'rope_scaling', 'has the old key type, which nobody reads here')

@@ -15,8 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from .blocks import Mixers
 from .config import TransformerConfig
-from .settings import Family, Rule, _Settings
+from .settings import Family, Field, Rule, _Settings
 from .transformer import Transformer
 
 # %% ../nbs/11e_plan.ipynb #87fa4a6f
@@ -101,10 +102,11 @@ class _Undrawn(TorchFunctionMode):
         if getattr(func, '__module__', '') == 'torch.nn.init': return kw.get('tensor', *args[:1])
         return func(*args, **kw)
 
-def _empty(family:Family, cfg:TransformerConfig)->Transformer:
-    "A model without memory"
+def _empty(family:Family, cfg:TransformerConfig, mixers:Mixers|None=None)->Transformer:
+    "A model without values; without memory too, unless others make parts of it"
     try:
-        with torch.device('meta'), _Undrawn(): return Transformer(cfg)
+        with torch.device('cpu' if mixers else 'meta'), _Undrawn():
+            return Transformer(cfg, mixers=mixers)
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
     except (OverflowError,RuntimeError) as e:
         raise ValueError(f"{family.model_type}: no tensor can have such sizes: {e}") from None
@@ -241,6 +243,13 @@ def _check_experts(family:Family, cfg:TransformerConfig, short:Mapping[str,str],
     if cfg.experts.n > n:
         _too_much(family, 'experts.n', cfg.experts.n, f'there are tensors of {n} experts')
 
+def _check_amounts(family:Family, cfg:TransformerConfig, short:Mapping[str,str],
+                   looks:_Looks)->None:
+    "A file holds as much as its settings say: blocks, experts, numbers"
+    _check_blocks(family, cfg, short)
+    _check_experts(family, cfg, short, looks)
+    _check_sizes(family, cfg, looks)
+
 # %% ../nbs/11e_plan.ipynb #8aa4acc8
 def _needless(family:Family, cfg:TransformerConfig, name:str)->bool:
     "Whether a tensor is listed as unused, or belongs to a part that this model leaves out"
@@ -315,9 +324,7 @@ class _Plan:
 def _plan_of_file(family:Family, cfg:TransformerConfig, source:Mapping[str,Tensor])->_Plan:
     "The plan to load a file; what does not fit is refused before anything is built or read"
     looks,short = {n: _look(source, n) for n in source.keys()},_short_names(family, source.keys())
-    _check_blocks(family, cfg, short)
-    _check_experts(family, cfg, short, looks)
-    _check_sizes(family, cfg, looks)
+    _check_amounts(family, cfg, short, looks)
     layout = _layout(family, cfg)
     steps = [(short[s.source], s) for s in _chosen(family, cfg, layout, short)]
     for name,step in steps: _check_shapes(family, cfg, name, step, looks[name])
@@ -326,13 +333,17 @@ def _plan_of_file(family:Family, cfg:TransformerConfig, source:Mapping[str,Tenso
     return _Plan(cfg, tuple(steps))
 
 # %% ../nbs/11e_plan.ipynb #46c1a741
-def _plan_of_model(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Tensor])->_Plan:
-    "The plan to save a model: a published name for each tensor"
+def _check_whole(tensors:Mapping[str,Tensor])->None:
+    "Refuse a model of which each process has a part"
     if split := [n for n,t in tensors.items() if hasattr(t, 'full_tensor')]:
         raise NotImplementedError(
             f"{_some(split)}: split over processes, of which each has a part; "
             "torch.distributed.checkpoint.state_dict.get_model_state_dict with "
             "full_state_dict=True gathers them for a model that is whole")
+
+def _plan_of_model(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Tensor])->_Plan:
+    "The plan to save a model: a published name for each tensor"
+    _check_whole(tensors)
     left,steps = {*tensors.keys()},list[tuple[str,_Step]]()
     prefix = family.prefix+'.' if family.prefix and cfg.head is not None else ''
     for s in _layout(family, cfg):
@@ -411,10 +422,13 @@ class _Renamed(Mapping[str,Tensor]):
     def dtype(self, name:str)->torch.dtype: return _look(self.source, self._name(name))[1]
 
 # %% ../nbs/11e_plan.ipynb #ed59fba1
-def _own(t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
+def _own(name:str, t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
     "A tensor with memory of its own"
-    t = t.detach()
+    t = given = t.detach()
     if dtype is not None: t = t.to(dtype)
+    narrower = t.dtype != given.dtype and torch.finfo(t.dtype).max < torch.finfo(given.dtype).max
+    if narrower and not torch.equal(t.isinf(), given.isinf()):
+        raise ValueError(f"{name} has numbers beyond {dtype}: load with another dtype")
     whole = t.is_contiguous() and t.untyped_storage().nbytes() == t.nbytes
     return t if whole and not copy else t.clone(memory_format=torch.contiguous_format)
 
@@ -423,6 +437,10 @@ def _set(model:Transformer, name:str, t:Tensor)->None:
     owner,_,leaf = name.rpartition('.')
     new = nn.Parameter(t, requires_grad=model.get_parameter(name).requires_grad)
     model.get_submodule(owner)._parameters[leaf] = new
+
+def _check_dtype(dtype:Any)->None:
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(f"dtype must be a floating torch.dtype or None, got {dtype!r}")
 
 def build_model(
     cfg:TransformerConfig, # Our settings
@@ -444,10 +462,53 @@ def build_model(
     Returns:
         Ready to run, in evaluation mode
     """
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise TypeError(f"dtype must be a floating torch.dtype or None, got {dtype!r}")
+    _check_dtype(dtype)
     cfg,source = _settle_head(family, cfg, source)
     plan = _plan_of_file(family, cfg, source)
     model = _empty(family, cfg)
-    for name,t in plan.read(source): _set(model, name, _own(t, dtype, copy))
+    for name,t in plan.read(source): _set(model, name, _own(name, t, dtype, copy))
     return model.eval()
+
+# %% ../nbs/11e_plan.ipynb #91c7d2be
+_stack = ('encoder.blocks.{i}', 'decoder.blocks.{i}')
+_experts = (f'{stack}.ffn.experts.{{e}}.down.weight' for stack in _stack)
+_ours = Family('attention_nb', 'Ours', {}, {}, parts=(),
+    fields=(Field('settings', '', ...), *(Field(n, n, 1, 'size') for n in
+            ('vocab_size', 'd_model', 'n_heads', 'head_dim', 'v_head_dim'))),
+    keys=tuple(Rule(name, (name,)) for name in (*_stack, *_experts)))
+
+def _build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torch.dtype|None,
+                mixers:Mixers|None)->Transformer:
+    "A model of tensors under our own names, whole or not at all"
+    _check_dtype(dtype)
+    looks = {n: _look(source, n) for n in source.keys()}
+    _check_amounts(_ours, cfg, {n: n for n in looks}, looks)
+    model = _empty(_ours, cfg, mixers)
+    _check_ours(model, looks)
+    for name in source.keys():
+        t,(owner,_,leaf) = source[name],name.rpartition('.')
+        t = _own(name, t, dtype if t.is_floating_point() else None, False)
+        if leaf in (buffers := model.get_submodule(owner)._buffers): buffers[leaf] = t
+        else: _set(model, name, t)
+    return model.eval()
+
+def _tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor])->dict[str,Tensor]:
+    "Those of a model to be saved, if they are what its settings say"
+    _check_whole(tensors)
+    looks = {n: _look(tensors, n) for n in tensors}
+    _check_amounts(_ours, cfg, {n: n for n in looks}, looks)
+    if {'full', 'window'}.issuperset(cfg.block_types): _check_ours(_empty(_ours, cfg), looks)
+    return {n: t.detach() for n,t in tensors.items()}
+
+# %% ../nbs/11e_plan.ipynb #b3a6f90e
+def _check_ours(model:Transformer, looks:_Looks)->None:
+    "A tensor for every one of a model, and of its shape"
+    mine,parameters = model.state_dict(),{n for n,_ in model.named_parameters()}
+    for what,some in (('no tensor for', mine.keys() - looks.keys()),
+                      ('tensors without a place here:', looks.keys() - mine.keys())):
+        if some: raise ValueError(f"attention_nb: {what} {_some(sorted(some))}")
+    for name,(shape,kind) in looks.items():
+        if shape != (want := tuple(mine[name].shape)):
+            raise ValueError(f"attention_nb: {name} has shape {shape}, and its settings say {want}")
+        if name in parameters and kind not in _floats:
+            raise ValueError(f"attention_nb: {name} is {kind}, not a float")

@@ -9,17 +9,22 @@ __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
 # %% ../nbs/11l_loading.ipynb #5ac1e0c4
 import contextlib, json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from .config import TransformerConfig
-from .families import _family, config_from_hf, config_to_hf
+from .blocks import Mixers
+from .families import _family, _stretched, config_from_hf, config_to_hf, FAMILIES
 from .files import Source, open_source
-from .plan import build_model, tensors_to_hf
-from .saving import save_tensors
+from .layer import AttentionLayer, Function, options_of
+from .plan import (_build_ours, _ours, _tensors_of_ours, build_model,
+                               tensors_to_hf)
+from .saving import _kinds, save_tensors
+from .settings import Family, _check_names, _ignored, _pass_over
 from .stored import Tensors
 from .checks import checked_integer
 from .tokenizer_files import _files_of
@@ -31,26 +36,69 @@ def load_pretrained(
     source:str|Path, # 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
     *,
     dtype:torch.dtype|None=torch.float32, # Of the parameters; None leaves each as the file has it
+    attend:Function|None=None, # What attention layers call, an `AttentionFunction`; None: ours
+    rope_scaling:Mapping[str,Any]|None=None, # In place of the file's, as a model's card says it
+    ignore:Iterable[str]=(), # Unknown settings of the file that are known to change no number
+    mixers:Mixers|None=None, # Makers of its mixers, as for `Transformer`; they are in no file
     progress:bool=False # Show a bar
 )->Transformer: # In evaluation mode
-    """Load a published model; what is not understood is refused by name
+    """Load a published model, or one of ours; what is not understood is refused by name
 
     Args:
         source: 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
         dtype: Of the parameters; None leaves each as the file has it
+        attend: What attention layers call, an `AttentionFunction`; None: ours
+        rope_scaling: In place of the file's, as a model's card says it
+        ignore: Unknown settings of the file that are known to change no number
+        mixers: Makers of its mixers, as for `Transformer`; they are in no file
         progress: Show a bar
 
     Returns:
         In evaluation mode
     """
+    if attend is not None: options_of(attend)    # refused before anything is read
     found = open_source(source)
-    with _naming(found.config_file): cfg,_ = config_from_hf(found.config)
-    config = _with_ends(cfg, found.config, found.generation_config)
-    with _naming(found.ends_file): cfg,family = config_from_hf(config)
+    cfg,family,config = _understood(found, rope_scaling, ignore)
     with _naming(found.config_file), _Counted(found.tensors, progress) as tensors:
-        model = build_model(cfg, family, tensors, dtype=dtype)
+        if family is _ours: model = _build_ours(cfg, tensors, dtype=dtype, mixers=mixers)
+        elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype)
+        else: raise ValueError(f"{family.model_type} has no mixers, got makers of {[*mixers]}")
+    for m in model.modules():
+        if attend is not None and isinstance(m, AttentionLayer): m.attend = attend
     model.published,model.origin = config,Path(found.tensors.where)
     return model
+
+# %% ../nbs/11l_loading.ipynb #2b81c9e6
+def _understood(found:Source, scaling:Any, ignore:Iterable[str],
+                )->tuple[TransformerConfig,Family,dict[str,Any]]:
+    "A file's settings as ours, whose they are, and as they stand, with what the caller says"
+    config = found.config
+    if not isinstance(scaling, Mapping|None):
+        raise TypeError(f"rope_scaling must be a dictionary, got {type(scaling).__name__}")
+    with _naming(found.config_file):
+        if config.get('model_type') == 'attention_nb': return _own_settings(config, scaling, ignore)
+        config = _pass_over(_family(config.get('model_type')), config, ignore)
+        cfg,_ = config_from_hf(config)
+    config = _with_ends(cfg, config, found.generation_config)
+    with _naming(found.ends_file): cfg,family = config_from_hf(config)
+    if scaling is None: return cfg,family,config
+    try: config = _stretched(config, cfg, scaling); cfg,_ = config_from_hf(config)
+    except (NotImplementedError,ValueError) as e: raise type(e)(f"rope_scaling: {e}") from None
+    return cfg,family,config
+
+def _own_settings(config:dict[str,Any], scaling:Any, ignore:Iterable[str],
+                  )->tuple[TransformerConfig,Family,dict[str,Any]]:
+    "Settings of our own form"
+    said = _pass_over(_ours, config, ignore)
+    _check_names(said, ('settings', *_ignored))
+    settings:Any = said.get('settings')
+    try:
+        cfg = TransformerConfig.from_dict(settings)
+        if scaling is not None and cfg.positions != 'rope':
+            raise ValueError("rope_scaling: it does not rotate")
+        if scaling is not None: cfg = replace(cfg, rope_scaling=dict(scaling))
+    except (TypeError,ValueError) as e: raise ValueError(f"attention_nb: {e}") from None
+    return cfg, _ours, said
 
 def _with_ends(cfg:TransformerConfig, config:dict[str,Any],
                settings:Mapping[str,Any])->dict[str,Any]:
@@ -130,46 +178,64 @@ def embed_sentences(
 def from_hf(
     hf_model:Any, # A model of `transformers`
     *,
-    dtype:torch.dtype|None=None # Of the parameters; None leaves each as it is
+    dtype:torch.dtype|None=None, # Of the parameters; None leaves each as it is
+    ignore:Iterable[str]=() # Unknown settings of it that are known to change no number
 )->Transformer: # With parameters of its own, in evaluation mode
     """The same model as one of ours; what is not understood is refused by name
 
     Args:
         hf_model: A model of `transformers`
         dtype: Of the parameters; None leaves each as it is
+        ignore: Unknown settings of it that are known to change no number
 
     Returns:
         With parameters of its own, in evaluation mode
     """
+    hf_model = _bare(hf_model)
     if not hasattr(hf_model, 'config') or not hasattr(hf_model, 'state_dict'):
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
+    config = _pass_over(_family(config.get('model_type')), config, ignore)
     said = getattr(hf_model, 'generation_config', None)
     if said is not None: config = _with_ends(config_from_hf(config)[0], config, said.to_dict())
     cfg,family = config_from_hf(config)
-    model = build_model(cfg, family, hf_model.state_dict(), dtype=dtype, copy=True)
+    model = build_model(cfg, family, _state(hf_model), dtype=dtype, copy=True)
     model.published = config
     return model
 
+# %% ../nbs/11l_loading.ipynb #d7f3a05b
+def _bare(model:Any)->Any:
+    "The model that `torch.compile` or a data-parallel wrapper has taken in"
+    while True:
+        if isinstance(model, nn.parallel.DistributedDataParallel|nn.DataParallel):
+            model = model.module
+        elif hasattr(model, '_orig_mod'): model = model._orig_mod
+        else: return model
+
+def _state(model:nn.Module)->dict[str,Tensor]:
+    "Its tensors, also those of parts that are compiled, by the names that they had before"
+    return {name.replace('_orig_mod.', ''): t for name,t in model.state_dict().items()}
+
 # %% ../nbs/11l_loading.ipynb #7b254043
 def save_pretrained(
-    model:Transformer, # What to save
+    model:nn.Module, # A `Transformer`, also one that is compiled or wrapped
     folder:str|Path, # Where to; made if it does not exist
     *,
-    family:str|None=None, # A model type such as 'llama'; None: the one it was loaded as
+    family:str|None=None, # As 'llama', or ours, 'attention_nb'; None: the one it was loaded as
     tokenizer:Any=None, # As `load_tokenizer` takes or gives it; None: that of where it came from
     max_shard_size:int=5_000_000_000, # Bytes of a file
     progress:bool=False # Show a bar
 )->list[Path]: # The files written
-    """Write a folder that `transformers` loads to the same outputs
+    """Write a folder that `transformers` loads to the same outputs, or one in our own form
 
     Beside the weights: the tokenizer with its chat template, where one is known, and
     generation_config.json. A tokenizer may also be one of `transformers`, or a `BPETokenizer`.
+    Where another model was saved before, its files of these kinds go; what is not a model's stays.
 
     Args:
-        model: What to save
+        model: A `Transformer`, also one that is compiled or wrapped
         folder: Where to; made if it does not exist
-        family: A model type such as 'llama'; None: the one it was loaded as
+        family: As 'llama', or ours, 'attention_nb'; None: the one it was loaded as
         tokenizer: As `load_tokenizer` takes or gives it; None: that of where it came from
         max_shard_size: Bytes of a file
         progress: Show a bar
@@ -177,18 +243,43 @@ def save_pretrained(
     Returns:
         The files written
     """
-    published = model.published or {}
-    kind = family or published.get('model_type')
+    if not isinstance(bare := _bare(model), Transformer):
+        raise TypeError(f"model must be a Transformer, got {type(bare).__name__}")
+    config,tensors = _as_said(bare, family or (bare.published or {}).get('model_type'))
+    beside:dict[str,bytes|None] = {**_beside(bare, tokenizer)}
+    if config['model_type'] == 'attention_nb': beside.pop('generation_config.json', None)
+    if (Path(folder)/'config.json').exists(): beside = dict.fromkeys(_kinds) | beside
+    return save_tensors(tensors, config, folder, beside=beside,
+                        max_shard_size=max_shard_size, progress=progress)
+
+# %% ../nbs/11l_loading.ipynb #f46e0b92
+def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
+    "Settings and tensors in the form that a model takes"
+    cfg,state,published = model.cfg,_state(model),model.published or {}
     if kind is None:
-        raise ValueError("this model was not loaded: say whose form it takes, as family='llama'")
+        fits = [f'family={name!r}' for name in FAMILIES if not cfg.can_be(name)]
+        raise ValueError("this model was not loaded: say whose form it takes. Its settings fit "
+                         f"{', '.join(fits) or 'no published family'}; family='attention_nb' is "
+                         "our own form, which load_pretrained reads and transformers does not")
     if kind != published.get('model_type'): published = {}
-    found = _family(kind)
-    config = config_to_hf(model.cfg, found, published)
-    tensors = dict(tensors_to_hf(found, model.cfg, model.state_dict()))
+    if kind == 'attention_nb':
+        config,tensors = dict(published, model_type=kind), _tensors_of_ours(cfg, state)
+        config['settings'] = cfg.to_dict()
+    else:
+        config = config_to_hf(cfg, _family(kind), published)
+        tensors = dict(tensors_to_hf(_family(kind), cfg, state))
     kinds = {t.dtype for t in tensors.values()}
     if len(kinds) == 1: config['dtype'] = str(kinds.pop()).removeprefix('torch.')
-    return save_tensors(tensors, config, folder, beside=_beside(model, tokenizer),
-                        max_shard_size=max_shard_size, progress=progress)
+    return config, _apart(tensors)
+
+def _apart(tensors:dict[str,Tensor])->dict[str,Tensor]:
+    "Each with memory of its own: what settings do not tie is read as two"
+    met,apart = set[Any](),dict[str,Tensor]()
+    for name,t in tensors.items():
+        place = t.data_ptr(),t.shape
+        apart[name] = t.clone() if t.numel() and place in met else t
+        met.add(place)
+    return apart
 
 # %% ../nbs/11l_loading.ipynb #ae52d7d5
 def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
@@ -202,8 +293,9 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     named = isinstance(tokenizer, (str,Path,Source))
     given = load_tokenizer(tokenizer) if named else tokenizer
     if not named and hasattr(given, 'id_to_token'):     # it knows neither template nor roles
-        if where is not None and load_tokenizer(where).to_str() == given.to_str():
-            return _files_of(where)
+        with contextlib.suppress(FileNotFoundError):
+            if where is not None and load_tokenizer(where).to_str() == given.to_str():
+                return _files_of(where)
         ids = dict(bos=cfg.bos_id, eos=cfg.eos_id, pad=cfg.pad_id)
         said = {f'{role}_token': given.id_to_token(i) for role,i in ids.items() if i is not None}
     vocab:dict[str,int] = given.get_vocab() if hasattr(given, 'get_vocab') else {}

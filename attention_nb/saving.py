@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 import torch
 from torch import Tensor
-from .stored import Tensors, _bar, _read_object
+from .stored import Tensors, _bar, _inside, _pointed, _read_object, _staging
 from .checks import checked_integer
+from .tokenizer_files import _files
 
 # %% ../nbs/11h_saving.ipynb #d08e10e2
 _index = 'model.safetensors.index.json'
@@ -85,14 +86,8 @@ def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
 # %% ../nbs/11h_saving.ipynb #9838701e
 _names = 'model.safetensors', _index
 _shard = re.compile(r'model-\d{5}-of-\d{5}\.safetensors')
-_staging = re.compile(r'\.saving-[0-9a-f]{16}')
-
-def _pointed(folder:Path)->Path|None:
-    "The file inside a staging folder that config.json points to, if a save was stopped there"
-    try: named = _read_object(folder/'config.json').get('transformers_weights')
-    except (OSError, ValueError): return None
-    if not isinstance(named, str) or not _staging.fullmatch(named.partition('/')[0]): return None
-    return folder/named
+# what a model has beside its weights, which must be of the same model
+_kinds = (*_files, 'encoder.json', 'vocab.bpe', 'generation_config.json')
 
 def _old_weights(folder:Path)->set[str]:
     "Names of the old model's weights: the usual ones, and the shards that its index names"
@@ -104,11 +99,11 @@ def _old_weights(folder:Path)->set[str]:
         found |= {n for f in files if isinstance(f, str) and _shard.fullmatch(n := Path(f).name)}
     return found
 
-def _link(file:Path, name:Path)->None:
+def _link(file:Path, name:Path, staged:Path)->None:
     "Give a file a second name, in place of what bears it; where there are no links, copy it"
-    twin = file.with_name('twin')
+    twin = staged/'.twin'
     twin.unlink(missing_ok=True)
-    try: os.link(file, twin)
+    try: os.link(file.resolve(), twin)
     except OSError: shutil.copyfile(file, twin); _flush(twin)
     os.replace(twin, name)
 
@@ -121,19 +116,28 @@ def _flush(path:Path)->None:
     finally: os.close(number)
 
 # %% ../nbs/11h_saving.ipynb #ca16a158
-def _switch(staged:Path, folder:Path, weights:list[str])->list[Path]:
+def _switch(staged:Path, folder:Path, weights:list[str], gone:set[str])->None:
     "Make the staged model that of the folder; it is whole after each step"
-    old = _old_weights(folder)
+    old = _old_weights(folder) | gone
+    beside = sorted(p.name for p in staged.iterdir() if p.name not in (*weights, *_scratch))
     for file in staged.iterdir(): _flush(file)
     _flush(staged)
     os.replace(staged/'pointing.json', folder/'config.json')
     _flush(folder)
     # the index goes last and comes last: as long as files are there, something names them
     for name in sorted(old, key=_index.__eq__): (folder/name).unlink(missing_ok=True)
-    for name in weights: _link(staged/name, folder/name)
+    for name in [*beside, *weights]: _link(staged/name, folder/name, staged)
     os.replace(staged/'config.json', folder/'config.json')
     _flush(folder)
-    return [folder/name for name in [*weights, 'config.json']]
+
+def _stage_beside(staged:Path, folder:Path, beside:Mapping[str,bytes|None])->set[str]:
+    "Write what stands beside the weights; names of what the new model lacks"
+    for name in _kinds:
+        old = _inside(folder)/name
+        if name not in beside and old.is_file(): _link(old, staged/name, staged)
+    for name,content in beside.items():
+        if content is not None: (staged/name).write_bytes(content)
+    return {name for name in (*_kinds, *beside) if not (staged/name).exists()}
 
 # %% ../nbs/11h_saving.ipynb #84d03bd6
 if sys.platform == 'win32':
@@ -175,7 +179,7 @@ def save_tensors(
     config:Mapping[str,Any], # What config.json shall say
     folder:str|Path, # Where to; made if it does not exist, its old weights give way
     *,
-    beside:Mapping[str,bytes]|None=None, # Other files by name; they follow the weights
+    beside:Mapping[str,bytes|None]|None=None, # Other files by name; None: such a file goes
     max_shard_size:int=5_000_000_000, # Bytes of a file; more is spread over several
     progress:bool=False # Show a bar
 )->list[Path]: # The files written
@@ -185,7 +189,7 @@ def save_tensors(
         tensors: Weights by name, `Tensors` too; equal memory is written once
         config: What config.json shall say
         folder: Where to; made if it does not exist, its old weights give way
-        beside: Other files by name; they follow the weights
+        beside: Other files by name; None: such a file goes
         max_shard_size: Bytes of a file; more is spread over several
         progress: Show a bar
 
@@ -193,7 +197,7 @@ def save_tensors(
         The files written
     """
     folder,most = Path(folder),checked_integer('max_shard_size', max_shard_size, least=1)
-    others = _checked_files(beside or {})
+    others = _checked_files(beside or {}, folder)
     text,(names,tied) = _checked_config(config),_unlike(tensors)
     sizes = {n: _size(tensors, n) for n in names}
     shards,made = _shards(sizes, most),not folder.exists()
@@ -204,11 +208,10 @@ def save_tensors(
                 for file,held in shards.items():
                     _write(staged/file, {n: tensors[n] for n in held}, tied)
                     bar.update(sum(sizes[n] for n in held))
-            for name,content in others.items(): (staged/name).write_bytes(content)
-            files = _settle(staged, text, shards, sizes)
-            written = _switch(staged, folder, files)
-            for name in others: os.replace(staged/name, folder/name)
-            return [*written, *(folder/name for name in others)]
+            gone,files = _stage_beside(staged, folder, others),_settle(staged, text, shards, sizes)
+            _switch(staged, folder, files, gone)
+            new = [name for name,content in others.items() if content is not None]
+            return [folder/name for name in [*files, 'config.json', *new]]
     finally:
         if made:
             with contextlib.suppress(OSError): folder.rmdir()      # only if nothing was written
@@ -222,14 +225,18 @@ def _checked_config(config:Any)->str:
     except (TypeError, ValueError) as e:
         raise type(e)(f"config must be what JSON can say: {e}") from None
 
-def _checked_files(beside:Mapping[str,Any])->Mapping[str,bytes]:
-    "Contents by plain names that are not the weights' own"
+_scratch = 'config.json', 'pointing.json', 'here.safetensors.index.json'
+
+def _checked_files(beside:Mapping[str,Any], folder:Path)->Mapping[str,bytes|None]:
+    "Contents by plain names that are not the weights' own; no folder stands where they go"
     for name,content in beside.items():
-        ours = name in (*_names, 'config.json', 'pointing.json') or _shard.fullmatch(name)
+        ours = name in (*_names, *_scratch) or _shard.fullmatch(name)
         if ours or name.startswith('.') or Path(name).name != name:
             raise ValueError(f"beside must have names of other files, got {name!r}")
-        if not isinstance(content, bytes):
+        if not isinstance(content, bytes|None):
             raise TypeError(f"beside must hold bytes, got {type(content).__name__} for {name!r}")
+    for name in (*_names, *_kinds, 'config.json', *beside):
+        if (folder/name).is_dir(): raise ValueError(f"{folder/name} is a folder, not a file")
     return beside
 
 def _settle(staged:Path, text:str, shards:Mapping[str,list[str]],

@@ -219,7 +219,10 @@ _ignored = frozenset('''model_type architectures transformers_version torch_dtyp
     repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size
     bad_words_ids num_return_sequences output_scores return_dict_in_generate forced_bos_token_id
     forced_eos_token_id remove_invalid_values exponential_decay_length_penalty suppress_tokens
-    begin_suppress_tokens num_beam_groups diversity_penalty transformers_weights'''.split())
+    begin_suppress_tokens num_beam_groups diversity_penalty transformers_weights model_name license
+    language library_name pipeline_tag tags datasets base_model base_model_name_or_path
+    '''.split())
+_makers = 'unsloth_', '_unsloth'    # notes of other tools begin so
 
 _neutral:dict[str,tuple[Any,...]] = dict(is_encoder_decoder=(False,), is_decoder=(False,),
     add_cross_attention=(False,), cross_attention_hidden_size=(None,),
@@ -231,6 +234,21 @@ def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
     yield from (*_ignored, *family.ignored, *_neutral, *family.neutral)
     yield from (f.name for f in family.every_field())
+
+def _pass_over(family:Family, config:Mapping[str,Any], ignore:Iterable[str])->_Settings:
+    "The settings without those of which somebody says that they have no effect"
+    names = [] if isinstance(ignore, str) else [*ignore]
+    if isinstance(ignore, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"ignore must be a list of names, got {ignore!r}")
+    known,free = {*_known(family)},_ignored | family.ignored
+    for name in names:
+        if name not in config:
+            raise ValueError(f"{family.model_type}: ignore names {name!r}, which the settings do "
+                             f"not have, only {', '.join(sorted(config))}")
+        if (own := family.aliases.get(name, name)) in known - free:
+            _wrong(dict(config), name, 'has a meaning here, so ignore cannot pass over it'
+                   + ('' if own == name else f': it is {own}'))
+    return {k:v for k,v in config.items() if k not in names or k in free}
 
 def _plain_names(family:Family, config:Mapping[str,Any])->_Settings:
     "The same settings, each under one name"
@@ -244,14 +262,24 @@ def _plain_names(family:Family, config:Mapping[str,Any])->_Settings:
 
 def _check_fields(family:Family, c:_Settings)->None:
     "Refuse a field without a meaning here, and a value that is not of its kind or not known"
-    for name in c.keys() - {*_known(family)}:
-        _refuse(c, name, 'is a field this family is not known to have')
+    _check_names(c, _known(family))
     for name,allowed in {**_neutral, **family.neutral}.items():
         if name in c and not any(c[name] == a and type(c[name]) is type(a) for a in allowed):
             _refuse(c, name, f"is not supported, only {' or '.join(map(repr, allowed))}")
     for f in family.every_field():
         if f.name in c and not f.fits(c[f.name]):
             _wrong(c, f.name, f'must be {_kinds[f.kind].words}')
+
+def _check_names(c:_Settings, names:Iterable[str])->None:
+    "Refuse what has none of these names and is no note, all of it at once"
+    known = {*names}
+    if odd := [name for name in c if name not in known and not str(name).startswith(_makers)]:
+        said = ', '.join(f'{name[:100]} = {_shown(c[name])}' for name in odd[:8])
+        said += f' and {len(odd)-8} more' if len(odd) > 8 else ''
+        raise NotImplementedError(
+            f"{c.get('model_type')}: {said} {'is a field' if len(odd) == 1 else 'are fields'} this "
+            "family is not known to have; if it changes no number, "
+            f"ignore={_shown(odd)} passes over it")
 
 def _read_field(c:_Settings, f:Field)->Any:
     "What one published field means"

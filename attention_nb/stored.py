@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/stored.html.md"""
 __all__ = ['Tensors']
 
 # %% ../nbs/11f_stored.ipynb #5ef65881
-import functools, importlib, io, json, math, os, stat
+import functools, importlib, io, json, math, os, re, stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -135,18 +135,23 @@ def _read_text(path:Path, most:int=2**26)->str:
 class _TooLong:
     "An integer of too many digits"
 
-def _no_long_numbers(pairs:list[tuple[str,Any]])->dict[str,Any]:
-    "An object of JSON, if all its numbers can be written"
+def _said_once(pairs:list[tuple[str,Any]])->dict[str,Any]:
+    "An object of JSON, if no name has two values and all its numbers can be written"
     def has(x:Any)->bool: return isinstance(x, _TooLong) or isinstance(x, list) and any(map(has, x))
     for name,value in pairs:
         if has(value): raise ValueError(f"{name} has more than 100 digits")
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) == len(pairs): return found
+    for name,value in pairs:
+        if value != found[name]:
+            raise ValueError(f"{name} stands there twice, as {value!r} and {found[name]!r}")
+    return found
 
 def _read_object(path:Path)->dict[str,Any]:
     "The JSON object in a file"
     def integer(digits:str)->Any: return int(digits) if len(digits) <= 100 else _TooLong()
     text = _read_text(path)
-    try: found = json.loads(text, parse_int=integer, object_pairs_hook=_no_long_numbers)
+    try: found = json.loads(text, parse_int=integer, object_pairs_hook=_said_once)
     except RecursionError: raise ValueError(f"{path} is nested too deep") from None
     except json.JSONDecodeError as e: raise ValueError(f"{path} is not a JSON file: {e}") from None
     except ValueError as e: raise ValueError(f"{path}: {e}") from None
@@ -231,18 +236,34 @@ def _read_shards(index:Path, folder:Path)->dict[str,_Stored]:
     return {name: stored[name] for name in places}
 
 # %% ../nbs/11f_stored.ipynb #f0c698b8
+_staging = re.compile(r'\.saving-[0-9a-f]{16}')
+
+def _pointed(folder:Path)->Path|None:
+    "The file inside a staging folder that config.json points to, if a save was stopped there"
+    try: named = _read_object(folder/'config.json').get('transformers_weights')
+    except (OSError, ValueError): return None
+    if not isinstance(named, str) or not _staging.fullmatch(named.partition('/')[0]): return None
+    return folder/named
+
+def _inside(folder:Path)->Path:
+    "Where the files beside the weights are: in a model's folder, or where such a save left them"
+    point = _pointed(folder)
+    return folder if point is None else point.parent
+
 def _read_weights(folder:Path, named:Any=None)->dict[str,_Stored]:
     "The tensors of a model's folder; `named`: the file that its settings name"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'
     if named is not None:
         inside = isinstance(named, str) and not {'..', '/'} & {*PurePosixPath(named).parts}
+        inside = inside and not {'\\', ':'} & {*named}    # on some systems these lead elsewhere
         if not inside or not named.endswith(('.safetensors', '.safetensors.index.json')):
             raise ValueError(f"{folder/'config.json'}: transformers_weights names what is no "
                              f"safetensors file of this folder: {_brief(repr(named))}")
         file = folder/named
         return _read_safetensors(file) if file.suffix != '.json' else _read_shards(file, folder)
-    if one.exists(): return _read_safetensors(one)
-    if index.exists(): return _read_shards(index, folder)
+    # a link to what is not there is missing, not absent
+    if os.path.lexists(one): return _read_safetensors(one)
+    if os.path.lexists(index): return _read_shards(index, folder)
     found = sorted(p.name for p in folder.iterdir())
     pickles = [n for n in found if n.endswith(('.bin', '.pt', '.pth', '.ckpt', '.pkl'))]
     if not pickles:

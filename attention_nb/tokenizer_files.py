@@ -9,7 +9,7 @@ __all__ = ['load_tokenizer', 'byte_pairs', 'save_tokenizer']
 
 # %% ../nbs/11i_tokenizer_files.ipynb #43fa6671
 import contextlib, functools, json, regex, tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from torch import Tensor
@@ -18,7 +18,7 @@ from .files import (_locate, _more_templates, _of_tokenizers, _templates,
     _tokenizer_files, Source, open_source)
 from .gguf_files import _read_gguf
 from .merges import read_merges
-from .stored import _need, _read_object, _read_text
+from .stored import _brief, _need, _read_object, _read_text
 from .byte_level import GPT2_PATTERN, BPETokenizer, _char_to_byte
 from .tokenizer import WordTokenizer
 from .tokenizer_base import (_rectangle, _room, _save_whole, Tokenizer, checked_texts,
@@ -531,6 +531,9 @@ def _files_of(
         if not _is_ours(file):
             if path.is_dir():
                 found = {n: (path/n).read_bytes() for n in _files if (path/n).is_file()}
+                if any((path/_more_templates).glob('*.jinja')):
+                    found['tokenizer_config.json'] = _settings_with_templates(path)
+                    found.pop('chat_template.jinja', None)    # it is in there now
                 if found: return found
             elif path.suffix == '.json' and path.name not in _tokenizer_files[1:]:
                 return {'tokenizer.json': path.read_bytes()}
@@ -577,6 +580,17 @@ def _saved_files(tokenizer:Any)->dict[str,bytes]:
         one = not isinstance(getattr(tokenizer, 'chat_template', None), dict)
         tokenizer.save_pretrained(folder, save_jinja_files=one)    # several: all in its settings
         return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
+
+def _listed(templates:Mapping[str,str])->list[dict[str,str]]:
+    "Chat templates by name as tokenizer_config.json says several"
+    return [dict(name=name, template=t) for name,t in templates.items()]
+
+def _settings_with_templates(folder:Path)->bytes:
+    "The tokenizer_config.json of a folder that has several chat templates as files, with these"
+    file = folder/'tokenizer_config.json'
+    said = _read_object(file) if file.exists() else {}
+    return json.dumps(said | dict(chat_template=_listed(_templates(folder, said))),
+                      indent=2).encode()
 
 # %% ../nbs/11i_tokenizer_files.ipynb #0f6b83ce
 def save_tokenizer(

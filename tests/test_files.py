@@ -200,6 +200,39 @@ def test_a_damaged_shard_is_named(shards):
     file.write_bytes(file.read_bytes()[:-1])
     refused(shards, str(file))
 
+@pytest.mark.parametrize('name', ['..\\\\m.safetensors', 'C:m.safetensors', '/m.safetensors',
+                                  '../m.safetensors', 'm.bin', '', 5, False])
+def test_settings_that_name_weights_elsewhere(folder, name):
+    "On some systems a backslash or a colon leads there too"
+    (folder/'config.json').write_text(json.dumps({**config, 'transformers_weights': name}))
+    refused(folder, str(folder/'config.json'), 'transformers_weights')
+
+@pytest.mark.parametrize('name,text', [
+    ('config.json', '{"n": 1, "m": 2, "n": 3}'), ('config.json', '{"n": {"a": 1, "a": null}}'),
+    ('generation_config.json', '{"n": 1, "n": 2}'), ('tokenizer_config.json', '{"n": 1, "n": 2}'),
+    ('model.safetensors.index.json', '{"weight_map": {"n": "a", "n": "b"}}')])
+def test_a_name_with_two_values(folder, name, text):
+    "Which of them counts is for no reader to guess; the same value twice is no question"
+    if 'index' in name: (folder/'model.safetensors').unlink()
+    (folder/name).write_text(text)
+    refused(folder, str(folder/name), 'stands there twice')
+    if name == 'config.json': return
+    (folder/name).write_text('{"n": 1, "n": 1}')
+    if 'index' not in name: assert open_source(folder).config['vocab_size'] == 12
+
+@pytest.mark.skipif(os.name == 'nt', reason='links')
+@pytest.mark.parametrize('name', ['config.json', 'model.safetensors', 'generation_config.json',
+                                  'model.safetensors.index.json', 'tokenizer_config.json',
+                                  'chat_template.jinja'])
+def test_a_link_to_nothing_is_missing_not_absent(folder, name):
+    "A half download: without it the model would stop elsewhere, or have no template"
+    if 'index' in name: (folder/'model.safetensors').unlink()
+    (folder/name).unlink(missing_ok=True)
+    (folder/name).symlink_to(folder/'nowhere')
+    refused(folder, str(folder/name), error=FileNotFoundError)
+    (folder/'nowhere').mkdir()
+    refused(folder, str(folder/name))
+
 # %% saving
 def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
     import attention_nb.saving as module
@@ -289,6 +322,75 @@ def test_a_save_deletes_only_what_is_its_own(folder, shards, tensors):
         save_tensors(tensors, config, where)
         for name in others: assert (where/name).read_text() == name
         assert (where/'.saving-mine'/'x').read_text() == 'x'
+
+def beside_of(folder):
+    "Which model the files beside the weights are of"
+    source,tokenizer = open_source(folder),load_tokenizer(folder)
+    assert source.tokenizer_file.read_text() == tokenizer_json(source.config['n'])
+    return (source.generation_config.get('n'), tokenizer.get_vocab_size(),
+            (source.chat_template or '').count('a'))
+
+def tokenizer_json(n):
+    words = {str(i): i for i in range(int(n))}
+    return tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token='0')).to_str()
+
+@pytest.mark.parametrize('settled', [True, False], ids=['whole', 'stopped before'])
+def test_what_stands_beside_is_of_the_same_model_at_every_step(tmp_path, settled):
+    "Tokenizer, template and ends: all of the old model or of the new, which has no template"
+    changes = 'replace', 'link', 'mkdir', 'unlink', 'rmdir'
+    first = {name: getattr(os, name) for name in changes}
+    def beside(n):
+        more = {'chat_template.jinja': b'a'*n} if n != 2 else {'chat_template.jinja': None}
+        return {'tokenizer.json': tokenizer_json(n).encode(),
+                'generation_config.json': json.dumps(dict(n=n)).encode(), **more}
+    def stopping(at):
+        steps = 0
+        def counted(do):
+            def step(*args, **kw):
+                nonlocal steps
+                steps += 1
+                if steps == at: raise Stop
+                return do(*args, **kw)
+            return step
+        m = pytest.MonkeyPatch()
+        for name,do in first.items(): m.setattr(os, name, counted(do))
+        return m
+    wants,found,at = {1: (1, 1, 1), 2: (2, 2, 0), 5: (5, 5, 5)},[],0
+    while not found or found[-1] is not None:
+        at += 1
+        folder = tmp_path/f'{at}'
+        save_tensors(both(5), dict(n=5), folder, beside=beside(5))
+        (folder/'README.md').write_text('mine')
+        if not settled:    # the model before this one was stopped behind its switch
+            m = pytest.MonkeyPatch()
+            def stops(a, b, replace=os.replace):
+                replace(a, b)
+                raise Stop
+            m.setattr(os, 'replace', stops)
+            with pytest.raises(Stop): save_tensors(both(1), dict(n=1), folder, beside=beside(1))
+            m.undo()
+            assert beside_of(folder) == wants[1]
+        else: save_tensors(both(1), dict(n=1), folder, beside=beside(1))
+        m = stopping(at)
+        try: save_tensors(both(2), dict(n=2), folder, beside=beside(2))
+        except Stop: found.append(which(folder))
+        else: found.append(None)
+        m.undo()
+        assert beside_of(folder) == wants[found[-1] or 2]
+        # who says nothing about them leaves them as they are
+        save_tensors(both(which(folder)), dict(n=which(folder)), folder)
+        assert beside_of(folder) == wants[found[-1] or 2]
+        assert names(folder) == {'config.json', 'model.safetensors', 'README.md', 'tokenizer.json',
+                                 'generation_config.json',
+                                 *(['chat_template.jinja'] if found[-1] == 1 else [])}
+    assert {*found[:-1]} == {1, 2} and found[:-1] == sorted(found[:-1]) and len(found) > 15
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_written(folder, tensors):
+    (folder/'tokenizer.json').mkdir()
+    before = names(folder)
+    with pytest.raises(ValueError, match='tokenizer.json is a folder, not a file'):
+        save_tensors(tensors, config, folder)
+    assert names(folder) == before
 
 saver = """
 import os, sys, torch

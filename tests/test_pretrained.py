@@ -8,7 +8,11 @@ from torch.testing import assert_close
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from safetensors.torch import load_file, save_file
+from attention_nb.config import ExpertsConfig, TransformerConfig
+from attention_nb.families import config_from_hf
+from attention_nb.fast import scaled_dot_product_attention
 from attention_nb.files import open_source
+from attention_nb.latent import LatentConfig
 from attention_nb.pretrained import (embed_sentences, from_hf, load_pretrained, load_tokenizer,
                                      save_pretrained)
 from attention_nb.recording import load_hf
@@ -333,6 +337,22 @@ def test_a_pipe_is_not_waited_for(folder, tmp_path):
     for pipe,said in zip(pipes, done.stdout.splitlines(), strict=True):
         assert pipe in said and 'no regular file' in said, said
 
+def test_numbers_beyond_a_type_are_refused_by_name(folder, tmp_path):
+    "They would be infinite; what is infinite in the file stays so"
+    tensors,name = load_file(folder/'model.safetensors'),'model.layers.1.mlp.up_proj.weight'
+    shutil.copytree(folder, tmp_path/'m')
+    for dtype,value,into in ((torch.float64, 1e300, torch.float32),
+                             (torch.float32, 1e5, torch.float16)):
+        wide = tensors[name].to(dtype)
+        wide[0,0] = value
+        save_file({**tensors, name: wide}, tmp_path/'m'/'model.safetensors')
+        with pytest.raises(ValueError, match=f'config.json: .*blocks.1.ffn.up.weight .* {into}'):
+            load_pretrained(tmp_path/'m', dtype=into)
+        wide[0,0] = inf
+        save_file({**tensors, name: wide}, tmp_path/'m'/'model.safetensors')
+        model = load_pretrained(tmp_path/'m', dtype=into)
+        assert model.decoder.blocks[1].ffn.up.weight[0,0] == inf
+
 # %% saving back
 classes = dict(gpt2='GPT2LMHeadModel', modernbert='ModernBertForMaskedLM', llama='LlamaForCausalLM')
 
@@ -348,7 +368,7 @@ def own(family, **more):
 
 @pytest.mark.parametrize('family,more', [
     ('gpt2', dict(scale=.3)), ('gpt2', dict(qk_norm='rms')), ('llama', dict(scale=.3)),
-    ('llama', dict(pad_id=-1)), ('modernbert', dict(embed_scale=2.))])
+    ('modernbert', dict(embed_scale=2.))])
 def test_what_a_family_cannot_say_is_refused_by_name(tmp_path, family, more):
     model,_ = own(family, **more)
     with pytest.raises(ValueError, match=f'{family} cannot say .*{next(iter(more))}'):
@@ -385,6 +405,263 @@ def test_a_split_model_is_refused_by_name(tmp_path):
         options,whole = StateDictOptions(full_state_dict=True),from_hf(llama())
         whole.load_state_dict(get_model_state_dict(model, options=options))
         whole.save_pretrained(tmp_path/'x')
+        assert_close(out(load_pretrained(tmp_path/'x'), ids), out(llama(), ids))
+    finally: dist.destroy_process_group()
+
+def words(n):
+    tokenizers = pytest.importorskip('tokenizers')
+    return tokenizers.Tokenizer(tokenizers.models.WordLevel(
+        {f'w{i}': i for i in range(n)}, unk_token='w0'))
+
+def test_a_second_model_in_a_folder_keeps_nothing_of_the_first(tmp_path):
+    "Neither where it stops, nor its words; what is not a model's stays"
+    second,_ = own('llama', bos_id=None, eos_id=None, pad_id=None)
+    want = second.generate(ids[:1], 12)
+    first,_ = own('llama', eos_id=int(want[0,-11]))
+    first.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
+    (tmp_path/'chat_template.jinja').write_text('old')
+    (tmp_path/'vocab.txt').write_text('old')
+    others = 'README.md', 'picture.png', 'pytorch_model.bin', 'best.safetensors'
+    for name in others: (tmp_path/name).write_text('mine')
+    assert open_source(tmp_path).generation_config['eos_token_id'] == first.cfg.eos_id
+    second.save_pretrained(tmp_path, family='llama')
+    assert torch.equal(load_pretrained(tmp_path).generate(ids[:1], 12), want)
+    source = open_source(tmp_path)
+    assert (source.tokenizer_file, source.chat_template) == (None, None)
+    assert source.generation_config == {}
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    assert theirs.generation_config.eos_token_id is None
+    kept = {p.name for p in tmp_path.iterdir()}
+    assert kept == {*others, 'config.json', 'model.safetensors'}
+    for name in others: assert (tmp_path/name).read_text() == 'mine'
+
+def test_a_tokenizer_that_waits_for_its_model_stays(tmp_path):
+    "Nothing of an older model is in a folder without config.json; a model saved where it lies too"
+    (tmp_path/'tokenizer.json').write_text(words(97).to_str())
+    from_hf(llama()).save_pretrained(tmp_path)
+    assert load_tokenizer(tmp_path).get_vocab_size() == 97
+    load_pretrained(tmp_path).save_pretrained(tmp_path)
+    assert load_tokenizer(tmp_path).get_vocab_size() == 97
+
+# %% what the caller says beside a file
+def test_notes_of_other_tools_are_passed_over_and_others_on_request(folder, tmp_path):
+    "Known notes always, unknown ones by name; a saved model needs no more words"
+    noted = changed(folder, tmp_path/'a', unsloth_version='2025.1', unsloth_fixed=True,
+                    _unsloth_chat=[1], model_name='x', tags=['a'], license='mit')
+    want = out(load_pretrained(folder), ids)
+    assert_close(out(load_pretrained(noted), ids), want)
+    other = changed(folder, tmp_path/'b', my_note='x', run={'id': 3})
+    with pytest.raises(NotImplementedError, match=r"my_note = 'x', run = .* ignore=\['my_note',"):
+        load_pretrained(other)
+    with pytest.raises(NotImplementedError, match='run = '):
+        load_pretrained(other, ignore=['my_note'])
+    ours = load_pretrained(other, ignore=('my_note', 'run'))
+    assert_close(out(ours, ids), want)
+    ours.save_pretrained(tmp_path/'c')
+    assert_close(out(load_pretrained(tmp_path/'c'), ids), want)
+    theirs = llama()
+    theirs.config.my_note = 'x'
+    with pytest.raises(NotImplementedError, match='my_note'): from_hf(theirs)
+    assert_close(out(from_hf(theirs, ignore=['my_note']), ids), want)
+
+@pytest.mark.parametrize('name,error,says', [
+    ('rope_scaling', ValueError, 'rope_scaling = .* has a meaning here'),
+    ('hidden_act', ValueError, 'has a meaning here'), ('my_nose', ValueError, "names 'my_nose'"),
+    ('quantization_config', ValueError, 'has a meaning here'), (7, TypeError, 'list of names')])
+def test_what_cannot_be_ignored(folder, tmp_path, name, error, says):
+    "A setting that matters, and one that is not there"
+    more = dict(rope_scaling=dict(rope_type='dance'), quantization_config={}, my_note=1)
+    there = changed(folder, tmp_path/'a', rope_parameters=None, **more)
+    with pytest.raises(error, match=says) as e: load_pretrained(there, ignore=[name, 'my_note'])
+    if error is ValueError: assert str(there/'config.json') in str(e.value)
+    with pytest.raises(TypeError, match="list of names, got 'my_note'"):
+        config_from_hf(json.loads((there/'config.json').read_text()), ignore='my_note')
+
+stretches = [dict(rope_type='yarn', factor=4., original_max_position_embeddings=16),
+             dict(type='linear', factor=2.), dict(rope_type='dynamic', factor=2.)]
+
+@pytest.mark.parametrize('scaling', stretches, ids=lambda s: [*s.values()][0])
+@pytest.mark.parametrize('old', [False, True], ids=['rope_parameters', 'rope_theta'])
+def test_a_rotation_is_stretched_as_a_card_says(tmp_path, scaling, old):
+    "In either spelling of the file, equal to transformers with that setting; saved with it"
+    torch.manual_seed(0)
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        **small, rope_parameters=dict(rope_type='llama3', rope_theta=500., factor=8.,
+        low_freq_factor=1., high_freq_factor=4., original_max_position_embeddings=32)))
+    theirs.save_pretrained(tmp_path/'a')
+    if old: changed(tmp_path/'a', tmp_path/'b', rope_parameters=None, rope_theta=500.)
+    named = {'rope_type' if k == 'type' else k: v for k,v in scaling.items()}
+    with_it = changed(tmp_path/'a', tmp_path/'c', rope_parameters=dict(named, rope_theta=500.))
+    reference = transformers.LlamaForCausalLM.from_pretrained(with_it).eval()
+    long = torch.arange(60)[None]
+    ours = load_pretrained(tmp_path/('b' if old else 'a'), rope_scaling=scaling)
+    assert_close(out(ours, long), out(reference, long), atol=1e-5, rtol=1e-4)
+    assert ours.cfg.rope_base == 500. and ours.cfg.rope_scaling['rope_type'] == named['rope_type']
+    ours.save_pretrained(tmp_path/'d')
+    assert load_pretrained(tmp_path/'d').cfg == ours.cfg
+    plain = load_pretrained(tmp_path/'a', rope_scaling=dict(rope_type='default'))
+    assert plain.cfg.rope_scaling is None and plain.cfg.rope_base == 500.
+
+def test_a_rotation_of_windows_stays_as_it_is(tmp_path):
+    torch.manual_seed(0)
+    gemma = transformers.Gemma3TextConfig(**small, num_key_value_heads=2, head_dim=8)
+    transformers.Gemma3ForCausalLM(gemma).save_pretrained(tmp_path)
+    plain = load_pretrained(tmp_path).cfg
+    far = load_pretrained(tmp_path, rope_scaling=dict(rope_type='linear', factor=8.)).cfg
+    assert far == replace(plain, rope_scaling=dict(rope_type='linear', factor=8.))
+
+def test_stretches_that_cannot_be(folder, tmp_path):
+    for scaling,says in ((dict(rope_type='yarn'), "rope_scaling: llama: .* needs 'factor'"),
+                         (dict(rope_type='linear', factor=0.), 'rope_scaling: llama: '),
+                         (dict(rope_type='dance'), 'rope_scaling: llama: .*dance')):
+        with pytest.raises((ValueError,NotImplementedError), match=says):
+            load_pretrained(folder, rope_scaling=scaling)
+    with pytest.raises(TypeError, match='dictionary, got str'):
+        load_pretrained(folder, rope_scaling='yarn')
+    gpt2 = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=97, n_embd=32, n_layer=1, n_head=4))
+    gpt2.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match='rope_scaling: gpt2: it does not rotate'):
+        load_pretrained(tmp_path, rope_scaling=stretches[0])
+
+def test_another_attention_function_is_attached(folder):
+    "Every layer calls it; one that cannot be read is refused before a tensor is"
+    calls = []
+    def attend(q, k, v, **options):
+        calls.append(q.shape)
+        return scaled_dot_product_attention(q, k, v, **options)
+    ours = load_pretrained(folder, attend=attend)
+    assert_close(out(ours, ids), out(load_pretrained(folder), ids))
+    assert len(calls) == ours.cfg.n_layers
+    with pytest.raises(TypeError): load_pretrained('nowhere', attend='fast')
+
+# %% our own form
+class Mean(torch.nn.Module):
+    "A mixer with a parameter, a kept buffer and one that is not kept"
+    def __init__(self, cfg, layer):
+        super().__init__()
+        self.mix = torch.nn.Linear(cfg.d_model, cfg.d_model)
+        self.register_buffer('steps', torch.tensor(layer))
+        self.register_buffer('scale', torch.full((1,), 2.), persistent=False)
+    def forward(self, x, **kw): return self.mix(x.cumsum(1))*self.scale + self.steps
+    def new_cache(self, *args, **kw): raise NotImplementedError
+
+def no_family(**more):
+    torch.manual_seed(0)
+    cfg = TransformerConfig(97, 32, 2, 4, norm='layer', final_norm=False, positions='alibi',
+                            eos_id=5, **more)
+    return Transformer(cfg).eval()
+
+@pytest.mark.parametrize('more', [
+    {}, dict(kind='encoder', head=None), dict(kind='encoder-decoder', n_decoder_layers=1),
+    dict(experts=ExpertsConfig(3, 2, 8), d_ff=10**6), dict(window=(3, 0)),
+    dict(latent=LatentConfig(q_rank=8, kv_rank=8, nope_dim=4, rope_dim=4, v_dim=4))])
+def test_a_model_of_no_family_comes_back_in_our_own_form(tmp_path, more):
+    model = no_family(**more)
+    with pytest.raises(ValueError, match="fit no published family; family='attention_nb'"):
+        model.save_pretrained(tmp_path)
+    assert not [*tmp_path.iterdir()]
+    files = model.save_pretrained(tmp_path, family='attention_nb', max_shard_size=10_000)
+    assert {f.name for f in tmp_path.iterdir()} == {f.name for f in files}
+    again = load_pretrained(tmp_path)
+    assert again.cfg == model.cfg and not again.training
+    given = dict(decoder_ids=ids) if model.cfg.kind == 'encoder-decoder' else {}
+    assert torch.equal(out(again, ids, **given), out(model, ids, **given))
+    again.save_pretrained(tmp_path/'b')
+    assert_close(out(load_pretrained(tmp_path/'b'), ids, **given), out(model, ids, **given))
+    with pytest.raises(ValueError, match='llama cannot say'):
+        again.save_pretrained(tmp_path/'c', family='llama')
+
+def test_a_published_model_in_our_own_form_and_back(folder, tmp_path):
+    ours = load_pretrained(folder)    # from where no tokenizer is
+    ours.save_pretrained(tmp_path/'a', family='attention_nb', tokenizer=words(97))
+    again = load_pretrained(tmp_path/'a')
+    assert again.cfg == ours.cfg
+    assert load_tokenizer(tmp_path/'a').get_vocab_size() == 97
+    again.save_pretrained(tmp_path/'b', family='llama')
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'b').eval()
+    assert_close(out(theirs, ids), out(ours, ids))
+    longer = load_pretrained(tmp_path/'a', rope_scaling=stretches[0])
+    assert longer.cfg == load_pretrained(folder, rope_scaling=stretches[0]).cfg
+
+def test_mixers_are_brought_or_missed_by_name(folder, tmp_path):
+    mixers = dict(mean=Mean)
+    cfg = TransformerConfig(97, 32, 3, 4, layer_types=('mean', 'full', 'mean'))
+    torch.manual_seed(0)
+    model = Transformer(cfg, mixers=mixers).eval()
+    model.decoder.blocks[2].attn.steps += 5
+    model.save_pretrained(tmp_path, family='attention_nb')
+    again = load_pretrained(tmp_path, mixers=mixers)
+    assert torch.equal(out(again, ids), out(model, ids))
+    assert again.decoder.blocks[2].attn.steps == 7
+    with pytest.raises(ValueError, match="config.json: .*kind 'mean': mixers must hold a maker"):
+        load_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"llama has no mixers, got makers of \['mean'\]"):
+        load_pretrained(folder, mixers=mixers)
+
+def test_our_own_form_is_believed_no_more_than_others(tmp_path):
+    model = no_family()
+    model.save_pretrained(tmp_path/'m', family='attention_nb')
+    said = json.loads((tmp_path/'m'/'config.json').read_text())
+    for n,(more,says) in enumerate((
+            (dict(n_layers=10**6), 'n_layers = 1000000, but there are tensors of 2 blocks'),
+            (dict(vocab_size=2**60), 'vocab_size'), (dict(norm='rms'), 'without a place'),
+            (dict(d_ff=4), 'ffn.*.weight has shape'), (dict(n_heads='4'), 'n_heads'),
+            (dict(attention_dance=1), 'attention_dance'), (dict(n_heads=3), 'n_heads'))):
+        wrong = changed(tmp_path/'m', tmp_path/str(n), settings={**said['settings'], **more})
+        with pytest.raises(ValueError, match=f'config.json: attention_nb: .*{says}'):
+            load_pretrained(wrong)
+    for n,settings in enumerate((None, [], 7, {})):
+        wrong = changed(tmp_path/'m', tmp_path/f'settings{n}', settings=settings)
+        with pytest.raises(ValueError, match='config.json: attention_nb: settings'):
+            load_pretrained(wrong)
+    odd = changed(tmp_path/'m', tmp_path/'odd', my_note=1, unsloth_version='1')
+    with pytest.raises(NotImplementedError, match='attention_nb: my_note'): load_pretrained(odd)
+    assert_close(out(load_pretrained(odd, ignore=['my_note']), ids), out(model, ids))
+    with pytest.raises(ValueError, match='settings .*has a meaning'):
+        load_pretrained(odd, ignore=['my_note', 'settings'])
+    with pytest.raises(ValueError, match='it does not rotate'):
+        load_pretrained(tmp_path/'m', rope_scaling=stretches[0])
+    model.decoder.blocks[0].ffn = torch.nn.Identity()
+    with pytest.raises(ValueError, match='attention_nb: no tensor for decoder.blocks.0.ffn'):
+        model.save_pretrained(tmp_path/'x', family='attention_nb')
+    assert not (tmp_path/'x').exists()
+
+def test_a_head_tied_by_hand_is_written(tmp_path):
+    "The settings say that there are two tables; transformers would draw the second one"
+    ours,_ = own('llama', tied=False)
+    ours.head.weight = ours.embed.token.weight
+    for family in ('llama', 'attention_nb'):
+        ours.save_pretrained(tmp_path/family, family=family)
+        assert_close(out(load_pretrained(tmp_path/family), ids), out(ours, ids))
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'llama').eval()
+    assert_close(out(theirs, ids), out(ours, ids))
+
+# %% compiled and wrapped models
+def test_a_compiled_model_is_saved_and_taken_over_as_it_was(tmp_path):
+    "Whole, in part, and in the hands of others; nothing has to run for it"
+    want = out(llama(), ids)
+    part = from_hf(llama())
+    part.decoder.blocks[1] = torch.compile(part.decoder.blocks[1])
+    part.head = torch.compile(part.head)
+    inplace = from_hf(llama())
+    inplace.compile()
+    whole = torch.compile(from_hf(llama()))
+    for n,model in enumerate((whole, part, torch.compile(part), inplace)):
+        save_pretrained(model, tmp_path/str(n))
+        assert_close(out(load_pretrained(tmp_path/str(n)), ids), want)
+    whole.save_pretrained(tmp_path/'own', family='attention_nb')
+    assert_close(out(load_pretrained(tmp_path/'own'), ids), want)
+    assert_close(out(from_hf(torch.compile(llama())), ids), want)
+    with pytest.raises(TypeError, match='must be a Transformer, got LlamaForCausalLM'):
+        save_pretrained(llama(), tmp_path/'x')
+
+def test_a_data_parallel_model_is_saved(tmp_path):
+    import torch.distributed as dist
+    dist.init_process_group('gloo', init_method=f'file://{tmp_path}/store', rank=0, world_size=1)
+    try:
+        model = torch.nn.parallel.DistributedDataParallel(from_hf(llama()))
+        save_pretrained(torch.compile(model), tmp_path/'x')
         assert_close(out(load_pretrained(tmp_path/'x'), ids), out(llama(), ids))
     finally: dist.destroy_process_group()
 

@@ -385,17 +385,21 @@ def chapter_11(run:bool=False)->None:
         files = nb.save_pretrained(nb.Transformer(small), folder, family='llama')
         assert_type(files, list[Path])
         assert_type(nb.load_pretrained(folder, dtype=torch.float64), nb.Transformer)
+        assert_type(nb.load_pretrained(folder, attend=nb.scaled_dot_product_attention,
+                                       rope_scaling=dict(rope_type='default'), ignore=(),
+                                       mixers={}), nb.Transformer)
     if not run: return    # the weights are not everywhere
     model = nb.load_pretrained('minilm', progress=True)
     assert_type(nb.embed_sentences(model, nb.load_tokenizer('minilm'), texts), Tensor)
     hf:Any = None
-    assert_type(nb.from_hf(hf, dtype=torch.float32), nb.Transformer)
+    assert_type(nb.from_hf(hf, dtype=torch.float32, ignore=[]), nb.Transformer)
 
 def chapter_11a()->None:
     family = nb.FAMILIES['llama']
     config = nb.config_to_hf(small, family)
     assert_type(config, dict[str,Any])
-    assert_type(nb.config_from_hf(config), tuple[nb.TransformerConfig,nb.settings.Family])
+    assert_type(nb.config_from_hf(config, ignore=()),
+                tuple[nb.TransformerConfig,nb.settings.Family])
     theirs = dict(nb.plan.tensors_to_hf(family, small, nb.Transformer(small).state_dict()))
     assert_type(theirs, dict[str,Tensor])
     assert_type(dict(nb.plan.tensors_from_hf(family, small, theirs)), dict[str,Tensor])
