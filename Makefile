@@ -19,8 +19,8 @@ MACHINERY := $(wildcard nbs/references.bib nbs/_sphinx/*.py $(addprefix nbs/_sph
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup docs pdf test check lab serve slides student bench lesson outputs tidy hooks \
-	clean
+.PHONY: help setup docs pdf test check lab serve slides student bench steady lesson outputs tidy \
+	hooks clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' \
@@ -61,6 +61,9 @@ bench: $(READY)  ## Speed against peers, as tables; ARGS="multihead --rounds 9",
 	$(PIP) install -q -e '.[bench]' -c constraints.txt
 	$(PIP) install -q --no-deps bertviz -c constraints.txt
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+steady: $(EXPORTED)  ## Every notebook under the arithmetic of several processors; ARGS some, --help
+	$(BIN)/python nbs/_sphinx/steady.py $(ARGS)
 
 lesson: $(READY)  ## A new page, and what it lacks: make lesson NAME=14_sparse
 	$(BIN)/python nbs/_sphinx/lesson.py $(NAME)
