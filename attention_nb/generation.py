@@ -225,6 +225,8 @@ def _eager(m:nn.Module)->nn.Module:
 
 _piece = 1024    # tokens that a model with a window reads at once
 
+def _always(a:int, b:int, *, once:bool=False)->bool: return True
+
 def _slides(cache:'ModelCache')->bool:
     "Whether a layer keeps only what its window sees, so that a long text is read in pieces"
     return any(isinstance(c, SlidingKVCache) for c in cache.own)
@@ -257,7 +259,8 @@ class _Text:
     def logits(self, times:int=1)->Tensor:
         """Scores of the next tokens (B, N); the model reads what its cache does not know. Then
         each text may go on `times` times"""
-        alike,known,now = self.model.turns_alike,len(self.cache),self.words[self.n]
+        alike = getattr(self.model, 'turns_alike', _always)
+        known,now = len(self.cache),self.words[self.n]
         if known and not alike(self.cache.turned or self.words[known], now, once=True):
             self.cache.reset()    # at LongRoPE's border a text is read anew
         while (self.source is None and (end := len(self.cache)+_piece) < self.n

@@ -181,14 +181,14 @@ class _Wrapper(nn.Module):
     batch_first:bool
 
 def to_torch(
-    m:'MultiHeadAttention|TorchInterface', # A module with no option that torch lacks
+    m:MultiHeadAttention|_Wrapper, # With no option that torch lacks; or a `TorchInterface`
     *,
     batch_first:bool|None=None # Inputs are (B, L, D); False: (L, B, D); None: as m's, True
 )->nn.MultiheadAttention: # The same function, copies of the weights; True = must not attend
     """Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks
 
     Args:
-        m: A module with no option that torch lacks
+        m: With no option that torch lacks; or a `TorchInterface`
         batch_first: Inputs are (B, L, D); False: (L, B, D); None: as m's, True
 
     Returns:
@@ -241,6 +241,8 @@ class TorchInterface(_Wrapper):
         m: The module to call; torch's is converted
         batch_first: Inputs are (B, L, D); False: (L, B, D); None: as torch's, True
     """
+    m:MultiHeadAttention
+    batch_first:bool
     embed_dim:int
     num_heads:int
     head_dim:int

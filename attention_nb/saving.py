@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from .stored import Tensors, _bar, _inside, _pointed, _read_object, _staging
 from .checks import checked_integer
+from .files import _more_templates
 from .tokenizer_files import _files
 
 # %% ../nbs/11h_saving.ipynb #d08e10e2
@@ -125,7 +126,9 @@ def _switch(staged:Path, folder:Path, weights:list[str], gone:set[str])->None:
     os.replace(staged/'pointing.json', folder/'config.json')
     _flush(folder)
     # the index goes last and comes last: as long as files are there, something names them
-    for name in sorted(old, key=_index.__eq__): (folder/name).unlink(missing_ok=True)
+    for name in sorted(old, key=_index.__eq__):
+        if name == _more_templates: shutil.rmtree(folder/name, ignore_errors=True)
+        else: (folder/name).unlink(missing_ok=True)
     for name in [*beside, *weights]: _link(staged/name, folder/name, staged)
     os.replace(staged/'config.json', folder/'config.json')
     _flush(folder)
@@ -137,7 +140,8 @@ def _stage_beside(staged:Path, folder:Path, beside:Mapping[str,bytes|None])->set
         if name not in beside and old.is_file(): _link(old, staged/name, staged)
     for name,content in beside.items():
         if content is not None: (staged/name).write_bytes(content)
-    return {name for name in (*_kinds, *beside) if not (staged/name).exists()}
+    templates = {_more_templates} if 'chat_template.jinja' in beside else set()
+    return {name for name in (*_kinds, *beside) if not (staged/name).exists()} | templates
 
 # %% ../nbs/11h_saving.ipynb #84d03bd6
 if sys.platform == 'win32':

@@ -378,8 +378,8 @@ class _Frequencies(nn.Module):
     )->bool: # False: LongRoPE on two sides of its border, or *dynamic* beyond training
         "Whether words of two texts are turned by the same frequencies"
         kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings', 0)
-        if kind == 'dynamic': return max(a, N) == max(b, N)
-        return kind != 'longrope' or (a > N) == (b > N)
+        if kind == 'dynamic': return bool(max(a, N) == max(b, N))
+        return bool(kind != 'longrope' or (a > N) == (b > N))
 
     def _frequencies(self, positions:Tensor)->Tensor:
         near,far = self._near.to(positions.device),self._far.to(positions.device)

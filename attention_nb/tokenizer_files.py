@@ -530,11 +530,7 @@ def _files_of(
         file = path/'tokenizer.json' if path.is_dir() else path
         if not _is_ours(file):
             if path.is_dir():
-                found = {n: (path/n).read_bytes() for n in _files if (path/n).is_file()}
-                if any((path/_more_templates).glob('*.jinja')):
-                    found['tokenizer_config.json'] = _settings_with_templates(path)
-                    found.pop('chat_template.jinja', None)    # it is in there now
-                if found: return found
+                if found := _files_in(path): return found
             elif path.suffix == '.json' and path.name not in _tokenizer_files[1:]:
                 return {'tokenizer.json': path.read_bytes()}
         named = path.is_dir() or path.suffix == '.json'
@@ -542,9 +538,9 @@ def _files_of(
     if isinstance(tokenizer, Source):
         if tokenizer.tokenizer_file is None or tokenizer.tokenizer_file.suffix == '.json':
             return _files_of(tokenizer.folder)
-        named,one = tokenizer.named_templates,tokenizer.chat_template
-        several = _listed(named if one is None else {'default': one, **named})
-        said = {**tokenizer.special, 'chat_template': several if named else one}
+        more,one = tokenizer.named_templates,tokenizer.chat_template
+        several = _listed(more if one is None else {'default': one, **more})
+        said = {**tokenizer.special, 'chat_template': several if more else one}
         tokenizer = load_tokenizer(tokenizer)
     if isinstance(tokenizer, BPETokenizer): tokenizer,said = _as_theirs(tokenizer)
     if hasattr(tokenizer, 'save_pretrained'): return _saved_files(tokenizer)
@@ -584,6 +580,14 @@ def _saved_files(tokenizer:Any)->dict[str,bytes]:
 def _listed(templates:Mapping[str,str])->list[dict[str,str]]:
     "Chat templates by name as tokenizer_config.json says several"
     return [dict(name=name, template=t) for name,t in templates.items()]
+
+def _files_in(folder:Path)->dict[str,bytes]:
+    "What `transformers` reads of a tokenizer there"
+    found = {n: (folder/n).read_bytes() for n in _files if (folder/n).is_file()}
+    if any((folder/_more_templates).glob('*.jinja')):
+        found['tokenizer_config.json'] = _settings_with_templates(folder)
+        found.pop('chat_template.jinja', None)    # it is in there now
+    return found
 
 def _settings_with_templates(folder:Path)->bytes:
     "The tokenizer_config.json of a folder that has several chat templates as files, with these"

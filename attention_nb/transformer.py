@@ -160,7 +160,7 @@ class ModelCache:
         cross:list[AttentionCache|None] # One for each cross-attention, or None
     ):
         # words of the text that the kept keys are turned for, where that makes a difference
-        self.turned = 0
+        self.turned:int = 0
         self.own:list[Any] = own
         self.cross:list[AttentionCache|None] = cross
         self.memory:Tensor|None = None

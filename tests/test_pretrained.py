@@ -421,6 +421,8 @@ def test_a_second_model_in_a_folder_keeps_nothing_of_the_first(tmp_path):
     first.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
     (tmp_path/'chat_template.jinja').write_text('old')
     (tmp_path/'vocab.txt').write_text('old')
+    (tmp_path/'additional_chat_templates').mkdir()
+    (tmp_path/'additional_chat_templates'/'rag.jinja').write_text('old')
     others = 'README.md', 'picture.png', 'pytorch_model.bin', 'best.safetensors'
     for name in others: (tmp_path/name).write_text('mine')
     assert open_source(tmp_path).generation_config['eos_token_id'] == first.cfg.eos_id
