@@ -134,6 +134,7 @@ def _torch(q:Tensor, k:Tensor, v:Tensor, mask:Tensor|None, bias:Tensor|None, c:'
             if bias is not None: bias = F.pad(bias.expand(*bias.shape[:-1], S), (1,0))
             if ahead: q = F.pad(q, (0,0,1,0))    # and a first query for the first key
         added,empty = _added(mask, bias)
+        if empty is not None: q = q.masked_fill(empty, 0.)    # no score there, however large a key
         out = F.scaled_dot_product_attention(q, k, v, added, c.dropout_p, ahead, scale=c.scale,
                                              enable_gqa=grouped)
         if c.sinks is not None: out = out[...,out.shape[-2]-L:,:Ev]
