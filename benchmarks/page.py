@@ -1,5 +1,5 @@
 "What was measured, as Markdown, as JSON and as the page of the site with its plots"
-import json, platform, subprocess, sys, textwrap, time
+import ast, json, platform, subprocess, sys, textwrap, time
 from pathlib import Path
 
 root = Path(__file__).resolve().parents[1]
@@ -28,14 +28,32 @@ def markdown(found):
                                                           disable_numparse=True))
     return '\n\n'.join(parts) + '\n'
 
-def lines(found):
-    "The same for the page: machines, then a title, the headers and the rows, with bars between"
-    text = [*dict.fromkeys(topic['machine'] for topic in found)]
-    for t in (t for topic in found for t in topic['tables']):
-        text += ['', f'# {t["title"]}', *(' | '.join(map(cell, row))
-                                         for row in [t['headers'], *t['rows']])]
+def kept(text):
+    "What the page holds: of each machine, by its line, the tables by title, as text"
+    machines = (part.split('\n\n# ') for part in f'\n{text}'.split('\n@ ')[1:])
+    return {line.strip(): dict(t.strip().split('\n', 1) for t in tables)
+            for line,*tables in machines}
+
+def processor(machine): return machine.partition(': ')[2].partition(',')[0]
+
+def joined(before, found):
+    "What was measured now; of this processor also the other tables, and all of the others"
+    machine = found[-1]['machine']
+    new = {t['title']: '\n'.join(' | '.join(map(cell, row)) for row in [t['headers'], *t['rows']])
+           for topic in found for t in topic['tables']}
+    old = {title: text for line,tables in before.items() if processor(line) == processor(machine)
+           for title,text in tables.items() if title not in new}
+    others = {line: t for line,t in before.items() if processor(line) != processor(machine)}
+    return {machine: new | old} | others
+
+def lines(machines):
+    "The same for the page: `@` and a machine, `#` and a title, then headers and rows with bars"
+    text = []
+    for machine,tables in machines.items():
+        text += ['', f'@ {machine}']
+        for title,rows in tables.items(): text += ['', f'# {title}', *rows.splitlines()]
     return '\n'.join('\\\n'.join(textwrap.wrap(each, 96, drop_whitespace=False,
-                                               break_long_words=False)) for each in text)
+                                               break_long_words=False)) for each in text[1:])
 
 def replace(path, text):
     new = path.with_name(f'{path.name}.tmp')
@@ -50,7 +68,8 @@ def write(folder, topics, page=root/'nbs'/'speed.ipynb'):
     replace(folder/'bench.json', json.dumps(found, ensure_ascii=False, indent=1) + '\n')
     nb = json.loads(page.read_text(encoding='utf-8'))
     measured, = (c for c in nb['cells'] if ''.join(c['source']).startswith('#| hide\nmeasured'))
-    text = lines(found).replace('"""', "'''")
+    before = ast.literal_eval(''.join(measured['source']).partition('measured = ')[2])
+    text = lines(joined(kept(before), found)).replace('"""', "'''")
     measured['source'] = f'#| hide\nmeasured = """{text}"""'.splitlines(keepends=True)
     replace(page, json.dumps(nb, ensure_ascii=False, indent=1) + '\n')
     subprocess.run([sys.executable, root/'nbs'/'_sphinx'/'outputs.py', page], check=True)

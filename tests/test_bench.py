@@ -51,3 +51,18 @@ def test_what_is_no_topic_is_refused():
     command = [sys.executable, folder/'run.py', 'nothing']
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and 'invalid choice' in done.stderr
+
+def test_the_page_keeps_what_others_and_other_topics_measured(bench):
+    import page
+    def topic(machine, *titles):
+        row = ['the first row, a long one: '*4, 1.25]
+        return dict(machine=machine, tables=[dict(title=t, headers=['', 'ours'], rows=[row])
+                                             for t in titles])
+    def read(machines): return page.kept(ast.literal_eval(f'"""{page.lines(machines)}"""'))
+    amd,later,intel = 'May 2026: AMD, 2 threads','June 2026: AMD, 2 threads','May 2026: Intel, 4'
+    first = page.joined({}, [topic(amd, 'a', 'b')])
+    both = page.joined(read(first), [topic(intel, 'a')])
+    found = page.joined(read(both), [topic(later, 'b', 'c')])
+    assert read(found) == found
+    assert {line: [*tables] for line,tables in found.items()} == {later: ['b', 'c', 'a'], intel: ['a']}
+    assert found[later]['a'] == first[amd]['a'] and ' | 1.25' in found[later]['a']
