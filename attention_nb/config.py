@@ -49,7 +49,9 @@ def _check_fields(cfg:Any)->None:
         if f.name == 'eos_id' and isinstance(x, tuple):
             x = tuple(checked_integer('each of eos_id', i) for i in x)
         elif int in kinds: x = checked_integer(f.name, x, least=int(f.name not in _from_zero))
-        elif float in kinds: check_number(f.name, getattr(cfg, f.name), torch.float64, f.name in _positive)
+        elif float in kinds:
+            given:Any = getattr(cfg, f.name)
+            check_number(f.name, given, torch.float64, f.name in _positive)
         object.__setattr__(cfg, f.name, x)
 
 def _check_choice(name:str, value:object, known:tuple[object,...])->None:

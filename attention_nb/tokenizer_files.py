@@ -577,6 +577,7 @@ def _saved_files(tokenizer:Any)->dict[str,bytes]:
         tokenizer.save_pretrained(folder, save_jinja_files=one)    # several: all in its settings
         return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
 
+# %% ../nbs/11i_tokenizer_files.ipynb #5e7a1c03
 def _listed(templates:Mapping[str,str])->list[dict[str,str]]:
     "Chat templates by name as tokenizer_config.json says several"
     return [dict(name=name, template=t) for name,t in templates.items()]
