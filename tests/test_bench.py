@@ -64,5 +64,6 @@ def test_the_page_keeps_what_others_and_other_topics_measured(bench):
     both = page.joined(read(first), [topic(intel, 'a')])
     found = page.joined(read(both), [topic(later, 'b', 'c')])
     assert read(found) == found
-    assert {line: [*tables] for line,tables in found.items()} == {later: ['b', 'c', 'a'], intel: ['a']}
+    titles = {line: [*tables] for line,tables in found.items()}
+    assert titles == {later: ['b', 'c', 'a'], intel: ['a']}
     assert found[later]['a'] == first[amd]['a'] and ' | 1.25' in found[later]['a']
