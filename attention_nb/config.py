@@ -39,9 +39,9 @@ _from_zero = ('position_offset','dense_layers','n_types','n_shared','pad_id','bo
 
 def _check_fields(cfg:Any)->None:
     "Truth values, integers and numbers are what they should be; lists become tuples"
-    for f in fields(cfg):
-        x:Any = getattr(cfg, f.name)
-        kinds = get_args(f.type) or (f.type,)
+    for f,kinds in ((f, get_args(f.type) or (f.type,)) for f in fields(cfg)):
+        given:Any = getattr(cfg, f.name)
+        x:Any = given
         if x is None and type(None) in kinds: continue
         if isinstance(x, list): x = (*x,)
         if bool in kinds and not isinstance(x, bool):
@@ -49,9 +49,7 @@ def _check_fields(cfg:Any)->None:
         if f.name == 'eos_id' and isinstance(x, tuple):
             x = tuple(checked_integer('each of eos_id', i) for i in x)
         elif int in kinds: x = checked_integer(f.name, x, least=int(f.name not in _from_zero))
-        elif float in kinds:
-            given:Any = getattr(cfg, f.name)
-            check_number(f.name, given, torch.float64, f.name in _positive)
+        elif float in kinds: check_number(f.name, given, torch.float64, f.name in _positive)
         object.__setattr__(cfg, f.name, x)
 
 def _check_choice(name:str, value:object, known:tuple[object,...])->None:
