@@ -42,9 +42,9 @@ def joined(before, found):
     new = {t['title']: '\n'.join(' | '.join(map(cell, row)) for row in [t['headers'], *t['rows']])
            for topic in found for t in topic['tables']}
     old = {title: text for line,tables in before.items() if processor(line) == processor(machine)
-           for title,text in tables.items() if title not in new}
+           for title,text in tables.items()}
     others = {line: t for line,t in before.items() if processor(line) != processor(machine)}
-    return {machine: new | old} | others
+    return {machine: old | new} | others
 
 def lines(machines):
     "The same for the page: `@` and a machine, `#` and a title, then headers and rows with bars"

@@ -65,5 +65,5 @@ def test_the_page_keeps_what_others_and_other_topics_measured(bench):
     found = page.joined(read(both), [topic(later, 'b', 'c')])
     assert read(found) == found
     titles = {line: [*tables] for line,tables in found.items()}
-    assert titles == {later: ['b', 'c', 'a'], intel: ['a']}
+    assert titles == {later: ['a', 'b', 'c'], intel: ['a']}
     assert found[later]['a'] == first[amd]['a'] and ' | 1.25' in found[later]['a']
