@@ -70,7 +70,7 @@ def _checked_tokens(name:str, ids:Tensor, N:int)->Tensor:
     "Tokens (B, L) of the vocabulary, int64"
     if not isinstance(ids, Tensor) or ids.dtype not in _integers:
         raise TypeError(f"{name} must be a tensor of integers, "
-                        f"got {getattr(ids, 'dtype', type(ids).__name__)}")
+                        f"got {ids.dtype if isinstance(ids, Tensor) else type(ids).__name__}")
     if ids.dim() != 2 or not ids.numel():
         raise ValueError(f"{name} must be (B, L) with B and L at least 1, got {tuple(ids.shape)}")
     ids = ids.long()
@@ -122,7 +122,7 @@ def _checked_mask(mask:Tensor|None, ids:Tensor, pad:int|None, marks:Iterable[int
     if mask is None: return None
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         raise TypeError("mask must be a bool tensor (True = a real token), "
-                        f"got {getattr(mask, 'dtype', type(mask).__name__)}")
+                        f"got {mask.dtype if isinstance(mask, Tensor) else type(mask).__name__}")
     if mask.shape != ids.shape:
         raise ValueError(f"mask must be {tuple(ids.shape)} as ids, got {tuple(mask.shape)}")
     if left and not mask[:,-1].all():
@@ -183,15 +183,17 @@ def _checked_stops(stop:str|int|Sequence[str|int|Sequence[int]], tokenizer:'Toke
 
 def _checked_ends(cfg:TransformerConfig, eos_id:int|Sequence[int]|None)->list[int]:
     "The ids that end a text, a list"
-    eos = _plain(cfg.eos_id if eos_id is None else eos_id)
-    if eos is None: return []
+    if eos_id is None:    # a published one may be beyond the vocabulary
+        own = cfg.eos_id if isinstance(cfg.eos_id, tuple) else (cfg.eos_id,)
+        return [i for i in own if i is not None and i < cfg.vocab_size]
+    eos:Any = _plain(eos_id)
     one = isinstance(eos, (str,bytes)) or not isinstance(eos, Iterable)
     return _checked_ids('eos_id', [eos] if one else eos, cfg.vocab_size)
 
 def _checked_pad(cfg:TransformerConfig, pad_id:int|None, ends:list[int])->int|None:
     "The token that fills up: the one given, the config's, else the first end; None: nobody says"
-    known = [i for i in (pad_id, cfg.pad_id, *ends) if i is not None]
-    return _checked_ids('pad_id', known[:1], cfg.vocab_size)[0] if known else None
+    if pad_id is not None: return _checked_ids('pad_id', [pad_id], cfg.vocab_size)[0]
+    return next((i for i in (cfg.pad_id, *ends) if i is not None and i < cfg.vocab_size), None)
 
 # %% ../nbs/10h_asking.ipynb #a1c40d17
 _by_processor = "give it as a processor, logits_processor={}(...), of transformers"

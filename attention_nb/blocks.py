@@ -20,7 +20,7 @@ from .latent import LatentAttention
 from .layer import AttentionLayer
 from .multihead import MultiHeadAttention
 from .position import Rope, alibi_bias, relative_bias
-from .visibility import Visibility, _has_numbers
+from .visibility import Visibility, _has_numbers, _is_eager
 
 # %% ../nbs/10e_blocks.ipynb #d4847924
 if TYPE_CHECKING:
@@ -466,6 +466,11 @@ class Block(nn.Module):
                      memory_cache:AttentionCache|None=None, **options:Any)->Tensor: ...
 
 # %% ../nbs/10e_blocks.ipynb #46bdf5cf
+def _counted(t:Tensor)->Tensor:
+    "`t`, or a copy: what all layers keep of it is kept where writes to it are counted"
+    if not _is_eager() or not t.is_inference(): return t
+    with torch.inference_mode(False): return t.clone()
+
 def _past_filling(mask:Tensor, L:int)->dict[str,Tensor]:
     "Places for a window where filling stands between real tokens; none where it is at the ends"
     S = mask.shape[-1]
@@ -571,6 +576,9 @@ class Stack(nn.Module):
     def _visibility(self, L:int, S:int, mask:Tensor|None, documents:Tensor|None, places:Tensor,
                     placed:bool)->dict[str,Visibility|None]:
         "Who may see whom in each kind of layer, made once for all of them"
+        long = L > 1    # what one query sees is looked up nowhere
+        if long and documents is not None: documents = _counted(documents)
+        if long and mask is not None: mask = _counted(mask)
         rules:dict[str,Any] = dict(causal=self.causal, q_doc=documents)
         if mask is not None: rules['mask'] = mask[:,None,None]
         see:dict[str,Visibility|None] = {}
@@ -580,6 +588,7 @@ class Stack(nn.Module):
             at = placed or documents is not None and window is not None
             by:dict[str,Any] = dict(q_pos=places[...,S-L:], k_pos=places) if at else {}
             if not at and window is not None and mask is not None: by = _past_filling(mask, L)
+            if long: by = {n: _counted(t) for n,t in by.items()}
             see[kind] = Visibility(L, S, window=window, **rules, **by)
         return see
 

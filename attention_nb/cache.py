@@ -349,9 +349,12 @@ class SlidingKVCache(KVCache):
         gone,S = self._seen-self._ring+1,self._seen+L
         if gone <= 0: return
         said = {n: options[n] for n in ('mask','causal','window','q_pos','k_pos') if n in options}
+        mask = said.get('mask')
+        names:set[str] = {n for n,o in said.items() if o is not None}
+        if isinstance(mask, Visibility): names |= {n for n,_ in _all_tensors(mask)}
+        if not names & {'q_pos','k_pos'}: return    # by the order of words
         see = Visibility(L, S, **said)
         tensors = _all_tensors(see)
-        if not any(n in ('q_pos','k_pos') for n,_ in tensors): return    # by the order of words
         if not _has_numbers(*(t for _,t in tensors)): return
         see = see.part(k=slice(0, gone))
         if not see.blocks(128, 128).any(): return

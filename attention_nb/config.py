@@ -473,6 +473,6 @@ def _check_mask(name:str, mask:Tensor|None, shape:tuple[int,int]|None)->None:
     if shape is None: raise ValueError(f"{name} is for an encoder-decoder")
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         raise TypeError(f"{name} must be bool (True = a real token), "
-                        f"got {getattr(mask, 'dtype', type(mask).__name__)}")
+                        f"got {mask.dtype if isinstance(mask, Tensor) else type(mask).__name__}")
     if tuple(mask.shape) != shape:
         raise ValueError(f"{name} must be {shape}, all tokens so far, got {tuple(mask.shape)}")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .checks import (_P, _R, Attended, _guide, _wide, check_sizes, checked,
                                  in_float32, one_head_mask)
 from .layer import AttentionLayer
-from .visibility import Visibility, Window, _has_numbers, _is_eager, joined, over
+from .visibility import Visibility, Window, _has_numbers, joined, over
 
 # %% ../nbs/03c_core.ipynb #dc020aa2
 def group_heads(
@@ -131,7 +131,9 @@ def _spoilt(q:Tensor, k:Tensor, v:Tensor, scale:float|None)->tuple[Tensor,Tensor
     return query, key, ~v.detach().isfinite()
 
 def _is_finite(*tensors:Tensor)->bool:
-    return all(math.isfinite(t.detach().sum().item()) for t in tensors)
+    for t in tensors:
+        if not math.isfinite(t.sum().item()): return False
+    return True
 
 def _looks(t:Tensor)->bool:
     "Whether it is looked at numbers; on a GPU that would mean to wait for them"
@@ -162,14 +164,13 @@ def _unharmed(f:Callable[_P,_R])->Callable[_P,_R]:
         rows = seen[...,-1] if more.dim() < out.dim() else seen[...,-1:]
         return _instead(out, a.detach(), seen[...,:-1]), _instead(more, b.detach(), rows)
     def g(*args:Any, **kw:Any)->Any:
-        found = call(*args, **kw)
-        if not _is_eager(): return found
-        options:dict[str,Any] = {**kw}
-        hides = any(options.get(n) is not None for n in ('mask','bias','window'))
-        if not hides and not options.get('causal'): return found
-        q,k,v = (*args, *(options.pop(n) for n in 'qkv'[len(args):]))
+        found,said = call(*args, **kw),kw.get
+        if not said('causal') and said('mask') is said('bias') is said('window') is None:
+            return found
         out = found[0] if isinstance(found, tuple) else found
-        if not _looks(out): return found
+        if not _looks(out) or not out.requires_grad and _is_finite(out): return found
+        options:dict[str,Any] = {**kw}
+        q,k,v = (*args, *(options.pop(n) for n in 'qkv'[len(args):]))
         asked = torch.is_grad_enabled() and any(t.requires_grad for t in (q,k,v))
         if _is_finite(out, k, v) if asked else _is_finite(out): return found
         return again(q, k, v, found, asked, options)

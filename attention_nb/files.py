@@ -91,7 +91,7 @@ class Source:
         tools = settings.get('tools') is not None and 'tool_use' in known
         name = chat_template or ('tool_use' if tools else 'default')
         if name not in known:
-            has = f" {name[:40]!r}; it has {[*known]}" if known else ""
+            has = f" {str(name)[:40]!r}; it has {[*known]}" if known else ""
             raise ValueError(f"{self.folder} has no chat template{has}")
         if other := {'add_generation_prompt', 'continue_final_message', 'tokenize'} & {*settings}:
             raise TypeError(f"chat takes no {min(other)}; it gives a text, and reply=False leaves "

@@ -477,7 +477,13 @@ class _Steps:
         if not torch.amp.is_autocast_available(kind): return nullcontext()
         return torch.autocast(kind, self.lowered, enabled=self.lowered is not None)
 
-    def text(self)->_Text: return _Text(self.model, self.start, self.new, **self.given)
+    def text(self)->_Text:
+        "The texts, filling moved to the left of each: a ring keeps what is near"
+        start,given = self.start,dict(self.given)
+        if (mask := given['mask']) is not None and given['source'] is None is given['cache']:
+            order = mask.byte().argsort(dim=1, stable=True)
+            start,given['mask'] = start.gather(1, order),mask.gather(1, order)
+        return _Text(self.model, start, self.new, **given)
 
     def process(self, text:_Text, logits:Tensor)->Tensor:
         "Scores with less for what has occurred, and as the processors will have them"
@@ -498,7 +504,7 @@ class _Steps:
         "Yield new tokens, (B,) each, until all rows are finished"
         if not self.new: return
         with self.precision(): text = self.text()    # makes a cache of this precision
-        prompts,real = list(self.start),text.real
+        prompts,real = list(text.so_far),text.real
         if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
         prompts = [row for row in prompts for _ in range(self.times)]
         ends = _Ends(self.eos, self.stop, self.tokenizer, prompts, self.start.device)
@@ -639,6 +645,7 @@ def _beam_search(steps:_Steps, n_beams:int, length_penalty:float,
     length = done.lengths[:,:k].flatten()
     past = torch.arange(L+steps.new, device=eos.device) >= L + length[:,None]
     found,most = done.tokens[:,:k].flatten(0, 1).masked_fill(past, steps.pad),int(length.max())
+    found[:,:L] = steps.start.repeat_interleave(k, 0)    # filling where it was
     return found[:,:L+most], done.parts[:,:k,:most].flatten(0, 1)
 
 # %% ../nbs/10b_generation.ipynb #4e1b676f

@@ -427,7 +427,8 @@ def _own(name:str, t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
     t = given = t.detach()
     if dtype is not None: t = t.to(dtype)
     narrower = t.dtype != given.dtype and torch.finfo(t.dtype).max < torch.finfo(given.dtype).max
-    if narrower and not torch.equal(t.isinf(), given.isinf()):
+    def finite(x:Tensor)->Tensor: return (x if x.itemsize > 1 else x.float()).isfinite()
+    if narrower and not t.is_meta and not torch.equal(finite(t), finite(given)):
         raise ValueError(f"{name} has numbers beyond {dtype}: load with another dtype")
     whole = t.is_contiguous() and t.untyped_storage().nbytes() == t.nbytes
     return t if whole and not copy else t.clone(memory_format=torch.contiguous_format)

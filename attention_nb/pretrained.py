@@ -25,9 +25,10 @@ from .plan import (_build_ours, _ours, _tensors_of_ours, build_model,
                                tensors_to_hf)
 from .saving import _kinds, save_tensors
 from .settings import Family, _check_names, _ignored, _pass_over
-from .stored import Tensors
+from .stored import Tensors, _inside, _read_object
 from .checks import checked_integer
-from .tokenizer_files import _files_of
+from .tokenizer import WordTokenizer
+from .tokenizer_files import _files, _files_of
 from .tokenizer_files import load_tokenizer as load_tokenizer    # offered here too
 from .transformer import Transformer
 
@@ -230,7 +231,8 @@ def save_pretrained(
 
     Beside the weights: the tokenizer with its chat template, where one is known, and
     generation_config.json. A tokenizer may also be one of `transformers`, or a `BPETokenizer`.
-    Where another model was saved before, its files of these kinds go; what is not a model's stays.
+    Where a model of other settings was saved before, or another tokenizer, files of these kinds go;
+    what is not a model's stays.
 
     Args:
         model: A `Transformer`, also one that is compiled or wrapped
@@ -247,12 +249,24 @@ def save_pretrained(
         raise TypeError(f"model must be a Transformer, got {type(bare).__name__}")
     config,tensors = _as_said(bare, family or (bare.published or {}).get('model_type'))
     beside:dict[str,bytes|None] = {**_beside(bare, tokenizer)}
-    if config['model_type'] == 'attention_nb': beside.pop('generation_config.json', None)
-    if (Path(folder)/'config.json').exists(): beside = dict.fromkeys(_kinds) | beside
+    if config['model_type'] == 'attention_nb':    # what only its tokenizer says stands in there
+        said = json.loads(beside.pop('generation_config.json', None) or b'{}')
+        own:dict[str,Any] = config['settings']
+        own |= {n: said.get(f'{n[:3]}_token_id')
+                for n in ('bos_id', 'eos_id', 'pad_id') if own[n] is None}
+    if not beside.keys().isdisjoint(_files) or _holds_another(Path(folder), config):
+        beside = dict.fromkeys(_kinds) | beside
     return save_tensors(tensors, config, folder, beside=beside,
                         max_shard_size=max_shard_size, progress=progress)
 
 # %% ../nbs/11l_loading.ipynb #f46e0b92
+def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
+    "Whether a folder has a model of other settings, whose tokenizer is not this one's"
+    if not (folder/'config.json').exists(): return False
+    with contextlib.suppress(OSError, ValueError):
+        return bool(_read_object(folder/'config.json') != json.loads(json.dumps(config)))
+    return True
+
 def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
@@ -288,15 +302,18 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     if where is not None and not where.exists(): where = None
     if tokenizer is None:
         with contextlib.suppress(FileNotFoundError):
-            if where is not None: return _files_of(where)
+            if where is None: return {}
+            if not isinstance(load_tokenizer(where), WordTokenizer): return _files_of(where)
+            return {'tokenizer.json': (_inside(where)/'tokenizer.json').read_bytes()}
         return {}
     named = isinstance(tokenizer, (str,Path,Source))
     given = load_tokenizer(tokenizer) if named else tokenizer
     if not named and hasattr(given, 'id_to_token'):     # it knows neither template nor roles
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):    # none, or of another kind
             if where is not None and load_tokenizer(where).to_str() == given.to_str():
                 return _files_of(where)
-        ids = dict(bos=cfg.bos_id, eos=cfg.eos_id, pad=cfg.pad_id)
+        eos = next(iter(cfg.eos_id), None) if isinstance(cfg.eos_id, tuple) else cfg.eos_id
+        ids = dict(bos=cfg.bos_id, eos=eos, pad=cfg.pad_id)
         said = {f'{role}_token': given.id_to_token(i) for role,i in ids.items() if i is not None}
     vocab:dict[str,int] = given.get_vocab() if hasattr(given, 'get_vocab') else {}
     n = max(vocab.values())+1 if vocab else len(getattr(given, 'vocab', ()))
@@ -304,11 +321,13 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
         raise ValueError(f"tokenizer has {n} ids, the model only {cfg.vocab_size}")
     return _files_of(tokenizer, said)
 
+# %% ../nbs/11l_loading.ipynb #ae52d7d6
 def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     "What a model needs beside its weights, as far as it is known"
     where,cfg,said = model.origin,model.cfg,dict[str,Any]()
     files = _tokenizer_of(model, tokenizer)
-    if where is not None and where.exists(): said = open_source(where).generation_config
+    with contextlib.suppress(OSError, ValueError):    # it may be gone, or another by now
+        if where is not None: said = open_source(where).generation_config
     eos = getattr(tokenizer, 'eos_id', None) if cfg.eos_id is None else cfg.eos_id
     ids = dict(bos=cfg.bos_id, eos=eos, pad=cfg.pad_id, decoder_start=cfg.decoder_start_id)
     said = said | {f'{n}_token_id': i for n,i in ids.items() if i is not None}

@@ -237,8 +237,9 @@ def _known(family:Family)->Iterator[str]:
 
 def _pass_over(family:Family, config:Mapping[str,Any], ignore:Iterable[str])->_Settings:
     "The settings without those of which somebody says that they have no effect"
-    names = [] if isinstance(ignore, str) else [*ignore]
-    if isinstance(ignore, str) or not all(isinstance(name, str) for name in names):
+    given = isinstance(ignore, Iterable) and not isinstance(ignore, str)
+    names = [*ignore] if given else []
+    if not given or not all(isinstance(name, str) for name in names):
         raise TypeError(f"ignore must be a list of names, got {ignore!r}")
     known,free = {*_known(family)},_ignored | family.ignored
     for name in names:

@@ -242,8 +242,8 @@ def _pointed(folder:Path)->Path|None:
     "The file inside a staging folder that config.json points to, if a save was stopped there"
     try: named = _read_object(folder/'config.json').get('transformers_weights')
     except (OSError, ValueError): return None
-    if not isinstance(named, str) or not _staging.fullmatch(named.partition('/')[0]): return None
-    return folder/named
+    plain = rf'{_staging.pattern}/[\w-][\w.-]*'
+    return folder/named if isinstance(named, str) and re.fullmatch(plain, named) else None
 
 def _inside(folder:Path)->Path:
     "Where the files beside the weights are: in a model's folder, or where such a save left them"

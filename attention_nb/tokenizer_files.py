@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/tokenizer_files.html.md"""
 __all__ = ['load_tokenizer', 'byte_pairs', 'save_tokenizer']
 
 # %% ../nbs/11i_tokenizer_files.ipynb #43fa6671
-import contextlib, functools, json, regex, tempfile
+import contextlib, functools, json, regex, shutil, tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -602,7 +602,7 @@ def save_tokenizer(
     tokenizer:Any, # As `load_tokenizer` takes or gives it, one of `transformers`, a `BPETokenizer`
     folder:str|Path # Where to; made if it does not exist
 )->list[Path]: # The files written
-    """Write the files from which `transformers.AutoTokenizer` makes a tokenizer with the same ids
+    """Write the files of which `transformers.AutoTokenizer` makes the same; those of another go
 
     Args:
         tokenizer: As `load_tokenizer` takes or gives it, one of `transformers`, a `BPETokenizer`
@@ -614,4 +614,7 @@ def save_tokenizer(
     files,folder = _files_of(tokenizer),Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name,content in files.items(): _save_whole(folder/name, content)
+    # what another tokenizer left would be read with it
+    for name in {*_files} - files.keys(): (folder/name).unlink(missing_ok=True)
+    shutil.rmtree(folder/_more_templates, ignore_errors=True)
     return [folder/name for name in files]

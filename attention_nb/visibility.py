@@ -137,7 +137,9 @@ def _is_eager()->bool:
 def _has_numbers(*tensors:Tensor)->bool:
     "Whether numbers can be read: no compiler, no transform, and not shapes alone"
     if not _is_eager() or is_tracing() or get_proxy_mode() is not None: return False
-    return not any(t.device.type == 'meta' or isinstance(t, FakeTensor) for t in tensors)
+    for t in tensors:
+        if t.is_meta or isinstance(t, FakeTensor): return False
+    return True
 
 def _state(see:'Visibility')->tuple[int,...]|None:
     "How often each of its tensors was written to; None: nobody counts"

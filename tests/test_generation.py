@@ -1408,3 +1408,31 @@ def test_a_stream_over_packed_matrices_reads_what_is_written_between_its_tokens(
             write(model); write(plain)
         def after(m): return m.generate(ids, 17, stream=lambda column: write(m))
         assert torch.equal(after(model), after(plain))
+
+# %% rows of a batch that a window reads
+@pytest.mark.parametrize('options', [{}, dict(n_beams=2)], ids=str)
+def test_filling_within_a_text_and_a_window(options):
+    "A row that ended early and was filled up goes on as it would alone; ids come back as given"
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(30, d_model=32, n_layers=2, n_heads=4, max_len=128,
+                                          pad_id=0, eos_id=3, window=(6,0))).eval()
+    for w in model.parameters(): w.data.mul_(3)
+    texts = torch.randint(4, 30, (2,20))
+    texts[0,14:18] = 0
+    out = model.generate(texts, 5, **options)
+    assert torch.equal(out[:,:20], texts)
+    real = [*range(14), 18, 19]
+    alone = model.generate(texts[:1,real], 5, **options)
+    assert torch.equal(out[:1,20:20+alone.shape[1]-16], alone[:,16:])
+
+@pytest.mark.parametrize('said', [dict(eos_id=30), dict(pad_id=30), dict(eos_id=(3,31))], ids=str)
+def test_ends_of_a_published_config_beyond_the_vocabulary(said):
+    "Such a model never writes them; what the caller says is checked"
+    model = Transformer(TransformerConfig(30, d_model=32, n_layers=1, n_heads=4, **said)).eval()
+    assert model.generate(torch.tensor([[4,5]]), 2).shape == (1,4)
+    with pytest.raises(ValueError, match='must be from 0 to 29'):
+        model.generate(torch.tensor([[4,5]]), 2, **said)
+
+def test_arrays_are_no_tensors():
+    model = Transformer(TransformerConfig(30, d_model=8, n_layers=1, n_heads=1)).eval()
+    with pytest.raises(TypeError, match='got ndarray'): model.generate(np.array([[4,5]]), 2)

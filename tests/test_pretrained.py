@@ -16,6 +16,7 @@ from attention_nb.latent import LatentConfig
 from attention_nb.pretrained import (embed_sentences, from_hf, load_pretrained, load_tokenizer,
                                      save_pretrained)
 from attention_nb.recording import load_hf
+from attention_nb.tokenizer import BPETokenizer, WordTokenizer
 from attention_nb.transformer import Transformer
 
 transformers.utils.logging.set_verbosity_error()
@@ -436,6 +437,49 @@ def test_a_second_model_in_a_folder_keeps_nothing_of_the_first(tmp_path):
     kept = {p.name for p in tmp_path.iterdir()}
     assert kept == {*others, 'config.json', 'model.safetensors'}
     for name in others: assert (tmp_path/name).read_text() == 'mine'
+
+def test_a_model_that_is_saved_again_keeps_its_tokenizer(tmp_path):
+    "The next checkpoint of a run; other settings, or another tokenizer, and it goes"
+    model,_ = own('llama')
+    model.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
+    before = {p.name for p in tmp_path.iterdir()}
+    model.save_pretrained(tmp_path, family='llama')
+    assert {p.name for p in tmp_path.iterdir()} == before and 'tokenizer.json' in before
+    (tmp_path/'chat_template.jinja').write_text('old')
+    model.save_pretrained(tmp_path, family='llama', tokenizer=words(96))
+    assert open_source(tmp_path).chat_template is None
+    assert load_tokenizer(tmp_path).get_vocab_size() == 96
+
+def test_several_ends_and_a_bare_tokenizer(tmp_path):
+    model,_ = own('llama', eos_id=(1, 2))
+    model.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
+    assert load_pretrained(tmp_path).cfg.eos_id == (1, 2)
+
+def test_where_a_model_came_from_may_be_gone(tmp_path):
+    "Or broken, or hold a tokenizer of ours"
+    own('llama')[0].save_pretrained(tmp_path/'a', family='attention_nb', tokenizer=words(97))
+    again = load_pretrained(tmp_path/'a')
+    (tmp_path/'a'/'config.json').unlink()
+    (tmp_path/'a'/'tokenizer.json').write_text('{')
+    again.save_pretrained(tmp_path/'b', tokenizer=words(97))
+    assert load_tokenizer(tmp_path/'b').get_vocab_size() == 97
+    WordTokenizer.train(['a b c d']).save(tmp_path/'b'/'tokenizer.json')
+    load_pretrained(tmp_path/'b').save_pretrained(tmp_path/'c')
+    assert load_tokenizer(tmp_path/'c').encode('a d') == load_tokenizer(tmp_path/'b').encode('a d')
+
+def test_our_own_form_knows_the_end_that_its_tokenizer_says(tmp_path):
+    tokenizer = BPETokenizer.train(['to be or not to be'], 270)
+    cfg = TransformerConfig(300, d_model=16, n_layers=1, n_heads=2)
+    for family in ('llama', 'attention_nb'):
+        Transformer(cfg).save_pretrained(tmp_path/family, family=family, tokenizer=tokenizer)
+        assert load_pretrained(tmp_path/family).cfg.eos_id == tokenizer.eos_id
+
+def test_a_type_of_eight_bits_and_shapes_alone(tmp_path):
+    "Whether numbers became infinite is asked of what has numbers"
+    own('llama')[0].save_pretrained(tmp_path, family='llama')
+    assert load_pretrained(tmp_path, dtype=torch.float8_e4m3fn) is not None
+    with torch.device('meta'): theirs = llama()
+    assert from_hf(theirs, dtype=torch.bfloat16).embed.token.weight.is_meta
 
 def test_a_tokenizer_that_waits_for_its_model_stays(tmp_path):
     "Nothing of an older model is in a folder without config.json; a model saved where it lies too"

@@ -231,3 +231,19 @@ def test_shapes_without_numbers(options, L):
     assert shapes == fake == meta == default == within
     for t in (a,c,d): assert_close(t, b)
     assert_close(lse, other)
+
+def test_layers_share_a_plan_also_in_inference_mode(monkeypatch):
+    "There nobody counts who writes; what a model makes for its layers is counted all the same"
+    from attention_nb.transformer import Transformer, TransformerConfig
+    made,make = [],flash._made
+    monkeypatch.setattr(flash, '_made', lambda *args: (made.append(args), make(*args))[1])
+    model = Transformer(TransformerConfig(30, d_model=16, n_layers=4, n_heads=2, window=(50,0),
+                                          max_len=4000)).eval()
+    ids,mask = torch.randint(4, 30, (2,3000)),torch.ones(2, 3000, dtype=torch.bool)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            real = mask.clone()
+            real[0,:700] = False
+            made.clear()
+            model(ids, mask=real, last=1)
+        assert len(made) == 1

@@ -372,3 +372,23 @@ def test_a_pattern_that_others_would_read_in_another_way_is_not_saved(pattern, t
     with pytest.raises(ValueError, match='is not for the package tokenizers'):
         save_tokenizer(own, tmp_path/'no')
     assert not (tmp_path/'no').exists()
+
+# %% a folder that held another one
+def test_a_tokenizer_saved_over_another_is_alone(tmp_path):
+    tokenizer = BPETokenizer.train(['to be or not to be'], 270)
+    for name in ('chat_template.jinja', 'added_tokens.json'): (tmp_path/name).write_text('{}')
+    (tmp_path/'additional_chat_templates').mkdir()
+    (tmp_path/'README.md').write_text('mine')
+    written = save_tokenizer(tokenizer, tmp_path)
+    assert {*tmp_path.iterdir()} == {*written, tmp_path/'README.md'}
+    again = save_tokenizer(tmp_path, tmp_path)
+    assert {*tmp_path.iterdir()} == {*again, tmp_path/'README.md'}
+    assert load_tokenizer(tmp_path).encode('to be').ids == tokenizer.encode('to be')
+
+def test_what_stands_beside_is_not_looked_for_elsewhere(tmp_path):
+    save_tokenizer(BPETokenizer.train(['to be'], 260), tmp_path/'secret')
+    folder = tmp_path/'model'
+    (folder/'.saving-0123456789abcdef').mkdir(parents=True)
+    elsewhere = '.saving-0123456789abcdef/../../secret/x.safetensors'
+    (folder/'config.json').write_text(json.dumps(dict(transformers_weights=elsewhere)))
+    with pytest.raises((OSError, ValueError)): load_tokenizer(folder)
