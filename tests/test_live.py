@@ -240,13 +240,20 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     frame = other.frame_locator('.live iframe')
     expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(head[0])
     other.evaluate('navigator.serviceWorker.ready.then(() => null)')
-    other.wait_for_function("caches.open('attention_nb pages').then(c => c.keys()).then("
-                            "keys => keys.some(k => k.url.endsWith('view.html')))")
+    until(lambda: other.evaluate("caches.open('attention_nb pages').then(c => c.keys()).then("
+                                 "keys => keys.some(k => k.url.endsWith('view.html')))"))
     context.set_offline(True)
     other.reload()
     expect(other_says).to_contain_text('hidden: tired', timeout=60_000)
     expect(frame.locator('.word.hidden')).to_have_text('tired')
     context.close()
+
+def until(holds, seconds=60):
+    "Ask again and again: a browser's own wait takes a promise for an answer"
+    end = time.time()+seconds
+    while not holds():
+        assert time.time() < end, 'it never came to that'
+        time.sleep(.05)
 
 def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(browser, tmp_path):
     "Scripts are asked for as they were named; what no kept page needs is kept no longer"
@@ -271,7 +278,7 @@ def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(brow
                 const {active} = await navigator.serviceWorker.ready
                 const loaded = performance.getEntriesByType('resource').map(e => e.name)
                 active.postMessage([location.origin + location.pathname, ...loaded])}""")
-            page.wait_for_function(f"async ends => await ({kept})() === ends", arg=ends)
+            until(lambda: page.evaluate(kept) == ends)
         write('one.html', 1)
         page.goto(f'{url}/one.html')
         page.evaluate("""async () => {                  // what an older worker left
