@@ -33,6 +33,7 @@ def _check_experts(cfg:"ExpertsConfig")->None:
         raise ValueError(f"active must be at most the experts to choose from, "
                          f"{cfg.n//cfg.n_groups*cfg.active_groups}, got {cfg.active}")
 
+# %% ../nbs/10c_config.ipynb #7ec2d37b
 _positive = 'norm_eps','rope_base','softcap','logit_softcap','clamp'
 _from_zero = ('position_offset','dense_layers','n_types','n_shared','pad_id','bos_id','eos_id',
               'decoder_start_id')

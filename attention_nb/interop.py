@@ -174,12 +174,13 @@ def _lacking(m:MultiHeadAttention)->list[str]:
                  out_dropout=m.out_dropout.p > 0)
     return [name for name,lacking in lacks.items() if lacking]
 
-# %% ../nbs/05a_interop.ipynb #012664c6
+# %% ../nbs/05a_interop.ipynb #012664c7
 class _Wrapper(nn.Module):
     "What has a `MultiHeadAttention` inside, see `TorchInterface`"
     m:MultiHeadAttention
     batch_first:bool
 
+# %% ../nbs/05a_interop.ipynb #012664c6
 def to_torch(
     m:MultiHeadAttention|_Wrapper, # With no option that torch lacks; or a `TorchInterface`
     *,

@@ -241,7 +241,7 @@ def checked_merges(
             if t not in vocab: raise ValueError(f"merge {n}, {m!r}: {t!r} is not in vocab")
     return [(a,b) for a,b in merges]
 
-# %% ../nbs/01a_merges.ipynb #f396861c
+# %% ../nbs/01a_merges.ipynb #f396861d
 def _written_out(pattern:str)->int:
     "How long it is when what is repeated so many times stands there as often"
     lengths,last = [0],0    # of the groups that are open, of what is repeated
@@ -254,6 +254,7 @@ def _written_out(pattern:str)->int:
         if part != '(': lengths[-1] += last
     return lengths[0]
 
+# %% ../nbs/01a_merges.ipynb #f396861c
 def checked_pattern(
     pattern:Any # What should be a regular expression, in the syntax of the package `regex`
 )->regex.Pattern[str]: # The same, compiled

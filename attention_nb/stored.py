@@ -235,7 +235,7 @@ def _read_shards(index:Path, folder:Path)->dict[str,_Stored]:
         stored |= held
     return {name: stored[name] for name in places}
 
-# %% ../nbs/11f_stored.ipynb #f0c698b8
+# %% ../nbs/11f_stored.ipynb #f0c698b9
 _staging = re.compile(r'\.saving-[0-9a-f]{16}')
 
 def _pointed(folder:Path)->Path|None:
@@ -250,6 +250,7 @@ def _inside(folder:Path)->Path:
     point = _pointed(folder)
     return folder if point is None else point.parent
 
+# %% ../nbs/11f_stored.ipynb #f0c698b8
 def _read_weights(folder:Path, named:Any=None)->dict[str,_Stored]:
     "The tensors of a model's folder; `named`: the file that its settings name"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'

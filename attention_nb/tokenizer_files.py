@@ -515,10 +515,6 @@ def _pattern(cut:Any)->str:
     raise ValueError(f"texts are cut in a way that is not understood: {cut}")
 
 # %% ../nbs/11i_tokenizer_files.ipynb #89974744
-_files = ('tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 'added_tokens.json',
-          'vocab.json', 'merges.txt', 'vocab.txt', 'tokenizer.model', 'spiece.model',
-          'chat_template.jinja', 'chat_template.json')
-
 def _files_of(
     tokenizer:Any, # What `load_tokenizer` takes or gives, one of `transformers`, a `BPETokenizer`
     said:dict[str,Any]|None=None # What a bare tokenizer does not say, as `eos_token`
@@ -578,6 +574,10 @@ def _saved_files(tokenizer:Any)->dict[str,bytes]:
         return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
 
 # %% ../nbs/11i_tokenizer_files.ipynb #5e7a1c03
+_files = ('tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 'added_tokens.json',
+          'vocab.json', 'merges.txt', 'vocab.txt', 'tokenizer.model', 'spiece.model',
+          'chat_template.jinja', 'chat_template.json')
+
 def _listed(templates:Mapping[str,str])->list[dict[str,str]]:
     "Chat templates by name as tokenizer_config.json says several"
     return [dict(name=name, template=t) for name,t in templates.items()]

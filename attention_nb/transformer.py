@@ -88,8 +88,8 @@ class TokenEmbeddings(nn.Module):
         cfg,x = self.cfg,_embedded(self.token, ids)    # (B, L, D)
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
         if self.token_type is not None:
-            types = torch.zeros_like(ids) if type_ids is None else type_ids
-            x = x + _embedded(self.token_type, types, 'type_ids')
+            x = x + _embedded(self.token_type, torch.zeros_like(ids) if type_ids is None else
+                              type_ids, 'type_ids')
         if self.position is not None: x = x + self.position(places + cfg.position_offset)
         if cfg.positions == 'sinusoidal' and cfg.max_len is not None:
             x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
