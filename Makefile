@@ -84,7 +84,7 @@ hooks: $(READY)  ## Once: git merges notebooks by cells, and runs `make tidy` be
 	$(BIN)/pre-commit install
 
 clean:  ## Remove the environment and all that was built
-	rm -rf .venv _build build dist *.egg-info .pytest_cache .hypothesis .mypy_cache
+	rm -rf .venv _build build dist *.egg-info .pytest_cache .hypothesis
 
 $(READY): $(PACKAGING)
 	@$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(None if v >= (3,11) else \

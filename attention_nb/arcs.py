@@ -10,17 +10,14 @@ __all__ = ['arc_view']
 # %% ../nbs/06m_arcs.ipynb #7ffbb62d
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .heads import _integers, _layers, _readable, _tokens
-from .pages import View, _clip, _pack, _unpack
+from .inputs import checked_integers, readable_tokens, weight_layers
+from .pages import clipped, pack_weights, unpack_weights, View, view_of
 from .plots import colors
-from .views import _given, _most
-
-# %% ../nbs/06m_arcs.ipynb #87a7c88a
-if TYPE_CHECKING: from matplotlib.figure import Figure
+from .views import given_or_seen, most_weights
 
 # %% ../nbs/06m_arcs.ipynb #524c3afe
 def _asks(
@@ -36,29 +33,23 @@ def _sentence(
     kind:str|None # Likewise
 )->tuple[list[Tensor],list[str],list[int]]: # Layers (H, L, L), L tokens, places of those shown
     "What is to be shown, checked"
-    weights,tokens,_,_ = _given(weights, tokens, None, None, kind)
+    weights,tokens,_,_ = given_or_seen(weights, tokens, None, None, kind)
     if isinstance(weights, dict):
         raise TypeError("weights must be those of one self-attention, as (layers, H, L, L), got "
                         f"those of {[*weights]}: choose one, as in kind={[*weights][0]!r}")
-    layers = _layers(weights, 'weights', _most)
+    layers = weight_layers(weights, 'weights', most_weights)
     L,S = layers[0].shape[1:]
     if L != S: raise ValueError(f"weights must be of a self-attention, got {L} queries, {S} keys")
-    words = _tokens(tokens, L)
+    words = readable_tokens(tokens, L)
     shown = [n for n,t in enumerate(words) if not re.fullmatch(r'\[[A-Z]+\]|<[^<>\s]+>', t)]
     if not 2 <= len(shown) <= 40:
         raise ValueError(f"an arc view shows 2 to 40 words, got {len(shown)}")
     return layers, words, shown
 
 # %% ../nbs/06m_arcs.ipynb #1a7b6075
-def arc_view(
-    weights:Any, # Of a self-attention: (layers, H, L, L), a list, or what `look` gives
-    tokens:Sequence[str]|None=None, # L tokens; None takes those of `look`
-    *,
-    kind:str|None=None, # Of what `look` gives, one of its `kinds()`; None: the only one
-    heads:Sequence[tuple[int,int]]=((0,0),), # (layer, head), at most eight, in the order of turns
-    queries:Sequence[int]|None=None, # A token for each head to begin with; None: what takes most
-    title:str='' # Heading
-)->View:
+def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
+             heads:Sequence[tuple[int,int]]=((0,0),), queries:Sequence[int]|None=None,
+             title:str='')->View:
     """A sentence on a line, with arcs from one word to those that it takes from, for a few heads
 
     Args:
@@ -70,7 +61,8 @@ def arc_view(
         title: Heading
     """
     layers,words,shown = _sentence(weights, tokens, kind)
-    if not isinstance(heads, Sequence) or any(len(_integers(h, 'heads')) != 2 for h in heads):
+    pairs = isinstance(heads, Sequence)
+    if not pairs or any(len(checked_integers(h, 'heads')) != 2 for h in heads):
         raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
     if not 1 <= len(heads) <= 8: raise ValueError(f"heads must be 1 to 8, got {len(heads)}")
     asks = [None]*len(heads) if queries is None else list(queries)
@@ -88,25 +80,25 @@ def arc_view(
         found.append(dict(layer=layer, head=head, query=first))
         kept.append(w)
     marks = [t for n,t in enumerate(words) if n not in shown]
-    data = dict(kind='arcs', title=_readable(title, 'titles'), size=len(shown), marks=marks,
-                tokens=[words[n] for n in shown], heads=found, weights=_pack(torch.stack(kept)))
-    return View(data, f"Arcs: {len(shown)} words, {len(heads)} heads")
+    return view_of('arcs', title, f"Arcs: {len(shown)} words, {len(heads)} heads", size=len(shown),
+                   marks=marks, tokens=[words[n] for n in shown], heads=found,
+                   weights=pack_weights(torch.stack(kept)))
 
 # %% ../nbs/06m_arcs.ipynb #62fdde70
-def _still_arcs(fig:'Figure', data:dict[str,Any])->None:
+def _still_arcs(fig:Any, data:dict[str,Any])->None:
     "Words on a line, arcs from the word that asks"
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
     tokens,query = data['tokens'],data['heads'][0]['query']
-    w = _unpack(data['weights'], len(data['heads']), len(tokens), len(tokens))[0, query]
+    w = unpack_weights(data['weights'], len(data['heads']), len(tokens), len(tokens))[0, query]
     fig.set_size_inches(7.2, 2)
     ax = fig.subplots()
-    widths = torch.tensor([len(_clip(t)) + 1.5 for t in tokens])
+    widths = torch.tensor([len(clipped(t)) + 1.5 for t in tokens])
     at,whole = (widths.cumsum(0) - widths/2).tolist(),float(widths.sum())
     best = int(w.clone().index_fill(0, torch.tensor(query), 0.).argmax())
     for j,share in enumerate(w.tolist()):
         ink = {query: colors['q'], best: colors['k']}.get(j, 'black')
-        ax.text(at[j], 0, _clip(tokens[j]), ha='center', va='top', color=ink, parse_math=False)
+        ax.text(at[j], 0, clipped(tokens[j]), ha='center', va='top', color=ink, parse_math=False)
         if j == query or share < .03: continue
         high = .7*(whole*abs(at[j]-at[query]))**.5      # as the page: all is used by the farthest
         curve = Path([(at[query],.5), (at[query],high), (at[j],high), (at[j],.5)],

@@ -100,7 +100,7 @@ def _as_json(name:str, value:object)->str:
     except (TypeError,ValueError,RecursionError) as e:
         raise TypeError(f"{name} must be what JSON can say: {e}") from None
 
-def _render(template:str, messages:Any, reply:bool, settings:Mapping[str,Any], where:object)->str:
+def render(template:str, messages:Any, reply:bool, settings:Mapping[str,Any], where:object)->str:
     "Fill in a template; what it cannot do is an error that names its file"
     _check_dictionaries('messages', messages, "{'role': 'user', 'content': 'Hello'}")
     if not messages: raise ValueError("messages is empty: a conversation has one at least")

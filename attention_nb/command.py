@@ -12,11 +12,12 @@ import argparse, importlib.util, sys
 from pathlib import Path
 from typing import Any
 import attention_nb
-from .heads import _table_kind, save_scores, score_heads
-from .images import _rgb, image_view
-from .recording import load_hf, look
+from .heads import save_scores, score_heads, table_kind
+from .images import image_view, rgb_picture
+from .looking import load_hf, look
 from .pages import View
-from .views import head_view, model_view, neuron_view
+from .views import head_view, model_view
+from .neurons import neuron_view
 
 # %% ../nbs/06d_command.ipynb #78adb7b7
 def _parser()->argparse.ArgumentParser:
@@ -107,7 +108,7 @@ def _text(args:argparse.Namespace)->str|None:
 def _check_name(args:argparse.Namespace)->None:
     "Can the file be made, and can standard output print its name?"
     path = args.out
-    if args.scores: _table_kind(path)
+    if args.scores: table_kind(path)
     elif path.suffix.lower() not in ('.html','.svg','.png'):
         raise ValueError(f"--out must end in .html, .svg or .png, got {str(path)!r}")
     if not path.absolute().parent.is_dir():
@@ -130,23 +131,12 @@ def _check_free(path:Path, force:bool)->None:
         raise ValueError(f"{path} stays as it is")
 
 # %% ../nbs/06d_command.ipynb #e11e3543
-def _check_model(name:str)->None:
-    "Say at once that a model is neither on this machine nor on the hub"
-    if name == 'minilm' or Path(name).is_dir(): return
-    if not importlib.util.find_spec('transformers'): return         # `load_hf` says what is missing
-    import huggingface_hub as hub
-    try:
-        cached = hub.try_to_load_from_cache(name, 'config.json')
-        if not isinstance(cached, str): hub.model_info(name, timeout=10)
-    except Exception as e:
-        raise ValueError(f"no model {name!r} on this machine, and the hub gives none: {e}") from e
-
 def _load(name:str)->tuple[Any,Any]:
     "The model and its tokenizer"
     if name == 'smollm2' or Path(name).suffix == '.gguf':
-        from attention_nb.pretrained import load_pretrained, load_tokenizer
+        from attention_nb.pretrained import load_pretrained
+        from attention_nb.tokenizer_files import load_tokenizer
         return load_pretrained(name), load_tokenizer(name)
-    _check_model(name)
     if importlib.util.find_spec('transformers'):
         from transformers.utils import logging
         logging.disable_progress_bar()
@@ -175,9 +165,7 @@ def _table(args:argparse.Namespace, text:str)->dict[str,Any]:
     return score_heads(lines, lambda line: look(line, model, prepares), progress=bar)
 
 # %% ../nbs/06d_command.ipynb #6a3da28c
-def main(
-    argv:list[str]|None=None # Arguments; None means those of the command line
-)->int: # Exit code
+def main(argv:list[str]|None=None)->int:
     """The command `attention-view`
 
     Args:
@@ -189,7 +177,7 @@ def main(
     args = _parsed(argv)
     try:
         _check_name(args)
-        text,picture = _text(args),_rgb(args.image) if args.image else None
+        text,picture = _text(args),rgb_picture(args.image) if args.image else None
         _check_free(args.out, args.force)
         if args.scores: path = save_scores(_table(args, text or ''), args.out)
         else: path = _draw(args, text, picture).save(args.out)

@@ -8,53 +8,22 @@ Docs: https://attention-nb.github.io/attention_nb/explorables.html.md"""
 __all__ = ['softmax_view', 'permutation_view']
 
 # %% ../nbs/06f_explorables.ipynb #d9fa8c06
-import numbers
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 import torch
 from torch import Tensor
+from .checks import checked_integer
 from .core import attention, attention_scores
 from .embedding import sinusoidal_positions
-from .checks import checked_integer
-from .heads import _integers, _readable, _tensor, _tokens
-from .pages import View, _clip
+from .inputs import (checked_integers, checked_vectors, number_between,
+                                 readable_tokens)
+from .pages import clipped, pack_floats, unpack_floats, View, view_of
 from .plots import colors
-from .views import _floats, _numbers
-
-# %% ../nbs/06f_explorables.ipynb #745f8cc6
-if TYPE_CHECKING: from matplotlib.figure import Figure
-
-# %% ../nbs/06f_explorables.ipynb #db3472f0
-def _vectors(x:Any, dims:str, name:str)->Tensor:
-    "A finite float32 tensor of `dims` dimensions, none of them 0"
-    t = _tensor(x)
-    if not t.is_floating_point(): raise TypeError(f"{name} must be floating point, got {t.dtype}")
-    if t.dim() != len(dims) or 0 in t.shape:
-        raise ValueError(f"{name} must be ({', '.join(dims)}), got {tuple(t.shape)}")
-    if not t.isfinite().all(): raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return t.float().contiguous()
-
-def _between(x:Any, low:float, high:float, name:str, none:bool=False)->float|None:
-    "`x` as a number from `low` to `high`, or None where that is allowed"
-    if none and x is None: return None
-    if isinstance(x, bool) or not isinstance(x, numbers.Real) or not low <= float(x) <= high:
-        raise ValueError(f"{name} must be {'None or ' if none else ''}from {low:g} to {high:g}, "
-                         f"got {x!r}")
-    return float(x)
 
 # %% ../nbs/06f_explorables.ipynb #be85384f
-def softmax_view(
-    q:Tensor, # One query (E,)
-    k:Tensor, # Its keys (S, E)
-    tokens:Sequence[str], # S tokens
-    *,
-    temperature:float=1., # Scores are divided by it, from 1/16 to 16
-    width:int|None=None, # How many numbers of query and keys count; None means all
-    scaled:bool=True, # Divide by the root of the width
-    softcap:float|None=None, # Scores s become softcap * tanh(s / softcap), from 0.5 to 20
-    sink:float|None=None, # A score that takes weight and gives nothing, from -5 to 15
-    title:str='' # Heading
-)->View: # A view with a slider for each of these
+def softmax_view(q:Tensor, k:Tensor, tokens:Sequence[str], *, temperature:float=1.,
+                 width:int|None=None, scaled:bool=True, softcap:float|None=None,
+                 sink:float|None=None, title:str='')->View:
     """Weights of one query and their slopes, which follow temperature, width, cap and sink
 
     Args:
@@ -71,19 +40,18 @@ def softmax_view(
     Returns:
         A view with a slider for each of these
     """
-    q,k = _vectors(q, 'E', 'q'),_vectors(k, 'SE', 'k')
-    (S,E),tokens = k.shape,_tokens(tokens, len(k))
+    q,k = checked_vectors(q, 'E', 'q'),checked_vectors(k, 'SE', 'k')
+    (S,E),tokens = k.shape,readable_tokens(tokens, len(k))
     if len(q) != E: raise ValueError(f"q must have the width {E} of k, got {len(q)}")
     if S > 200: raise ValueError(f"{S} keys are more than the 200 that this view shows")
     width = E if width is None else width
     width = checked_integer('width', width, least=1, most=E)
-    start = dict(temperature=_between(temperature, 1/16, 16, 'temperature'), scaled=bool(scaled),
-                 width=width,
-                 softcap=_between(softcap, .5, 20, 'softcap', none=True),
-                 sink=_between(sink, -5, 15, 'sink', none=True))
-    data = dict(kind='softmax', title=_readable(title, 'titles'), size=S, tokens=tokens, width=E,
-                qdata=_floats(q), kdata=_floats(k), start=start)
-    return View(data, f"Softmax view: one query, {S} keys, {E} numbers")
+    start = dict(temperature=number_between(temperature, 1/16, 16, 'temperature'),
+                 scaled=bool(scaled), width=width,
+                 softcap=number_between(softcap, .5, 20, 'softcap', none=True),
+                 sink=number_between(sink, -5, 15, 'sink', none=True))
+    return view_of('softmax', title, f"Softmax view: one query, {S} keys, {E} numbers", size=S,
+                   tokens=tokens, width=E, qdata=pack_floats(q), kdata=pack_floats(k), start=start)
 
 # %% ../nbs/06f_explorables.ipynb #8c9c5e1a
 def _softened(q:Tensor, k:Tensor, *, temperature:float, width:int, scaled:bool, softcap:float|None,
@@ -97,12 +65,12 @@ def _softened(q:Tensor, k:Tensor, *, temperature:float, width:int, scaled:bool, 
     return scores, w, slopes, 1-w.sum()
 
 # %% ../nbs/06f_explorables.ipynb #14c753e7
-def _bars(fig:'Figure', data:dict[str,Any])->None:
+def _bars(fig:Any, data:dict[str,Any])->None:
     "Draw weights and slopes, a row for each token"
     start,S = data['start'],len(data['tokens'])
-    q,k = _numbers(data['qdata'], -1),_numbers(data['kdata'], S, -1)
+    q,k = unpack_floats(data['qdata'], -1),unpack_floats(data['kdata'], S, -1)
     _,w,slopes,sink = _softened(q, k, **start)
-    tokens,shares = [_clip(t) for t in data['tokens']],[float(x) for x in w]
+    tokens,shares = [clipped(t) for t in data['tokens']],[float(x) for x in w]
     if start['sink'] is not None: tokens,shares = [*tokens, 'sink'],[*shares, sink.item()]
     fig.set_size_inches(6.5, .22*len(tokens)+.8)
     left,right = fig.subplots(1, 2, sharey=True, width_ratios=[3, 2])
@@ -120,16 +88,9 @@ def _bars(fig:'Figure', data:dict[str,Any])->None:
     left.set_yticks(range(len(tokens)), tokens, parse_math=False)
 
 # %% ../nbs/06f_explorables.ipynb #54bcd740
-def permutation_view(
-    x:Tensor, # Word vectors (L, D)
-    tokens:Sequence[str], # L tokens
-    places:Tensor|None=None, # Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
-    *,
-    order:Sequence[int]|None=None, # Which word stands at each place first; None reverses them
-    positions:bool=False, # Add the places' vectors at first
-    causal:bool=False, # Hide what comes after at first
-    title:str='' # Heading
-)->View: # A view in which words can be moved
+def permutation_view(x:Tensor, tokens:Sequence[str], places:Tensor|None=None, *,
+                     order:Sequence[int]|None=None, positions:bool=False, causal:bool=False,
+                     title:str='')->View:
     """Attention of words in two orders: which outputs follow their words, and which change
 
     Args:
@@ -144,23 +105,23 @@ def permutation_view(
     Returns:
         A view in which words can be moved
     """
-    x = _vectors(x, 'LD', 'x')
-    (L,D),tokens = x.shape,_tokens(tokens, len(x))
+    x = checked_vectors(x, 'LD', 'x')
+    (L,D),tokens = x.shape,readable_tokens(tokens, len(x))
     if L > 40: raise ValueError(f"{L} words are more than the 40 that this view shows")
     if places is None:
         if D % 2: raise ValueError(f"sinusoidal places need an even width, got {D}: give `places`")
         places = sinusoidal_positions(L, D)
-    places = _vectors(places, 'LD', 'places')
+    places = checked_vectors(places, 'LD', 'places')
     if places.shape != x.shape:
         raise ValueError(f"places must be {tuple(x.shape)} as x, got {tuple(places.shape)}")
-    order = list(range(L))[::-1] if order is None else _integers(order, 'order')
+    order = list(range(L))[::-1] if order is None else checked_integers(order, 'order')
     order = [checked_integer('order', n, most=L-1) for n in order]
     if sorted(order) != list(range(L)):
         raise ValueError(f"order must hold each place from 0 to {L-1} once, got {order}")
     start = dict(order=order, positions=bool(positions), causal=bool(causal))
-    data = dict(kind='permutation', title=_readable(title, 'titles'), size=L, tokens=tokens,
-                width=D, xdata=_floats(x), pdata=_floats(places), start=start)
-    return View(data, f"Permutation view: {L} words of {D} numbers")
+    return view_of('permutation', title, f"Permutation view: {L} words of {D} numbers", size=L,
+                   tokens=tokens, width=D, xdata=pack_floats(x), pdata=pack_floats(places),
+                   start=start)
 
 # %% ../nbs/06f_explorables.ipynb #fe6aefb0
 def _moved(x:Tensor, places:Tensor, *, order:list[int], positions:bool, causal:bool)->Tensor:
@@ -171,13 +132,13 @@ def _moved(x:Tensor, places:Tensor, *, order:list[int], positions:bool, causal:b
     far:Tensor = (outputs(x[order]) - outputs(x)[order]).norm(dim=-1)
     return far
 
-def _paths(fig:'Figure', data:dict[str,Any])->None:
+def _paths(fig:Any, data:dict[str,Any])->None:
     "Draw a line from each word to its new place, grey where its output is the same"
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Curve
     L,start = len(data['tokens']),data['start']
-    x,places = (_numbers(data[name], L, -1).double() for name in ('xdata','pdata'))
-    tokens,moved = [_clip(t) for t in data['tokens']],_moved(x, places, **start).tolist()
+    x,places = (unpack_floats(data[name], L, -1).double() for name in ('xdata','pdata'))
+    tokens,moved = [clipped(t) for t in data['tokens']],_moved(x, places, **start).tolist()
     fig.set_size_inches(5.2, .26*L+.5)
     ax = fig.subplots()
     bend = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]

@@ -9,17 +9,19 @@ __all__ = ['flash_attention']
 
 # %% ../nbs/13b_tiles.ipynb #4ece5328
 import math
+import torch
+import torch.nn.functional as F
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-import torch
-import torch.nn.functional as F
 from torch import Tensor
-from .checks import _wide, checked
-from .core import _unharmed, attention, group_heads
-from .visibility import Visibility, Window, _has_numbers, _kept, joined
+from .checks import _wide, explained
+from .core import group_heads, reference, unharmed
+from .options import AttentionCall, check_attention
+from .places import Window
+from .visibility import Visibility, _has_numbers, _kept
 
 # %% ../nbs/13b_tiles.ipynb #26ad5be6
 _sizes = 128,128    # queries and keys of a block
@@ -452,7 +454,7 @@ def _tiled(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, 
         if sinks is not None: lse = lse.fill_(0.) + sinks.to(lse.dtype)[:,None]
         return F.pad(q[...,:0], (0,Ev)), lse
     if not _has_numbers(q):    # shapes are all that is asked for
-        out = attention(q, k, v, mask=see, bias=bias, scale=scale, softcap=softcap, sinks=sinks)[0]
+        out = reference(AttentionCall(q, k, v, see, bias, scale, softcap, sinks, 0.))[0]
         return out, out.to(_wide(q.dtype)).sum(-1)
     lead = q.shape[:-2] if q.dim() > 4 else _four_dims(q, q).shape[:2]
     kinds = None if see is None else see.blocks(*_sizes, device='cpu')
@@ -466,24 +468,18 @@ def _tiled(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, 
     return out.reshape(*q.shape[:-1], Ev), lse.reshape(q.shape[:-1]) if with_lse else lse
 
 # %% ../nbs/13b_tiles.ipynb #80ae6620
-@checked
-@_unharmed
-def flash_attention(
-    q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
-    k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor
-    v:Tensor, # Values, (..., S, Ev), with the heads of `k`
-    *,
-    mask:Tensor|Visibility|None=None, # Bool, to the scores (..., L, S), True = may attend; or rules
-    bias:Tensor|None=None, # Added to the scores, broadcastable to them
-    causal:bool=False, # Hide keys after the query's own place
-    window:Window|None=None, # (left, right) of the query; None leaves a side open
-    q_pos:Tensor|None=None, # Places of queries, (L,) or (B, L); None: the last is the last key's
-    k_pos:Tensor|None=None, # Places of keys, (S,) or (B, S); None means 0 to S-1
-    scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
-    softcap:float|None=None, # Scores s become softcap * tanh(s / softcap)
-    sinks:Tensor|None=None, # One score for each query head, (H,), that takes weight, not values
-    dropout_p:float=0. # Refused: only 0
-)->tuple[Tensor,Tensor]: # Output (..., L, Ev), log-sum-exp (..., L) in float32 or wider
+def _flash(c:AttentionCall)->tuple[Tensor,Tensor]:
+    run:Any = _tiled
+    if torch.compiler.is_compiling(): run = torch.compiler.disable(run)    # it stays as it is
+    out,lse = run(c.q, c.k, c.v, c.see, c.bias, c.scale, c.softcap, c.sinks, with_lse=True)
+    return out, lse
+
+@explained('function')
+def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|Visibility|None=None,
+                    bias:Tensor|None=None, causal:bool=False, window:Window|None=None,
+                    q_pos:Tensor|None=None, k_pos:Tensor|None=None, scale:float|None=None,
+                    softcap:float|None=None, sinks:Tensor|None=None,
+                    dropout_p:float=0.)->tuple[Tensor,Tensor]:
     """`attention_lse` in memory that grows with L, not with L x S (Dao et al. 2022, 2205.14135)
 
     It skips tiles that nobody sees. Its gradients have no gradients of their own.
@@ -510,12 +506,9 @@ def flash_attention(
     if torch._C._are_functorch_transforms_active():
         raise NotImplementedError("flash_attention cannot stand in a transform such as vmap: "
                                   "attention_lse can")
-    see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
-    if scale is None: scale = 1/math.sqrt(q.shape[-1])
-    run:Any = _tiled
-    if torch.compiler.is_compiling(): run = torch.compiler.disable(run)    # it stays as it is
-    out,lse = run(q, k, v, see, bias, scale, softcap, sinks, with_lse=True)
-    return out, lse
+    c = check_attention(q, k, v, mask=mask, bias=bias, causal=causal, window=window, q_pos=q_pos,
+                        k_pos=k_pos, scale=scale, softcap=softcap, sinks=sinks)
+    return unharmed(_flash, c)
 
 # %% ../nbs/13b_tiles.ipynb #06d80ba8
 def _rounds(q:Tensor, bias:Tensor|None, softcap:float|None, sinks:Tensor|None)->bool:

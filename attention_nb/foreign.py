@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from .interop import TorchInterface
 from .layer import AttentionLayer, standing_by
-from .listening import (_check, _copy, _Frame, _Listener, _our_call, _present, _tower,
-                                    _Watch)
-from .stitching import _Call, _Told
+from .listening import (check_call, copied, Frame, Listener, our_call, present_watches,
+                                    tower_of, Watch)
+from .stitching import Call, Told
 
 # %% ../nbs/06i_foreign.ipynb #18d6a156
 def _library(module:nn.Module)->Any:
@@ -32,8 +32,8 @@ def _is_attention(module:nn.Module)->bool:
     if isinstance(module, nn.MultiheadAttention): return False
     return any('Attention' in c.__name__ for c in type(module).__mro__)
 
-_lock = threading.RLock()
-_by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
+table_lock = threading.RLock()
+by_asking = "; record(model, ask=True) keeps the weights that the model itself gives"
 
 class _StandIn:
     "An attention function of `transformers` that tells who records and calls what it stands for"
@@ -43,9 +43,9 @@ class _StandIn:
     def __call__(self, module:Any, query:Tensor, key:Tensor, value:Tensor, attention_mask:Any,
                  *args:Any, **kw:Any)->Any:
         f,mask = self.original or _eager(module.__class__),attention_mask
-        present = [w for w in _present.get() if w.listens()]
-        watches = [w for w in present if isinstance(w.by.get(module), _Theirs)]
-        asks = any(isinstance(l, _Asked) and module in l.inside for w in present
+        present = [w for w in present_watches.get() if w.listens()]
+        watches = [w for w in present if isinstance(w.by.get(module), TransformersModels)]
+        asks = any(isinstance(l, AskedModels) and module in l.inside for w in present
                    for l in w.listeners)
         if not (watches or asks): return f(module, query, key, value, mask, *args, **kw)
         call = _their_call(module, query, key, mask, self.original is None, kw)
@@ -54,18 +54,18 @@ class _StandIn:
         out = f(module, query, key, value, mask, *args, **kw)
         if watches and not kw.get('dropout'):
             heads = out[0].reshape(*out[0].shape[:2], -1, value.shape[-1])        # (B, L, H, Ev)
-            _check(module, call, value, heads.transpose(1, 2), _by_asking)
+            check_call(module, call, value, heads.transpose(1, 2), by_asking)
         for w in watches: w.keep(module, replace(call))
         return out
 
-class _Theirs(_Listener):
+class TransformersModels(Listener):
     "Hears the modules of others that call themselves attentions, if they ask the table"
     named = True
     def __init__(self, names:Iterable[nn.Module])->None:
         self.heard = [m for m in names if _is_attention(m) and not isinstance(m, AttentionLayer)]
         self.known = [m for m in self.heard if _library(m)]
 
-    def around(self, watch:_Watch)->contextlib.AbstractContextManager[object]:
+    def around(self, watch:Watch)->contextlib.AbstractContextManager[object]:
         return _standing_in(self.known)
 
 @contextlib.contextmanager
@@ -76,13 +76,13 @@ def _standing_in(modules:Iterable[nn.Module])->Generator[None]:
         if hasattr(m, 'config'):
             table = _library(m).ALL_ATTENTION_FUNCTIONS
             tables |= {(id(table), name): table for name in _kernels(m)}
-    with _lock: put = [(table, name, _put(table, name)) for (_,name),table in tables.items()]
+    with table_lock: put = [(table, name, _put(table, name)) for (_,name),table in tables.items()]
     try: yield
     finally:
-        with _lock:
+        with table_lock:
             for one in put: _take(*one)
 
-def _added(given:Any, call:_Call, q:Tensor)->Any:
+def _added(given:Any, call:Call, q:Tensor)->Any:
     "A mask as eager kernels take it: numbers to be added to the scores"
     mask = call.options['mask']
     if mask is None or isinstance(given, Tensor) and given.dtype != torch.bool: return given
@@ -123,7 +123,7 @@ def _eager(kind:type)->Any:
                               "the model with attn_implementation='sdpa'")
 
 def _their_call(module:nn.Module, query:Tensor, key:Tensor, given:Any, eager:bool,
-                kw:dict[str,Any])->_Call:
+                kw:dict[str,Any])->Call:
     "What a kernel of `transformers` is about to do"
     L,S,mask,bias = query.shape[-2],key.shape[-2],None,None
     if given is None:
@@ -135,17 +135,17 @@ def _their_call(module:nn.Module, query:Tensor, key:Tensor, given:Any, eager:boo
         what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
         raise NotImplementedError(f"{type(module).__name__} was given a mask {what} that cannot be "
                                   "recorded; load it with attn_implementation='sdpa' or 'eager'")
-    elif given.dtype == torch.bool: mask = _copy(given[...,:S])
+    elif given.dtype == torch.bool: mask = copied(given[...,:S])
     else:
         given,low = given[...,:S],torch.finfo(given.dtype).min/2
-        mask,bias = _copy(given > low),_copy(given.masked_fill(given <= low, 0.))
+        mask,bias = copied(given > low),copied(given.masked_fill(given <= low, 0.))
         if not bias.any(): bias = None
-    position = _copy(kw.get('position_bias'))
+    position = copied(kw.get('position_bias'))
     if position is not None: bias = position if bias is None else bias+position
-    q,k = _copy(query),_copy(key)
+    q,k = copied(query),copied(key)
     if len(q) == 1: q = q.expand(len(k), *q.shape[1:])
-    return _Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
-                            softcap=kw.get('softcap'), sinks=_copy(kw.get('s_aux'))))
+    return Call(q, k, dict(mask=mask, bias=bias, scale=kw.get('scaling'),
+                            softcap=kw.get('softcap'), sinks=copied(kw.get('s_aux'))))
 
 # %% ../nbs/06i_foreign.ipynb #77a6a521
 class _Slowly(TorchFunctionMode):
@@ -154,26 +154,26 @@ class _Slowly(TorchFunctionMode):
                            kwargs:dict[str,Any]|None=None)->Any:
         return func(*args, **kwargs or {})
 
-class _Torch(_Listener):
+class TorchModules(Listener):
     "Hears torch's own module"
     def __init__(self, names:Iterable[nn.Module])->None:
         self.heard = [m for m in names if isinstance(m, nn.MultiheadAttention)]
     def during(self)->contextlib.AbstractContextManager[object]:
         return _Slowly() if self.heard else contextlib.nullcontext()
-    def enter(self, frame:_Frame, args:tuple[Any,...], kw:dict[str,Any])->None:
+    def enter(self, frame:Frame, args:tuple[Any,...], kw:dict[str,Any])->None:
         frame.given = args,kw
-    def leave(self, watch:_Watch, frame:_Frame, out:Any)->None:
+    def leave(self, watch:Watch, frame:Frame, out:Any)->None:
         watch.keep(frame.module, _torch_call(frame.module, frame.given, out))
 
-def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Call:
+def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->Call:
     "The call of attention in a `torch.nn.MultiheadAttention`, if a twin of ours gives its output"
     args,kw = given
     # a new module draws its first weights; the model's dropout must not notice
     with torch.device('cpu'), torch.random.fork_rng(devices=[]):
         twin = TorchInterface(m).eval()
-    calls:list[_Call] = []
+    calls:list[Call] = []
     def listen(layer:Any, run:Any, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Any:
-        calls.append(_our_call(twin.m, q, k, options))
+        calls.append(our_call(twin.m, q, k, options))
         return run(q, k, v, **options)
     asks:dict[str,Any] = inspect.signature(twin.forward).bind(*args, **kw).arguments
     with torch.no_grad(), standing_by([twin.m], around=listen):
@@ -188,14 +188,14 @@ def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->_Cal
     return calls[0]
 
 # %% ../nbs/06i_foreign.ipynb #3140932f
-_no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
+no_answer = ("output_attentions gives no weights of all queries and keys (if the model was not, "
               "load it with attn_implementation='eager')")
 
-class _Asked(_Listener):
+class AskedModels(Listener):
     "Asks models for their weights"
     named = True
     def __init__(self, names:Iterable[nn.Module])->None:
-        self.heard = _answering(names)
+        self.heard = answering(names)
         self.inside:set[nn.Module] = set() # Attentions that ask the table
         self.apart:list[nn.Module] = [] # Models with others
         for m in self.heard:
@@ -205,31 +205,31 @@ class _Asked(_Listener):
             else: self.apart.append(m)
 
     @contextlib.contextmanager
-    def around(self, watch:_Watch)->Generator[None]:
+    def around(self, watch:Watch)->Generator[None]:
         with _eagerly(self.apart), _standing_in(self.inside): yield
 
-    def enter(self, frame:_Frame, args:tuple[Any,...], kw:dict[str,Any])->Any:
+    def enter(self, frame:Frame, args:tuple[Any,...], kw:dict[str,Any])->Any:
         frame.given = _plain_answer(frame.module, kw)
         return args, kw | dict(output_attentions=True, return_dict=True)
-    def answer(self, frame:_Frame, out:Any)->Any: return frame.given(out)
+    def answer(self, frame:Frame, out:Any)->Any: return frame.given(out)
 
-    def leave(self, watch:_Watch, frame:_Frame, out:Any)->None:
+    def leave(self, watch:Watch, frame:Frame, out:Any)->None:
         "Keep the weights that a model gave because it was asked"
         m,name = frame.module,watch.names[frame.module]
         bands = [getattr(x, _band) for x in m.modules() if hasattr(x, _band)]
         for field in [n for n in getattr(out, 'keys', list)() if n.endswith('attentions')]:
             if field == 'global_attentions': continue       # a Longformer's, rows of what all see
-            kind = field.removesuffix('attentions').rstrip('_') or _tower(watch.towers, name)
+            kind = field.removesuffix('attentions').rstrip('_') or tower_of(watch.towers, name)
             for n,w in enumerate(out[field] or ()):
                 place = f"{name}.{field}.{n}"
                 w,frame.served = _from_band(w, bands[n]) if bands else w,True
                 if not _are_weights(w):
                     watch.missing[place] = type(m).__name__
                     continue
-                told = _Told(place, kind, _copy(w), _copy(_kept_keys(frame.cache, n)))
+                told = Told(place, kind, copied(w), copied(_kept_keys(frame.cache, n)))
                 watch.tell(told, (name,field,n), frame)
 
-def _answering(names:Iterable[nn.Module])->list[nn.Module]:
+def answering(names:Iterable[nn.Module])->list[nn.Module]:
     "The smallest models of `transformers` with attentions that take `output_attentions`"
     library = sys.modules.get('transformers.modeling_utils')
     if library is None: return []
@@ -301,12 +301,12 @@ def _configs(models:Iterable[nn.Module])->Iterator[Any]:
 def _eagerly(models:Iterable[nn.Module])->Generator[None]:
     "Have models that are asked compute their weights"
     configs = [*_configs(models)]
-    with _lock:     # all names are read before the first is set: that sets those of its parts
+    with table_lock:     # all names are read before the first is set: that sets those of its parts
         names = [_eager_from(c._attn_implementation) for c in configs]
         for c,name in zip(configs, names): c._attn_implementation = name
     try: yield
     finally:
-        with _lock:
+        with table_lock:
             for name in names: name.users -= 1
             for c,name in zip(configs, names):
                 c._attn_implementation = name if name.users else name.own

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np, torch
 from numpy import typing as npt
 from torch import Tensor
-from .settings import Field, _kinds, _shown
-from .stored import Tensors, _brief, _hint, _need, _open, _Stored
+from .settings import Field, field_kinds, shown
+from .stored import Tensors, brief, hint, need, open_file, Stored
 
 # %% ../nbs/11g_gguf_files.ipynb #c938b677
 _Bytes = npt.NDArray[np.uint8]
@@ -80,8 +80,8 @@ _File = tuple[dict[str,Any],dict[str,_Packed]]
 def _read_part(path:str|Path)->_File:
     "What one GGUF file says of itself, and its packed tensors"
     try:
-        with _open(path) as file:
-            if file.read(4) != b'GGUF': raise ValueError(f"it begins otherwise{_hint(path)}")
+        with open_file(path) as file:
+            if file.read(4) != b'GGUF': raise ValueError(f"it begins otherwise{hint(path)}")
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         head = _Header(data)
         metadata:dict[str,Any] = {}
@@ -93,7 +93,7 @@ def _read_part(path:str|Path)->_File:
             metadata[name] = head.value()
         return metadata, _packed_tensors(head, n_tensors, metadata.get('general.alignment', 32))
     except (ValueError, struct.error) as e:
-        raise ValueError(f"{path} is not a GGUF file that can be read: {_brief(e)}") from None
+        raise ValueError(f"{path} is not a GGUF file that can be read: {brief(e)}") from None
 
 # %% ../nbs/11g_gguf_files.ipynb #a69efaf2
 def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
@@ -135,12 +135,12 @@ def _parts(path:Path, count:int)->list[Path]:
         raise FileNotFoundError(f"{this}; {len(missing)} are not beside it: {missing[:3]}")
     return files
 
-def _read_gguf(path:str|Path)->_File:
+def header_and_packed(path:str|Path)->_File:
     "What a GGUF file says of itself, and its packed tensors; of a split one, those of all parts"
     said,packed = _read_part(path)
     count = said.get('split.count', 1)
     if type(count) is not int or count < 0:
-        raise ValueError(f"{path}: split.count is {_shown(count)}")
+        raise ValueError(f"{path}: split.count is {shown(count)}")
     if count < 2: return said, packed
     files = _parts(Path(path), count)
     read = {f: (said,packed) if f == Path(path) else _read_part(f) for f in files}
@@ -150,7 +150,7 @@ def _read_gguf(path:str|Path)->_File:
         for key,value in ({'general.alignment': 32, 'split.no': None} | said).items():
             if value != want.get(key, value):
                 raise ValueError(f"{file} does not belong to {files[0].name}: {key[:100]} is "
-                                 f"{_shown(value)}, not {_shown(want[key])}")
+                                 f"{shown(value)}, not {shown(want[key])}")
         if twice := sorted(packed.keys() & tensors.keys()):
             raise ValueError(f"{file} does not belong to {files[0].name}: both hold {twice[:3]}")
         tensors |= packed
@@ -163,7 +163,7 @@ def _read_gguf(path:str|Path)->_File:
 def _block(kind:int)->tuple[str,int,int]:
     "Name of a packed type, how many numbers a block has and how many bytes"
     if kind in _plain: return str(_plain[kind]), 1, _plain[kind].itemsize
-    gguf = _need('gguf')
+    gguf = need('gguf')
     packing = gguf.GGMLQuantizationType(kind)
     size,width = gguf.GGML_QUANT_SIZES[packing]
     gguf.dequantize(np.zeros((1,width), np.uint8), packing)
@@ -184,7 +184,7 @@ def _unpack(packed:_Packed, order:_Order|None=None, most:int=2**18)->Tensor:
     if order is None: order = np.arange(len(rows))
     if packed.kind in _plain:
         return torch.from_numpy(rows[order]).view(_plain[packed.kind]).reshape(packed.shape)
-    gguf = _need('gguf')
+    gguf = need('gguf')
     kind,out = gguf.GGMLQuantizationType(packed.kind),torch.empty(packed.shape)
     flat = out.view(len(rows), -1).numpy()
     step = max(1, most//flat.shape[1])
@@ -193,14 +193,12 @@ def _unpack(packed:_Packed, order:_Order|None=None, most:int=2**18)->Tensor:
     packed.forget()
     return out
 
-def _lazy(packed:_Packed, order:_Order|None=None)->_Stored:
+def _lazy(packed:_Packed, order:_Order|None=None)->Stored:
     "A packed tensor, unpacked when it is read"
     dtype = _plain.get(packed.kind, torch.float32)
-    return _Stored(packed.shape, dtype, functools.partial(_unpack, packed, order))
+    return Stored(packed.shape, dtype, functools.partial(_unpack, packed, order))
 
-def read_gguf(
-    path:str|Path # A GGUF file; of one that is split, any part
-)->tuple[dict[str,Any],Tensors]: # What its header says, and its tensors under their own names
+def read_gguf(path:str|Path)->tuple[dict[str,Any],Tensors]:
     """Read a GGUF file of any architecture as it is; packed tensors are unpacked to float32
 
     Args:
@@ -209,7 +207,7 @@ def read_gguf(
     Returns:
         What its header says, and its tensors under their own names
     """
-    metadata,packed = _read_gguf(path)
+    metadata,packed = header_and_packed(path)
     return metadata, Tensors({name: _lazy(p) for name,p in packed.items()}, path)
 
 # %% ../nbs/11g_gguf_files.ipynb #06168eb0
@@ -267,7 +265,7 @@ def _config(kind:str, metadata:Mapping[str,Any], packed:Mapping[str,_Packed])->d
     neutral = dialect.neutral
     if odd := {f'{kind}.{k}': v for k,v in said.items() if k not in neutral or v != neutral[k]}:
         raise ValueError(f"settings that are not understood: {odd}")
-    return config | _of_the_tensors(dialect, packed, config) | _ids(metadata)
+    return config | _of_the_tensors(dialect, packed, config) | special_ids(metadata)
 
 def _checked_value(kind:str, f:Field, said:dict[str,Any])->Any:
     "A value of the header, taken out of it; a list of equal ones, one a layer, is one"
@@ -277,7 +275,7 @@ def _checked_value(kind:str, f:Field, said:dict[str,Any])->Any:
     if isinstance(value, float):
         with np.errstate(over='ignore'): value = float(str(np.float32(value)))
     if not f.fits(value):
-        raise ValueError(f"its {kind}.{f.name} is {value!r}, not {_kinds[f.kind].words}")
+        raise ValueError(f"its {kind}.{f.name} is {value!r}, not {field_kinds[f.kind].words}")
     return value
 
 def _of_the_tensors(dialect:_Dialect, packed:Mapping[str,_Packed],
@@ -290,7 +288,7 @@ def _of_the_tensors(dialect:_Dialect, packed:Mapping[str,_Packed],
     return dict({f: name in packed for f,name in dialect.told.items()}, vocab_size=rows,
                 tie_word_embeddings='output.weight' not in packed)
 
-def _ids(metadata:Mapping[str,Any])->dict[str,int]:
+def special_ids(metadata:Mapping[str,Any])->dict[str,int]:
     "Ids of special tokens"
     found = {n: metadata.get(f'tokenizer.ggml.{g}_token_id') for n,g in _token_ids.items()}
     return {f'{n}_token_id': i for n,i in found.items() if type(i) is int}
@@ -307,9 +305,9 @@ def _general(name:str)->tuple[str,int,str]|None:
     if m is None: return None
     return (m[2] if m[1] is None else f'blk.{{i}}.{m[2]}'), int(m[1] or 0), m[3]
 
-def _named(kind:str, packed:Mapping[str,_Packed], config:Mapping[str,Any])->dict[str,_Stored]:
+def _named(kind:str, packed:Mapping[str,_Packed], config:Mapping[str,Any])->dict[str,Stored]:
     "The tensors under the names that transformers uses"
-    dialect,n,stored = _dialects[kind],config['num_hidden_layers'],dict[str,_Stored]()
+    dialect,n,stored = _dialects[kind],config['num_hidden_layers'],dict[str,Stored]()
     blocks = {g[1] for name in packed if (g := _general(name)) and '{i}' in g[0]}
     if n > len(blocks):
         raise ValueError(f"its {kind}.block_count is {n}, but it holds tensors of {len(blocks)} "
@@ -324,14 +322,14 @@ def _named(kind:str, packed:Mapping[str,_Packed], config:Mapping[str,Any])->dict
     return stored
 
 # %% ../nbs/11g_gguf_files.ipynb #0b61947e
-def _read_model(path:str|Path)->tuple[dict[str,Any],dict[str,Any],Tensors]:
+def read_model(path:str|Path)->tuple[dict[str,Any],dict[str,Any],Tensors]:
     "Of the model in a GGUF file: the header, what config.json would say, and its tensors"
-    metadata,packed = _read_gguf(path)
+    metadata,packed = header_and_packed(path)
     kind = metadata.get('general.architecture')
     if not isinstance(kind, str) or kind not in _dialects:
-        raise ValueError(f"{path} holds a model of architecture {_shown(kind)}; of GGUF files only "
+        raise ValueError(f"{path} holds a model of architecture {shown(kind)}; of GGUF files only "
                          f"{', '.join(map(repr, _dialects))} is understood")
     try:
         config = _config(kind, metadata, packed)
         return metadata, config, Tensors(_named(kind, packed, config), path)
-    except ValueError as e: raise ValueError(f"{path}: {_brief(e)}") from None
+    except ValueError as e: raise ValueError(f"{path}: {brief(e)}") from None

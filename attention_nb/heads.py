@@ -9,7 +9,7 @@ __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 's
            'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
 
 # %% ../nbs/06c_heads.ipynb #fce69ae2
-import contextlib, csv, importlib.util, io, math, numbers, os, secrets, shutil, unicodedata
+import contextlib, csv, importlib.util, io, math, os, secrets, shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from .checks import Attended
+from .inputs import (checked_integers, readable_tokens, stacked_weights,
+                                 weight_layers)
 from .latent import LatentAttention
 from .layer import AttentionLayer, standing_by, twin_of
 from .multihead import MultiHeadAttention
@@ -24,93 +26,9 @@ from .multihead import MultiHeadAttention
 # %% ../nbs/06c_heads.ipynb #5722dad2
 _Array = np.ndarray[Any,np.dtype[Any]]
 
-# %% ../nbs/06c_heads.ipynb #e85743dc
-def _tensor(x:Any)->Tensor:
-    "`x` as a tensor on the CPU, without gradient; an array is copied, since it may be read-only"
-    if isinstance(x, np.ndarray): return torch.from_numpy(np.array(x, order='C'))
-    t = torch.as_tensor(x).detach().cpu()
-    return t if t.layout == torch.strided else t.to_dense()
-
-def _limit(n:int, most:int|None)->None:
-    if most is not None and n > most:
-        raise ValueError(f"{n:,} weights are more than the {most:,} a page can hold: "
-                         "choose layers, as in weights[:2], or heads, or a shorter text")
-
-def _layers(weights:Any, name:str='weights', most:int|None=None)->list[Tensor]:
-    "A list of float32 (H, L, S), one for each layer; `most` limits how many numbers they may hold"
-    if isinstance(weights, Tensor|np.ndarray):
-        weights = weights[None] if weights.ndim == 3 else weights
-    elif not isinstance(weights, list|tuple):
-        raise TypeError(f"{name} must be a tensor (H, L, S) or (layers, H, L, S), or a list of "
-                        f"layers, got {type(weights).__name__}")
-    if not len(weights) or any(w is None for w in weights):
-        raise ValueError(f"{name} hold no attention. The default kernels of transformers give "
-                         "none: load the model with attn_implementation='eager' and call it with "
-                         "output_attentions=True, or use attention_nb.recording.record(model)")
-    out,n = list[Tensor](),0
-    for l,given in enumerate(weights):
-        w = _layer(_tensor(given), f"layer {l} of {name}")
-        n += w.numel()
-        _limit(n, most)
-        w = w.float().contiguous()
-        low,high = torch.aminmax(w)
-        if not (low >= 0 and high <= 1.001):
-            raise ValueError(f"weights must be from 0 to 1, those of layer {l} go from {low:.4g} "
-                             f"to {high:.4g} (scores must go through a softmax; dropout belongs "
-                             "to training: call model.eval())")
-        if out and w.shape[1:] != out[0].shape[1:]:
-            _,L,S = out[0].shape
-            raise ValueError(f"all layers must have the shape (H, {L}, {S}) of the first, "
-                             f"got {tuple(w.shape)} in layer {l}")
-        out.append(w)
-    return out
-
-def _layer(w:Tensor, name:str)->Tensor:
-    "One layer as (H, L, S); a batch of one is opened"
-    if w.dim() == 4:
-        if len(w) != 1:
-            raise ValueError(f"{name} must be (H, L, S), got a batch {tuple(w.shape)}: "
-                             "choose one of it")
-        w = w[0]
-    if w.dim() != 3 or 0 in w.shape:
-        raise ValueError(f"{name} must be (H, L, S), none of them 0, got {tuple(w.shape)}")
-    if not (w.is_floating_point() or w.dtype == torch.bool):
-        raise TypeError(f"{name} must be floating point or bool, got {w.dtype}")
-    return w
-
-# %% ../nbs/06c_heads.ipynb #7c6fd1b8
-def _readable(text:Any, name:str='tokens')->str:
-    "`text` with an escape for each character that has no picture"
-    if not isinstance(text, str):
-        raise TypeError(f"{name} must be strings, got {type(text).__name__}")
-    return ''.join(repr(c)[1:-1] if _has_no_picture(c) else c for c in text)
-
-def _has_no_picture(c:str)->bool:
-    "Is `c` a control character, a line separator, half of a surrogate pair, or a noncharacter?"
-    noncharacter = ord(c) & 0xfffe == 0xfffe or 0xfdd0 <= ord(c) <= 0xfdef
-    return noncharacter or unicodedata.category(c) in ('Cc','Cs','Zl','Zp')
-
-def _tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
-    "`n` readable tokens; None takes any number of them"
-    if isinstance(tokens, str): raise TypeError(f"{name} must be a list of strings, got one string")
-    if not isinstance(tokens, Iterable):
-        raise TypeError(f"{name} must be a list of strings, got {type(tokens).__name__}")
-    words:list[Any] = list(tokens)
-    if n is not None and len(words) != n:
-        raise ValueError(f"{name} must be {n}, as the weights are, got {len(words)}")
-    return [_readable(t, name) for t in words]
-
 # %% ../nbs/06c_heads.ipynb #4068aefe
-def _stacked(weights:Any)->Tensor:
-    "A tensor (..., L, S) from a tensor, an array, or a list of layers"
-    if not isinstance(weights, list|tuple): return _tensor(weights)
-    shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
-    if len(set(shapes)) > 1:
-        raise ValueError(f"layers must have one shape to be scored together, got {shapes}")
-    return torch.stack([_tensor(w) for w in weights])
-
 def _square(weights:Any)->Tensor:
-    w = _stacked(weights)
+    w = stacked_weights(weights)
     if w.dim() < 2 or w.shape[-1] != w.shape[-2] or not w.shape[-1]:
         raise ValueError(f"weights must be (..., L, L), got {tuple(w.shape)}")
     return w.float()
@@ -120,9 +38,7 @@ def _beside(weights:Any, offset:int)->Tensor:
     if w.shape[-1] < 2: raise ValueError("weights must be of at least two tokens, got one")
     return w.diagonal(offset, -2, -1).mean(-1)
 
-def previous_token(
-    weights:Tensor|Sequence[Tensor] # (..., L, L), L at least 2
-)->Tensor: # (...), from 0 to 1
+def previous_token(weights:Tensor|Sequence[Tensor])->Tensor:
     """Mean weight that a query gives to the token before it; the first query does not count
 
     Args:
@@ -133,9 +49,7 @@ def previous_token(
     """
     return _beside(weights, -1)
 
-def next_token(
-    weights:Tensor|Sequence[Tensor] # (..., L, L), L at least 2
-)->Tensor: # (...), from 0 to 1
+def next_token(weights:Tensor|Sequence[Tensor])->Tensor:
     """Mean weight that a query gives to the token after it; the last query does not count
 
     Args:
@@ -147,10 +61,7 @@ def next_token(
     return _beside(weights, 1)
 
 # %% ../nbs/06c_heads.ipynb #7e0732a7
-def same_token(
-    weights:Tensor|Sequence[Tensor], # (..., L, L)
-    tokens:Sequence[str] # L tokens
-)->Tensor: # (...), from 0 to 1
+def same_token(weights:Tensor|Sequence[Tensor], tokens:Sequence[str])->Tensor:
     """Mean weight that a query gives to all places of its own token, its own place included
 
     Args:
@@ -166,14 +77,12 @@ def same_token(
 def _same(tokens:Any, L:int)->Tensor:
     "(L, L): is token i token j? A line feed and a written `\\n` look alike and are two"
     if isinstance(tokens, Iterable) and not isinstance(tokens, str): tokens = list(tokens)
-    _tokens(tokens, L)
+    readable_tokens(tokens, L)
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
     at = torch.tensor([number[t] for t in tokens])
     return at[:,None] == at
 
-def attention_entropy(
-    weights:Tensor|Sequence[Tensor] # (..., L, S)
-)->Tensor: # (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
+def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
     """Mean entropy of a query's weights
 
     Args:
@@ -182,14 +91,12 @@ def attention_entropy(
     Returns:
         (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
     """
-    w = _stacked(weights).float()
+    w = stacked_weights(weights).float()
     return -w.clamp_min(1e-38).log_().mul_(w).sum(-1).mean(-1)    # no weight adds nothing
 
 def separator_mass(
-    weights:Tensor|Sequence[Tensor], # (..., L, S)
-    k_tokens:Sequence[str], # S key tokens
-    separators:tuple[str,...]=('[CLS]','[SEP]','<s>','</s>','<|endoftext|>') # Tokens that separate
-)->Tensor: # (...), from 0 to 1
+        weights:Tensor|Sequence[Tensor], k_tokens:Sequence[str],
+        separators:tuple[str,...]=('[CLS]','[SEP]','<s>','</s>','<|endoftext|>'))->Tensor:
     """Mean weight that a query gives to separators
 
     Args:
@@ -200,14 +107,12 @@ def separator_mass(
     Returns:
         (...), from 0 to 1
     """
-    w = _stacked(weights).float()
-    keys = _tokens(k_tokens, w.shape[-1], 'k_tokens')
+    w = stacked_weights(weights).float()
+    keys = readable_tokens(k_tokens, w.shape[-1], 'k_tokens')
     return w[..., torch.tensor([t in separators for t in keys])].sum(-1).mean(-1)
 
 # %% ../nbs/06c_heads.ipynb #c4830fb9
-def first_token(
-    weights:Tensor|Sequence[Tensor] # (..., L, S), L at least 2
-)->Tensor: # (...), from 0 to 1
+def first_token(weights:Tensor|Sequence[Tensor])->Tensor:
     """Mean weight that a query gives to the first token; the first query does not count
 
     Args:
@@ -216,15 +121,12 @@ def first_token(
     Returns:
         (...), from 0 to 1
     """
-    w = _stacked(weights).float()
+    w = stacked_weights(weights).float()
     if w.dim() < 2 or w.shape[-2] < 2:
         raise ValueError(f"weights must be (..., L, S), L at least 2, got {tuple(w.shape)}")
     return w[...,1:,0].mean(-1)
 
-def induction(
-    weights:Tensor|Sequence[Tensor], # (..., L, L)
-    tokens:Sequence[str|int] # L tokens, strings or ids; at least one of them stands twice
-)->Tensor: # (...), from 0 to 1
+def induction(weights:Tensor|Sequence[Tensor], tokens:Sequence[str|int])->Tensor:
     """Mean weight that a repeated token gives to what came after it before (Olsson et al. 2022)
 
     Args:
@@ -242,9 +144,7 @@ def induction(
     return (w*after).sum(-1)[...,repeated].mean(-1)
 
 # %% ../nbs/06c_heads.ipynb #83545b21
-def attention_rollout(
-    weights:Tensor|Sequence[Tensor] # Weights (layers, H, L, L), or a list of layers (H, L, L)
-)->Tensor: # (L, L): row i says how much of each input position reaches position i of the last layer
+def attention_rollout(weights:Tensor|Sequence[Tensor])->Tensor:
     """Attention rollout (Abnar and Zuidema 2020)
 
     Args:
@@ -260,7 +160,7 @@ def attention_rollout(
 
 def _steps(weights:Any, what:str)->list[Tensor]:
     "What each layer passes on, (L, L): half of its heads' mean, half of the vector itself"
-    layers = _layers(weights)
+    layers = weight_layers(weights)
     _,L,S = layers[0].shape
     if L != S:
         raise ValueError(f"{what} needs self-attention (H, L, L), got {tuple(layers[0].shape)}")
@@ -268,10 +168,7 @@ def _steps(weights:Any, what:str)->list[Tensor]:
     return [A/A.sum(-1, keepdim=True) for A in steps]
 
 # %% ../nbs/06c_heads.ipynb #b137099b
-def attention_flow(
-    weights:Tensor|Sequence[Tensor], # Weights (layers, H, L, L), or a list of layers (H, L, L)
-    outputs:Iterable[int]|None=None # n positions of the last layer; None means all L
-)->Tensor: # (n, L), from 0 to 1: row i says how much can flow there from each input alone
+def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=None)->Tensor:
     """Attention flow (Abnar and Zuidema 2020): L maximum flows for each output
 
     Args:
@@ -285,7 +182,7 @@ def attention_flow(
     from networkx.algorithms.flow import build_residual_network, preflow_push
     steps = [(A.double()*_whole).round().long().tolist() for A in _steps(weights, 'flow')]
     n,L = len(steps),len(steps[0])
-    outputs = range(L) if outputs is None else _integers(outputs, 'outputs')
+    outputs = range(L) if outputs is None else checked_integers(outputs, 'outputs')
     for i in outputs:
         if not 0 <= i < L: raise ValueError(f"outputs must be from 0 to {L-1}, got {i}")
     pipes:nx.DiGraph[Any] = nx.DiGraph()
@@ -297,25 +194,11 @@ def attention_flow(
         return nx.maximum_flow_value(pipes, (0, j), (n, i), flow_func=preflow_push, residual=rest)
     return torch.tensor([[flow(j, i)/_whole for j in range(L)] for i in outputs]).view(-1, L)
 
-def _integers(given:Any, name:str)->list[int]:
-    "Integers of a list, a tensor or an array, as Python's; True is none"
-    if isinstance(given, Tensor|np.ndarray): given = given.tolist()
-    if not isinstance(given, Iterable): given = [None]
-    integers:list[Any] = list(given)
-    for i in integers:
-        if not isinstance(i, numbers.Integral) or isinstance(i, bool):
-            raise TypeError(f"{name} must be a list of integers, got {i!r}")
-    return [int(i) for i in integers]
-
 _whole = 2**40      # widths are whole numbers of this part: the library counts them without error
 
 # %% ../nbs/06c_heads.ipynb #56452953
-def score_heads(
-    texts:Sequence[Any], # What `see` takes, one after another
-    see:Callable[[Any],Any], # From a text to what `look` gives: `lambda t: look(t, model, tok)`
-    *,
-    progress:bool=False # Show a progress bar
-)->dict[str,_Array]: # Columns: text, kind, layer, head, tokens, and one for each score
+def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
+                progress:bool=False)->dict[str,_Array]:
     """A table of the scores of all heads on many texts
 
     Args:
@@ -342,7 +225,7 @@ def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
     if not isinstance(shown['weights'], dict): shown = {n: {'self': x} for n,x in shown.items()}
     for kind,layers in shown['weights'].items():
         q,k = shown['tokens'][kind],(shown['k_tokens'] or {}).get(kind)
-        for l,w in enumerate(_layers(layers)):
+        for l,w in enumerate(weight_layers(layers)):
             yield dict(kind=kind, layer=l, head=np.arange(len(w)), tokens=len(q),
                        **_scored(w, q, q if k is None else k))
 
@@ -359,11 +242,19 @@ def _scored(w:Tensor, q:list[str], k:list[str])->dict[str,_Array]:
         attention_entropy=attention_entropy(w),
         separator_mass=separator_mass(w, k)).items()}
 
+# %% ../nbs/06c_heads.ipynb #3feba572
+def table_kind(path:Path)->str:
+    "'.csv' or '.parquet'; an error before any work, if `path` can be neither"
+    kind = path.suffix.lower()
+    if kind not in ('.csv','.parquet'):
+        raise ValueError(f"a table must end in .csv or .parquet, got {str(path)!r}")
+    if kind == '.parquet' and not importlib.util.find_spec('pyarrow'):
+        raise ImportError('pyarrow is needed for .parquet: pip install "attention_nb[glove]"; '
+                          '.csv needs nothing')
+    return kind
+
 # %% ../nbs/06c_heads.ipynb #f24a39c0
-def save_scores(
-    table:dict[str,_Array], # As from `score_heads`
-    path:str|Path # Ends in .csv or .parquet
-)->Path: # The path
+def save_scores(table:dict[str,_Array], path:str|Path)->Path:
     """Write a table of scores, whole or not at all
 
     Args:
@@ -376,18 +267,8 @@ def save_scores(
     path,rows = Path(path),{name: len(column) for name,column in table.items()}
     if len({*rows.values()}) > 1:
         raise ValueError(f"table must have columns of one length, got {rows}")
-    _write(path, _as_csv(table) if _table_kind(path) == '.csv' else _as_parquet(table))
+    write_whole(path, _as_csv(table) if table_kind(path) == '.csv' else _as_parquet(table))
     return path
-
-def _table_kind(path:Path)->str:
-    "'.csv' or '.parquet'; an error before any work, if `path` can be neither"
-    kind = path.suffix.lower()
-    if kind not in ('.csv','.parquet'):
-        raise ValueError(f"a table must end in .csv or .parquet, got {str(path)!r}")
-    if kind == '.parquet' and not importlib.util.find_spec('pyarrow'):
-        raise ImportError('pyarrow is needed for .parquet: pip install "attention_nb[glove]"; '
-                          '.csv needs nothing')
-    return kind
 
 def _as_csv(table:dict[str,_Array])->bytes:
     "Bytes; what is not there (NaN) is empty"
@@ -405,7 +286,7 @@ def _as_parquet(table:dict[str,_Array])->bytes:
     return out.getvalue()
 
 # %% ../nbs/06c_heads.ipynb #9dd654ca
-def _write(path:str|Path, body:bytes)->None:
+def write_whole(path:str|Path, body:bytes)->None:
     "Write `body` beside the file that `path` names, then move it there"
     target = Path(os.path.realpath(path))
     if target.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
@@ -423,10 +304,7 @@ def _write(path:str|Path, body:bytes)->None:
 
 # %% ../nbs/06c_heads.ipynb #b780f03e
 @contextlib.contextmanager
-def remove_heads(
-    model:nn.Module, # Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
-    heads:Iterable[tuple[int,int]] # (layer, head), layers in the order of the model
-)->Generator[nn.Module]: # The model, while its heads are removed
+def remove_heads(model:nn.Module, heads:Iterable[tuple[int,int]])->Generator[nn.Module]:
     """Run a model without some heads: `with remove_heads(model, [(18, 6)]): ...`
 
     Args:
@@ -436,20 +314,20 @@ def remove_heads(
     Returns:
         The model, while its heads are removed
     """
-    layers = _head_layers(model)
+    layers = head_layers(model)
     gone:dict[AttentionLayer,list[int]] = {}
-    for layer,head in _pairs(layers, heads): gone.setdefault(layers[layer], []).append(head)
+    for layer,head in head_pairs(layers, heads): gone.setdefault(layers[layer], []).append(head)
     def silent(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
                **options:Any)->Attended:
         attended = run(q, k, v, **options)
         out = attended[0] if isinstance(attended, tuple) else attended
-        here = torch.tensor(_own_heads(layer, gone[twin_of(layer)]), dtype=torch.long)
+        here = torch.tensor(own_heads(layer, gone[twin_of(layer)]), dtype=torch.long)
         out = out.index_fill(1, here.to(out.device), 0.)
         return (out,attended[1]) if isinstance(attended, tuple) else out
     with standing_by([*gone], around=silent, changes=True): yield model
 
 # %% ../nbs/06c_heads.ipynb #6a1f0c21
-def _head_layers(model:nn.Module)->list[Any]:
+def head_layers(model:nn.Module)->list[Any]:
     "The layers whose heads can be told apart, in the order of the model"
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a module, got {type(model).__name__}")
@@ -459,13 +337,13 @@ def _head_layers(model:nn.Module)->list[Any]:
     raise ValueError("model must hold MultiHeadAttention or LatentAttention layers, "
                      f"{type(model).__name__} has none{own}")
 
-def _pairs(layers:list[Any], heads:Any)->list[tuple[int,int]]:
+def head_pairs(layers:list[Any], heads:Any)->list[tuple[int,int]]:
     "Pairs (layer, head) that are there"
     if not isinstance(heads, Iterable) or isinstance(heads, str):
         raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
     pairs = list[tuple[int,int]]()
     for pair in heads:
-        numbers = _integers(pair, 'heads') if isinstance(pair, Iterable) else []
+        numbers = checked_integers(pair, 'heads') if isinstance(pair, Iterable) else []
         if len(numbers) != 2: raise TypeError(f"heads must be pairs (layer, head), got {pair!r}")
         layer,head = numbers
         if not 0 <= layer < len(layers):
@@ -482,7 +360,7 @@ def _all_heads(layer:Any)->int:
     "Heads of a layer, also of one that is split over processes"
     return int(layer.n_heads*(layer._mesh.size() if '_mesh' in layer.__dict__ else 1))
 
-def _own_heads(layer:Any, heads:list[int])->list[int]:
+def own_heads(layer:Any, heads:list[int])->list[int]:
     "Those of the heads that this process has, counted as it counts them"
     first = layer._mesh.get_local_rank()*layer.n_heads if '_mesh' in layer.__dict__ else 0
     return [h-first for h in heads if first <= h < first+layer.n_heads]

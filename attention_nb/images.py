@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .heads import _layers, _readable, _tensor
-from .pages import View
+from .inputs import cpu_tensor, weight_layers
+from .pages import View, view_of
 from .plots import colors
-from .views import _groups, _layer_of, _packed
+from .views import packed_groups, unpacked_layer, weight_groups
 
 # %% ../nbs/06e_images.ipynb #cda73a74
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 # %% ../nbs/06e_images.ipynb #3ccd9996
 _most = 640      # pixels on the longer side
 
-def _rgb(image:Any)->'Image.Image':
+def rgb_picture(image:Any)->'Image.Image':
     "`image` as a PIL picture in RGB"
     from PIL import Image, ImageOps
     if isinstance(image, str|Path):
-        with Image.open(image) as opened: return _rgb(opened)
+        with Image.open(image) as opened: return rgb_picture(opened)
     if isinstance(image, Tensor|np.ndarray): image = Image.fromarray(_bytes(image))
     elif not isinstance(image, Image.Image):
         raise TypeError("image must be a PIL image, an array or a tensor (height, width, 3), "
@@ -42,13 +42,13 @@ def _rgb(image:Any)->'Image.Image':
 
 def _picture(image:Any)->'Image.Image':
     "`image` as the page holds it"
-    picture = _rgb(image)
+    picture = rgb_picture(image)
     picture.thumbnail((_most, _most))
     return picture
 
 def _bytes(image:Any)->np.ndarray[Any,np.dtype[np.uint8]]:
     "An array or tensor as uint8 (height, width, 3)"
-    x = _tensor(image)
+    x = cpu_tensor(image)
     if x.dim() != 3 or x.shape[2] != 3 or 0 in x.shape:
         planes = x.dim() == 3 and len(x) == 3
         how = ': image.permute(1, 2, 0) puts the colours last' if planes else ''
@@ -113,7 +113,7 @@ def _veiled(fig:'Figure', data:dict[str,Any])->None:
     from matplotlib.patches import Rectangle
     (rows,columns),start,(wide,tall) = data['grid'],data['start'],data['pixels']
     group = data['groups'][0]
-    w = _layer_of(group, start['layer'])[:,start['query']]
+    w = unpacked_layer(group, start['layer'])[:,start['query']]
     w = w.mean(0) if start['head'] is None else w[start['head']]
     w = w[data['special']:][:rows*columns].view(rows, columns)
     longer = max(wide, tall)
@@ -148,19 +148,10 @@ def _unpacked(seen:Any, image:Any, grid:tuple[int,int]|None, n_special:int|None,
     return seen.recording.weights(kind=seen.image_kind), image, grid, n_special, names
 
 # %% ../nbs/06e_images.ipynb #0703ab4d
-def image_view(
-    weights:Any, # (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture
-    image:Any=None, # PIL image, array or tensor (height, width, 3), path; None: that of `look`
-    *,
-    tokens:list[str]|None=None, # L query tokens, where queries are no patches; None means they are
-    grid:tuple[int,int]|None=None, # (rows, columns) of patches; None follows from the keys
-    n_special:int|None=None, # Tokens in front of the patches, as [CLS] is; None likewise
-    layer:int=0, # Layer shown first
-    head:int|None=None, # Head shown first; None means the mean of all
-    query:int|tuple[int,int]=0, # Token shown first, or a patch (row, column)
-    rollout:bool=False, # Add attention rollout as a layer to choose
-    title:str='' # Heading
-)->View:
+def image_view(weights:Any, image:Any=None, *, tokens:list[str]|None=None,
+               grid:tuple[int,int]|None=None, n_special:int|None=None, layer:int=0,
+               head:int|None=None, query:int|tuple[int,int]=0, rollout:bool=False,
+               title:str='')->View:
     """The picture under a veil, thin where a patch or [CLS] attends
 
     Args:
@@ -179,11 +170,11 @@ def image_view(
     if hasattr(weights, 'recording'):
         weights,image,grid,n_special,names = _unpacked(weights, image, grid, n_special)
     if image is None: raise TypeError("image must be a picture, got None")
-    weights,picture = _layers(weights),_picture(image)
+    weights,picture = weight_layers(weights),_picture(image)
     S,shape = weights[0].shape[2],picture.width/picture.height
     rows,columns,n = _grid(S, shape, grid, n_special)
     names,own = names or _names(S, rows, columns, n),tokens is None
-    group, = _groups(weights, names if own else tokens, names, None, False, rollout)
+    group, = weight_groups(weights, names if own else tokens, names, None, False, rollout)
     layer = checked_integer('layer', layer, most=len(group['w'])-1)
     H,L,_ = group['w'][layer].shape
     if isinstance(query, tuple):
@@ -194,8 +185,8 @@ def image_view(
         query = n + r*columns + c
     if head is not None: head = checked_integer('head', head, most=H-1)
     start = dict(layer=layer, head=head, query=checked_integer('query', query, most=L-1))
-    data = dict(kind='image', title=_readable(title, 'titles'), size=rows+columns, own=own,
-                groups=_packed([group]), image=_png(picture), pixels=[*picture.size],
-                grid=[rows,columns], special=n, start=start)
-    return View(data, f"Image view: {len(group['w'])} layers, {H} heads, {rows} x {columns} "
-                      f"patches, {S-rows*columns} other tokens")
+    summary = (f"Image view: {len(group['w'])} layers, {H} heads, {rows} x {columns} "
+               f"patches, {S-rows*columns} other tokens")
+    return view_of('image', title, summary, size=rows+columns, own=own,
+                   groups=packed_groups([group]), image=_png(picture), pixels=[*picture.size],
+                   grid=[rows,columns], special=n, start=start)

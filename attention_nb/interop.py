@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .checks import Attended, check_attention
+from .checks import Attended
 from .layer import Function
 from .multihead import MultiHeadAttention
 from .position import Rope
-from .visibility import Window, joined
+from .places import Window
+from .visibility import joined
 
 # %% ../nbs/05a_interop.ipynb #1cf1ec12
 def _append(
@@ -64,14 +65,8 @@ class AppendedAttention(MultiHeadAttention):
     bias_k:nn.Parameter|None
     bias_v:nn.Parameter|None
 
-    def __init__(self,
-        d_model:int, # Width D of queries and output
-        n_heads:int, # Number of query heads H
-        *,
-        add_bias_kv:bool=False, # Append one learned key and value
-        add_zero_attn:bool=False, # Append one key and value of zeros
-        **options:Unpack[_Options] # All others of `MultiHeadAttention`
-    ):
+    def __init__(self, d_model:int, n_heads:int, *, add_bias_kv:bool=False,
+                 add_zero_attn:bool=False, **options:Unpack[_Options]):
         super().__init__(d_model, n_heads, **options)
         self.add_zero_attn = bool(add_zero_attn)
         widths = self.n_kv_heads*self.head_dim,self.n_kv_heads*self.v_head_dim
@@ -88,7 +83,6 @@ class AppendedAttention(MultiHeadAttention):
     def call_attention(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool,
                        **options:Any)->Attended:
         "As in `MultiHeadAttention`, with the columns behind the keys"
-        check_attention(q, k, v, mask=options.get('mask'), bias=options.get('bias'))
         S,bias = k.shape[-2],options.get('bias')
         rules:dict[str,Any] = {n: options.get(n) for n in _rules}
         see = joined(q, k, **rules)
@@ -112,9 +106,7 @@ class AppendedAttention(MultiHeadAttention):
 _rules = 'mask','causal','window','q_pos','k_pos'
 
 # %% ../nbs/05a_interop.ipynb #f45ee160
-def from_torch(
-    m:nn.MultiheadAttention # With or without biases, `kdim`, `vdim`, appended columns; any dtype
-)->MultiHeadAttention: # The same function of (B, L, D), which returns one tensor; copied weights
+def from_torch(m:nn.MultiheadAttention)->MultiHeadAttention:
     """Convert a `torch.nn.MultiheadAttention`; appended columns give an `AppendedAttention`
 
     Inputs are (B, L, D), and a call returns the output alone: `new(x)`. In `new(x, x, x)[0]`,
@@ -181,11 +173,7 @@ class _Wrapper(nn.Module):
     batch_first:bool
 
 # %% ../nbs/05a_interop.ipynb #012664c6
-def to_torch(
-    m:MultiHeadAttention|_Wrapper, # With no option that torch lacks; or a `TorchInterface`
-    *,
-    batch_first:bool|None=None # Inputs are (B, L, D); False: (L, B, D); None: as m's, True
-)->nn.MultiheadAttention: # The same function, copies of the weights; True = must not attend
+def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.MultiheadAttention:
     """Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks
 
     Args:
@@ -250,11 +238,7 @@ class TorchInterface(_Wrapper):
     in_proj_bias:None
 
     in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
-    def __init__(self,
-        m:MultiHeadAttention|nn.MultiheadAttention, # The module to call; torch's is converted
-        *,
-        batch_first:bool|None=None # Inputs are (B, L, D); False: (L, B, D); None: as torch's, True
-    ):
+    def __init__(self, m:MultiHeadAttention|nn.MultiheadAttention, *, batch_first:bool|None=None):
         super().__init__()
         if batch_first is None: batch_first = bool(getattr(m, 'batch_first', True))
         self.m = m if isinstance(m, MultiHeadAttention) else _converted(m)
@@ -262,7 +246,7 @@ class TorchInterface(_Wrapper):
         self.embed_dim,self.num_heads,self.head_dim = self.m.d_model,self.m.n_heads,self.m.head_dim
 
     @property
-    def out_proj(self)->nn.Linear: # That of the module inside
+    def out_proj(self)->nn.Linear:
         """The output's projection
 
         Returns:
@@ -271,7 +255,7 @@ class TorchInterface(_Wrapper):
         return self.m.out_proj
 
     @property
-    def in_proj_weight(self)->Tensor: # (3 D, D), a copy
+    def in_proj_weight(self)->Tensor:
         """The three matrices, stacked as torch stacks them
 
         Returns:
@@ -280,16 +264,9 @@ class TorchInterface(_Wrapper):
         three = [p.weight for p in (self.m.q_proj, self.m.k_proj, self.m.v_proj)]
         return torch.cat(three).as_subclass(_Stacked)
 
-    def forward(self,
-        query:Tensor, # (B, L, D), or (L, B, D)
-        key:Tensor, # (B, S, kdim), or (S, B, kdim)
-        value:Tensor, # (B, S, vdim), or (S, B, vdim)
-        key_padding_mask:Tensor|None=None, # (B, S) or (S,), bool, True = must NOT attend; or added
-        need_weights:bool=True, # Return weights too
-        attn_mask:Tensor|None=None, # (L, S) or (B * H, L, S), True = must NOT attend; or added
-        average_attn_weights:bool=True, # One table of weights, the mean over heads
-        is_causal:bool=False # With no `attn_mask`: causal; else a hint that is not needed
-    )->tuple[Tensor,Tensor|None]: # Output, and weights (B, L, S), (B, H, L, S) or None
+    def forward(self, query:Tensor, key:Tensor, value:Tensor, key_padding_mask:Tensor|None=None,
+                need_weights:bool=True, attn_mask:Tensor|None=None, average_attn_weights:bool=True,
+                is_causal:bool=False)->tuple[Tensor,Tensor|None]:
         """Attend by torch's rules
 
         Args:

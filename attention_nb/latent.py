@@ -12,26 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 import torch
+from typing import Any, Literal, TYPE_CHECKING, TypedDict, Unpack, overload
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, check_cache
-from .checks import Attended, _check_places, check_inputs, check_layer, check_sizes
-from .fast import scaled_dot_product_attention
-from .layer import AttentionLayer, Function
-from .multihead import (_like_cache, _rotated, computed_dtype, merge_heads,
-                                    split_heads)
+from .checks import Attended, check_sizes
+from .fast import attention_with_weights, dispatch, weigh
+from .layer import (AttentionLayer, Function, check_inputs, check_layer,
+                                check_mask_and_bias)
+from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, merge_heads,
+                                    rotated_pair, split_heads)
+from .options import AttentionCall, check_places
 from .position import Rope
-from .visibility import Visibility, joined
-from .weights import attention_with_weights
+from .visibility import Visibility
 
 # %% ../nbs/12a_latents.ipynb #2abf1302
-def expand_latent(
-    q:Tensor, # Queries (B, H, L, nope_dim + rope_dim), rotated
-    kept:Tensor, # Latents and rotated keys (B, 1, S, r + rope_dim)
-    w_k:Tensor, # Makes keys of latents, (H, nope_dim, r)
-    w_v:Tensor # Makes values of latents, (H, v_dim, r)
-)->tuple[Tensor,Tensor,Tensor]: # q, k (B, H, S, nope_dim + rope_dim), v (B, H, S, v_dim)
+def expand_latent(q:Tensor, kept:Tensor, w_k:Tensor, w_v:Tensor)->tuple[Tensor,Tensor,Tensor]:
     """Keys and values of every head, made from the latents
 
     Args:
@@ -50,11 +46,7 @@ def expand_latent(
     return q, torch.cat([k_nope, k_rope], -1), v
 
 # %% ../nbs/12a_latents.ipynb #99376a0b
-def absorb_queries(
-    q:Tensor, # Queries (B, H, L, nope_dim + rope_dim), rotated
-    kept:Tensor, # Latents and rotated keys (B, 1, S, r + rope_dim)
-    w_k:Tensor # Makes keys of latents, (H, nope_dim, r)
-)->tuple[Tensor,Tensor,Tensor]: # q (B, H, L, r + rope_dim), k = `kept`, v (B, 1, S, r)
+def absorb_queries(q:Tensor, kept:Tensor, w_k:Tensor)->tuple[Tensor,Tensor,Tensor]:
     """Queries moved to the latents: one key head, whose first r numbers are the values
 
     Args:
@@ -70,13 +62,7 @@ def absorb_queries(
     return torch.cat([q_latent, q_rope], -1), kept, kept[...,:w_k.shape[-1]]
 
 # %% ../nbs/12a_latents.ipynb #33cf737f
-def absorbing_pays(
-    L:int, # Queries
-    S:int, # Keys
-    kv_rank:int, # Width r of the latent
-    nope_dim:int, # Width of the part of a query or key that is not rotated
-    v_dim:int # Width of a value
-)->bool: # Whether it takes fewer multiplications
+def absorbing_pays(L:int, S:int, kv_rank:int, nope_dim:int, v_dim:int)->bool:
     """Whether moving queries to the latents is less work than making keys and values of them
 
     Args:
@@ -92,11 +78,7 @@ def absorbing_pays(
     return (S-L)*kv_rank*(nope_dim+v_dim) > L*S*(2*kv_rank-nope_dim-v_dim)
 
 # %% ../nbs/12a_latents.ipynb #b2165ee4
-def latent_scale(
-    nope_dim:int, # Width of the part of a query or key that is not rotated
-    rope_dim:int, # Width of the part that is rotated
-    scaling:dict[str,Any]|None=None # Of the rotation, as in `Rope`
-)->float: # Score multiplier
+def latent_scale(nope_dim:int, rope_dim:int, scaling:dict[str,Any]|None=None)->float:
     """1/sqrt(nope_dim + rope_dim), raised for stretched rotations as DeepSeek does
 
     Args:
@@ -214,19 +196,13 @@ def _row_rules(see:Visibility, H:int)->Visibility:
         rules = replace(rules, q_doc=rules.q_doc*H + own, table=table)
     return replace(rules, mask=inner, either=either)
 
-def _one_key_head(attend:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor, *,
-                  mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
-                  q_pos:Tensor|None=None, k_pos:Tensor|None=None, **options:Any)->Attended:
+def _one_key_head(attend:Callable[[AttentionCall],Attended], c:AttentionCall)->Attended:
     "Attention of many heads to one key head: what all heads ask are rows of one table"
-    (_,H,L,_),plain = q.shape,mask is None and q_pos is None and k_pos is None
-    if plain and L == 1: causal = False
-    see = joined(q, k, mask=mask, causal=causal, q_pos=q_pos, k_pos=k_pos)
-    if k.shape[1] == H:
-        both:Attended = attend(q, k, v, mask=see, bias=bias, **options)
-        return both
-    rows = q.transpose(1, 2).flatten(1, 2)[:,None]          # (B, 1, L * H, E)
-    out = attend(rows, k, v, mask=None if see is None else _row_rules(see, H),
-                 bias=_rows(bias, H, L), **options)
+    _,H,L,_ = c.q.shape
+    if c.k.shape[1] == H: return attend(c)
+    rows = c.q.transpose(1, 2).flatten(1, 2)[:,None]          # (B, 1, L * H, E)
+    out = attend(replace(c, q=rows, see=None if c.see is None else _row_rules(c.see, H),
+                         bias=_rows(c.bias, H, L)))
     def back(t:Tensor)->Tensor: return torch.unflatten(t[:,0], 1, (L, H)).transpose(1, 2)
     return (back(out[0]), back(out[1])) if isinstance(out, tuple) else back(out)
 
@@ -257,23 +233,10 @@ class LatentAttention(_LatentProjections):
     scale:float
     # all that is kept is seen
     window = None
-    def __init__(self,
-        d_model:int, # Width D of queries and output
-        n_heads:int, # Number of heads H
-        *,
-        q_rank:int|None=None, # Width of the compressed query; None: queries are not compressed
-        kv_rank:int, # Width r of the latent
-        nope_dim:int, # Width of the part of a query or key that is not rotated
-        rope_dim:int, # Width of the part that is rotated
-        v_dim:int, # Width of a value
-        bias:bool=False, # Give the projections down and the one out a bias
-        norm_eps:float=1e-6, # Added to the mean square in the norms
-        dropout:float=0., # Probability of zeroing a weight, in training
-        scale:float|None=None, # Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
-        rope:Rope|None=None, # Rotation of `rope_dim` numbers; None: nothing is rotated
-        absorbed:bool|None=None, # The form; None: absorbed with a cache, where it is less work
-        attend:Function|None=None # Function to call, as in `MultiHeadAttention`
-    ):
+    def __init__(self, d_model:int, n_heads:int, *, q_rank:int|None=None, kv_rank:int, nope_dim:int,
+                 rope_dim:int, v_dim:int, bias:bool=False, norm_eps:float=1e-6, dropout:float=0.,
+                 scale:float|None=None, rope:Rope|None=None, absorbed:bool|None=None,
+                 attend:Function|None=None):
         super().__init__(d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias,
                          norm_eps)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
@@ -289,13 +252,8 @@ class LatentAttention(_LatentProjections):
         "Of its cache: heads, width of a key, width of a value"
         return 1, self.kv_rank+self.rope_dim, 0
 
-    def new_cache(self,
-        batch:int, # Number of sequences
-        max_len:int, # Most tokens
-        *,
-        dtype:torch.dtype|None=None, # None means that of what it computes now
-        device:torch.device|str|None=None # None means that of the weights
-    )->KVCache: # Room for r + rope_dim numbers a token, and none for values
+    def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
+                  device:torch.device|str|None=None)->KVCache:
         """A cache for latents and rotated keys
 
         Args:
@@ -311,17 +269,10 @@ class LatentAttention(_LatentProjections):
         return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
                        dtype=dtype or computed_dtype(w), device=device or w.device)
 
-    def forward(self,
-        query:Tensor, # (B, L, D), or (L, D) without a batch
-        *,
-        mask:Tensor|Visibility|None=None, # Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
-        bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
-        causal:bool=False, # A query sees keys up to its own place; the last has the last key's
-        cache:AttentionCache|None=None, # Of `new_cache`; keeps latents and rotated keys
-        positions:Tensor|None=None, # Places of the tokens, (L,) or (B, L); None: after the cache
-        rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
-        need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
-    )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
+    def forward(self, query:Tensor, *, mask:Tensor|Visibility|None=None, bias:Tensor|None=None,
+                causal:bool=False, cache:AttentionCache|None=None, positions:Tensor|None=None,
+                rotation:tuple[Tensor,Tensor]|None=None,
+                need_weights:bool|Literal['mean']=False)->Tensor|tuple[Tensor,Tensor]:
         """Attend with every head to what the latents hold, and mix the results
 
         Args:
@@ -340,15 +291,17 @@ class LatentAttention(_LatentProjections):
         if need_weights not in (False, True, 'mean'):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
         D = self.d_model
-        check_inputs(query, query, query, (D, D, D), mask=mask, bias=bias, causal=causal)
-        check_cache(self, query, True, cache, positions, rotation, mask, bias)
+        check_inputs(query, query, query, (D, D, D))
+        check_cache(self, query, True, cache, positions, rotation)
+        past = 0 if cache is None else len(cache)
+        check_mask_and_bias(query, query.shape[-2], heads=self.n_heads, kept=past, mask=mask,
+                            bias=bias, dtype=dtype_of_call(query, cache))
         x,asked = query if query.dim() == 3 else query[None],bool(need_weights)
         options = dict(mask=mask, bias=bias, causal=causal, scale=self.scale, q_pos=positions,
                        dropout_p=self.dropout*self.training)
         if positions is not None:
-            _check_places(x, 'positions', positions, x.shape[1])
+            check_places(x, 'positions', positions, x.shape[1])
             if cache is None: options |= dict(k_pos=positions)
-        past = 0 if cache is None else len(cache)
         self.check_options(x.shape[1], past+x.shape[1], asked, **options)
         q,kept = self._inputs(x, cache, positions, rotation)
         def to_held(q:Tensor, kept:Tensor, _:Tensor, **options:Any)->Attended:
@@ -365,9 +318,9 @@ class LatentAttention(_LatentProjections):
         "Queries (B, H, L, nope_dim + rope_dim), and what is to be kept, (B, 1, L, r + rope_dim)"
         (q_nope,q_rope),(latent,k_rope) = self._queries(x),self._latents(x)
         if self.rope is not None:
-            q_rope,k_rope = _rotated(self.rope, q_rope, k_rope, cache, *places)
+            q_rope,k_rope = rotated_pair(self.rope, q_rope, k_rope, cache, *places)
         both = torch.cat([q_nope, q_rope], -1),torch.cat([latent, k_rope], -1)
-        return _like_cache(cache, *both)
+        return in_cache_dtype(cache, *both)
 
     def _of_latents(self, q:Tensor, kept:Tensor, need_weights:bool, cached:bool,
                     options:dict[str,Any])->Attended:
@@ -387,9 +340,8 @@ class LatentAttention(_LatentProjections):
         if self.is_heard(): return True    # who listens needs keys of one form in all steps
         return absorbing_pays(L, S, self.kv_rank, self.nope_dim, self.v_dim)
 
-    def own_attention(self, need_weights:bool)->Function:
-        attend = attention_with_weights if need_weights else scaled_dot_product_attention
-        return partial(_one_key_head, attend)
+    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
+        return partial(_one_key_head, weigh if need_weights else dispatch)
 
     if TYPE_CHECKING:    # a call is its `forward`
         @overload
@@ -417,10 +369,10 @@ class LatentConfig:
         bias: Give the projections down and the one out a bias
         norm_eps: Added to the mean square in the norms
     """
-    q_rank:int|None=None # Width of the compressed query; None: queries are not compressed
-    kv_rank:int # Width r of the latent, shared by keys and values of all heads
-    nope_dim:int # Width of the part of a query or key that is not rotated
-    rope_dim:int # Width of the part that is rotated
-    v_dim:int # Width of a value
-    bias:bool=False # Give the projections down and the one out a bias
-    norm_eps:float=1e-6 # Added to the mean square in the norms
+    q_rank:int|None=None
+    kv_rank:int
+    nope_dim:int
+    rope_dim:int
+    v_dim:int
+    bias:bool=False
+    norm_eps:float=1e-6

@@ -17,86 +17,102 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
-from .core import SelfAttention, attention
+from .core import attention
+from .self_attention import SelfAttention
 from .layer import AttentionLayer, standing_by, twin_of
-from .stitching import (_by_place, _Call, _filled, _Key, _options, _origins, _Rows,
-                                    _Step, _Told)
-from .visibility import Visibility, joined, over
+from .stitching import (by_place, Call, filled, kept_options, Key, Rows,
+                                    same_sequences, Step, Told)
+from .visibility import joined, over, Visibility
 
 # %% ../nbs/06h_listening.ipynb #5d50c373
-_present:ContextVar[tuple['_Watch',...]] = ContextVar('attention_nb_present', default=())
+present_watches:ContextVar[tuple['Watch',...]] = ContextVar('attention_nb_present', default=())
 
 def _in_backward()->bool:
     "Whether autograd calls; a checkpointed layer runs for a second time then"
     return torch._C._current_graph_task_id() != -1
 
 @dataclass
-class _Frame:
-    "A module that is running"
+class Frame:
+    """A module that is running
+
+    Attributes:
+        caller: The function that calls it
+        other: It was given keys of its own
+        cache: A cache of ours or of `transformers`
+        kept: The cache of this very layer
+        before: How many places the cache held when the module was called
+        given: What its listener noted when it was called
+        served: An attention in it was seen
+        around: Until it returns
+    """
     module:nn.Module
-    caller:types.FrameType|None # The function that calls it
-    other:bool # It was given keys of its own
-    cache:object = None # A cache of ours or of `transformers`
-    kept:Any = None # The cache of this very layer
-    before:int|None = None # How many places the cache held when the module was called
-    given:Any = None # What its listener noted when it was called
-    served:bool = False # An attention in it was seen
-    around:contextlib.ExitStack = field(default_factory=contextlib.ExitStack) # Until it returns
+    caller:types.FrameType|None
+    other:bool
+    cache:object = None
+    kept:Any = None
+    before:int|None = None
+    given:Any = None
+    served:bool = False
+    around:contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
 @dataclass
 class _Pass:
     "An outermost call of a model, or of a part of it"
     time:int
     count:Counter[str] = field(default_factory=Counter) # How often each attention ran
-    seen:set[_Key] = field(default_factory=set)
+    seen:set[Key] = field(default_factory=set)
     goes_on:bool = False # It went on with what an earlier one left
-    step:_Step|None = None # How the last self-attention went on
+    step:Step|None = None # How the last self-attention went on
     at:Tensor|None = None # Where its queries stand
 
-class _Listener:
-    "Hears the attentions of some modules and tells a watch of them"
-    heard:list[nn.Module] # To which it listens
+class Listener:
+    """Hears the attentions of some modules and tells a watch of them
+
+    Attributes:
+        heard: To which it listens
+    """
+    heard:list[nn.Module]
     named = False # Whether one of which nothing was heard is named as missing
-    def around(self, watch:'_Watch')->contextlib.AbstractContextManager[object]:
+    def around(self, watch:'Watch')->contextlib.AbstractContextManager[object]:
         "What is changed while the recording lasts"
         return contextlib.nullcontext()
     def during(self)->contextlib.AbstractContextManager[object]:
         "What is changed while the model runs, in this thread alone"
         return contextlib.nullcontext()
-    def enter(self, frame:_Frame, args:tuple[Any,...], kw:dict[str,Any])->Any:
+    def enter(self, frame:Frame, args:tuple[Any,...], kw:dict[str,Any])->Any:
         "A module is called: other arguments, or None"
-    def leave(self, watch:'_Watch', frame:_Frame, out:Any)->None:
+    def leave(self, watch:'Watch', frame:Frame, out:Any)->None:
         "It returns"
-    def answer(self, frame:_Frame, out:Any)->Any:
+    def answer(self, frame:Frame, out:Any)->Any:
         "Another output for the caller, or None"
 
-class _Watch:
+class Watch:
     "A recording at work, in one thread or task"
-    def __init__(self, names:dict[nn.Module,str], listeners:list[_Listener],
+    def __init__(self, names:dict[nn.Module,str], listeners:list[Listener],
                  towers:dict[str,str])->None:
         self.names,self.listeners,self.towers = names,listeners,towers
         self.by = {m: l for l in listeners for m in l.heard}
-        self.rows:dict[_Key,_Rows|_Told] = {}
+        self.rows:dict[Key,Rows|Told] = {}
         self.missing:dict[str,str] = {} # What ran and cannot be recorded: its name, its class
         self.why:Callable[[],str] = lambda: 'a computation of its own'
         self.lock,self.thread,self.open = threading.RLock(),threading.local(),True
-        self.times:dict[_Key,int] = {}
-        self.caches:dict[_Key,object] = {}
+        self.times:dict[Key,int] = {}
+        self.caches:dict[Key,object] = {}
         self.finished:dict[nn.Module,int] = {}
         self.clock,self.warned = 0,0
 
     def listens(self)->bool:
         "Whether it hears what runs now"
-        return self.open and self in _present.get() and not _in_backward()
+        return self.open and self in present_watches.get() and not _in_backward()
 
     @contextlib.contextmanager
     def present(self)->Generator[None]:
         "While the block runs, it hears this thread or task"
-        _present.set((*_present.get(), self))
+        present_watches.set((*present_watches.get(), self))
         try: yield
         finally:
             self.open = False
-            _present.set(tuple(w for w in _present.get() if w.open))
+            present_watches.set(tuple(w for w in present_watches.get() if w.open))
             for frame in self.frames(): frame.around.close()    # of a call that was broken off
 
     def hooks(self)->Iterator[RemovableHandle]:
@@ -110,10 +126,10 @@ class _Watch:
             yield m.register_forward_hook(lambda *given: self.leave(*given), prepend=True,
                                           always_call=True)
 
-    def frames(self)->list[_Frame]:
+    def frames(self)->list[Frame]:
         "The modules that are running in this thread"
         if not hasattr(self.thread, 'frames'): self.thread.frames = []
-        found:list[_Frame] = self.thread.frames
+        found:list[Frame] = self.thread.frames
         return found
 
     def new_pass(self)->_Pass:
@@ -126,15 +142,15 @@ class _Watch:
         frames,caller = self.frames(),sys._getframe(2)
         while frames and not _is_called_by(caller, frames[-1].caller):      # broken off, by Ctrl-C
             frames.pop().around.close()
-        frame = _Frame(m, caller, _other_keys(m, args, kw), kept=kw.get('cache'))
+        frame = Frame(m, caller, _other_keys(m, args, kw), kept=kw.get('cache'))
         if frames: frame.cache,frame.before = frames[-1].cache,frames[-1].before
         else:
             self.thread.now = self.new_pass()
             for l in self.listeners: frame.around.enter_context(l.during())
         if frame.cache is None:
-            caches = (x for x in (*args, *kw.values()) if _holds(x) is not None)
+            caches = (x for x in (*args, *kw.values()) if held_keys(x) is not None)
             frame.cache = next(caches, None)
-            if frame.cache is not None: frame.before = _holds(frame.cache)
+            if frame.cache is not None: frame.before = held_keys(frame.cache)
         frames.append(frame)
         listener = self.by.get(m)
         return listener.enter(frame, args, kw) if listener else None
@@ -161,18 +177,18 @@ class _Watch:
         else: self.finish(m, self.thread.now)
         return listener.answer(frame, out) if listener and out is not None else None
 
-    def tell(self, told:_Told, key:_Key, frame:_Frame)->None:
+    def tell(self, told:Told, key:Key, frame:Frame)->None:
         "Put weights under those of an earlier step if they go on with them"
         now:_Pass = self.thread.now
         with self.lock:
             old,same = self.rows.get(key),self.caches.get(key) is frame.cache
-            if isinstance(old, _Told) and (step := old.step(told, now.step, frame.before, same)):
+            if isinstance(old, Told) and (step := old.step(told, now.step, frame.before, same)):
                 told,now.step,now.goes_on = old.joined_by(told, step),step,True
             self.rows[key] = told
             now.seen.add(key)
             self.times[key],self.caches[key] = now.time,frame.cache
 
-    def keep(self, m:nn.Module, call:_Call)->None:
+    def keep(self, m:nn.Module, call:Call)->None:
         "Put what an attention was given where it belongs"
         frames,name = self.frames(),self.names[m]
         now = self.thread.now if frames else self.new_pass()
@@ -180,11 +196,11 @@ class _Watch:
         frame = next((f for f in reversed(frames) if f.module is m), None)
         ours = isinstance(m, AttentionLayer)
         cross = frame is not None and frame.other or not ours and _is_cross(name)
-        kind = 'cross' if cross else _tower(self.towers, name)
+        kind = 'cross' if cross else tower_of(self.towers, name)
         cache,before = (frames[-1].cache,frames[-1].before) if frames else (None,None)
-        if not cross and (ours or before is not None): call = _filled(call, before)
+        if not cross and (ours or before is not None): call = filled(call, before)
         with self.lock:
-            rows:dict[_Key,Any] = self.rows
+            rows:dict[Key,Any] = self.rows
             nth = now.count[name]
             mine = [(name,nth), *((name,n) for n in reversed(range(nth)) if (name,n) in now.seen)]
             key = next((key for key in mine if key in rows and rows[key].kind == kind
@@ -192,7 +208,7 @@ class _Watch:
             if key is None:
                 key = mine[0]
                 rows.pop(key, None)
-                rows[key] = _Rows(name, kind, call, now.at if cross else None)
+                rows[key] = Rows(name, kind, call, now.at if cross else None)
                 if not cross: now.step,now.at = None,call.at
             elif key not in now.seen: now.goes_on = True
             if key == mine[0]: now.count[name] += 1
@@ -200,13 +216,13 @@ class _Watch:
             self.times[key] = now.time
             self.caches[key] = cache
 
-    def goes_on(self, rows:_Rows, call:_Call, now:_Pass, key:_Key, cross:bool,
+    def goes_on(self, rows:Rows, call:Call, now:_Pass, key:Key, cross:bool,
                 cache:object)->bool:
         "Put `call` under `rows` if it goes on with them"
         step = now.step
         if cross:       # its keys do not grow: it goes on if the self-attention before it did
             if step is None or step.origins.shape != (len(call.k), rows.shape[0]): return False
-            origins = step.origins & _origins(rows.k, call.k)
+            origins = step.origins & same_sequences(rows.k, call.k)
             if not origins.any(1).all(): return False
             call.at,call.columns = now.at,torch.arange(call.k.shape[2])
         else:
@@ -220,7 +236,7 @@ class _Watch:
             call.at = call.places[call.past:]
             before = int(call.at[0])
             same = step is not None and (step.before,step.origins.shape) == (before,origins.shape)
-            if step is None or not same or key in step.keys: step = _Step(before, origins)
+            if step is None or not same or key in step.keys: step = Step(before, origins)
             now.step,now.at = step,call.at
         step.narrow(origins)
         step.keys.add(key)
@@ -238,24 +254,24 @@ class _Watch:
             self.finished[m] = now.time
         if len(self.missing) > self.warned:
             self.warned = len(self.missing)
-            warnings.warn(f"{_list(self.missing)} cannot be recorded: {self.why()}")
+            warnings.warn(f"{listed(self.missing)} cannot be recorded: {self.why()}")
 
 def _is_called_by(f:types.FrameType|None, caller:types.FrameType|None)->bool:
     "Whether one function is among those that wait for another"
     while f is not None and f is not caller: f = f.f_back
     return f is not None
 
-def _list(missing:dict[str,str])->str:
+def listed(missing:dict[str,str])->str:
     names = [f"{name} ({kind})" for name,kind in missing.items()]
     return ', '.join(names[:3]) + (f" and {len(names)-3} more" if len(names) > 3 else '')
 
-def _holds(x:Any)->int|None:
+def held_keys(x:Any)->int|None:
     "How many places a cache holds, ours or one of `transformers`; None for anything else"
     if hasattr(x, 'get_seq_length'): return int(x.get_seq_length())
     return len(x) if hasattr(x, 'crop') and hasattr(x, '__len__') else None
 
 # %% ../nbs/06h_listening.ipynb #1a12d082
-def _towers(names:list[str])->dict[str,str]:
+def towers_of(names:list[str])->dict[str,str]:
     "A kind for each stack of layers, by the beginning of its modules' names"
     def stack(name:str)->tuple[str,...]:
         parts = name.split('.')
@@ -271,7 +287,7 @@ def _towers(names:list[str])->dict[str,str]:
                     if sum(o[:n] == s[:n] for o in stacks) == 1)
     return {'.'.join(s): label(s) for s in stacks}
 
-def _tower(towers:dict[str,str], name:str)->str:
+def tower_of(towers:dict[str,str], name:str)->str:
     found = (kind for start,kind in towers.items() if f"{name}.".startswith(f"{start}."))
     return next(found, 'self')
 
@@ -290,12 +306,12 @@ def _other_keys(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->bool:
         return k is query or isinstance(query, Tensor) and query.is_set_to(k)
     return any(isinstance(k, Tensor) and not same(k) for k in keys)
 
-def _plain(name:str)->str:
+def plain_name(name:str)->str:
     "A module's name without what `torch.compile` puts into it"
     return '.'.join(n for n in name.split('.') if n != '_orig_mod')
 
 # %% ../nbs/06h_listening.ipynb #e4f387c2
-class _Ours(_Listener):
+class OurLayers(Listener):
     "Hears the layers of this book"
     def __init__(self, names:dict[nn.Module,str])->None:
         self.layers = [m for m in names if isinstance(m, AttentionLayer)]
@@ -305,34 +321,34 @@ class _Ours(_Listener):
                 what = f"{names[m]} ({type(m).__name__}) is split over processes"
                 raise NotImplementedError(f"{what} and has only some of its heads: record the "
                                           "model before parallelize")
-    def around(self, watch:_Watch)->contextlib.AbstractContextManager[object]:
+    def around(self, watch:Watch)->contextlib.AbstractContextManager[object]:
         return standing_by(self.layers, around=functools.partial(_heard, watch))
 
-def _heard(watch:_Watch, layer:Any, run:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor,
+def _heard(watch:Watch, layer:Any, run:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor,
            **options:Any)->Any:
     "The call of one of our layers, while it is recorded"
     if not watch.listens(): return run(q, k, v, **options)
     m = twin_of(layer)
-    call = _our_call(m, q, k, options)
+    call = our_call(m, q, k, options)
     out = run(q, k, v, **options)
     given = out[0] if isinstance(out, tuple) else out
-    if not options.get('dropout_p'): _check(m, call, v, given)
-    call.out = _copy(given).reshape(*call.q.shape[:3], given.shape[-1])
-    q_pos,k_pos = _copy(options.get('q_pos')),_copy(options.get('k_pos'))
+    if not options.get('dropout_p'): check_call(m, call, v, given)
+    call.out = copied(given).reshape(*call.q.shape[:3], given.shape[-1])
+    q_pos,k_pos = copied(options.get('q_pos')),copied(options.get('k_pos'))
     cache = watch.frames()[-1].kept if watch.frames() else None
     if q_pos is None and getattr(cache, 'left', None) is not None:
         q_pos,k_pos = _ring_places(cache, q.shape[-2], options)
-    watch.keep(m, _by_place(call, q_pos, k_pos))
+    watch.keep(m, by_place(call, q_pos, k_pos))
     return out
 
 def _ring_places(cache:Any, L:int, options:dict[str,Any])->tuple[Tensor,Tensor]:
     "Places of new queries, of a ring's keys; these are in order where places hide some"
-    see,k_pos = options.get('mask'),_copy(cache.positions)
+    see,k_pos = options.get('mask'),copied(cache.positions)
     hides = options.get('causal') or options.get('window') is not None
     hides = hides or isinstance(see, Visibility) and see.sides() != (None,None)
     return torch.arange(len(cache)-L, len(cache)), k_pos.sort().values if hides else k_pos
 
-def _copy(t:Any)->Any:
+def copied(t:Any)->Any:
     "A copy on the CPU, of numbers in float32"
     if not isinstance(t, Tensor): return t
     with torch.no_grad(), torch.inference_mode(False):
@@ -341,26 +357,26 @@ def _copy(t:Any)->Any:
 
 _rules = 'mask','causal','window','q_pos','k_pos'
 
-def _our_call(m:nn.Module, q:Tensor, k:Tensor, options:dict[str,Any])->_Call:
+def our_call(m:nn.Module, q:Tensor, k:Tensor, options:dict[str,Any])->Call:
     "What one of our modules is about to do; the dimensions before a single head are a batch"
     lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
     see = joined(q, k, **{n: options[n] for n in _rules if n in options})
     mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)
     mask = over(mask, q.dim())
-    kept = {n: _copy(options.get(n)) for n in _options} | dict(mask=_copy(mask))
-    q,k = _copy(q),_copy(k)
+    kept = {n: copied(options.get(n)) for n in kept_options} | dict(mask=copied(mask))
+    q,k = copied(q),copied(k)
     if len(lead) != 2 or isinstance(m, SelfAttention):
         B = math.prod(lead)
         q,k = (t.reshape(B, 1, *t.shape[-2:]) for t in (q,k))
         for n in ('mask','bias'):
             t = kept[n]
             if t is not None and t.dim() > 2: kept[n] = t.expand(*lead, L, S).reshape(B, 1, L, S)
-    return _Call(q, k, kept)
+    return Call(q, k, kept)
 
-def _check(m:nn.Module, call:_Call, v:Tensor, out:Tensor, hint:str='')->None:
+def check_call(m:nn.Module, call:Call, v:Tensor, out:Tensor, hint:str='')->None:
     "Refuse an attention whose output `attention` does not give with the options that were seen"
     if not out.numel() or not v.numel(): return
-    values,out = (_copy(t).reshape(*at.shape[:-1], -1) for t,at in ((v,call.k), (out,call.q)))
+    values,out = (copied(t).reshape(*at.shape[:-1], -1) for t,at in ((v,call.k), (out,call.q)))
     with torch.no_grad(): want,weights = attention(call.q, call.k, values, **call.options)
     sees = (weights.sum(-1, keepdim=True) > 0) & out.isfinite() & want.isfinite()
     error,most = (out-want).masked_fill(~sees, 0.).abs().amax(),values.abs().amax()
@@ -369,7 +385,7 @@ def _check(m:nn.Module, call:_Call, v:Tensor, out:Tensor, hint:str='')->None:
             f"{type(m).__name__} attends in a way of its own and cannot be recorded: queries, keys "
             f"and options do not give its output (error {error:.2g}){hint}")
 
-def _rounding(call:_Call, v:Tensor)->Any:
+def _rounding(call:Call, v:Tensor)->Any:
     "How far weights may be off in a kernel that rounds queries, keys and scores to its type"
     E,scale = call.q.shape[-1],call.options['scale']
     scores = call.q.norm(dim=-1).amax()*call.k.norm(dim=-1).amax()

@@ -8,27 +8,25 @@ Docs: https://attention-nb.github.io/attention_nb/live.html.md"""
 __all__ = ['int8_pieces', 'write_live']
 
 # %% ../nbs/06l_live.ipynb #c872d5d6
-import hashlib, json
+import hashlib
+import json
+import torch
+import torch.nn.functional as F
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-import torch
-import torch.nn.functional as F
 from torch import Tensor
 from .checks import checked_integer
 from .families import FAMILIES, config_from_hf
+from .family_common import activations
 from .files import Source, open_source
-from .pages import _page
-from .parts import _activations
-from .plan import _Plan, _plan_of_file
-from .settings import _ignored, _kinds, _neutral
+from .pages import page_of
+from .plan import Plan, plan_of_file
+from .settings import always_ignored, always_neutral, field_kinds
 from .tokenizer_files import load_tokenizer
 
 # %% ../nbs/06l_live.ipynb #4ab23a59
-def int8_pieces(
-    w:Tensor, # (rows, columns), floating point
-    most:int=64 # Columns of a piece, at most; pieces are equal but for the last
-)->tuple[Tensor,Tensor]: # int8 (rows, columns); float32 (rows, pieces), what 1 stands for
+def int8_pieces(w:Tensor, most:int=64)->tuple[Tensor,Tensor]:
     """A matrix as whole numbers of a step for each piece of a row
 
     Args:
@@ -55,13 +53,14 @@ def _worker()->str:
     scripts = [(folder/f'{n}.js').read_text(encoding='utf-8') for n in names]
     family = FAMILIES['bert']
     known = dict(
-        fields={f.name: dict(kind=f.kind, words=_kinds[f.kind].words, usual=f.default,
+        fields={f.name: dict(kind=f.kind, words=field_kinds[f.kind].words, usual=f.default,
                              nullable=f.nullable) for f in family.every_field()},
-        neutral={**_neutral, **family.neutral}, ignored=sorted(_ignored | family.ignored),
-        gelu=[name for name,ours in _activations.items() if ours == 'gelu'])
+        neutral={**always_neutral, **family.neutral},
+        ignored=sorted(always_ignored | family.ignored),
+        gelu=[name for name,ours in activations.items() if ours == 'gelu'])
     return '\n'.join([*scripts, f'const family = {json.dumps(known)};\n'])
 
-def _plan_of_bert(opened:Source)->_Plan:
+def _plan_of_bert(opened:Source)->Plan:
     "Which tensors are BERT's; a model that the page would not compute is refused"
     if (kind := opened.config.get('model_type')) != 'bert':
         raise ValueError(f"source must be a BERT, got a model of type {kind!r}")
@@ -72,14 +71,11 @@ def _plan_of_bert(opened:Source)->_Plan:
         raise NotImplementedError("hidden_size and intermediate_size must be multiples of 4, "
                                   f"got {cfg.d_model} and {cfg.d_ff}")
     own = ('embeddings.','encoder.')    # a head stays behind
-    return _plan_of_file(family, cfg, {n: t for n,t in opened.tensors.items()
+    return plan_of_file(family, cfg, {n: t for n,t in opened.tensors.items()
                                        if n.removeprefix('bert.').startswith(own)})
 
 # %% ../nbs/06l_live.ipynb #2884a77f
-def write_live(
-    folder:str|Path, # Made if it is not there
-    source:str|Path='minilm' # A BERT, as `open_source` takes it
-)->dict[str,Any]: # `file`, its name in the folder; `sha256` and `bytes` of it
+def write_live(folder:str|Path, source:str|Path='minilm')->dict[str,Any]:
     """The files of a page that runs a model: weights in int8, worker, views
 
     Args:
@@ -101,7 +97,7 @@ def write_live(
     weights = save(tensors, dict(model=json.dumps(about)))
     sha256 = hashlib.sha256(weights).hexdigest()
     file = f'bert-{sha256[:12]}.safetensors'
-    view = _page(dict(kind='live', title='', size=0), 'Attention of your sentence')
+    view = page_of(dict(kind='live', title='', size=0), 'Attention of your sentence')
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     made = {file: weights, 'view.html': view.encode(), 'encoder.js': _worker().encode()}

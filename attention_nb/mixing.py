@@ -9,17 +9,13 @@ __all__ = ['mixing_view']
 
 # %% ../nbs/05d_mixing.ipynb #525ded56
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .explorables import _between, _vectors
-from .heads import _readable, _tokens
-from .pages import View, _clip
+from .inputs import checked_vectors, number_between, readable_tokens
+from .pages import clipped, View, view_of
 from .plots import colors
-
-# %% ../nbs/05d_mixing.ipynb #a69d70cb
-if TYPE_CHECKING: from matplotlib.figure import Figure
 
 # %% ../nbs/05d_mixing.ipynb #0fdaa497
 def _mixture(
@@ -41,16 +37,9 @@ def _nearest(
     return (along/size.masked_fill(size == 0, 1.)).clamp(0, 1)
 
 # %% ../nbs/05d_mixing.ipynb #c2168e24
-def mixing_view(
-    values:Tensor, # Two tokens of two numbers (2, 2)
-    tokens:Sequence[str], # 2 tokens
-    names:Sequence[str]=('first number','second number'), # What the two numbers say
-    wanted:Tensor|None=None, # The output to reach (2,); None: number 0 of token 0, 1 of token 1
-    *,
-    heads:int=1, # 1 or 2 at first
-    weights:Sequence[float]=(.5,.5), # What each number takes of token 0 at first, from 0 to 1
-    title:str='' # Heading
-)->View: # A view with a slider for each number
+def mixing_view(values:Tensor, tokens:Sequence[str],
+                names:Sequence[str]=('first number','second number'), wanted:Tensor|None=None, *,
+                heads:int=1, weights:Sequence[float]=(.5,.5), title:str='')->View:
     """Which outputs one softmax can make of two tokens, and which need two
 
     Args:
@@ -65,24 +54,23 @@ def mixing_view(
     Returns:
         A view with a slider for each number
     """
-    values = _vectors(values, 'TN', 'values')
+    values = checked_vectors(values, 'TN', 'values')
     if values.shape != (2,2): raise ValueError(f"values must be (2, 2), got {tuple(values.shape)}")
-    tokens,names = _tokens(tokens, 2),_tokens(names, 2, 'names')
+    tokens,names = readable_tokens(tokens, 2),readable_tokens(names, 2, 'names')
     if wanted is None: wanted = values.diag()
-    wanted = _vectors(wanted, 'N', 'wanted')
+    wanted = checked_vectors(wanted, 'N', 'wanted')
     if len(wanted) != 2: raise ValueError(f"wanted must be (2,), got {tuple(wanted.shape)}")
     heads = checked_integer('heads', heads, least=1, most=2)
     if len(weights) != 2: raise ValueError(f"weights must be 2, got {len(weights)}")
-    shares = [_between(a, 0, 1, 'weights') for a in weights]
+    shares = [number_between(a, 0, 1, 'weights') for a in weights]
     if heads == 1 and shares[0] != shares[1]:
         raise ValueError(f"one head has one weight, got {shares[0]} and {shares[1]}")
-    data = dict(kind='mixing', title=_readable(title, 'titles'), size=2, tokens=tokens,
-                names=names, values=values.tolist(), wanted=wanted.tolist(),
-                start=dict(heads=heads, weights=shares))
-    return View(data, "Mixing view: two tokens of two numbers, one head or two")
+    return view_of('mixing', title, "Mixing view: two tokens of two numbers, one head or two",
+                   size=2, tokens=tokens, names=names, values=values.tolist(),
+                   wanted=wanted.tolist(), start=dict(heads=heads, weights=shares))
 
 # %% ../nbs/05d_mixing.ipynb #c4b7697d
-def _planes(fig:'Figure', data:dict[str,Any])->None:
+def _planes(fig:Any, data:dict[str,Any])->None:
     "Draw what one head reaches and what two reach, each with its nearest point"
     values,wanted = torch.tensor(data['values']),torch.tensor(data['wanted'])
     points = torch.cat([values, wanted[None]])
@@ -99,14 +87,14 @@ def _planes(fig:'Figure', data:dict[str,Any])->None:
         ax.scatter(*wanted.tolist(), s=130, facecolor='none', edgecolor='#1f2933', lw=2, zorder=2)
         ax.scatter(*best.tolist(), s=40, color='#1f2933', zorder=4)
         for point,text in zip(points.tolist(), [*data['tokens'], 'wanted']):
-            ax.annotate(_clip(text, 14), point, (0, 9), textcoords='offset points', ha='center',
+            ax.annotate(clipped(text, 14), point, (0, 9), textcoords='offset points', ha='center',
                         parse_math=False)
         far = float((best-wanted).norm())
         says = 'reaches it' if far < 1e-6 else f'{far:.2f} off at best'
         ax.set_title(f"{('one head', 'two heads')[heads-1]}: {says}", fontsize=9)
         (left,bottom),(right,top) = (low - .2*room).tolist(),(high + .25*room).tolist()
         ax.set(xlim=(left, right), ylim=(bottom, top))
-        ax.set_xlabel(_clip(data['names'][0]), parse_math=False)
-        ax.set_ylabel(_clip(data['names'][1]), parse_math=False)
+        ax.set_xlabel(clipped(data['names'][0]), parse_math=False)
+        ax.set_ylabel(clipped(data['names'][1]), parse_math=False)
         ax.set_aspect('equal')
         ax.spines[['right','top']].set_visible(False)

@@ -9,24 +9,24 @@ __all__ = ['split_heads', 'merge_heads', 'MultiHeadAttentionLoop', 'MultiHeadAtt
 
 # %% ../nbs/05c_module.ipynb #4386eed6
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, TYPE_CHECKING, overload
 import torch
 from torch import Tensor, nn
+from collections.abc import Callable
 from .cache import AttentionCache, KVCache, SlidingKVCache, check_cache
-from .checks import (Attended, _check_places, _guide, autocast_dtype, check_inputs,
-                                 check_layer, check_sizes)
-from .core import attention
-from .fast import scaled_dot_product_attention
-from .layer import AttentionLayer, Function
+from .checks import Attended, autocast_dtype, check_sizes, explained
+from .core import reference
+from .fast import attention_with_weights, dispatch
+from .layer import (AttentionLayer, Function, check_inputs, check_layer,
+                                check_mask_and_bias)
+from .options import AttentionCall, check_places
+from .places import Window
 from .position import Rope, apply_rope
-from .visibility import Visibility, Window
-from .weights import attention_with_weights
+from .visibility import Visibility
+from .fast import weigh
 
 # %% ../nbs/05c_module.ipynb #2cbbcab1
-def split_heads(
-    x:Tensor, # (..., L, H * E)
-    n_heads:int # Number of heads H
-)->Tensor: # (..., H, L, E), a view where possible
+def split_heads(x:Tensor, n_heads:int)->Tensor:
     """Cut the width into heads, and put the heads before the length
 
     Args:
@@ -43,9 +43,7 @@ def split_heads(
     return heads.transpose(-3, -2)
 
 # %% ../nbs/05c_module.ipynb #63d64b15
-def merge_heads(
-    x:Tensor # (..., H, L, E)
-)->Tensor: # (..., L, H * E)
+def merge_heads(x:Tensor)->Tensor:
     """Put the heads side by side again
 
     Args:
@@ -79,12 +77,7 @@ class MultiHeadAttentionLoop(AttentionLayer):
     v_projs:nn.ModuleList
     out_proj:nn.Linear
 
-    def __init__(self,
-        d_model:int, # Width D of queries, keys, values and output
-        n_heads:int, # Number of heads H, a divisor of `d_model`
-        *,
-        bias:bool=True # Give all projections a bias
-    ):
+    def __init__(self, d_model:int, n_heads:int, *, bias:bool=True):
         super().__init__()
         E = _head_dim(d_model, n_heads)
         def heads()->nn.ModuleList:
@@ -92,14 +85,8 @@ class MultiHeadAttentionLoop(AttentionLayer):
         self.q_projs,self.k_projs,self.v_projs = heads(),heads(),heads()
         self.out_proj = nn.Linear(d_model, d_model, bias)
 
-    def forward(self,
-        query:Tensor, # (B, L, D), or (L, D) without a batch
-        key:Tensor|None=None, # (B, S, D); None means `query`
-        value:Tensor|None=None, # (B, S, D); None means `key`
-        *,
-        mask:Tensor|Visibility|None=None, # Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
-        causal:bool=False # Query i sees keys up to i + S - L
-    )->tuple[Tensor,Tensor]: # Output (B, L, D), weights (B, H, L, S)
+    def forward(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                mask:Tensor|Visibility|None=None, causal:bool=False)->tuple[Tensor,Tensor]:
         """Attend with each head and mix the results
 
         Args:
@@ -114,21 +101,23 @@ class MultiHeadAttentionLoop(AttentionLayer):
         """
         key = query if key is None else key
         value,D = key if value is None else value,self.out_proj.in_features
-        check_inputs(query, key, value, (D,D,D), mask=mask)
+        check_inputs(query, key, value, (D,D,D))
+        check_mask_and_bias(query, key.shape[-2], heads=len(self.q_projs), mask=mask, bias=None)
         q = torch.stack([proj(query) for proj in self.q_projs], -3)    # (B, H, L, E)
         k = torch.stack([proj(key) for proj in self.k_projs], -3)      # (B, H, S, E)
         v = torch.stack([proj(value) for proj in self.v_projs], -3)    # (B, H, S, E)
         out,weights = self.call_attention(q, k, v, True, mask=mask, causal=causal)
         return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
-    def own_attention(self, need_weights:bool)->Function: return attention
+    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
+        return reference
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
                      mask:Tensor|Visibility|None=None, causal:bool=False)->tuple[Tensor,Tensor]: ...
 
 # %% ../nbs/05c_module.ipynb #b7f38858
-def _width(norm:nn.Module)->int|None:
+def norm_width(norm:nn.Module)->int|None:
     "How wide a norm is; None if it does not say"
     shape = getattr(norm, 'normalized_shape', None)
     shape = getattr(getattr(norm, 'weight', None), 'shape', None) if shape is None else shape
@@ -138,7 +127,7 @@ def _role(x:Tensor, proj:nn.Linear, n_heads:int, norm:nn.Module|None)->Tensor:
     "Queries, keys or values of all heads, (B, n_heads, length, width of a head)"
     x = proj(x)    # (B, length, heads * width)
     if norm is None: return split_heads(x, n_heads)
-    each_head = _width(norm) in (None, x.shape[-1]//n_heads)
+    each_head = norm_width(norm) in (None, x.shape[-1]//n_heads)
     heads:Tensor = norm(split_heads(x, n_heads)) if each_head else split_heads(norm(x), n_heads)
     return heads.to(x.dtype)
 
@@ -168,14 +157,15 @@ def _norms(kind:str|None, q_norm:nn.Module|None, k_norm:nn.Module|None, head_dim
             raise ValueError("qk_norm is short for q_norm and k_norm: give it or them")
         q_norm,k_norm = (kinds[kind](head_dim, eps=1e-6) for _ in 'qk')
     for name,norm,width in (('q_norm',q_norm,q_width), ('k_norm',k_norm,k_width)):
-        if norm is not None and _width(norm) not in (None, head_dim, width):
+        if norm is not None and norm_width(norm) not in (None, head_dim, width):
             raise ValueError(f"{name} must be as wide as a head, {head_dim}, or as the projection, "
-                             f"{width}, got {_width(norm)}")
+                             f"{width}, got {norm_width(norm)}")
     return q_norm, k_norm
 
 # %% ../nbs/05c_module.ipynb #1298db59
-def _rotated(rope:Rope, q:Tensor, k:Tensor, cache:AttentionCache|None, positions:Tensor|None,
-             rotation:tuple[Tensor,Tensor]|None)->tuple[Tensor,Tensor]:
+def rotated_pair(rope:Rope, q:Tensor, k:Tensor, cache:AttentionCache|None,
+                 positions:Tensor|None,
+                 rotation:tuple[Tensor,Tensor]|None)->tuple[Tensor,Tensor]:
     "Queries and keys turned by their places"
     if rotation is None:
         past = 0 if cache is None else len(cache)
@@ -185,11 +175,15 @@ def _rotated(rope:Rope, q:Tensor, k:Tensor, cache:AttentionCache|None, positions
     q,k = both.split((q.shape[1],k.shape[1]), 1)    # turned in one go, which is faster
     return q, k
 
-def _like_cache(cache:object, *roles:Tensor|None)->list[Tensor|None]:
+def in_cache_dtype(cache:object, *roles:Tensor|None)->list[Tensor|None]:
     "Queries, keys and values in the cache's dtype where autocast made another of them"
     dtype,q = getattr(cache, 'dtype', None),roles[0]
     if dtype is None or q is None or autocast_dtype(q.device) is None: return [*roles]
     return [None if t is None else t.to(dtype) for t in roles]
+
+def dtype_of_call(query:Tensor, cache:object)->torch.dtype:
+    "Of queries and keys in a call"
+    return getattr(cache, 'dtype', None) or autocast_dtype(query.device) or query.dtype
 
 # %% ../nbs/05c_module.ipynb #37bc77f2
 class MultiHeadAttention(AttentionLayer):
@@ -238,29 +232,14 @@ class MultiHeadAttention(AttentionLayer):
     q_norm:nn.Module|None
     k_norm:nn.Module|None
 
-    def __init__(self,
-        d_model:int, # Width D of queries and output
-        n_heads:int, # Number of query heads H
-        *,
-        n_kv_heads:int|None=None, # Number of key/value heads, a divisor of H; None means H
-        head_dim:int|None=None, # Width E of a query or key; None means D / H
-        v_head_dim:int|None=None, # Width Ev of a value; None means `head_dim`
-        kdim:int|None=None, # Width of `key`; None means D
-        vdim:int|None=None, # Width of `value`; None means D
-        bias:bool=True, # Give the query, key and value projections a bias
-        out_bias:bool|None=None, # Give the output projection a bias; None means `bias`
-        dropout:float=0., # Probability of zeroing a weight, in training
-        out_dropout:float=0., # Probability of zeroing a number of the output, in training
-        rope:Rope|None=None, # Rotates queries and keys by their places, see lesson 7
-        qk_norm:str|None=None, # Normalize queries and keys of each head: 'rms' or 'layer'
-        q_norm:nn.Module|None=None, # Norm of queries, as wide as a head or as the projection
-        k_norm:nn.Module|None=None, # Norm of keys, likewise
-        window:Window|None=None, # (left, right) of the query; None opens a side
-        softcap:float|None=None, # Scores s become softcap * tanh(s / softcap)
-        sinks:bool=False, # A learned score for each query head that takes weight, not values
-        scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
-        attend:Function|None=None # Function to call, an `AttentionFunction`; None means ours
-    ):
+    @explained('module')
+    def __init__(self, d_model:int, n_heads:int, *, n_kv_heads:int|None=None,
+                 head_dim:int|None=None, v_head_dim:int|None=None, kdim:int|None=None,
+                 vdim:int|None=None, bias:bool=True, out_bias:bool|None=None, dropout:float=0.,
+                 out_dropout:float=0., rope:Rope|None=None, qk_norm:str|None=None,
+                 q_norm:nn.Module|None=None, k_norm:nn.Module|None=None, window:Window|None=None,
+                 softcap:float|None=None, sinks:bool=False, scale:float|None=None,
+                 attend:Function|None=None):
         super().__init__(attend)
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)
@@ -295,19 +274,12 @@ class MultiHeadAttention(AttentionLayer):
         names = 'd_model n_heads n_kv_heads head_dim v_head_dim dropout window softcap scale attend'
         return ', '.join(f'{n}={v!r}' for n in names.split() if (v := getattr(self, n)))
 
-    def forward(self,
-        query:Tensor, # (B, L, D), or (L, D) without a batch
-        key:Tensor|None=None, # (B, S, kdim); None means `query`
-        value:Tensor|None=None, # (B, S, vdim); None means `key`
-        *,
-        mask:Tensor|Visibility|None=None, # Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
-        bias:Tensor|None=None, # Added to the scores; shapes as for `mask`
-        causal:bool=False, # A query sees keys up to its place; the last stands at the last key's
-        cache:AttentionCache|None=None, # Keeps keys and values of earlier calls, see lesson 8
-        positions:Tensor|None=None, # Places of the tokens, (L,) or (B, L); None: after the cache
-        rotation:tuple[Tensor,Tensor]|None=None, # `rope.tables(positions)`, if many layers share it
-        need_weights:bool|Literal['mean']=False # Also all L x S weights, or their mean over heads
-    )->Tensor|tuple[Tensor,Tensor]: # (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
+    @explained('call')
+    def forward(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
+                mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
+                cache:AttentionCache|None=None, positions:Tensor|None=None,
+                rotation:tuple[Tensor,Tensor]|None=None,
+                need_weights:bool|Literal['mean']=False)->Tensor|tuple[Tensor,Tensor]:
         """Attend with every head and mix the results
 
         Args:
@@ -331,10 +303,12 @@ class MultiHeadAttention(AttentionLayer):
         key = query if key is None else key
         value = key if value is None else value
         widths = self.d_model,self.kdim,self.vdim
-        check_inputs(query, key, value, widths, mask=mask, bias=bias, causal=causal)
-        check_cache(self, query, own, cache, positions, rotation, mask, bias)
-        options = self._options(query, positions, cache, mask, bias, causal)
+        check_inputs(query, key, value, widths)
+        check_cache(self, query, own, cache, positions, rotation)
         past = len(cache) if own and cache is not None else 0
+        check_mask_and_bias(query, key.shape[-2], heads=self.n_heads, kept=past, mask=mask,
+                            bias=bias, dtype=dtype_of_call(query, cache))
+        options = self._options(query, positions, cache, mask, bias, causal)
         asked = bool(need_weights)
         self.check_options(query.shape[-2], past+key.shape[-2], asked, **options)
         x = (query,key,value) if query.dim() == 3 else (query[None],key[None],value[None])
@@ -359,7 +333,7 @@ class MultiHeadAttention(AttentionLayer):
                        dropout_p=self.dropout if self.training else 0.)
         if positions is None: return options
         x = query if query.dim() == 3 else query[None]
-        _check_places(x, 'positions', positions, x.shape[1])
+        check_places(x, 'positions', positions, x.shape[1])
         options |= dict(q_pos=positions)
         return options if cache is not None else options | dict(k_pos=positions)
 
@@ -367,27 +341,22 @@ class MultiHeadAttention(AttentionLayer):
                positions:Tensor|None, rotation:tuple[Tensor,Tensor]|None)->Any:
         "Queries, keys and values of all heads; those of another text are made once"
         q = _role(x[0], self.q_proj, self.n_heads, self.q_norm)         # (B, H, L, E)
-        if not own and cache is not None and len(cache): return _like_cache(cache, q, None, None)
+        if not own and cache is not None and len(cache): return in_cache_dtype(cache, q, None, None)
         k = _role(x[1], self.k_proj, self.n_kv_heads, self.k_norm)      # (B, Hkv, S, E)
         v = _role(x[2], self.v_proj, self.n_kv_heads, None)             # (B, Hkv, S, Ev)
-        if self.rope is not None: q,k = _rotated(self.rope, q, k, cache, positions, rotation)
-        return (q,k,v) if cache is None else _like_cache(cache, q, k, v)
+        if self.rope is not None: q,k = rotated_pair(self.rope, q, k, cache, positions, rotation)
+        return (q,k,v) if cache is None else in_cache_dtype(cache, q, k, v)
 
-    def own_attention(self, need_weights:bool)->Function:
-        return attention_with_weights if need_weights else scaled_dot_product_attention
+    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
+        return weigh if need_weights else dispatch
 
     @property
     def kept_widths(self)->tuple[int,int,int]:
         "Of its cache: heads, width of a key, width of a value"
         return self.n_kv_heads, self.head_dim, self.v_head_dim
 
-    def new_cache(self,
-        batch:int, # Number of sequences
-        max_len:int, # Longest sequence
-        *,
-        dtype:torch.dtype|None=None, # None means that of keys and values now
-        device:torch.device|str|None=None # None means that of the module
-    )->KVCache: # Empty; a ring if the window needs no more
+    def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
+                  device:torch.device|str|None=None)->KVCache:
         """Room for keys and values
 
         Args:
@@ -428,9 +397,7 @@ class MultiHeadAttention(AttentionLayer):
                      need_weights:bool|Literal['mean'])->Attended: ...
         def __call__(self, *args:Any, **kw:Any)->Any: ...
 
-def computed_dtype(
-    weight:Tensor # Of a layer
-)->torch.dtype: # Autocast's where it is on
+def computed_dtype(weight:Tensor)->torch.dtype:
     """The dtype of what a layer computes now
 
     Args:
@@ -440,6 +407,3 @@ def computed_dtype(
         Autocast's where it is on
     """
     return autocast_dtype(weight.device) or weight.dtype
-
-# %% ../nbs/05c_module.ipynb #a5d8f228
-_guide(MultiHeadAttention)    # its errors know torch's names

@@ -16,17 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from .heads import _readable, _write
+from .heads import write_whole
+from .inputs import readable
 
 # %% ../nbs/06j_pages.ipynb #d6468bf5
 if TYPE_CHECKING: from matplotlib.figure import Figure
 _Draws = Callable[['Figure',dict[str,Any]],None] # A still, from a view's data
 
 # %% ../nbs/06j_pages.ipynb #9c0f9458
-def _pack(
-    weights:Tensor # One layer's weights (H, L, S)
-)->str: # Base64 (with - and _) of a deflate stream: float32 steps (H, L), uint8 counts (H, L, S)
-    "Weights as whole numbers of a step for each row"
+def pack_weights(weights:Tensor)->str:
+    """Weights as whole numbers of a step for each row
+
+    Args:
+        weights: One layer's weights (H, L, S)
+
+    Returns:
+        Base64 (with - and _) of a deflate stream: float32 steps (H, L), uint8 counts (H, L, S)
+    """
     top = weights.amax(-1, keepdim=True)
     step = top/255 if weights.numel() <= 20_000 else (top/15).clamp(max=0.01)
     counts = (weights/step.masked_fill(step == 0, 1.)).round_().to(torch.uint8)
@@ -37,13 +43,21 @@ def _deflate(strategy:int, *parts:bytes)->str:
     packed = b''.join(packer.compress(p) for p in parts) + packer.flush()
     return base64.urlsafe_b64encode(packed).decode()
 
-def _inflate(text:str)->bytes: return zlib.decompress(base64.urlsafe_b64decode(text), -15)
+def inflate(text:str)->bytes: return zlib.decompress(base64.urlsafe_b64decode(text), -15)
 
-def _unpack(text:str, H:int, L:int, S:int)->Tensor:
-    "What the page computes from the text of `_pack`"
-    data = _inflate(text)
+def unpack_weights(text:str, H:int, L:int, S:int)->Tensor:
+    "What the page computes from the text of `pack_weights`"
+    data = inflate(text)
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
+
+# %% ../nbs/06j_pages.ipynb #ad081c80
+def pack_floats(t:Tensor)->str:
+    return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy().tobytes())
+
+def unpack_floats(text:str, *shape:int)->Tensor:
+    "What `pack_floats` packed"
+    return torch.from_numpy(np.frombuffer(inflate(text), np.float32).copy()).view(shape)
 
 # %% ../nbs/06j_pages.ipynb #43b0c6ea
 # kind of view -> its files in views_js, after look, common and frame
@@ -52,16 +66,10 @@ _parts = dict(
     head=['head','head_bar','head_words','head_lines'],
     model=['head','head_bar','head_words','head_lines','model'],
     neuron=['digits','arithmetic','grid','neuron'],
-    softmax=['digits','softmax'],
-    permutation=['digits','permutation'],
-    turning=['digits','turning'],
-    mixing=['digits','mixing'],
     image=['image'],
-    shapes=['shapes'],
-    stepping=['stepping'],
-    going_by=['going_by'],
-    senses=['digits','senses'],
     arcs=['arcs'],
+    **{kind: ['digits','explorable',kind] for kind in (
+        'softmax','permutation','turning','mixing','senses','shapes','stepping','going_by')},
     live=['head','head_bar','head_words','head_lines','model','digits','arithmetic','grid',
           'neuron','tokens','arcs','live'],
 )
@@ -76,7 +84,7 @@ def _bare(text:str)->str:
     "A script without comments and indentation, which its readers need and a page does not"
     return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
-def _page(data:dict[str,Any], summary:str)->str:
+def page_of(data:dict[str,Any], summary:str)->str:
     "A view as a page that stands alone and loads nothing"
     # in JSON a lone surrogate is an escape, and \u003c cannot end the script
     text = json.dumps(data, allow_nan=False)
@@ -108,18 +116,19 @@ def _page(data:dict[str,Any], summary:str)->str:
 _drawing = threading.Lock()
 # kind of view -> module and name of the function that draws its data in a figure
 _drawings = dict(
-    tokens='views._boxes', head='views._lines', model='views._thumbnails', neuron='views._neurons',
+    tokens='views._boxes', head='views._lines', model='views._thumbnails',
+    neuron='neurons._neurons',
     softmax='explorables._bars', permutation='explorables._paths', turning='turning._states',
     mixing='mixing._planes', senses='senses._map', stepping='stepping._triangle',
     going_by='going_by._tiles', arcs='arcs._still_arcs',
     shapes='shapes._rows', image='images._veiled')
 # Colours of heads, as in views_js/look.css
-_palette = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
+head_colors = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
 _looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}
 
-def _clip(token:Any, n:int=24)->str:
-    text = _readable(token)
+def clipped(token:Any, n:int=24)->str:
+    text = readable(token)
     return text if len(text) <= n else text[:n-1]+'…'
 
 def _still(data:dict[str,Any], kind:str)->bytes:
@@ -131,7 +140,7 @@ def _still(data:dict[str,Any], kind:str)->bytes:
     with _drawing, style.context(['default', _looks]), warnings.catch_warnings():
         warnings.filterwarnings('ignore', message='Glyph')
         fig,out = Figure(layout='constrained'),io.BytesIO()
-        title = _clip(data['title'], 80)
+        title = clipped(data['title'], 80)
         if title: fig.suptitle(title, fontsize=11, parse_math=False)
         draw(fig, data)
         dpi = min(200, 60_000/max(fig.get_size_inches()))
@@ -149,22 +158,14 @@ class View:
         summary: What is seen, in a line
         svg: The still; None draws it when it is asked for
     """
-    def __init__(self,
-        data:dict[str,Any], # Everything the page needs: numbers and strings, as JSON can hold them
-        summary:str, # What is seen, in a line
-        svg:str|None=None # The still; None draws it when it is asked for
-    ):
+    def __init__(self, data:dict[str,Any], summary:str, svg:str|None=None):
         if not isinstance(data, dict) or data.get('kind') not in _parts:
             raise ValueError("data must be that of a view: a dict whose 'kind' is "
                              f"one of {', '.join(_parts)}, got {str(data)[:60]}")
         self._data,self._summary,self._svg = copy.deepcopy(data),str(summary),svg
 
     @classmethod
-    def from_data(cls,
-        data:dict[str,Any], # What a notebook keeps of a view, its 'data'
-        summary:str, # Its 'summary'
-        svg:str|None=None # Its stored still; None draws it when it is asked for
-    )->'View':
+    def from_data(cls, data:dict[str,Any], summary:str, svg:str|None=None)->'View':
         """Make a view again from what a notebook stores of it
 
         Args:
@@ -177,13 +178,13 @@ class View:
     def __repr__(self)->str: return self._summary
 
     @property
-    def html(self)->str: # A page that stands alone and loads nothing
+    def html(self)->str:
         """The view as a standalone page
 
         Returns:
             A page that stands alone and loads nothing
         """
-        return _page(self._data, self._summary)
+        return page_of(self._data, self._summary)
 
     def _repr_svg_(self)->str|None:
         "The still, if it is small enough for a notebook"
@@ -212,9 +213,7 @@ class View:
     def _stored(self)->dict[str,Any]:
         return dict(summary=self._summary, data=copy.deepcopy(self._data))
 
-    def save(self,
-        path:str|Path # Ends in .html (a page that stands alone), .svg or .png (the still)
-    )->Path: # The path
+    def save(self, path:str|Path)->Path:
         """Write the view to a file, without a browser
 
         Args:
@@ -230,5 +229,10 @@ class View:
         if kind == 'html': body = self.html.encode()
         elif kind == 'svg' and self._svg: body = self._svg.encode()
         else: body = _still(self._data, kind)
-        _write(path, body)
+        write_whole(path, body)
         return path
+
+# %% ../nbs/06j_pages.ipynb #4d905c33
+def view_of(kind:str, title:Any, summary:str, **data:Any)->View:
+    "A view of a kind; `size`, how much its still holds, belongs to the data"
+    return View(dict(kind=kind, title=readable(title, 'titles'), **data), summary)

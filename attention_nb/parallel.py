@@ -21,7 +21,7 @@ from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, R
 from .blocks import FeedForward
 from .config import TransformerConfig
 from .latent import LatentAttention
-from .multihead import MultiHeadAttention, _width
+from .multihead import MultiHeadAttention, norm_width
 from .transformer import LMHead, TokenEmbeddings, Transformer
 from .visibility import Visibility
 
@@ -164,7 +164,7 @@ def _rules(m:nn.Module)->dict[str,ParallelStyle]:
         rules[f'{role}_proj'] = column
         norm = getattr(m, f'{role}_norm', None)
         if norm is None: continue
-        whole = heads > 1 and _width(norm) == heads*m.head_dim
+        whole = heads > 1 and norm_width(norm) == heads*m.head_dim
         rules[f'{role}_norm'] = _Own(_WholeNorm) if whole else shared
     return rules
 
@@ -203,10 +203,7 @@ def _check_parts(model:nn.Module, mesh:DeviceMesh)->None:
 # %% ../nbs/10a_parallel.ipynb #d924b79b
 _Model = TypeVar('_Model', bound=nn.Module)
 
-def parallelize(
-    model:_Model, # A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
-    mesh:DeviceMesh # One dimension of processes
-)->_Model: # The same, with the heads and the parts of this process
+def parallelize(model:_Model, mesh:DeviceMesh)->_Model:
     """Split a model over the processes of a mesh (Shoeybi et al. 2019)
 
     Args:
@@ -225,10 +222,7 @@ def parallelize(
     return model
 
 # %% ../nbs/10a_parallel.ipynb #0de8014e
-def load_shard(
-    model:_Model, # Split or not; its parameters may be without values
-    source:str|Path # A safetensors file, or a folder of them, with the model's own names
-)->_Model: # Filled
+def load_shard(model:_Model, source:str|Path)->_Model:
     """Fill a model, reading of each matrix only what this process keeps
 
     Args:

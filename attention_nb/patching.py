@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 from .blocks import RMSNorm
 from .checks import Attended, checked_integer
-from .heads import _head_layers, _own_heads, _pairs
+from .heads import head_layers, head_pairs, own_heads
 from .latent import LatentAttention
 from .layer import AttentionLayer, standing_by, twin_of
-from .listening import _plain
+from .listening import plain_name
 from .transformer import Transformer
 
 # %% ../nbs/06n_patching.ipynb #6a1f0c07
@@ -73,10 +73,7 @@ def _fitted(z:Tensor|None, old:Tensor, pair:tuple[int,int], absorbed:bool)->Tens
 
 # %% ../nbs/06n_patching.ipynb #6a1f0c08
 @contextlib.contextmanager
-def patch_heads(
-    model:nn.Module, # Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
-    heads:Mapping[tuple[int,int],_Instead] # (layer, head) -> (B, L, Ev), 'mean' or a recording
-)->Generator[nn.Module]: # The model, while its heads are patched
+def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Instead])->Generator[nn.Module]:
     """Put something in the place of heads: `with patch_heads(model, {(10, 3): 'mean'}): ...`
 
     Args:
@@ -86,14 +83,14 @@ def patch_heads(
     Returns:
         The model, while its heads are patched
     """
-    layers = _head_layers(model)
+    layers = head_layers(model)
     if not isinstance(heads, Mapping):
         raise TypeError("heads must be a dict, (layer, head) -> what takes its place, got "
                         f"{type(heads).__name__}")
     whole = getattr(model, '_orig_mod', model)
-    names = {m: _plain(n) or type(m).__name__ for n,m in whole.named_modules()}
+    names = {m: plain_name(n) or type(m).__name__ for n,m in whole.named_modules()}
     put:dict[AttentionLayer,list[tuple[tuple[int,int],Tensor|None]]] = {}
-    for (l,h),given in zip(_pairs(layers, heads), heads.values()):
+    for (l,h),given in zip(head_pairs(layers, heads), heads.values()):
         z = _instead(given, names[layers[l]], layers[l], (l, h))
         put.setdefault(layers[l], []).append(((l, h), z))
     def other(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
@@ -102,7 +99,7 @@ def patch_heads(
         out = attended[0] if isinstance(attended, tuple) else attended
         new,absorbed = out.clone(),_absorbed(layer, k)
         for pair,z in put[twin_of(layer)]:
-            for h in _own_heads(layer, [pair[1]]):
+            for h in own_heads(layer, [pair[1]]):
                 new[:,h] = _fitted(z, out[:,h], pair, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new
     with standing_by([*put], around=other, changes=True): yield model
@@ -152,12 +149,8 @@ def _inputs_of(modules:list[nn.Module], run:Callable[[],Any], position:int)->lis
 
 # %% ../nbs/06n_patching.ipynb #6a1f0c0f
 @torch.no_grad()
-def attribute_logit(
-    model:Transformer, # A decoder that writes, in evaluation mode
-    ids:Tensor, # Token ids of one text, (L,) or (1, L)
-    token:int, # Whose logit it is
-    position:int=-1 # The place that predicts it; negative numbers count from the end
-)->tuple[Tensor,Tensor]: # What each head adds, (layers, H), and what all else adds
+def attribute_logit(model:Transformer, ids:Tensor, token:int,
+                    position:int=-1)->tuple[Tensor,Tensor]:
     """Divide a logit, before a cap, among the heads: its direct parts, with frozen norms
 
     Args:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from .blocks import Mixers
 from .config import TransformerConfig
-from .settings import Family, Field, Rule, _Settings
+from .settings import Family, Field, Rule
 from .transformer import Transformer
 
 # %% ../nbs/11e_plan.ipynb #87fa4a6f
@@ -63,35 +63,6 @@ _transforms:dict[str,_Transform] = dict(
     experts_halves=_Transform(_pairs, _join_pairs),
     experts_woven=_Transform(_woven, _weave))
 
-# %% ../nbs/11e_plan.ipynb #c5b9c47d
-def _each(target:str)->list[str]:
-    "a.(b,c).d is a.b.d and a.c.d"
-    before,bracket,rest = target.partition('(')
-    if not bracket: return [target]
-    inner,_,after = rest.partition(')')
-    return [before+one+after for one in inner.split(',')]
-
-def _rules(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}', *, spare:bool=False,
-           equal:bool=False, published:bool=True, when:_Settings|None=None)->tuple[Rule,...]:
-    "A rule a line: their name, our names, a transform in brackets; * is a block on either side"
-    rules = []
-    for line in filter(None, map(str.strip, table.splitlines())):
-        line,_,how = line.rstrip(']').partition(' [')
-        source,targets = line.split()
-        ends = tuple(_each(targets.replace('*', ours)))
-        rules.append(Rule(source.replace('*', theirs), ends, how or 'same', spare=spare,
-                          equal=equal, published=published, when=when or {}))
-    return tuple(rules)
-
-def _both(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}')->tuple[Rule,...]:
-    "Rules for a weight and its bias; `transpose` is for the weight alone"
-    def one(r:Rule, end:str)->Rule:
-        how = r.transform
-        if end == 'bias': how = how.removeprefix('transpose').strip('_') or 'same'
-        targets = tuple(f'{t}.{end}' for t in r.targets)
-        return replace(r, source=f'{r.source}.{end}', targets=targets, transform=how)
-    return tuple(one(r, end) for r in _rules(table, theirs, ours) for end in ('weight','bias'))
-
 # %% ../nbs/11e_plan.ipynb #a4b3e2d3
 _Shape = tuple[int,...]
 
@@ -116,20 +87,9 @@ def _stacks(cfg:TransformerConfig)->dict[str,int]:
     if cfg.kind != 'encoder-decoder': return {cfg.kind: cfg.n_layers}
     return dict(encoder=cfg.n_layers, decoder=cfg.n_decoder_layers or cfg.n_layers)
 
-def _alike(cfg:TransformerConfig, i:int)->int:
-    "The block of the probe that is like block `i`: the first and another, dense and with experts"
-    dense = min(cfg.dense_layers, 2) if cfg.experts else 0
-    if cfg.experts and i < cfg.dense_layers: return min(i, dense-1)
-    return dense + min(i - (cfg.dense_layers if cfg.experts else 0), 1)
-
-def _probe(family:Family, cfg:TransformerConfig)->dict[str,_Shape]:
-    "Names and shapes of a model's tensors, but of blocks that are alike only of the first"
-    blocks = {stack: _alike(cfg, n-1)+1 for stack,n in _stacks(cfg).items()}
-    places = 'none' if cfg.positions in ('rope', 'alibi') else cfg.positions
-    small = replace(cfg, n_layers=blocks.get('encoder') or blocks['decoder'], layer_types=None,
-        n_decoder_layers=blocks['decoder'] if len(blocks) == 2 else None, positions=places,
-        rope_layers=None, dense_layers=min(cfg.dense_layers, 2))
-    return {n:tuple(t.shape) for n,t in _empty(family, small).state_dict().items()}
+def _shapes(model:Transformer)->dict[str,_Shape]:
+    "Names and shapes of a model's tensors"
+    return {n: tuple(t.shape) for n,t in model.state_dict().items()}
 
 # %% ../nbs/11e_plan.ipynb #89a83ca6
 @dataclass(frozen=True)
@@ -153,20 +113,18 @@ def _groups(rule:Rule, cfg:TransformerConfig)->list[tuple[int,...]]:
     return [(0,)]
 
 # %% ../nbs/11e_plan.ipynb #a241c192
-def _layout(family:Family, cfg:TransformerConfig)->list[_Step]:
+def _layout(family:Family, cfg:TransformerConfig, model:Transformer)->list[_Step]:
     "Every rule, for every block and expert of a model"
-    shapes,stacks,steps,met = _probe(family, cfg),_stacks(cfg),list[_Step](),set[str]()
+    shapes,stacks,steps,met = _shapes(model),_stacks(cfg),list[_Step](),set[str]()
     for rule in family.keys:
         if any(getattr(cfg, k) != v for k,v in rule.when.items()): continue
         blocks = stacks.get(rule.targets[0].partition('.')[0], 0) if '{i}' in rule.source else 1
         for i,group in itertools.product(range(blocks), _groups(rule, cfg)):
-            pairs = [(t,e) for e in group for t in rule.targets]
-            like = [_put(t, _alike(cfg, i), e) for t,e in pairs]
-            if not shapes.keys() >= {*like}: continue
-            met.update(like)
-            targets = tuple(_put(t, i, e) for t,e in pairs)
+            targets = tuple(_put(t, i, e) for e in group for t in rule.targets)
+            if not shapes.keys() >= {*targets}: continue
+            met.update(targets)
             source = _put(rule.source, i, group[0])
-            steps.append(_Step(source, targets, tuple(shapes[n] for n in like), rule))
+            steps.append(_Step(source, targets, tuple(shapes[n] for n in targets), rule))
     if odd := sorted(shapes.keys() - met):
         raise ValueError(f"{family.model_type} has no name for {_some(odd)}")
     return steps
@@ -229,19 +187,24 @@ def _check_blocks(family:Family, cfg:TransformerConfig, short:Mapping[str,str])-
 
 def _check_experts(family:Family, cfg:TransformerConfig, short:Mapping[str,str],
                    looks:_Looks)->None:
-    "There are tensors of as many experts, apart or stacked"
+    "There are tensors of as many experts, apart or stacked, in every block that has some"
     if cfg.experts is None: return
-    apart,stacked = {-1},[0]
+    apart,stacked,held = {-1},[0],[0]
     for rule in family.keys:
         if not any('{e}' in t for t in rule.targets): continue
         pattern = re.compile(re.escape(rule.source).replace(r'\{i\}', r'\d+')
                              .replace(r'\{e\}', r'(\d{1,9})'))
         found = [(m, looks[name][0]) for s,name in short.items() if (m := pattern.fullmatch(s))]
+        some = [1 if '{e}' in rule.source else (*shape, 0)[0] for _,shape in found
+                if math.prod(shape)]
+        held.append(sum(some))
         if '{e}' in rule.source: apart |= {int(m[1]) for m,_ in found}
-        else: stacked += [shape[0] for _,shape in found if shape]
-    n = max(len(apart)-1, *stacked)
+        else: stacked += some
+    n,blocks = max(len(apart)-1, *stacked),min(_stacks(cfg).values()) - cfg.dense_layers
     if cfg.experts.n > n:
         _too_much(family, 'experts.n', cfg.experts.n, f'there are tensors of {n} experts')
+    if cfg.experts.n*blocks > max(held):
+        _too_much(family, 'experts.n', cfg.experts.n, f'{blocks} blocks have {max(held)} together')
 
 def _check_amounts(family:Family, cfg:TransformerConfig, short:Mapping[str,str],
                    looks:_Looks)->None:
@@ -305,10 +268,14 @@ def _check_copies(family:Family, cfg:TransformerConfig, layout:list[_Step], used
 
 # %% ../nbs/11e_plan.ipynb #72111186
 @dataclass(frozen=True)
-class _Plan:
-    "Which published tensor holds which of ours"
+class Plan:
+    """Which published tensor holds which of ours
+
+    Attributes:
+        steps: With the whole published name
+    """
     cfg:TransformerConfig
-    steps:tuple[tuple[str,_Step],...] # With the whole published name
+    steps:tuple[tuple[str,_Step],...]
 
     def read(self, source:Mapping[str,Tensor])->Iterator[tuple[str,Tensor]]:
         "Our names and tensors"
@@ -321,16 +288,22 @@ class _Plan:
             parts = [tensors[t].detach() for t in step.targets]
             yield name, step.how.join(parts, self.cfg).contiguous()
 
-def _plan_of_file(family:Family, cfg:TransformerConfig, source:Mapping[str,Tensor])->_Plan:
-    "The plan to load a file; what does not fit is refused before anything is built or read"
+def _planned(family:Family, cfg:TransformerConfig,
+             source:Mapping[str,Tensor])->tuple[Plan,Transformer]:
+    "The plan to load a file, and what it fills; what does not fit is refused before it is read"
     looks,short = {n: _look(source, n) for n in source.keys()},_short_names(family, source.keys())
     _check_amounts(family, cfg, short, looks)
-    layout = _layout(family, cfg)
+    model = _empty(family, cfg)
+    layout = _layout(family, cfg, model)
     steps = [(short[s.source], s) for s in _chosen(family, cfg, layout, short)]
     for name,step in steps: _check_shapes(family, cfg, name, step, looks[name])
     used = {t:name for name,step in steps for t in step.targets}
     _check_copies(family, cfg, layout, used, short, looks, source)
-    return _Plan(cfg, tuple(steps))
+    return Plan(cfg, tuple(steps)), model
+
+def plan_of_file(family:Family, cfg:TransformerConfig, source:Mapping[str,Tensor])->Plan:
+    "The plan to load a file, whoever builds the model"
+    return _planned(family, cfg, source)[0]
 
 # %% ../nbs/11e_plan.ipynb #46c1a741
 def _check_whole(tensors:Mapping[str,Tensor])->None:
@@ -341,12 +314,12 @@ def _check_whole(tensors:Mapping[str,Tensor])->None:
             "torch.distributed.checkpoint.state_dict.get_model_state_dict with "
             "full_state_dict=True gathers them for a model that is whole")
 
-def _plan_of_model(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Tensor])->_Plan:
+def _plan_of_model(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Tensor])->Plan:
     "The plan to save a model: a published name for each tensor"
     _check_whole(tensors)
     left,steps = {*tensors.keys()},list[tuple[str,_Step]]()
     prefix = family.prefix+'.' if family.prefix and cfg.head is not None else ''
-    for s in _layout(family, cfg):
+    for s in _layout(family, cfg, _empty(family, cfg)):
         if s.rule.spare or not s.rule.published or not left >= {*s.targets}: continue
         left -= {*s.targets}
         for name,shape in zip(s.targets, s.shapes):
@@ -354,14 +327,11 @@ def _plan_of_model(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Ten
                 raise ValueError(f"{name} has shape {got}, and its settings say {shape}")
         steps.append((('' if s.targets[0].startswith('head.') else prefix)+s.source, s))
     if left: raise ValueError(f"{family.model_type}: no published name for {_some(sorted(left))}")
-    return _Plan(cfg, tuple(steps))
+    return Plan(cfg, tuple(steps))
 
 # %% ../nbs/11e_plan.ipynb #72a825b8
-def tensors_from_hf(
-    family:Family, # Whose names they are
-    cfg:TransformerConfig, # Our settings
-    source:Mapping[str,Tensor] # Published name -> tensor; may read them one by one
-)->Iterator[tuple[str,Tensor]]: # Our names and tensors
+def tensors_from_hf(family:Family, cfg:TransformerConfig,
+                    source:Mapping[str,Tensor])->Iterator[tuple[str,Tensor]]:
     """Published tensors as ours; all names and shapes are checked before the first
 
     Args:
@@ -372,13 +342,10 @@ def tensors_from_hf(
     Returns:
         Our names and tensors
     """
-    yield from _plan_of_file(family, cfg, source).read(source)
+    yield from plan_of_file(family, cfg, source).read(source)
 
-def tensors_to_hf(
-    family:Family, # Whose names they get
-    cfg:TransformerConfig, # Our settings
-    tensors:Mapping[str,Tensor] # Our name -> tensor, such as a state dict
-)->Iterator[tuple[str,Tensor]]: # Published names and tensors
+def tensors_to_hf(family:Family, cfg:TransformerConfig,
+                  tensors:Mapping[str,Tensor])->Iterator[tuple[str,Tensor]]:
     """Our tensors as published, one after the other
 
     Args:
@@ -443,14 +410,8 @@ def _check_dtype(dtype:Any)->None:
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise TypeError(f"dtype must be a floating torch.dtype or None, got {dtype!r}")
 
-def build_model(
-    cfg:TransformerConfig, # Our settings
-    family:Family, # Whose tensors they are
-    source:Mapping[str,Tensor], # Published name -> tensor; may read them one by one
-    *,
-    dtype:torch.dtype|None=None, # Of all parameters; None leaves each as it comes
-    copy:bool=False # Copy tensors that could be taken as they are
-)->Transformer: # Ready to run, in evaluation mode
+def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor], *,
+                dtype:torch.dtype|None=None, copy:bool=False)->Transformer:
     """A model with published tensors, whole or not at all
 
     Args:
@@ -465,26 +426,25 @@ def build_model(
     """
     _check_dtype(dtype)
     cfg,source = _settle_head(family, cfg, source)
-    plan = _plan_of_file(family, cfg, source)
-    model = _empty(family, cfg)
+    plan,model = _planned(family, cfg, source)
     for name,t in plan.read(source): _set(model, name, _own(name, t, dtype, copy))
     return model.eval()
 
 # %% ../nbs/11e_plan.ipynb #91c7d2be
 _stack = ('encoder.blocks.{i}', 'decoder.blocks.{i}')
 _experts = (f'{stack}.ffn.experts.{{e}}.down.weight' for stack in _stack)
-_ours = Family('attention_nb', 'Ours', {}, {}, parts=(),
+own_family = Family('attention_nb', 'Ours', {}, {}, parts=(),
     fields=(Field('settings', '', ...), *(Field(n, n, 1, 'size') for n in
             ('vocab_size', 'd_model', 'n_heads', 'head_dim', 'v_head_dim'))),
     keys=tuple(Rule(name, (name,)) for name in (*_stack, *_experts)))
 
-def _build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torch.dtype|None,
-                mixers:Mixers|None)->Transformer:
+def build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torch.dtype|None,
+               mixers:Mixers|None)->Transformer:
     "A model of tensors under our own names, whole or not at all"
     _check_dtype(dtype)
     looks = {n: _look(source, n) for n in source.keys()}
-    _check_amounts(_ours, cfg, {n: n for n in looks}, looks)
-    model = _empty(_ours, cfg, mixers)
+    _check_amounts(own_family, cfg, {n: n for n in looks}, looks)
+    model = _empty(own_family, cfg, mixers)
     _check_ours(model, looks)
     for name in source.keys():
         t,(owner,_,leaf) = source[name],name.rpartition('.')
@@ -493,12 +453,12 @@ def _build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torc
         else: _set(model, name, t)
     return model.eval()
 
-def _tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor])->dict[str,Tensor]:
+def tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor])->dict[str,Tensor]:
     "Those of a model to be saved, if they are what its settings say"
     _check_whole(tensors)
     looks = {n: _look(tensors, n) for n in tensors}
-    _check_amounts(_ours, cfg, {n: n for n in looks}, looks)
-    if {'full', 'window'}.issuperset(cfg.block_types): _check_ours(_empty(_ours, cfg), looks)
+    _check_amounts(own_family, cfg, {n: n for n in looks}, looks)
+    if {'full', 'window'}.issuperset(cfg.block_types): _check_ours(_empty(own_family, cfg), looks)
     return {n: t.detach() for n,t in tensors.items()}
 
 # %% ../nbs/11e_plan.ipynb #b3a6f90e

@@ -16,13 +16,7 @@ from .checks import check_number, check_sizes
 from .scaling import _Frequencies, _checked_places, _check_tables, _kind, _places
 
 # %% ../nbs/07b_places.ipynb #a0e139d0
-def apply_rope(
-    x:Tensor, # Queries or keys, (..., L, E)
-    cos:Tensor, # Cosine of each place and pair, (L, R/2), or (B, L, R/2) for x (B, H, L, E)
-    sin:Tensor, # Sine of each place and pair, like `cos`
-    *,
-    interleaved:bool=False # Pairs are neighbours (0, 1), (2, 3), ...; else m and m + R/2
-)->Tensor: # Turned, (..., L, E), in the dtype of `x`; numbers from R on are as they were
+def apply_rope(x:Tensor, cos:Tensor, sin:Tensor, *, interleaved:bool=False)->Tensor:
     """Turn each pair of numbers by the angle of its place (Su et al. 2021)
 
     Args:
@@ -58,15 +52,8 @@ class Rope(_Frequencies):
     head_dim:int
     interleaved:bool
 
-    def __init__(self,
-        head_dim:int, # Width E of a head
-        *,
-        base:float=10_000., # b, in configurations `rope_theta`
-        rotary_dim:int|None=None, # Numbers of a head that turn, R, even; None means all
-        interleaved:bool=False, # Pairs are neighbours; else m and m + R/2
-
-        scaling:dict[str,Any]|None=None # For longer texts, `rope_scaling` as published, or None
-    ):
+    def __init__(self, head_dim:int, *, base:float=10_000., rotary_dim:int|None=None,
+                 interleaved:bool=False, scaling:dict[str,Any]|None=None):
         R = head_dim if rotary_dim is None else rotary_dim
         check_sizes(head_dim=head_dim, rotary_dim=R)
         if R % 2 or R > head_dim:
@@ -76,9 +63,7 @@ class Rope(_Frequencies):
         super().__init__(int(R), float(base), scaling)
         self.head_dim,self.interleaved = int(head_dim),bool(interleaved)
 
-    def tables(self,
-        positions:Tensor # Places, integers, (L,) or (B, L)
-    )->tuple[Tensor,Tensor]: # Cosine and sine of each place and pair, (..., L, R/2), float32
+    def tables(self, positions:Tensor)->tuple[Tensor,Tensor]:
         """What `apply_rope` needs; layers with the same settings can share it
 
         Args:
@@ -91,10 +76,7 @@ class Rope(_Frequencies):
         angles = positions[...,None].float() * self._frequencies(positions)    # (..., L, R/2)
         return angles.cos()*self._factor, angles.sin()*self._factor
 
-    def forward(self,
-        x:Tensor, # Queries or keys, (..., L, E)
-        positions:Tensor # Places, integers, (L,), or (B, L) for x (B, H, L, E)
-    )->Tensor: # Turned, as `x`
+    def forward(self, x:Tensor, positions:Tensor)->Tensor:
         """Turn `x` by its places
 
         Args:
@@ -117,9 +99,7 @@ class Rope(_Frequencies):
         def __call__(self, x:Tensor, positions:Tensor)->Tensor: ...
 
 # %% ../nbs/07b_places.ipynb #0af5508e
-def alibi_slopes(
-    n_heads:int # H
-)->Tensor: # One slope for each head, (H,), float32
+def alibi_slopes(n_heads:int)->Tensor:
     """Slopes 2**(-8h/H); if H is no power of two, those of two powers (Press et al. 2022)
 
     Args:
@@ -143,15 +123,8 @@ def _distance(q_pos:Tensor, k_pos:Tensor)->Tensor:
     return k_pos[...,None,:] - q_pos[...,:,None]
 
 # %% ../nbs/07b_places.ipynb #429f0b77
-def alibi_bias(
-    n_heads:int, # H
-    L:int, # Number of queries
-    S:int|None=None, # Number of keys; None means L
-    *,
-    q_pos:Tensor|None=None, # Places of queries, (L,) or (B, L); None: the last is the last key's
-    k_pos:Tensor|None=None, # Places of keys, (S,) or (B, S); None means 0 to S-1
-    device:torch.device|str|None=None # Where it is made; None: where the places are
-)->Tensor: # Added to scores, (H, L, S), or (B, H, L, S) if places have a batch; float32
+def alibi_bias(n_heads:int, L:int, S:int|None=None, *, q_pos:Tensor|None=None,
+               k_pos:Tensor|None=None, device:torch.device|str|None=None)->Tensor:
     """A score falls by a slope for each place that the key is further back
 
     Args:
@@ -169,14 +142,8 @@ def alibi_bias(
     return alibi_slopes(n_heads).to(distance.device)[:,None,None] * distance
 
 # %% ../nbs/07b_places.ipynb #e1b32402
-def relative_buckets(
-    q_pos:Tensor, # Places of queries, integers, (L,) or (B, L)
-    k_pos:Tensor, # Places of keys, integers, (S,) or (B, S)
-    *,
-    n_buckets:int=32, # How many there are
-    max_distance:int=128, # From here on all distances share the last one
-    causal:bool=False # Buckets for the past only; keys after the query share bucket 0
-)->Tensor: # The bucket of each distance, (L, S) or (B, L, S)
+def relative_buckets(q_pos:Tensor, k_pos:Tensor, *, n_buckets:int=32, max_distance:int=128,
+                     causal:bool=False)->Tensor:
     """Near distances have a bucket each, far ones share them (Raffel et al. 2020)
 
     Args:
@@ -204,16 +171,8 @@ def relative_buckets(
     return side + torch.where(d < exact, d, far)
 
 # %% ../nbs/07b_places.ipynb #652af7c5
-def relative_bias(
-    table:Tensor, # Learned, one number for each bucket and head, (n_buckets, H)
-    L:int, # Number of queries
-    S:int|None=None, # Number of keys; None means L
-    *,
-    max_distance:int=128, # From here on all distances share the last bucket
-    causal:bool=False, # Buckets for the past only
-    q_pos:Tensor|None=None, # Places of queries, (L,) or (B, L); None: the last is the last key's
-    k_pos:Tensor|None=None # Places of keys, (S,) or (B, S); None means 0 to S-1
-)->Tensor: # Added to scores, (H, L, S), or (B, H, L, S) if places have a batch
+def relative_bias(table:Tensor, L:int, S:int|None=None, *, max_distance:int=128, causal:bool=False,
+                  q_pos:Tensor|None=None, k_pos:Tensor|None=None)->Tensor:
     """A learned number for each bucket and head
 
     Args:

@@ -18,31 +18,26 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from .config import TransformerConfig
 from .blocks import Mixers
-from .families import _family, _stretched, config_from_hf, config_to_hf, FAMILIES
+from .families import (FAMILIES, can_be, config_to_hf, family_of, stretched,
+                                   with_ends)
 from .files import Source, open_source
 from .layer import AttentionLayer, Function, options_of
-from .plan import (_build_ours, _ours, _tensors_of_ours, build_model,
+from .plan import (build_model, build_ours, own_family, tensors_of_ours,
                                tensors_to_hf)
-from .saving import _kinds, save_tensors
-from .settings import Family, _check_names, _ignored, _pass_over
-from .stored import Tensors, _inside, _read_object
+from .saving import beside_names, save_tensors
+from .settings import Family, always_ignored, check_names, pass_over, read_settings
+from .stored import Tensors, files_folder, read_object
 from .checks import checked_integer
 from .tokenizer import WordTokenizer
-from .tokenizer_files import _files, _files_of
+from .tokenizer_files import files_of, written_names
 from .tokenizer_files import load_tokenizer as load_tokenizer    # offered here too
 from .transformer import Transformer
 
 # %% ../nbs/11l_loading.ipynb #f0717a1f
-def load_pretrained(
-    source:str|Path, # 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
-    *,
-    dtype:torch.dtype|None=torch.float32, # Of the parameters; None leaves each as the file has it
-    attend:Function|None=None, # What attention layers call, an `AttentionFunction`; None: ours
-    rope_scaling:Mapping[str,Any]|None=None, # In place of the file's, as a model's card says it
-    ignore:Iterable[str]=(), # Unknown settings of the file that are known to change no number
-    mixers:Mixers|None=None, # Makers of its mixers, as for `Transformer`; they are in no file
-    progress:bool=False # Show a bar
-)->Transformer: # In evaluation mode
+def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
+                    attend:Function|None=None, rope_scaling:Mapping[str,Any]|None=None,
+                    ignore:Iterable[str]=(), mixers:Mixers|None=None,
+                    progress:bool=False)->Transformer:
     """Load a published model, or one of ours; what is not understood is refused by name
 
     Args:
@@ -61,7 +56,7 @@ def load_pretrained(
     found = open_source(source)
     cfg,family,config = _understood(found, rope_scaling, ignore)
     with _naming(found.config_file), _Counted(found.tensors, progress) as tensors:
-        if family is _ours: model = _build_ours(cfg, tensors, dtype=dtype, mixers=mixers)
+        if family is own_family: model = build_ours(cfg, tensors, dtype=dtype, mixers=mixers)
         elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype)
         else: raise ValueError(f"{family.model_type} has no mixers, got makers of {[*mixers]}")
     for m in model.modules():
@@ -78,20 +73,21 @@ def _understood(found:Source, scaling:Any, ignore:Iterable[str],
         raise TypeError(f"rope_scaling must be a dictionary, got {type(scaling).__name__}")
     with _naming(found.config_file):
         if config.get('model_type') == 'attention_nb': return _own_settings(config, scaling, ignore)
-        config = _pass_over(_family(config.get('model_type')), config, ignore)
-        cfg,_ = config_from_hf(config)
-    config = _with_ends(cfg, config, found.generation_config)
-    with _naming(found.ends_file): cfg,family = config_from_hf(config)
+        family = family_of(config.get('model_type'))
+        config = pass_over(family, config, ignore)
+        cfg = read_settings(family, config)
+    with _naming(found.ends_file):
+        cfg,config = with_ends(cfg, family, config, found.generation_config)
     if scaling is None: return cfg,family,config
-    try: config = _stretched(config, cfg, scaling); cfg,_ = config_from_hf(config)
+    try: cfg,config = stretched(cfg, family, config, scaling)
     except (NotImplementedError,ValueError) as e: raise type(e)(f"rope_scaling: {e}") from None
     return cfg,family,config
 
 def _own_settings(config:dict[str,Any], scaling:Any, ignore:Iterable[str],
                   )->tuple[TransformerConfig,Family,dict[str,Any]]:
     "Settings of our own form"
-    said = _pass_over(_ours, config, ignore)
-    _check_names(said, ('settings', *_ignored))
+    said = pass_over(own_family, config, ignore)
+    check_names(said, ('settings', *always_ignored))
     settings:Any = said.get('settings')
     try:
         cfg = TransformerConfig.from_dict(settings)
@@ -99,14 +95,7 @@ def _own_settings(config:dict[str,Any], scaling:Any, ignore:Iterable[str],
             raise ValueError("rope_scaling: it does not rotate")
         if scaling is not None: cfg = replace(cfg, rope_scaling=dict(scaling))
     except (TypeError,ValueError) as e: raise ValueError(f"attention_nb: {e}") from None
-    return cfg, _ours, said
-
-def _with_ends(cfg:TransformerConfig, config:dict[str,Any],
-               settings:Mapping[str,Any])->dict[str,Any]:
-    "With the tokens that begin, end and fill texts as `generation_config.json` says"
-    if cfg.kind == 'encoder': return config    # it writes no text
-    names = (f'{n}_token_id' for n in ('bos', 'eos', 'pad', 'decoder_start'))
-    return config | {n: settings[n] for n in names if settings.get(n) is not None}
+    return cfg, own_family, said
 
 @contextlib.contextmanager
 def _naming(file:Path)->Generator[None,None,None]:
@@ -135,14 +124,8 @@ class _Counted(Mapping[str,Tensor]):
         return t
 
 # %% ../nbs/11l_loading.ipynb #b9a5537a
-def embed_sentences(
-    model:Transformer, # An encoder without a head, such as 'minilm'
-    tokenizer:Any, # Its tokenizer, as from `load_tokenizer`
-    texts:Sequence[str], # What to embed
-    *,
-    batch_size:int=64, # Texts at a time
-    max_len:int=256 # Tokens of a text that are read, the last one always among them
-)->Tensor: # (texts, D), each of length 1; 0 for a text without tokens
+def embed_sentences(model:Transformer, tokenizer:Any, texts:Sequence[str], *, batch_size:int=64,
+                    max_len:int=256)->Tensor:
     """Sentences as vectors: the mean of their tokens' vectors (Reimers and Gurevych 2019)
 
     Args:
@@ -176,12 +159,7 @@ def embed_sentences(
     return out
 
 # %% ../nbs/11l_loading.ipynb #11e0e7ca
-def from_hf(
-    hf_model:Any, # A model of `transformers`
-    *,
-    dtype:torch.dtype|None=None, # Of the parameters; None leaves each as it is
-    ignore:Iterable[str]=() # Unknown settings of it that are known to change no number
-)->Transformer: # With parameters of its own, in evaluation mode
+def from_hf(hf_model:Any, *, dtype:torch.dtype|None=None, ignore:Iterable[str]=())->Transformer:
     """The same model as one of ours; what is not understood is refused by name
 
     Args:
@@ -196,10 +174,10 @@ def from_hf(
     if not hasattr(hf_model, 'config') or not hasattr(hf_model, 'state_dict'):
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
-    config = _pass_over(_family(config.get('model_type')), config, ignore)
-    said = getattr(hf_model, 'generation_config', None)
-    if said is not None: config = _with_ends(config_from_hf(config)[0], config, said.to_dict())
-    cfg,family = config_from_hf(config)
+    family = family_of(config.get('model_type'))
+    config = pass_over(family, config, ignore)
+    cfg,said = read_settings(family, config),getattr(hf_model, 'generation_config', None)
+    if said is not None: cfg,config = with_ends(cfg, family, config, said.to_dict())
     model = build_model(cfg, family, _state(hf_model), dtype=dtype, copy=True)
     model.published = config
     return model
@@ -218,15 +196,8 @@ def _state(model:nn.Module)->dict[str,Tensor]:
     return {name.replace('_orig_mod.', ''): t for name,t in model.state_dict().items()}
 
 # %% ../nbs/11l_loading.ipynb #7b254043
-def save_pretrained(
-    model:nn.Module, # A `Transformer`, also one that is compiled or wrapped
-    folder:str|Path, # Where to; made if it does not exist
-    *,
-    family:str|None=None, # As 'llama', or ours, 'attention_nb'; None: the one it was loaded as
-    tokenizer:Any=None, # As `load_tokenizer` takes or gives it; None: that of where it came from
-    max_shard_size:int=5_000_000_000, # Bytes of a file
-    progress:bool=False # Show a bar
-)->list[Path]: # The files written
+def save_pretrained(model:nn.Module, folder:str|Path, *, family:str|None=None, tokenizer:Any=None,
+                    max_shard_size:int=5_000_000_000, progress:bool=False)->list[Path]:
     """Write a folder that `transformers` loads to the same outputs, or one in our own form
 
     Beside the weights: the tokenizer with its chat template, where one is known, and
@@ -254,8 +225,8 @@ def save_pretrained(
         own:dict[str,Any] = config['settings']
         own |= {n: said.get(f'{n[:3]}_token_id')
                 for n in ('bos_id', 'eos_id', 'pad_id') if own[n] is None}
-    if not beside.keys().isdisjoint(_files) or _holds_another(Path(folder), config):
-        beside = dict.fromkeys(_kinds) | beside
+    if not beside.keys().isdisjoint(written_names) or _holds_another(Path(folder), config):
+        beside = dict.fromkeys(beside_names) | beside
     return save_tensors(tensors, config, folder, beside=beside,
                         max_shard_size=max_shard_size, progress=progress)
 
@@ -264,24 +235,24 @@ def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
     "Whether a folder has a model of other settings, whose tokenizer is not this one's"
     if not (folder/'config.json').exists(): return False
     with contextlib.suppress(OSError, ValueError):
-        return bool(_read_object(folder/'config.json') != json.loads(json.dumps(config)))
+        return bool(read_object(folder/'config.json') != json.loads(json.dumps(config)))
     return True
 
 def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
     if kind is None:
-        fits = [f'family={name!r}' for name in FAMILIES if not cfg.can_be(name)]
+        fits = [f'family={name!r}' for name in FAMILIES if not can_be(cfg, name)]
         raise ValueError("this model was not loaded: say whose form it takes. Its settings fit "
                          f"{', '.join(fits) or 'no published family'}; family='attention_nb' is "
                          "our own form, which load_pretrained reads and transformers does not")
     if kind != published.get('model_type'): published = {}
     if kind == 'attention_nb':
-        config,tensors = dict(published, model_type=kind), _tensors_of_ours(cfg, state)
+        config,tensors = dict(published, model_type=kind), tensors_of_ours(cfg, state)
         config['settings'] = cfg.to_dict()
     else:
-        config = config_to_hf(cfg, _family(kind), published)
-        tensors = dict(tensors_to_hf(_family(kind), cfg, state))
+        config = config_to_hf(cfg, family_of(kind), published)
+        tensors = dict(tensors_to_hf(family_of(kind), cfg, state))
     kinds = {t.dtype for t in tensors.values()}
     if len(kinds) == 1: config['dtype'] = str(kinds.pop()).removeprefix('torch.')
     return config, _apart(tensors)
@@ -303,15 +274,15 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     if tokenizer is None:
         with contextlib.suppress(FileNotFoundError):
             if where is None: return {}
-            if not isinstance(load_tokenizer(where), WordTokenizer): return _files_of(where)
-            return {'tokenizer.json': (_inside(where)/'tokenizer.json').read_bytes()}
+            if not isinstance(load_tokenizer(where), WordTokenizer): return files_of(where)
+            return {'tokenizer.json': (files_folder(where)/'tokenizer.json').read_bytes()}
         return {}
     named = isinstance(tokenizer, (str,Path,Source))
     given = load_tokenizer(tokenizer) if named else tokenizer
     if not named and hasattr(given, 'id_to_token'):     # it knows neither template nor roles
         with contextlib.suppress(OSError, ValueError, AttributeError):    # none, or of another kind
             if where is not None and load_tokenizer(where).to_str() == given.to_str():
-                return _files_of(where)
+                return files_of(where)
         eos = next(iter(cfg.eos_id), None) if isinstance(cfg.eos_id, tuple) else cfg.eos_id
         ids = dict(bos=cfg.bos_id, eos=eos, pad=cfg.pad_id)
         said = {f'{role}_token': given.id_to_token(i) for role,i in ids.items() if i is not None}
@@ -319,7 +290,7 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     n = max(vocab.values())+1 if vocab else len(getattr(given, 'vocab', ()))
     if n > cfg.vocab_size:
         raise ValueError(f"tokenizer has {n} ids, the model only {cfg.vocab_size}")
-    return _files_of(tokenizer, said)
+    return files_of(tokenizer, said)
 
 # %% ../nbs/11l_loading.ipynb #ae52d7d6
 def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 import torch
 from torch import Tensor
-from .stored import Tensors, _bar, _inside, _pointed, _read_object, _staging
+from .stored import Tensors, progress_bar, files_folder, pointed, read_object, staging
 from .checks import checked_integer
-from .files import _more_templates
-from .tokenizer_files import _files
+from .files import more_templates
+from .tokenizer_files import written_names
 
 # %% ../nbs/11h_saving.ipynb #d08e10e2
 _index = 'model.safetensors.index.json'
@@ -88,13 +88,13 @@ def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
 _names = 'model.safetensors', _index
 _shard = re.compile(r'model-\d{5}-of-\d{5}\.safetensors')
 # what a model has beside its weights, which must be of the same model
-_kinds = (*_files, 'encoder.json', 'vocab.bpe', 'generation_config.json')
+beside_names = (*written_names, 'encoder.json', 'vocab.bpe', 'generation_config.json')
 
 def _old_weights(folder:Path)->set[str]:
     "Names of the old model's weights: the usual ones, and the shards that its index names"
-    found,point = {*_names},_pointed(folder)
+    found,point = {*_names},pointed(folder)
     for index in [folder/_index, *([point] if point else [])]:
-        try: places = _read_object(index).get('weight_map')
+        try: places = read_object(index).get('weight_map')
         except (OSError, ValueError): continue
         files = places.values() if isinstance(places, dict) else ()
         found |= {n for f in files if isinstance(f, str) and _shard.fullmatch(n := Path(f).name)}
@@ -127,7 +127,7 @@ def _switch(staged:Path, folder:Path, weights:list[str], gone:set[str])->None:
     _flush(folder)
     # the index goes last and comes last: as long as files are there, something names them
     for name in sorted(old, key=_index.__eq__):
-        if name == _more_templates: shutil.rmtree(folder/name, ignore_errors=True)
+        if name == more_templates: shutil.rmtree(folder/name, ignore_errors=True)
         else: (folder/name).unlink(missing_ok=True)
     for name in [*beside, *weights]: _link(staged/name, folder/name, staged)
     os.replace(staged/'config.json', folder/'config.json')
@@ -135,13 +135,13 @@ def _switch(staged:Path, folder:Path, weights:list[str], gone:set[str])->None:
 
 def _stage_beside(staged:Path, folder:Path, beside:Mapping[str,bytes|None])->set[str]:
     "Write what stands beside the weights; names of what the new model lacks"
-    for name in _kinds:
-        old = _inside(folder)/name
+    for name in beside_names:
+        old = files_folder(folder)/name
         if name not in beside and old.is_file(): _link(old, staged/name, staged)
     for name,content in beside.items():
         if content is not None: (staged/name).write_bytes(content)
-    templates = {_more_templates} if 'chat_template.jinja' in beside else set()
-    return {name for name in (*_kinds, *beside) if not (staged/name).exists()} | templates
+    templates = {more_templates} if 'chat_template.jinja' in beside else set()
+    return {name for name in (*beside_names, *beside) if not (staged/name).exists()} | templates
 
 # %% ../nbs/11h_saving.ipynb #84d03bd6
 if sys.platform == 'win32':
@@ -178,15 +178,9 @@ def _locked(folder:Path)->Generator[None,None,None]:
         finally: file.close()
 
 # %% ../nbs/11h_saving.ipynb #9ca15395
-def save_tensors(
-    tensors:Mapping[str,Tensor], # Weights by name, `Tensors` too; equal memory is written once
-    config:Mapping[str,Any], # What config.json shall say
-    folder:str|Path, # Where to; made if it does not exist, its old weights give way
-    *,
-    beside:Mapping[str,bytes|None]|None=None, # Other files by name; None: such a file goes
-    max_shard_size:int=5_000_000_000, # Bytes of a file; more is spread over several
-    progress:bool=False # Show a bar
-)->list[Path]: # The files written
+def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:str|Path, *,
+                 beside:Mapping[str,bytes|None]|None=None, max_shard_size:int=5_000_000_000,
+                 progress:bool=False)->list[Path]:
     """Write a model's folder, whole or not at all
 
     Args:
@@ -208,7 +202,7 @@ def save_tensors(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with _locked(folder), _staged(folder) as staged:
-            with _bar(sum(sizes.values()), folder.name, progress) as bar:
+            with progress_bar(sum(sizes.values()), folder.name, progress) as bar:
                 for file,held in shards.items():
                     _write(staged/file, {n: tensors[n] for n in held}, tied)
                     bar.update(sum(sizes[n] for n in held))
@@ -239,7 +233,7 @@ def _checked_files(beside:Mapping[str,Any], folder:Path)->Mapping[str,bytes|None
             raise ValueError(f"beside must have names of other files, got {name!r}")
         if not isinstance(content, bytes|None):
             raise TypeError(f"beside must hold bytes, got {type(content).__name__} for {name!r}")
-    for name in (*_names, *_kinds, 'config.json', *beside):
+    for name in (*_names, *beside_names, 'config.json', *beside):
         if (folder/name).is_dir(): raise ValueError(f"{folder/name} is a folder, not a file")
     return beside
 
@@ -268,7 +262,7 @@ def _staged(folder:Path)->Generator[Path,None,None]:
 
 def _sweep(folder:Path)->None:
     "Clear away what saves have staged, also dead ones: the lock says that no other is running"
-    point = _pointed(folder)
+    point = pointed(folder)
     for found in folder.iterdir():
-        ours = _staging.fullmatch(found.name) and found.is_dir() and not found.is_symlink()
+        ours = staging.fullmatch(found.name) and found.is_dir() and not found.is_symlink()
         if ours and (point is None or point.parent != found): shutil.rmtree(found)

@@ -17,12 +17,8 @@ from torch import Tensor, nn
 from .checks import check_number, check_sizes, checked_integer
 
 # %% ../nbs/07a_scaling.ipynb #cd584fbc
-def rope_frequencies(
-    rotary_dim:int, # Rotated numbers in a head, R
-    base:float=10_000., # b
-    *,
-    device:torch.device|str|None=None # Where they are made
-)->Tensor: # Radians from one place to the next, (R/2,), float32
+def rope_frequencies(rotary_dim:int, base:float=10_000., *,
+                     device:torch.device|str|None=None)->Tensor:
     """The turn of each pair from one place to the next (Su et al. 2021)
 
     Args:
@@ -37,10 +33,7 @@ def rope_frequencies(
     return 1. / base**exponent
 
 # %% ../nbs/07a_scaling.ipynb #2d9e1f39
-def linear_frequencies(
-    freqs:Tensor, # The plain ones, (R/2,)
-    factor:float # f, how many times longer texts become
-)->Tensor: # (R/2,)
+def linear_frequencies(freqs:Tensor, factor:float)->Tensor:
     """All places pressed together (Chen et al. 2023)
 
     Args:
@@ -53,13 +46,8 @@ def linear_frequencies(
     return freqs / factor
 
 # %% ../nbs/07a_scaling.ipynb #98cd8ce5
-def dynamic_frequencies(
-    rotary_dim:int, # R
-    base:float, # b
-    factor:float, # f
-    original:int, # N, places in training
-    length:Tensor # n, places to read, at least N
-)->Tensor: # (R/2,)
+def dynamic_frequencies(rotary_dim:int, base:float, factor:float, original:int,
+                        length:Tensor)->Tensor:
     """A base that grows with the text (NTK-aware, dynamic)
 
     Args:
@@ -82,17 +70,9 @@ def _pair_of(turns:float, rotary_dim:int, base:float, original:int)->float:
     "The number of the pair that comes round `turns` times in `original` places"
     return rotary_dim * math.log(original / (turns*2*math.pi)) / (2*math.log(base))
 
-def yarn_frequencies(
-    rotary_dim:int, # R
-    base:float, # b
-    *,
-    factor:float, # f
-    original:int, # N, places in training
-    beta_fast:float=32., # Pairs that come round so often are left alone
-    beta_slow:float=1., # Pairs that come round less often are divided by f
-    truncate:bool=True, # Begin and end the ramp at whole pairs
-    device:torch.device|str|None=None # Where they are made
-)->Tensor: # (R/2,)
+def yarn_frequencies(rotary_dim:int, base:float, *, factor:float, original:int, beta_fast:float=32.,
+                     beta_slow:float=1., truncate:bool=True,
+                     device:torch.device|str|None=None)->Tensor:
     """Fast pairs stay, slow pairs are divided, a ramp between (Peng et al. 2023)
 
     Args:
@@ -130,14 +110,7 @@ def _yarn_factor(scaling:dict[str,Any])->float:
     return _hardness(factor)
 
 # %% ../nbs/07a_scaling.ipynb #d8ded950
-def llama3_frequencies(
-    freqs:Tensor, # The plain ones, (R/2,)
-    *,
-    factor:float, # f
-    original:int, # N, places in training
-    low:float, # l: pairs that come round fewer times than this are divided by f
-    high:float # h: pairs that come round more often than this stay
-)->Tensor: # (R/2,)
+def llama3_frequencies(freqs:Tensor, *, factor:float, original:int, low:float, high:float)->Tensor:
     """Short wavelengths stay, long ones are divided, a mix between (Llama 3.1)
 
     Args:
@@ -158,13 +131,8 @@ def llama3_frequencies(
     return torch.where(between, mixed, outer)
 
 # %% ../nbs/07a_scaling.ipynb #c8214b5e
-def longrope_frequencies(
-    rotary_dim:int, # R
-    base:float, # b
-    divisors:list[float], # d, one for each pair
-    *,
-    device:torch.device|str|None=None # Where they are made
-)->Tensor: # (R/2,)
+def longrope_frequencies(rotary_dim:int, base:float, divisors:list[float], *,
+                         device:torch.device|str|None=None)->Tensor:
     """Each pair divided by a number of its own (Ding et al. 2024)
 
     Args:
@@ -226,11 +194,7 @@ def _check_value(key:str, x:Any, rotary_dim:int)->None:
         check_number(name, x, torch.float32, positive=True)
 
 # %% ../nbs/07a_scaling.ipynb #4a837c8f
-def check_scaling(
-
-    scaling:dict[str,Any]|None, # As published in a configuration; None means 'default'
-    rotary_dim:int # R
-)->dict[str,Any]: # The same with `rope_type` first, without `type` and settings that are None
+def check_scaling(scaling:dict[str,Any]|None, rotary_dim:int)->dict[str,Any]:
     """Raise a `ValueError` or `TypeError` unless a setting is understood
 
     Args:
@@ -266,15 +230,9 @@ def check_scaling(
                                    else x for k,x in known.items()}
 
 # %% ../nbs/07a_scaling.ipynb #8690c5cb
-def scaled_frequencies(
-    rotary_dim:int, # R
-    base:float=10_000., # b
-
-    scaling:dict[str,Any]|None=None, # As published in a configuration
-    *,
-    length:int|None=None, # n, places to read; None means no more than in training
-    device:torch.device|str|None=None # Where they are made
-)->tuple[Tensor,float]: # Frequencies (R/2,), and what cosine and sine are multiplied by
+def scaled_frequencies(rotary_dim:int, base:float=10_000., scaling:dict[str,Any]|None=None, *,
+                       length:int|None=None,
+                       device:torch.device|str|None=None)->tuple[Tensor,float]:
     """Frequencies of a published setting
 
     Args:

@@ -9,19 +9,12 @@ __all__ = ['sense_view']
 
 # %% ../nbs/03e_senses.ipynb #1dda0e5e
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .explorables import _between, _vectors
-from .heads import _readable, _tokens
-from .pages import View, _clip
-from .views import _floats, _numbers
-
-# %% ../nbs/03e_senses.ipynb #a1d4107e
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from .inputs import checked_vectors, number_between, readable_tokens
+from .pages import clipped, pack_floats, unpack_floats, View, view_of
 
 # %% ../nbs/03e_senses.ipynb #e5c67142
 def _new_vector(x:Tensor, at:int, temperature:float)->tuple[Tensor,Tensor]:
@@ -41,17 +34,9 @@ def _axes(x:Tensor, first:Tensor, second:Tensor)->Tensor:
     return torch.stack([across, along/size if size > 1e-9 else 0*along])
 
 # %% ../nbs/03e_senses.ipynb #18c06e8a
-def sense_view(
-    word:str, # Stands in both sentences; where it does so twice, its first place counts
-    sentences:Sequence[Sequence[str]], # Two lists of words
-    x:Sequence[Tensor], # Their vectors, (L1, D) and (L2, D)
-    others:Sequence[str], # n words to compare with, also drawn on the map
-    y:Tensor, # Their vectors (n, D)
-    *,
-    temperature:float=1., # Scores are divided by it at first, from 1/16 to 16
-    shown:int=5, # How many near words are listed
-    title:str='' # Heading
-)->View: # A view with a slider for the temperature
+def sense_view(word:str, sentences:Sequence[Sequence[str]], x:Sequence[Tensor],
+               others:Sequence[str], y:Tensor, *, temperature:float=1., shown:int=5,
+               title:str='')->View:
     """A word in two sentences: weights, new vectors on a map, and the words near them
 
     Args:
@@ -69,37 +54,40 @@ def sense_view(
     """
     if len(sentences) != 2 or len(x) != 2:
         raise ValueError(f"sentences and x must be 2, got {len(sentences)} and {len(x)}")
-    y = _vectors(y, 'nD', 'y')
-    others = _tokens(others, len(y), 'others')
+    y = checked_vectors(y, 'nD', 'y')
+    others = readable_tokens(others, len(y), 'others')
     if len(y) > 100: raise ValueError(f"{len(y)} others are more than the 100 that this view shows")
     shown = checked_integer('shown', shown, least=1, most=len(y))
     found,new = [],[]
     for words,vectors in zip(sentences, x):
-        t,tokens = _vectors(vectors, 'LD', 'x'),_tokens(words, len(vectors), 'sentences')
+        t = checked_vectors(vectors, 'LD', 'x')
+        tokens = readable_tokens(words, len(vectors), 'sentences')
         if t.shape[1] != y.shape[1]:
             raise ValueError(f"x must have the width {y.shape[1]} of y, got {t.shape[1]}")
         if len(t) > 40:
             raise ValueError(f"{len(t)} words are more than the 40 that this view shows")
         if word not in words: raise ValueError(f"each sentence must hold {word!r}, got {tokens}")
         at = list(words).index(word)
-        found.append(dict(tokens=tokens, at=at, xdata=_floats(t)))
+        found.append(dict(tokens=tokens, at=at, xdata=pack_floats(t)))
         new.append((t[at].double(), _new_vector(t.double(), at, 1.)[1]))
     (one,first),(same,second) = new
     if not torch.equal(one, same): raise ValueError(f"both sentences must give {word!r} one vector")
     if torch.allclose(first, second):
         raise ValueError(f"the two sentences give {word!r} the same new vector")
-    start = dict(temperature=_between(temperature, 1/16, 16, 'temperature'))
-    data = dict(kind='senses', title=_readable(title, 'titles'), size=max(map(len, sentences)),
-                sentences=found, width=y.shape[1], others=others, odata=_floats(y),
-                axes=_floats(_axes(one, first, second).float()), shown=shown, start=start)
-    return View(data, f"Senses view: {_clip(word)} in two sentences, {len(y)} words on a map")
+    start = dict(temperature=number_between(temperature, 1/16, 16, 'temperature'))
+    return view_of('senses', title,
+                   f"Senses view: {clipped(word)} in two sentences, {len(y)} words on a map",
+                   size=max(map(len, sentences)), sentences=found, width=y.shape[1], others=others,
+                   odata=pack_floats(y), axes=pack_floats(_axes(one, first, second).float()),
+                   shown=shown, start=start)
 
 # %% ../nbs/03e_senses.ipynb #36c00e63
 def _read(data:dict[str,Any])->tuple[list[tuple[Tensor,int]],Tensor,Tensor]:
     "Rows and place of the word in each sentence, the other words' vectors, the axes"
     D = data['width']
-    rows = [(_numbers(s['xdata'], -1, D).double(), s['at']) for s in data['sentences']]
-    return rows, _numbers(data['odata'], -1, D).double(), _numbers(data['axes'], 2, D).double()
+    rows = [(unpack_floats(s['xdata'], -1, D).double(), s['at']) for s in data['sentences']]
+    others,axes = unpack_floats(data['odata'], -1, D),unpack_floats(data['axes'], 2, D)
+    return rows, others.double(), axes.double()
 
 def _near(vector:Tensor, others:Tensor, n:int)->list[int]:
     "The `n` rows of `others` with the largest cosines, best first"
@@ -109,7 +97,7 @@ def _near(vector:Tensor, others:Tensor, n:int)->list[int]:
 # %% ../nbs/03e_senses.ipynb #d3a1c0fe
 _inks = '#1e7870','#a06214'
 
-def _points(ax:'Axes', points:Tensor, names:list[str])->None:
+def _points(ax:Any, points:Tensor, names:list[str])->None:
     "A point and a label for each word; a label moves down where another stands already"
     high,wide = (max((points[:,n].max()-points[:,n].min()).item(), 1e-6) for n in (1,0))
     taken = list[tuple[float,float]]()
@@ -120,10 +108,10 @@ def _points(ax:'Axes', points:Tensor, names:list[str])->None:
     ax.scatter(points[:,0].tolist(), points[:,1].tolist(), s=8, color='#9aa3ab')
 
 # %% ../nbs/03e_senses.ipynb #8a9921be
-def _map(fig:'Figure', data:dict[str,Any])->None:
+def _map(fig:Any, data:dict[str,Any])->None:
     "Draw the map, both sentences with their weights above it"
     rows,others,axes = _read(data)
-    word,names = rows[0][0][rows[0][1]],[_clip(t, 16) for t in data['others']]
+    word,names = rows[0][0][rows[0][1]],[clipped(t, 16) for t in data['others']]
     fig.set_size_inches(6.5, 4.1)
     fig.set_layout_engine('constrained', rect=(0, 0, 1, .8))
     ax = fig.subplots()
@@ -135,10 +123,10 @@ def _map(fig:'Figure', data:dict[str,Any])->None:
         ax.annotate('', tuple(((new - word) @ axes.T).tolist()), (0,0),
                     arrowprops=dict(arrowstyle='-|>', color=color, lw=2, shrinkA=0, shrinkB=0))
         near = ', '.join(names[j] for j in _near(new, others, data['shown']))
-        said = '  '.join(f'{_clip(token, 12)} {100*w:.0f}'
+        said = '  '.join(f'{clipped(token, 12)} {100*w:.0f}'
                          for token,w in zip(sentence['tokens'], weights.tolist()))
-        fig.text(.01, .97-.1*n, f'{_clip(said, 110)}\n      near it: {_clip(near, 100)}', va='top',
-                 color=color, size=8.5, parse_math=False)
-    ax.annotate(_clip(data['sentences'][0]['tokens'][rows[0][1]], 16), (0,0), (0,-4), va='top',
+        says = f'{clipped(said, 110)}\n      near it: {clipped(near, 100)}'
+        fig.text(.01, .97-.1*n, says, va='top', color=color, size=8.5, parse_math=False)
+    ax.annotate(clipped(data['sentences'][0]['tokens'][rows[0][1]], 16), (0,0), (0,-4), va='top',
                 textcoords='offset points', ha='center', weight='bold', parse_math=False)
     ax.margins(.12, .1); ax.axis('off')

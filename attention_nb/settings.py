@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 from .config import TransformerConfig
 
 # %% ../nbs/11c_settings.ipynb #73d6acf9
-_Settings = dict[str,Any]
+Settings = dict[str,Any]
 
-def _whole(x:object, least:int=1, most:int=2**31-1)->bool:
+def whole(x:object, least:int=1, most:int=2**31-1)->bool:
     return isinstance(x, int) and not isinstance(x, bool) and least <= x <= most
 
-def _finite(x:object, least:float=-math.inf, most:float=math.inf)->bool:
+def finite(x:object, least:float=-math.inf, most:float=math.inf)->bool:
     if not isinstance(x, (int,float)) or isinstance(x, bool): return False
     try: return math.isfinite(x) and least <= x <= most
     except OverflowError: return False    # an integer that is no float
@@ -31,19 +31,19 @@ class _Kind:
     fits:Callable[[Any],bool]
     words:str
 
-_kinds:dict[str,_Kind] = dict(
+field_kinds:dict[str,_Kind] = dict(
     any=_Kind(lambda x: True, 'anything'),
     flag=_Kind(lambda x: isinstance(x, bool), 'True or False'),
     text=_Kind(lambda x: isinstance(x, str), 'a text'),
-    count=_Kind(lambda x: _whole(x, 0), f'a whole number from 0 to {2**31-1}'),
-    whole=_Kind(_whole, f'a whole number from 1 to {2**31-1}'),
-    size=_Kind(_whole, f'a whole number from 1 to {2**31-1}'),    # of a tensor or a part of one
-    layers=_Kind(lambda x: _whole(x, 1, 2**16), f'a whole number from 1 to {2**16}'),
-    number=_Kind(_finite, 'a finite number'),
-    chance=_Kind(lambda x: _finite(x, 0, 1), 'a number from 0 to 1'),
-    positive=_Kind(lambda x: _finite(x, 0) and x > 0, 'a finite number above 0'),
-    token=_Kind(lambda x: _whole(x, 0), 'a token id, 0 or more'),
-    tokens=_Kind(lambda x: all(_whole(i, 0) for i in (x if isinstance(x, list) else [x])),
+    count=_Kind(lambda x: whole(x, 0), f'a whole number from 0 to {2**31-1}'),
+    whole=_Kind(whole, f'a whole number from 1 to {2**31-1}'),
+    size=_Kind(whole, f'a whole number from 1 to {2**31-1}'),    # of a tensor or a part of one
+    layers=_Kind(lambda x: whole(x, 1, 2**16), f'a whole number from 1 to {2**16}'),
+    number=_Kind(finite, 'a finite number'),
+    chance=_Kind(lambda x: finite(x, 0, 1), 'a number from 0 to 1'),
+    positive=_Kind(lambda x: finite(x, 0) and x > 0, 'a finite number above 0'),
+    token=_Kind(lambda x: whole(x, 0), 'a token id, 0 or more'),
+    tokens=_Kind(lambda x: all(whole(i, 0) for i in (x if isinstance(x, list) else [x])),
                  'a token id, 0 or more, or a list of them'))
 
 # %% ../nbs/11c_settings.ipynb #893adbed
@@ -55,25 +55,23 @@ class Field:
         name: As in config.json
         ours: Our field; '' where a part makes something else of it
         default: Where a file does not say; ... leaves it unsaid
-        kind: Of its values, a name in `_kinds`
+        kind: Of its values, a name in `field_kinds`
         nullable: None may stand there
         values: Published value -> ours, where only some are known
     """
-    name:str # As in config.json
-    ours:str # Our field; '' where a part makes something else of it
-    default:Any # Where a file does not say; ... leaves it unsaid
-    kind:str='any' # Of its values, a name in `_kinds`
-    nullable:bool=False # None may stand there
-    values:dict[Any,Any]|None=None # Published value -> ours, where only some are known
+    name:str
+    ours:str
+    default:Any
+    kind:str='any'
+    nullable:bool=False
+    values:dict[Any,Any]|None=None
 
     def __post_init__(self)->None:
         if self.default is not ... and not self.fits(self.default):
             raise ValueError(f"{self.name}: its own default, {self.default!r}, is not "
-                             f"{_kinds[self.kind].words}")
+                             f"{field_kinds[self.kind].words}")
 
-    def fits(self,
-        value:Any # As published
-    )->bool: # Whether it is of this kind
+    def fits(self, value:Any)->bool:
         """Ask whether a value is of the kind that this field has
 
         Args:
@@ -82,7 +80,7 @@ class Field:
         Returns:
             Whether it is of this kind
         """
-        return self.nullable and value is None or _kinds[self.kind].fits(value)
+        return self.nullable and value is None or field_kinds[self.kind].fits(value)
 
 # %% ../nbs/11c_settings.ipynb #520e2482
 @dataclass(frozen=True)
@@ -95,10 +93,10 @@ class Part:
         write: And back; None: it cannot
         shared: Those it reads and never writes
     """
-    fields:tuple[Field,...] # Those it owns
-    read:Callable[[_Settings],_Settings] # From all settings to fields of `TransformerConfig`
-    write:Callable[[TransformerConfig],_Settings|None]=lambda cfg: {} # And back; None: it cannot
-    shared:tuple[Field,...]=() # Those it reads and never writes
+    fields:tuple[Field,...]
+    read:Callable[[Settings],Settings]
+    write:Callable[[TransformerConfig],Settings|None]=lambda cfg: {}
+    shared:tuple[Field,...]=()
 
 @dataclass(frozen=True)
 class Rule:
@@ -113,13 +111,43 @@ class Rule:
         published: False: only so in memory, never in a file
         when: Only where our settings are these
     """
-    source:str # Its published name
-    targets:tuple[str,...] # Names in our model, several where it holds several
-    transform:str='same' # A name in `transforms`
-    spare:bool=False # Used where the file has no other tensor for these targets; never written
-    equal:bool=False # A spare that must equal the tensor used instead of it
-    published:bool=True # False: only so in memory, never in a file
-    when:Mapping[str,Any]=field(default_factory=dict) # Only where our settings are these
+    source:str
+    targets:tuple[str,...]
+    transform:str='same'
+    spare:bool=False
+    equal:bool=False
+    published:bool=True
+    when:Mapping[str,Any]=field(default_factory=dict)
+
+# %% ../nbs/11c_settings.ipynb #c5b9c47d
+def _each(target:str)->list[str]:
+    "a.(b,c).d is a.b.d and a.c.d"
+    before,bracket,rest = target.partition('(')
+    if not bracket: return [target]
+    inner,_,after = rest.partition(')')
+    return [before+one+after for one in inner.split(',')]
+
+def rules(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}', *, spare:bool=False,
+          equal:bool=False, published:bool=True, when:Settings|None=None)->tuple[Rule,...]:
+    "A rule a line: their name, our names, a transform in brackets; * is a block on either side"
+    found = []
+    for line in filter(None, map(str.strip, table.splitlines())):
+        line,_,how = line.rstrip(']').partition(' [')
+        source,targets = line.split()
+        ends = tuple(_each(targets.replace('*', ours)))
+        found.append(Rule(source.replace('*', theirs), ends, how or 'same', spare=spare,
+                          equal=equal, published=published, when=when or {}))
+    return tuple(found)
+
+def with_biases(table:str, theirs:str='layers.{i}',
+                ours:str='decoder.blocks.{i}')->tuple[Rule,...]:
+    "Rules for a weight and its bias; `transpose` is for the weight alone"
+    def one(r:Rule, end:str)->Rule:
+        how = r.transform
+        if end == 'bias': how = how.removeprefix('transpose').strip('_') or 'same'
+        targets = tuple(f'{t}.{end}' for t in r.targets)
+        return replace(r, source=f'{r.source}.{end}', targets=targets, transform=how)
+    return tuple(one(r, end) for r in rules(table, theirs, ours) for end in ('weight','bias'))
 
 # %% ../nbs/11c_settings.ipynb #154cc69e
 @dataclass(frozen=True)
@@ -140,20 +168,20 @@ class Family:
         aliases: Other names of fields
         unused: Patterns of tensors that are not needed
     """
-    model_type:str # As in config.json
-    title:str # For people
-    architectures:Mapping[str,_Settings] # Class name -> what it sets of `TransformerConfig`
-    fixed:Mapping[str,Any] # What all its models have, of `TransformerConfig`
-    fields:tuple[Field,...] # Published fields that mean one of ours
-    parts:tuple[Part,...] # Published fields that are read together
-    keys:tuple[Rule,...] # Where tensors go
-    prefix:str='' # Before the names of all but the head, in models with one
-    neutral:Mapping[str,tuple[Any,...]]=field(default_factory=dict) # Only these values are known
-    ignored:frozenset[str]=frozenset() # Fields without effect on what a trained model computes
-    aliases:Mapping[str,str]=field(default_factory=dict) # Other names of fields
-    unused:tuple[str,...]=() # Patterns of tensors that are not needed
+    model_type:str
+    title:str
+    architectures:Mapping[str,Settings]
+    fixed:Mapping[str,Any]
+    fields:tuple[Field,...]
+    parts:tuple[Part,...]
+    keys:tuple[Rule,...]
+    prefix:str=''
+    neutral:Mapping[str,tuple[Any,...]]=field(default_factory=dict)
+    ignored:frozenset[str]=frozenset()
+    aliases:Mapping[str,str]=field(default_factory=dict)
+    unused:tuple[str,...]=()
 
-    def every_field(self)->Iterator[Field]: # Those of its parts too
+    def every_field(self)->Iterator[Field]:
         """All fields with a meaning
 
         Returns:
@@ -163,9 +191,7 @@ class Family:
         yield from self.fields
         for part in self.parts: yield from part.fields
 
-    def published(self,
-        ours:str # A field of `TransformerConfig`; `experts.n` is one of a field
-    )->str: # As the family calls it, or the same
+    def published(self, ours:str)->str:
         """The published name of one of our fields
 
         Args:
@@ -177,37 +203,38 @@ class Family:
         return next((f.name for f in self.every_field() if f.ours == ours), ours)
 
 # %% ../nbs/11c_settings.ipynb #b8eb9891
-def _changed(known:Iterable[Field], **defaults:Any)->tuple[Field,...]:
+def changed(known:Iterable[Field], **defaults:Any)->tuple[Field,...]:
     "The same fields with other defaults"
     known = tuple(known)
     if odd := defaults.keys() - {f.name for f in known}: raise ValueError(f"no fields {odd}")
     return tuple(replace(f, default=defaults.get(f.name, f.default)) for f in known)
 
-def _without(known:Iterable[Field], *names:str)->tuple[Field,...]:
+def without(known:Iterable[Field], *names:str)->tuple[Field,...]:
     "All fields but these"
     return tuple(f for f in known if f.name not in names)
 
 # %% ../nbs/11c_settings.ipynb #940b4288
-def _shown(value:object)->str:
+def shown(value:object)->str:
     "A value in an error, not too long"
     try: text = repr(value)
     except ValueError: return 'a number of thousands of digits'    # Python does not write those
     return text if len(text) <= 120 else f'{text[:100]} ...'
 
-def _said(c:_Settings, name:str, why:str)->str:
-    return f"{c.get('model_type')}: {name} = {_shown(c.get(name))} {why}"
+def _said(c:Settings, name:str, why:str)->str:
+    return f"{c.get('model_type')}: {name} = {shown(c.get(name))} {why}"
 
-def _refuse(c:_Settings, name:str, why:str='is not understood')->NoReturn:
+def refuse(c:Settings, name:str, why:str='is not understood')->NoReturn:
     "A field, its value and the family, in an error: it may be right, and is not known here"
     raise NotImplementedError(_said(c, name, why))
 
-def _wrong(c:_Settings, name:str, why:str)->NoReturn:
+def wrong(c:Settings, name:str, why:str)->NoReturn:
     "A field, its value and the family, in an error: it cannot be right"
     raise ValueError(_said(c, name, why))
 
 # %% ../nbs/11c_settings.ipynb #28291618
 # training, generation, bookkeeping: no effect on what a trained model computes
-_ignored = frozenset('''model_type architectures transformers_version torch_dtype dtype auto_map
+always_ignored = frozenset('''model_type architectures transformers_version torch_dtype dtype
+    auto_map
     _name_or_path name_or_path id2label label2id num_labels problem_type finetuning_task
     task_specific_params tokenizer_class prefix return_dict use_return_dict output_attentions
     output_hidden_states use_cache torchscript use_bfloat16 attn_implementation _attn_implementation
@@ -224,7 +251,7 @@ _ignored = frozenset('''model_type architectures transformers_version torch_dtyp
     '''.split())
 _makers = 'unsloth_', '_unsloth'    # notes of other tools begin so
 
-_neutral:dict[str,tuple[Any,...]] = dict(is_encoder_decoder=(False,), is_decoder=(False,),
+always_neutral:dict[str,tuple[Any,...]] = dict(is_encoder_decoder=(False,), is_decoder=(False,),
     add_cross_attention=(False,), cross_attention_hidden_size=(None,),
     tie_encoder_decoder=(False,), pruned_heads=({}, None),
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
@@ -232,100 +259,115 @@ _neutral:dict[str,tuple[Any,...]] = dict(is_encoder_decoder=(False,), is_decoder
 # %% ../nbs/11c_settings.ipynb #ea9094e9
 def _known(family:Family)->Iterator[str]:
     "Every published field the family has a word for"
-    yield from (*_ignored, *family.ignored, *_neutral, *family.neutral)
+    yield from (*always_ignored, *family.ignored, *always_neutral, *family.neutral)
     yield from (f.name for f in family.every_field())
 
-def _pass_over(family:Family, config:Mapping[str,Any], ignore:Iterable[str])->_Settings:
+def pass_over(family:Family, config:Mapping[str,Any], ignore:Iterable[str])->Settings:
     "The settings without those of which somebody says that they have no effect"
     given = isinstance(ignore, Iterable) and not isinstance(ignore, str)
     names = [*ignore] if given else []
     if not given or not all(isinstance(name, str) for name in names):
         raise TypeError(f"ignore must be a list of names, got {ignore!r}")
-    known,free = {*_known(family)},_ignored | family.ignored
+    known,free = {*_known(family)},always_ignored | family.ignored
     for name in names:
         if name not in config:
             raise ValueError(f"{family.model_type}: ignore names {name!r}, which the settings do "
                              f"not have, only {', '.join(sorted(config))}")
         if (own := family.aliases.get(name, name)) in known - free:
-            _wrong(dict(config), name, 'has a meaning here, so ignore cannot pass over it'
-                   + ('' if own == name else f': it is {own}'))
+            wrong(dict(config), name, 'has a meaning here, so ignore cannot pass over it'
+                  + ('' if own == name else f': it is {own}'))
     return {k:v for k,v in config.items() if k not in names or k in free}
 
-def _plain_names(family:Family, config:Mapping[str,Any])->_Settings:
+def _plain_names(family:Family, config:Mapping[str,Any])->Settings:
     "The same settings, each under one name"
-    c:_Settings = {}
+    c:Settings = {}
     for name,value in config.items():
         name = family.aliases.get(name, name)
         if name in c and c[name] != value:
-            _wrong(dict(config), name, f'and {_shown(value)} contradict')
+            wrong(dict(config), name, f'and {shown(value)} contradict')
         c[name] = value
     return c
 
-def _check_fields(family:Family, c:_Settings)->None:
+def _check_fields(family:Family, c:Settings)->None:
     "Refuse a field without a meaning here, and a value that is not of its kind or not known"
-    _check_names(c, _known(family))
-    for name,allowed in {**_neutral, **family.neutral}.items():
+    check_names(c, _known(family))
+    for name,allowed in {**always_neutral, **family.neutral}.items():
         if name in c and not any(c[name] == a and type(c[name]) is type(a) for a in allowed):
-            _refuse(c, name, f"is not supported, only {' or '.join(map(repr, allowed))}")
-    for f in family.every_field():
-        if f.name in c and not f.fits(c[f.name]):
-            _wrong(c, f.name, f'must be {_kinds[f.kind].words}')
+            refuse(c, name, f"is not supported, only {' or '.join(map(repr, allowed))}")
+    for f in family.every_field(): _check_kind(c, f)
 
-def _check_names(c:_Settings, names:Iterable[str])->None:
+def _check_kind(c:Settings, f:Field)->None:
+    if f.name in c and not f.fits(c[f.name]):
+        wrong(c, f.name, f'must be {field_kinds[f.kind].words}')
+
+def check_names(c:Settings, names:Iterable[str])->None:
     "Refuse what has none of these names and is no note, all of it at once"
     known = {*names}
     if odd := [name for name in c if name not in known and not str(name).startswith(_makers)]:
-        said = ', '.join(f'{name[:100]} = {_shown(c[name])}' for name in odd[:8])
+        said = ', '.join(f'{name[:100]} = {shown(c[name])}' for name in odd[:8])
         said += f' and {len(odd)-8} more' if len(odd) > 8 else ''
         raise NotImplementedError(
             f"{c.get('model_type')}: {said} {'is a field' if len(odd) == 1 else 'are fields'} this "
             "family is not known to have; if it changes no number, "
-            f"ignore={_shown(odd)} passes over it")
+            f"ignore={shown(odd)} passes over it")
 
-def _read_field(c:_Settings, f:Field)->Any:
+def _read_field(c:Settings, f:Field)->Any:
     "What one published field means"
     value = c.get(f.name, f.default)
     if f.values is not None:
         try: value = f.values[value]
-        except (KeyError,TypeError): _refuse(c, f.name)
+        except (KeyError,TypeError): refuse(c, f.name)
     return tuple(value) if isinstance(value, list) else value
 
-def _filled(family:Family, c:_Settings)->_Settings:
+def filled(family:Family, c:Settings)->Settings:
     "The settings, with the family's defaults where they say nothing"
     return {**{f.name: f.default for f in family.every_field() if f.default is not ...}, **c}
 
-def _check_pad(c:_Settings, ours:_Settings)->None:
+def _check_pad(c:Settings, ours:Settings)->None:
     "The token that fills texts up must have a vector"
     pad,n = ours.get('pad_id'),ours['vocab_size']
     if pad is not None and pad >= n:
-        _wrong(c, 'pad_token_id', f'is beyond the vocabulary of {n} tokens')
+        wrong(c, 'pad_token_id', f'is beyond the vocabulary of {n} tokens')
 
 # %% ../nbs/11c_settings.ipynb #263bdc8c
-def _architecture(family:Family, config:_Settings, architecture:str|None)->str:
+def _architecture(family:Family, config:Settings, architecture:str|None)->str:
     "The class the settings are for"
     names = [architecture] if architecture else config.get('architectures')
     if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], str):
         raise ValueError(f"{family.model_type}: architectures must name one class, "
-                         f"got {_shown(names)}; say which with architecture=")
+                         f"got {shown(names)}; say which with architecture=")
     if names[0] in family.architectures: return names[0]
     raise NotImplementedError(f"{family.model_type}: architecture {names[0]!r} is not supported, "
                               f"only {', '.join(family.architectures)}")
 
-def _read_settings(family:Family, config:Mapping[str,Any],
-                   architecture:str|None=None)->TransformerConfig:
+def read_settings(family:Family, config:Mapping[str,Any],
+                  architecture:str|None=None)->TransformerConfig:
     "Published settings of a family as ours"
     c = _plain_names(family, config)
     name = _architecture(family, c, architecture)
     _check_fields(family, c)
-    c = _filled(family, {**c, 'architectures': [name]})
+    c = filled(family, {**c, 'architectures': [name]})
     ours = {**family.fixed, **{f.ours: _read_field(c, f) for f in family.fields}}
     for part in family.parts: ours |= part.read(c)
     _check_pad(c, ours)
     try: return TransformerConfig(**{**ours, **family.architectures[name]})
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
 
+def reread(family:Family, cfg:TransformerConfig, config:Mapping[str,Any],
+           names:Iterable[str])->TransformerConfig:
+    "Our settings with what some published fields say now, and what is read together with them"
+    c = filled(family, _plain_names(family, config))
+    some = [f for f in family.every_field() if f.name in {*names}]
+    for f in some: _check_kind(c, f)
+    ours = {f.ours: _read_field(c, f) for f in some if f in family.fields}
+    for part in family.parts:
+        if any(f in some for f in part.fields): ours |= part.read(c)
+    _check_pad(c, dict(vocab_size=cfg.vocab_size) | ours)
+    try: return replace(cfg, **ours)
+    except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
+
 # %% ../nbs/11c_settings.ipynb #55ed2891
-def _meant(cfg:TransformerConfig)->_Settings:
+def _meant(cfg:TransformerConfig)->Settings:
     "Our settings, with what `None` means"
     m = {f.name: getattr(cfg, f.name) for f in fields(cfg)}
     def fill(name:str, value:Any)->None: m[name] = value if m[name] is None else m[name]
@@ -344,7 +386,7 @@ def _meant(cfg:TransformerConfig)->_Settings:
     return m
 
 # %% ../nbs/11c_settings.ipynb #d204e7c0
-def _write_field(c:_Settings, cfg:TransformerConfig, f:Field)->dict[str,str]:
+def _write_field(c:Settings, cfg:TransformerConfig, f:Field)->dict[str,str]:
     "One of our fields under its published name, unless it says so already; else why not"
     value = getattr(cfg, f.ours)
     if f.name in c and _read_field(c, f) == value: return {}
@@ -358,9 +400,9 @@ def _write_field(c:_Settings, cfg:TransformerConfig, f:Field)->dict[str,str]:
     if published != f.default or f.name in c: c[f.name] = published
     return {}
 
-def _write_part(family:Family, c:_Settings, cfg:TransformerConfig, part:Part)->dict[str,str]:
+def _write_part(family:Family, c:Settings, cfg:TransformerConfig, part:Part)->dict[str,str]:
     "The fields of a part, unless they say so already; else why not"
-    try: said = part.read(_filled(family, c))
+    try: said = part.read(filled(family, c))
     except (KeyError,NotImplementedError,TypeError,ValueError): said = None
     unlike = [k for k,v in (said or {}).items() if getattr(cfg, k) != v]
     if said is not None and not unlike: return {}
@@ -374,10 +416,10 @@ def _write_part(family:Family, c:_Settings, cfg:TransformerConfig, part:Part)->d
 
 _longest = 'max_position_embeddings'                # no limit of rotated places, but others ask
 
-def _unsaid(cfg:TransformerConfig, family:Family,
-            base:Mapping[str,Any])->tuple[_Settings,list[str]]:
+def unsaid(cfg:TransformerConfig, family:Family,
+           base:Mapping[str,Any])->tuple[Settings,list[str]]:
     "Our settings as in config.json, and what does not read back with the same meaning"
-    def is_it(sets:_Settings)->bool: return all(getattr(cfg, k) == v for k,v in sets.items())
+    def is_it(sets:Settings)->bool: return all(getattr(cfg, k) == v for k,v in sets.items())
     kinds = [name for name,sets in family.architectures.items() if is_it(sets)]
     if not kinds: return {}, [f"kind={cfg.kind!r} with head={cfg.head!r}"]
     c = {**_plain_names(family, base), 'model_type':family.model_type, 'architectures':kinds[:1]}
@@ -388,7 +430,7 @@ def _unsaid(cfg:TransformerConfig, family:Family,
     longest = any(f.name == _longest for part in family.parts for f in part.shared)
     if longest and cfg.max_len and not cfg.rope_scaling: c.setdefault(_longest, cfg.max_len)
     mine = _meant(cfg)
-    try: back = _meant(_read_settings(family, c))
+    try: back = _meant(read_settings(family, c))
     except (NotImplementedError,ValueError) as e:
         if not wordless: return c, [str(e)]
         back = mine
@@ -398,8 +440,8 @@ def _unsaid(cfg:TransformerConfig, family:Family,
     return c, [*(wordless | {n: f'{n}={getattr(cfg, n)!r} (it would be {back[n]!r})'
                              for n in told}).values()]
 
-def _write_settings(cfg:TransformerConfig, family:Family, base:Mapping[str,Any])->_Settings:
+def write_settings(cfg:TransformerConfig, family:Family, base:Mapping[str,Any])->Settings:
     "Our settings as in config.json; they read back with the same meaning"
-    c,reasons = _unsaid(cfg, family, base)
+    c,reasons = unsaid(cfg, family, base)
     if reasons: raise ValueError(f"{family.model_type} cannot say {'; '.join(reasons)}")
     return c

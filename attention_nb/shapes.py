@@ -8,14 +8,10 @@ Docs: https://attention-nb.github.io/attention_nb/shapes.html.md"""
 __all__ = ['shapes_view']
 
 # %% ../nbs/09a_shapes.ipynb #93d7a0fd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from .checks import checked_integer
-from .heads import _readable
-from .pages import View
+from .pages import View, view_of
 from .plots import colors
-
-# %% ../nbs/09a_shapes.ipynb #bc883cbd
-if TYPE_CHECKING: from matplotlib.figure import Figure
 
 # %% ../nbs/09a_shapes.ipynb #9d664bd1
 # name, shape, letters of a matrix, letters of its product, how many such matrices, in code
@@ -54,18 +50,8 @@ def _counts(sizes:dict[str,int])->list[tuple[tuple[int,...],int,int]]:
             for _,shape,weights,times,each,_ in _steps]
 
 # %% ../nbs/09a_shapes.ipynb #63eaa65f
-def shapes_view(
-    *,
-    batch:int=1, # Sequences B
-    length:int=64, # Tokens L of each
-    n_heads:int=4, # Query heads H
-    n_kv_heads:int=2, # Key and value heads G, a divisor of H
-    head_dim:int=32, # Numbers E of a head; the model has the width H E
-    d_ff:int=256, # Width F inside the feed-forward layer
-    vocab_size:int=512, # Tokens N of the vocabulary
-    step:int=0, # The step that is open at first
-    title:str='' # Heading
-)->View: # A view with a slider for each size, and a step for each shape
+def shapes_view(*, batch:int=1, length:int=64, n_heads:int=4, n_kv_heads:int=2, head_dim:int=32,
+                d_ff:int=256, vocab_size:int=512, step:int=0, title:str='')->View:
     """Shapes, parameters and multiplications of one pass through a decoder
 
     Args:
@@ -94,13 +80,12 @@ def shapes_view(
                                for letter,values in _choices.items()]
     steps = [dict(zip(('name','shape','weights','times','each','says'),
                       (name, [*shape], *rest))) for name,shape,*rest in _steps]
-    data = dict(kind='shapes', title=_readable(title, 'titles'), size=len(_steps), steps=steps,
-                sliders=sliders, longest=max(sliders[1][2]), step=step,
-                start=sizes | dict(D=sizes['H']*sizes['E']))
-    return View(data, f"Shapes of a decoder, {len(_steps)} steps from ids to logits")
+    return view_of('shapes', title, f"Shapes of a decoder, {len(_steps)} steps from ids to logits",
+                   size=len(_steps), steps=steps, sliders=sliders, longest=max(sliders[1][2]),
+                   step=step, start=sizes | dict(D=sizes['H']*sizes['E']))
 
 # %% ../nbs/09a_shapes.ipynb #ff97cab1
-def _rows(fig:'Figure', data:dict[str,Any])->None:
+def _rows(fig:Any, data:dict[str,Any])->None:
     "Draw the shape of each step, from the ids down to the logits"
     sizes,n = data['start'],len(_steps)
     most = max(sizes[shape[-1]] for _,shape,*_ in _steps)

@@ -14,13 +14,7 @@ from .checks import checked_integer
 from .visibility import Visibility
 
 # %% ../nbs/14a_patterns.ipynb #cd636834
-def all_see_first(
-    L:int, # Queries, the last of which is at the place of the last key
-    S:int|None=None, # Keys; None means L
-    *,
-    n:int, # How many of the first keys are seen
-    causal:bool=True # Only by queries that do not stand before them
-)->Visibility: # The same for all sequences and heads
+def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True)->Visibility:
     """Every query sees the first keys and no others
 
     Args:
@@ -37,13 +31,7 @@ def all_see_first(
     return Visibility(L, S, causal=causal, q_doc=torch.zeros(L, dtype=torch.long),
                       k_doc=(torch.arange(S) >= n).long())
 
-def streaming(
-    L:int, # Queries, the last of which is at the place of the last key
-    S:int|None=None, # Keys; None means L
-    *,
-    window:int, # Keys that a query sees up to its own, itself among them
-    first:int=4 # First keys that every query sees besides
-)->Visibility: # Causal
+def streaming(L:int, S:int|None=None, *, window:int, first:int=4)->Visibility:
     """A causal window and the first tokens (Xiao et al. 2023, arXiv 2309.17453)
 
     Args:
@@ -60,13 +48,7 @@ def streaming(
     return Visibility(L, S, causal=True, window=(window-1,0)) | all_see_first(L, S, n=first)
 
 # %% ../nbs/14a_patterns.ipynb #7da31064
-def prefix_window(
-    L:int, # Queries, the last of which is at the place of the last key
-    S:int|None=None, # Keys; None means L
-    *,
-    prefix:int, # First tokens: all see them, and they see one another both ways
-    window:int # Keys that a query sees up to its own, itself among them
-)->Visibility: # Causal behind the prefix
+def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int)->Visibility:
     """A prefix that is read as a whole, then a causal window
 
     Args:
@@ -83,12 +65,7 @@ def prefix_window(
     return (Visibility(L, S, causal=True, window=(window-1,0))
             | all_see_first(L, S, n=prefix, causal=False))
 
-def global_local(
-    L:int, # Tokens, queries and keys alike
-    *,
-    tokens:Tensor, # Bool (L,) or (B, L), True: sees all and is seen by all
-    window:int # Keys that the others see to each side
-)->Visibility: # Both ways
+def global_local(L:int, *, tokens:Tensor, window:int)->Visibility:
     """Local windows and global tokens (Beltagy et al. 2020, Longformer, arXiv 2004.05150)
 
     Args:
@@ -107,15 +84,8 @@ def global_local(
             | Visibility(L, q_doc=others, k_doc=all_see))
 
 # %% ../nbs/14a_patterns.ipynb #4d41b96f
-def choose_blocks(
-    q:Tensor, # Queries (B, H, L, E)
-    k:Tensor, # Keys (B, Hkv, S, E)
-    *,
-    top:int, # Blocks of keys that each block of queries sees, its own among them
-    block:int=64, # Tokens of a block
-    causal:bool=True, # Hide keys after the query's own place, and blocks of them
-    scores:Tensor|None=None # (B, Hkv, blocks of queries, blocks of keys); None: of block means
-)->Visibility: # Another one for each sequence and head
+def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True,
+                  scores:Tensor|None=None)->Visibility:
     """For each block of queries the blocks of keys that fit best
 
     Args:

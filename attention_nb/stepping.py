@@ -9,10 +9,10 @@ __all__ = ['cache_view']
 
 # %% ../nbs/08b_stepping.ipynb #979c8e7e
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from .checks import check_sizes, checked_integer
-from .heads import _readable, _tokens
-from .pages import View, _clip
+from .inputs import readable_tokens
+from .pages import clipped, View, view_of
 from .plots import colors
 
 # %% ../nbs/08b_stepping.ipynb #da733e92
@@ -26,17 +26,8 @@ def _counted(
     return t, t*(t+1)//2, 0, 0
 
 # %% ../nbs/08b_stepping.ipynb #c75ee7d7
-def cache_view(
-    tokens:Sequence[str], # The words, 24 at most
-    *,
-    layers:int=30, # Number of layers
-    n_kv_heads:int=3, # Key/value heads of each
-    head_dim:int=64, # Width of a head
-    number_bytes:int=2, # Bytes of a number
-    step:int|None=None, # How many words are read at first; None means all
-    keeps:bool=True, # With a cache at first?
-    title:str='' # Heading
-)->View: # A view with buttons for the steps
+def cache_view(tokens:Sequence[str], *, layers:int=30, n_kv_heads:int=3, head_dim:int=64,
+               number_bytes:int=2, step:int|None=None, keeps:bool=True, title:str='')->View:
     """Words read one at a time: keys and values made, kept and read, with a cache and without
 
     Args:
@@ -52,7 +43,7 @@ def cache_view(
     Returns:
         A view with buttons for the steps
     """
-    tokens = _tokens(tokens, None)
+    tokens = readable_tokens(tokens, None)
     if not 1 <= len(tokens) <= 24: raise ValueError(f"tokens must be 1 to 24, got {len(tokens)}")
     check_sizes(layers=layers, n_kv_heads=n_kv_heads, head_dim=head_dim,
                 number_bytes=number_bytes)
@@ -61,18 +52,16 @@ def cache_view(
     token_bytes = 2*layers*n_kv_heads*head_dim*number_bytes
     if token_bytes > 10**12:
         raise ValueError(f"{token_bytes} bytes a token are more than this view counts, 10**12")
-    data = dict(kind='stepping', title=_readable(title, 'titles'), size=len(tokens),
-                tokens=tokens, bytes=token_bytes, start=dict(step=step, keeps=bool(keeps)))
-    return View(data, f"Cache view: {len(tokens)} words, {token_bytes:,} bytes each")
-
-# %% ../nbs/08b_stepping.ipynb #0c8d622c
-if TYPE_CHECKING: from matplotlib.figure import Figure
+    return view_of('stepping', title,
+                   f"Cache view: {len(tokens)} words, {token_bytes:,} bytes each",
+                   size=len(tokens), tokens=tokens, bytes=token_bytes,
+                   start=dict(step=step, keeps=bool(keeps)))
 
 # %% ../nbs/08b_stepping.ipynb #83e56a0a
-def _triangle(fig:'Figure', data:dict[str,Any])->None:
+def _triangle(fig:Any, data:dict[str,Any])->None:
     "Draw the steps so far, keys orange and values green: made strong, read faint"
     from matplotlib.patches import Rectangle
-    tokens,start = [_clip(t, 12) for t in data['tokens']],data['start']
+    tokens,start = [clipped(t, 12) for t in data['tokens']],data['start']
     step,keeps = start['step'],start['keeps']
     L = len(tokens)
     fig.set_size_inches(max(1.6+.36*L, 4.2), .16*L+1.5)

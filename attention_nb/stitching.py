@@ -14,6 +14,11 @@ import torch
 from torch import Tensor
 from .core import attention
 
+# %% ../nbs/06g_stitching.ipynb #f755fce1
+kept_options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
+
+Key = tuple[Any,...]    # an attention's name and how often it ran before
+
 # %% ../nbs/06g_stitching.ipynb #02072fdd
 @dataclass
 class Recorded:
@@ -28,38 +33,51 @@ class Recorded:
         options: What `attention` needs beside q and k to give the weights
         out: What each head gave, (B, H, L, Ev); None where the model did not say
     """
-    name:str # The module's name in the model
-    kind:str # 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
-    q:Tensor|None # Queries (B, H, L, E), float32 on the CPU; None where the model only gave weights
-    k:Tensor|None # Keys (B, Hkv, S, E)
-    weights:Tensor # (B, H, L, S), before dropout
-    options:dict[str,Any] # What `attention` needs beside q and k to give the weights
-    out:Tensor|None=None # What each head gave, (B, H, L, Ev); None where the model did not say
-
-_options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
-_Key = tuple[Any,...]    # an attention's name and how often it ran before
+    name:str
+    kind:str
+    q:Tensor|None
+    k:Tensor|None
+    weights:Tensor
+    options:dict[str,Any]
+    out:Tensor|None=None
 
 # %% ../nbs/06g_stitching.ipynb #bf426366
 @dataclass
-class _Call:
-    "What one call of an attention was given, copied"
-    q:Tensor # (B, H, L, E)
-    k:Tensor # (B, Hkv, S, E)
-    options:dict[str,Any] # mask, bias, scale, softcap, sinks
-    places:Tensor|None = None # Where in the sequence each key stands, (S,); None means unknown
-    at:Any = None # Where each query stands, (L,); it has a place as soon as it is among rows
-    columns:Any = None # Where each key stands among those that are kept, (S,)
-    out:Tensor|None = None # What it gave, (B, H, L, Ev)
+class Call:
+    """What one call of an attention was given, copied
+
+    Attributes:
+        q: (B, H, L, E)
+        k: (B, Hkv, S, E)
+        options: mask, bias, scale, softcap, sinks
+        places: Where in the sequence each key stands, (S,); None means unknown
+        at: Where each query stands, (L,); it has a place as soon as it is among rows
+        columns: Where each key stands among those that are kept, (S,)
+        out: What it gave, (B, H, L, Ev)
+    """
+    q:Tensor
+    k:Tensor
+    options:dict[str,Any]
+    places:Tensor|None = None
+    at:Any = None
+    columns:Any = None
+    out:Tensor|None = None
 
     @property
     def past(self)->int: return max(0, self.k.shape[2]-self.q.shape[2])
 
 @dataclass
-class _Step:
-    "How a call of the model goes on with what is kept"
-    before:int # The place of its first query
-    origins:Tensor # Which old sequences each of its own may come from, (B, B of the old)
-    keys:set[_Key] = field(default_factory=set) # The attentions that told
+class Step:
+    """How a call of the model goes on with what is kept
+
+    Attributes:
+        before: The place of its first query
+        origins: Which old sequences each of its own may come from, (B, B of the old)
+        keys: The attentions that told
+    """
+    before:int
+    origins:Tensor
+    keys:set[Key] = field(default_factory=set)
 
     def narrow(self, origins:Tensor)->None:
         "What one attention cannot tell apart another can"
@@ -72,15 +90,15 @@ class _Step:
         if self.origins.shape[0] != self.origins.shape[1]: return first
         return torch.where(self.origins.diagonal(), torch.arange(len(first)), first)
 
-class _Rows:
+class Rows:
     "One attention: the rows of a call, and under them those of calls that go on with its keys"
-    def __init__(self, name:str, kind:str, call:_Call, at:Tensor|None=None)->None:
+    def __init__(self, name:str, kind:str, call:Call, at:Tensor|None=None)->None:
         L,S = call.q.shape[2],call.k.shape[2]
         self.name,self.kind,self.calls,self.k = name,kind,[call],call.k
         self.places = torch.arange(S) if call.places is None else call.places
         if at is None or len(at) != L: at = self.places[S-L:] if L <= S else torch.arange(L)
         call.at,call.columns = at,torch.arange(S)
-        self.waiting:tuple[_Call,_Step]|None = None
+        self.waiting:tuple[Call,Step]|None = None
         self.done:Recorded|None = None
 
     @property
@@ -89,7 +107,7 @@ class _Rows:
         L = sum(c.q.shape[2] for c in self.calls)
         return (*self.calls[0].q.shape[:2], L, self.k.shape[2])
 
-    def follows(self, call:_Call)->tuple[Tensor,Tensor]|None:
+    def follows(self, call:Call)->tuple[Tensor,Tensor]|None:
         "If `call` goes on with these keys: its places, and where its sequences may come from"
         self.settle()
         past,S,places = call.past,len(self.places),call.places
@@ -100,9 +118,9 @@ class _Rows:
             places = torch.arange(past + call.q.shape[2]) + (self.places[-1]+1-past)
         columns = torch.searchsorted(self.places, places[:past]).clamp(max=S-1)
         if not torch.equal(self.places[columns], places[:past]): return None
-        return places, _origins(self.k[:,:,columns], call.k[:,:,:past])
+        return places, same_sequences(self.k[:,:,columns], call.k[:,:,:past])
 
-    def add(self, call:_Call, step:_Step)->None:
+    def add(self, call:Call, step:Step)->None:
         "Put the rows of `call` under these, once all of `step` is known"
         self.waiting,self.done = (call, step),None
 
@@ -122,8 +140,12 @@ class _Rows:
                 call.columns = torch.searchsorted(self.places, call.places)
         self.calls.append(call)
 
-    def out(self)->Tensor|None: # (B, H, L, Ev)
-        "What the heads gave in all rows"
+    def out(self)->Tensor|None:
+        """What the heads gave in all rows
+
+        Returns:
+            (B, H, L, Ev)
+        """
         self.settle()
         outs = [c.out for c in self.calls if c.out is not None]
         alike = len(outs) == len(self.calls) and len({t.shape[-1] for t in outs}) == 1
@@ -142,14 +164,14 @@ class _Rows:
             self.done = Recorded(self.name, self.kind, q, self.k, weights, options, self.out())
         return self.done
 
-def _alike(call:_Call, other:_Call)->bool:
+def _alike(call:Call, other:Call)->bool:
     "Whether two calls scale, cap and sink alike"
     a,b = call.options,other.options
     x,y = a['sinks'],b['sinks']
     sinks = x is y if x is None or y is None else torch.equal(x, y)
     return sinks and all(a[n] == b[n] for n in ('scale','softcap'))
 
-def _origins(old:Tensor, new:Tensor)->Tensor:
+def same_sequences(old:Tensor, new:Tensor)->Tensor:
     "Which sequences of `old` have the keys of which of `new`, (B of new, B of old)"
     if old.shape[1:] != new.shape[1:]: return torch.zeros(len(new), len(old)).bool()
     a,b = ([hash(one.contiguous().numpy().tobytes()) for one in t] for t in (old,new))
@@ -160,7 +182,7 @@ def _four(t:Tensor, L:int, S:int)->Tensor:
     t = t.reshape((1,)*(4-t.dim()) + t.shape)
     return t.expand(*t.shape[:2], L, S)
 
-def _pick(call:_Call, order:Tensor, rows:Tensor, n:int)->_Call:
+def _pick(call:Call, order:Tensor, rows:Tensor, n:int)->Call:
     "The same call with other sequences, some of its rows, and the keys before column n"
     if rows.all() and torch.equal(order, torch.arange(len(call.q))): return call
     seen = call.columns < n
@@ -173,7 +195,7 @@ def _pick(call:_Call, order:Tensor, rows:Tensor, n:int)->_Call:
     return replace(call, q=call.q[order][:,:,rows], at=call.at[rows], out=out,
                    columns=call.columns[seen], options=options)
 
-def _stacked(calls:list[_Call], name:str, empty:float, S:int)->Tensor:
+def _stacked(calls:list[Call], name:str, empty:float, S:int)->Tensor:
     "The masks or biases of several calls as one; where a call had none it is `empty`"
     blocks:list[Tensor] = []
     for c in calls:
@@ -185,7 +207,7 @@ def _stacked(calls:list[_Call], name:str, empty:float, S:int)->Tensor:
     return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
 
 # %% ../nbs/06g_stitching.ipynb #6add16f5
-def _filled(call:_Call, before:int|None)->_Call:
+def filled(call:Call, before:int|None)->Call:
     "The call without keys that are only reserved; `before`: the place of its first query, if known"
     L,S,mask = call.q.shape[2],call.k.shape[2],call.options['mask']
     if call.places is not None: return call
@@ -201,7 +223,7 @@ def _filled(call:_Call, before:int|None)->_Call:
     if before is None or n > before+L: return call      # unknown, or not of this cache
     return replace(call, places=torch.arange(n) + (before+L-n))
 
-def _by_place(call:_Call, q_pos:Tensor|None, k_pos:Tensor|None)->_Call:
+def by_place(call:Call, q_pos:Tensor|None, k_pos:Tensor|None)->Call:
     "The keys in the order of their places, if all sequences have the same; empty slots go"
     if q_pos is None or k_pos is None or q_pos.dim() > 1 or k_pos.dim() > 1: return call
     places,order = k_pos.sort()
@@ -214,18 +236,23 @@ def _by_place(call:_Call, q_pos:Tensor|None, k_pos:Tensor|None)->_Call:
 
 # %% ../nbs/06g_stitching.ipynb #0ce2b99f
 @dataclass
-class _Told:
-    "Weights that a model gave, those of later steps under those of earlier ones"
+class Told:
+    """Weights that a model gave, those of later steps under those of earlier ones
+
+    Attributes:
+        weights: (B, H, L, S)
+        keys: What the cache held after the last step
+    """
     name:str
     kind:str
-    weights:Tensor # (B, H, L, S)
-    keys:Tensor|None # What the cache held after the last step
+    weights:Tensor
+    keys:Tensor|None
 
     @property
     def shape(self)->tuple[int,...]: return tuple(self.weights.shape)
     def out(self)->Tensor|None: return None
 
-    def step(self, new:'_Told', step:_Step|None, before:int|None, same:bool)->_Step|None:
+    def step(self, new:'Told', step:Step|None, before:int|None, same:bool)->Step|None:
         "How `new` goes on with these weights, if it does"
         (B,H,_,S),(newB,newH,L,newS) = self.shape,new.shape
         if H != newH or not same or not before: return None
@@ -233,14 +260,14 @@ class _Told:
         if S != before or newS != before+L: return None
         origins = torch.ones(1, 1).bool() if B == newB == 1 else None
         if self.keys is not None and new.keys is not None:
-            origins = _origins(self.keys[:,:,:before], new.keys[:,:,:before])
-        return None if origins is None or not origins.any(1).all() else _Step(before, origins)
+            origins = same_sequences(self.keys[:,:,:before], new.keys[:,:,:before])
+        return None if origins is None or not origins.any(1).all() else Step(before, origins)
 
-    def joined_by(self, new:'_Told', step:_Step)->'_Told':
+    def joined_by(self, new:'Told', step:Step)->'Told':
         old = self.weights[step.order()]
         old = torch.nn.functional.pad(old, (0, new.weights.shape[-1]-old.shape[-1]))
         return replace(new, weights=torch.cat([old, new.weights], 2))
 
     def joined(self)->Recorded:
-        options:dict[str,Any] = dict.fromkeys(_options)
+        options:dict[str,Any] = dict.fromkeys(kept_options)
         return Recorded(self.name, self.kind, None, None, self.weights, options)

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-# %% ../nbs/11f_stored.ipynb #eef713b0
+# %% ../nbs/11f_stored.ipynb #eef713b1
 @dataclass(frozen=True)
-class _Stored:
+class Stored:
     "A tensor in a file: what it is, and how to read it"
     shape:tuple[int,...]
     dtype:torch.dtype
@@ -27,6 +27,12 @@ class _Stored:
     @property
     def nbytes(self)->int: return math.prod(self.shape) * self.dtype.itemsize
 
+def progress_bar(total:int, what:str, progress:bool)->Any:
+    "A progress bar over bytes"
+    from tqdm import tqdm
+    return tqdm(total=total, unit='B', unit_scale=True, desc=what, disable=not progress)
+
+# %% ../nbs/11f_stored.ipynb #eef713b0
 class Tensors(Mapping[str,Tensor]):
     """Tensors by name; each is read when it is asked for
 
@@ -36,10 +42,7 @@ class Tensors(Mapping[str,Tensor]):
     """
     where:str|Path
 
-    def __init__(self,
-        stored:Mapping[str,_Stored], # What there is, by name
-        where:str|Path # File or folder, for errors
-    )->None:
+    def __init__(self, stored:Mapping[str,Stored], where:str|Path)->None:
         self._stored,self.where = dict(stored),where
 
     def __getitem__(self, name:str)->Tensor: return self._find(name).read()
@@ -48,13 +51,11 @@ class Tensors(Mapping[str,Tensor]):
     def __contains__(self, name:object)->bool: return name in self._stored
     def __repr__(self)->str: return f"Tensors({len(self)}, {self.nbytes/1e6:.1f} MB)"
 
-    def _find(self, name:str)->_Stored:
+    def _find(self, name:str)->Stored:
         if name not in self._stored: raise KeyError(f"{self.where} holds no tensor {name!r}")
         return self._stored[name]
 
-    def shape(self,
-        name:str # A tensor's name
-    )->tuple[int,...]: # Its shape; nothing is read
+    def shape(self, name:str)->tuple[int,...]:
         """The shape of a tensor
 
         Args:
@@ -65,9 +66,7 @@ class Tensors(Mapping[str,Tensor]):
         """
         return self._find(name).shape
 
-    def dtype(self,
-        name:str # A tensor's name
-    )->torch.dtype: # Its type when read; nothing is read
+    def dtype(self, name:str)->torch.dtype:
         """The type that a tensor will have
 
         Args:
@@ -79,7 +78,7 @@ class Tensors(Mapping[str,Tensor]):
         return self._find(name).dtype
 
     @property
-    def nbytes(self)->int: # Bytes of all tensors together, once read
+    def nbytes(self)->int:
         """How much memory all tensors take
 
         Returns:
@@ -87,11 +86,8 @@ class Tensors(Mapping[str,Tensor]):
         """
         return sum(s.nbytes for s in self._stored.values())
 
-    def read(self,
-        names:Iterable[str]|None=None, # Which to read, in which order; None reads all
-        *,
-        progress:bool=True # Show a bar
-    )->Iterator[tuple[str,Tensor]]: # Name and tensor, one after the other
+    def read(self, names:Iterable[str]|None=None, *,
+             progress:bool=True)->Iterator[tuple[str,Tensor]]:
         """Read tensors one by one under a progress bar that counts bytes
 
         Args:
@@ -103,18 +99,13 @@ class Tensors(Mapping[str,Tensor]):
         """
         names = list(self if names is None else names)
         total = sum(self._find(n).nbytes for n in names)
-        with _bar(total, Path(self.where).name, progress) as bar:
+        with progress_bar(total, Path(self.where).name, progress) as bar:
             for name in names:
                 yield name,self[name]
                 bar.update(self._find(name).nbytes)
 
-def _bar(total:int, what:str, progress:bool)->Any:
-    "A progress bar over bytes"
-    from tqdm import tqdm
-    return tqdm(total=total, unit='B', unit_scale=True, desc=what, disable=not progress)
-
 # %% ../nbs/11f_stored.ipynb #43d4d45b
-def _open(path:str|Path)->BinaryIO:
+def open_file(path:str|Path)->BinaryIO:
     "Open a file to read its bytes; a pipe or a device is refused, without waiting for it"
     flags = getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0)
     number = os.open(path, os.O_RDONLY | flags)
@@ -122,10 +113,10 @@ def _open(path:str|Path)->BinaryIO:
     os.close(number)
     raise ValueError("it is no regular file")
 
-def _read_text(path:Path, most:int=2**26)->str:
+def read_text(path:Path, most:int=2**26)->str:
     "The text in a file of at most `most` bytes"
     try:
-        with _open(path) as file:
+        with open_file(path) as file:
             if (n := os.fstat(file.fileno()).st_size) > most:
                 raise ValueError(f"it has {n} bytes, more than {most}")
             with io.TextIOWrapper(file, encoding='utf-8') as text: return text.read()
@@ -147,10 +138,10 @@ def _said_once(pairs:list[tuple[str,Any]])->dict[str,Any]:
             raise ValueError(f"{name} stands there twice, as {value!r} and {found[name]!r}")
     return found
 
-def _read_object(path:Path)->dict[str,Any]:
+def read_object(path:Path)->dict[str,Any]:
     "The JSON object in a file"
     def integer(digits:str)->Any: return int(digits) if len(digits) <= 100 else _TooLong()
-    text = _read_text(path)
+    text = read_text(path)
     try: found = json.loads(text, parse_int=integer, object_pairs_hook=_said_once)
     except RecursionError: raise ValueError(f"{path} is nested too deep") from None
     except json.JSONDecodeError as e: raise ValueError(f"{path} is not a JSON file: {e}") from None
@@ -158,7 +149,7 @@ def _read_object(path:Path)->dict[str,Any]:
     if isinstance(found, dict): return found
     raise ValueError(f"{path} must hold a JSON object {{...}}, got {type(found).__name__}")
 
-def _need(module:str)->Any:
+def need(module:str)->Any:
     "Import a module that comes with the extra `models`"
     try: return importlib.import_module(module)
     except ImportError as e:
@@ -169,13 +160,13 @@ _starts = {b'GGUF': 'a GGUF file: open it by its own path', b'<': 'a web page or
            b'\x80': 'a pickle', b'PK\3\4': "an archive, as torch.save's",
            b'version https://git-lfs': 'a pointer of Git LFS: git lfs pull'}
 
-def _brief(said:object)->str:
+def brief(said:object)->str:
     "What an error says, not too long: a file may have names of a million letters"
     return text if len(text := str(said)) <= 400 else f'{text[:400]} ...'
 
-def _hint(path:str|Path)->str:
+def hint(path:str|Path)->str:
     "What the file seems to be, if that can be seen from its first bytes"
-    with _open(path) as file: start = file.read(24)
+    with open_file(path) as file: start = file.read(24)
     if not start: return " (it is empty)"
     return next((f" (it begins like {w})" for s,w in _starts.items() if start.startswith(s)), "")
 
@@ -184,13 +175,13 @@ _types = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torc
               I64=torch.int64, I32=torch.int32, I16=torch.int16, I8=torch.int8, U8=torch.uint8,
               BOOL=torch.bool, F8_E4M3=torch.float8_e4m3fn, F8_E5M2=torch.float8_e5m2)
 
-def _read_safetensors(path:Path)->dict[str,_Stored]:
+def _read_safetensors(path:Path)->dict[str,Stored]:
     "The tensors of one file, mapped into memory and not read"
     from safetensors import SafetensorError, safe_open
     # it knows of names that no file can have, which `path.exists` does not
-    if not os.path.exists(path): raise FileNotFoundError(f"{_brief(path)} is missing")
+    if not os.path.exists(path): raise FileNotFoundError(f"{brief(path)} is missing")
     if not path.is_file(): raise ValueError(f"{path} is no regular file")
-    def stored(name:str)->_Stored:
+    def stored(name:str)->Stored:
         part = file.get_slice(name)
         if part.get_dtype() not in _types:
             raise ValueError(f"{name!r} is of type {part.get_dtype()}, not one of {[*_types]}")
@@ -198,18 +189,18 @@ def _read_safetensors(path:Path)->dict[str,_Stored]:
         # with a size of 0 beside them, sizes may be any
         if math.prod(n or 1 for n in shape) >= 2**63: raise ValueError(f"{name!r} is {shape}")
         read = functools.partial(file.get_tensor, name)
-        return _Stored(shape, _types[part.get_dtype()], read)
+        return Stored(shape, _types[part.get_dtype()], read)
     try:
         file:Any = safe_open(path, framework='pt')
         return {name: stored(name) for name in file.keys()}
     except (SafetensorError, OSError, ValueError, RuntimeError) as e:
         raise ValueError(f"{path} is not a safetensors file that can be read: "
-                         f"{_brief(e)}{_hint(path)}") from None
+                         f"{brief(e)}{hint(path)}") from None
 
 # %% ../nbs/11f_stored.ipynb #573db413
-def _read_shards(index:Path, folder:Path)->dict[str,_Stored]:
+def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
     "The tensors of all files that an index in a folder, or one below, names"
-    places = _read_object(index).get('weight_map')
+    places = read_object(index).get('weight_map')
     beside = index.parent.relative_to(folder).as_posix()
     if not isinstance(places, dict) or {*map(type, places.values())} != {str}:
         raise ValueError(f"{index} has no weight_map from tensors to files")
@@ -219,39 +210,40 @@ def _read_shards(index:Path, folder:Path)->dict[str,_Stored]:
         return p.suffix == '.safetensors' and str(p.parent) == beside and Path(n).name == p.name
     if strange := [n for n in names if not fits(n)]:
         raise ValueError(f"{index} names what is no safetensors file beside it: "
-                         f"{_brief(strange[:3])}")
+                         f"{brief(strange[:3])}")
     if missing := [n for n in names if not os.path.isfile(folder/n)]:
         raise FileNotFoundError(f"{folder} lacks {len(missing)} of {len(names)} files that "
-                                f"{index.name} names: {_brief(missing[:3])}")
-    stored:dict[str,_Stored] = {}
+                                f"{index.name} names: {brief(missing[:3])}")
+    stored:dict[str,Stored] = {}
     for n in names:
         held,promised = _read_safetensors(folder/n),{t for t,f in places.items() if f == n}
         if absent := sorted(promised - held.keys()):
-            raise ValueError(f"{index} promises {_brief(absent[:3])} in {n}, which does not "
+            raise ValueError(f"{index} promises {brief(absent[:3])} in {n}, which does not "
                              "hold them")
         if surplus := sorted(held.keys() - promised):
-            raise ValueError(f"{folder/n} holds {_brief(surplus[:3])}, of which {index.name} says "
+            raise ValueError(f"{folder/n} holds {brief(surplus[:3])}, of which {index.name} says "
                              "nothing")
         stored |= held
     return {name: stored[name] for name in places}
 
 # %% ../nbs/11f_stored.ipynb #f0c698b9
-_staging = re.compile(r'\.saving-[0-9a-f]{16}')
+staging = re.compile(r'\.saving-[0-9a-f]{16}')
 
-def _pointed(folder:Path)->Path|None:
+def pointed(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
     "The file inside a staging folder that config.json points to, if a save was stopped there"
-    try: named = _read_object(folder/'config.json').get('transformers_weights')
+    try: said = read_object(folder/'config.json') if config is None else config
     except (OSError, ValueError): return None
-    plain = rf'{_staging.pattern}/[\w-][\w.-]*'
+    named = said.get('transformers_weights')
+    plain = rf'{staging.pattern}/[\w-][\w.-]*'
     return folder/named if isinstance(named, str) and re.fullmatch(plain, named) else None
 
-def _inside(folder:Path)->Path:
+def files_folder(folder:Path, config:Mapping[str,Any]|None=None)->Path:
     "Where the files beside the weights are: in a model's folder, or where such a save left them"
-    point = _pointed(folder)
+    point = pointed(folder, config)
     return folder if point is None else point.parent
 
 # %% ../nbs/11f_stored.ipynb #f0c698b8
-def _read_weights(folder:Path, named:Any=None)->dict[str,_Stored]:
+def read_weights(folder:Path, named:Any=None)->dict[str,Stored]:
     "The tensors of a model's folder; `named`: the file that its settings name"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'
     if named is not None:
@@ -259,7 +251,7 @@ def _read_weights(folder:Path, named:Any=None)->dict[str,_Stored]:
         inside = inside and not {'\\', ':'} & {*named}    # on some systems these lead elsewhere
         if not inside or not named.endswith(('.safetensors', '.safetensors.index.json')):
             raise ValueError(f"{folder/'config.json'}: transformers_weights names what is no "
-                             f"safetensors file of this folder: {_brief(repr(named))}")
+                             f"safetensors file of this folder: {brief(repr(named))}")
         file = folder/named
         return _read_safetensors(file) if file.suffix != '.json' else _read_shards(file, folder)
     # a link to what is not there is missing, not absent

@@ -20,10 +20,7 @@ from torch import Tensor
 from .checks import checked_integer
 
 # %% ../nbs/01b_tokenizer_base.ipynb #8a8d8aed
-def checked_flag(
-    name:str, # The argument's name, for the error
-    value:Any # Its value
-)->bool: # The same
+def checked_flag(name:str, value:Any)->bool:
     """`value`, if it is True or False
 
     Args:
@@ -37,9 +34,7 @@ def checked_flag(
     return value
 
 # %% ../nbs/01b_tokenizer_base.ipynb #4f87ab72
-def checked_text(
-    text:Any # What should be a text
-)->str: # The same
+def checked_text(text:Any)->str:
     """`text`, if it is a string
 
     Args:
@@ -52,9 +47,7 @@ def checked_text(
         raise TypeError(f"expected a text (str), got {type(text).__name__}")
     return text
 
-def checked_utf8(
-    text:Any # What should be a text without lone surrogates
-)->str: # The same
+def checked_utf8(text:Any)->str:
     """`text`, if it is a string that UTF-8 can write
 
     Args:
@@ -70,9 +63,7 @@ def checked_utf8(
                          "which has no UTF-8 bytes") from None
     return whole
 
-def checked_texts(
-    texts:Any # What should be several texts, in a list or anything one can loop over
-)->Iterator[str]: # The texts, one by one
+def checked_texts(texts:Any)->Iterator[str]:
     """Each of `texts`, checked; one text instead of several is an error
 
     Args:
@@ -88,12 +79,7 @@ def checked_texts(
     return map(checked_text, texts)
 
 # %% ../nbs/01b_tokenizer_base.ipynb #4f5d7a1a
-def checked_vocab(
-    vocab:Any, # What should be a list of different strings
-    first:tuple[str,...]=(), # Tokens that it must begin with
-    *,
-    needed:Collection[str]=() # Bytes, as characters, that must be among them
-)->list[str]: # The same, in a list of its own
+def checked_vocab(vocab:Any, first:tuple[str,...]=(), *, needed:Collection[str]=())->list[str]:
     """`vocab`, if it is a list of different strings and begins with and holds what it must
 
     Args:
@@ -139,9 +125,7 @@ def _ordered(marks:str)->str:
     groups = itertools.groupby(single, moves)
     return ''.join(''.join(sorted(g, key=unicodedata.combining) if m else g) for m,g in groups)
 
-def nfc(
-    text:str # Any text
-)->str: # The text in which no letter and mark stand apart that could be one character
+def nfc(text:str)->str:
     """`unicodedata.normalize('NFC', text)`, also fast with thousands of marks on one letter
 
     Args:
@@ -159,24 +143,23 @@ def _read_json(path:str|os.PathLike[str])->Any:
     except (ValueError, RecursionError) as e:
         raise ValueError(f"{path}: not a JSON file: {e}") from None
 
-def _save_whole(path:str|os.PathLike[str], content:bytes)->None:
-    "Write `content` to the file `path`, whole or not at all"
+def save_whole(path:str|os.PathLike[str], content:bytes, mode:int|None=None)->None:
+    "Write `content` to the file `path`, whole or not at all; `mode` says who may read it"
     file = Path(os.path.realpath(path))
     tmp = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
+        if mode is not None: tmp.touch(0o600)
         tmp.write_bytes(content)
+        if mode is not None: tmp.chmod(mode)
         os.replace(tmp, file)
     finally: tmp.unlink(missing_ok=True)
 
 def _save_json(path:str|os.PathLike[str], state:object)->None:
     "Write `state` to the JSON file `path`, whole or not at all"
-    _save_whole(path, json.dumps(state).encode('ascii'))
+    save_whole(path, json.dumps(state).encode('ascii'))
 
 # %% ../nbs/01b_tokenizer_base.ipynb #a0eb84f9
-def read_vocab(
-    path:str|os.PathLike[str], # JSON file, token -> id (GPT-2's encoder.json, vocab.json elsewhere)
-    more:Iterable[str]=() # Tokens that get the next ids if the file lacks them
-)->list[str]: # Tokens by id
+def read_vocab(path:str|os.PathLike[str], more:Iterable[str]=())->list[str]:
     """Read a vocabulary in GPT-2's format
 
     Args:
@@ -193,7 +176,7 @@ def read_vocab(
     return [*sorted(ids, key=lambda t: ids[t]), *(t for t in more if t not in ids)]
 
 # %% ../nbs/01b_tokenizer_base.ipynb #c64a1e2f
-def _rectangle(rows:list[list[int]], pad_id:int, left:bool)->tuple[Tensor,Tensor]:
+def rectangle(rows:list[list[int]], pad_id:int, left:bool)->tuple[Tensor,Tensor]:
     "ids (B, L), filled up on one side, and mask (B, L), True = a token"
     checked_flag('left', left)
     lengths = torch.tensor([len(r) for r in rows], dtype=torch.long)[:,None]
@@ -204,7 +187,7 @@ def _rectangle(rows:list[list[int]], pad_id:int, left:bool)->tuple[Tensor,Tensor
     mask = places >= L-lengths if left else places < lengths
     return torch.tensor(filled, dtype=torch.long).reshape(len(rows), L), mask
 
-def _room(max_len:Any, marks:int)->int:
+def room_for(max_len:Any, marks:int)->int:
     "`max_len`, if it has room for the marks"
     room = checked_integer('max_len', max_len, least=0)
     if room < marks: raise ValueError(f"max_len={room} leaves no room for {marks} mark(s)")
@@ -229,12 +212,7 @@ class Tokenizer:
     def __len__(self)->int: return len(self.vocab)
     def __repr__(self)->str: return f"{type(self).__name__}({len(self)} tokens)"
 
-    def encode(self,
-        text:str, # Any text
-        *,
-        bos:bool=False, # Begin with the beginning-of-text id
-        eos:bool=False # End with the end-of-text id
-    )->list[int]: # Token ids
+    def encode(self, text:str, *, bos:bool=False, eos:bool=False)->list[int]:
         """The ids of `text`
 
         Args:
@@ -257,11 +235,7 @@ class Tokenizer:
         if mark is None: raise ValueError(f"this vocabulary has no token for {name}")
         return [mark]
 
-    def decode(self,
-        ids:Iterable[int]|Tensor, # Token ids, a list or a tensor (L,)
-        *,
-        skip_special:bool=True # Leave special tokens out
-    )->str: # The text
+    def decode(self, ids:Iterable[int]|Tensor, *, skip_special:bool=True)->str:
         """The text of `ids`
 
         Args:
@@ -274,14 +248,8 @@ class Tokenizer:
         ids = _checked_ids(ids, len(self))
         return self._decode([i for i in ids if not (skip_special and i in self.special_ids)])
 
-    def batch(self,
-        texts:Iterable[str], # B texts
-        *,
-        bos:bool=False, # Begin each with the beginning-of-text id
-        eos:bool=False, # End each with the end-of-text id
-        max_len:int|None=None, # Cut texts so that no row is longer, marks included; None keeps all
-        left:bool=False # Fill up on the left, as `generate` wants it
-    )->tuple[Tensor,Tensor]: # ids (B, L), filled up with `pad_id`, and mask (B, L), True = a token
+    def batch(self, texts:Iterable[str], *, bos:bool=False, eos:bool=False, max_len:int|None=None,
+              left:bool=False)->tuple[Tensor,Tensor]:
         """Encode `texts` side by side; the mask tells tokens from filling
 
         Args:
@@ -294,16 +262,14 @@ class Tokenizer:
         Returns:
             ids (B, L), filled up with `pad_id`, and mask (B, L), True = a token
         """
-        cut = None if max_len is None else _room(max_len, bool(bos) + bool(eos))
+        cut = None if max_len is None else room_for(max_len, bool(bos) + bool(eos))
         rows = [self.encode(t, bos=bos, eos=eos) for t in checked_texts(texts)]
         if cut is not None:
             last = bool(eos)
             rows = [r if len(r) <= cut else r[:cut-last] + r[len(r)-last:] for r in rows]
-        return _rectangle(rows, self.pad_id, left)
+        return rectangle(rows, self.pad_id, left)
 
-    def save(self,
-        path:str|os.PathLike[str] # JSON file to write
-    )->None:
+    def save(self, path:str|os.PathLike[str])->None:
         """Write the tokenizer to `path`, whole or not at all
 
         Args:
@@ -312,9 +278,7 @@ class Tokenizer:
         _save_json(path, dict(type=type(self).__name__) | self._state())
 
     @classmethod
-    def load(cls,
-        path:str|os.PathLike[str] # JSON file that `save` wrote
-    )->Self: # The tokenizer
+    def load(cls, path:str|os.PathLike[str])->Self:
         """Read a tokenizer; a damaged file raises a `ValueError` that names it
 
         Args:
@@ -333,13 +297,8 @@ class Tokenizer:
         return loaded
 
 # %% ../nbs/01b_tokenizer_base.ipynb #5fc50aaa
-def checked_special(
-    special:Any, # What should be a list of different tokens
-    end:str|None=None, # The end-of-text token; comes first if it is not in the list
-    *,
-    vocab:Collection[str]|None=None, # All tokens, the special ones among them; None: not known yet
-    ordinary:Collection[str]=() # Tokens that text is made of
-)->tuple[str,...]: # All special tokens
+def checked_special(special:Any, end:str|None=None, *, vocab:Collection[str]|None=None,
+                    ordinary:Collection[str]=())->tuple[str,...]:
     """`special` and `end`, if they are different tokens that no text is made of
 
     Args:
@@ -368,10 +327,7 @@ def checked_special(
     return tokens
 
 # %% ../nbs/01b_tokenizer_base.ipynb #897a1826
-def split_special(
-    text:str, # Any text
-    special:Sequence[str] # Special tokens
-)->list[str]: # Special tokens and the texts between them, some empty
+def split_special(text:str, special:Sequence[str])->list[str]:
     """Cut `text` at special tokens; where several begin, the longest counts
 
     Args:
@@ -403,13 +359,8 @@ class SpecialTokenizer(Tokenizer):
         self.bos_id = self.eos_id = self.ids.get(self.end)
         self.pad_id = self.eos_id or 0
 
-    def encode(self,
-        text:str, # Any text
-        *,
-        bos:bool=False, # Begin with the beginning-of-text id
-        eos:bool=False, # End with the end-of-text id
-        allow_special:bool|None=None # Read special tokens; False: as plain text; None: and warn
-    )->list[int]: # Token ids
+    def encode(self, text:str, *, bos:bool=False, eos:bool=False,
+               allow_special:bool|None=None)->list[int]:
         """The ids of `text`; special tokens in it are plain text unless allowed
 
         Args:

@@ -8,26 +8,28 @@ Docs: https://attention-nb.github.io/attention_nb/tokenizer_files.html.md"""
 __all__ = ['load_tokenizer', 'byte_pairs', 'save_tokenizer']
 
 # %% ../nbs/11i_tokenizer_files.ipynb #43fa6671
-import contextlib, functools, json, regex, shutil, tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+import contextlib
+import functools
+import json
+import os
+import regex
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from torch import Tensor
-from .backtracking import check_backtracking
-from .files import (_locate, _more_templates, _of_tokenizers, _templates,
-    _tokenizer_files, Source, open_source)
-from .gguf_files import _read_gguf
-from .merges import read_merges
-from .stored import _brief, _need, _read_object, _read_text
-from .byte_level import GPT2_PATTERN, BPETokenizer, _char_to_byte
+from .bpe import BPETokenizer, GPT2_PATTERN, char_to_byte, read_merges
+from .files import (Source, chat_templates, fetched, more_templates, open_source,
+                                tokenizer_names, tokenizer_patterns)
+from .gguf_files import header_and_packed
+from .stored import brief, need, read_object, read_text
 from .tokenizer import WordTokenizer
-from .tokenizer_base import (_rectangle, _room, _save_whole, Tokenizer, checked_texts,
-                                         read_vocab)
+from .tokenizer_base import (Tokenizer, checked_texts, read_vocab, rectangle,
+                                         room_for, save_whole)
 
 # %% ../nbs/11i_tokenizer_files.ipynb #0a81bb43
-def load_tokenizer(
-    source:str|Path|Source # As for `open_source`; a tokenizer.json too, or what our `save` wrote
-)->Any: # A `tokenizers.Tokenizer`, which neither cuts nor fills up, with a `batch`; or one of ours
+def load_tokenizer(source:str|Path|Source)->Any:
     """Load the tokenizer of a model
 
     Args:
@@ -37,13 +39,13 @@ def load_tokenizer(
         A `tokenizers.Tokenizer`, which neither cuts nor fills up, with a `batch`; or one of ours
     """
     if isinstance(source, Source): path = source.tokenizer_file or source.folder
-    else: path = _locate(source, _of_tokenizers)
+    else: path = fetched(source, tokenizer_patterns)
     if path.is_dir():
-        found = next((path/n for n in _tokenizer_files if (path/n).is_file()), None)
+        found = next((path/n for n in tokenizer_names if (path/n).is_file()), None)
         if found is None:
-            raise FileNotFoundError(f"{path} has no tokenizer: none of {[*_tokenizer_files]}")
+            raise FileNotFoundError(f"{path} has no tokenizer: none of {[*tokenizer_names]}")
         path = found
-    if path.name in _tokenizer_files[1:]: return _with_batch(_gpt2_tokenizer(path), path)
+    if path.name in tokenizer_names[1:]: return _with_batch(_gpt2_tokenizer(path), path)
     if path.suffix != '.json': return _with_batch(_gguf_tokenizer(path), path)
     return _json_tokenizer(path)
 
@@ -55,19 +57,18 @@ def _believed(what:str)->Generator[None,None,None]:
     except BaseException as e:    # a panic of Rust is no Exception
         panicked = type(e).__name__ == 'PanicException'
         if not isinstance(e, Exception) and not panicked: raise
-        raise ValueError(f"{what}: {_brief(e)}") from None
+        raise ValueError(f"{what}: {brief(e)}") from None
 
 def _json_tokenizer(path:Path)->Any:
     "The tokenizer in a tokenizer.json"
-    text = _read_text(path, 2**28)
+    text = read_text(path, 2**28)
     with _believed(f"{path} is not a tokenizer"):
         said = json.loads(text)
         if not isinstance(said, dict): raise ValueError(f"it holds a {type(said).__name__}")
     if (ours := _kind_of_ours(said)) is not None: return ours.load(path)
-    made = _need('tokenizers').Tokenizer.from_str
+    made = need('tokenizers').Tokenizer.from_str
     with _believed(f"{path} is not a tokenizer"):
         _check_merges(said.get('model'))
-        for pattern in _patterns(said): check_backtracking(pattern)
         tokenizer = made(text)
     for example in ('', 'a', 'My ship, 12!'):
         with _believed(f"{path} is not a tokenizer: it fails at {example!r}"):
@@ -80,12 +81,6 @@ def _kind_of_ours(said:Any)->type[Tokenizer]|None:
     kind = said.get('type') if isinstance(said, dict) else None
     kinds = (WordTokenizer, BPETokenizer, *BPETokenizer.__subclasses__())
     return next((k for k in kinds if k.__name__ == kind), None)
-
-def _patterns(said:Any)->Iterator[str]:
-    "All regular expressions in a tokenizer.json"
-    inner = said.values() if isinstance(said, dict) else said
-    for value in inner if isinstance(said, (dict,list)) else (): yield from _patterns(value)
-    if isinstance(said, dict) and isinstance(said.get('Regex'), str): yield said['Regex']
 
 def _check_merges(model:Any)->None:
     "The package cuts a prefix off each second part without looking, and may cut a letter in two"
@@ -101,6 +96,10 @@ def _with_batch(tokenizer:Any, path:Path)->Any:
     "The same object; it neither cuts nor fills up, and says which file a panic is the fault of"
     pad = (tokenizer.padding or {}).get('pad_id', 0)
     tokenizer.no_truncation(); tokenizer.no_padding()
+    return _extended(tokenizer, path, pad)
+
+def _extended(tokenizer:Any, path:Path, pad:int)->Any:
+    "The same object with careful methods, with `batch`, and copied with both"
     def careful(call:Callable[...,Any])->Callable[...,Any]:
         @functools.wraps(call)
         def called(*args:Any, **options:Any)->Any:
@@ -125,21 +124,28 @@ def _with_batch(tokenizer:Any, path:Path)->Any:
             ids (B, L), filled up, and mask (B, L), True = a token
         """
         marks = tokenizer.num_special_tokens_to_add(False)
-        cut = None if max_len is None else _room(max_len, marks) - marks
+        cut = None if max_len is None else room_for(max_len, marks) - marks
         bare = [tokenizer.encode(t, add_special_tokens=False) for t in checked_texts(texts)]
         if cut is not None:
             for found in bare: found.truncate(cut)
         marked = [tokenizer.post_process(found) for found in bare]
-        return _rectangle([[i for i,real in zip(m.ids, m.attention_mask) if real] for m in marked],
+        return rectangle([[i for i,real in zip(m.ids, m.attention_mask) if real] for m in marked],
                           pad, left)
-    tokenizer.batch = batch
+    tokenizer.batch,tokenizer.path = batch,path
+    # the package copies only what it knows
+    tokenizer.__deepcopy__ = lambda memo: _restored(tokenizer.to_str(), path, pad)
+    tokenizer.__reduce_ex__ = lambda protocol: (_restored, (tokenizer.to_str(), path, pad))
     return tokenizer
+
+def _restored(text:str, path:Path, pad:int)->Any:
+    "A tokenizer that was copied or pickled"
+    return _extended(need('tokenizers').Tokenizer.from_str(text), path, pad)
 
 # %% ../nbs/11i_tokenizer_files.ipynb #27c855c5
 def _byte_level(vocab:dict[str,int], merges:Sequence[tuple[str,...]], *, split:str|None=None,
                 digits:bool=False, whole:bool=False, space:bool=False)->Any:
     "A tokenizer of byte pairs"
-    tk = _need('tokenizers')
+    tk = need('tokenizers')
     tokenizer = tk.Tokenizer(tk.models.BPE(vocab=vocab, merges=merges, ignore_merges=whole))
     first = [tk.pre_tokenizers.Digits(individual_digits=True)] if digits else []
     if split: first = [tk.pre_tokenizers.Split(tk.Regex(split), 'isolated')]
@@ -153,7 +159,7 @@ def _add_marks(tokenizer:Any, first:str|None, last:str|None)->None:
     before,after = [t for t in [first] if t is not None],[t for t in [last] if t is not None]
     def marked(text:str, kind:int)->list[str]:
         return [f'{t}:{kind}' for t in (*before, text, *after)]
-    tokenizer.post_processor = _need('tokenizers').processors.TemplateProcessing(
+    tokenizer.post_processor = need('tokenizers').processors.TemplateProcessing(
         single=marked('$A', 0), pair=[*marked('$A', 0), *marked('$B', 1)],
         special_tokens=[(t, tokenizer.token_to_id(t)) for t in {*before, *after}])
 
@@ -189,7 +195,7 @@ _gpt2_classes = ('GPT2Tokenizer', 'GPT2TokenizerFast')
 def _said_beside(folder:Path)->dict[str,Any]:
     "The settings of a tokenizer without a tokenizer.json"
     def maybe(name:str)->dict[str,Any]:
-        return _read_object(folder/name) if (folder/name).exists() else {}
+        return read_object(folder/name) if (folder/name).exists() else {}
     said = maybe('tokenizer_config.json')
     if 'added_tokens_decoder' not in said:    # older folders
         said |= maybe('special_tokens_map.json')
@@ -209,7 +215,7 @@ def _add_tokens(tokenizer:Any, said:dict[str,Any])->dict[str,str]:
     special = dict.fromkeys([*roles.values(), *map(text, more)])
     def add(t:str, special:bool)->None:
         known = {k: v for k,v in flags.get(t, {}).items() if k in _flags}
-        token = _need('tokenizers').AddedToken(t, normalized=False, special=special, **known)
+        token = need('tokenizers').AddedToken(t, normalized=False, special=special, **known)
         (tokenizer.add_special_tokens if special else tokenizer.add_tokens)([token])
     listed = said['added_tokens_decoder']
     pairs = [(int(i), t) for i,t in (listed.items() if isinstance(listed, dict) else listed)]
@@ -230,8 +236,8 @@ _cuts:dict[str,dict[str,Any]] = {'gpt-2': dict(), 'smollm': dict(digits=True),
 
 def _gguf_tokenizer(path:Path)->Any:
     "The tokenizer that a GGUF file describes"
-    said = {k.removeprefix('tokenizer.ggml.'): v for k,v in _read_gguf(path)[0].items()}
-    _need('tokenizers')
+    said = {k.removeprefix('tokenizer.ggml.'): v for k,v in header_and_packed(path)[0].items()}
+    need('tokenizers')
     asked:dict[str,Any] = {k: said.get(k) for k in _described}
     with _believed(f"{path}: its tokenizer is not understood"): return _as_described(**asked)
 
@@ -245,7 +251,7 @@ def _as_described(model:str, pre:str, tokens:list[str], token_type:list[int], me
     if model != 'gpt2' or pre not in _cuts: raise ValueError(f"kind {model!r}, cut as {pre!r}")
     if add_space_prefix or add_eos_token: raise ValueError("it adds a space or an end")
     if len({*tokens}) < len(tokens) or len(token_type) != len(tokens): raise ValueError("tokens")
-    tk,ids = _need('tokenizers'),{t: i for i,t in enumerate(tokens)}
+    tk,ids = need('tokenizers'),{t: i for i,t in enumerate(tokens)}
     tokenizer = _byte_level(ids, [tuple(m.split(' ')) for m in merges], **_cuts[pre])
     def marks(kind:int, special:bool)->list[Any]:
         return [tk.AddedToken(t, normalized=False, special=special)
@@ -275,7 +281,7 @@ class _PartOfTheBytes(BPETokenizer):
         del self.vocab[n:], self._bytes[n:]
 
 def _lacking_bytes(vocab:Iterable[str])->list[str]:
-    return sorted({*_char_to_byte} - {*vocab})
+    return sorted({*char_to_byte} - {*vocab})
 
 _digits_apart = (r"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+"
                  r"|\s+(?![^\s\p{N}])|\s+")
@@ -434,9 +440,13 @@ class _Translator:
         if 'i' in self.flags and (negated or any(within) or parts[1:]
                                   or not regex.fullmatch('[a-hj-zA-HJ-Z0-9]*', parts[0])):
             raise ValueError(f"[{parts[0]}] is under (?i)")
-        if not any(within) and not parts[1:]: return f"[{'^'*negated}{parts[0]}]"
-        plain = ('\\'*p.startswith('^') + p for p in parts)
-        units = ['|'.join([f'[{p}]']*bool(p) + w) for p,w in zip(plain, within)]
+        # beside a letter under (?i), `regex` overlooks A for [^ab]; looking ahead it does not
+        letters = regex.search(r'\p{L}', regex.sub(r'\\[pP]\{.*?\}|\\x..|\\.', '', parts[0]))
+        plain = not any(within) and not parts[1:]
+        if plain and not (negated and letters and regex.search(r'\(\?m?i', self.text)):
+            return f"[{'^'*negated}{parts[0]}]"
+        safe = ('\\'*p.startswith('^') + p for p in parts)
+        units = ['|'.join([f'[{p}]']*bool(p) + w) for p,w in zip(safe, within)]
         if not all(units): raise ValueError("it takes what two classes share, and one is empty")
         both = ''.join(f'(?={u})' for u in units[:-1]) + f'(?:{units[-1]})'
         return f'(?:(?!{both})(?s:.))' if negated else f'(?:{both})'
@@ -470,9 +480,7 @@ def _as_regex_reads(pattern:str)->str:
         raise ValueError(f"the pattern {pattern[:200]!r} cannot be had in regex: {why}") from None
 
 # %% ../nbs/11i_tokenizer_files.ipynb #b709c5a0
-def byte_pairs(
-    source:Any # A `tokenizers.Tokenizer`, or what `load_tokenizer` takes
-)->BPETokenizer: # Ours: the same ids with `allow_special=True`, marks around the text left out
+def byte_pairs(source:Any)->BPETokenizer:
     """A tokenizer of byte pairs as our own `BPETokenizer`
 
     Args:
@@ -496,8 +504,10 @@ def byte_pairs(
     if sorted(vocab.values()) != [*range(len(vocab))]: raise ValueError("ids with gaps")
     merges = [tuple(m.split(' ')) if isinstance(m, str) else tuple(m) for m in model['merges']]
     kind = _PartOfTheBytes if _lacking_bytes(vocab) else BPETokenizer
-    return kind(sorted(vocab, key=vocab.__getitem__), merges, special=[t['content'] for t in added],
+    ours = kind(sorted(vocab, key=vocab.__getitem__), merges, special=[t['content'] for t in added],
                 pattern=_pattern(said['pre_tokenizer']))
+    ours._file = os.fspath(tokenizer.path) if hasattr(tokenizer, 'path') else None
+    return ours
 
 def _pattern(cut:Any)->str:
     "The regular expression that cuts texts as a pre-tokenizer does"
@@ -515,25 +525,30 @@ def _pattern(cut:Any)->str:
     raise ValueError(f"texts are cut in a way that is not understood: {cut}")
 
 # %% ../nbs/11i_tokenizer_files.ipynb #89974744
-def _files_of(
-    tokenizer:Any, # What `load_tokenizer` takes or gives, one of `transformers`, a `BPETokenizer`
-    said:dict[str,Any]|None=None # What a bare tokenizer does not say, as `eos_token`
-)->dict[str,bytes]: # By name, what `transformers.AutoTokenizer` reads
-    "The files of a tokenizer"
+def files_of(tokenizer:Any, said:dict[str,Any]|None=None)->dict[str,bytes]:
+    """The files of a tokenizer
+
+    Args:
+        tokenizer: What `load_tokenizer` takes or gives, one of `transformers`, a `BPETokenizer`
+        said: What a bare tokenizer does not say, as `eos_token`
+
+    Returns:
+        By name, what `transformers.AutoTokenizer` reads
+    """
     said = dict(said or {})
     if isinstance(tokenizer, (str,Path)):
-        path = _locate(tokenizer, _of_tokenizers)
+        path = fetched(tokenizer, tokenizer_patterns)
         file = path/'tokenizer.json' if path.is_dir() else path
         if not _is_ours(file):
             if path.is_dir():
                 if found := _files_in(path): return found
-            elif path.suffix == '.json' and path.name not in _tokenizer_files[1:]:
+            elif path.suffix == '.json' and path.name not in tokenizer_names[1:]:
                 return {'tokenizer.json': path.read_bytes()}
         named = path.is_dir() or path.suffix == '.json'
         tokenizer = load_tokenizer(path) if named else open_source(path)
     if isinstance(tokenizer, Source):
         if tokenizer.tokenizer_file is None or tokenizer.tokenizer_file.suffix == '.json':
-            return _files_of(tokenizer.folder)
+            return files_of(tokenizer.folder)
         more,one = tokenizer.named_templates,tokenizer.chat_template
         several = _listed(more if one is None else {'default': one, **more})
         said = {**tokenizer.special, 'chat_template': several if more else one}
@@ -551,7 +566,7 @@ def _files_of(
 def _is_ours(file:Path)->bool:
     "Whether our `save` wrote it"
     if file.suffix != '.json' or not file.is_file(): return False
-    with _believed(f"{file} is not a tokenizer"): said = json.loads(_read_text(file, 2**28))
+    with _believed(f"{file} is not a tokenizer"): said = json.loads(read_text(file, 2**28))
     return _kind_of_ours(said) is not None
 
 def _as_theirs(tokenizer:BPETokenizer)->tuple[Any,dict[str,Any]]:
@@ -574,9 +589,10 @@ def _saved_files(tokenizer:Any)->dict[str,bytes]:
         return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
 
 # %% ../nbs/11i_tokenizer_files.ipynb #5e7a1c03
-_files = ('tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 'added_tokens.json',
-          'vocab.json', 'merges.txt', 'vocab.txt', 'tokenizer.model', 'spiece.model',
-          'chat_template.jinja', 'chat_template.json')
+written_names = (
+    'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 'added_tokens.json',
+    'vocab.json', 'merges.txt', 'vocab.txt', 'tokenizer.model', 'spiece.model',
+    'chat_template.jinja', 'chat_template.json')
 
 def _listed(templates:Mapping[str,str])->list[dict[str,str]]:
     "Chat templates by name as tokenizer_config.json says several"
@@ -584,8 +600,8 @@ def _listed(templates:Mapping[str,str])->list[dict[str,str]]:
 
 def _files_in(folder:Path)->dict[str,bytes]:
     "What `transformers` reads of a tokenizer there"
-    found = {n: (folder/n).read_bytes() for n in _files if (folder/n).is_file()}
-    if any((folder/_more_templates).glob('*.jinja')):
+    found = {n: (folder/n).read_bytes() for n in written_names if (folder/n).is_file()}
+    if any((folder/more_templates).glob('*.jinja')):
         found['tokenizer_config.json'] = _settings_with_templates(folder)
         found.pop('chat_template.jinja', None)    # it is in there now
     return found
@@ -593,15 +609,12 @@ def _files_in(folder:Path)->dict[str,bytes]:
 def _settings_with_templates(folder:Path)->bytes:
     "The tokenizer_config.json of a folder that has several chat templates as files, with these"
     file = folder/'tokenizer_config.json'
-    said = _read_object(file) if file.exists() else {}
-    return json.dumps(said | dict(chat_template=_listed(_templates(folder, said))),
+    said = read_object(file) if file.exists() else {}
+    return json.dumps(said | dict(chat_template=_listed(chat_templates(folder, said))),
                       indent=2).encode()
 
 # %% ../nbs/11i_tokenizer_files.ipynb #0f6b83ce
-def save_tokenizer(
-    tokenizer:Any, # As `load_tokenizer` takes or gives it, one of `transformers`, a `BPETokenizer`
-    folder:str|Path # Where to; made if it does not exist
-)->list[Path]: # The files written
+def save_tokenizer(tokenizer:Any, folder:str|Path)->list[Path]:
     """Write the files of which `transformers.AutoTokenizer` makes the same; those of another go
 
     Args:
@@ -611,10 +624,10 @@ def save_tokenizer(
     Returns:
         The files written
     """
-    files,folder = _files_of(tokenizer),Path(folder)
+    files,folder = files_of(tokenizer),Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name,content in files.items(): _save_whole(folder/name, content)
+    for name,content in files.items(): save_whole(folder/name, content)
     # what another tokenizer left would be read with it
-    for name in {*_files} - files.keys(): (folder/name).unlink(missing_ok=True)
-    shutil.rmtree(folder/_more_templates, ignore_errors=True)
+    for name in {*written_names} - files.keys(): (folder/name).unlink(missing_ok=True)
+    shutil.rmtree(folder/more_templates, ignore_errors=True)
     return [folder/name for name in files]

@@ -9,19 +9,20 @@ __all__ = ['why_not_triton', 'triton_attention', 'triton_decode']
 
 # %% ../nbs/13a_triton.ipynb #465de9a3
 import math
+import torch
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-import torch
+from typing import Any, TYPE_CHECKING, Unpack
 from torch import Tensor
-from .checks import _wide, checked, checked_integer
-from .visibility import Visibility, Window, _aligned, _flat, _is_eager, joined
+from .checks import _wide, checked_integer, explained
+from .options import AttentionCall, AttentionOptions, check_attention
+from .places import Window
+from .visibility import Visibility, _aligned, _flat, _is_eager
 
 # %% ../nbs/13a_triton.ipynb #5282ce62
 # kernels are no Python: Triton reads their text, types follow from the call
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 def _found(name:str)->Any:
     "A module, or None"
@@ -291,45 +292,20 @@ def _reason(q:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, dropout_p
     return _rules_not(see)
 
 # %% ../nbs/13a_triton.ipynb #d8504d6a
-@checked
-def why_not_triton(
-    q:Tensor, # Queries, as for `triton_attention`
-    k:Tensor, # Keys
-    v:Tensor, # Values
-    *,
-    scale:float|None=None, # Any
-    softcap:float|None=None, # Any
-    sinks:Tensor|None=None, # Any
-    mask:Tensor|Visibility|None=None, # Rules of window and documents
-    bias:Tensor|None=None, # The same for all queries
-    causal:bool=False, # Any
-    window:Window|None=None, # Any
-    q_pos:Tensor|None=None, # None, or counted from the last key
-    k_pos:Tensor|None=None, # Likewise
-    dropout_p:float=0. # 0
-)->str|None: # None: `triton_attention` computes the call
+@explained('function')
+def why_not_triton(q:Tensor, k:Tensor, v:Tensor, **options:Unpack[AttentionOptions])->str|None:
     """Why `triton_attention` would refuse a call, in words; nothing is computed
 
     Args:
         q: Queries, as for `triton_attention`
         k: Keys
         v: Values
-        scale: Any
-        softcap: Any
-        sinks: Any
-        mask: Rules of window and documents
-        bias: The same for all queries
-        causal: Any
-        window: Any
-        q_pos: None, or counted from the last key
-        k_pos: Likewise
-        dropout_p: 0
+        options: Likewise
 
     Returns:
         None: `triton_attention` computes the call
     """
-    see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
-    return _reason(q, v, see, bias, dropout_p)
+    return _triton_not(check_attention(q, k, v, **options))
 
 # %% ../nbs/13a_triton.ipynb #503428e4
 def _four(t:Tensor, q:Tensor)->Tensor:
@@ -463,57 +439,31 @@ def _attend(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None,
                        None if see is None else _flat(see), scale, softcap)
     return out.reshape(*q.shape[:-1], v.shape[-1])
 
-@checked
-def triton_attention(
-    q:Tensor, # Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
-    k:Tensor, # Keys, (..., S, E); may have fewer heads than `q`, a divisor
-    v:Tensor, # Values, (..., S, Ev), with the heads of `k`
-    *,
-    mask:Tensor|Visibility|None=None, # Rules of window and documents; a table is refused
-    bias:Tensor|None=None, # Added to the scores, the same for all queries
-    causal:bool=False, # Hide keys after the query's own place
-    window:Window|None=None, # (left, right) of the query; None leaves a side open
-    q_pos:Tensor|None=None, # Places of queries; those that are not bottom-right are refused
-    k_pos:Tensor|None=None, # Places of keys, likewise
-    scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
-    softcap:float|None=None, # Scores s become softcap * tanh(s / softcap)
-    sinks:Tensor|None=None, # One score for each query head, (H,), that takes weight, not values
-    dropout_p:float=0. # Only 0
-)->Tensor: # Output (..., L, Ev), in q's dtype
+@explained('function')
+def triton_attention(q:Tensor, k:Tensor, v:Tensor, **options:Unpack[AttentionOptions])->Tensor:
     """The output of `attention` by kernels for a GPU; what they cannot do is a `NotImplementedError`
 
     Args:
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Rules of window and documents; a table is refused
-        bias: Added to the scores, the same for all queries
-        causal: Hide keys after the query's own place
-        window: (left, right) of the query; None leaves a side open
-        q_pos: Places of queries; those that are not bottom-right are refused
-        k_pos: Places of keys, likewise
-        scale: Score multiplier; None means 1/sqrt(E)
-        softcap: Scores s become softcap * tanh(s / softcap)
-        sinks: One score for each query head, (H,), that takes weight, not values
-        dropout_p: Only 0
+        options: Of `attention`; rules but no table, and no dropout
 
     Returns:
         Output (..., L, Ev), in q's dtype
     """
     if triton is None: raise ImportError(_missing)
-    see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
-    if why := _reason(q, v, see, bias, dropout_p):
-        raise NotImplementedError(f"kernel 'triton' does not apply: {why}")
-    if scale is None: scale = 1/math.sqrt(q.shape[-1])
-    return _attend(q, k, v, see, bias, scale, softcap, sinks)
+    c = check_attention(q, k, v, **options)
+    if why := _triton_not(c): raise NotImplementedError(f"kernel 'triton' does not apply: {why}")
+    return _triton(c)
 
 # %% ../nbs/13a_triton.ipynb #c0a5214e
-def _triton_not(c:Any)->str|None: return _reason(c.q, c.v, c.see, c.bias, c.dropout_p)
+def _triton_not(c:AttentionCall)->str|None: return _reason(c.q, c.v, c.see, c.bias, c.dropout_p)
 
-def _triton_slower(c:Any)->str|None:
+def _triton_slower(c:AttentionCall)->str|None:
     return None if c.q.is_cuda else "Triton's interpreter is for proofs"
 
-def _triton(c:Any)->Tensor:
+def _triton(c:AttentionCall)->Tensor:
     return _attend(c.q, c.k, c.v, c.see, c.bias, c.scale, c.softcap, c.sinks)
 
 # %% ../nbs/13a_triton.ipynb #a9116de5
@@ -603,19 +553,10 @@ def _merged(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None, sinks
     return out
 
 # %% ../nbs/13a_triton.ipynb #b9fe3d97
-@checked
-def triton_decode(
-    q:Tensor, # The last queries, (B, H, L, E), few of them
-    k:Tensor, # All keys, (B, Hkv, S, E)
-    v:Tensor, # All values, (B, Hkv, S, Ev)
-    *,
-    scale:float|None=None, # Score multiplier; None means 1/sqrt(E)
-    softcap:float|None=None, # Scores s become softcap * tanh(s / softcap)
-    sinks:Tensor|None=None, # One score for each query head, (H,)
-    causal:bool=False, # The last query stands at the last key, and none sees beyond its place
-    k_len:Tensor|int|None=None, # How many keys count, (B,) integers or one for all; None: all
-    splits:int|None=None # Stretches of keys, from 1 to 64; None: as many as keep the device busy
-)->Tensor: # Output (B, H, L, Ev), in q's dtype
+@explained('function')
+def triton_decode(q:Tensor, k:Tensor, v:Tensor, *, scale:float|None=None, softcap:float|None=None,
+                  sinks:Tensor|None=None, causal:bool=False, k_len:Tensor|int|None=None,
+                  splits:int|None=None)->Tensor:
     """Attention of few queries to a long cache, its keys split over programs; without gradients
 
     Args:
@@ -633,8 +574,9 @@ def triton_decode(
         Output (B, H, L, Ev), in q's dtype
     """
     if triton is None: raise ImportError(_missing)
+    c = check_attention(q, k, v, scale=scale, softcap=softcap, sinks=sinks)
     if why := _decode_not(q, k, v): raise NotImplementedError(f"triton_decode: {why}")
-    (B,_,_,E),(Hkv,S) = q.shape,k.shape[1:3]
+    B,(Hkv,S) = len(q),k.shape[1:3]
     if isinstance(k_len, Tensor):
         if k_len.shape != (B,) or k_len.is_floating_point() or k_len.dtype == torch.bool:
             raise ValueError(f"k_len must be ({B},) integers, got {tuple(k_len.shape)} "
@@ -642,6 +584,6 @@ def triton_decode(
     elif k_len is not None: S,k_len = checked_integer('k_len', k_len, most=S),None
     if splits is None: splits = _splits(B*Hkv, S, q.device)
     else: checked_integer('splits', splits, least=1, most=64)
-    if scale is None: scale = 1/math.sqrt(E)
+    scale = c.scale
     if q.dtype == torch.float64: q,scale = q*(scale*math.log2(math.e)),1/math.log2(math.e)
     return _merged(_rows(q), _rows(k), _rows(v), scale, softcap, sinks, causal, k_len, S, splits)

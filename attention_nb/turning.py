@@ -10,21 +10,14 @@ __all__ = ['rotation_view']
 # %% ../nbs/07c_turning.ipynb #6c6a55a0
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 import torch
 from torch import Tensor
 from .checks import checked_integer
-from .explorables import _vectors
-from .heads import _integers, _readable, _tokens
-from .pages import View, _clip
+from .inputs import checked_integers, checked_vectors, readable_tokens
+from .pages import clipped, pack_floats, unpack_floats, View, view_of
 from .plots import colors
 from .scaling import rope_frequencies
-from .views import _floats, _numbers
-
-# %% ../nbs/07c_turning.ipynb #f4954998
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # %% ../nbs/07c_turning.ipynb #102fc77f
 def _pairs(E:int, interleaved:bool)->list[list[int]]:
@@ -32,18 +25,9 @@ def _pairs(E:int, interleaved:bool)->list[list[int]]:
     if interleaved: return [[m, m+1] for m in range(0, E, 2)]
     return [[m, m + E//2] for m in range(E//2)]
 
-def rotation_view(
-    q:Tensor, # A query (E,), E even and at most 16
-    k:Tensor, # A key (E,)
-    tokens:Sequence[str]=('query','key'), # Their two words
-    *,
-    theta:Tensor|None=None, # How far each pair turns in a step, radians (E/2,); None: Rope's
-    places:Sequence[int]=(0,1), # Where the two stand first
-    length:int=24, # How many places there are, from 2 to 100
-    interleaved:bool=False, # Pairs are neighbours; else m and m + E/2
-    added:bool=False, # Add the place to both at first, instead of turning them
-    title:str='' # Heading
-)->View: # A view in which the two words can be moved
+def rotation_view(q:Tensor, k:Tensor, tokens:Sequence[str]=('query','key'), *,
+                  theta:Tensor|None=None, places:Sequence[int]=(0,1), length:int=24,
+                  interleaved:bool=False, added:bool=False, title:str='')->View:
     """Arrows of a query and a key that turn with their places, and their score
 
     Args:
@@ -60,19 +44,19 @@ def rotation_view(
     Returns:
         A view in which the two words can be moved
     """
-    q,k = _vectors(q, 'E', 'q'),_vectors(k, 'E', 'k')
+    q,k = checked_vectors(q, 'E', 'q'),checked_vectors(k, 'E', 'k')
     E,length = len(q),checked_integer('length', length, least=2, most=100)
     if len(k) != E: raise ValueError(f"k must have the width {E} of q, got {len(k)}")
     if E % 2 or E > 16: raise ValueError(f"the width must be even and at most 16, got {E}")
-    theta = _vectors(rope_frequencies(E) if theta is None else theta, 'P', 'theta')
+    theta = checked_vectors(rope_frequencies(E) if theta is None else theta, 'P', 'theta')
     if len(theta) != E//2: raise ValueError(f"theta must be ({E//2},), got ({len(theta)},)")
-    two = [checked_integer('places', n, most=length-1) for n in _integers(places, 'places')]
+    two = [checked_integer('places', n, most=length-1) for n in checked_integers(places, 'places')]
     if len(two) != 2: raise ValueError(f"places must be two, got {two}")
-    data = dict(kind='turning', title=_readable(title, 'titles'), size=length,
-                tokens=_tokens(tokens, 2), pairs=_pairs(E, interleaved), qdata=_floats(q),
-                kdata=_floats(k), thetadata=_floats(theta), start=dict(places=two,
-                added=bool(added)))
-    return View(data, f"Rotation view: a query, a key, {E//2} pairs, {length} places")
+    return view_of('turning', title,
+                   f"Rotation view: a query, a key, {E//2} pairs, {length} places",
+                   size=length, tokens=readable_tokens(tokens, 2), pairs=_pairs(E, interleaved),
+                   qdata=pack_floats(q), kdata=pack_floats(k), thetadata=pack_floats(theta),
+                   start=dict(places=two, added=bool(added)))
 
 # %% ../nbs/07c_turning.ipynb #064c73a2
 def _placed(pairs:Tensor, theta:Tensor, place:int, added:bool)->Tensor:
@@ -85,7 +69,7 @@ def _between(x:Tensor, y:Tensor)->Tensor:
     "Angles from arrows x to arrows y, (P,), from -pi to pi"
     return torch.atan2(x[:,0]*y[:,1] - x[:,1]*y[:,0], (x*y).sum(-1))
 
-def _dial(ax:'Axes', x:Tensor, y:Tensor, angle:float, reach:float, names:Sequence[str])->None:
+def _dial(ax:Any, x:Tensor, y:Tensor, angle:float, reach:float, names:Sequence[str])->None:
     "Two arrows, with names or without, and the arc between them"
     from matplotlib.patches import Circle
     for (a,b),role,name in zip((x.tolist(), y.tolist()), 'qk', names or ('','')):
@@ -101,11 +85,11 @@ def _dial(ax:'Axes', x:Tensor, y:Tensor, angle:float, reach:float, names:Sequenc
     ax.axis('off')
 
 # %% ../nbs/07c_turning.ipynb #3e3f4253
-def _states(fig:'Figure', data:dict[str,Any])->None:
+def _states(fig:Any, data:dict[str,Any])->None:
     "Draw all pairs at the first places, and with both words further on where there is room"
-    q,k = (_numbers(data[name], -1)[torch.tensor(data['pairs'])] for name in ('qdata','kdata'))
-    theta,(i,j) = _numbers(data['thetadata'], -1),data['start']['places']
-    added,names = data['start']['added'],[_clip(t, 12) for t in data['tokens']]
+    q,k = (unpack_floats(data[name], -1)[torch.tensor(data['pairs'])] for name in ('qdata','kdata'))
+    theta,(i,j) = unpack_floats(data['thetadata'], -1),data['start']['places']
+    added,names = data['start']['added'],[clipped(t, 12) for t in data['tokens']]
     on = min(5, data['size']-1-max(i, j))
     steps,P = ([0, on] if on else [0]),len(q)
     reach = torch.cat([q, k]).norm(dim=-1).max().clamp(min=1e-9).item() + added

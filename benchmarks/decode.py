@@ -1,6 +1,5 @@
-"Whole models: greedy decoding and prefill against transformers, also with packed matrices"
-import copy, time
-from contextlib import ExitStack
+"Whole models: greedy decoding and prefill against transformers"
+import time
 from measure import interleave
 
 def pairs():
@@ -31,21 +30,16 @@ def read_speed():
 def timed(ours, theirs, B, L, new, rounds):
     "Contestant -> (seconds, ratio to ours)"
     import torch
-    from attention_nb.packing import pack_linears
     ids = torch.randint(5, 20_000, (B,L))
     def own(model): return model.generate(ids, new, eos_id=())
     def other(model):
         with torch.inference_mode():
             return model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False,
                                   max_new_tokens=new, min_new_tokens=new, pad_token_id=0)
-    with ExitStack() as packs:
-        fast,fast_theirs = (packs.enter_context(pack_linears(copy.deepcopy(m)))
-                            for m in (ours, theirs))
-        contestants = {'ours': lambda: own(ours), 'theirs': lambda: other(theirs),
-                       'packed': lambda: own(fast), 'theirs packed': lambda: other(fast_theirs)}
-        shapes = {f().shape for f in contestants.values()}
-        if shapes != {(B, L+new)}: raise RuntimeError(f'the models wrote {shapes}')
-        return {name: rest for name,*rest in interleave(contestants, rounds, 'ours')}
+    contestants = {'ours': lambda: own(ours), 'theirs': lambda: other(theirs)}
+    shapes = {f().shape for f in contestants.values()}
+    if shapes != {(B, L+new)}: raise RuntimeError(f'the models wrote {shapes}')
+    return {name: rest for name,*rest in interleave(contestants, rounds, 'ours')}
 
 def tables(report, rounds):
     import torch
@@ -60,11 +54,10 @@ def tables(report, rounds):
             for B,L,new in ((1, 16, n), (8, 16, n), (1, 1024-n, 1)):
                 found = timed(ours, theirs, B, L, new, rounds)
                 what = f'decode {B} x {new}' if new > 1 else f'prefill {L}'
-                part = 100*least*new/found['packed'][0]
+                seconds,ratio = found['ours'][0],found['theirs'][1]
+                part = 100*least*new/seconds
                 share = f'{part:.0f} %' if new > 1 and B == 1 else ''
-                ratios = (found[c][1] for c in ('theirs', 'packed', 'theirs packed'))
-                row = f'{what}, {str(dtype)[6:]}', 1e3*found['ours'][0]/new, *ratios, share
-                rows.append(row)
-        report.show(f'{name}: milliseconds a step; times of the others, ours = 1; share of our '
-                    'packed time that reading the weights needs', rows,
-                    ('', 'ms', 'transformers', 'packed', 'transformers packed', 'of the limit'))
+                rows.append((f'{what}, {str(dtype)[6:]}', 1e3*seconds/new, ratio, share))
+        report.show(f'{name}: milliseconds a step; time of transformers, ours = 1; share of our '
+                    'time that reading the weights needs', rows,
+                    ('', 'ms', 'transformers', 'of the limit'))

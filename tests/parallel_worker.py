@@ -27,7 +27,7 @@ from attention_nb.heads import remove_heads
 from attention_nb.latent import LatentAttention, LatentConfig
 from attention_nb.multihead import MultiHeadAttention
 from attention_nb.parallel import load_shard, parallelize
-from attention_nb.recording import record
+from attention_nb.recorder import record
 from attention_nb.transformer import Transformer
 from attention_nb.visibility import Visibility
 

@@ -1,7 +1,7 @@
 "Arcs over a sentence in a real browser: they are the weights, and heads take turns until touched"
 import pytest, torch
 from attention_nb.arcs import arc_view
-from attention_nb.pages import _unpack
+from attention_nb.pages import unpack_weights
 from helpers.looks import expect, hostile, hostile_title
 
 words = 'the chicken crossed the road because it wanted'.split()
@@ -18,7 +18,7 @@ def drawn(page):
         "paths => paths.map(p => +p.getAttribute('stroke-width'))")
 
 def should(view, head, query):
-    w = _unpack(view._data['weights'], len(view._data['heads']), 8, 8)[head, query].tolist()
+    w = unpack_weights(view._data['weights'], len(view._data['heads']), 8, 8)[head, query].tolist()
     return sorted(1 + 9*x for j,x in enumerate(w) if x >= .03 and j != query)
 
 @pytest.mark.parametrize('width', [900, 390])

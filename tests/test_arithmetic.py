@@ -3,8 +3,8 @@ are easy to walk"""
 import math, re
 import pytest, torch
 from attention_nb.core import attention, attention_scores, hide
-from attention_nb.recording import record
-from attention_nb.views import neuron_view
+from attention_nb.recorder import record
+from attention_nb.neurons import neuron_view
 from attention_nb.visibility import Visibility
 from helpers.looks import expect, words
 

@@ -4,7 +4,7 @@ import pytest, torch
 from attention_nb import chat
 from attention_nb.files import open_source
 from attention_nb.saving import save_tensors
-from attention_nb.tokenizer_files import _files_of
+from attention_nb.tokenizer_files import files_of
 from helpers.gguf_model import write
 
 tokenizers = pytest.importorskip('tokenizers')
@@ -121,7 +121,7 @@ def test_templates_travel_with_a_tokenizer(tmp_path):
     source = open_source(folder_of(tmp_path/'m', said, **files))
     for i,given in enumerate((source.folder, theirs(source.folder))):
         again = folder_of(tmp_path/f'{i}', {})
-        for name,data in _files_of(given).items(): (again/name).write_bytes(data)
+        for name,data in files_of(given).items(): (again/name).write_bytes(data)
         again = open_source(again)
         assert again.chat_template == source.chat_template
         assert again.named_templates == source.named_templates
@@ -134,7 +134,7 @@ def test_the_templates_of_a_gguf_file(tmp_path):
     talk = [dict(role='user', content='Hello')]
     assert source.chat(talk).startswith('default|')
     assert source.chat(talk, tools=[tool]).startswith('tool_use|')
-    assert json.loads(_files_of(source)['tokenizer_config.json'])['chat_template'] == listed(
+    assert json.loads(files_of(source)['tokenizer_config.json'])['chat_template'] == listed(
         'default', 'tool_use')
 
 # %% templates that would never end

@@ -172,7 +172,7 @@ def test_nothing_is_wider_than_the_page(browser, tmp_path, kind, width):
 
 @pytest.mark.parametrize('kind', ['softmax', 'permutation'])
 def test_hostile_words_do_nothing(open_view, kind):
-    from attention_nb.heads import _readable
+    from attention_nb.inputs import readable
     bad = hostile[:40]
     x = torch.randn(40, 4)
     view = softmax_view(x[0], x, bad,
@@ -180,7 +180,7 @@ def test_hostile_words_do_nothing(open_view, kind):
                         title=hostile_title)
     page = open_view(view)
     where = 'tbody tr:not(.sink) th' if kind == 'softmax' else '.words:first-child .word'
-    assert page.locator(where).all_text_contents() == [_readable(t) for t in bad]
+    assert page.locator(where).all_text_contents() == [readable(t) for t in bad]
     assert page.evaluate('window.hacked') is None
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
 
@@ -188,7 +188,7 @@ def test_a_still_is_drawn_in_a_process_that_never_imported_the_module(tmp_path):
     import json, subprocess, sys
     view = both()['permutation']
     (tmp_path/'data.json').write_text(json.dumps(view._data))
-    code = ("import json, sys; from attention_nb.views import View; "
+    code = ("import json, sys; from attention_nb.pages import View; "
             "View.from_data(json.load(open('data.json')), 'x').save('x.svg')")
     subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True)
     assert (tmp_path/'x.svg').read_text() == view._repr_svg_()

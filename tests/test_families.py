@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from attention_nb.families import (FAMILIES, config_from_hf, config_to_hf, family_table,
                                    model_features)
 from attention_nb.plan import build_model, tensors_to_hf
-from attention_nb.recording import record
+from attention_nb.recorder import record
 
 transformers.utils.logging.set_verbosity_error()
 
@@ -539,11 +539,11 @@ nameless = {'model_type','architectures','transformers_version','dtype','id2labe
 @pytest.mark.parametrize('name', mains)
 def test_without_effect(name):
     "Whatever is ignored, and dropout, changes nothing in the reference itself"
-    from attention_nb.settings import _ignored
+    from attention_nb.settings import always_ignored
     model = made(name)
     c = published(model)
     family = FAMILIES[c['model_type']]
-    free = ({*_ignored, *family.ignored} & c.keys()) - nameless
+    free = ({*always_ignored, *family.ignored} & c.keys()) - nameless
     free |= {f.name for f in family.fields} & other.keys() & c.keys()
     assert free <= other.keys(), f'{free - other.keys()} have no other value here'
     torch.manual_seed(1)

@@ -42,7 +42,7 @@ attention sink | core#normalize-perhaps-with-a-sink
 flash attention | fast#the-fast-path fast#attention-in-pieces mask#what-a-mask-costs
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
-load llama weights | families#llama-and-its-kin plan#loading
+load llama weights | family_llama plan#loading
 migrate from nn.MultiheadAttention | interop#attention_nb.interop.from_torch
     interop#trained-weights interop#in-short
 plot attention heatmap | views#a-heatmap
@@ -51,8 +51,8 @@ why several heads | multihead#one-head-cannot-two-can
 mixture of experts | transformer#experts
 pre-norm vs post-norm | transformer#where-the-norms-stand
 how long context yarn | scaling#yarn position#longer-texts-than-in-training
-beam search | generation#several-beams caches#beams-change-places
-temperature top-p sampling | generation#which-tokens-may-come
+beam search | beam_search generation#several-beams caches#beams-change-places
+temperature top-p sampling | sampling#which-tokens-may-come
 word vectors king queen | embedding#directions-mean-something
 backpropagation through attention | steps#the-backward-pass-by-hand
 what is attention | attention#query-key-value attention#why-attention-at-all
@@ -63,16 +63,16 @@ difference between self attention and cross attention | multihead#two-texts
 why do transformers need positions | attention#order-does-not-matter-unless-you-say-so
     embedding#position-learned position#no-places-at-all position#two-words-that-are-one
 what does softmax do | attention#why-softmax
-how does the gpt-2 tokenizer split text | byte_level#splitting-before-gluing
+how does the gpt-2 tokenizer split text | bpe#splitting-before-gluing
     tokenizer#the-same-as-gpt-2-id-for-id
 visualize attention heads | views#the-head-view seeing#what-heads-do
     seeing#all-heads-at-once
 how much memory does the kv cache need | cache#what-it-weighs
 why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-costs
-    weights#what-each-option-costs
+    module#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
-    embedding#attention_nb.embedding.cosine_similarity
+    vectors#attention_nb.embedding.cosine_similarity
 train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
     speller#words-backwards decoder
 attention dropout | module#dropout
@@ -83,14 +83,14 @@ use with hugging face models | foreign#models-of-transformers plan#loading
 read a safetensors file | stored#one-file stored#tensors-by-name stored#several-files files#a-source
 quantization | gguf_files#unpacking gguf_files#header-and-table
 induction heads | pretrained#what-heads-do
-repetition penalty | generation#less-of-the-same
-stop token | generation#where-it-ends generation#stop-and-go-on
-special tokens | byte_level#special-tokens tokenizer_base#special-tokens
+repetition penalty | sampling#less-of-the-same
+stop token | decoding#where-it-ends generation#stop-and-go-on
+special tokens | bpe#special-tokens tokenizer_base#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#what-is-a-word
-    tokenizer#from-words-to-bytes tokenizer#attention_nb.tokenizer.WordTokenizer
+    tokenizer#from-words-to-bytes words#attention_nb.tokenizer.WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
 grouped query attention | module#grouped-heads
-return attention weights | module#weights-if-you-ask weights#weights-without-waste
+return attention weights | module#weights-if-you-ask fast#weights-without-waste
 swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | command command#the-command command#options
@@ -179,7 +179,7 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
     expect(page.locator(f'#{section} > h2')).to_be_in_viewport()
     assert not problems, problems
 
-first_pages = {'kv cache': '08_cache', 'rope': '07_position', 'beam search': '10b_generation',
+first_pages = {'kv cache': '08_cache', 'rope': '07_position', 'beam search': '10l_beam_search',
                'visualize my bert': '06b_views', 'flash attention': '13_flash', 'int8': '06l_live',
                'multi head attention': '05_multihead', 'softmax': '03_attention'}
 

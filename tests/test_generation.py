@@ -10,17 +10,19 @@ from torch.testing import assert_close
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
                           LogitsProcessorList, MinPLogitsWarper, RepetitionPenaltyLogitsProcessor,
                           TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper)
-from attention_nb.generation import (TextStream, filter_logits, filter_min_p, filter_top_k,
-                                     filter_top_p, generate, penalize_repetition, sample,
-                                     stream)
-from attention_nb import asking, packing
-from attention_nb.packing import pack_linears
-from attention_nb.recording import record
-from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+from attention_nb.generation import generate, stream
+from attention_nb.sampling import (filter_logits, filter_min_p, filter_top_k, filter_top_p,
+                                   penalize_repetition, sample)
+from attention_nb.text_stream import TextStream
+from attention_nb import generation_options
+from attention_nb.recorder import record
+from attention_nb.bpe import BPETokenizer
+from attention_nb.tokenizer import WordTokenizer
 from attention_nb.tokenizer_files import byte_pairs, load_tokenizer
 from attention_nb.config import ExpertsConfig
 from attention_nb.latent import LatentConfig
-from attention_nb.transformer import Transformer, TransformerConfig
+from attention_nb.config import TransformerConfig
+from attention_nb.transformer import Transformer
 
 N,PAD = 40,39
 
@@ -749,6 +751,19 @@ def test_filling_that_nobody_can_know(pair):
             model.generate(one, 3, **options)
             model.generate(one[:,:1], 3, **options)
 
+@pytest.mark.parametrize('call', [
+    lambda model, ids: generate(model, ids, 3, eos_id=PAD),
+    lambda model, ids: model.generate(ids, 3, eos_id=PAD),
+    lambda model, ids: next(stream(model, ids, 3, eos_id=PAD)),
+    lambda model, ids: generate(model, ids, 3, eos_id=PAD, n_beams=2)])
+def test_a_warning_points_at_the_line_of_the_caller(pair, call):
+    "As a function and as a method, where what was called has one frame more"
+    ids,_ = prompts()
+    ids[:,:2] = PAD
+    with pytest.warns(UserWarning, match='ids begin with several') as said: call(pair[0], ids)
+    code = call.__code__
+    assert [(w.filename, w.lineno) for w in said] == [(code.co_filename, code.co_firstlineno)]
+
 # ---- the words of transformers
 
 def test_words_of_transformers_are_answered(pair):
@@ -758,13 +773,13 @@ def test_words_of_transformers_are_answered(pair):
     partial = functools.partial
     for call in (partial(ours.generate, ids, 3), ours.generate, partial(generate, ours, ids, 3),
                  partial(stream, ours, ids, 3)):
-        for word,say in asking._words.items():
+        for word,say in generation_options._words.items():
             with pytest.raises(TypeError, match=f'has no argument {word}: {re.escape(say)}'):
                 call(**{word: None})
-    assert not asking._words.keys() & inspect.signature(generate).parameters.keys()
-    theirs = {n for n in vars(transformers.GenerationConfig()) if n in asking._words}
+    assert not generation_options._words.keys() & inspect.signature(generate).parameters.keys()
+    theirs = {n for n in vars(transformers.GenerationConfig()) if n in generation_options._words}
     assert len(theirs) > 15
-    named = {say.split('=')[1].split('(')[0] for say in asking._words.values() if
+    named = {say.split('=')[1].split('(')[0] for say in generation_options._words.values() if
              say.startswith('give it as a processor')}
     assert len(named) > 5
     for name in named: assert hasattr(transformers.generation.logits_process, name), name
@@ -1355,59 +1370,6 @@ def test_ids_beyond_the_words_of_a_tokenizer_spell_nothing(kind, tmp_path, bpe):
         assert out[0,1:].tolist() == mixed
         out = generate(model, start, len(mixed), stop='sea', tokenizer=tok)
         assert out[0,1:].tolist() == mixed[:-1]
-
-# ---- packed matrices
-
-def test_only_what_nobody_disturbs_reads_packed_matrices(pair):
-    ours,_ = pair
-    ids,_ = prompts()
-    n,kernel = [],torch.ops.mkldnn._linear_pointwise
-    def counted(*args): n.append(1); return kernel(*args)
-    class Kernels:
-        _linear_pointwise = staticmethod(counted)
-        _reorder_linear_weight = torch.ops.mkldnn._reorder_linear_weight
-        _is_mkldnn_bf16_supported = torch.ops.mkldnn._is_mkldnn_bf16_supported
-    def packed(f):
-        n.clear()
-        return f(), len(n)
-    each = sum(type(m) is torch.nn.Linear for m in ours.modules()) + 1      # and the head
-    want = ours.generate(ids, 16)
-    with pytest.MonkeyPatch.context() as patch, pack_linears(ours):
-        patch.setattr(packing, '_kernels', Kernels)
-        for options,times in (({}, 16*each), (dict(stop=[[39]*9]), 16*each),
-                              (dict(progress=False), 16*each),
-                              (dict(stream=lambda column: None), 0),
-                              (dict(logits_processor=lambda ids, logits: logits), 0)):
-            out,count = packed(lambda: ours.generate(ids, 16, **options))
-            assert torch.equal(out, want) and count == times, options
-        assert packed(lambda: ours.generate(ids, 16, n_beams=2))[1] == 16*each
-        assert packed(lambda: ours.generate(ids, 15))[1] == 0
-        assert packed(lambda: [*stream(ours, ids, 16)])[1] == 0
-        hook = ours.head.register_forward_hook(lambda *_: None)
-        assert packed(lambda: ours.generate(ids, 16))[1] == 0
-        hook.remove()
-        with torch.autocast('cpu', dtype=torch.bfloat16):
-            assert packed(lambda: ours.generate(ids, 16))[1] == 0
-        ours.train()
-        out,count = packed(lambda: ours.generate(ids, 16))
-        assert torch.equal(out, want) and count == 16*each
-    ours.eval()
-
-def test_a_stream_over_packed_matrices_reads_what_is_written_between_its_tokens():
-    model,plain = (restless().eval() for _ in range(2))
-    ids,_ = prompts()
-    def write(m):
-        for p in m.parameters(): p.data.copy_(p.data.flip(0).clone())
-    with pack_linears(model):
-        model.generate(ids, 17)
-        for one,two in zip(stream(model, ids, 17), stream(plain, ids, 17)):
-            assert torch.equal(one, two)
-            write(model); write(plain)
-        for _ in range(2):
-            assert torch.equal(model.generate(ids, 17), plain.generate(ids, 17))
-            write(model); write(plain)
-        def after(m): return m.generate(ids, 17, stream=lambda column: write(m))
-        assert torch.equal(after(model), after(plain))
 
 # %% rows of a batch that a window reads
 @pytest.mark.parametrize('options', [{}, dict(n_beams=2)], ids=str)

@@ -86,9 +86,9 @@ def test_nothing_is_wider_than_the_page(browser, tmp_path, width):
     page.close()
 
 def test_hostile_names_do_nothing(open_view):
-    from attention_nb.heads import _readable
+    from attention_nb.inputs import readable
     see = {name: Visibility(70) for name in hostile}
     page = open_view(tiles_view(see, title=hostile_title))
-    assert page.locator('option').all_text_contents()[:len(see)] == [_readable(n) for n in see]
+    assert page.locator('option').all_text_contents()[:len(see)] == [readable(n) for n in see]
     assert page.evaluate('window.hacked') is None
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')

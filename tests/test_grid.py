@@ -11,11 +11,11 @@ import pytest, torch
 from torch.testing import assert_close
 from attention_nb import fast, flash
 from attention_nb.core import attention
-from attention_nb.fast import KERNELS, attention_lse, merge_attention, scaled_dot_product_attention
+from attention_nb.fast import (KERNELS, attention_lse, attention_with_weights, merge_attention,
+                               scaled_dot_product_attention)
 from attention_nb.flash import flash_attention
 from attention_nb.multihead import MultiHeadAttention
 from attention_nb.visibility import Visibility, joined
-from attention_nb.weights import attention_with_weights
 
 def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None, **kw):
     "Attention in three blocks of keys, one of them empty, and a block for the sink"

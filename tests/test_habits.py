@@ -4,15 +4,16 @@ import pytest, torch
 import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
-from attention_nb.core import SelfAttention, attention
-from attention_nb.fast import attention_lse, explain_choice, scaled_dot_product_attention
+from attention_nb.core import attention
+from attention_nb.self_attention import SelfAttention
+from attention_nb.fast import (attention_lse, attention_with_weights, explain_choice,
+                               scaled_dot_product_attention)
 from attention_nb.flash import flash_attention
 from attention_nb.interop import from_torch
 from attention_nb.mask import padding_mask
 from attention_nb.multihead import MultiHeadAttention
 from attention_nb.position import alibi_bias
 from attention_nb.triton_kernels import triton_decode, why_not_triton
-from attention_nb.weights import attention_with_weights
 
 torch.manual_seed(0)
 layer,x = MultiHeadAttention(16, 4).eval(),torch.randn(2, 5, 16)

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest, torch
 from attention_nb.heads import attention_entropy, first_token, next_token, previous_token
-from attention_nb.pages import _palette
+from attention_nb.pages import head_colors
 from attention_nb.views import head_view, model_view
 from helpers import root
 from helpers.looks import contrast, expect, lines, numbers, weights, words
@@ -47,7 +47,7 @@ def test_a_head_has_one_hue_in_light_and_dark():
 def test_colours_are_seen_on_their_paper(theme, least):
     assert min(contrast(rgb(c), rgb(papers[theme])) for c in palettes[theme]) >= least
 
-def test_the_still_has_the_colours_of_the_page(): assert _palette == palettes['light']
+def test_the_still_has_the_colours_of_the_page(): assert head_colors == palettes['light']
 
 strongest = """c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data
     let best = [0, 0, 0, 0]

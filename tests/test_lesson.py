@@ -24,8 +24,8 @@ def make(name, book, capsys):
 def test_a_new_lesson_and_its_workshop(book, capsys):
     lines = make('77_routing', book, capsys)
     path,card = book/'nbs'/'77_routing.ipynb',book/'nbs'/'_sphinx'/'_static'/'cards'/'77.svg'
-    assert card.exists() and len(lines) == 8, lines
-    for piece in ('places in 77_routing.ipynb say TO WRITE', '1 #| explain notes, 3 at least',
+    assert card.exists() and len(lines) == 7, lines
+    for piece in ('places in 77_routing.ipynb say TO WRITE',
                   '| | [77. Routing](77_routing.ipynb) | what for | workshops |', 'glossary',
                   'card', 'routing.py is not exported', 'make outputs', 'CHANGELOG.md'):
         assert sum(piece in line for line in lines) == 1, (piece, lines)
@@ -37,19 +37,17 @@ def test_a_new_lesson_and_its_workshop(book, capsys):
     log = book/'CHANGELOG.md'
     log.write_text(log.read_text() + '`routing`')
     card.write_text('<svg><desc>Another</desc></svg>')
-    assert len(make('77_routing', book, capsys)) == 3 and path.read_bytes() == before
+    assert len(make('77_routing', book, capsys)) == 2 and path.read_bytes() == before
     lines = make('77a_blocks', book, capsys)
     assert any('[blocks](77a_blocks.ipynb) in the row of 77_routing' in line for line in lines)
     workshop = rules.load(book/'nbs'/'77a_blocks.ipynb')
-    assert not list(rules.budget_problems(workshop, '77a_blocks', (), ['77_routing', '77a_blocks']))
+    assert not list(rules.budget_problems(workshop, '77a_blocks', ['77_routing', '77a_blocks']))
 
 def test_a_page_without_a_lack_passes_its_checks(book, capsys):
     "Who does what the list says, line by line, ends on a page that runs and keeps its budgets"
     make('77_routing', book, capsys)
     path = book/'nbs'/'77_routing.ipynb'
     nb = nbformat.read(path, 4)
-    note = next(n for n,c in enumerate(nb.cells) if c.source.startswith('#| explain'))
-    nb.cells[note:note] = [nbformat.v4.new_markdown_cell(nb.cells[note].source) for _ in range(2)]
     for c in nb.cells: c.source = c.source.replace(lesson.LATER, 'Said')
     nbformat.write(nb, path)
     nb_export(path, lib_path=book/'attention_nb')
@@ -67,7 +65,7 @@ def test_a_page_without_a_lack_passes_its_checks(book, capsys):
     said = capsys.readouterr().out
     assert said == ('nbs/77_routing.ipynb is there, and nothing is missing: '
                     'make check NB=nbs/77_routing.ipynb\n')
-    assert not list(rules.budget_problems(rules.load(path), '77_routing', ['routing_step']))
+    assert not list(rules.budget_problems(rules.load(path), '77_routing'))
 
 def test_what_is_asked_of_a_new_page_stands_on_those_that_are_there():
     lacks = {name: list(lesson.missing(root/'nbs'/f'{name}.ipynb')) for name in chapters}

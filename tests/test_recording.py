@@ -6,7 +6,8 @@ from torch.testing import assert_close
 transformers = pytest.importorskip('transformers')
 from transformers import AutoModel, AutoModelForCausalLM, DynamicCache
 from attention_nb.core import attention
-from attention_nb.recording import look, record
+from attention_nb.looking import look
+from attention_nb.recorder import record
 from helpers.tiny_models import inputs, made, tiny
 
 def agree(r):
@@ -274,7 +275,8 @@ def all_at_once(jobs, times=10):
     return found
 
 def ours():
-    from attention_nb.transformer import Transformer, TransformerConfig
+    from attention_nb.config import TransformerConfig
+    from attention_nb.transformer import Transformer
     torch.manual_seed(0)
     cfg = TransformerConfig(vocab_size=50, d_model=32, n_layers=2, n_heads=4)
     return Transformer(cfg).eval(), lambda model, text: model(text)
@@ -319,7 +321,8 @@ def test_threads_that_record_one_model_hear_their_own_text(make):
 def test_threads_that_look_through_one_model_see_their_own_text():
     "Weights, tokens and hidden states"
     from attention_nb.tokenizer import WordTokenizer
-    from attention_nb.transformer import Transformer, TransformerConfig
+    from attention_nb.config import TransformerConfig
+    from attention_nb.transformer import Transformer
     texts = ['time flies like an arrow', 'an arrow flies like time', 'fruit flies like a time']
     words = WordTokenizer.train(texts)
     torch.manual_seed(0)
@@ -337,7 +340,7 @@ def test_threads_that_look_through_one_model_see_their_own_text():
 
 def test_answers_of_one_model_in_several_threads():
     "What a decoder reads while it writes is noted in its own thread"
-    from attention_nb.recording import _written
+    from attention_nb.looking import _written
     model = made('bart', 'sdpa', transformers.AutoModelForSeq2SeqLM, forced_eos_token_id=None)
     texts = [torch.randint(3, 50, (1, n)) for n in (5, 6, 7)]
     def written(text): return _written(model, dict(input_ids=text), 4)[0].tolist()
@@ -375,7 +378,7 @@ def test_no_network(tmp_path):
                 calls.append(connection)
                 connection.close()
         threading.Thread(target=hang_up, daemon=True).start()
-        code = ("from attention_nb.recording import load_hf\n"
+        code = ("from attention_nb.looking import load_hf\n"
                 "try: load_hf('nobody/nothing')\n"
                 "except OSError as e: print(e)\n")
         address = f'http://127.0.0.1:{server.getsockname()[1]}'

@@ -1,7 +1,7 @@
 "The senses of a word in a real browser: what the slider shows is what torch computes"
 import re
 import pytest, torch
-from attention_nb.heads import _readable
+from attention_nb.inputs import readable
 from attention_nb.senses import sense_view
 from helpers.looks import channels, contrast, expect, hostile, hostile_title
 
@@ -122,6 +122,6 @@ def test_hostile_words_do_nothing(open_view):
     page = open_view(sense_view('w', [['w', *bad], ['w', hostile_title]], [x,other], bad, x[1:],
                                 title=hostile_title))
     said = page.locator('.sentence').first.locator('.token').all_text_contents()
-    assert said == [_readable(t) for t in ('w', *bad)]
+    assert said == [readable(t) for t in ('w', *bad)]
     assert page.evaluate('window.hacked') is None
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')

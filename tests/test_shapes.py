@@ -87,6 +87,8 @@ def test_steps_follow_buttons_and_keys(open_view):
     for _ in range(9): page.keyboard.press('ArrowUp')
     expect(current).to_contain_text('ids')
     expect(page.get_by_role('button', name='back')).to_be_disabled()
+    page.keyboard.press('ArrowRight')
+    expect(current).to_contain_text('embedding')
     page.locator('.step').last.click()
     expect(page.get_by_role('button', name='next step')).to_be_disabled()
     assert page.locator('svg rect').count() == 1

@@ -264,7 +264,7 @@ def test_the_sidebar_shows_every_lesson_and_the_workshops_of_the_one_that_is_rea
             near = name in lessons or rules.lesson_of(name, chapters) == '03_attention'
             link.to_be_visible() if near else link.to_be_hidden()
         page.get_by_label('Workshops of 1 Tokenizer').locator('.toctree-toggle').click()
-        expect(page.locator('.bd-links a[href="01a_merges.html"]')).to_be_visible()
+        expect(page.locator('.bd-links a[href="01a_bpe.html"]')).to_be_visible()
         links = (page.locator(f'.bd-links li.toctree-l{n} > a[href*="_"]').first for n in (1, 2))
         left = '''e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)
             + parseFloat(getComputedStyle(e).textIndent)'''

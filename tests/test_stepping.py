@@ -83,8 +83,8 @@ def test_a_finger_finds_the_buttons(browser, tmp_path):
     page.close()
 
 def test_hostile_words_do_nothing(open_view):
-    from attention_nb.heads import _readable
+    from attention_nb.inputs import readable
     page = open_view(cache_view(hostile[:24], title=hostile_title))
-    assert page.locator('.cells th').all_text_contents() == [_readable(t) for t in hostile[:24]]
+    assert page.locator('.cells th').all_text_contents() == [readable(t) for t in hostile[:24]]
     assert page.evaluate('window.hacked') is None
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')

@@ -166,7 +166,8 @@ def test_when_products_may_round(monkeypatch):
         return explain_choice(q, k, k, **options)[0][0]
     for rounds,single,many in ((True, 'tiles', 'tiles'), (False, 'fused', 'fused')):
         monkeypatch.setattr(fast, '_rounds', lambda *args: rounds)
-        monkeypatch.setattr(fast, 'RULES', fast.TileRules(rounded=1<<16, single=1<<12))
+        monkeypatch.setattr(fast, '_rounded', 1<<16)
+        monkeypatch.setattr(fast, '_single', 1<<12)
         assert (chosen(1, 512), chosen(1, 511)) == (single, 'fused')
         assert (chosen(64, 128), chosen(64, 127)) == (many, 'fused')
         window = dict(causal=True, window=(99,0))
@@ -234,7 +235,8 @@ def test_shapes_without_numbers(options, L):
 
 def test_layers_share_a_plan_also_in_inference_mode(monkeypatch):
     "There nobody counts who writes; what a model makes for its layers is counted all the same"
-    from attention_nb.transformer import Transformer, TransformerConfig
+    from attention_nb.config import TransformerConfig
+    from attention_nb.transformer import Transformer
     made,make = [],flash._made
     monkeypatch.setattr(flash, '_made', lambda *args: (made.append(args), make(*args))[1])
     model = Transformer(TransformerConfig(30, d_model=16, n_layers=4, n_heads=2, window=(50,0),

@@ -1,15 +1,17 @@
 """Tokenizers of every kind on random text: streams, files of all forms, patterns, batches.
 Held to the package tokenizers and to transformers.
 """
-import json, random, re, tempfile, unicodedata
+import copy, json, pickle, random, re, tempfile, unicodedata
 import pytest, regex, tokenizers, torch, transformers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 from attention_nb import tokenizer_files
-from attention_nb.byte_level import _char_to_byte
+from attention_nb.bpe import char_to_byte, checked_pattern, split_pieces
 from attention_nb.config import TransformerConfig
-from attention_nb.generation import TextStream, generate
-from attention_nb.merges import checked_pattern, split_pieces
-from attention_nb.tokenizer import GPT2_PATTERN, BPETokenizer, WordTokenizer
+from attention_nb.generation import generate
+from attention_nb.text_stream import TextStream
+from attention_nb.bpe import checked_pattern, split_pieces
+from attention_nb.bpe import GPT2_PATTERN, BPETokenizer
+from attention_nb.tokenizer import WordTokenizer
 from attention_nb.tokenizer_files import byte_pairs, load_tokenizer, save_tokenizer
 from attention_nb.transformer import Transformer
 
@@ -162,7 +164,7 @@ beside = {
         added_tokens_decoder={'258': added('<|endoftext|>')})}
 
 def two_files(folder, said, vocab=()):
-    vocab = [*sorted(_char_to_byte), 'he', 'Ġhe', '<|endoftext|>', *vocab]
+    vocab = [*sorted(char_to_byte), 'he', 'Ġhe', '<|endoftext|>', *vocab]
     (folder/'vocab.json').write_text(json.dumps({t: i for i,t in enumerate(vocab)}))
     (folder/'merges.txt').write_text('#version: 0.2\nh e\nĠ he\n', encoding='utf-8')
     for name,content in said.items(): (folder/f'{name}.json').write_text(json.dumps(content))
@@ -206,6 +208,7 @@ patterns = [
     r'[\w\s]+|[^\w\s]', r'[\W\d]+', r'[^\W\d]+', '[a[bc]1]+', '[^a[bc]]+', r'[^a&&\p{L}]+',
     "a(?i)b|'s", '(?i:i)+',
     "(?i:'s|'t|'re)| ?\\p{L}+", '(?i:[sdmt]|ll)', '(?i:ab{2}k)', r"(?i)'s|\s+", 'a{e<=1}', 'ba{,2}',
+    '(?i:t)|[^ab]', "(?i:'t)?[^ab]", '(?i:k)|[^\\Wab]', '[^as]?(?i:t)|b',
     'a{,}|b{|}', r'[]a]+|[a\]-]+', '[a-]|[a^]|[[b1]^]', r'(?<n>ab)+|(a)(b)?', '(?>a+)b|a',
     r'(?<=a)b|(?<!a)1', r'\x{1F600}+|\u00e9|\x41|\e', r'\p{^L}+', '[a||b]+|[~~1]+', r'\ a|\-|\#',
     r'[[:alpha:]1]+|[^[:space:]]', '(?m).+', '(?:a{1,2}){2}', r'[^\n]+|\n', GPT2_PATTERN,
@@ -245,7 +248,7 @@ def test_a_pattern_cuts_as_in_tokenizers(pattern):
     ('a+*', 'repeats a repetition'), (r'(?<=a{2})b', 'looks behind'),
     (r'[a-c-e]', 'may be a range')])
 def test_a_pattern_that_cannot_be_had_in_regex_is_refused_by_name(pattern, says):
-    tok = tokenizers.Tokenizer(models.BPE({c: i for i,c in enumerate(sorted(_char_to_byte))}, []))
+    tok = tokenizers.Tokenizer(models.BPE({c: i for i,c in enumerate(sorted(char_to_byte))}, []))
     tok.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(tokenizers.Regex(pattern), 'isolated'),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
@@ -269,7 +272,13 @@ def test_a_pattern_that_takes_for_ever_is_an_error_that_names_its_file(tmp_path)
     slow = BPETokenizer.train(['ab'], 257, pattern='(?:a|a)+$')
     slow.save(tmp_path/'slow.json')
     loaded = BPETokenizer.load(tmp_path/'slow.json')
-    for tok,where in ((loaded, str(tmp_path/'slow.json')), (slow, 'the pattern')):
+    theirs,_ = cutting('(?:a|a)+$')
+    theirs.save(str(tmp_path/'tokenizer.json'))
+    read = load_tokenizer(tmp_path)
+    assert read.encode('aa b').ids == theirs.encode('aa b').ids
+    for tok,where in ((loaded, str(tmp_path/'slow.json')), (slow, 'the pattern'),
+                      (byte_pairs(read), str(tmp_path/'tokenizer.json')),
+                      (byte_pairs(tmp_path), str(tmp_path/'tokenizer.json'))):
         with pytest.raises(ValueError, match=r'takes more than 5 s to cut 41 characters') as e:
             tok.encode('a'*40 + '!')
         assert str(e.value).startswith(where)
@@ -280,7 +289,7 @@ def test_a_pattern_that_takes_for_ever_is_an_error_that_names_its_file(tmp_path)
 def test_a_pattern_that_would_fill_the_memory_is_refused(pattern, tmp_path):
     with pytest.raises(ValueError, match='when its repetitions are written out'):
         BPETokenizer.train(['ab'], 257, pattern=pattern)
-    said = dict(type='BPETokenizer', vocab=sorted(_char_to_byte), merges=[], special=[])
+    said = dict(type='BPETokenizer', vocab=sorted(char_to_byte), merges=[], special=[])
     (tmp_path/'t.json').write_text(json.dumps(said | dict(pattern=pattern)))
     with pytest.raises(ValueError, match='t.json: pattern is'): load_tokenizer(tmp_path/'t.json')
 
@@ -314,6 +323,26 @@ def test_what_load_tokenizer_gives_has_a_batch(left, tmp_path):
     with pytest.raises(TypeError, match='put it in a list'): tok.batch('ship')
     with pytest.raises(TypeError, match='left must be True or False'): tok.batch(texts, left=1)
     assert isinstance(tok, tokenizers.Tokenizer)
+
+@pytest.mark.parametrize('copied', [copy.copy, copy.deepcopy,
+                                    lambda tok: pickle.loads(pickle.dumps(tok))])
+def test_a_copy_fills_up_and_names_its_file_as_the_first(copied, tmp_path):
+    bare,_ = cutting(r'\w*\w*\w*\w*\s')
+    bare.enable_padding(pad_id=7, pad_token='x')
+    bare.enable_truncation(3)
+    bare.save(str(tmp_path/'tokenizer.json'))
+    first = load_tokenizer(tmp_path)
+    texts = ['ab ab ab ab ab', 'a ']
+    for tok in (copied(first), copied(copied(first))):
+        assert tok is not first and tok.batch is not first.batch
+        for got,want in zip(tok.batch(texts), first.batch(texts), strict=True):
+            assert torch.equal(got, want)
+        assert 7 in tok.batch(texts)[0] and tok.batch(texts)[0].shape[1] > 3
+        with pytest.raises(ValueError, match='its tokenizer fails at this text') as e:
+            tok.encode('a'*1000)
+        assert str(e.value).startswith(str(tmp_path/'tokenizer.json'))
+    first.enable_padding(pad_id=7, pad_token='x', length=9)      # what its owner asks for stays
+    assert len(copied(first).encode('a ').ids) == 9
 
 def test_a_batch_filled_up_on_the_left_is_what_generate_takes():
     torch.manual_seed(0)

@@ -142,9 +142,9 @@ def test_fingers_find_what_they_press(browser, tmp_path):
     context.close()
 
 def test_hostile_words_do_nothing(open_view):
-    from attention_nb.heads import _readable
+    from attention_nb.inputs import readable
     for pair in zip(hostile[:12:2], hostile[1:12:2]):
         page = open_view(rotation_view(torch.ones(2), torch.ones(2), pair, title=hostile_title))
-        assert page.locator('.chip').all_text_contents() == [_readable(t) for t in pair]
+        assert page.locator('.chip').all_text_contents() == [readable(t) for t in pair]
         assert page.evaluate('window.hacked') is None
         page.close()

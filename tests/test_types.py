@@ -1,6 +1,5 @@
-"""mypy and pyright, strict, pass on the package and on a program that uses all of it, and find
-every wrong call. What is relaxed stands in pyproject.toml, with its reason. Both checkers look at
-everything once, side by side: a minute or two.
+"""pyright, strict, passes on the package and on a program that uses all of it, and finds every
+wrong call. What is relaxed stands in pyproject.toml, with its reason. It looks at everything once.
 """
 import ast, json, os, re, subprocess, sys
 from pathlib import Path
@@ -9,61 +8,43 @@ from helpers import root
 
 typing = root/'tests'/'typing'
 everything,wrong = typing/'use_everything.py',typing/'wrong_calls.py'
-pytest.importorskip('mypy', reason='NO MYPY: install the extra dev')
 pytest.importorskip('pyright', reason='NO PYRIGHT: install the extra dev')
 
-def start(*command):
-    """Begin a run of a checker in this process's environment, as if activated: pyright asks the
-    first `python` of PATH where packages are"""
+def pyright(*command):
+    """What pyright says; it asks the first `python` of PATH where packages are. Found errors are no
+    failure, a crash is."""
     activated = os.environ | dict(PATH=os.pathsep.join([str(Path(sys.executable).parent),
                                                         os.environ['PATH']]))
-    return subprocess.Popen([sys.executable, '-m', *map(str, command)], cwd=root,
-                            stdout=subprocess.PIPE, text=True, env=activated)
+    done = subprocess.run([sys.executable, '-m', 'pyright', '--outputjson', *map(str, command)],
+                          cwd=root, capture_output=True, text=True, env=activated, timeout=600)
+    assert done.returncode in (0, 1), (done.stdout + done.stderr)[-3000:]
+    return json.loads(done.stdout[done.stdout.index('{'):])    # before it may stand news
 
-def ended(process):
-    "What a checker printed; found errors are no failure, a crash is"
-    printed = process.communicate(timeout=600)[0]
-    assert process.returncode in (0, 1), printed[-3000:]
-    return printed
-
-def read_json(printed):
-    return json.loads(printed[printed.index('{'):])    # before it may stand news of another version
+def errors(*paths):
+    "(path below the repository, line, message)"
+    return [(os.path.relpath(d['file'], root), d['range']['start']['line']+1, d['message'])
+            for d in pyright(*paths)['generalDiagnostics'] if d['severity'] == 'error']
 
 @pytest.fixture(scope='module')
-def found():
-    "Checker -> all errors, as (path below the repository, line, message)"
-    mypy,pyright = start('mypy', '--no-error-summary', '--show-absolute-path', 'attention_nb',
-                         typing),start('pyright', '--outputjson', 'attention_nb', typing)
-    try: mypys,pyrights = ended(mypy),read_json(ended(pyright))['generalDiagnostics']
-    finally:
-        for process in (mypy, pyright): process.kill()
-    return dict(mypy=[(os.path.relpath(f, root), int(n), m)
-                      for f,n,m in re.findall(r'^(.+?):(\d+): error: (.+)$', mypys, re.M)],
-                pyright=[(os.path.relpath(d['file'], root), d['range']['start']['line']+1,
-                          d['message']) for d in pyrights if d['severity'] == 'error'])
+def found(): return errors('attention_nb', typing)
 
-checkers = pytest.mark.parametrize('checker', ['mypy', 'pyright'])
+def test_no_error_in_the_package_and_in_a_program_that_uses_it(found):
+    ours = [e for e in found if e[0] != str(wrong.relative_to(root))]
+    assert not ours, '\n'.join(f'{f}:{n}: {m}' for f,n,m in ours[:50])
 
-@checkers
-def test_no_error_in_the_package_and_in_a_program_that_uses_it(checker, found):
-    errors = [e for e in found[checker] if e[0] != str(wrong.relative_to(root))]
-    assert not errors, '\n'.join(f'{f}:{n}: {m}' for f,n,m in errors[:50])
-
-@checkers
-def test_every_wrong_call_is_an_error_and_no_other(checker, found):
+def test_every_wrong_call_is_an_error_and_no_other(found):
     lines = wrong.read_text().splitlines()
     marked = {n for n,line in enumerate(lines, 1) if line.endswith('# error')}
-    reported = {n for f,n,_ in found[checker] if f == str(wrong.relative_to(root))}
+    reported = {n for f,n,_ in found if f == str(wrong.relative_to(root))}
     assert len(marked) > 40
     assert reported == marked, '\n'.join(lines[n-1] for n in sorted(reported ^ marked))
 
 def test_the_module_of_a_page(pytestconfig):
-    "What `make check` asks: mypy on one module; it is quick where it has looked at the others once"
+    "What `make check` asks: one module, in seconds"
     from conftest import page_of
     from helpers.book import module_of
     if not (module := module_of(page_of(pytestconfig))): pytest.skip('a page without a module')
-    printed = ended(start('mypy', '--no-error-summary', f'attention_nb/{module}.py'))
-    assert not printed, printed
+    assert not errors(f'attention_nb/{module}.py')
 
 def test_the_program_uses_every_public_name():
     "None by hand: the package's own table says what there is"
@@ -91,8 +72,7 @@ def test_nothing_is_silenced():
 def test_others_know_the_types_of_what_they_import():
     """pyright's measure of a typed package: 98 of 100 public names, parameters and attributes
     have a declared type"""
-    report = read_json(ended(start('pyright', '--verifytypes', 'attention_nb', '--ignoreexternal',
-                                   '--outputjson')))['typeCompleteness']
+    report = pyright('--verifytypes', 'attention_nb', '--ignoreexternal')['typeCompleteness']
     unknown = [s['name'] for s in report['symbols'] if s['isExported'] and not s['isTypeKnown']]
     assert report['completenessScore'] >= .98, unknown
 

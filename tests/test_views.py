@@ -1,8 +1,10 @@
 "The views in a real browser: what they show, how they answer, hostile text, hosts of all kinds"
 import re, subprocess, sys, time, xml.etree.ElementTree as xml
 import pytest, torch
-from attention_nb.heads import _readable
-from attention_nb.views import View, head_view, model_view, neuron_view, show_tokens
+from attention_nb.inputs import readable
+from attention_nb.pages import View
+from attention_nb.views import head_view, model_view, show_tokens
+from attention_nb.neurons import neuron_view
 from helpers.looks import (expect, hostile, hostile_title, lines, numbers, patience, weights, words)
 
 def test_pointing_at_a_token_shows_its_numbers(open_view):
@@ -153,7 +155,7 @@ def test_hostile_text_does_nothing_and_is_shown_as_given(open_view, tmp_path, ki
     token,row = dict(tokens=('.boxes span', '.boxes span'), neuron=('tbody th', 'tbody tr')).get(
         kind, ('.right .t', '.right .token'))
     texts = page.eval_on_selector_all(token, 'es => es.map(e => e.textContent)')
-    assert texts == [_readable(t) for t in hostile]
+    assert texts == [readable(t) for t in hostile]
     assert page.evaluate('window.hacked') is None and page.locator('h1').inner_text()
     sideways = page.evaluate('document.documentElement.scrollWidth > innerWidth')
     assert not sideways, 'the page scrolls sideways'

@@ -2,7 +2,7 @@
 // the docs it sits in a frame of its own, so views cannot disturb each other or their host.
 //
 // Python joins the scripts of a page: this file first, then those of its kind of view (the table
-// `_parts` in the chapter Views), then begin.js. A view adds itself as `views.kind = (root, data)`.
+// `_parts` of Pages and stills), then begin.js. A view adds itself as `views.kind = (root, data)`.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const views = {};

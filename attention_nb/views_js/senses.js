@@ -1,17 +1,13 @@
 // ---- one word in two sentences: a slider over the softness of its weights moves its new vector
 
-const dot = (a, b) => a.reduce((s, value, e) => s + value * b[e], 0);
 // The weights of word `at` over the words of its sentence, and its new vector
 function newVector(rows, at, temperature) {
   const size = Math.sqrt(rows[at].length) * temperature;
   const scores = rows.map(row => dot(row, rows[at]) / size), top = Math.max(...scores);
   const exps = scores.map(s => Math.exp(s - top)), total = sum(exps);
   const weights = exps.map(e => e / total);
-  const mixed = e => sum(rows.map((row, j) => weights[j] * row[e]));
-  const vector = Float64Array.from(rows[at], (_, e) => mixed(e));
-  return {weights, vector};
+  return {weights, vector: rows[at].map((_, e) => sum(rows.map((row, j) => weights[j] * row[e])))};
 }
-const brief = text => [...text].length > 16 ? [...text].slice(0, 15).join("") + "…" : text;
 const cosine = (a, b) => dot(a, b) / (Math.sqrt(dot(a, a) * dot(b, b)) || 1);
 // A place for each label beside its point where it covers none before it: [dx, dy] in pixels
 function freePlaces(points, texts, width) {
@@ -29,49 +25,32 @@ function freePlaces(points, texts, width) {
 }
 
 views.senses = async (root, d) => {
-  const rows = async (packed, n) => {
-    const all = new Float32Array(await inflate(packed));
-    return Array.from({length: n}, (_, j) =>
-      Float64Array.from(all.subarray(j * d.width, (j + 1) * d.width)));
-  };
   const texts = await Promise.all(d.sentences.map(async s =>
-    ({...s, rows: await rows(s.xdata, s.tokens.length)})));
-  const others = await rows(d.odata, d.others.length), axes = await rows(d.axes, 2);
+    ({...s, rows: await rowsOf(s.xdata, d.width)})));
+  const others = await rowsOf(d.odata, d.width), axes = await rowsOf(d.axes, d.width);
   const word = texts[0].rows[texts[0].at], name = texts[0].tokens[texts[0].at];
-  const state = {...d.start}, roles = ["plus", "minus"];
+  const view = explorable(d.start, show), {state} = view, roles = ["plus", "minus"];
   // where a vector stands on the map, seen from the word
   const point = x => axes.map(axis => dot(axis, x) - dot(axis, word));
   const marks = others.map(point), steps = Array.from({length: 33}, (_, n) => 2 ** (n / 4 - 4));
   const path = texts.map(t =>
     [[0, 0], ...steps.map(T => point(newVector(t.rows, t.at, T).vector))]);
-
-  const slider = make("input", {type: "range", min: -4, max: 4, step: 0.25});
-  const reading = make("output"), back = make("button", {}, "reset");
-  slider.addEventListener("input", () => { state.temperature = 2 ** slider.value; show(); });
-  back.addEventListener("click", () => { Object.assign(state, d.start); show(); });
-  const label = make("label", {}, make("span", {}, "temperature"),
-                     make("span.end", {}, "itself alone"), slider,
-                     make("span.end", {}, "all alike"), reading);
-  const boxes = texts.map((t, n) => {
-    const chips = t.tokens.map(token => {
-      const share = make("span.share");
-      return {share, chip: make("span.chip", {}, make("span.token", {}, token), share)};
-    });
-    const near = make("span.near"), line = make("div.neighbours", {}, "near it: ", near);
-    const box = make(`div.sentence.${roles[n]}`, {},
-                     make("div.chips", {}, ...chips.map(c => c.chip)), line);
-    return {chips, near, box};
+  const slider = view.slider({label: "temperature", min: -4, max: 4, step: 0.25,
+    get: () => Math.log2(state.temperature), text: () => two(state.temperature),
+    set: x => { state.temperature = 2 ** x; }});
+  slider.children[1].before(make("span.end", {}, "itself alone"));
+  slider.lastChild.before(make("span.end", {}, "all alike"));
+  const boxes = texts.map(({tokens}, n) => {
+    const shares = tokens.map(() => make("span.share")), near = make("span.near");
+    const chips = tokens.map((token, j) =>
+      make("span.chip", {}, make("span.token", {}, token), shares[j]));
+    const box = make(`div.sentence.${roles[n]}`, {}, make("div.chips", {}, ...chips),
+                     make("div.neighbours", {}, "near it: ", near));
+    return {chips, shares, near, box};
   });
-  const svg = (tag, properties = {}, text = "") => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [key, value] of Object.entries(properties)) element.setAttribute(key, value);
-    element.textContent = text;
-    return element;
-  };
   const map = svg("svg", {class: "map", role: "img"});
-  const status = make("div.status", {role: "status", ariaLive: "polite"});
-  root.append(make("div.temper", {}, label, back),
-              make("div.sentences", {}, ...boxes.map(b => b.box)), map, status);
+  root.append(make("div.temper", {}, slider, view.reset),
+              make("div.sentences", {}, ...boxes.map(b => b.box)), map, view.status);
 
   const all = [[0, 0], ...marks, ...path.flat()];
   const [least, greatest] = [Math.min, Math.max].map(f =>
@@ -82,7 +61,8 @@ views.senses = async (root, d) => {
       + (p[i] - least[i]) / (greatest[i] - least[i] || 1) * (size - 2 * edge[i]);
     const place = p => [fit(p, 0, W), H - fit(p, 1, H)];
     const line = points => points.map((p, n) => (n ? "L" : "M") + place(p).join(" ")).join("");
-    const places = [[0, 0], ...marks].map(place), names = [name, ...d.others].map(brief);
+    const places = [[0, 0], ...marks].map(place);
+    const names = [name, ...d.others].map(text => cut(text, 16));
     const beside = freePlaces(places, names, W), near = found.map(f => new Set(f.near));
     map.replaceChildren(
       ...path.map((p, n) => svg("path", {class: `way ${roles[n]}`, d: line(p)})),
@@ -111,27 +91,22 @@ views.senses = async (root, d) => {
       const near = [...like.keys()].sort((a, b) => like[b] - like[a]).slice(0, d.shown);
       return {weights, vector, like, near};
     });
-    slider.value = Math.log2(state.temperature);
-    slider.ariaValueText = reading.textContent = two(state.temperature);
     for (const [n, {weights, like, near}] of found.entries()) {
       for (const [j, w] of weights.entries()) {
-        const {chip, share} = boxes[n].chips[j];
-        chip.style.setProperty("--w", w.toFixed(3));
-        share.textContent = `${(100 * w).toFixed(0)} %`;
-        share.title = exact(w);
+        boxes[n].chips[j].style.setProperty("--w", w.toFixed(3));
+        Object.assign(boxes[n].shares[j], {textContent: percent(w), title: exact(w)});
       }
       boxes[n].near.replaceChildren(...near.flatMap((m, k) =>
         [...k ? [", "] : [], make("b", {title: exact(like[m])}, d.others[m])]));
     }
-    const list = f => f.near.slice(0, 3).map(m => d.others[m]).join(", ");
+    const [first, second] = found.map(f => f.near.slice(0, 3).map(m => d.others[m]).join(", "));
     const alike = cosine(found[0].vector, found[1].vector);
-    status.textContent = `The cosine of the two vectors of ${name} is ${two(alike)}.`;
-    status.dataset.cosine = exact(alike);
-    map.ariaLabel = `A map of words; the arrow of ${name} ends near ${list(found[0])} in the first `
-      + `sentence, near ${list(found[1])} in the second.`;
+    view.status.dataset.cosine = exact(alike);
+    map.ariaLabel = `A map of words; the arrow of ${name} ends near ${first} in the first `
+      + `sentence, near ${second} in the second.`;
     draw(found);
-    root.dataset.ready = "yes";
+    return `The cosine of the two vectors of ${name} is ${two(alike)}.`;
   }
-  new ResizeObserver(show).observe(root);
-  show();
+  new ResizeObserver(view.draw).observe(root);
+  view.draw();
 };

@@ -1,15 +1,15 @@
-"""Docments become docstrings: what the comment behind a parameter says also stands where `help(f)`,
-`f?` and editors look.
+"""Docments become docstrings: what the comment behind a parameter says stands where `help(f)`, `f?`
+and editors look, and the signature is written without it.
 
 nbdev leaves docments as comments, which only its own pages read. nbdev-export calls `explain`
-through export.py; in the notebooks nothing changes. A section `Args:` or `Returns:` from an
-earlier run is written anew.
+through export.py; in the notebooks nothing changes.
 """
 import ast, io, re, tokenize
 from textwrap import dedent, fill, indent
 
 WIDTH = 112
-_ignored = re.compile(r'^type: ignore\S*(?: # |$)')             # for the checker of types
+LINE = 100    # characters in a line of code
+_ignored = re.compile(r'type: ignore\S*(?: # |$)')             # a checker of types reads it: the line stays
 _sections = re.compile(r'\n\n(Args|Attributes|Returns):\n.*', re.S)
 
 def comments(source):
@@ -17,7 +17,7 @@ def comments(source):
     lines = source.splitlines()
     found = (t for t in tokenize.generate_tokens(io.StringIO(source).readline)
              if t.type == tokenize.COMMENT)
-    return {t.start[0]: _ignored.sub('', t.string.lstrip('# ')).rstrip() for t in found
+    return {t.start[0]: _ignored.sub('', t.string.lstrip('# '), 1).rstrip() for t in found
             if lines[t.start[0]-1][:t.start[1]].strip()}
 
 def _parameters(function, lines, said):
@@ -33,11 +33,15 @@ def _parameters(function, lines, said):
     return {name: said[line] for line,name in ends.items() if line in said
             and line != closing}, said.get(closing, '')
 
-def _fields(cls, said):
-    "Name of each annotated field -> what its comment says"
-    fields = [x for x in cls.body if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)
-              and not x.target.id.startswith('_')]
-    return {x.target.id: said.get(x.end_lineno, '') for x in fields}
+def _fields(cls):
+    "Its annotated fields"
+    return [x for x in cls.body if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)
+            and not x.target.id.startswith('_')]
+
+def _made_by(cls):
+    "Its `__init__`, if it has one"
+    return next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == '__init__'),
+                None)
 
 def _section(title, rows):
     lines = [fill(f'{name}: {text}' if name else text, WIDTH-12, initial_indent='    ',
@@ -65,27 +69,83 @@ def _edits(tree, lines, said):
             sections = _section('Args', rows) + _section('Returns', {'': returned} if node.returns
                                                          else {})
         else:
-            init = next((f for f in node.body if isinstance(f, ast.FunctionDef)
-                         and f.name == '__init__'), None)
-            sections = _section('Args', _parameters(init, lines,
-                                                    said)[0]) if init else _section('Attributes',
-                                                    _fields(node, said))
+            init = _made_by(node)
+            sections = _section('Args', _parameters(init, lines, said)[0]) if init else _section(
+                'Attributes', {x.target.id: said.get(x.end_lineno, '') for x in _fields(node)})
             yield from _edits(node, lines, said)
         if sections and doc: yield node, doc, sections
 
+def _pieces(text):
+    "Of a signature, without comments: `def f(`, each parameter, `)->Tensor:`"
+    pieces,depth,closed,rows,end = [''],0,False,text.splitlines(),(1, 0)
+    for t in tokenize.generate_tokens(io.StringIO(text).readline):
+        if t.type in (tokenize.COMMENT, tokenize.NL, tokenize.INDENT): continue
+        if t.type == tokenize.NEWLINE: break
+        depth += (t.string in ('(', '[', '{')) - (t.string in (')', ']', '}'))
+        if t.string == ')' and not depth and not closed:
+            pieces.append('')
+            closed = True
+        same = t.start[0] == end[0]
+        pieces[-1] += (rows[end[0]-1][end[1]:t.start[1]] if same else ' ') + t.string
+        if depth == 1 and not closed and t.string in ('(', ','): pieces.append('')
+        end = t.end
+    head,*parameters,tail = [re.sub(r'([([{]) ', r'\1', piece.strip()) for piece in pieces]
+    parameters = [p for p in parameters if p]
+    if parameters: parameters[-1] = parameters[-1].removesuffix(',')
+    return head, parameters, tail
+
+def _laid(head, parameters, tail, pad, column):
+    "Lines of a signature whose parameters begin in `column`; 0: on a line of their own"
+    lines = [pad + head] + ([] if column else [' '*(len(pad) + 8)])
+    start = ' '*(column or len(pad) + 8)
+    for i,p in enumerate(parameters, 1):
+        room = LINE - (len(tail) if i == len(parameters) else 0)
+        space = ' ' if lines[-1].strip() and not lines[-1].endswith('(') else ''
+        if len(lines[-1] + space + p) > room and lines[-1].strip() and i > 1:
+            lines.append(start)
+            space = ''
+        lines[-1] += space + p
+    return lines[:-1] + [lines[-1] + tail]
+
+def _signature(text, pad):
+    "Lines of a signature without comments, as few as hold it"
+    pieces = _pieces(text)
+    ways = [_laid(*pieces, pad, column) for column in (len(pad + pieces[0]), 0)]
+    return min(ways, key=lambda lines: (max(map(len, lines)) > LINE, len(lines)))
+
+def _replaced(node, doc, sections, lines, said):
+    """(first line, line after the last, new lines) of what a node's docstring and signature
+    become, counted from 0"""
+    def above(body):
+        "The line after the colon; comments above the first line stay below"
+        end = min([body.lineno, *(d.lineno for d in getattr(body, 'decorator_list', []))]) - 1
+        while not lines[end-1].split('#')[0].rstrip().endswith(':'): end -= 1
+        return end
+    def signature(f):
+        start,end = f.lineno - 1,above(f.body[0])
+        head = lines[start:end]
+        if any(n in said for n in range(f.lineno, end+1)) and not any(map(_ignored.search, head)):
+            head = _signature('\n'.join(head) + '\n', ' '*f.col_offset)
+        return start, end, head
+    first = node.body[0]
+    constant = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    old = constant and isinstance(first.value.value, str)
+    start = first.lineno - 1 if old else above(first)
+    yield start, first.end_lineno if old else start, _docstring(doc, sections, ' '*first.col_offset)
+    if isinstance(node, ast.FunctionDef): yield signature(node)
+    elif init := _made_by(node): yield signature(init)
+    else:
+        for x in _fields(node):
+            n = x.end_lineno
+            if n in said and not _ignored.search(lines[n-1]):
+                yield n-1, n, [lines[n-1][:x.end_col_offset]]
+
 def explain(source):
     """The source of a module, with `Args:`, `Attributes:` and `Returns:` in the docstrings of
-    all that is public"""
+    all that is public, and without the comments that say the same"""
     lines,said = source.splitlines(),comments(source)
-    for node,doc,sections in sorted(_edits(ast.parse(source), lines, said),
-                                    key=lambda e: -e[0].lineno):
-        first = node.body[0]
-        if first.lineno == node.lineno: continue    # all on one line
-        constant = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-        old = constant and isinstance(first.value.value, str)
-        start = min([first.lineno, *(d.lineno for d in getattr(first, 'decorator_list', []))]) - 1
-        while not old and not lines[start-1].split('#')[0].rstrip().endswith(':'):
-            start -= 1    # comments above the first line stay below
-        lines[start:first.end_lineno if old else start] = _docstring(doc, sections,
-            ' '*first.col_offset)
+    found = [edit for node,doc,sections in _edits(ast.parse(source), lines, said)
+             if node.body[0].lineno != node.lineno    # all on one line
+             for edit in _replaced(node, doc, sections, lines, said)]
+    for start,end,new in sorted(found, key=lambda edit: -edit[0]): lines[start:end] = new
     return '\n'.join(lines) + '\n'

@@ -67,7 +67,7 @@ def missing(path, folder=root):
                                                         cells.source(c)))), None)
     file = folder/'attention_nb'/f'{module}.py'
     public = package.public_names(file) if file.exists() else []
-    for _,problem in rules.budget_problems(here, name, public, names): yield problem
+    for _,problem in rules.budget_problems(here, name, names): yield problem
     if module and not file.exists(): yield f'{file.name} is not exported: make tidy'
     row = (path.parent/'index.ipynb').read_text(encoding='utf-8')
     title = cells.title(here)

@@ -1,15 +1,12 @@
 """What the book asks of a page: folds and notes (the build fails on them), and budgets (the tests).
 
-A problem is a pair: what kind it is, or the name it is about, and a sentence that says where.
+A problem is a pair: what kind it is, and a sentence that says where.
 """
 import ast, difflib, re
 from cells import *                                     # the tests know both as rules
 
 WIDTH = 100                                             # characters in a line of code
 OPEN_PROOF = 5                                          # lines that only assert and stay open
-OPEN_CELL,FUNCTION,CLASS = 30,15,25                     # lines; the last two of a lesson's exports
-CHECKS,NOTES = 25,3                                     # % of open lines; #| explain, at least
-NAMES = dict(lesson=8, workshop=12)                     # exported public names
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
@@ -71,36 +68,6 @@ def fold_problems(cells, name):
             yield 'folds',f'{where}: {problem}'
 
 # %% budgets
-def size(node, text):
-    "Lines of a definition, less docstrings, decorators, and parameters and fields with docments"
-    lines,functions = text.splitlines(),(ast.FunctionDef, ast.AsyncFunctionDef)
-    drop = {n for n,l in enumerate(lines, 1) if not l.strip()}
-    for d in ast.walk(node):
-        if not isinstance(d, (*functions, ast.ClassDef)): continue
-        first,top = d.body[0],min([d.lineno, *(x.lineno for x in d.decorator_list)])
-        said = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-        if said and isinstance(first.value.value, str) and first.lineno > d.lineno:
-            drop |= set(range(first.lineno, first.end_lineno+1))
-        drop |= set(range(top, d.lineno))
-        if isinstance(d, functions): drop |= set(range(d.lineno+1, first.lineno))
-        elif any('dataclass' in ast.unparse(x) for x in d.decorator_list):
-            fields = (f.lineno for f in d.body if isinstance(f, ast.AnnAssign))
-            drop |= {n for n in fields if '#' in lines[n-1]}
-    return len(set(range(node.lineno, node.end_lineno+1)) - drop)
-
-def open_lines(cell):
-    "Lines of a cell, without directives, blank lines, and what `size` leaves out of definitions"
-    lines,whole = source(cell).splitlines(),definitions(cell)
-    inside = sum(sum(bool(l.strip()) for l in lines[n.lineno-1:n.end_lineno]) for n in whole)
-    return len(code_lines(cell)) - inside + sum(size(n, source(cell)) for n in whole)
-
-def share_of_checks(cells):
-    "Per cent of the lines on the open page that stand in cells that only assert"
-    shut = 'code-fold', 'hide', 'echo'
-    shown = [c for c in cells if not any(directive(c, name) for name in shut)]
-    lines = [(len(code_lines(c)), only_asserts(c)) for c in shown if c['cell_type'] == 'code']
-    return round(100 * sum(n for n,check in lines if check) / max(1, sum(n for n,_ in lines)))
-
 def figure_problems(c, options):
     "A picture without a caption, or without a text for those who do not see it"
     shown = [o.get('data', {}) for o in c.get('outputs', [])]
@@ -121,15 +88,9 @@ def code_problems(cells, name):
                 yield 'width',f'{where}: a line of {len(l)} characters, {WIDTH} at most: {l[:40]}'
         try: options,_ = split_options(source(c))
         except ValueError: continue                    # named among the folds
-        if not folded(options) and not hidden(options) and (n := open_lines(c)) > OPEN_CELL:
-            yield 'cell',f'{where}: {n} open lines, {OPEN_CELL} at most'
         if kind(name):
             found = (f'{where}: a picture without {lack}' for lack in figure_problems(c, options))
             yield from (('pictures', text) for text in found)
-        if kind(name) != 'lesson' or not exported(c): continue
-        for d in definitions(c):
-            n,most = size(d, source(c)),CLASS if isinstance(d, ast.ClassDef) else FUNCTION
-            if n > most: yield d.name,f'{where}: {d.name} has {n} lines, {most} at most'
 
 def first_prose(cells):
     "The first prose of a page below its title and promise"
@@ -137,23 +98,16 @@ def first_prose(cells):
     below = (re.sub(r'\A\s*# .*\n*(^>.*\n?)*', '', text, flags=re.M).strip() for text in prose)
     return next(filter(None, below), '')
 
-def budget_problems(cells, name, public=(), names=()):
-    "Where the page `name` leaves its budgets; `public`: what it exports, `names`: all pages"
+def budget_problems(cells, name, names=()):
+    "Where the page `name` leaves its budgets; `names`: all pages"
     yield from fold_problems(cells, name)
     yield from code_problems(cells, name)
     if kind(name) is None: return
-    if len(public) > (most := NAMES[kind(name)]):
-        yield 'names',f'{name}.ipynb exports {len(public)} public names, {most} at most: {public}'
     if kind(name) == 'workshop':
         lesson = lesson_of(name, names)
         if lesson is None: yield 'lesson',f'{name}.ipynb is a workshop without a lesson'
         elif f']({lesson}.ipynb' not in first_prose(cells):
             yield 'lesson',f'{name}.ipynb: its first prose does not link its lesson, {lesson}.ipynb'
         return
-    if (share := share_of_checks(cells)) > CHECKS:
-        yield 'checks',f'{name}.ipynb: {share} % of the open lines only assert, {CHECKS} % at most'
-    prose = [source(c) for c in cells if c['cell_type'] == 'markdown']
-    notes,said = sum(t.startswith('#| explain') for t in prose),words(cells)
-    if notes < NOTES: yield 'notes',f'{name}.ipynb: {notes} #| explain notes, {NOTES} at least'
-    if said > (most := MORE_WORDS.get(number(name)[0], WORDS)):
+    if (said := words(cells)) > (most := MORE_WORDS.get(number(name)[0], WORDS)):
         yield 'words',f'{name}.ipynb: {said} words, {most} at most'

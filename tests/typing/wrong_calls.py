@@ -107,7 +107,6 @@ def models()->None:
     nb.stream(model, ids, 3, n_beams=2)                                  # error
     nb.stream(model, ids, 3, return_scores=True)                         # error
     nb.stream(model, ids, 3, tokenizer='words')                          # error
-    nb.pack_linears('model')                                             # error
     nb.generate(torch.nn.Linear(2, 2), ids, 3)                           # error
     nb.Block(cfg)([1.,2.])                                               # error
     model.save_pretrained('folder', famly='llama')                       # error
