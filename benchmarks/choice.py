@@ -4,7 +4,7 @@ from measure import interleave
 def cases():
     "What, queries, keys, dtype, options: shapes that the numbers in `fast` do not come from"
     import torch
-    from attention_nb.visibility import Visibility
+    from attention_nb.kernels.visibility import Visibility
     f,b = torch.float32,torch.bfloat16
     def docs(n, each): return Visibility(n, causal=True, q_doc=torch.arange(n)//each)
     for dtype in (f, b):
@@ -29,7 +29,7 @@ TORCH = 'fused','table'    # torch's own kernel, without and with a table
 def timed(q, kv, dtype, options, rounds):
     "The kernel chosen, and seconds and ratio of each"
     import torch
-    from attention_nb.fast import KERNELS, explain_choice, scaled_dot_product_attention as ours
+    from attention_nb.kernels.dispatch import KERNELS, explain_choice, scaled_dot_product_attention as ours
     torch.manual_seed(0)
     q,k,v = (torch.randn(s).to(dtype) for s in (q, kv, kv))
     chosen = explain_choice(q, k, v, **options)[0][0]

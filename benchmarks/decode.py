@@ -5,8 +5,8 @@ from measure import interleave
 def pairs():
     "The same two models as ours and theirs, float32: a random small GPT-2, and SmolLM2"
     import torch, transformers
-    from attention_nb.files import open_source
-    from attention_nb.pretrained import from_hf, load_pretrained
+    from attention_nb.checkpoints.source import open_source
+    from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
     transformers.utils.logging.disable_progress_bar()
     torch.manual_seed(0)
     theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config()).eval()

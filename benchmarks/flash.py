@@ -17,7 +17,7 @@ def learned(f, *tensors):
 
 def against_torch(report, rounds, dtype, shapes, back=False):
     import torch, torch.nn.functional as F
-    from attention_nb.fast import scaled_dot_product_attention as ours
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
     rows = []
     for B,H,Hkv,L,E in shapes:
         for causal in (True, False):
@@ -39,8 +39,8 @@ def against_torch(report, rounds, dtype, shapes, back=False):
 
 def options(report, rounds):
     import torch
-    from attention_nb.core import attention
-    from attention_nb.fast import scaled_dot_product_attention as ours
+    from attention_nb.kernels.reference import attention
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
     rows,L = [],2048
     for dtype in (torch.bfloat16, torch.float32):
         q,k,v = made(1, 8, 8, L, 64, dtype)
@@ -59,7 +59,7 @@ def options(report, rounds):
 def added(L, back):
     "Megabytes that a call of one head adds, in the process that asks"
     import torch
-    from attention_nb.flash import flash_attention
+    from attention_nb.kernels.flash import flash_attention
     def step(L):
         q,k,v = (t.requires_grad_(back) for t in torch.randn(3, 1, 1, L, 64))
         out = flash_attention(q, k, v, causal=True)[0]

@@ -7,7 +7,7 @@ from measure import in_process, interleave, peak
 def glove_file(folder):
     "glove.6B.50d.txt, written back from its package; read as float32 the numbers are the same"
     import numpy as np
-    from attention_nb.glove import load_glove
+    from attention_nb.text.glove import load_glove
     path,wv = folder/'glove.6B.50d.txt',load_glove()
     with open(path, 'w', encoding='utf-8', newline='\n') as f:
         for word,row in zip(wv.words, wv.vectors.numpy()):
@@ -17,12 +17,12 @@ def glove_file(folder):
 
 def by_hand():
     import concurrent.futures, pyarrow.compute, pyarrow.csv, tqdm               # noqa: F401
-    from attention_nb.glove import load_glove
+    from attention_nb.text.glove import load_glove
     return lambda path: load_glove(path, cache=False, progress=False)
 
 def cached():
     import safetensors.torch                                                    # noqa: F401
-    from attention_nb.glove import load_glove
+    from attention_nb.text.glove import load_glove
     return lambda path: load_glove(path, progress=False)
 
 def arrow():

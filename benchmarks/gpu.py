@@ -63,8 +63,8 @@ def works(f, *args):
 def errors(report):
     "Largest error of output and gradients against float64, ours and torch's"
     import torch, torch.nn.functional as F
-    from attention_nb.core import attention
-    from attention_nb.triton_kernels import triton_attention, triton_decode
+    from attention_nb.kernels.reference import attention
+    from attention_nb.kernels.triton_flash import triton_attention, triton_decode
     rows = []
     def results(f, tensors):
         tensors = [t.detach().requires_grad_() for t in tensors]
@@ -89,7 +89,7 @@ def errors(report):
 def race(report, rounds, E, causal, back):
     "A table of lengths: TFLOP/s of each, and ours as a share of the peak and of the best"
     import torch
-    from attention_nb.triton_kernels import triton_attention
+    from attention_nb.kernels.triton_flash import triton_attention
     contestants = {'triton_attention': lambda q, k, v: triton_attention(q, k, v, causal=causal),
                    **peers(causal)}
     rows,peak = [],peak_of(torch.cuda.get_device_name())

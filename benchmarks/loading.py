@@ -3,12 +3,12 @@ import statistics, sys, time
 from measure import in_process, peak
 
 def ours():
-    from attention_nb.pretrained import load_pretrained
+    from attention_nb.checkpoints.pretrained import load_pretrained
     return lambda: load_pretrained('smollm2')
 
 def theirs():
     import torch
-    from attention_nb.files import open_source
+    from attention_nb.checkpoints.source import open_source
     from transformers import AutoModelForCausalLM
     folder = open_source('smollm2').folder
     file = next(folder.glob('*.gguf')).name

@@ -4,7 +4,7 @@ from measure import in_process, peak
 lengths = 1024,2048,4096,8192
 
 def padding(L):
-    from attention_nb.mask import padding_mask
+    from attention_nb.kernels.mask import padding_mask
     return padding_mask([L-9], L)
 
 def zeros(L):
@@ -26,7 +26,7 @@ short = 'softcap', 'need_weights'                       # not at the last length
 def growth(name, L):
     "Megabytes that a step of length `L` adds to one of 64, in the process that asks"
     import torch
-    from attention_nb.interop import AppendedAttention as MultiHeadAttention
+    from attention_nb.layers.torch_interop import AppendedAttention as MultiHeadAttention
     make,call,by_length = options[name]
     def step(L):
         torch.manual_seed(0)

@@ -8,7 +8,7 @@ def peers(D, H, L, dtype):
     import torch, torch.nn.functional as F
     from torch import nn
     from x_transformers.x_transformers import Attention
-    from attention_nb.multihead import MultiHeadAttention, MultiHeadAttentionLoop
+    from attention_nb.layers.multihead import MultiHeadAttention, MultiHeadAttentionLoop
     class Fused(nn.Module):
         "Fused projection, attention, output projection, by hand"
         def __init__(self, attend):

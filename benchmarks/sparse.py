@@ -9,7 +9,7 @@ def peers(see, rule):
     "Calls that compute the same; FlexAttention is compiled before it is timed"
     import torch, torch.nn.functional as F
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-    from attention_nb.fast import scaled_dot_product_attention as ours
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
     mask,blocks = see.dense(),create_block_mask(rule, None, None, see.L, see.S, device='cpu')
     flex = torch.compile(flex_attention, dynamic=False)
     return {'ours': lambda q, k, v: ours(q, k, v, mask=see),
@@ -25,7 +25,7 @@ def document(ids):
 
 def growth(report, rounds):
     import math, torch
-    from attention_nb.fast import scaled_dot_product_attention as ours
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
     lengths = 4096,8192,16_384,32_768,65_536
     calls = {}
     for n in lengths:
@@ -38,10 +38,10 @@ def growth(report, rounds):
 
 def prefill(report, rounds):
     import torch
-    from attention_nb.config import TransformerConfig
-    from attention_nb.fast import scaled_dot_product_attention as ours
-    from attention_nb.layer import use_attention
-    from attention_nb.transformer import Transformer
+    from attention_nb.models.config import TransformerConfig
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
+    from attention_nb.layers.base import use_attention
+    from attention_nb.models.transformer import Transformer
     cfg = TransformerConfig(vocab_size=1000, d_model=512, n_layers=2, n_heads=8, n_kv_heads=2,
                             window=(511,0), max_len=8192)
     model,ids = Transformer(cfg).eval(),torch.randint(0, 1000, (1, 8192))
@@ -54,7 +54,7 @@ def prefill(report, rounds):
 
 def tables(report, rounds):
     import torch
-    from attention_nb.visibility import Visibility
+    from attention_nb.kernels.visibility import Visibility
     rounds = min(rounds, 3)
     q,k,v = made(1, H, H, L, 64, torch.float32)
     ids = torch.arange(L)//1024

@@ -41,8 +41,8 @@ def opens(browser, path, token, local):
 
 def contestants(repeat, model, tokenizer):
     "(number of tokens, name -> (function that builds, what to point at, is it bertviz?))"
-    from attention_nb.looking import look
-    from attention_nb.views import head_view, model_view
+    from attention_nb.recording.look import look
+    from attention_nb.views.attention_views import head_view, model_view
     from bertviz import head_view as bert_head, model_view as bert_model
     seen = look('time flies like an arrow , fruit flies '*repeat, model, tokenizer)
     ws,tokens = seen.recording.weights(),seen.tokens
@@ -55,8 +55,8 @@ def contestants(repeat, model, tokenizer):
 
 def long_texts():
     import torch
-    from attention_nb.views import head_view
-    from attention_nb.neurons import neuron_view
+    from attention_nb.views.attention_views import head_view
+    from attention_nb.views.neuron_view import neuron_view
     torch.manual_seed(0)
     S,n = 50_000,30_000
     row,neurons = torch.randn(1, 1, 1, S).softmax(-1),torch.randn(1, 1, n, 64)
@@ -69,7 +69,7 @@ def long_texts():
 def tables(report, rounds):
     "`rounds` is not used, pages are opened once"
     import transformers
-    from attention_nb.looking import load_hf
+    from attention_nb.recording.look import load_hf
     from playwright.sync_api import sync_playwright
     sys.path.insert(0, str(Path(__file__).parent.parent/'tests'))
     from find_browser import find

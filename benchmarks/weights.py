@@ -6,7 +6,7 @@ def weighted(D, H, L):
     "By mask; torch's module also in evaluation, where it has a path of its own"
     import torch
     from torch import nn
-    from attention_nb.multihead import MultiHeadAttention
+    from attention_nb.layers.multihead import MultiHeadAttention
     future,ours = torch.ones(L, L, dtype=torch.bool).triu(1),MultiHeadAttention(D, H)
     training,evaluation = (nn.MultiheadAttention(D, H, batch_first=True).train(mode)
                            for mode in (True, False))

@@ -1,4 +1,4 @@
-"""One of several processes that prove nbs/10a_parallel.ipynb; tests/test_parallel.py starts them.
+"""One of several processes that prove nbs/distributed/tensor_parallel.ipynb; tests/test_parallel.py starts them.
 
 `python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK` runs some checks on two processes, then
 one on four. Each compares with the same model on one process, in float64 where nothing else is
@@ -21,15 +21,15 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
-from attention_nb.config import ExpertsConfig, TransformerConfig
-from attention_nb.generation import stream
-from attention_nb.heads import remove_heads
-from attention_nb.latent import LatentAttention, LatentConfig
-from attention_nb.multihead import MultiHeadAttention
-from attention_nb.parallel import load_shard, parallelize
-from attention_nb.recorder import record
-from attention_nb.transformer import Transformer
-from attention_nb.visibility import Visibility
+from attention_nb.models.config import ExpertsConfig, TransformerConfig
+from attention_nb.models.generation import stream
+from attention_nb.recording.head_scores import remove_heads
+from attention_nb.layers.latent import LatentAttention, LatentConfig
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.distributed.tensor_parallel import load_shard, parallelize
+from attention_nb.recording.recorder import record
+from attention_nb.models.transformer import Transformer
+from attention_nb.kernels.visibility import Visibility
 
 # 51: an uneven split
 small = dict(vocab_size=51, d_model=16, n_layers=2, n_heads=4, d_ff=24, max_len=32)

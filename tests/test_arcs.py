@@ -1,7 +1,7 @@
 "Arcs over a sentence in a real browser: they are the weights, and heads take turns until touched"
 import pytest, torch
-from attention_nb.arcs import arc_view
-from attention_nb.pages import unpack_weights
+from attention_nb.views.arcs import arc_view
+from attention_nb.views.page import unpack_weights
 from helpers.looks import expect, hostile, hostile_title
 
 words = 'the chicken crossed the road because it wanted'.split()

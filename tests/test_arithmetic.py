@@ -2,10 +2,10 @@
 are easy to walk"""
 import math, re
 import pytest, torch
-from attention_nb.core import attention, attention_scores, hide
-from attention_nb.recorder import record
-from attention_nb.neurons import neuron_view
-from attention_nb.visibility import Visibility
+from attention_nb.kernels.reference import attention, attention_scores, hide
+from attention_nb.recording.recorder import record
+from attention_nb.views.neuron_view import neuron_view
+from attention_nb.kernels.visibility import Visibility
 from helpers.looks import expect, words
 
 def numbers_of(x): return [float(t.replace('−', '-')) if t else None for t in x]

@@ -2,9 +2,9 @@
 then, and the kept keys of the old turn are read anew, as transformers does
 """
 import pytest, torch, transformers
-from attention_nb import decoding
-from attention_nb.pretrained import from_hf
-from attention_nb.generation import generate, stream
+from attention_nb.models import decoding
+from attention_nb.checkpoints.pretrained import from_hf
+from attention_nb.models.generation import generate, stream
 
 N,new = 16,14
 sizes = dict(vocab_size=97, hidden_size=32, intermediate_size=40, num_hidden_layers=3,

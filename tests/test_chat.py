@@ -1,10 +1,10 @@
 "Conversations as texts: the same as transformers makes, and templates that would never end"
 import itertools, json
 import pytest, torch
-from attention_nb import chat
-from attention_nb.files import open_source
-from attention_nb.saving import save_tensors
-from attention_nb.tokenizer_files import files_of
+from attention_nb.checkpoints import chat_template as chat
+from attention_nb.checkpoints.source import open_source
+from attention_nb.checkpoints.save import save_tensors
+from attention_nb.checkpoints.tokenizers import files_of
 from helpers.gguf_model import write
 
 tokenizers = pytest.importorskip('tokenizers')

@@ -1,7 +1,7 @@
 "The command as a program: on a real terminal, in a pipe, and what its page says of it"
 import json, os, re, select, subprocess, sys, time
 import pytest
-from attention_nb.command import _parser, main
+from attention_nb.views.command import _parser, main
 from helpers import root
 
 command = [sys.executable, '-m', 'attention_nb']
@@ -53,7 +53,7 @@ def test_a_table_with_a_bar_at_a_terminal(tmp_path):
     assert table.num_rows == 2*72 and table['tokens'].to_pylist()[::72] == [4, 4]
 
 def test_without_pyarrow_nothing_is_loaded_before_the_error(tmp_path, monkeypatch, capsys):
-    import attention_nb.command as c, importlib.util
+    import attention_nb.views.command as c, importlib.util
     (tmp_path/'lines.txt').write_text('one line')
     monkeypatch.setattr(c, 'load_hf', lambda name: pytest.fail('a model is loaded'))
     real = importlib.util.find_spec
@@ -74,7 +74,7 @@ def test_version_and_help_answer_without_torch_on_the_screen():
 def test_the_page_and_the_help_name_the_same_options():
     options = {o for a in _parser()._actions for o in a.option_strings if o.startswith('--')}
     for a in _parser()._actions: assert a.help, a.option_strings
-    cells = json.loads((root/'nbs'/'06d_command.ipynb').read_text(encoding='utf-8'))['cells']
+    cells = json.loads((root/'nbs'/'views/command.ipynb').read_text(encoding='utf-8'))['cells']
     prose = '\n'.join(''.join(c['source']) for c in cells if c['cell_type'] == 'markdown')
     named = set(re.findall(r'(?<!\w)--[a-z][a-z-]*', prose))
     assert named <= options, named-options

@@ -2,10 +2,10 @@
 import dataclasses, json
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
-from attention_nb.config import _choices, ExpertsConfig, TransformerConfig
-from attention_nb.families import FAMILIES, can_be, config_from_hf
-from attention_nb.latent import LatentConfig
-from attention_nb.transformer import Transformer
+from attention_nb.models.config import _choices, ExpertsConfig, TransformerConfig
+from attention_nb.checkpoints.families.registry import FAMILIES, can_be, config_from_hf
+from attention_nb.layers.latent import LatentConfig
+from attention_nb.models.transformer import Transformer
 from helpers.tiny_models import said
 
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow,

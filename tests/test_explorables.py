@@ -1,8 +1,8 @@
 "The explorables in a real browser: what their controls show is what torch computes"
 import itertools, math, re
 import pytest, torch
-from attention_nb.core import attention
-from attention_nb.explorables import permutation_view, softmax_view
+from attention_nb.kernels.reference import attention
+from attention_nb.views.explorables import permutation_view, softmax_view
 from helpers.looks import expect, hostile, hostile_title, words
 
 def floats(texts):
@@ -172,7 +172,7 @@ def test_nothing_is_wider_than_the_page(browser, tmp_path, kind, width):
 
 @pytest.mark.parametrize('kind', ['softmax', 'permutation'])
 def test_hostile_words_do_nothing(open_view, kind):
-    from attention_nb.inputs import readable
+    from attention_nb.views.inputs import readable
     bad = hostile[:40]
     x = torch.randn(40, 4)
     view = softmax_view(x[0], x, bad,
@@ -188,7 +188,7 @@ def test_a_still_is_drawn_in_a_process_that_never_imported_the_module(tmp_path):
     import json, subprocess, sys
     view = both()['permutation']
     (tmp_path/'data.json').write_text(json.dumps(view._data))
-    code = ("import json, sys; from attention_nb.pages import View; "
+    code = ("import json, sys; from attention_nb.views.page import View; "
             "View.from_data(json.load(open('data.json')), 'x').save('x.svg')")
     subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True)
     assert (tmp_path/'x.svg').read_text() == view._repr_svg_()

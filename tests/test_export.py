@@ -5,8 +5,8 @@ import pytest, torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim, export
 from torch.testing import assert_close
-from attention_nb.families import FAMILIES, config_from_hf
-from attention_nb.transformer import Transformer
+from attention_nb.checkpoints.families.registry import FAMILIES, config_from_hf
+from attention_nb.models.transformer import Transformer
 from helpers.tiny_models import said
 
 def made(name):

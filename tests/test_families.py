@@ -7,10 +7,10 @@ from torch.testing import assert_close
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from safetensors.torch import load_file, save_file
-from attention_nb.families import (FAMILIES, config_from_hf, config_to_hf, family_table,
+from attention_nb.checkpoints.families.registry import (FAMILIES, config_from_hf, config_to_hf, family_table,
                                    model_features)
-from attention_nb.plan import build_model, tensors_to_hf
-from attention_nb.recorder import record
+from attention_nb.checkpoints.convert import build_model, tensors_to_hf
+from attention_nb.recording.recorder import record
 
 transformers.utils.logging.set_verbosity_error()
 
@@ -539,7 +539,7 @@ nameless = {'model_type','architectures','transformers_version','dtype','id2labe
 @pytest.mark.parametrize('name', mains)
 def test_without_effect(name):
     "Whatever is ignored, and dropout, changes nothing in the reference itself"
-    from attention_nb.settings import always_ignored
+    from attention_nb.checkpoints.schema import always_ignored
     model = made(name)
     c = published(model)
     family = FAMILIES[c['model_type']]

@@ -1,17 +1,17 @@
-"""Damaged, cut, foreign and hostile model files: beside the proofs in nbs/11b_files.ipynb ff."""
+"""Damaged, cut, foreign and hostile model files: beside the proofs in nbs/checkpoints/source.ipynb ff."""
 import dataclasses, json, os, pickle, random, shutil, struct, subprocess, sys, threading, time
 from pathlib import Path
 import numpy as np, pytest, torch
 from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
-from attention_nb import gguf_files
-from attention_nb.files import open_source
-from attention_nb.gguf_files import read_gguf
-from attention_nb.pretrained import from_hf, load_pretrained
-from attention_nb.saving import save_tensors
-from attention_nb.stored import Tensors
-from attention_nb.tokenizer_files import byte_pairs, load_tokenizer
+from attention_nb.checkpoints import gguf as gguf_files
+from attention_nb.checkpoints.source import open_source
+from attention_nb.checkpoints.gguf import read_gguf
+from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
+from attention_nb.checkpoints.save import save_tensors
+from attention_nb.checkpoints.tensors import Tensors
+from attention_nb.checkpoints.tokenizers import byte_pairs, load_tokenizer
 from helpers.gguf_model import E, H, KV, N, V, byte_chars, said, shapes, write
 
 gguf = pytest.importorskip('gguf')
@@ -235,7 +235,7 @@ def test_a_link_to_nothing_is_missing_not_absent(folder, name):
 
 # %% saving
 def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
-    import attention_nb.saving as module
+    import attention_nb.checkpoints.save as module
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     written,write = [],module._write
     def fails(path, *args):
@@ -394,7 +394,7 @@ def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_written(f
 
 saver = """
 import os, sys, torch
-from attention_nb.saving import save_tensors
+from attention_nb.checkpoints.save import save_tensors
 n,folder,size = float(sys.argv[1]),sys.argv[2],int(sys.argv[3])
 print('ready', flush=True)
 while True:
@@ -456,7 +456,7 @@ def test_transformers_loads_what_a_killed_save_leaves(tmp_path, monkeypatch):
 
 def test_a_second_save_is_refused_while_one_runs(tmp_path, monkeypatch):
     "Of two threads too; nothing of the second is written"
-    import attention_nb.saving as module
+    import attention_nb.checkpoints.save as module
     write,began,go_on = module._write,threading.Event(),threading.Event()
     def waits(*args): began.set(); assert go_on.wait(20); write(*args)
     monkeypatch.setattr(module, '_write', waits)
@@ -470,7 +470,7 @@ def test_a_second_save_is_refused_while_one_runs(tmp_path, monkeypatch):
     assert which(tmp_path/'m') == 1 and len([*(tmp_path/'m').iterdir()]) == 2
 
 def test_a_folder_without_links_or_locks_is_saved_too(tmp_path, monkeypatch):
-    import attention_nb.saving as module
+    import attention_nb.checkpoints.save as module
     def no(*args, **kw): raise OSError(95, 'Operation not supported')
     for name in ('link', 'fsync'): monkeypatch.setattr(os, name, no)
     monkeypatch.setattr(module, '_lock', no)
@@ -545,7 +545,7 @@ def test_the_header_and_the_tensors_as_the_package_gguf_reads_them(file):
     for t in theirs.tensors: assert np.array_equal(tensors[t.name].numpy(), t.data)
 
 def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
-    from attention_nb.gguf_files import header_and_packed, _unpack
+    from attention_nb.checkpoints.gguf import header_and_packed, _unpack
     packed = header_and_packed(write(tmp_path/'m.gguf', kind='Q4_1'))[1]['token_embd.weight']
     whole = _unpack(packed, most=10**9)
     for most in (1, 33, 64, 500): assert torch.equal(_unpack(packed, most=most), whole)
@@ -804,7 +804,7 @@ def test_hostile_tokenizers(tmp_path):
     "In a process of its own, which some of them would hang or end"
     code = """if True:
         import sys
-        from attention_nb.tokenizer_files import load_tokenizer
+        from attention_nb.checkpoints.tokenizers import load_tokenizer
         for path in sys.argv[1:]:
             try: load_tokenizer(path).encode('a'*40 + '!')
             except ValueError as e: print(' '.join(str(e).split()), flush=True)
@@ -909,7 +909,7 @@ def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_p
     snapshot = tmp_path/'hub'/'models--some--model'
     shutil.copytree(folder, snapshot/'snapshots'/'abc')
     (snapshot/'refs').mkdir(); (snapshot/'refs'/'main').write_text('abc')
-    code = ("import sys; from attention_nb.files import open_source\n"
+    code = ("import sys; from attention_nb.checkpoints.source import open_source\n"
             "try: s = open_source(sys.argv[1]); print(len(s.tensors), s.folder.name)\n"
             "except FileNotFoundError as e: print(e)")
     env = os.environ | dict(HF_HUB_CACHE=str(tmp_path/'hub'), HF_HUB_OFFLINE='1')

@@ -43,7 +43,7 @@ flash attention | fast#the-fast-path fast#attention-in-pieces mask#what-a-mask-c
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
 load llama weights | family_llama plan#loading
-migrate from nn.MultiheadAttention | interop#attention_nb.interop.from_torch
+migrate from nn.MultiheadAttention | interop#attention_nb.layers.torch_interop.from_torch
     interop#trained-weights interop#in-short
 plot attention heatmap | views#a-heatmap
 cross attention | multihead#two-texts
@@ -72,12 +72,12 @@ why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-cos
     module#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
-    vectors#attention_nb.embedding.cosine_similarity
+    vectors#attention_nb.text.vectors.cosine_similarity
 train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
     speller#words-backwards decoder
 attention dropout | module#dropout
 residual connection | decoder#add-do-not-replace
-    blocks#attention_nb.blocks.Residual transformer#where-the-norms-stand
+    blocks#attention_nb.models.blocks.Residual transformer#where-the-norms-stand
 use with hugging face models | foreign#models-of-transformers plan#loading
     loading#load
 read a safetensors file | stored#one-file stored#tensors-by-name stored#several-files files#a-source
@@ -87,7 +87,7 @@ repetition penalty | sampling#less-of-the-same
 stop token | decoding#where-it-ends generation#stop-and-go-on
 special tokens | bpe#special-tokens tokenizer_base#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#what-is-a-word
-    tokenizer#from-words-to-bytes words#attention_nb.tokenizer.WordTokenizer
+    tokenizer#from-words-to-bytes words#attention_nb.text.tokenizer.WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
 grouped query attention | module#grouped-heads
 return attention weights | module#weights-if-you-ask fast#weights-without-waste
@@ -95,13 +95,13 @@ swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | command command#the-command command#options
 attention rollout | seeing#where-a-vector-comes-from heads#rollout
-    heads#attention_nb.heads.attention_rollout
+    heads#attention_nb.recording.head_scores.attention_rollout
 saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
     attention#does-the-scale-matter-for-learning
 chat template | files#a-conversation pretrained#a-model-that-answers
-alibi | position#a-slope places#attention_nb.position.alibi_slopes
-    places#attention_nb.position.alibi_bias
-convert weights to torch | interop#the-conversions interop#attention_nb.interop.to_torch
+alibi | position#a-slope places#attention_nb.layers.position.alibi_slopes
+    places#attention_nb.layers.position.alibi_bias
+convert weights to torch | interop#the-conversions interop#attention_nb.layers.torch_interop.to_torch
     interop#trained-weights
 sentence embeddings | pretrained#sentences-as-vectors
 why is my output nan | mask#the-query-that-sees-nothing'''
@@ -179,8 +179,8 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
     expect(page.locator(f'#{section} > h2')).to_be_in_viewport()
     assert not problems, problems
 
-first_pages = {'kv cache': '08_cache', 'rope': '07_position', 'beam search': '10l_beam_search',
-               'visualize my bert': '06b_views', 'flash attention': '13_flash', 'int8': '06l_live',
+first_pages = {'kv cache': '08_cache', 'rope': '07_position', 'beam search': 'models/beam_search',
+               'visualize my bert': 'views/attention_views', 'flash attention': '13_flash', 'int8': 'views/browser_model',
                'multi head attention': '05_multihead', 'softmax': '03_attention'}
 
 def test_what_people_type_finds_its_page_first(page, address):

@@ -2,9 +2,9 @@
 import networkx as nx
 import numpy as np
 import pytest, torch
-from attention_nb.heads import (attention_entropy, attention_flow, attention_rollout,
+from attention_nb.recording.head_scores import (attention_entropy, attention_flow, attention_rollout,
                                 previous_token, save_scores, score_heads)
-from attention_nb.looking import load_hf, look
+from attention_nb.recording.look import load_hf, look
 
 def weights(n, H, L, seed, sharp=4, causal=False):
     scores = sharp*torch.randn(n, H, L, L, generator=torch.Generator().manual_seed(seed))

@@ -4,16 +4,16 @@ from pathlib import Path
 import numpy as np, pytest, torch
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from torch.testing import assert_close
-from attention_nb import glove
-from attention_nb.glove import load_glove
-from attention_nb.core import attention
-from attention_nb.fast import scaled_dot_product_attention
-from attention_nb.bpe import apply_merges, learn_merges, merge_heap, merge_scan
+from attention_nb.text import glove
+from attention_nb.text.glove import load_glove
+from attention_nb.kernels.reference import attention
+from attention_nb.kernels.dispatch import scaled_dot_product_attention
+from attention_nb.text.bpe import apply_merges, learn_merges, merge_heap, merge_scan
 from attention_nb.simple.tokenizer import apply_merges_naive, learn_merges_naive
-from attention_nb.bpe import GPT2_PATTERN, BPETokenizer
-from attention_nb.tokenizer import WordTokenizer
-from attention_nb.tokenizer_base import nfc
-from attention_nb.visibility import Visibility, joined, spelled
+from attention_nb.text.bpe import GPT2_PATTERN, BPETokenizer
+from attention_nb.text.tokenizer import WordTokenizer
+from attention_nb.text.vocabulary import nfc
+from attention_nb.kernels.visibility import Visibility, joined, spelled
 
 # how fast a machine is must not decide
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -225,7 +225,7 @@ def test_a_cache_is_for_those_who_may_read_the_file(tmp_path, monkeypatch):
 writer = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from attention_nb import glove
+from attention_nb.text import glove
 read = glove._read_cache
 def one(i):
     # every second load writes it once more, while others read

@@ -10,19 +10,19 @@ from torch.testing import assert_close
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
                           LogitsProcessorList, MinPLogitsWarper, RepetitionPenaltyLogitsProcessor,
                           TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper)
-from attention_nb.generation import generate, stream
-from attention_nb.sampling import (filter_logits, filter_min_p, filter_top_k, filter_top_p,
+from attention_nb.models.generation import generate, stream
+from attention_nb.models.sampling import (filter_logits, filter_min_p, filter_top_k, filter_top_p,
                                    penalize_repetition, sample)
-from attention_nb.text_stream import TextStream
-from attention_nb import generation_options
-from attention_nb.recorder import record
-from attention_nb.bpe import BPETokenizer
-from attention_nb.tokenizer import WordTokenizer
-from attention_nb.tokenizer_files import byte_pairs, load_tokenizer
-from attention_nb.config import ExpertsConfig
-from attention_nb.latent import LatentConfig
-from attention_nb.config import TransformerConfig
-from attention_nb.transformer import Transformer
+from attention_nb.models.text_stream import TextStream
+from attention_nb.models import generation_options
+from attention_nb.recording.recorder import record
+from attention_nb.text.bpe import BPETokenizer
+from attention_nb.text.tokenizer import WordTokenizer
+from attention_nb.checkpoints.tokenizers import byte_pairs, load_tokenizer
+from attention_nb.models.config import ExpertsConfig
+from attention_nb.layers.latent import LatentConfig
+from attention_nb.models.config import TransformerConfig
+from attention_nb.models.transformer import Transformer
 
 N,PAD = 40,39
 

@@ -1,7 +1,7 @@
 "The view of tiles in a real browser: what it counts is what Python counts"
 import pytest
-from attention_nb.going_by import _order, _passed, tiles_view
-from attention_nb.visibility import Visibility
+from attention_nb.views.flash_tiles import _order, _passed, tiles_view
+from attention_nb.kernels.visibility import Visibility
 from helpers.looks import expect, hostile, hostile_title
 
 rules = {'everything': Visibility(200, 150), 'causal': Visibility(200, causal=True),
@@ -86,7 +86,7 @@ def test_nothing_is_wider_than_the_page(browser, tmp_path, width):
     page.close()
 
 def test_hostile_names_do_nothing(open_view):
-    from attention_nb.inputs import readable
+    from attention_nb.views.inputs import readable
     see = {name: Visibility(70) for name in hostile}
     page = open_view(tiles_view(see, title=hostile_title))
     assert page.locator('option').all_text_contents()[:len(see)] == [readable(n) for n in see]

@@ -9,13 +9,14 @@ do it refuses with a `NotImplementedError` that says why.
 import functools, itertools, math
 import pytest, torch
 from torch.testing import assert_close
-from attention_nb import fast, flash
-from attention_nb.core import attention
-from attention_nb.fast import (KERNELS, attention_lse, attention_with_weights, merge_attention,
+from attention_nb.kernels import dispatch as fast
+from attention_nb.kernels import flash
+from attention_nb.kernels.reference import attention
+from attention_nb.kernels.dispatch import (KERNELS, attention_lse, attention_with_weights, merge_attention,
                                scaled_dot_product_attention)
-from attention_nb.flash import flash_attention
-from attention_nb.multihead import MultiHeadAttention
-from attention_nb.visibility import Visibility, joined
+from attention_nb.kernels.flash import flash_attention
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.kernels.visibility import Visibility, joined
 
 def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None, **kw):
     "Attention in three blocks of keys, one of them empty, and a block for the sink"

@@ -1,19 +1,19 @@
-"Who comes from torch's attention: names, polarity, states; see 03b_checks and 05a_interop"
+"Who comes from torch's attention: names, polarity, states; see checks and layers/torch_interop"
 import copy, inspect, pickle
 import pytest, torch
 import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
-from attention_nb.core import attention
-from attention_nb.self_attention import SelfAttention
-from attention_nb.fast import (attention_lse, attention_with_weights, explain_choice,
+from attention_nb.kernels.reference import attention
+from attention_nb.layers.self_attention import SelfAttention
+from attention_nb.kernels.dispatch import (attention_lse, attention_with_weights, explain_choice,
                                scaled_dot_product_attention)
-from attention_nb.flash import flash_attention
-from attention_nb.interop import from_torch
-from attention_nb.mask import padding_mask
-from attention_nb.multihead import MultiHeadAttention
-from attention_nb.position import alibi_bias
-from attention_nb.triton_kernels import triton_decode, why_not_triton
+from attention_nb.kernels.flash import flash_attention
+from attention_nb.layers.torch_interop import from_torch
+from attention_nb.kernels.mask import padding_mask
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.layers.position import alibi_bias
+from attention_nb.kernels.triton_flash import triton_decode, why_not_triton
 
 torch.manual_seed(0)
 layer,x = MultiHeadAttention(16, 4).eval(),torch.randn(2, 5, 16)

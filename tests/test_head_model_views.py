@@ -2,9 +2,9 @@
 import re
 import numpy as np
 import pytest, torch
-from attention_nb.heads import attention_entropy, first_token, next_token, previous_token
-from attention_nb.pages import head_colors
-from attention_nb.views import head_view, model_view
+from attention_nb.recording.head_scores import attention_entropy, first_token, next_token, previous_token
+from attention_nb.views.page import head_colors
+from attention_nb.views.attention_views import head_view, model_view
 from helpers import root
 from helpers.looks import contrast, expect, lines, numbers, weights, words
 

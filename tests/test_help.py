@@ -64,7 +64,9 @@ def test_every_field_says_what_it_is(path):
         assert not public - set(said(inspect.getdoc(cls))), name
 
 def test_options_that_are_passed_on_are_named():
-    from attention_nb import generation, generation_options as asked, transformer
+    from attention_nb.models import generation
+    from attention_nb.models import generation_options as asked
+    from attention_nb.models import transformer
     model = transformer.Transformer
     for f,options in ((model.generate, asked.GenerateOptions),
                       (model.save_pretrained, transformer.SaveOptions),

@@ -179,11 +179,11 @@ def collected(*options):
     return done.stdout
 
 def test_the_site_is_asked_for_by_its_tests_alone_and_make_check_looks_at_one_page():
-    page = collected('--page=nbs/05c_module.ipynb')
+    page = collected('--page=nbs/layers/multihead.ipynb')
     assert 'SETUP    S site' not in page and 'test_site.py' not in page
-    for test in ('test_notebooks.py::test_runs_and_outputs_are_true[05c_module]',
-                 'test_budgets.py::test_a_page_keeps_within_its_budgets[05c_module]',
-                 'test_help.py::test_every_parameter_says_what_it_is[05c_module]',
+    for test in ('test_notebooks.py::test_runs_and_outputs_are_true[layers/multihead]',
+                 'test_budgets.py::test_a_page_keeps_within_its_budgets[layers/multihead]',
+                 'test_help.py::test_every_parameter_says_what_it_is[layers/multihead]',
                  'test_grid.py::', 'test_types.py::test_the_module_of_a_page'): assert test in page
     assert '[04_mask]' not in page and 'test_tokenizer' not in page
     assert 'SETUP    S site' in collected('tests/test_finding.py', '-k', 'sitemap')

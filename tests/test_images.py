@@ -1,8 +1,8 @@
 "The image view in a real browser: its veil, what it says, keys, questions in words, hostile names"
 import math, re
 import pytest, torch
-from attention_nb.images import image_view
-from attention_nb.pages import View
+from attention_nb.views.images import image_view
+from attention_nb.views.page import View
 from helpers.looks import expect
 
 rows,columns = 3,4
@@ -154,7 +154,7 @@ def test_a_stored_view_comes_back_without_its_module(tmp_path):
     import json, subprocess, sys
     view = image_view(weights(), picture)
     (tmp_path/'view.json').write_text(json.dumps(view._stored()))
-    code = ('import json; from attention_nb.pages import View; d = json.load(open("view.json"))\n'
+    code = ('import json; from attention_nb.views.page import View; d = json.load(open("view.json"))\n'
             'View.from_data(d["data"], d["summary"]).save("a.svg")')
     subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True)
     assert (tmp_path/'a.svg').read_text() == view._repr_svg_()

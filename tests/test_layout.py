@@ -13,7 +13,7 @@ def ready(page, url):
     page.evaluate('window.MathJax?.startup?.promise.then(() => null)')
     return page
 
-@pytest.mark.parametrize('name', lessons + ['04a_visibility', '13d_going_by'])
+@pytest.mark.parametrize('name', lessons + ['kernels/visibility', 'views/flash_tiles'])
 def test_on_a_phone_no_figure_and_no_formula_is_cut(page, address, name):
     "Letters of 9 points have 7.4 pixels or more, formulas three quarters of the text's size"
     page.set_viewport_size(dict(width=390, height=900))
@@ -51,7 +51,7 @@ def test_what_is_too_wide_scrolls_in_its_box(page, address):
 
 def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson):
     "Figures, by what is drawn on the screen; symbols in formulas by what the browser says"
-    from attention_nb.plots import colors
+    from attention_nb.views.plots import colors
     import colorsys, io
     from PIL import Image
     swatches = ''.join(f'<rect x="{9*n}" width="9" height="9" fill="{c}"/>' for n,c in

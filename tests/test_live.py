@@ -20,7 +20,7 @@ sentences = [
 def page(browser, address):
     found = browser.new_page()
     found.goto(f'{address}/live.html')
-    found.wait_for_url('**/06l_live.html')
+    found.wait_for_url('**/views/browser_model.html')
     yield found
     found.close()
 
@@ -28,8 +28,8 @@ def page(browser, address):
 def reference():
     "The model with the same rounded weights, the one in float32, and the tokenizer"
     from transformers import AutoModel, AutoTokenizer
-    from attention_nb.live import int8_pieces
-    from attention_nb.files import locate
+    from attention_nb.views.browser_model import int8_pieces
+    from attention_nb.checkpoints.source import locate
     folder = locate('minilm')
     exact,rounded = (AutoModel.from_pretrained(folder, attn_implementation='eager').eval()
                      for _ in range(2))
@@ -66,7 +66,7 @@ def bert():
 @pytest.fixture(scope='module')
 def build(browser):
     "Build and run in the worker's script: the weights, or what is refused"
-    from attention_nb.live import _worker
+    from attention_nb.views.browser_model import _worker
     from safetensors.torch import save
     found = browser.new_page()
     found.add_script_tag(content=_worker())
@@ -95,8 +95,8 @@ odd = [*(dict([pair]) for pair in dict(
 
 @pytest.mark.parametrize('wrong', odd, ids=str)
 def test_the_page_refuses_what_python_refuses(build, wrong):
-    from attention_nb.families import config_from_hf
-    from attention_nb.plan import build_model
+    from attention_nb.checkpoints.families.registry import config_from_hf
+    from attention_nb.checkpoints.convert import build_model
     config,tensors = said | wrong,bert()
     try:
         cfg,family = config_from_hf(config, architecture='BertModel')
@@ -161,7 +161,7 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
     page,asked = context.new_page(),[]
     page.on('request', lambda r: asked.append(r.url))
     hostile = '<img src=x onerror="document.title=1">'
-    page.goto(f'{address}/06l_live.html#text=' + hostile)
+    page.goto(f'{address}/views/browser_model.html#text=' + hostile)
     box = page.locator('.live')
     expect(box.get_by_role('button', name='Show attention')).to_be_visible()
     assert page.evaluate('typeof attentionNb.run') == 'function'
@@ -302,7 +302,7 @@ def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(brow
 def test_a_link_names_what_is_not_there(browser, address, link, said):
     page,errors = browser.new_page(),[]
     page.on('pageerror', lambda e: errors.append(e))
-    page.goto(f'{address}/06l_live.html#{link}')
+    page.goto(f'{address}/views/browser_model.html#{link}')
     page.get_by_role('button', name='Show attention').click()
     expect(page.locator('.live-status')).to_have_text(re.compile(said), timeout=60_000)
     assert not errors
@@ -311,7 +311,7 @@ def test_a_link_names_what_is_not_there(browser, address, link, said):
 def test_what_cannot_be_loaded_is_said_in_a_line(browser, address):
     page = browser.new_page()
     page.route('**/*.safetensors', lambda route: route.fulfill(status=200, body='short'))
-    page.goto(f'{address}/06l_live.html')
+    page.goto(f'{address}/views/browser_model.html')
     box = page.locator('.live')
     box.get_by_role('button', name='Show attention').click()
     expect(box.locator('.live-status')).to_contain_text('did not arrive as it was made')

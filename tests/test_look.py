@@ -1,7 +1,7 @@
 """One hand: letters and colours stand in views_js/look.css; plots, schemes, cards, formulas and the
 site have the same"""
 import json, re
-from attention_nb.plots import colors
+from attention_nb.views.plots import colors
 from helpers import root
 import quarto, tidy
 

@@ -1,7 +1,7 @@
 "The page of two sliders in a real browser: its arithmetic is torch's"
 import itertools
 import pytest, torch
-from attention_nb.mixing import _mixture, _nearest, mixing_view
+from attention_nb.views.mixing import _mixture, _nearest, mixing_view
 from helpers.looks import expect, hostile, hostile_title
 
 def said(page):

@@ -1,5 +1,5 @@
 """Models that are asked, torch's own modules, and `look` on pictures, sounds, targets and written
-text; see nbs/06i_foreign.ipynb and nbs/06a_recording.ipynb"""
+text; see nbs/recording/other_hooks.ipynb and nbs/recording/recorder.ipynb"""
 import copy, itertools, os, warnings
 import numpy as np
 import pytest, torch
@@ -10,11 +10,11 @@ os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from PIL import Image
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
-from attention_nb.interop import TorchInterface
-from attention_nb.looking import load_hf, look
-from attention_nb.recorder import record
-from attention_nb.views import head_view, model_view
-from attention_nb.neurons import neuron_view
+from attention_nb.layers.torch_interop import TorchInterface
+from attention_nb.recording.look import load_hf, look
+from attention_nb.recording.recorder import record
+from attention_nb.views.attention_views import head_view, model_view
+from attention_nb.views.neuron_view import neuron_view
 from helpers.tiny_models import inputs, made, tiny
 
 close = dict(rtol=0, atol=1e-5)
@@ -358,10 +358,10 @@ def test_a_text_that_is_written_on(tokenizer):
 
 @pytest.mark.parametrize('both', [False, True])
 def test_our_own_transformer_writes_and_reads_targets(both):
-    from attention_nb.generation import generate
-    from attention_nb.tokenizer import WordTokenizer
-    from attention_nb.config import TransformerConfig
-    from attention_nb.transformer import Transformer
+    from attention_nb.models.generation import generate
+    from attention_nb.text.tokenizer import WordTokenizer
+    from attention_nb.models.config import TransformerConfig
+    from attention_nb.models.transformer import Transformer
     own = WordTokenizer.train(['time flies like an arrow'])
     settings = dict(kind='encoder-decoder', decoder_start_id=2) if both else {}
     torch.manual_seed(0)
@@ -421,8 +421,8 @@ def test_a_picture_as_one_has_it(tmp_path):
 @pytest.mark.parametrize('turn', [3, 6, 8])
 def test_a_picture_is_looked_at_as_the_camera_was_held(turn, tmp_path):
     "As `image_view` shows it, from a file and from an image"
-    from attention_nb.images import rgb_picture
-    from attention_nb.looking import _picture
+    from attention_nb.views.images import rgb_picture
+    from attention_nb.recording.look import _picture
     exif = Image.Exif()
     exif[0x112] = turn
     picture.save(tmp_path/'turned.png', exif=exif)

@@ -80,7 +80,7 @@ def all_scripts():
 
 def test_quoted_script_is_in_the_file():
     "What chapter 06 shows of the scripts of views is what they say"
-    quoted = [b for c in read_nb(root/'nbs'/'06j_pages.ipynb').cells if c.cell_type == 'markdown'
+    quoted = [b for c in read_nb(root/'nbs'/'views/page.ipynb').cells if c.cell_type == 'markdown'
               for b in re.findall(r'```js\n(.*?)```', c.source, re.S)]
     script = all_scripts()
     assert quoted and all(q in script for q in quoted)

@@ -255,7 +255,7 @@ def test_two_notebooks_may_not_share_a_module_or_a_name(tmp_path):
         (tmp_path/f'{name}.ipynb').write_text(f'{{"source": [\n    "#| default_exp {module}"\n]}}',
                                               encoding='utf-8')
     write('03_attention', 'core')
-    write('03a_fast', 'fast')
+    write('kernels/dispatch', 'fast')
     package.check_names(tmp_path.glob('*.ipynb'))
     write('04_mask', 'core')
     with pytest.raises(ValueError,
@@ -264,5 +264,5 @@ def test_two_notebooks_may_not_share_a_module_or_a_name(tmp_path):
     write('04_mask', 'mask')
     write('04a_fast', 'faster')
     with pytest.raises(ValueError,
-                       match='03a_fast.ipynb and 04a_fast.ipynb both have the name fast'):
+                       match='kernels/dispatch.ipynb and 04a_fast.ipynb both have the name fast'):
         package.check_names(tmp_path.glob('*.ipynb'))

@@ -1,4 +1,4 @@
-"""Models on several processes against one: nbs/10a_parallel.ipynb. Two processes, then four,
+"""Models on several processes against one: nbs/distributed/tensor_parallel.ipynb. Two processes, then four,
 started once, with gloo."""
 import json, os, signal, subprocess, sys, time
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_one_process_loads_what_two_wrote(folder, results):
 
 def test_one_process_loads_a_file(folder, results):
     "`load_shard` fills a whole model too"
-    from attention_nb.parallel import load_shard
+    from attention_nb.distributed.tensor_parallel import load_shard
     model = parallel_worker.filled_with(parallel_worker.on_meta('gpt_oss4'))
     agrees(load_shard(model, folder/'whole.safetensors'), folder)
 

@@ -7,7 +7,7 @@ from helpers.book import chapters, code_cells, lessons
 from helpers.pasted import blocks, lacking
 
 # what they show is not for one process, or stands among code that only the module has
-apart = '03b_checks', '10a_parallel', '13a_triton'
+apart = 'checks', 'distributed/tensor_parallel', 'kernels/triton_flash'
 
 def plain_text(name):
     from notebooks import process
@@ -46,9 +46,9 @@ def test_a_lesson_shows_what_its_code_was_given(page):
     assert not lacking(*in_sight(page))
 
 def test_the_program_of_parallel_is_a_file_to_copy(site):
-    text = (site/'10a_parallel.html.md').read_text(encoding='utf-8')
+    text = (site/'distributed/tensor_parallel.html.md').read_text(encoding='utf-8')
     shown, = (b for b in blocks(text) if 'WORLD_SIZE' in b)
-    cell, = (c for c in code_cells('10a_parallel') if rules.directive(c, 'file'))
+    cell, = (c for c in code_cells('distributed/tensor_parallel') if rules.directive(c, 'file'))
     made = {}
     exec(rules.source(cell), made)
     assert shown.strip() == made['program'].strip() and ast.parse(shown)

@@ -8,21 +8,21 @@ from torch.testing import assert_close
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from safetensors.torch import load_file, save_file
-from attention_nb.config import ExpertsConfig, TransformerConfig
-from attention_nb.families import config_from_hf
-from attention_nb.fast import scaled_dot_product_attention
-from attention_nb.files import open_source
-from attention_nb.latent import LatentConfig
-from attention_nb.pretrained import embed_sentences, from_hf, load_pretrained, save_pretrained
-from attention_nb.tokenizer_files import load_tokenizer
-from attention_nb.looking import load_hf
-from attention_nb.bpe import BPETokenizer
-from attention_nb.tokenizer import WordTokenizer
-from attention_nb.transformer import Transformer
+from attention_nb.models.config import ExpertsConfig, TransformerConfig
+from attention_nb.checkpoints.families.registry import config_from_hf
+from attention_nb.kernels.dispatch import scaled_dot_product_attention
+from attention_nb.checkpoints.source import open_source
+from attention_nb.layers.latent import LatentConfig
+from attention_nb.checkpoints.pretrained import embed_sentences, from_hf, load_pretrained, save_pretrained
+from attention_nb.checkpoints.tokenizers import load_tokenizer
+from attention_nb.recording.look import load_hf
+from attention_nb.text.bpe import BPETokenizer
+from attention_nb.text.tokenizer import WordTokenizer
+from attention_nb.models.transformer import Transformer
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
-notebook = Path(__file__).parent.parent/'nbs'/'11l_loading.ipynb'
+notebook = Path(__file__).parent.parent/'nbs'/'checkpoints/pretrained.ipynb'
 small = dict(vocab_size=97, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
              num_attention_heads=4, max_position_embeddings=64)
 ids = torch.arange(1, 25).view(2, 12)
@@ -46,7 +46,11 @@ def folder(tmp_path_factory):
 # %% once
 def counted(monkeypatch):
     "What is read and built from now on: paths of JSON, settings of a family, whole models"
-    from attention_nb import families, files, plan, pretrained, stored
+    from attention_nb.checkpoints.families import registry as families
+    from attention_nb.checkpoints import source as files
+    from attention_nb.checkpoints import convert as plan
+    from attention_nb.checkpoints import pretrained
+    from attention_nb.checkpoints import tensors as stored
     found = dict(files=[], settings=0, models=0)
     read,understood,built = stored.read_object,pretrained.read_settings,plan.Transformer
     def read_object(path):
@@ -202,7 +206,7 @@ def test_a_hub_name_is_found_in_the_cache(folder, tmp_path):
     shutil.copytree(folder, copy)
     (home/'refs').mkdir()
     (home/'refs'/'main').write_text(copy.name)
-    code = ("from attention_nb.pretrained import load_pretrained as l; m = l('someone/tiny'); "
+    code = ("from attention_nb.checkpoints.pretrained import load_pretrained as l; m = l('someone/tiny'); "
             "print(m.published['model_type'], sum(p.numel() for p in m.parameters()))")
     env = {**os.environ, 'HF_HUB_CACHE': str(tmp_path/'hub'), 'HF_HUB_OFFLINE': '1'}
     done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True,
@@ -315,7 +319,7 @@ def test_settings_that_say_too_much_are_refused_at_once(folder, tmp_path):
     code = """if True:
         import json, re, sys, time
         from pathlib import Path
-        from attention_nb.pretrained import load_pretrained
+        from attention_nb.checkpoints.pretrained import load_pretrained
         for path in map(Path, sys.argv[1:]):
             start = time.perf_counter()
             try: load_pretrained(path if path.suffix == '.gguf' else path.parent)
@@ -384,8 +388,8 @@ def test_a_pipe_is_not_waited_for(folder, tmp_path):
         opened.append(str(there/name if name in ('m.gguf', 'tokenizer.json') else there))
     code = """if True:
         import sys
-        from attention_nb.files import open_source
-        from attention_nb.tokenizer_files import load_tokenizer
+        from attention_nb.checkpoints.source import open_source
+        from attention_nb.checkpoints.tokenizers import load_tokenizer
         for path in sys.argv[1:]:
             try: (load_tokenizer if path.endswith('tokenizer.json') else open_source)(path)
             except ValueError as e: print(e, flush=True)
@@ -451,8 +455,8 @@ def test_a_split_model_is_refused_by_name(tmp_path):
     import torch.distributed as dist
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
     from torch.distributed.device_mesh import init_device_mesh
-    from attention_nb.parallel import parallelize
-    from attention_nb.saving import save_tensors
+    from attention_nb.distributed.tensor_parallel import parallelize
+    from attention_nb.checkpoints.save import save_tensors
     dist.init_process_group('gloo', init_method=f'file://{tmp_path}/store', rank=0, world_size=1)
     try:
         model = parallelize(from_hf(llama()), init_device_mesh('cpu', (1,)))

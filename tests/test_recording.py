@@ -1,13 +1,13 @@
-"""Recording many families of models: a wide net beside the proofs in nbs/06i_foreign.ipynb."""
+"""Recording many families of models: a wide net beside the proofs in nbs/recording/other_hooks.ipynb."""
 import copy, os, socket, subprocess, sys, threading, warnings
 import pytest, torch
 from torch.testing import assert_close
 
 transformers = pytest.importorskip('transformers')
 from transformers import AutoModel, AutoModelForCausalLM, DynamicCache
-from attention_nb.core import attention
-from attention_nb.looking import look
-from attention_nb.recorder import record
+from attention_nb.kernels.reference import attention
+from attention_nb.recording.look import look
+from attention_nb.recording.recorder import record
 from helpers.tiny_models import inputs, made, tiny
 
 def agree(r):
@@ -275,8 +275,8 @@ def all_at_once(jobs, times=10):
     return found
 
 def ours():
-    from attention_nb.config import TransformerConfig
-    from attention_nb.transformer import Transformer
+    from attention_nb.models.config import TransformerConfig
+    from attention_nb.models.transformer import Transformer
     torch.manual_seed(0)
     cfg = TransformerConfig(vocab_size=50, d_model=32, n_layers=2, n_heads=4)
     return Transformer(cfg).eval(), lambda model, text: model(text)
@@ -320,9 +320,9 @@ def test_threads_that_record_one_model_hear_their_own_text(make):
 
 def test_threads_that_look_through_one_model_see_their_own_text():
     "Weights, tokens and hidden states"
-    from attention_nb.tokenizer import WordTokenizer
-    from attention_nb.config import TransformerConfig
-    from attention_nb.transformer import Transformer
+    from attention_nb.text.tokenizer import WordTokenizer
+    from attention_nb.models.config import TransformerConfig
+    from attention_nb.models.transformer import Transformer
     texts = ['time flies like an arrow', 'an arrow flies like time', 'fruit flies like a time']
     words = WordTokenizer.train(texts)
     torch.manual_seed(0)
@@ -340,7 +340,7 @@ def test_threads_that_look_through_one_model_see_their_own_text():
 
 def test_answers_of_one_model_in_several_threads():
     "What a decoder reads while it writes is noted in its own thread"
-    from attention_nb.looking import _written
+    from attention_nb.recording.look import _written
     model = made('bart', 'sdpa', transformers.AutoModelForSeq2SeqLM, forced_eos_token_id=None)
     texts = [torch.randint(3, 50, (1, n)) for n in (5, 6, 7)]
     def written(text): return _written(model, dict(input_ids=text), 4)[0].tolist()
@@ -352,7 +352,7 @@ def test_a_model_split_over_processes_is_refused():
     "It has some of the heads; the whole is recorded before"
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
-    from attention_nb.parallel import parallelize
+    from attention_nb.distributed.tensor_parallel import parallelize
     if not dist.is_gloo_available(): pytest.skip('torch has no gloo here')
     model,run = ours()
     with record(model) as r: run(model, torch.ones(1, 3).long())
@@ -378,7 +378,7 @@ def test_no_network(tmp_path):
                 calls.append(connection)
                 connection.close()
         threading.Thread(target=hang_up, daemon=True).start()
-        code = ("from attention_nb.looking import load_hf\n"
+        code = ("from attention_nb.recording.look import load_hf\n"
                 "try: load_hf('nobody/nothing')\n"
                 "except OSError as e: print(e)\n")
         address = f'http://127.0.0.1:{server.getsockname()[1]}'
@@ -393,7 +393,7 @@ def test_no_network(tmp_path):
 @pytest.mark.parametrize('asked', [True, 'mean'])
 def test_weights_of_our_own_module_asked_for_while_it_is_recorded(asked):
     "What is asked for comes back as without a recording, which keeps the weights of each head"
-    from attention_nb.multihead import MultiHeadAttention
+    from attention_nb.layers.multihead import MultiHeadAttention
     torch.manual_seed(0)
     m,x = MultiHeadAttention(16, 4, n_kv_heads=2),torch.randn(2, 5, 16)
     want = m(x, causal=True, need_weights=asked)

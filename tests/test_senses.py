@@ -1,8 +1,8 @@
 "The senses of a word in a real browser: what the slider shows is what torch computes"
 import re
 import pytest, torch
-from attention_nb.inputs import readable
-from attention_nb.senses import sense_view
+from attention_nb.views.inputs import readable
+from attention_nb.views.word_senses import sense_view
 from helpers.looks import channels, contrast, expect, hostile, hostile_title
 
 sentences = ['the mouse ran and the cat slept'.split(), 'click the mouse button'.split()]

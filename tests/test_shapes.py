@@ -2,10 +2,10 @@
 import re
 import torch
 from torch.utils.flop_counter import FlopCounterMode
-from attention_nb.config import TransformerConfig
-from attention_nb.core import attention
-from attention_nb.shapes import _counts, _steps, shapes_view
-from attention_nb.transformer import Transformer
+from attention_nb.models.config import TransformerConfig
+from attention_nb.kernels.reference import attention
+from attention_nb.views.model_shapes import _counts, _steps, shapes_view
+from attention_nb.models.transformer import Transformer
 from helpers.looks import expect, hostile_title
 
 names = [name for name,*_ in _steps]

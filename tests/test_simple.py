@@ -3,9 +3,9 @@ that runs published weights as they are"""
 import ast, sys
 import pytest, torch
 from torch.testing import assert_close
-from attention_nb.files import open_source
-from attention_nb.pretrained import load_pretrained
-from attention_nb.tokenizer_files import load_tokenizer
+from attention_nb.checkpoints.source import open_source
+from attention_nb.checkpoints.pretrained import load_pretrained
+from attention_nb.checkpoints.tokenizers import load_tokenizer
 from attention_nb.simple.cache import SimpleKVCache
 from attention_nb.simple.decoder import SimpleDecoder, greedy
 from helpers import root
@@ -61,9 +61,9 @@ def test_a_short_form_imports_torch_and_short_forms_alone(name):
     assert foreign(texts[name]) == []
 
 def test_what_is_foreign():
-    assert foreign('import torch, math\nfrom torch import nn\nfrom .mask import causal') == []
-    bad = 'import numpy as np\ndef f():\n    from ..core import attention\nimport attention_nb.fast'
-    assert sorted(foreign(bad)) == ['..core', 'attention_nb.fast', 'numpy']
+    assert foreign('import torch, math\nfrom torch import nn\nfrom attention_nb.kernels.mask import causal') == []
+    bad = 'import numpy as np\ndef f():\n    from ..core import attention\nimport attention_nb.kernels.dispatch'
+    assert sorted(foreign(bad)) == ['..core', 'attention_nb.kernels.dispatch', 'numpy']
 
 # ---- a decoder that runs published models
 

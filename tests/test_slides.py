@@ -129,5 +129,5 @@ def test_a_student_gets_no_answer_no_output_and_all_else(tmp_path):
     for path in tmp_path.iterdir():                     # and every link leads somewhere
         text = '\n'.join(c.source for c in nbformat.read(path, 4).cells)
         assert {name for name in re.findall(r'\]\((\w+)\.ipynb', text)} <= {*lessons}
-    assert '](https://attention-nb.github.io/attention_nb/controls.html' in '\n'.join(
+    assert '](https://attention-nb.github.io/attention_nb/notes/controls.html' in '\n'.join(
         c.source for c in given.cells)

@@ -1,6 +1,6 @@
 "The view of steps in a real browser: what it counts is what Python counts"
 import pytest
-from attention_nb.stepping import _counted, cache_view
+from attention_nb.views.cache_steps import _counted, cache_view
 from helpers.looks import expect, hostile, hostile_title, words
 
 def shown(page):
@@ -83,7 +83,7 @@ def test_a_finger_finds_the_buttons(browser, tmp_path):
     page.close()
 
 def test_hostile_words_do_nothing(open_view):
-    from attention_nb.inputs import readable
+    from attention_nb.views.inputs import readable
     page = open_view(cache_view(hostile[:24], title=hostile_title))
     assert page.locator('.cells th').all_text_contents() == [readable(t) for t in hostile[:24]]
     assert page.evaluate('window.hacked') is None

@@ -6,12 +6,13 @@ import pytest, torch
 from hypothesis import HealthCheck, given, settings
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
-from attention_nb import fast, flash
-from attention_nb.core import attention
-from attention_nb.fast import attention_lse, explain_choice, scaled_dot_product_attention
-from attention_nb.flash import flash_attention
-from attention_nb.multihead import MultiHeadAttention
-from attention_nb.visibility import Visibility, joined
+from attention_nb.kernels import dispatch as fast
+from attention_nb.kernels import flash
+from attention_nb.kernels.reference import attention
+from attention_nb.kernels.dispatch import attention_lse, explain_choice, scaled_dot_product_attention
+from attention_nb.kernels.flash import flash_attention
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.kernels.visibility import Visibility, joined
 
 def tiles(*args, **kw): return scaled_dot_product_attention(*args, kernel='tiles', **kw)
 
@@ -235,8 +236,8 @@ def test_shapes_without_numbers(options, L):
 
 def test_layers_share_a_plan_also_in_inference_mode(monkeypatch):
     "There nobody counts who writes; what a model makes for its layers is counted all the same"
-    from attention_nb.config import TransformerConfig
-    from attention_nb.transformer import Transformer
+    from attention_nb.models.config import TransformerConfig
+    from attention_nb.models.transformer import Transformer
     made,make = [],flash._made
     monkeypatch.setattr(flash, '_made', lambda *args: (made.append(args), make(*args))[1])
     model = Transformer(TransformerConfig(30, d_model=16, n_layers=4, n_heads=2, window=(50,0),

@@ -4,16 +4,16 @@ Held to the package tokenizers and to transformers.
 import copy, json, pickle, random, re, tempfile, unicodedata
 import pytest, regex, tokenizers, torch, transformers
 from tokenizers import decoders, models, pre_tokenizers, trainers
-from attention_nb import tokenizer_files
-from attention_nb.bpe import char_to_byte, checked_pattern, split_pieces
-from attention_nb.config import TransformerConfig
-from attention_nb.generation import generate
-from attention_nb.text_stream import TextStream
-from attention_nb.bpe import checked_pattern, split_pieces
-from attention_nb.bpe import GPT2_PATTERN, BPETokenizer
-from attention_nb.tokenizer import WordTokenizer
-from attention_nb.tokenizer_files import byte_pairs, load_tokenizer, save_tokenizer
-from attention_nb.transformer import Transformer
+from attention_nb.checkpoints import tokenizers as tokenizer_files
+from attention_nb.text.bpe import char_to_byte, checked_pattern, split_pieces
+from attention_nb.models.config import TransformerConfig
+from attention_nb.models.generation import generate
+from attention_nb.models.text_stream import TextStream
+from attention_nb.text.bpe import checked_pattern, split_pieces
+from attention_nb.text.bpe import GPT2_PATTERN, BPETokenizer
+from attention_nb.text.tokenizer import WordTokenizer
+from attention_nb.checkpoints.tokenizers import byte_pairs, load_tokenizer, save_tokenizer
+from attention_nb.models.transformer import Transformer
 
 scripts = ['the ship goes, back. 12', 'Ελληνικά ναι', 'русский язык', '日本語。東京へ', '한국어 말',
            'हिन्दी भाषा', 'עברית שלום', 'العربية لغة', '😀🚢👩‍👩‍👧 é ſ', 'ไทยภาษา']

@@ -4,7 +4,7 @@ import json, os, sys
 from importlib.util import find_spec
 from pathlib import Path
 import pytest
-from attention_nb.triton_kernels import why_not_triton    # noqa: F401, can be imported anywhere
+from attention_nb.kernels.triton_flash import why_not_triton    # noqa: F401, can be imported anywhere
 from helpers import root, run
 
 here = pytest.mark.skipif(find_spec('triton') is None,
@@ -53,19 +53,19 @@ def blocked(folder):
 
 def test_without_triton_the_page_runs_and_calls_name_the_extra(tmp_path):
     said = alone('-c', '\n'.join((
-        'import torch; from attention_nb.triton_kernels import *',
+        'import torch; from attention_nb.kernels.triton_flash import *',
         'q = torch.randn(1, 2, 3, 4); print(why_not_triton(q, q, q))',
         'for f in (triton_attention, triton_decode):',
         '    try: f(q, q, q)',
         '    except ImportError as e: print(e)')), first=blocked(tmp_path))
     assert said.splitlines() == ["Triton is missing: pip install 'attention-nb[gpu]'"]*3
     page = tmp_path/'page.ipynb'
-    page.write_bytes((root/'nbs'/'13a_triton.ipynb').read_bytes())
+    page.write_bytes((root/'nbs'/'kernels/triton_flash.ipynb').read_bytes())
     alone('-c', 'import sys; sys.path.insert(0, "nbs/_sphinx"); from pathlib import Path\n'
           f'from outputs import execute; error = execute(Path({str(page)!r}))\n'
           'assert error is None, error', first=str(tmp_path))
 
 def test_the_table_of_kernels_waits_for_neither_ours_of_triton_nor_a_compiler():
-    names = 'attention_nb.triton_kernels','torch._dynamo'
-    said = alone('-c', f'import sys, attention_nb.fast; print([n in sys.modules for n in {names}])')
+    names = 'attention_nb.kernels.triton_flash','torch._dynamo'
+    said = alone('-c', f'import sys, attention_nb.kernels.dispatch; print([n in sys.modules for n in {names}])')
     assert said.strip() == str([False, False])

@@ -1,9 +1,9 @@
 "The rotation view in a real browser: where its words are moved, it shows what torch computes"
 import itertools, math, re
 import pytest, torch
-from attention_nb.position import apply_rope
-from attention_nb.scaling import rope_frequencies
-from attention_nb.turning import rotation_view
+from attention_nb.layers.position import apply_rope
+from attention_nb.layers.rope_scaling import rope_frequencies
+from attention_nb.views.rope_turns import rotation_view
 from helpers.looks import expect, hostile, hostile_title
 
 def numbers(texts):
@@ -142,7 +142,7 @@ def test_fingers_find_what_they_press(browser, tmp_path):
     context.close()
 
 def test_hostile_words_do_nothing(open_view):
-    from attention_nb.inputs import readable
+    from attention_nb.views.inputs import readable
     for pair in zip(hostile[:12:2], hostile[1:12:2]):
         page = open_view(rotation_view(torch.ones(2), torch.ones(2), pair, title=hostile_title))
         assert page.locator('.chip').all_text_contents() == [readable(t) for t in pair]

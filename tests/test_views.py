@@ -1,10 +1,10 @@
 "The views in a real browser: what they show, how they answer, hostile text, hosts of all kinds"
 import re, subprocess, sys, time, xml.etree.ElementTree as xml
 import pytest, torch
-from attention_nb.inputs import readable
-from attention_nb.pages import View
-from attention_nb.views import head_view, model_view, show_tokens
-from attention_nb.neurons import neuron_view
+from attention_nb.views.inputs import readable
+from attention_nb.views.page import View
+from attention_nb.views.attention_views import head_view, model_view, show_tokens
+from attention_nb.views.neuron_view import neuron_view
 from helpers.looks import (expect, hostile, hostile_title, lines, numbers, patience, weights, words)
 
 def test_pointing_at_a_token_shows_its_numbers(open_view):
@@ -114,7 +114,7 @@ def test_tokens_are_boxes(open_view):
     assert wide > 1.3*narrow      # two spaces are seen as two
 
 def test_tokens_of_a_tokenizer_have_ids(open_view):
-    from attention_nb.tokenizer import WordTokenizer
+    from attention_nb.text.tokenizer import WordTokenizer
     tokenizer = WordTokenizer.train(['my ship'])
     page = open_view(show_tokens('my ship sails', tokenizer))
     expect(page.locator('.boxes span')).to_have_text(['my', 'ship', '<unk>'])
@@ -280,7 +280,7 @@ def started(server, log):
 def test_in_jupyter(browser, tmp_path, app):
     "A real server, a real kernel: the cell is run in the browser and its view answers"
     import nbformat
-    code = ('import torch\nfrom attention_nb.views import head_view\n'
+    code = ('import torch\nfrom attention_nb.views.attention_views import head_view\n'
             "head_view(torch.eye(3)[None], ['one', 'two', 'three'])")
     kernel = dict(name='python3', display_name='Python 3', language='python')
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)],

@@ -1,7 +1,7 @@
 "The scripts of the views: short files, narrow lines, and no page gets what it does not need"
 import re
 import pytest
-from attention_nb.pages import _bare, _joined, _parts
+from attention_nb.views.page import _bare, _joined, _parts
 from helpers import root
 
 scripts = sorted((root/'attention_nb'/'views_js').glob('*'))

@@ -15,7 +15,7 @@ def kind(name):
     return None if m is None else 'workshop' if m[2] else 'lesson'
 
 def number(name):
-    "The number of a chapter in a tuple: ('3',) of 03_attention, ('3a',) of 03a_fast, () of others"
+    "The number of a chapter in a tuple: ('3',) of 03_attention, ('3a',) of kernels/dispatch, () of others"
     m = _page.fullmatch(name)
     return () if m is None else (f'{int(m[1])}{m[2]}',)
 

@@ -20,7 +20,7 @@ def made(app):
     known = folder/'known.json'
     found = json.loads(known.read_text()) if known.exists() else {}
     if found.get('stamp') == stamp: return folder,found
-    from attention_nb.live import write_live
+    from attention_nb.views.browser_model import write_live
     shutil.rmtree(folder, ignore_errors=True)
     found = dict(write_live(folder/'files'), stamp=stamp)
     known.write_text(json.dumps(found))

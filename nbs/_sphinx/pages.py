@@ -20,7 +20,7 @@ markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 def live_view(data, frame):
     """The output of a view as the site shows it: its page, from the stored data and still; the
     frame has a height, on a wide and a narrow screen and on a phone, before its page runs"""
-    from attention_nb.pages import View
+    from attention_nb.views.page import View
     view = json.loads(json.dumps(data[VIEW]))
     still = data.get('image/svg+xml')
     text = View.from_data(view['data'], view['summary'], still)._repr_html_()

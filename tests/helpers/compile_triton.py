@@ -1,4 +1,4 @@
-"""Compiles the kernels of `attention_nb.triton_kernels` for a GPU that need not be there.
+"""Compiles the kernels of `attention_nb.kernels.triton_flash` for a GPU that need not be there.
 
 `python compile_triton.py ARCH DTYPE WIDTH plain|every`, as in `90 bfloat16 64 every`, prints for
 each kernel a line of JSON: its name, the bytes of shared memory it asks for, and how many of its
@@ -7,8 +7,8 @@ instructions go to tensor cores. `plain` is a causal call, `every` one with all 
 import json, sys
 import torch, triton
 from triton.backends.compiler import GPUTarget
-from attention_nb import triton_kernels as kernels
-from attention_nb.visibility import Visibility
+from attention_nb.kernels import triton_flash as kernels
+from attention_nb.kernels.visibility import Visibility
 
 class Absent:
     "What Triton asks of a driver before it launches: here nothing is launched"

@@ -1,4 +1,4 @@
-"""What Triton's interpreter proves of `attention_nb.triton_kernels`; tests/test_triton.py runs it.
+"""What Triton's interpreter proves of `attention_nb.kernels.triton_flash`; tests/test_triton.py runs it.
 
 In a process of its own, because TRITON_INTERPRET must be set before anybody imports Triton:
 `TRITON_INTERPRET=1 pytest tests/helpers/through_triton.py`. Rules of who sees whom, options and
@@ -7,12 +7,13 @@ shapes are tried in float64, where rounding is far below the tolerance and a mis
 import importlib.util, itertools, math, os, sys
 import pytest, torch
 from torch.testing import assert_close
-from attention_nb import fast, triton_kernels as kernels
-from attention_nb.core import attention
-from attention_nb.fast import attention_lse, merge_attention
-from attention_nb.multihead import MultiHeadAttention
-from attention_nb.triton_kernels import triton_attention, triton_decode, why_not_triton
-from attention_nb.visibility import Visibility
+from attention_nb.kernels import dispatch as fast
+from attention_nb.kernels import triton_flash as kernels
+from attention_nb.kernels.reference import attention
+from attention_nb.kernels.dispatch import attention_lse, merge_attention
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.kernels.triton_flash import triton_attention, triton_decode, why_not_triton
+from attention_nb.kernels.visibility import Visibility
 
 assert os.environ.get('TRITON_INTERPRET') == '1' and kernels._interpreted
 pytestmark = pytest.mark.filterwarnings('ignore:.*encountered in:RuntimeWarning')

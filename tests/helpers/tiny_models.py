@@ -35,7 +35,7 @@ _latent = dict(num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=16, qk_rope_h
 
 def said(kind):
     "What config.json would say of a small model of one of our families, with its head"
-    from attention_nb.families import FAMILIES
+    from attention_nb.checkpoints.families.registry import FAMILIES
     more = _latent if kind == 'deepseek_v3' else {}
     return tiny(kind, **more).to_dict() | dict(architectures=[*FAMILIES[kind].architectures][:1])
 

@@ -149,7 +149,7 @@ def chapter_03d()->None:
     assert_type(nb.attention_layers(model), list[nb.layer.AttentionLayer])
 
 def chapter_03e()->None:
-    from attention_nb.senses import sense_view
+    from attention_nb.views.word_senses import sense_view
     words = torch.randn(3, 4)
     view = sense_view('a', [['a','b'], ['c','a']], [words[:2], words[[2,0]]], ['d'], words[:1],
                       shown=1)
