@@ -12,7 +12,7 @@ SPHINX := -q -W --keep-going -d _build/doctrees -c nbs/_sphinx nbs _build/html
 READY  := .venv/.ready
 EXPORTED := _build/.exported
 SITE   := _build/html/.built
-NOTEBOOKS := $(wildcard nbs/*.ipynb)
+NOTEBOOKS := $(wildcard nbs/*.ipynb nbs/*/*.ipynb nbs/*/*/*.ipynb)
 MACHINERY := $(wildcard nbs/references.bib nbs/_sphinx/*.py $(addprefix nbs/_sphinx/, _static/* \
 	_static/*/* _templates/*) attention_nb/figures/* attention_nb/*_js/*)
 # pyproject.toml is left out: nbdev-export writes it anew each time, with the same text
@@ -34,10 +34,10 @@ docs: $(SITE)  ## Set up, export the modules, build the site; says how to open i
 
 test: $(EXPORTED)  ## Every notebook and test; ARGS="-k name" some, STANDALONE=1 each notebook alone
 	$(BIN)/python tests/find_browser.py --install
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
-check: $(EXPORTED)  ## One notebook and what tests its module: make check NB=nbs/05_multihead.ipynb
-	@test -f "$(NB)" || { echo "Which notebook? make check NB=nbs/05_multihead.ipynb"; exit 1; }
+check: $(EXPORTED)  ## One notebook, its module's help and types: make check NB=nbs/layers/multihead.ipynb
+	@test -f "$(NB)" || { echo "Which notebook? make check NB=nbs/layers/multihead.ipynb"; exit 1; }
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --page=$(NB) $(ARGS)
 
 pdf: $(SITE)  ## The book as a PDF in _build; ARGS=--answers opens hints and answers (minutes)

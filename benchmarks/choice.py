@@ -29,7 +29,8 @@ TORCH = 'fused','table'    # torch's own kernel, without and with a table
 def timed(q, kv, dtype, options, rounds):
     "The kernel chosen, and seconds and ratio of each"
     import torch
-    from attention_nb.kernels.dispatch import KERNELS, explain_choice, scaled_dot_product_attention as ours
+    from attention_nb.kernels.dispatch import (KERNELS, explain_choice,
+                                               scaled_dot_product_attention as ours)
     torch.manual_seed(0)
     q,k,v = (torch.randn(s).to(dtype) for s in (q, kv, kv))
     chosen = explain_choice(q, k, v, **options)[0][0]

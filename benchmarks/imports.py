@@ -12,7 +12,7 @@ def import_time(module):
 def tables(report, rounds):
     "`rounds` is not used, each module has a process of its own"
     import attention_nb
-    names = (m.name for m in pkgutil.iter_modules(attention_nb.__path__))
-    modules = [f'attention_nb.{n}' for n in names if not n.startswith('_')]
+    found = pkgutil.walk_packages(attention_nb.__path__, 'attention_nb.')
+    modules = [m.name for m in found if not m.ispkg and not m.name.endswith('__')]
     rows = [(m, in_process(import_time, m)) for m in modules]
     report.show('What an import adds to `import torch`', rows, ('', 'milliseconds'))

@@ -7,12 +7,13 @@ if 'PYTEST_XDIST_WORKER' in os.environ: os.environ.setdefault('OMP_NUM_THREADS',
 tests = Path(__file__).parent
 sys.path[:0] = [str(tests.parent/'nbs'/'_sphinx'), str(tests)]
 pytest.register_assert_rewrite('helpers')
+import cells                                                                  # noqa: E402
 from helpers import clean_env, copied, pip_of, python_of, root, run, serve    # noqa: E402, F401
 from helpers.looks import open_view, patience                                 # noqa: E402, F401
 
 # ---- which tests run, and where
 
-whole = 'budgets', 'help', 'notebooks', 'types'         # ask something of every page
+whole = 'budgets', 'docstrings', 'notebooks', 'types'         # ask something of every page
 apart = 'test_runs_and_outputs_are_true', 'test_a_page_in_the_browser'
 
 def pytest_addoption(parser):
@@ -20,40 +21,49 @@ def pytest_addoption(parser):
 
 def page_of(config):
     page = config.getoption('page')
-    return page and Path(page).stem
+    return page and cells.name_of(page)
 
 def imports(path, module):
     "Does a file import from this module where all can see it?"
-    pattern = rf'^from (?:attention_nb)?\.{module} import'
+    room,_,name = module.rpartition('.')
+    pattern = rf'^from attention_nb\.(?:{re.escape(module)} import|{room} import (?:.*\W)?{name}\b)'
     return path.exists() and re.search(pattern, path.read_text(encoding='utf-8'), re.M)
 
 def pytest_ignore_collect(collection_path, config):
-    "With --page: files that ask nothing of every page, and import nothing from its module"
-    from helpers.book import module_of
-    page,name = page_of(config),collection_path.stem.removeprefix('test_')
-    if not page or collection_path.suffix != '.py' or name in whole: return None
-    return not (module_of(page) and imports(collection_path, module_of(page)))
+    "With --page: files that ask nothing of every page"
+    name = collection_path.stem.removeprefix('test_')
+    ours = not page_of(config) or collection_path.suffix != '.py' or name in whole
+    return None if ours else True
 
-def concerns(item, page, module):
+def concerns(item, page):
     params = getattr(getattr(item, 'callspec', None), 'params', {}).values()
-    stems = {p.stem for p in params if isinstance(p, Path)}
-    views = module in ('views', 'pages') or imports(root/'attention_nb'/f'{module}.py', 'views')
-    browser = 'browser' in item.fixturenames and not views
-    if item.path.stem == 'test_types': return item.name == 'test_the_module_of_a_page'
-    whole_book = item.path.stem.removeprefix('test_') in whole
-    return not browser and (page in stems or not stems and not whole_book)
+    module = item.name == 'test_the_module_of_a_page'
+    return module or page in {cells.name_of(p) for p in params if isinstance(p, Path)}
+
+def pytest_terminal_summary(terminalreporter, config):
+    "After `make check`: what else tests the module"
+    from helpers.book import module_of
+    if not (page := page_of(config)) or not (module := module_of(page)): return
+    if found := [str(p.relative_to(root)) for p in sorted(tests.rglob('test_*.py'))
+                 if imports(p, module)]:
+        terminalreporter.write_line(f'{module} is also tested by: make test '
+                                    f'ARGS="{" ".join(found)}"')
+
+def turn(item, late):
+    """When its group's turn is: whoever builds the site first, then files that do not wait for it;
+    single pages last, so that all processes end together"""
+    if item.originalname in apart: return 3 + apart.index(item.originalname)
+    return 0 if item.path.stem == 'test_site' else 2 if item.path in late else 1
 
 @pytest.hookimpl(tryfirst=True)    # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
     "With --page no other page, no site; each file stays in one process, but for long tests"
     page = page_of(config)
-    if page:
-        from helpers.book import module_of
-        kept = [i for i in items if 'site' not in i.fixturenames
-                and concerns(i, page, module_of(page))]
+    if page: kept = [i for i in items if concerns(i, page)]
     else: kept = [i for i in items if i.name != 'test_the_module_of_a_page']
     config.hook.pytest_deselected(items=[i for i in items if i not in kept])
-    items[:] = kept
+    late = {i.path for i in kept if 'site' in i.fixturenames and i.originalname not in apart}
+    items[:] = sorted(kept, key=lambda i: turn(i, late))
     for i in items:
         alone = i.originalname in apart
         i.add_marker(pytest.mark.xdist_group(i.name if alone else i.path.stem))
@@ -82,8 +92,8 @@ def address(site):
 def parsed(site):
     "Page -> its links"
     from helpers.book import Links
-    found = (p for p in site.glob('*.html') if p.stem != '404')
-    return {p.name: Links(p.read_text(encoding='utf-8')) for p in found}
+    found = (p for p in site.rglob('*.html') if p.stem != '404' and '_static' not in p.parts)
+    return {p.relative_to(site).as_posix(): Links(p.read_text(encoding='utf-8')) for p in found}
 
 @pytest.fixture(scope='session')
 def browser():

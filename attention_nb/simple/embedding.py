@@ -22,7 +22,8 @@ def simple_cosine(x:Tensor, y:Tensor)->Tensor:
     Returns:
         Cosines, (...)
     """
-    return (x * y).sum(-1) / (x.norm(dim=-1) * y.norm(dim=-1))
+    cos:Tensor = (x * y).sum(-1) / (x.norm(dim=-1) * y.norm(dim=-1))
+    return cos
 
 # %% ../../nbs/02_embedding.ipynb #c0510002
 class SimpleEmbeddings(nn.Module):

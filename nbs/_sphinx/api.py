@@ -1,6 +1,5 @@
 """API entries, and the list of all public names where `<!-- api -->` stands."""
 import ast, inspect, pydoc, re
-from pathlib import Path
 from docutils.nodes import make_id
 from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
@@ -43,17 +42,19 @@ def summaries(path):
     return {name: doc.split('\n')[0] for name,doc in docs.items() if doc}
 
 def listing():
-    "Markdown: modules in the order of their pages, names in the order of the alphabet"
+    "Markdown: rooms, in them modules as their pages follow, names in the order of the alphabet"
     cfg,parts = get_config(),{}
-    pages = {cells.alias(p.stem): p for p in cfg.nbs_path.glob('*.ipynb')}
+    pages = {cells.name_of(p, cfg.nbs_path): cells.load(p) for p in cells.notebooks(cfg.nbs_path)}
+    homes = {f'simple.{cells.alias(p)}' if cells.kind(p) == 'lesson' else p.replace('/', '.'): p
+             for p in cells.in_order(pages)}
     addresses = {name: address for address,name in own_names().items()}
     for module,names in package.every_name(cfg.lib_path).items():
-        summary = summaries(cfg.lib_path/f'{module}.py')
+        if not names or module not in homes: continue
+        page = homes[module]
+        summary = summaries(cfg.lib_path/f'{module.replace(".", "/")}.py')
         found = [(n, addresses.get(f'{cfg.lib_path.name}.{module}.{n}')) for n in names]
-        page = next((pages.get(Path(a).name.split('.html')[0]) for _,a in found if a), None)
-        if page is None: continue
         lines = [f'- [`{n}`]({address}): {summary.get(n, "")}' if address else
                  f'- `{n}`: a constant' for n,address in found]
-        title = f'From [{cells.title(cells.load(page))}]({page.name}).'
-        parts[page.stem] = f'## {module}\n\n{title}\n\n' + '\n'.join(lines)
-    return '\n\n'.join(parts[p] for p in sorted(parts))
+        title = f'From [{cells.title(pages[page])}]({page}.ipynb).'
+        parts[page] = f'## {module}\n\n{title}\n\n' + '\n'.join(lines)
+    return '\n\n'.join(parts[p] for p in homes.values() if p in parts)

@@ -2,35 +2,87 @@
 
 A cell is a dictionary as in a notebook's JSON; its source may be a string or a list of lines.
 """
-import ast, json, re
+import ast, json, posixpath, re
+from pathlib import Path
 from textwrap import dedent
 import yaml
 
 # %% pages
-_page = re.compile(r'(\d+)([a-z]?)_(\w+)')
+nbs = Path(__file__).resolve().parents[1]
+
+# room -> the rooms that its modules may import, besides those which these may import
+ROOMS = dict(checks=(), simple=(), text=('checks',), kernels=('checks',), layers=('kernels',),
+             models=('text', 'layers'), checkpoints=('models',), recording=('checkpoints',),
+             views=('recording',), training=('views',), distributed=('training',))
+
+def notebooks(folder=nbs):
+    "All notebooks of the book, but for what stands in folders of the machinery"
+    found = (p for p in folder.rglob('*.ipynb')
+             if not re.search(r'(^|/)[_.]', p.relative_to(folder).as_posix()))
+    return sorted(found, key=lambda p: name_of(p, folder))
+
+def name_of(path, folder=nbs):
+    "The name of a page: its path below `folder`, `kernels/flash` of nbs/kernels/flash.ipynb"
+    path,folder = Path(path).resolve(),folder.resolve()
+    own = path.relative_to(folder) if path.is_relative_to(folder) else Path(path.name)
+    return own.with_suffix('').as_posix()
+
+def room(name):
+    "The room of the library that the page `name` belongs to, or None"
+    first = name.split('/')[0]
+    return first if first in ROOMS else None
 
 def kind(name):
-    "'lesson' for NN_name, 'workshop' for NNa_name, None for any other page"
-    m = _page.fullmatch(name)
-    return None if m is None else 'workshop' if m[2] else 'lesson'
+    """'lesson' for NN_name, 'library' for ROOM/name, 'room' for ROOM/index, 'notes' for notes/name,
+    None for any other page"""
+    if re.fullmatch(r'\d+_\w+', name): return 'lesson'
+    if room(name): return 'room' if name.endswith('/index') else 'library'
+    return 'notes' if name.startswith('notes/') else None
 
 def number(name):
-    "The number of a chapter in a tuple: ('3',) of 03_attention, ('3a',) of kernels/dispatch, () of others"
-    m = _page.fullmatch(name)
-    return () if m is None else (f'{int(m[1])}{m[2]}',)
+    "The number of a lesson in a tuple: ('3',) of 03_attention, () of others"
+    return (str(int(name.split('_')[0])),) if kind(name) == 'lesson' else ()
 
 def alias(name):
-    "The name of a page without its number, under which the site answers too"
-    m = _page.fullmatch(name)
-    return m[3] if m else name
+    "The name of a lesson without its number, under which the site answers too"
+    return name.split('_', 1)[1] if kind(name) == 'lesson' else name
 
-def lesson_of(name, names):
-    "The lesson among `names` that the workshop `name` belongs to, or None"
-    own = _page.fullmatch(name)[1]
-    return next((n for n in names if kind(n) == 'lesson' and _page.fullmatch(n)[1] == own), None)
+def target(link, name):
+    "The page that `link`, a path without its suffix, leads to from the page `name`"
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
 
-def workshops_of(name, names):
-    return sorted(n for n in names if kind(n) == 'workshop' and lesson_of(n, names) == name)
+def link_to(page, name):
+    "The way from the page `name` to the page `page`, without a suffix"
+    return posixpath.relpath(page, posixpath.dirname(name) or '.')
+
+def linked(text, name):
+    "The pages that the markdown `text` of the page `name` links, in their order"
+    return [target(m, name) for m in re.findall(r'\]\(([\w./]+)\.ipynb', text)]
+
+def first_prose(cells):
+    "The first prose of a page below its title and promise"
+    prose = (source(c) for c in cells if c['cell_type'] == 'markdown')
+    below = (re.sub(r'\A\s*# .*\n*(^>.*\n?)*', '', text, flags=re.M).strip() for text in prose)
+    return next(filter(None, below), '')
+
+def lesson_of(name, cells):
+    "The lesson that a page of the library or of notes links in its first prose, or None"
+    return next((n for n in linked(first_prose(cells), name) if kind(n) == 'lesson'), None)
+
+def in_order(pages):
+    """The names of pages, `pages`: name -> cells, as they are read: the front page, lessons, the
+    library room by room, notes, others. A room's first page says the order of its modules"""
+    def said(name):
+        home = pages.get(f'{room(name)}/index')
+        order = linked('\n'.join(source(c) for c in home), f'{room(name)}/index') if home else []
+        return order.index(name) if name in order else len(order)
+    def key(name):
+        kinds = ['lesson', 'room', 'library', 'notes', None]
+        at = [*ROOMS].index(room(name)) if room(name) else 0
+        k = kinds.index(kind(name))
+        return (name != 'index', 1 if k == 2 else k, at, kind(name) != 'room',
+                said(name) if kind(name) == 'library' else 0, name)
+    return sorted(pages, key=key)
 
 # %% cells
 def load(path): return json.loads(path.read_text(encoding='utf-8'))['cells']
@@ -47,6 +99,12 @@ def title(cells):
     "The first heading of a page, or the title in its front matter"
     found = (re.search(r'^(?:# |title: )(.+)', source(c), re.M) for c in cells)
     return next((m[1].replace('`', '') for m in found if m), '')
+
+def promise(cells):
+    "Below the title of a page, as `> promise` or in the front matter"
+    text = '\n'.join(map(source, cells[:2]))
+    found = re.search(r'^(?:> |description: )(.+)', text, re.M)
+    return found[1].strip('"') if found else ''
 
 def join_options(text):
     "A code cell with each option of several lines, `#| name: >-`, on one line as nbdev wants it"

@@ -14,7 +14,6 @@ project,release = cfg.title,cfg.version
 author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,13),
               'Scaling': range(13,100)}                 # numbers of their lessons
-renamed = {}                                            # old name of a page: new, without number
 
 extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint', 'stale',
               'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
@@ -58,11 +57,10 @@ html_theme_options = dict(
     extra_footer=f'<p>Version {cfg.version}. Text and code: {licence}.</p>')
 
 # finding the book: canonical addresses, what a link shows, and addresses that are no page's:
-# attention.html leads to 03_attention.html, and so do the names that a page once had
+# attention.html leads to 03_attention.html
 html_baseurl = f'{cfg.doc_host}{cfg.doc_baseurl}/'
 ogp_site_url,ogp_type,ogp_social_cards = html_baseurl,'article',dict(enable=False)
-pages = {cells.alias(p.stem): f'{p.stem}.html' for p in cfg.nbs_path.glob('*_*.ipynb')}
-redirects = pages | {old: pages[name] for old,name in renamed.items()}
+redirects = {cells.alias(p.stem): f'{p.stem}.html' for p in cfg.nbs_path.glob('*_*.ipynb')}
 notfound_urls_prefix = f'{cfg.doc_baseurl}/'
 notfound_context = dict(title='Page not found', body=(
     '<h1>Page not found</h1>\n<p>There is no page at this address. The search and the list '

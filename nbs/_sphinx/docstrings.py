@@ -9,7 +9,8 @@ from textwrap import dedent, fill, indent
 
 WIDTH = 112
 LINE = 100    # characters in a line of code
-_ignored = re.compile(r'type: ignore\S*(?: # |$)')             # a checker of types reads it: the line stays
+# a checker of types reads it: the line stays
+_ignored = re.compile(r'type: ignore\S*(?: # |$)')
 _sections = re.compile(r'\n\n(Args|Attributes|Returns):\n.*', re.S)
 
 def comments(source):

@@ -1,6 +1,6 @@
-"""What nbdev-export does besides (`export_procs` in pyproject.toml): docments become docstrings, and
-signatures are written without them. It looks at the whole module, so all exported cells are joined,
-rewritten, and cut again. In the notebooks nothing changes.
+"""What nbdev-export does besides (`export_procs` in pyproject.toml): docments become docstrings,
+and signatures are written without them. It looks at the whole module, so all exported cells are
+joined, rewritten, and cut again. In the notebooks nothing changes.
 """
 from nbdev.process import Processor
 from .docstrings import explain

@@ -8,7 +8,7 @@ Whatever is no notebook is `machinery`, a value in conf.py: when that changes, a
 import ast, functools, hashlib, re
 from pathlib import Path
 from nbdev.config import get_config
-import api, cells, place, quarto
+import api, cells, package, place, quarto, rooms
 from tidy import VIEW
 
 def digest(*parts): return hashlib.sha256(repr(parts).encode()).hexdigest()
@@ -30,18 +30,20 @@ def signatures(path):
 def imported(text):
     "Modules of the package that this text imports by name"
     lib = get_config().lib_path
-    found = set(re.findall(rf'from (?:{lib.name})?\.(\w+) import', text))
-    return sorted(p for p in lib.glob('*.py') if p.stem in found)
+    found = set(re.findall(rf'from {lib.name}\.([\w.]+) import', text))
+    return sorted(p for m,p in package.modules_in(lib).items() if m in found)
 
 class Book:
     "What pages show of one another"
     def __init__(self, env):
         paths = {d: Path(env.doc2path(d)) for d in env.found_docs}
         self.texts = {d: p.read_text(encoding='utf-8') for d,p in paths.items()}
-        self.titles = sorted((d, cells.title(cells.load(p))) for d,p in paths.items())
+        pages = {d: cells.load(p) for d,p in paths.items()}
+        self.titles = [(d, cells.title(pages[d]), cells.lesson_of(d, pages[d]))
+                       for d in cells.in_order(pages)]
         self.names = [(name.split('.')[-1], name, address)
                       for address,name in quarto.own_names().items()]
-        self.root = env.config.root_doc
+        self.root,self.graph = env.config.root_doc,rooms.graph()
 
     def inputs(self, doc):
         "A digest of what the page `doc` shows of others"
@@ -49,17 +51,15 @@ class Book:
         words,parts = set(re.findall(r'\w+', text)),[signatures(p) for p in imported(text)]
         parts += sorted(n for n in self.names if n[0] in words)
         if api.MARK in text: parts.append(api.listing())
-        if doc == self.root or cells.workshops_of(doc, self.texts): parts.append(self.titles)
+        if doc == self.root or cells.kind(doc) == 'room': parts += [self.titles, self.graph]
         if VIEW in text:
-            views = get_config().lib_path/'views.py'
-            kinds = (p for p in views.parent.glob('*.py') if views in imported(p.read_text()))
-            parts.append(of_files(views, *imported(views.read_text()), *kinds))
+            parts.append(of_files(get_config().lib_path/'views'))
         return digest(parts)
 
     def linking(self, docs):
         "Pages with a link to one of `docs`"
-        targets = '|'.join({*docs, *map(cells.alias, docs)})
-        link = re.compile(rf'\b(?:{targets})\.(?:ipynb|html)')
+        ends = {n.split('/')[-1] for d in docs for n in (d, cells.alias(d))}
+        link = re.compile(rf'\b(?:{"|".join(ends)})\.(?:ipynb|html)')
         return {doc for doc,text in self.texts.items() if link.search(text)} if docs else set()
 
 def anchors(env, doc):

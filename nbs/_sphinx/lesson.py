@@ -1,4 +1,4 @@
-"""A new page of the book, and what it lacks: lesson.py 14_sparse (or a workshop, 14a_blocks).
+"""A new page of the book, and what it lacks: lesson.py 14_sparse (of the library, kernels/blocks).
 
 Writes the notebook with all the cells that a page must have, and the picture of a lesson's card;
 what is there stays. Then it says what is still missing, here and elsewhere.
@@ -17,18 +17,19 @@ CARD = '''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 120">
 '''
 LATER = 'TO WRITE'
 
-def page(name, title, lesson):
+def page(name, title):
     "(kind, source) of each cell"
-    own = cells.alias(name)
-    first = (f'{LATER}: what the reader can do at the end.' if lesson is None else
-             f'{LATER}: how [its lesson]({lesson}.ipynb) is made fast, robust and compatible; '
+    own,up = cells.alias(name).split('/')[-1],'../'*name.count('/')
+    module = f'simple.{own}' if cells.kind(name) == 'lesson' else name.replace('/', '.')
+    first = (f'{LATER}: what the reader can do at the end.' if cells.kind(name) == 'lesson' else
+             f'{LATER}: how [a lesson]({up}NN_name.ipynb) is made fast, robust and compatible; '
              'a first reader can pass by.')
     proof = '#| code-fold: true\n#| code-summary: "{} gives the rows back"\n'
     return [
         ('markdown', f'# {title}\n\n> {LATER}: one line that says what the page gives'),
         ('code', "#| hide\n# In Colab, install what this notebook needs\n"
          "if 'google.colab' in str(get_ipython()):\n    %pip install -q attention_nb"),
-        ('code', f'#| default_exp {own}'),
+        ('code', f'#| default_exp {module}'),
         ('code', '#| export\nimport torch\nfrom torch import Tensor'),
         ('code', '#| hide\nfrom fastcore.test import *\nfrom torch.testing import assert_close'),
         ('code', '#| hide\ntorch.manual_seed(0);'),
@@ -48,66 +49,80 @@ def page(name, title, lesson):
          f'two = torch.randn(2, 4)\nassert_close({own}_step(two), two)'),
         ('code', "#| hide\nfrom pathlib import Path\n"
          "# inside the repository, write the modules from the notebooks\n"
-         "if Path('../attention_nb/_modidx.py').exists():\n    import nbdev; nbdev.nbdev_export()")]
+         f"if Path('{up}../attention_nb/_modidx.py').exists():\n"
+         "    import nbdev; nbdev.nbdev_export()")]
 
-def write(path, lesson):
+def write(path, name):
     kernel = dict(name='python3', display_name='python3', language='python')
     nb,makers = nbformat.v4.new_notebook(metadata=dict(kernelspec=kernel)),dict(
         markdown=nbformat.v4.new_markdown_cell, code=nbformat.v4.new_code_cell)
-    title = cells.alias(path.stem).replace('_', ' ').capitalize()
-    nb.cells = [makers[kind](text) for kind,text in page(path.stem, title, lesson)]
+    title = cells.alias(name).split('/')[-1].replace('_', ' ').capitalize()
+    nb.cells = [makers[kind](text) for kind,text in page(name, title)]
+    path.parent.mkdir(exist_ok=True)
     nbformat.write(nb, path)
+
+def linked(name, nbs):
+    "Where the page `name` should be linked and is not, in words"
+    lesson = cells.kind(name) == 'lesson'
+    inside = cells.kind(name) == 'library' and name not in cells.ROOMS
+    by = f'{cells.room(name)}/index' if inside else 'index'
+    pages = {n: cells.load(nbs/f'{n}.ipynb') for n in (by, 'glossary')
+             if (nbs/f'{n}.ipynb').exists()}
+    def has(page):
+        return name in cells.linked('\n'.join(map(cells.source, pages.get(page, ()))), page)
+    title = cells.title(cells.load(nbs/f'{name}.ipynb'))
+    own = f'[{cells.number(name)[0]}. {title}]({name}.ipynb)' if lesson else (
+        f'[{title.lower()}]({cells.link_to(name, by)}.ipynb)')
+    if not has(by):
+        yield f'nbs/{by}.ipynb does not link it: ' + (f'a row | | {own} | what for |' if lesson
+                                                      else f'a row of its table, | {own} | what |')
+    if lesson and not has('glossary'):
+        yield 'nbs/glossary.ipynb: a line for each term that the page explains'
 
 def missing(path, folder=root):
     "What the page still lacks, in words"
-    name,names = path.stem,[p.stem for p in path.parent.glob('*.ipynb')]
+    name = cells.name_of(path, folder/'nbs')
+    names = [cells.name_of(p, folder/'nbs') for p in cells.notebooks(folder/'nbs')]
     here,text = cells.load(path),path.read_text(encoding='utf-8')
     if n := text.count(LATER): yield f'{n} places in {path.name} say {LATER}'
-    module = next((m[1] for c in here if (m := re.match(r'#\|\s*default_exp (\w+)',
+    module = next((m[1] for c in here if (m := re.match(r'#\|\s*default_exp ([\w.]+)',
                                                         cells.source(c)))), None)
-    file = folder/'attention_nb'/f'{module}.py'
+    file = folder/'attention_nb'/f'{str(module).replace(".", "/")}.py'
     public = package.public_names(file) if file.exists() else []
     for _,problem in rules.budget_problems(here, name, names): yield problem
     if module and not file.exists(): yield f'{file.name} is not exported: make tidy'
-    row = (path.parent/'index.ipynb').read_text(encoding='utf-8')
+    yield from linked(name, folder/'nbs')
     title = cells.title(here)
-    number = cells.number(name)[0]
-    own = f'[{number}. {title}]({name}.ipynb)' if cells.kind(name) == 'lesson' else (
-        f'[{title.lower()}]({name}.ipynb)')
-    hint = f'a row | | {own} | what for | workshops |' if cells.kind(name) == 'lesson' else (
-        f'{own} in the row of {cells.lesson_of(name, names)}')
-    if f']({name}.ipynb)' not in row: yield f'nbs/index.ipynb does not link it: {hint}'
-    glossary = (path.parent/'glossary.ipynb').read_text(encoding='utf-8')
-    if cells.kind(name) == 'lesson' and f']({name}.ipynb' not in glossary:
-        yield 'nbs/glossary.ipynb: a line for each term that the page explains'
     used = (folder/'tests'/'typing'/'use_everything.py').read_text(encoding='utf-8')
-    kept = package.kept.get(module, ())
-    for n in public if kept is not None else ():
-        if n in kept: continue                          # the package does not offer it
-        if not re.search(rf'\bnb\.{n}\b', used): yield f'tests/typing/use_everything.py: use {n}'
-    card = path.parent/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
+    offered = package.offered.get(cells.room(str(module).replace('.', '/')), '').split()
+    for n in public:
+        if n in offered and not re.search(rf'\bnb\.{n}\b', used):
+            yield f'tests/typing/use_everything.py: use {n}'
+    card = folder/'nbs'/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
     if card.exists() and card.read_text() == CARD.format(title=title):
         yield f'{card.name}, the picture of its card, is the one of every new lesson: draw its own'
     prints = any(re.search(r'^print\(', cells.source(c), re.M) for c in here
                  if c['cell_type'] == 'code')
     if not any(c.get('outputs') for c in here):
-        if prints: yield f'no stored outputs: make outputs ARGS=nbs/{path.name}'
+        if prints: yield f'no stored outputs: make outputs ARGS=nbs/{name}.ipynb'
         elif cells.kind(name) == 'lesson': yield 'no cell prints a number or draws a picture'
-    pattern = rf'`[^`\n]*\b{module}\b' if module else rf'\b({cells.alias(name)}|{title})\b'
-    if not re.search(pattern, (folder/'CHANGELOG.md').read_text(encoding='utf-8'), re.I):
+    own = (module or cells.alias(name)).split('.')[-1]
+    pattern = rf'`[^`\n]*\b{own}\b' if module else rf'\b({own}|{title})\b'
+    said = (folder/'CHANGELOG.md').read_text(encoding='utf-8')
+    if cells.kind(name) != 'notes' and not re.search(pattern, said, re.I):
         yield f'CHANGELOG.md: a line that names {f"`{module}`" if module else title}'
 
 def main(name, folder=root):
     kind,nbs = cells.kind(name),folder/'nbs'
-    if not kind: sys.exit(f'{name!r} is no name of a page: NN_name for a lesson, NNa_name for a '
-                          'workshop, as in make lesson NAME=14_sparse')
-    names = [p.stem for p in nbs.glob('*.ipynb')]
-    lesson = cells.lesson_of(name, names) if kind == 'workshop' else None
-    if kind == 'workshop' and not lesson: sys.exit(f'there is no lesson for the workshop {name}')
-    same = next((n for n in names if n != name and cells.alias(n) == cells.alias(name)), None)
+    if kind not in ('lesson', 'library'):
+        sys.exit(f'{name!r} is no name of a page: NN_name for a lesson, ROOM/name for a page of '
+                 f'the library, as in make lesson NAME=14_sparse; the rooms are '
+                 f'{", ".join(cells.ROOMS)}')
+    same = next((n for n in map(lambda p: cells.name_of(p, nbs), cells.notebooks(nbs))
+                 if n != name and cells.alias(n) == cells.alias(name)), None)
     if same: sys.exit(f'{same} already answers to the name {cells.alias(name)}')
     path,card = nbs/f'{name}.ipynb',nbs/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
-    if not path.exists(): write(path, lesson)
+    if not path.exists(): write(path, name)
     if kind == 'lesson' and not card.exists():
         card.write_text(CARD.format(title=cells.title(cells.load(path))), encoding='utf-8')
     lacks = list(missing(path, folder))

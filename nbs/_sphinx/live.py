@@ -14,8 +14,8 @@ BOX = '<div class="live" id="your-own-sentence">'
 def made(app):
     "The folder of weights, worker and views, and what a page must know of it"
     lib = get_config().lib_path
-    modules = [lib/f'{n}.py' for n in ('live','pages','families','settings','parts')]
-    stamp = fresh.of_files(*modules, lib/'views_js', lib/'live_js')
+    made_by = lib/'views'/'browser_model.py', lib/'views'/'page.py', lib/'checkpoints'
+    stamp = fresh.of_files(*made_by, lib/'views_js', lib/'live_js')
     folder = Path(app.doctreedir).parent/'live'
     known = folder/'known.json'
     found = json.loads(known.read_text()) if known.exists() else {}
@@ -31,7 +31,8 @@ def fill(app, pagename, templatename, context, doctree):
     if BOX not in context.get('body', ''): return
     _,found = made(app)
     said = ' '.join(f'data-{name}="{found[name]}"' for name in ('file','sha256','bytes'))
-    new = f'{BOX[:-1]} data-folder="_static/live/" {said}>'
+    up = '../'*pagename.count('/')
+    new = f'{BOX[:-1]} data-folder="{up}_static/live/" {said}>'
     context['body'] = context['body'].replace(BOX, new)
     for script in ('live_model.js','live.js'): app.add_js_file(script, loading_method='defer')
 

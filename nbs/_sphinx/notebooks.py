@@ -1,17 +1,19 @@
 """A notebook as nbdev's documentation processors leave it: what is hidden is gone, names are links,
 each exported cell has its entries, and each `#| explain` note stands beside the code it quotes.
 """
-import ast, contextlib, copy, io, itertools, json, os, re
+import ast, contextlib, copy, functools, io, itertools, json, os, re
 from pathlib import Path
-import nbformat
+import nbdev.processors, nbformat
+from fastcore.foundation import L
 from fastcore.nbio import dict2nb, nb2str, read_nb
 from nbdev.config import get_config
 from nbdev.process import Processor
-from nbdev.processors import FilterDefaults, exec_show_docs
-import api, cells as c_, quarto
+from nbdev.processors import FilterDefaults, add_show_docs, exec_show_docs
+import api, cells as c_, package, quarto
 from cells import IMPORTS
 
 NOTE = '::::{div} code-note'
+nbdev.processors.get_config = functools.cache(get_config)    # else its file is read for every cell
 
 class Explain(Processor):
     "Replace each `#| explain` cell by the code it quotes, with its text beside it"
@@ -36,10 +38,10 @@ def only_imports(cell):
     return all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in c_.syntax(cell.source).body)
 
 def show_source(cell):
-    "A book shows its code: `#| export` becomes `#| exports`, unless the cell only imports"
-    if cell.cell_type != 'code' or not c_.directive(cell, r'export\s*$'): return
+    "A book shows its code: what is exported becomes `#| exports`, unless the cell only imports"
+    if cell.cell_type != 'code' or not c_.directive(cell, r'exporti?\s*$'): return
     if only_imports(cell): return
-    cell.source = re.sub(r'^#\|\s*export\s*$', '#| exports', cell.source, flags=re.M)
+    cell.source = re.sub(r'^#\|\s*exporti?\s*$', '#| exports', cell.source, flags=re.M)
 
 def add_imports(cells):
     """A fold with what a chapter imports and prepares out of sight before its first open code: so
@@ -67,6 +69,18 @@ def imports_for_types(code):
                 n.level,n.module = 0,f'{get_config().lib_path.name}.{n.module}'
             if isinstance(n, (ast.Import, ast.ImportFrom)): yield ast.unparse(n)
 
+class PublicEntries(add_show_docs):
+    "Entries for what the module offers, and none for what other modules take from it"
+    def begin(self):
+        super().begin()
+        said = (c.directives_.get('default_exp') for c in self.nb.cells if c.cell_type == 'code')
+        module = next(filter(None, said), '').strip()
+        path = package.modules_in(get_config().lib_path).get(module)
+        if path is None: return
+        names = package.public_names(path)
+        def wanted(c): return not c.get('has_sd') or re.findall(r'\((\w+)', c.source)[0] in names
+        self.nb.cells = L(c for c in self.nb.cells if wanted(c))
+
 class ExecEntries(exec_show_docs):
     "Execute what the API entries need: exported cells and the entries, no other"
     def __call__(self, cell):
@@ -78,14 +92,15 @@ class ExecEntries(exec_show_docs):
 def process(text, path):
     "The notebook `text` after nbdev's documentation processors and `Explain`"
     nb,filters = dict2nb(json.loads(text)),FilterDefaults()
-    if c_.kind(Path(path).stem): add_imports(nb.cells)
+    if c_.kind(c_.name_of(path, get_config().nbs_path)): add_imports(nb.cells)
     for c in nb.cells:
         if c.cell_type == 'code': c.source = c_.join_options(c.source)
         elif api.MARK in c.source: c.source = c.source.replace(api.MARK, api.listing())
         show_source(c)
         show_file(c)
     nb.path_ = Path(path)
-    swap,drop = {exec_show_docs: ExecEntries},('mv_exports', 'add_fold')
+    swap = {exec_show_docs: ExecEntries, add_show_docs: PublicEntries}
+    drop = 'mv_exports', 'add_fold'
     procs = [*(swap.get(p, p) for p in filters.procs() if p.__name__ not in drop), Explain]
     filters.procs = lambda: procs
     os.environ['IN_TEST'] = '1'

@@ -3,14 +3,15 @@
 Each runs in a process of its own. In one process the settings of the first would stay for the
 others: `%config` hears no change where matplotlib's inline backend already holds the value, and
 their figures came out as PNG. The processes are forks of one that has imported what takes seconds.
-A second run changes nothing: a cell marked `#| timed` or `#| trained` keeps its stored output if
-the fresh one differs in numbers only.
+Here the cells marked `#| whole` run too. A second run changes nothing: a cell marked `#| timed` or
+`#| trained` keeps its stored output if the fresh one differs in numbers only.
 """
-import argparse, math, multiprocessing, os, re, sys, tempfile
+import argparse, ast, math, multiprocessing, os, re, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from fastcore.nbio import read_nb, write_nb
-import stale
+import cells, stale
+from cells import syntax
 from tidy import tidy
 
 here = Path(__file__).resolve().parent
@@ -29,8 +30,32 @@ def run(path, errors):
                    cell_timeout=cfg.cell_timeout)
     sys.exit(not ok)
 
-def execute(path, timeout=1800):
-    "Run the notebook at `path` in place; what went wrong, or None"
+def names_of(source):
+    "Names that a cell takes from cells above, and those that it makes or changes"
+    nodes = [*ast.walk(syntax(source))]
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    stored |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+    made = {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    changed = {n.value.id for n in nodes if isinstance(n, (ast.Subscript, ast.Attribute))
+               and not isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)}
+    loaded = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return loaded - stored - made, stored | made | changed
+
+def lighten(nb):
+    """Leave out the cells marked `#| whole`, which take long, and those that use what only they
+    make; their stored outputs stay"""
+    gone = set()
+    for c in (c for c in nb.cells if c.cell_type == 'code'):
+        taken,made = names_of(c.source)
+        if marked(c, 'whole') or taken & gone:
+            c.source,gone = f'#| eval: false\n{c.source}',gone | made
+        else: gone -= made
+
+def execute(path, timeout=1800, whole=True):
+    "Run the notebook at `path` in place, `whole` or lightened; what went wrong, or None"
+    if not whole:
+        lighten(nb := read_nb(path))
+        write_nb(nb, path)
     kind = 'forkserver' if 'forkserver' in multiprocessing.get_all_start_methods() else 'spawn'
     processes = multiprocessing.get_context(kind)
     if kind == 'forkserver': processes.set_forkserver_preload(SLOW)
@@ -110,7 +135,7 @@ if __name__ == '__main__':
     jobs = min(2, os.cpu_count() or 1)
     parser.add_argument('--jobs', type=int, default=jobs, help='how many at a time')
     args = parser.parse_args()
-    paths = args.notebooks or sorted(here.parent.glob('*.ipynb'))
+    paths = args.notebooks or cells.notebooks()
     # else torch takes all cores for each, and they wait
     if args.jobs > 1 and len(paths) > 1: os.environ.setdefault('OMP_NUM_THREADS', '1')
     with ThreadPoolExecutor(args.jobs) as pool:

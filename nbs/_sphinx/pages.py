@@ -1,26 +1,27 @@
 """Sphinx extension: the notebooks of the book as its pages.
 
 notebooks.py lets nbdev process them, quarto.py translates their markdown; here cells become those
-of MyST-NB, and pages get their place in the sidebar: workshops, NNa_name, under lesson NN_name.
+of MyST-NB, and pages get their place in the sidebar: lessons, the library room by room, notes.
 What rules.py finds wrong with the folds of a page fails the build.
 """
 import html, json, re
 from pathlib import Path
 import nbformat
 from sphinx.util import logging
-import api, cells, place, plain, rules
+import api, cells, place, plain, rooms, rules
 from notebooks import entries_first, process
 from quarto import described, front_matter, myst
 from tidy import VIEW
 
 _log = logging.getLogger(__name__)
+MODULES,ALL = '<!-- modules -->','<!-- rooms -->'
 markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 
 # %% cells
 def live_view(data, frame):
     """The output of a view as the site shows it: its page, from the stored data and still; the
     frame has a height, on a wide and a narrow screen and on a phone, before its page runs"""
-    from attention_nb.views.page import View
+    from attention_nb import View
     view = json.loads(json.dumps(data[VIEW]))
     still = data.get('image/svg+xml')
     text = View.from_data(view['data'], view['summary'], still)._repr_html_()
@@ -61,31 +62,43 @@ def page_cells(cell, code_follows=False, mark=''):
     return [markdown(myst(cell.source))] if cell.source.strip() else []
 
 # %% the sidebar
-def sidebar_title(env, doc):
+def sidebar_title(app, doc):
     "The title of a page with the number of its chapter"
-    number,name = cells.number(doc),cells.title(cells.load(Path(env.doc2path(doc))))
-    return f'{number[0]}\u2002{name} <{doc}>' if number else doc
+    number,name = cells.number(doc),cells.title(app.book[doc])
+    return f'{number[0]}\u2002{name} </{doc}>' if number else f'/{doc}'
 
-def toctree(env, docs, *options):
-    titles = (sidebar_title(env, doc) for doc in docs)
+def toctree(app, docs, *options):
+    titles = (sidebar_title(app, doc) for doc in docs)
     return '\n'.join(['```{toctree}', ':hidden:', *options, '', *titles, '```'])
 
-def contents(env):
-    "The parts of the book that have lessons, then the pages that are neither lesson nor workshop"
-    docs = sorted(env.found_docs)
-    lessons = [(int(cells.number(doc)[0]), doc) for doc in docs if cells.kind(doc) == 'lesson']
-    parts = {name: [doc for n,doc in lessons if n in numbers]
-             for name,numbers in env.config.book_parts.items()}
-    parts['Reference'] = [d for d in docs if not cells.kind(d) and d != env.config.root_doc]
-    return '\n\n'.join(toctree(env, docs, f':caption: {name}')
+def contents(app):
+    "The parts of the book that have lessons, the rooms of the library, notes, all other pages"
+    kinds = {}
+    for doc in app.book: kinds.setdefault(cells.kind(doc), []).append(doc)
+    parts = {name: [d for d in kinds.get('lesson', ()) if int(cells.number(d)[0]) in numbers]
+             for name,numbers in app.config.book_parts.items()}
+    alone = [d for d in kinds.get('library', ()) if f'{cells.room(d)}/index' not in app.book]
+    parts['Library'] = [d for d in app.book if cells.kind(d) == 'room' or d in alone]
+    parts['Notes'] = kinds.get('notes', ())
+    parts['Reference'] = [d for d in kinds.get(None, ()) if d != app.config.root_doc]
+    return '\n\n'.join(toctree(app, docs, f':caption: {name}')
                        for name,docs in parts.items() if docs)
 
 # %% pages
 def page_kind(name, page):
-    "The first line of a lesson or workshop"
-    if not (kind := cells.kind(name)): return ''
-    minutes = f' · {cells.minutes(page)} minutes' if kind == 'lesson' else ''
-    return f'{{.page-kind}}\n{kind.capitalize()} {cells.number(name)[0]}{minutes}\n\n'
+    "The first line of a lesson, a page of the library, or of notes"
+    said = dict(lesson=f'Lesson {"".join(cells.number(name))} · {cells.minutes(page)} minutes',
+                library='Library', room='Library', notes='Notes')
+    if cells.kind(name) == 'library' and name != cells.room(name):
+        said['library'] = f'Library · [{cells.room(name)}](/{cells.room(name)}/index.ipynb)'
+    return f'{{.page-kind}}\n{said[kind]}\n\n' if (kind := cells.kind(name)) else ''
+
+def draw_rooms(cell, name):
+    "The pictures of rooms.py where a cell asks for them"
+    if cell.cell_type != 'markdown': return
+    if MODULES in cell.source:
+        cell.source = cell.source.replace(MODULES, rooms.of_room(cells.room(name)))
+    if ALL in cell.source: cell.source = cell.source.replace(ALL, rooms.of_all())
 
 class Reader:
     "What MyST-NB calls, by the name in `nb_custom_formats`, with the text of a notebook alone"
@@ -98,16 +111,19 @@ class Reader:
             _log.error(problem)
         nb = process(text, env.doc2path(env.docname))
         plain.keep(env, nb)
+        for c in nb.cells: draw_rooms(c, env.docname)
         mark = page_kind(env.docname, json.loads(text)['cells'])
         nb.cells = [out for cell,follows in entries_first(nb.cells)
                     for out in page_cells(cell, follows, mark)]
         if any('{footcite:' in c.source for c in nb.cells):
             nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
         place.keep(env, nb.cells)
-        workshops = cells.workshops_of(env.docname, env.found_docs)
         if env.docname == env.config.root_doc and len(env.found_docs) > 1:
-            nb.cells.append(markdown(contents(env)))
-        elif workshops: nb.cells.append(markdown(toctree(env, workshops)))
+            nb.cells.append(markdown(contents(self.app)))
+        elif cells.kind(env.docname) == 'room' and (own := [
+                d for d in self.app.book if cells.kind(d) == 'library'
+                and cells.room(d) == cells.room(env.docname)]):
+            nb.cells.append(markdown(toctree(self.app, own)))
         return nb
 
 def number_figures(app, env):
@@ -118,22 +134,28 @@ def number_figures(app, env):
             ids.update({i: (*cells.number(doc), n) for n,i in enumerate(ids, 1)})
 
 def in_reading_order(app, pagename, templatename, context, doctree):
-    "Next leads from lesson to lesson; a lesson's workshops stand below, and lead to each other"
-    docs = sorted(app.env.found_docs)
-    others = [d for d in docs if not cells.kind(d) and d != app.config.root_doc]
-    line = [app.config.root_doc, *(d for d in docs if cells.kind(d) == 'lesson'), *others]
+    "Next leads through lessons, or library, or notes; below a lesson stand the pages that link it"
+    if pagename not in (pages := app.book): return
+    kinds = dict(room='library').get
+    own = kinds(cells.kind(pagename), cells.kind(pagename))
+    line = [d for d in pages if kinds(cells.kind(d), cells.kind(d)) == own]
+    if own in ('lesson', None):
+        line = [d for d in pages if cells.kind(d) in ('lesson', None)]
     def link(doc):
         title = ' '.join([*cells.number(doc), app.env.titles[doc].astext()])
         return dict(link=app.builder.get_relative_uri(pagename, doc), title=html.escape(title))
-    lesson = cells.kind(pagename) == 'workshop' and cells.lesson_of(pagename, docs)
-    if lesson:
-        after = line[line.index(lesson)+1:][:1]
-        line = [lesson, *cells.workshops_of(lesson, docs), *after]
-    if pagename not in line: return
     n = line.index(pagename)
     context['prev'] = link(line[n-1]) if n else None
     context['next'] = link(line[n+1]) if n+1 < len(line) else None
-    context['workshops'] = [link(d) for d in cells.workshops_of(pagename, docs)]
+    if own == 'lesson':
+        context['library'] = [link(d) for d,page in pages.items()
+                              if cells.kind(d) in ('library', 'notes')
+                              and cells.lesson_of(d, page) == pagename]
+
+def load_all(app, env, docs):
+    "All pages in the order of the book: name -> cells"
+    pages = {d: cells.load(Path(env.doc2path(d))) for d in env.found_docs}
+    app.book = {d: pages[d] for d in cells.in_order(pages)}
 
 def print_with_answers(app, pagename, templatename, context, doctree):
     "A page with exercises can be printed with its answers"
@@ -149,7 +171,7 @@ def name_toggles(app, pagename, templatename, context, doctree):
     draw = context.get('generate_toctree_html')
     def named(*args, **options):
         return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
-                      r'\1\2\3<summary aria-label="Workshops of \2">', str(draw(*args, **options)))
+                      r'\1\2\3<summary aria-label="Pages of \2">', str(draw(*args, **options)))
     if draw: context['generate_toctree_html'] = named
 
 def setup(app):
@@ -161,6 +183,7 @@ def setup(app):
     app.setup_extension('myst_nb')
     app.add_config_value('book_parts', {}, 'env')
     app.add_post_transform(api.MethodsOfClasses)
+    app.connect('env-before-read-docs', load_all)
     app.connect('env-check-consistency', number_figures)
     app.connect('html-page-context', in_reading_order)
     app.connect('html-page-context', print_with_answers, priority=900)   # after the theme

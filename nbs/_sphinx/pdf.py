@@ -50,7 +50,7 @@ def book(browser, address, out, answers=False, only=()):
     writer,places,page = PdfWriter(),{},browser.new_page()
     page.goto(f'{address}/index.html')
     for title,file in contents(page):
-        if only and Path(file).stem not in only: continue
+        if only and file.removesuffix('.html') not in only: continue
         first = len(writer.pages)
         data = printed(page, f'{address}/{file}', first+1, answers)
         reader = PdfReader(io.BytesIO(data))

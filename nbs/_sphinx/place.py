@@ -16,10 +16,12 @@ class Place(logging.Filter):
         super().__init__()
         self.app,self.warned = app,set()
 
+    def page(self, path): return (path and self.app.env.path2doc(path)) or EVERY
+
     def filter(self, record):
         path,_,line = str(getattr(record, 'location', None) or '').rpartition(':')
-        if record.levelno >= logging.WARNING: self.warned.add(Path(path).stem or EVERY)
-        cells = self.app.env.page_cells.get(Path(path).stem, [])
+        if record.levelno >= logging.WARNING: self.warned.add(self.page(path))
+        cells = self.app.env.page_cells.get(self.page(path), [])
         n = int(line) if line.isdigit() else 0
         if 0 < n//10_000 <= len(cells):
             *_,(_,heading,cell) = rules.places(cells[:n//10_000], ('code', 'markdown'))

@@ -39,7 +39,7 @@ def markdown_of(nb, name):
             data.pop('text/html', None)
             alts.append(o.get('fig-alt') or described(c.outputs) or '')
     nb.metadata['language_info'] = dict(name='python')
-    files = dict(output_files_dir=f'{name}_files')
+    files = dict(output_files_dir=f'{name.split("/")[-1]}_files')
     body,resources = MarkdownExporter().from_notebook_node(nb, resources=files)
     alts = iter(alts)
     body = re.sub(r'!\[\w+\]\((\w+_files/)', lambda m: f'![{next(alts, "")}]({m[1]}', body)
@@ -67,11 +67,13 @@ def anchors(body):
     headings = re.findall(r'^#+ (.+?)\s*$', text, re.M)
     return {re.sub(r'[^\w -]', '', h.lower()).replace(' ', '-') for h in headings}
 
-def plain(body, site, papers, known):
-    "A page as plain text: `papers` by title, links to what is `known`: page -> its anchors"
+def plain(body, site, papers, known, name=''):
+    "The page `name` as plain text: `papers` by title, links to what is `known`: page -> anchors"
     def page(m):
-        doc = next((d for d in known if m[1] in (d, cells.alias(d))), m[1])
-        return f']({doc}.html.md' + (f'#{m[2]}' if m[2] in known.get(doc, ()) else '')
+        there = m[2] if m[1] else cells.target(m[2], name)
+        doc = next((d for d in known if there in (d, cells.alias(d))), there)
+        section = f'#{m[3]}' if m[3] in known.get(doc, ()) else ''
+        return f']({cells.link_to(doc, name)}.html.md{section}'
     def paper(key):
         e = papers[key]
         name,number = re.sub(r'[{}]', '', e.fields['title']),e.fields.get('eprint')
@@ -81,7 +83,7 @@ def plain(body, site, papers, known):
         text = re.sub(r'\[((?:-?@[\w:-]+[;\s]*)+)\]', cite, text)
         return re.sub(r'\{#eq-([\w-]+)\}|(?<![\w/])@eq-([\w-]+)',
                       lambda m: f'({m[1] or m[2]})', text)
-    body = re.sub(rf'\]\((?:{re.escape(site)})?(\w+)\.(?:ipynb|html)(?:#([^)\s]*))?(?=\))', page,
+    body = re.sub(rf'\]\(({re.escape(site)})?([\w/.]+)\.(?:ipynb|html)(?:#([^)\s]*))?(?=\))', page,
                   body)
     body = re.sub(r'!\[(.*?)\]\(\w+_files/[^)]*\)', r'*Picture: \1*', body)
     body = re.sub(r'^:{3,}.*\n?', '', body, flags=re.M)             # fences of notes
@@ -94,12 +96,13 @@ def write_texts(app, exception):
     out,site,texts = Path(app.outdir),app.config.html_baseurl,app.env.plain_texts
     papers = pybtex.database.parse_file(app.config.bibtex_bibfiles[0]).entries
     known = {doc: anchors(body) for doc,body in texts.items()}
-    groups = dict(lesson='Lessons', workshop='Workshops')
+    groups = dict(lesson='Lessons', room='Library', library='Library', notes='Notes')
     found = {name: [] for name in (*groups.values(), 'Reference')}
-    for doc,body in sorted(texts.items()):
-        body = plain(body, site, papers, known)
+    for doc in app.book:
+        body = plain(texts[doc], site, papers, known, doc)
         for name in {doc, cells.alias(doc)}:
-            (out/f'{name}.html.md').write_text(body, encoding='utf-8')
+            (target := out/f'{name}.html.md').parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(body, encoding='utf-8')
         line = f'- [{app.env.titles[doc].astext()}]({site}{doc}.html.md): {promise(body)}'
         found[groups.get(cells.kind(doc), 'Reference')].append(line)
     parts = [f'# {app.config.project}', f'> {promise(texts[app.config.root_doc])}',

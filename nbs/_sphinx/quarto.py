@@ -7,13 +7,15 @@
     <!-- buttons --> above links        large links in a row
     <!-- live -->                       a box in which the reader's sentence meets a model
     <!-- readme --> above a paragraph   for the README alone
+    <!-- rooms -->, <!-- modules -->    what imports what, see rooms.py
     <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
 """
-import html, re
+import functools, html, re
 from pathlib import Path
 import yaml
 from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
+import package
 
 CARDS = Path(__file__).parent/'_static'/'cards'
 
@@ -27,6 +29,7 @@ def described(outputs):
     found = (re.search(r'<desc[^>]*>(.*?)</desc>', svg, re.S) for svg in svgs)
     return next((html.unescape(m[1]).strip() for m in found if m), None)
 
+@functools.cache
 def own_names():
     "Address in the docs -> qualified name, for the names of this project"
     prefix = get_config().lib_path.name + '.'
@@ -41,11 +44,11 @@ def callout(m):
     return f'{colons}{{admonition}} {title}\n:class: {classes}\n{body}{colons}'
 
 def cards(m):
-    "A grid for rows | part | [1. Title](01_title.ipynb) | what for | workshops |"
+    "A grid for rows | part | [1. Title](01_title.ipynb) | what for |"
     rows = [[cell.strip() for cell in line.strip()[1:-1].split('|')]
             for line in m[1].strip().splitlines()[2:]]
     grid,part = [],''
-    for name,lesson,what,workshops in rows:
+    for name,lesson,what in rows:
         part = name.strip('*') or part                  # an empty one is that of the row above
         number = re.search(r'\]\((\d+)_', lesson)
         picture = CARDS/f'{number[1] if number else ""}.svg'
@@ -55,12 +58,7 @@ def cards(m):
         alt = re.search(r'<desc>(.*?)</desc>', picture.read_text(encoding='utf-8'), re.S)[1]
         grid += [f'::::{{grid-item-card}} {lesson}', ':shadow: none',
                  f':img-top: /_sphinx/_static/cards/{picture.name}', f':img-alt: {alt}', '',
-                 f'{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n']
-        if n := workshops.count(']('):
-            said = f'{n} workshop{"s" if n > 1 else ""}'
-            fold = f'<details class="more"><summary>{said}</summary>\n\n{workshops}\n\n</details>'
-            grid.append(f':::{{card-footer}}\n{fold}\n:::')
-        grid.append('::::\n')
+                 f'{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n', '::::\n']
     head = ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n'
     return head + '\n'.join(grid) + ':::::\n'
 
@@ -86,9 +84,11 @@ def prose(text, change):
 
 _link = r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)'
 def unlinked(text):
-    "Private names as they are: they have no entry, and a link may mean that of another module"
-    names = own_names()
-    def private(m): return names.get(m[2], '').split('.')[-1].startswith('_')
+    "Names that no module exports as they are: they have no entry, and may be those of another"
+    names,public = own_names(),package.all_names(get_config().lib_path)
+    def private(m):
+        if (name := names.get(m[2])) is None: return False
+        return not {name, name.rpartition('.')[0]} & public
     return re.sub(_link, lambda m: m[1] if private(m) else m[0], text)
 
 def myst(text):

@@ -10,7 +10,7 @@ OPEN_PROOF = 5                                          # lines that only assert
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
-              'net', 'gpu', 'timed', 'trained', 'echo', 'include', 'output'}
+              'net', 'gpu', 'timed', 'trained', 'whole', 'echo', 'include', 'output'}
 
 def places(cells, kinds=('code',)):
     "(number of the cell, nearest heading above it, cell) of each cell of these kinds"
@@ -51,7 +51,7 @@ def cell_problems(c, options, lesson):
         if not str(options.get('code-summary') or '').strip():
             yield 'folded without a summary; add #| code-summary: "what it proves, in words"'
         if exported(c) and lesson:
-            yield 'a lesson shows all the code it exports; unfold it, or move it to a workshop'
+            yield 'a lesson shows all the code it exports; unfold it, or move it to the library'
     elif not hidden(options) and only_asserts(c) and n > OPEN_PROOF:
         yield (f'{n} lines that only assert stand open; fold them (#| code-fold: true, '
                '#| code-summary: "the claim"), or move what is not a check')
@@ -92,22 +92,14 @@ def code_problems(cells, name):
             found = (f'{where}: a picture without {lack}' for lack in figure_problems(c, options))
             yield from (('pictures', text) for text in found)
 
-def first_prose(cells):
-    "The first prose of a page below its title and promise"
-    prose = (source(c) for c in cells if c['cell_type'] == 'markdown')
-    below = (re.sub(r'\A\s*# .*\n*(^>.*\n?)*', '', text, flags=re.M).strip() for text in prose)
-    return next(filter(None, below), '')
-
 def budget_problems(cells, name, names=()):
     "Where the page `name` leaves its budgets; `names`: all pages"
     yield from fold_problems(cells, name)
     yield from code_problems(cells, name)
     if kind(name) is None: return
-    if kind(name) == 'workshop':
-        lesson = lesson_of(name, names)
-        if lesson is None: yield 'lesson',f'{name}.ipynb is a workshop without a lesson'
-        elif f']({lesson}.ipynb' not in first_prose(cells):
-            yield 'lesson',f'{name}.ipynb: its first prose does not link its lesson, {lesson}.ipynb'
+    if kind(name) != 'lesson':
+        if kind(name) != 'room' and lesson_of(name, cells) not in names:
+            yield 'lesson',f'{name}.ipynb: its first prose does not link a lesson'
         return
     if (said := words(cells)) > (most := MORE_WORDS.get(number(name)[0], WORDS)):
         yield 'words',f'{name}.ipynb: {said} words, {most} at most'

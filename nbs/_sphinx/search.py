@@ -9,13 +9,15 @@ import json, re
 from pathlib import Path
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
+from nbdev.config import get_config
 from pylatexenc.latex2text import LatexNodes2Text
 from sphinx import addnodes
-import cells
+import cells, package
 
 GLOSSARY,INDEX = 'glossary','api'
 LESS = .3                                               # weight of what repeats what others say
-WORKSHOP,ENTRY = .75,.6                                 # beside a lesson's 1
+LIBRARY,ENTRY = .75,.6                                  # beside a lesson's 1
+LATER = 'library', 'room', 'notes'
 REPEATS = {'Summary', 'Exercises', 'References'}
 SKIP = (nodes.section, nodes.title, nodes.literal_block, nodes.raw, nodes.comment, nodes.image,
         nodes.footnote, nodes.footnote_reference, addnodes.toctree, addnodes.desc, addnodes.index)
@@ -58,7 +60,7 @@ def records(doctree, doc, entries):
         text = ' '.join(' '.join(map(prose, section.children)).split())
         anchor = f'#{entries.get(title, section["ids"][0])}' if above else ''
         weight = (LESS if title in REPEATS or doc in (GLOSSARY, INDEX) else
-                  ENTRY if title in entries else WORKSHOP if cells.kind(doc) == 'workshop' else 1)
+                  ENTRY if title in entries else LIBRARY if cells.kind(doc) in LATER else 1)
         yield dict(id=f'{doc}.html{anchor}', title=title, path=' › '.join(above), terms='',
                    text=re.sub(r' ([.,;:])(?= |$)', r'\1', text), code=names_in_code(section),
                    weight=weight)
@@ -73,9 +75,12 @@ def other_names(doctree):
 def write_sections(app, exception):
     "sections.js: a script and no JSON file, so that the search works from a folder too"
     if exception or app.builder.name != 'html': return
-    env,entries = app.env,{}
+    env,entries,lib = app.env,{},get_config().lib_path
+    modules = sorted(package.modules_in(lib), key=len, reverse=True)
     for name,entry in env.domains.python_domain.objects.items():
-        entries.setdefault(entry.docname, {})[name.split('.', 2)[2]] = entry.node_id
+        own = name.removeprefix(f'{lib.name}.')
+        own = next((own[len(m)+1:] for m in modules if own.startswith(f'{m}.')), own)
+        entries.setdefault(entry.docname, {})[own] = entry.node_id
     found = {r['id']: r for doc in sorted(env.found_docs)
              for r in records(env.get_doctree(doc), doc, entries.get(doc, {}))}
     if GLOSSARY in env.found_docs:

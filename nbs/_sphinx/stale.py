@@ -27,12 +27,12 @@ def write(record, known):
 def ran(root, paths):
     "Their outputs are those of their code"
     record = root/RAN
-    write(record, read(record) | {p.stem: now(p) for p in paths})
+    write(record, read(record) | {cells.name_of(p, root/'nbs'): now(p) for p in paths})
 
 def older(root, paths):
     "Notebooks whose code changed and whose outputs did not"
     record = root/RAN
-    before,here = read(record),{p.stem: now(p) for p in paths}
+    before,here = read(record),{cells.name_of(p, root/'nbs'): now(p) for p in paths}
     found = [n for n,(code,shown) in here.items()
              if n in before and before[n][0] != code and before[n][1] == shown]
     write(record, before | {n: d for n,d in here.items() if n not in found})
@@ -41,7 +41,7 @@ def older(root, paths):
 def say(app):
     if app.builder.format != 'html': return
     folder = Path(app.srcdir)
-    for name in older(folder.parent, sorted(folder.glob('*.ipynb'))):
+    for name in older(folder.parent, cells.notebooks(folder)):
         print(f'{name}: its outputs are older than its code; make outputs ARGS=nbs/{name}.ipynb '
               'runs it', file=sys.stderr)
 

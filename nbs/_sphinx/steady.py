@@ -9,6 +9,7 @@ import argparse, os, shutil, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from fastcore.nbio import read_nb
+import cells
 from outputs import execute, here, moved
 
 ARITHMETICS = {
@@ -49,18 +50,18 @@ if __name__ == '__main__':
     parser.add_argument('--threads', type=int, nargs='+', default=[1,2])
     parser.add_argument('--here', action='store_true', help=argparse.SUPPRESS)
     args = parser.parse_args()
-    paths = [p.resolve() for p in args.notebooks] or sorted(here.parent.glob('*.ipynb'))
+    paths = [p.resolve() for p in args.notebooks] or cells.notebooks()
     if args.here:
         print(differs(*paths))
         sys.exit()
     ways = [(a, n) for a in args.arithmetics for n in args.threads]
-    width = max(len(p.stem) for p in paths)
+    width = max(len(cells.name_of(p)) for p in paths)
     print(' '*width, *(f'{a}, {n}'.rjust(8) for a,n in ways), flush=True)
     found = []
     with ThreadPoolExecutor(args.jobs) as pool:
         rows = [(p, [pool.submit(elsewhere, p, *way) for way in ways]) for p in paths]
         for p,row in rows:
-            print(p.stem.ljust(width), *(('moves' if f.result() else 'steady').rjust(8)
+            print(cells.name_of(p).ljust(width), *(('moves' if f.result() else 'steady').rjust(8)
                                          for f in row), flush=True)
             found += [f'{p.name}, {a} arithmetic, {n} thread{"s"*(n > 1)}\n{f.result()}'
                       for (a,n),f in zip(ways, row) if f.result()]

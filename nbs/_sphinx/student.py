@@ -14,8 +14,8 @@ def to_the_site(text):
     site = f'{get_config().doc_host}{get_config().doc_baseurl}'
     def link(m):
         if cells.kind(m[1]) == 'lesson': return m[0]
-        return f']({site}/{cells.alias(m[1])}.html'
-    return re.sub(r'\]\((\w+)\.ipynb', link, text)
+        return f']({site}/{m[1]}.html'
+    return re.sub(r'\]\(([\w/]+)\.ipynb', link, text)
 
 def without_answers(notebook):
     "The cells of a notebook without outputs; an answer gives way to an empty cell"

@@ -8,8 +8,8 @@ letters of the site.
 """
 import re, sys
 from importlib.resources import files
-from pathlib import Path
 from fastcore.nbio import nb2str, read_nb, write_nb
+import cells
 
 # {"summary": ..., "data": what the live page holds}
 VIEW = 'application/vnd.attention-nb.view+json'
@@ -49,5 +49,5 @@ def tidy_file(path):
     if nb2str(tidy(nb)) != before: write_nb(nb, path)
 
 if __name__ == '__main__':
-    for path in sys.argv[1:] or sorted(Path(__file__).resolve().parents[1].glob('*.ipynb')):
+    for path in sys.argv[1:] or cells.notebooks():
         tidy_file(path)

@@ -1,19 +1,21 @@
 "The notebooks, and the pages that the site makes of them"
 import ast, functools, html, re
 from html.parser import HTMLParser
-import package, rules
+import package, rules                                   # the tests know cells as rules
 from helpers import root
 
-notebooks = sorted((root/'nbs').glob('*.ipynb'))
-names = [p.stem for p in notebooks]
+notebooks = rules.notebooks()
+name_of = rules.name_of
+names = [name_of(p) for p in notebooks]
 pages = ['index', *(n for n in names if n != 'index')]
-chapters = [n for n in names if rules.kind(n)]          # lessons and workshops
+loaded = {name_of(p): rules.load(p) for p in notebooks}
+book = rules.in_order(loaded)                           # all pages as they are read
+chapters = [n for n in book if rules.kind(n) not in (None, 'room')]     # with code of their own
 lessons = [n for n in chapters if rules.kind(n) == 'lesson']
 
-@functools.cache
-def cells(page): return rules.load(root/'nbs'/f'{page}.ipynb')
+def cells(page): return loaded[page]
 def code_cells(page): return [c for c in cells(page) if c['cell_type'] == 'code']
-runnable = [p for p in notebooks if code_cells(p.stem)]
+runnable = [p for p in notebooks if code_cells(name_of(p))]
 def markdown(page): return [rules.source(c) for c in cells(page) if c['cell_type'] == 'markdown']
 
 def module_of(page):
@@ -21,15 +23,17 @@ def module_of(page):
     options = (rules.split_options(rules.source(c))[0] for c in code_cells(page))
     return next((o['default_exp'] for o in options if 'default_exp' in o), None)
 
+def path_of(module): return root/'attention_nb'/f'{module.replace(".", "/")}.py'
+
 def public_names(page):
     "What its module exports"
     module = module_of(page)
-    return package.public_names(root/'attention_nb'/f'{module}.py') if module else []
+    return package.public_names(path_of(module)) if module else []
 
 def entries(page):
     "Public functions and classes of its module"
     if not (module := module_of(page)): return []
-    tree = ast.parse((root/'attention_nb'/f'{module}.py').read_text(encoding='utf-8'))
+    tree = ast.parse(path_of(module).read_text(encoding='utf-8'))
     kinds = ast.FunctionDef, ast.ClassDef
     defined = {n.name for n in tree.body if isinstance(n, kinds)}
     return sorted(defined & set(public_names(page)))
@@ -42,8 +46,7 @@ def anchor(heading): return re.sub(r'[^\w\s-]', '', heading.strip().lower()).rep
 
 def promise(page):
     "Below the title, as `> promise` or in the front matter"
-    text = '\n'.join(rules.source(c) for c in cells(page)[:2])
-    return re.search(r'^(?:> |description: )(.+)', text, re.M)[1].strip('"')
+    return rules.promise(cells(page))
 
 # ---- pages of a site
 
@@ -82,7 +85,7 @@ def following(text):
     return after or re.findall(r'href="([^"#]*)"[^>]*class="right-next"', text)
 
 def sidebar(text):
-    "[(lesson, [its workshops])] as the sidebar of a page shows them, by their titles' links"
+    "[(page, [those below it])] as the sidebar of a page shows them, by their titles' links"
     nav = text[text.index('class="bd-links'):]
     nav,found = nav[:nav.index('</nav>')],[]
     for level,href in re.findall(r'<li class="toctree-l(\d)[^"]*">\s*<a[^>]*href="([^"]*)"', nav):

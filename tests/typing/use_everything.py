@@ -1,7 +1,7 @@
 """Every name that the package offers in a plausible call, one function for each chapter, as
 somebody's program would have it, and some that stay in their modules.
 
-tests/test_types.py checks it with pyright in strict mode, runs it, and fails when a name
+tests/project/test_types.py checks it with pyright in strict mode, runs it, and fails when a name
 that the package offers is missing here. `assert_type` states what a type checker makes of a call;
 it does nothing when the program runs.
 """
@@ -11,6 +11,50 @@ from pathlib import Path
 from typing import Any, assert_type
 import matplotlib
 import attention_nb as nb
+from attention_nb.models import sampling
+from attention_nb.text import vocabulary
+from attention_nb.checkpoints.convert import build_model, tensors_from_hf, tensors_to_hf
+from attention_nb.checkpoints.families.registry import model_features
+from attention_nb.checkpoints.save import save_tensors
+from attention_nb.checkpoints.schema import Family, Field, Part, Rule
+from attention_nb.checkpoints.source import locate
+from attention_nb.checkpoints.tensors import Tensors
+from attention_nb.checks import (check_broadcast, check_number, check_sizes, checked_integer,
+                                 checked_window, explained)
+from attention_nb.kernels.dispatch import dispatch, weigh
+from attention_nb.kernels.options import (AttentionCall, AttentionOptions, call_of,
+                                          check_attention, in_float32)
+from attention_nb.kernels.reference import (attention_scores, group_heads, hide, reference,
+                                            softmax_with_sink, unharmed)
+from attention_nb.layers.base import (AttentionFunction, AttentionLayer, check_call, check_inputs,
+                                      check_layer, check_layer_mask, one_head_mask)
+from attention_nb.layers.cache import LayerCache
+from attention_nb.layers.latent import absorb_queries, absorbing_pays, expand_latent, latent_scale
+from attention_nb.layers.rope_scaling import (check_scaling, dynamic_frequencies,
+                                              linear_frequencies, llama3_frequencies,
+                                              longrope_frequencies, rope_frequencies,
+                                              scaled_frequencies, yarn_frequencies)
+from attention_nb.layers.torch_interop import AppendedAttention
+from attention_nb.models.blocks import ForwardContext, Mixers, Stack
+from attention_nb.models.sampling import penalize_repetition
+from attention_nb.models.transformer import LMHead, TokenEmbeddings, check_ids
+from attention_nb.recording.look import Seen
+from attention_nb.recording.steps import Recorded
+from attention_nb.simple.tokenizer import (apply_merges_naive, count_pairs, glue_pair,
+                                           learn_merges_naive)
+from attention_nb.text.bpe import (Merger, apply_merges, checked_merges, checked_pattern,
+                                   learn_merges, merge_heap, merge_scan, read_merges, split_pieces)
+from attention_nb.text.tokenizer import split_words
+from attention_nb.text.vocabulary import (SpecialTokenizer, checked_flag, checked_special,
+                                          checked_texts, checked_vocab, read_vocab, split_special)
+from attention_nb.views.arcs import arc_view
+from attention_nb.views.browser_model import int8_pieces, write_live
+from attention_nb.views.cache_steps import cache_view
+from attention_nb.views.flash_tiles import tiles_view
+from attention_nb.views.mixing import mixing_view
+from attention_nb.views.model_shapes import shapes_view
+from attention_nb.views.plots import colors, show_arrows, show_numbers
+from attention_nb.views.rope_turns import rotation_view
 import regex
 import torch
 from matplotlib.axes import Axes
@@ -35,48 +79,48 @@ def chapter_01()->None:
         assert_type(nb.BPETokenizer.load(Path(folder)/'t.json'), nb.BPETokenizer)
         (Path(folder)/'vocab.json').write_text('{"a": 0, "b": 1}')
         (Path(folder)/'merges.txt').write_text('#version: 0.2\na b\n')
-        assert_type(nb.tokenizer_base.read_vocab(Path(folder)/'vocab.json', more=['ab']), list[str])
-        assert_type(nb.merges.read_merges(Path(folder)/'merges.txt'), list[tuple[str,str]])
-    assert_type(nb.tokenizer.split_words('to my ship', lower=False), list[str])
+        assert_type(read_vocab(Path(folder)/'vocab.json', more=['ab']), list[str])
+        assert_type(read_merges(Path(folder)/'merges.txt'), list[tuple[str,str]])
+    assert_type(split_words('to my ship', lower=False), list[str])
     counted:dict[tuple[str,...],int] = {('s','h','i','p'): 2}
-    assert_type(nb.tokenizer.count_pairs(counted), Counter[tuple[str,str]])
-    assert_type(nb.tokenizer.glue_pair('ship', ('s','h')), tuple[str,...])
-    merges,_ = nb.tokenizer.learn_merges_naive(counted, 1)
-    assert_type(nb.merges.learn_merges(counted, 1), list[tuple[str,str]])
+    assert_type(count_pairs(counted), Counter[tuple[str,str]])
+    assert_type(glue_pair('ship', ('s','h')), tuple[str,...])
+    merges,_ = learn_merges_naive(counted, 1)
+    assert_type(learn_merges(counted, 1), list[tuple[str,str]])
     ranks = {m:i for i,m in enumerate(merges)}
-    assert_type(nb.tokenizer.apply_merges_naive('ship', ranks), tuple[str,...])
+    assert_type(apply_merges_naive('ship', ranks), tuple[str,...])
 
 def chapter_01a()->None:
     ranks = {(0,1): (0,2)}
-    for merge in (nb.merges.apply_merges, nb.merges.merge_scan, nb.merges.merge_heap):
+    for merge in (apply_merges, merge_scan, merge_heap):
         assert_type(merge([0,1], ranks), list[int])
-    merger = nb.merges.Merger([('a','b')], dict(a=0, b=1, ab=2))
+    merger = Merger([('a','b')], dict(a=0, b=1, ab=2))
     assert_type(merger['ab'], list[int])
-    pattern = nb.merges.checked_pattern(r'\w+')
+    pattern = checked_pattern(r'\w+')
     assert_type(pattern, regex.Pattern[str])
-    assert_type(nb.merges.split_pieces('to my ship', pattern), list[str])
+    assert_type(split_pieces('to my ship', pattern), list[str])
     vocab = ['a','b','ab']
-    assert_type(nb.merges.checked_merges([('a','b')], vocab), list[tuple[str,str]])
+    assert_type(checked_merges([('a','b')], vocab), list[tuple[str,str]])
 
 def chapter_01b()->None:
-    class Letters(nb.tokenizer_base.SpecialTokenizer):
+    class Letters(SpecialTokenizer):
         "A tokenizer of somebody's own"
         end = '<end>'
         def __init__(self)->None:
             vocab = ['<end>', *'abc']
-            self.vocab = nb.tokenizer_base.checked_vocab(vocab, ('<end>',), needed='abc')
+            self.vocab = checked_vocab(vocab, ('<end>',), needed='abc')
             self.ids = {t:i for i,t in enumerate(self.vocab)}
-            self._use_special(nb.tokenizer_base.checked_special([], self.end), ordinary='abc')
+            self._use_special(checked_special([], self.end), ordinary='abc')
         def _encode(self, text:str)->list[int]: return [self.ids[c] for c in text]
         def _decode(self, ids:list[int])->str: return ''.join(self.vocab[i] for i in ids)
     tokenizer:nb.Tokenizer = Letters()
     assert_type(tokenizer.encode('abc', bos=True), list[int])
-    assert_type(nb.checks.checked_integer('n', 3, least=1), int)
-    assert_type(nb.tokenizer_base.checked_flag('lower', True), bool)
-    base = nb.tokenizer_base
+    assert_type(checked_integer('n', 3, least=1), int)
+    assert_type(checked_flag('lower', True), bool)
+    base = vocabulary
     assert_type(base.checked_text('a') + base.checked_utf8('b') + base.nfc('c'), str)
-    assert_type([*nb.tokenizer_base.checked_texts(texts)], list[str])
-    assert_type(nb.tokenizer_base.split_special('a<end>b', ['<end>']), list[str])
+    assert_type([*checked_texts(texts)], list[str])
+    assert_type(split_special('a<end>b', ['<end>']), list[str])
 
 def chapter_02()->None:
     embed = nb.Embeddings(20, 8, 16, dropout=.1)
@@ -96,17 +140,17 @@ def chapter_02a()->None:
                     nb.WordVectors)
 
 def chapter_02b()->None:
-    assert_type(nb.plots.colors['q'], str)
+    assert_type(colors['q'], str)
     assert_type(nb.show_weights([.2,.8], ['a','b'], title='Shares'), Axes)
-    assert_type(nb.plots.show_numbers([[1.,2.]], ['a'], ['x','y'], digits=1), Axes)
-    assert_type(nb.plots.show_arrows(torch.eye(2), ['a','b'], color=['q','k']), Axes)
+    assert_type(show_numbers([[1.,2.]], ['a'], ['x','y'], digits=1), Axes)
+    assert_type(show_arrows(torch.eye(2), ['a','b'], color=['q','k']), Axes)
 
 def chapter_03()->None:
     assert_type(nb.attention(q, k, v, causal=True, window=(3,None), softcap=30.), Pair)
-    assert_type(nb.core.group_heads(q, k, v), Pair)
+    assert_type(group_heads(q, k, v), Pair)
     assert_type(nb.simple_attention(x, x, x, nb.causal_mask(5)), Pair)
-    scores = nb.core.hide(nb.core.attention_scores(q, k, scale=.5), nb.allowed(5, 6, causal=True))
-    assert_type(nb.core.softmax_with_sink(scores, torch.zeros(2)), Tensor)
+    scores = hide(attention_scores(q, k, scale=.5), nb.allowed(5, 6, causal=True))
+    assert_type(softmax_with_sink(scores, torch.zeros(2)), Tensor)
     assert_type(nb.visible(torch.arange(3)[:,None], torch.arange(3), causal=True), Tensor)
     assert_type(nb.allowed(3, 5, window=(1,0)), Tensor)
     layer = nb.SelfAttention(8, 4)
@@ -121,32 +165,42 @@ def chapter_03a()->None:
     assert_type(nb.merge_attention(left, right), Pair)
     assert_type(nb.merge_attention(left, right, dtype=torch.float32), Pair)
     assert_type(nb.explain_choice(q, k, v, causal=True), list[tuple[str,str]])
-    every:list[nb.layer.AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention,
+    every:list[AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention,
                                               nb.attention_lse, nb.attention_with_weights]
     assert_type(every[0](q, k, v, causal=True), Tensor|Pair)
 
 def chapter_03b()->None:
-    nb.checks.check_attention(q, k, v, dropout_p=.1)
-    assert_type(nb.checks.checked_window((3,None)), tuple[int|None,int|None])
-    nb.checks.check_broadcast('mask', nb.causal_mask(5, 6), (2,2,5,6))
-    nb.checks.check_number('scale', .5, torch.float32, positive=True)
-    nb.checks.check_sizes(d_model=8, n_heads=2)
-    nb.checks.check_layer_mask('mask', None)
-    assert_type(nb.checks.one_head_mask(None, x), Tensor|None)
-    nb.checks.check_layer(dropout=0., out_dropout=0., window=None, softcap=None, scale=None)
-    nb.checks.check_inputs(x, x, x, (8,8,8), causal=True)
-    assert_type(nb.checks.checked_attended(q, q, k, v, False), Tensor|Pair)
-    @nb.checks.checked
-    @nb.checks.in_float32
-    def twice(q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False)->Pair:
-        return nb.attention(2*q, k, v, causal=causal)
-    assert_type(twice(q, k, v, causal=True), Pair)
+    assert_type(checked_window((3,None)), tuple[int|None,int|None])
+    check_broadcast('mask', nb.causal_mask(5, 6), (2,2,5,6))
+    check_number('scale', .5, torch.float32, positive=True)
+    check_sizes(d_model=8, n_heads=2)
+    @explained('function')
+    def scaled(q:Tensor, *, by:float=1.)->Tensor: return by*q
+    assert_type(scaled(q, by=2.), Tensor)
+
+def chapter_03h()->None:
+    call = check_attention(q, k, v, dropout_p=.1)
+    assert_type(call, AttentionCall)
+    options:AttentionOptions = {'causal': True, 'window': (3,None)}
+    assert_type(nb.attention_lse(q, k, v, **options), Pair)
+    assert_type(call_of(q, k, v, **options).see, nb.Visibility|None)
+    @in_float32
+    def twice(c:AttentionCall)->Pair: return 2*c.v, c.k
+    assert_type(unharmed(twice, call), Pair)
+    assert_type(reference(call), Pair)
+    assert_type(dispatch(call, 'oracle'), Tensor)
+    assert_type(weigh(call), Pair)
 
 def chapter_03d()->None:
     model = nn.Sequential(nb.MultiHeadAttention(8, 2))
     with nb.use_attention(model, nb.scaled_dot_product_attention) as same:
         assert_type(same, nn.Sequential)
-    assert_type(nb.attention_layers(model), list[nb.layer.AttentionLayer])
+    assert_type(nb.attention_layers(model), list[AttentionLayer])
+    check_layer_mask('mask', None)
+    assert_type(one_head_mask(None, x), Tensor|nb.Visibility|None)
+    check_layer(dropout=0., out_dropout=0., window=None, softcap=None, scale=None)
+    check_inputs(x, x, x, (8,8,8))
+    check_call(x, 5, heads=2, mask=None, bias=None)
 
 def chapter_03e()->None:
     from attention_nb.views.word_senses import sense_view
@@ -190,7 +244,7 @@ def chapter_05a()->None:
     ours = nb.from_torch(nn.MultiheadAttention(8, 2, batch_first=True))
     assert_type(ours, nb.MultiHeadAttention)
     assert_type(nb.to_torch(ours, batch_first=False), nn.MultiheadAttention)
-    assert_type(nb.interop.AppendedAttention(8, 2, add_zero_attn=True, dropout=.1)(x), Tensor)
+    assert_type(AppendedAttention(8, 2, add_zero_attn=True, dropout=.1)(x), Tensor)
     drop_in = nb.TorchInterface(nb.to_torch(ours))
     assert_type(nb.to_torch(drop_in), nn.MultiheadAttention)
     assert_type(drop_in(x, x, x, need_weights=False), tuple[Tensor,Tensor|None])
@@ -199,19 +253,19 @@ def chapter_05b()->None:
     assert_type(nb.attention_with_weights(q, k, v, causal=True), Pair)
 
 def chapter_05d()->None:
-    assert_type(nb.mixing.mixing_view(torch.eye(2), ['my','crew'], heads=2), nb.View)
+    assert_type(mixing_view(torch.eye(2), ['my','crew'], heads=2), nb.View)
 
 def chapter_06a(run:bool=False)->None:
     layer = nb.MultiHeadAttention(8, 2)
     with nb.record(layer) as r: layer(x)
     assert_type(r, nb.Recording)
     assert_type(r.kinds() + [r.layers[0].name], list[str])
-    assert_type(r.layers[0], nb.stitching.Recorded)
+    assert_type(r.layers[0], Recorded)
     assert_type(r.layers[0].q, Tensor|None)
     assert_type(r.weights(batch=1), list[Tensor])
     assert_type(r.neurons(layers=[0]), dict[str,Any])
     seen = nb.look('ab', nb.Transformer(small), nb.WordTokenizer.train(texts, min_count=1))
-    assert_type(seen, nb.recording.Seen)
+    assert_type(seen, Seen)
     assert_type(seen.tokens, list[str])
     assert_type(seen.hidden, tuple[Tensor,...])
     assert_type(seen.shown(kind='self'), dict[str,Any])
@@ -275,20 +329,20 @@ def chapter_07()->None:
     assert_type(nb.relative_bias(torch.zeros(32, 2), 5, 6), Tensor)
 
 def chapter_07a()->None:
-    plain = nb.scaling.rope_frequencies(8)
-    assert_type(nb.scaling.linear_frequencies(plain, 2.), Tensor)
-    assert_type(nb.scaling.dynamic_frequencies(8, 1e4, 2., 4, torch.tensor(9)), Tensor)
-    yarn = nb.scaling.yarn_frequencies(8, 1e4, factor=2., original=4096, truncate=False)
+    plain = rope_frequencies(8)
+    assert_type(linear_frequencies(plain, 2.), Tensor)
+    assert_type(dynamic_frequencies(8, 1e4, 2., 4, torch.tensor(9)), Tensor)
+    yarn = yarn_frequencies(8, 1e4, factor=2., original=4096, truncate=False)
     assert_type(yarn, Tensor)
-    llama = nb.scaling.llama3_frequencies(plain, factor=8., original=8192, low=1., high=4.)
+    llama = llama3_frequencies(plain, factor=8., original=8192, low=1., high=4.)
     assert_type(llama, Tensor)
-    assert_type(nb.scaling.longrope_frequencies(8, 1e4, [1.,1.,2.,3.]), Tensor)
-    assert_type(nb.scaling.check_scaling(None, 8), dict[str,Any])
-    scaled = nb.scaling.scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.))
+    assert_type(longrope_frequencies(8, 1e4, [1.,1.,2.,3.]), Tensor)
+    assert_type(check_scaling(None, 8), dict[str,Any])
+    scaled = scaled_frequencies(8, scaling=dict(rope_type='linear', factor=2.))
     assert_type(scaled, tuple[Tensor,float])
 
 def chapter_07c()->None:
-    view = nb.turning.rotation_view(torch.randn(2), torch.randn(2), theta=torch.ones(1))
+    view = rotation_view(torch.randn(2), torch.randn(2), theta=torch.ones(1))
     assert_type(view, nb.View)
 
 def chapter_08()->None:
@@ -304,13 +358,13 @@ def chapter_08()->None:
     for cache_of_layer in kept: assert_type(layer(x, cache=cache_of_layer, causal=True), Tensor)
 
 def chapter_08b()->None:
-    assert_type(nb.stepping.cache_view(list('abc'), step=2, keeps=False), nb.View)
+    assert_type(cache_view(list('abc'), step=2, keeps=False), nb.View)
 
 def chapter_09()->None:
     decoder = nb.SimpleDecoder(36, 8, n_blocks=2, n_heads=4, n_kv_heads=2, d_ff=12)
     assert_type(decoder.E, int)
 
-def chapter_09a()->None: assert_type(nb.shapes.shapes_view(step=3), nb.View)
+def chapter_09a()->None: assert_type(shapes_view(step=3), nb.View)
 
 def chapter_10()->None:
     assert_type(nb.RMSNorm(8)(x), Tensor)
@@ -318,11 +372,11 @@ def chapter_10()->None:
     assert_type(nb.Residual(small)(x, think), Tensor)
     assert_type(nb.MixtureOfExperts(8, nb.ExpertsConfig(4, 2, 16)).route(x[0]), Pair)
     assert_type(nb.Block(small)(x, causal=True), Tensor)
-    context = nb.blocks.ForwardContext(places=torch.arange(5))
+    context = ForwardContext(places=torch.arange(5))
     assert_type(context.now(2), Tensor)
-    assert_type(nb.blocks.Stack(small, causal=True)(x, context), Tensor)
-    assert_type(nb.transformer.TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
-    assert_type(nb.transformer.LMHead(small)(x, torch.zeros(20, 8)), Tensor)
+    assert_type(Stack(small, causal=True)(x, context), Tensor)
+    assert_type(TokenEmbeddings(small)(ids, torch.arange(3)), Tensor)
+    assert_type(LMHead(small)(x, torch.zeros(20, 8)), Tensor)
     model = nb.Transformer(small)
     assert_type(model(ids, last=1), Tensor)
     cache = model.new_cache(2, 9)
@@ -332,10 +386,10 @@ def chapter_10()->None:
     assert_type(model.generate(ids, 3, n_beams=2, return_scores=True), Pair)
     both:bool = len(texts) > 0
     assert_type(model.generate(ids, 3, return_scores=both), Tensor|Pair)
-    makers:nb.blocks.Mixers = dict(mean=lambda cfg, layer: nn.Identity())
+    makers:Mixers = dict(mean=lambda cfg, layer: nn.Identity())
     assert_type(makers['mean'](small, 0), nn.Module)
     assert_type(nb.Transformer(small, attend=nb.attention), nb.Transformer)
-    def memory(mixer:nb.Mixer)->nb.cache.LayerCache: return mixer.new_cache(2, 9)
+    def memory(mixer:nb.Mixer)->LayerCache: return mixer.new_cache(2, 9)
     assert_type(memory.__name__, str)
     if model.decoder is not None:
         assert_type(model.decoder.blocks[0], nb.Block)
@@ -355,12 +409,12 @@ def chapter_10b()->None:
     cfg = nb.TransformerConfig(vocab_size=260, d_model=8, n_layers=1, n_heads=2)
     spelling = nb.Transformer(cfg)
     logits = torch.randn(2, 20)
-    made = nb.sampling
+    made = sampling
     for out in (made.filter_top_k(logits, 3), made.filter_top_p(logits, .9),
                 made.filter_min_p(logits, .1)):
         assert_type(nb.filter_logits(out, temperature=.7), Tensor)
     assert_type(nb.sample(logits, generator=torch.Generator()), Tensor)
-    assert_type(nb.generation.penalize_repetition(logits, ids, 1.2), Tensor)
+    assert_type(penalize_repetition(logits, ids, 1.2), Tensor)
     assert_type(nb.generate(model, ids, 3, temperature=.7, stop=[[3,4]], n_beams=1), Tensor)
     assert_type(nb.generate(model, ids, 3, n_beams=2, early_stopping='never'), Tensor)
     drawn = nb.generate(model, ids, 3, top_k=3, num_return_sequences=2, return_scores=True)
@@ -381,7 +435,7 @@ def chapter_10c()->None:
     assert_type(cfg.width, int)
     assert_type(cfg.block_types, tuple[str,...])
     assert_type(cfg.rope_scaling, dict[str,Any]|None)
-    nb.transformer.check_ids(cfg, ids, past=0)
+    check_ids(cfg, ids, past=0)
 
 def chapter_11(run:bool=False)->None:
     with tempfile.TemporaryDirectory() as folder:
@@ -402,19 +456,19 @@ def chapter_11a()->None:
     config = nb.config_to_hf(small, family)
     assert_type(config, dict[str,Any])
     assert_type(nb.config_from_hf(config, ignore=()),
-                tuple[nb.TransformerConfig,nb.settings.Family])
-    theirs = dict(nb.plan.tensors_to_hf(family, small, nb.Transformer(small).state_dict()))
+                tuple[nb.TransformerConfig,Family])
+    theirs = dict(tensors_to_hf(family, small, nb.Transformer(small).state_dict()))
     assert_type(theirs, dict[str,Tensor])
-    assert_type(dict(nb.plan.tensors_from_hf(family, small, theirs)), dict[str,Tensor])
-    assert_type(nb.plan.build_model(small, family, theirs, copy=True), nb.Transformer)
-    assert_type(nb.families.model_features(small)['norm'], str)
+    assert_type(dict(tensors_from_hf(family, small, theirs)), dict[str,Tensor])
+    assert_type(build_model(small, family, theirs, copy=True), nb.Transformer)
+    assert_type(model_features(small)['norm'], str)
     assert_type(nb.family_table()['Llama'], dict[str,str])
-    width = nb.settings.Field('hidden_size', 'd_model', 8, 'size')
+    width = Field('hidden_size', 'd_model', 8, 'size')
     assert_type(width.fits(9), bool)
-    part = nb.settings.Part((width,), lambda c: dict(d_model=c['hidden_size']),
+    part = Part((width,), lambda c: dict(d_model=c['hidden_size']),
                             lambda cfg: dict(hidden_size=cfg.d_model))
-    rule = nb.settings.Rule('a.weight', ('embed.token.weight',), when=dict(tied=True))
-    mine = nb.settings.Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, (), (part,),
+    rule = Rule('a.weight', ('embed.token.weight',), when=dict(tied=True))
+    mine = Family('mine', 'Mine', {'MineModel': dict(head=None)}, {}, (), (part,),
                               (rule,))
     assert_type(mine.published('d_model'), str)
     assert_type(mine.keys[0].targets, tuple[str,...])
@@ -425,16 +479,16 @@ def chapter_11b()->None:
         source = nb.open_source(folder)
         assert_type(source, nb.Source)
         assert_type(source.config, dict[str,Any])
-        assert_type(source.tensors, nb.stored.Tensors)
+        assert_type(source.tensors, Tensors)
         for name,t in source.tensors.read(progress=False): assert_type((name, t), tuple[str,Tensor])
-        copied = nb.saving.save_tensors(source.tensors, source.config, Path(folder)/'copy')
+        copied = save_tensors(source.tensors, source.config, Path(folder)/'copy')
         assert_type(copied, list[Path])
         assert_type(source.config_file, Path)
-    assert_type(nb.files.locate('someone/model'), Path|str)
+    assert_type(locate('someone/model'), Path|str)
 
 def files_of_somebodys_own()->None:
     "Not run: it needs files"
-    assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],nb.stored.Tensors])
+    assert_type(nb.read_gguf('model.gguf'), tuple[dict[str,Any],Tensors])
     assert_type(nb.byte_pairs(nb.load_tokenizer('smollm2')), nb.BPETokenizer)
     assert_type(nb.save_tokenizer('smollm2', 'folder'), list[Path])
 
@@ -446,22 +500,22 @@ def chapter_12()->None:
     assert_type(layer(x, cache=layer.new_cache(2, 9), need_weights='mean'), Pair)
     asked,kept = torch.randn(2, 2, 5, 6),torch.randn(2, 1, 7, 8)
     w_k,w_v = torch.randn(2, 4, 6),torch.randn(2, 4, 6)
-    assert_type(nb.latent.expand_latent(asked, kept, w_k, w_v), tuple[Tensor,Tensor,Tensor])
-    assert_type(nb.latent.absorb_queries(asked, kept, w_k), tuple[Tensor,Tensor,Tensor])
-    assert_type(nb.latent.latent_scale(sizes.nope_dim, sizes.rope_dim), float)
-    assert_type(nb.latent.absorbing_pays(1, 100, 6, 4, 4), bool)
+    assert_type(expand_latent(asked, kept, w_k, w_v), tuple[Tensor,Tensor,Tensor])
+    assert_type(absorb_queries(asked, kept, w_k), tuple[Tensor,Tensor,Tensor])
+    assert_type(latent_scale(sizes.nope_dim, sizes.rope_dim), float)
+    assert_type(absorbing_pays(1, 100, 6, 4, 4), bool)
 
 def chapter_06l()->None:
-    assert_type(nb.live.int8_pieces(q[0,0]), tuple[Tensor,Tensor])
+    assert_type(int8_pieces(q[0,0]), tuple[Tensor,Tensor])
     with tempfile.TemporaryDirectory() as folder:
-        assert_type(nb.live.write_live(folder), dict[str,Any])
+        assert_type(write_live(folder), dict[str,Any])
 
 def chapter_06m()->None:
-    assert_type(nb.arcs.arc_view(torch.ones(1, 1, 3, 3)/3, ['a','b','c']), nb.View)
+    assert_type(arc_view(torch.ones(1, 1, 3, 3)/3, ['a','b','c']), nb.View)
 
 def chapter_13d()->None:
     see = {'causal': nb.Visibility(100, causal=True)}
-    assert_type(nb.going_by.tiles_view(see, sides=(32,), step=2), nb.View)
+    assert_type(tiles_view(see, sides=(32,), step=2), nb.View)
 
 def chapter_13b()->None: assert_type(nb.flash_attention(q, k, v, causal=True), Pair)
 

@@ -1,8 +1,11 @@
 """Calls that a type checker must refuse, each marked `# error`, beside calls that it must not:
-tests/test_types.py compares. Never run.
+tests/project/test_types.py compares. Never run.
 """
 from typing import Any
 import attention_nb as nb
+from attention_nb.checkpoints.save import save_tensors
+from attention_nb.checkpoints.schema import Family, Part, Rule
+from attention_nb.layers.torch_interop import AppendedAttention
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +23,9 @@ def functions()->None:
     out:Tensor = nb.attention(q, q, q)                                   # error
     nb.scaled_dot_product_attention(q, q, q, attn_mask=q)                # error
     pair:Pair = nb.scaled_dot_product_attention(q, q, q)                 # error
+    nb.attention_lse(q, q, q, causal=True)
+    nb.attention_lse(q, q, q, caual=True)                                # error
+    nb.attention_with_weights(q, q, q, window=3)                         # error
     nb.merge_attention(q, q)                                             # error
     nb.causal_mask('5')                                                  # error
     nb.window_mask(5, 5)                                                 # error
@@ -34,7 +40,7 @@ def layers()->None:
     nb.MultiHeadAttention(8)                                             # error
     nb.MultiHeadAttention(8, 2, num_heads=2)                             # error
     nb.MultiHeadAttention(8, 2, dropuot=.1)                              # error
-    nb.interop.AppendedAttention(8, 2, dropuot=.1)                       # error
+    AppendedAttention(8, 2, dropuot=.1)                       # error
     layer(x, caual=True)                                                 # error
     layer([1.,2.])                                                       # error
     layer(x, need_weights='all')                                         # error
@@ -115,15 +121,15 @@ def models()->None:
 def published()->None:
     nb.load_pretrained('minilm', dtype='float32')                        # error
     nb.load_pretrained('minilm').forward(mask=None)                      # error
-    nb.settings.Part({}, write=lambda cfg: {})                           # error
-    nb.settings.Part({}, lambda c: c, shraed={})                         # error
-    nb.settings.Rule('a', ('b',), when=3)                                # error
-    nb.settings.Rule('a', ('b',), spair=True)                            # error
-    nb.settings.Family('a', 'A', {}, {}, {}, (), (), prefx='model')      # error
-    nb.settings.Family('a', 'A', {}, {}, {}, ())                         # error
+    Part({}, write=lambda cfg: {})                           # error
+    Part({}, lambda c: c, shraed={})                         # error
+    Rule('a', ('b',), when=3)                                # error
+    Rule('a', ('b',), spair=True)                            # error
+    Family('a', 'A', {}, {}, {}, (), (), prefx='model')      # error
+    Family('a', 'A', {}, {}, {}, ())                         # error
     nb.FAMILIES['llama'].titel                                           # error
     nb.config_to_hf(nb.FAMILIES['llama'])                                # error
-    nb.saving.save_tensors({}, {}, 'folder', max_shard_size='5GB')       # error
+    save_tensors({}, {}, 'folder', max_shard_size='5GB')       # error
     nb.open_source('folder').weights                                     # error
 
 def latent()->None:

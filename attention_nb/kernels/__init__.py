@@ -1,0 +1,1 @@
+"Attention as functions of one contract, and the rules that say who sees whom"

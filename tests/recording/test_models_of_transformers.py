@@ -1,0 +1,546 @@
+"""Models that are asked, torch's own modules, and `look` on pictures, sounds, targets and written
+text; see nbs/recording/third_party_hooks.ipynb and nbs/recording/recorder.ipynb"""
+import copy, itertools, os, warnings
+import numpy as np
+import pytest, torch
+from torch import nn
+from torch.testing import assert_close
+
+os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
+transformers = pytest.importorskip('transformers')
+from PIL import Image
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+from attention_nb.layers.torch_interop import TorchInterface
+from attention_nb.recording.look import load_hf, look
+from attention_nb.recording.recorder import record
+from attention_nb.views.attention_views import head_view, model_view
+from attention_nb.views.neuron_view import neuron_view
+from helpers.tiny_models import inputs, made, tiny
+
+close = dict(rtol=0, atol=1e-5)
+own_names = dict(self='attentions', encoder='encoder_attentions', decoder='decoder_attentions',
+                 cross='cross_attentions')
+
+# ---- asked
+
+no_weights = 'no weights of all queries and keys'
+asked = '''big_bird bloom canine codegen convbert deberta deberta-v2 falcon flaubert gpt_neo
+    gpt_neox_japanese gptj ibert imagegpt megatron-bert mpnet mpt openai-gpt rembert roformer
+    tapas xglm xlm xlnet led mvp fsmt'''.split()
+more = {'gpt_neo': dict(attention_types=[[['global', 'local'], 1]]),
+        'led': dict(attention_window=4), 'gptj': dict(rotary_dim=4),
+        'codegen': dict(rotary_dim=4), 'xlnet': dict(d_inner=48),
+        'canine': dict(downsampling_rate=2, upsampling_kernel_size=2)}
+
+@pytest.mark.parametrize('kind', asked)
+def test_a_family_that_is_asked(kind):
+    "The output is untouched, the weights are the model's own, and there is nothing else"
+    model = made(kind, **more.get(kind, {}))
+    given = dict(input_ids=inputs(model)['input_ids'])
+    if model.config.is_encoder_decoder: given['decoder_input_ids'] = given['input_ids'][:,:5]
+    with torch.no_grad():
+        want,own = model(**given),model(**given, output_attentions=True)
+        with warnings.catch_warnings(), record(model) as r:
+            warnings.simplefilter('error', UserWarning)
+            got = model(**given)
+            as_tuple = model(**given, return_dict=False)
+            kept = model(**given, output_attentions=True)
+    assert list(got) == list(want) and not [n for n in got if n.endswith('attentions')]
+    assert torch.equal(got[0], want[0]) and type(as_tuple) is tuple
+    assert len(as_tuple) == len(want.to_tuple())
+    assert list(kept) == list(own)
+    assert 'as the model gave them' in repr(r)
+    assert all(n.q is None and n.k is None for n in r.layers)
+    with pytest.raises(ValueError, match='no queries and keys'): r.neurons(kind=r.kinds()[0])
+    for part in r.kinds():
+        if (kind, part) == ('led', 'encoder'):
+            continue         # a band of keys; its own test is below
+        for ours,theirs in zip(r.weights(1, part), own[own_names[part]], strict=True):
+            assert_close(ours, theirs[1], **close)
+
+def test_more_kinds_of_answers():
+    "What a model calls its weights is their kind"
+    config = transformers.LxmertConfig(hidden_size=32, num_attention_heads=4, intermediate_size=48,
+                                       l_layers=1, r_layers=1, x_layers=2,
+                                       visual_feat_dim=8, vocab_size=50)
+    torch.manual_seed(0)
+    model = AutoModel.from_config(config).eval()
+    given = dict(input_ids=torch.randint(3, 50, (2, 7)), visual_feats=torch.randn(2, 3, 8),
+                 visual_pos=torch.rand(2, 3, 4))
+    with record(model) as r, torch.no_grad(): model(**given)
+    own = model(**given, output_attentions=True)
+    assert r.kinds() == ['language', 'vision', 'cross_encoder']
+    for kind in r.kinds():
+        for ours,theirs in zip(r.weights(1, kind), own[f'{kind}_attentions'], strict=True):
+            assert_close(ours, theirs[1], **close)
+
+@pytest.mark.parametrize('kind, tower', [('longformer', ''), ('led', 'encoder')])
+def test_a_band_of_keys(kind, tower):
+    "Weights counted from the query's place come as weights of keys: those give the model's values"
+    model = made(kind, attention_window=4)
+    part = model.get_submodule(tower)
+    attention = next(m for m in part.modules() if hasattr(m, 'one_sided_attn_window_size'))
+    seen = {}
+    def note(m, args, kw, out): seen.update(x=args[0] if args else kw['hidden_states'], out=out[0])
+    attention.register_forward_hook(note, with_kwargs=True)
+    ids = torch.randint(3, 50, (2, 9))
+    with record(part) as r, torch.no_grad(): part(input_ids=ids)
+    w,values = r.layers[0].weights,attention.value(seen['x'])
+    values = values.unflatten(-1, (4,-1)).transpose(1, 2)
+    n = w.shape[2]
+    assert_close((w @ values[:,:,:n]).transpose(1, 2).flatten(2),
+                 seen['out'].reshape(2, -1, 32)[:,:n], **close)
+    far = (torch.arange(n)[:,None]-torch.arange(n)).abs() > 2
+    assert not w[...,far].any() and (w.sum(-1)-1).abs().max() < 1e-5
+    everyone = torch.zeros(2, 9, dtype=torch.long)
+    everyone[:,0] = 1
+    if kind == 'longformer':
+        with record(part) as r, torch.no_grad(), pytest.warns(UserWarning, match=no_weights):
+            part(input_ids=ids, global_attention_mask=everyone)
+        assert not len(r)
+
+def test_answers_that_are_no_weights():
+    "Scores, and features in place of weights, are named and not kept"
+    for kind in ('squeezebert', 'yoso'):
+        model = made(kind)
+        with record(model) as r, torch.no_grad(), pytest.warns(UserWarning, match=no_weights):
+            model(**inputs(model))
+        with pytest.raises(ValueError, match='nothing is recorded.*attentions.0'): r.weights()
+
+@pytest.mark.parametrize('kind', ['llama', 'bert', 'bart', 'bigbird_pegasus'])
+def test_anyone_can_be_asked(kind):
+    "Also a model that is loaded with another kernel, whose output is then rounded another way"
+    model = made(kind, 'sdpa') if kind != 'bigbird_pegasus' else made(kind)
+    with torch.no_grad():
+        want,own = model(**inputs(model)),made(kind)(**inputs(model), output_attentions=True)
+        with record(model, ask=True) as r, record(model) as heard: got = model(**inputs(model))
+    assert_close(got[0], want[0])
+    assert model.config._attn_implementation == ('eager' if kind == 'bigbird_pegasus' else 'sdpa')
+    assert not r.missing
+    for part in r.kinds():
+        for ours,theirs in zip(r.weights(0, part), own[own_names[part]], strict=True):
+            assert_close(ours, theirs[0], **close)
+    if kind in ('llama', 'bert'):
+        for a,b in zip(r.weights(), heard.weights(), strict=True): assert_close(a, b, **close)
+
+def test_who_attends_in_his_own_way_is_told_to_be_asked():
+    model = made('git', pad_token_id=0)
+    given = dict(input_ids=torch.randint(3, 50, (1, 6)))
+    says = pytest.warns(UserWarning, match=r'record\(model, ask=True\)')
+    with record(model) as r, torch.no_grad(), says:
+        model(**given)
+    with record(model, ask=True) as r, torch.no_grad(): model(**given)
+    own = model(**given, output_attentions=True).attentions
+    for a,b in zip(r.weights(), own, strict=True): assert_close(a, b[0], **close)
+
+@pytest.mark.parametrize('kind', ['bloom', 'falcon', 'gptj', 'xglm'])
+def test_written_by_who_is_asked(kind):
+    "The rows of all steps are those of one call, and beams keep their own"
+    model = made(kind, auto=AutoModelForCausalLM, **more.get(kind, {}))
+    ids = torch.randint(3, 50, (2, 5))
+    for beams in (1, 3):
+        plan = dict(attention_mask=torch.ones_like(ids), max_new_tokens=5, do_sample=False,
+                    num_beams=beams, num_return_sequences=beams)
+        want = model.generate(ids, **plan)
+        with record(model) as r: got = model.generate(ids, **plan)
+        assert torch.equal(got, want)
+        with torch.no_grad(): whole = model(got[:,:-1], output_attentions=True).attentions
+        for ours,theirs in zip(r.layers, whole, strict=True):
+            assert ours.weights.shape == theirs.shape == (2*beams, 4, 9, 9)
+            if beams == 1: assert_close(ours.weights, theirs, **close)
+            else:
+                for w in theirs: assert min((w-x).abs().max() for x in ours.weights) < 1e-5
+
+# ---- torch's own modules
+
+def torch_weights(m, *args, **kw):
+    with torch.no_grad(): return m(*args, **kw, average_attn_weights=False)[1]
+
+@pytest.mark.parametrize('batch_first, bias, training',
+                         [*itertools.product((True, False), repeat=3)])
+def test_torchs_module(batch_first, bias, training):
+    torch.manual_seed(0)
+    m = nn.MultiheadAttention(16, 4, bias=bias, batch_first=batch_first, kdim=8, vdim=12,
+                              add_zero_attn=not bias).train(training)
+    def turned(t): return t if batch_first else t.transpose(0, 1)
+    q,k,v = (turned(torch.randn(2, n, width)) for n,width in ((5,16), (7,8), (7,12)))
+    hidden = torch.rand(5, 7) > 0.6
+    hidden[:,0] = False
+    pad = torch.tensor([[0]*7, [0]*5+[1]*2]).bool()
+    for kw in ({}, dict(attn_mask=hidden), dict(attn_mask=torch.randn(5, 7)),
+               dict(key_padding_mask=pad),
+               dict(attn_mask=hidden, key_padding_mask=pad), dict(need_weights=False)):
+        want = m(q, k, v, **kw)
+        with record(m) as r: got = m(q, k, v, **kw)
+        assert_close(got[0], want[0])
+        assert r.kinds() == ['cross'] and not r.missing
+        assert_close(r.layers[0].weights, torch_weights(m, q, k, v, **kw | dict(need_weights=True)),
+                     **close)
+
+def test_torchs_encoder():
+    "Its fast path is not taken meanwhile, padding too; the weights are torch's"
+    torch.manual_seed(0)
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 3).eval()
+    x,pad = torch.randn(2, 6, 16),torch.tensor([[0]*6, [0]*4+[1]*2]).bool()
+    for kw in ({}, dict(src_key_padding_mask=pad),
+               dict(mask=torch.ones(6, 6).bool().triu(1), is_causal=True)):
+        with torch.no_grad():
+            want = model(x, **kw)
+            with record(model) as outer, record(model) as r: got = model(x, **kw)
+            real = ~pad[...,None] if 'src_key_padding_mask' in kw else torch.tensor(True)
+            assert_close(got*real, want*real)
+            assert [n.name for n in r.layers] == [f'layers.{n}.self_attn' for n in range(3)]
+            assert r.kinds() == ['self']
+            y,mine = x,dict(attn_mask=kw.get('mask'),
+                            key_padding_mask=kw.get('src_key_padding_mask'))
+            for layer,n,o in zip(model.layers, r.layers, outer.layers, strict=True):
+                assert_close(n.weights, torch_weights(layer.self_attn, y, y, y, **mine), **close)
+                assert torch.equal(n.weights, o.weights)
+                y = layer(y, src_mask=kw.get('mask'),
+                          src_key_padding_mask=kw.get('src_key_padding_mask'))
+        assert torch.backends.mha.get_fastpath_enabled()
+    with pytest.raises(AssertionError), record(model): model(torch.randn(2, 6, 3))
+    assert torch.backends.mha.get_fastpath_enabled()
+
+@pytest.mark.parametrize('rest', [
+    (None, False), (None, True, None, False),
+    (None, False, torch.ones(4, 4).bool().triu(1), True, True)])
+def test_torchs_arguments_by_place(rest):
+    torch.manual_seed(0)
+    m,x = nn.MultiheadAttention(16, 4),torch.randn(4, 2, 16)
+    want,heads = m(x, x, x, *rest),m(x, x, x, attn_mask=rest[2] if len(rest) > 2 else None,
+                                     average_attn_weights=False)[1]
+    with record(m) as r: got = m(x, x, x, *rest)
+    assert torch.equal(got[0], want[0]) and (got[1] is None) == (want[1] is None)
+    assert_close(r.layers[0].weights, heads, **close)
+
+def test_a_call_that_is_refused_leaves_no_trace():
+    "Those after it are passes of their own, in a model too"
+    torch.manual_seed(0)
+    layer,x = nn.TransformerEncoderLayer(16, 4, 32),torch.randn(4, 2, 16)
+    for m,given in ((layer.self_attn, (x, x, x)), (layer, (x,))):
+        hidden = torch.eye(4).bool()
+        hides = dict(src_mask=hidden) if m is layer else dict(attn_mask=hidden, need_weights=False)
+        with record(m.eval()) as r:
+            with pytest.raises(NotImplementedError, match='hides something else'):
+                m(*given, is_causal=True, **hides)
+            for _ in range(2): m(*given)
+        assert len(r) == 1
+
+def test_torchs_encoder_and_decoder():
+    torch.manual_seed(0)
+    model = nn.Transformer(16, 4, 2, 2, 32).eval()
+    source,target = torch.randn(6, 2, 16),torch.randn(4, 2, 16)
+    later = nn.Transformer.generate_square_subsequent_mask(4)
+    given = dict(tgt_mask=later, tgt_is_causal=True)
+    with torch.no_grad(): want = model(source, target, **given)
+    with torch.no_grad(), record(model) as r: got = model(source, target, **given)
+    assert_close(got, want)
+    assert r.kinds() == ['encoder', 'decoder', 'cross'] and len(r) == 6
+    assert [w.shape for w in r.weights(kind='cross')] == [(4, 4, 6)]*2
+    first = model.decoder.layers[0]
+    mask = dict(attn_mask=later)
+    assert_close(next(n.weights for n in r.layers if n.kind == 'decoder'),
+                 torch_weights(first.self_attn, target, target, target, **mask), **close)
+    decoder = model.decoder
+    with torch.no_grad(), record(decoder) as r: decoder(target, source, tgt_mask=later)
+    assert r.kinds() == ['self', 'cross']
+    ours = copy.deepcopy(model)         # our modules in torch's layers are recorded alike
+    for layer in (*ours.encoder.layers, *ours.decoder.layers):
+        for name in ('self_attn', 'multihead_attn'):
+            if hasattr(layer, name):
+                setattr(layer, name, TorchInterface(getattr(layer, name)))
+    with torch.no_grad(), record(ours) as mine, record(model) as r:
+        assert_close(ours(source, target, **given), model(source, target, **given))
+    assert mine.kinds() == r.kinds()
+    for kind in r.kinds():
+        for a,b in zip(mine.weights(1, kind), r.weights(1, kind), strict=True):
+            assert_close(a, b, **close)
+
+def test_a_hint_that_lies_is_refused():
+    "Without weights torch believes is_causal and not the mask: better none than a wrong record"
+    torch.manual_seed(0)
+    m,x = nn.MultiheadAttention(16, 4, batch_first=True),torch.randn(2, 5, 16)
+    lie = dict(attn_mask=torch.zeros(5, 5).bool(), is_causal=True, need_weights=False)
+    with record(m), pytest.raises(NotImplementedError,
+                                  match='MultiheadAttention cannot be recorded: is_causal'):
+        m(x, x, x, **lie)
+
+def test_dropout_of_torchs_module():
+    torch.manual_seed(0)
+    m,x = nn.MultiheadAttention(16, 4, dropout=0.5, batch_first=True),torch.randn(2, 5, 16)
+    torch.manual_seed(1)
+    want = m(x, x, x)[0]
+    torch.manual_seed(1)
+    with record(m) as r: got = m(x, x, x)[0]
+    assert torch.equal(got, want)
+    assert_close(r.layers[0].weights, torch_weights(m.eval(), x, x, x), **close)
+
+# ---- look
+
+words = ('[PAD] <s> </s> [UNK] time flies like an arrow die zeit fliegt wie ein pfeil '
+         'a cat on the mat').split()
+
+@pytest.fixture(scope='module')
+def tokenizer():
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    t = Tokenizer(models.WordLevel({w: i for i,w in enumerate(words)}, unk_token='[UNK]'))
+    t.pre_tokenizer = pre_tokenizers.Whitespace()
+    t.post_processor = processors.TemplateProcessing(single='$A </s>', pair='$A </s> $B </s>',
+                                                     special_tokens=[('</s>', 2)])
+    special = dict(unk_token='[UNK]', pad_token='[PAD]', bos_token='<s>', eos_token='</s>')
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=t, **special)
+
+def eager(model):
+    "The same model, loaded to give its weights"
+    twin = copy.deepcopy(model)
+    twin.set_attn_implementation('eager')
+    return twin
+
+def all_shown(seen):
+    "Every view takes what was seen"
+    for view in (head_view, model_view):
+        groups = view(seen)._data['groups']
+        assert [g['name'] for g in groups] == (seen.recording.kinds() if len(groups) > 1 else [''])
+        kinds = seen.recording.kinds()
+        assert [(g['q'], g['k']) for g in groups] == [seen.parts[kind] for kind in kinds]
+        for kind in kinds:
+            assert view(**seen.shown(kind))._data['groups'][0]['q'] == seen.parts[kind][0]
+    for kind in seen.recording.kinds():
+        if seen.recording.layers[0].q is not None: neuron_view(**seen.neurons(kind))
+
+@pytest.mark.parametrize('kind', ['bart', 't5'])
+def test_a_text_and_its_answer(kind, tokenizer):
+    model = made(kind, 'sdpa', AutoModelForSeq2SeqLM)
+    model.generation_config.decoder_start_token_id = 1
+    source,answer = ['time', 'flies', '</s>'],['<s>', 'die', 'zeit', 'fliegt']
+    seen = look('time flies', model, tokenizer, target='die zeit fliegt')
+    assert seen.recording.kinds() == ['encoder', 'decoder', 'cross']
+    assert seen.tokens == source and not seen.written
+    assert seen.parts == dict(encoder=(source, source), decoder=(answer, answer),
+                              cross=(answer, source))
+    ids = tokenizer('time flies', return_tensors='pt').input_ids
+    with torch.no_grad():
+        own = eager(model)(input_ids=ids, decoder_input_ids=torch.tensor([[1, 9, 10, 11]]),
+                           output_attentions=True)
+    for part in seen.parts:
+        for ours,theirs in zip(seen.recording.weights(kind=part), own[own_names[part]],
+                               strict=True):
+            assert_close(ours, theirs[0], **close)
+    all_shown(seen)
+    wrote = look('time flies', model, tokenizer, write=5)
+    got = model.generate(ids, max_new_tokens=5, do_sample=False)[0]
+    assert wrote.written == len(got)-1 and len(wrote.parts['decoder'][0]) == len(got)
+    long = look('time flies', model, tokenizer, write=32)
+    assert look('time flies', model, tokenizer).written == min(32, long.written)
+    assert look('time flies', model, tokenizer, write=0).parts['decoder'][0] == ['<s>']
+    # the decoder reads everything again at each step
+    model.generation_config.use_cache = False
+    assert look('time flies', model, tokenizer, write=5).parts == wrote.parts
+    same = look('time flies', model, tokenizer, target='die zeit').parts['cross']
+    assert same == (['<s>', 'die', 'zeit'], source)
+    bare = look('time flies', made(kind, 'sdpa'), tokenizer)
+    assert len(bare.parts['decoder'][0]) == 1
+
+def test_a_text_that_is_written_on(tokenizer):
+    "One look is the record of all steps of `generate`"
+    model = made('gpt2', 'sdpa', AutoModelForCausalLM, vocab_size=len(words), eos_token_id=2)
+    seen = look('time flies', model, tokenizer, write=4)
+    ids = tokenizer('time flies', return_tensors='pt')
+    with record(model) as r: got = model.generate(**ids, max_new_tokens=4, do_sample=False)
+    assert seen.tokens == [words[i] for i in got[0]] and seen.written == len(seen.tokens)-3
+    n = r.layers[0].weights.shape[2]
+    for a,b in zip(seen.recording.weights(), r.weights(), strict=True):
+        assert_close(a[:,:n,:n], b, **close)
+    said = r'GPT2Model cannot write: load it with its head, load_hf\(\.\.\., head=True\)'
+    with pytest.raises(ValueError, match=said):
+        look('time flies', model.transformer, tokenizer, write=4)
+
+@pytest.mark.parametrize('both', [False, True])
+def test_our_own_transformer_writes_and_reads_targets(both):
+    from attention_nb.models.generation import generate
+    from attention_nb.text.tokenizer import WordTokenizer
+    from attention_nb.models.config import TransformerConfig
+    from attention_nb.models.transformer import Transformer
+    own = WordTokenizer.train(['time flies like an arrow'])
+    settings = dict(kind='encoder-decoder', decoder_start_id=2) if both else {}
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(vocab_size=len(own), d_model=12, n_layers=2, n_heads=3,
+                                          **settings)).eval()
+    seen = look('time flies', model, own, write=3)
+    ids = torch.tensor([own.encode('time flies')])
+    want = [own.decode([i], skip_special=False) for i in generate(model, ids, 3)[0].tolist()]
+    assert (seen.parts['decoder'][0] if both else seen.tokens) == want and seen.written == 3
+    all_shown(seen)
+    if not both: return
+    seen = look('time flies', model, own, target='an arrow')
+    assert seen.parts['cross'] == ([own.decode([2], skip_special=False), 'an', 'arrow'],
+                                   ['time', 'flies'])
+
+picture = Image.fromarray((np.arange(20*30*3).reshape(20, 30, 3) % 251).astype('uint8'))
+
+visions = dict(vit=1, deit=2, beit=1, dinov2=1, dinov2_with_registers=5, dinov3_vit=1,
+               siglip_vision_model=0, clip_vision_model=1)
+
+@pytest.mark.parametrize('kind', visions)
+def test_a_picture(kind):
+    "Patches are named by row and column, behind special tokens; the weights are the model's own"
+    model = made(kind, 'sdpa', image_size=[16, 24] if kind == 'vit' else 16)
+    pixels = torch.rand(3, 16, 24 if kind == 'vit' else 16)
+    seen = look(pixels, model)
+    with torch.no_grad():
+        own = eager(model)(pixel_values=pixels[None], output_attentions=True).attentions
+    for ours,theirs in zip(seen.recording.weights(kind='self'), own, strict=True):
+        assert_close(ours, theirs[0], **close)
+    assert seen.grid == (2, 3 if kind == 'vit' else 2)
+    assert seen.n_special == visions[kind] and seen.image_kind == 'self'
+    places = [f'{r},{c}' for r in range(seen.grid[0]) for c in range(seen.grid[1])]
+    assert seen.tokens[seen.n_special:] == places and len(seen.tokens) == own[0].shape[-1]
+    assert seen.n_special == 0 or seen.tokens[0] == '[CLS]'
+    assert_close(seen.image, (pixels*255).round().to(torch.uint8).permute(1, 2, 0))
+    all_shown(seen)
+
+def test_a_picture_as_one_has_it(tmp_path):
+    "An image, an array and a file are prepared by the processor; kept is what the model saw"
+    model = made('vit', 'sdpa')
+    processor = transformers.ViTImageProcessor(size=dict(height=16, width=16), do_rescale=True)
+    picture.save(tmp_path/'picture.png')
+    seens = [look(x, model, processor)
+             for x in (picture, np.asarray(picture), tmp_path/'picture.png',
+                       str(tmp_path/'picture.png'))]
+    for seen in seens[1:]:
+        for a,b in zip(seen.recording.weights(), seens[0].recording.weights(), strict=True):
+            assert torch.equal(a, b)
+    small = np.asarray(picture.resize((16, 16), Image.BILINEAR)).astype(int)
+    assert abs(seens[0].image.numpy().astype(int)-small).max() <= 2
+    grey = look(picture.convert('L'), model, processor)
+    assert grey.image.shape == (16, 16, 3)
+    with pytest.raises(TypeError, match="tokenizer must be the model's processor for a picture"):
+        look(picture, model)
+
+@pytest.mark.parametrize('turn', [3, 6, 8])
+def test_a_picture_is_looked_at_as_the_camera_was_held(turn, tmp_path):
+    "As `image_view` shows it, from a file and from an image"
+    from attention_nb.views.images import rgb_picture
+    from attention_nb.recording.look import _picture
+    exif = Image.Exif()
+    exif[0x112] = turn
+    picture.save(tmp_path/'turned.png', exif=exif)
+    with Image.open(tmp_path/'turned.png') as opened:
+        got = [_picture(opened), _picture(tmp_path/'turned.png'),
+               _picture(str(tmp_path/'turned.png'))]
+    want = rgb_picture(tmp_path/'turned.png')
+    for one in got:
+        assert one.size == want.size == (picture.size if turn == 3 else picture.size[::-1])
+        assert one.tobytes() == want.tobytes()
+
+def clip(tokenizer):
+    config = transformers.CLIPConfig(text_config=tiny('clip_text_model', eos_token_id=2).to_dict(),
+                                     vision_config=tiny('clip_vision_model').to_dict(),
+                                     projection_dim=16)
+    torch.manual_seed(0)
+    prepares = transformers.CLIPImageProcessor(size=dict(shortest_edge=16),
+                                               crop_size=dict(height=16, width=16))
+    model = transformers.CLIPModel._from_config(config, attn_implementation='sdpa').eval()
+    return model, transformers.CLIPProcessor(prepares, tokenizer)
+
+def test_a_text_with_a_picture(tokenizer):
+    model,processor = clip(tokenizer)
+    text = ['a', 'cat', '</s>']
+    both = look('a cat', model, processor, image=picture)
+    alone,seen = look('a cat', model, processor),look(picture, model, processor)
+    assert both.tokens == text and set(both.parts) == {'text_model', 'vision_model'}
+    assert both.image_kind == 'vision_model' and both.parts['text_model'] == (text, text)
+    assert both.parts['vision_model'][0] == ['[CLS]', '0,0', '0,1', '1,0', '1,1']
+    assert alone.recording.kinds() == ['text_model']
+    assert alone.image is None and alone.tokens == text
+    assert seen.recording.kinds() == ['vision_model']
+    assert (seen.grid, seen.n_special, seen.image_kind) == ((2, 2), 1, 'vision_model')
+    given,twin = processor(text='a cat', images=picture, return_tensors='pt'),eager(model)
+    with torch.no_grad():
+        own = dict(text_model=twin.text_model(given['input_ids'], given['attention_mask'],
+                                              output_attentions=True).attentions,
+                   vision_model=twin.vision_model(given['pixel_values'],
+                                                  output_attentions=True).attentions)
+    for one in (both, alone, seen):
+        for kind in one.recording.kinds():
+            for ours,theirs in zip(one.recording.weights(kind=kind), own[kind], strict=True):
+                assert_close(ours, theirs[0], **close)
+        all_shown(one)
+    assert both.hidden[0].shape == (3, 32)
+
+def test_a_sound(tokenizer):
+    prepares = transformers.WhisperFeatureExtractor(feature_size=8, chunk_length=1, n_fft=64,
+                                                    hop_length=1000, sampling_rate=16000)
+    processor = transformers.WhisperProcessor(prepares, tokenizer)
+    config = tiny('whisper', max_source_positions=8, eos_token_id=2, vocab_size=len(words))
+    torch.manual_seed(0)
+    whisper = transformers.WhisperForConditionalGeneration
+    model = whisper._from_config(config, attn_implementation='sdpa').eval()
+    sound = np.sin(np.arange(12000)/20).astype('float32')
+    seen = look(sound, model, processor, target='time flies')
+    moments,answer = seen.parts['encoder'][0],['<s>', 'time', 'flies']
+    # a second, cut in eight
+    assert moments == [f'{n/8:.2f}s' for n in range(8)] == seen.tokens
+    assert seen.recording.kinds() == ['encoder', 'decoder', 'cross']
+    assert seen.parts['cross'] == (answer, moments)
+    features = processor(sound, sampling_rate=16000, return_tensors='pt')['input_features']
+    with torch.no_grad():
+        own = eager(model)(features, decoder_input_ids=torch.tensor([[1, 4, 5]]),
+                           output_attentions=True)
+    for part in seen.parts:
+        for ours,theirs in zip(seen.recording.weights(kind=part), own[own_names[part]],
+                               strict=True):
+            assert_close(ours, theirs[0], **close)
+    all_shown(seen)
+    wrote = look(sound, model, processor, write=4)
+    first,*rest = wrote.parts['decoder'][0]
+    assert first == '<s>' and wrote.written == len(rest)
+    generated = model.generate(features, max_new_tokens=4, do_sample=False)[0].tolist()
+    assert [words.index(w) for w in rest] == generated[:wrote.written]
+    same = look(features, model, processor, target='time flies')
+    for a,b in zip(same.recording.weights(kind='cross'), seen.recording.weights(kind='cross')):
+        assert torch.equal(a, b)
+    with pytest.raises(TypeError, match="tokenizer must be the model's processor for a sound"):
+        look(sound, model)
+
+def test_a_text_for_who_is_asked(tokenizer):
+    seen = look('time flies', made('deberta'), tokenizer)
+    assert seen.parts == dict(self=(['time', 'flies', '</s>'],)*2)
+    all_shown(seen)
+    with pytest.raises(ValueError, match='no queries and keys'): seen.neurons()
+
+def test_several_texts_stay_apart(tokenizer):
+    "One look for each; one batch, and each by its number"
+    model,texts = made('bert', 'sdpa'),['time flies', 'a cat on the mat']
+    each = [look(t, model, tokenizer) for t in texts]
+    batch = tokenizer(texts, padding=True, return_tensors='pt')
+    batch.pop('token_type_ids', None)
+    with record(model) as r, torch.no_grad(): model(**batch)
+    for n,seen in enumerate(each):
+        L = len(seen.tokens)
+        for a,b in zip(seen.recording.weights(), r.weights(n), strict=True):
+            assert_close(a, b[:,:L,:L], **close)
+    with pytest.raises(ValueError, match='2 sequences'): head_view(r, each[0].tokens)
+
+# ---- load_hf
+
+def test_models_come_with_what_prepares_their_input(tmp_path, tokenizer):
+    model,processor = clip(tokenizer)
+    for x in (model, processor): x.save_pretrained(tmp_path/'clip')
+    loaded,prepares = load_hf(tmp_path/'clip')
+    assert type(loaded).__name__ == 'CLIPModel' and look('a cat', loaded, prepares,
+                                                         image=picture).grid == (2, 2)
+    bart = made('bart', auto=AutoModelForSeq2SeqLM, decoder_start_token_id=1)
+    for x in (bart, tokenizer): x.save_pretrained(tmp_path/'bart')
+    for head,name in ((None, 'BartForConditionalGeneration'),
+                      (True, 'BartForConditionalGeneration'), (False, 'BartModel')):
+        loaded,prepares = load_hf(tmp_path/'bart', head=head)
+        assert type(loaded).__name__ == name and not loaded.training
+        assert look('time flies', loaded, prepares,
+                    write=0 if head is False else 3).recording.kinds() == ['encoder', 'decoder',
+                                                                           'cross']
+    gpt2 = made('gpt2', auto=AutoModelForCausalLM)
+    for x in (gpt2, tokenizer): x.save_pretrained(tmp_path/'gpt2')
+    assert [type(load_hf(tmp_path/'gpt2', head=h)[0]).__name__
+            for h in (None, False, True)] == ['GPT2Model', 'GPT2Model', 'GPT2LMHeadModel']

@@ -1,0 +1,154 @@
+"""The short forms of the lessons: few lines, which import torch and each other alone, and a decoder
+that runs published weights as they are"""
+import ast, sys
+import pytest, torch
+from torch.testing import assert_close
+from attention_nb.checkpoints.source import open_source
+from attention_nb.checkpoints.pretrained import load_pretrained
+from attention_nb.checkpoints.tokenizers import load_tokenizer
+from attention_nb.simple.cache import SimpleKVCache
+from attention_nb.simple.decoder import SimpleDecoder, greedy
+from helpers import root
+
+LINES = 400                                             # of code, in all modules together
+modules = sorted(p for p in (root/'attention_nb'/'simple').glob('*.py') if p.stem != '__init__')
+texts = {p.stem: p.read_text(encoding='utf-8') for p in modules}
+
+# ---- what they are made of
+
+def code_lines(text):
+    """Lines of code: without blank lines, comments, docstrings, and lines that hold only a
+    parameter and its docment"""
+    lines,drop = text.splitlines(),set()
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)): continue
+        first = node.body[0]
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            drop |= set(range(first.lineno, first.end_lineno+1))
+        if not isinstance(node, ast.FunctionDef): continue
+        a = node.args
+        given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+        drop |= {p.lineno for p in given if p.lineno > node.lineno and '#' in lines[p.lineno-1]
+                 and lines[p.lineno-1].lstrip(' *').startswith(p.arg)}
+    return [l for n,l in enumerate(lines, 1)
+            if n not in drop and l.strip() and not l.lstrip().startswith('#')]
+
+def test_lines_are_counted_as_they_should():
+    text = ('"""Doc\n\nand more"""\n# a comment\nimport torch\n\ndef f(\n    x:int, # Number\n'
+            '    *,\n    y:int=1 # Another\n)->int: # Sum\n    """One\n\n    Two\n    """\n'
+            '    z = x    # its own\n    return z + y\n\nclass A:\n    "Doc"\n    a:int\n')
+    assert [l.strip() for l in code_lines(text)] == [
+        'import torch', 'def f(', '*,', ')->int: # Sum', 'z = x    # its own', 'return z + y',
+        'class A:', 'a:int']
+
+def test_all_of_it_is_read_in_one_sitting():
+    sizes = {name: len(code_lines(text)) for name,text in texts.items()}
+    assert {'attention', 'mask', 'multihead', 'position', 'cache', 'decoder', 'latent',
+            'flash'} <= sizes.keys()
+    assert sum(sizes.values()) <= LINES, sizes
+
+def foreign(text):
+    "What a module imports that is neither torch, Python's own, nor a short form"
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import): found += [a.name for a in node.names]
+        if isinstance(node, ast.ImportFrom) and node.level != 1:
+            found.append('.'*node.level + (node.module or ''))
+    return [n for n in found if n.partition('.')[0] not in {'torch', *sys.stdlib_module_names}]
+
+@pytest.mark.parametrize('name', texts)
+def test_a_short_form_imports_torch_and_short_forms_alone(name):
+    assert foreign(texts[name]) == []
+
+def test_what_is_foreign():
+    assert foreign('import torch, math\nfrom torch import nn\n'
+                   'from .mask import causal') == []
+    bad = ('import numpy as np\ndef f():\n    from ..kernels import a\n'
+           'import attention_nb.kernels.dispatch')
+    assert sorted(foreign(bad)) == ['..kernels', 'attention_nb.kernels.dispatch', 'numpy']
+
+# ---- a decoder that runs published models
+
+def of_config(config):
+    "What `from_tensors` is told of a config.json"
+    rope = config.get('rope_parameters') or {}
+    return dict(n_heads=config['num_attention_heads'], n_kv_heads=config['num_key_value_heads'],
+                base=config.get('rope_theta') or rope['rope_theta'], eps=config['rms_norm_eps'])
+
+@pytest.fixture(scope='module')
+def smollm2():
+    source = open_source('smollm2')
+    short = SimpleDecoder.from_tensors(source.tensors, **of_config(source.config))
+    return short, load_pretrained('smollm2'), load_tokenizer('smollm2'), source
+
+def test_smollm2_gives_the_logits_of_the_library(smollm2):
+    short,library,tokenizer,_ = smollm2
+    rows = [tokenizer.encode(t).ids[:8] for t in ('i must go back to my ship and to my crew',
+                                                  'The capital of France is the city of')]
+    ids = torch.tensor(rows)
+    with torch.no_grad(): ours,theirs = short(ids),library(ids)
+    assert_close(ours, theirs, atol=1e-3, rtol=0)
+    assert ours.shape == (2, 8, 49_152) and theirs.std() > 1
+
+def test_smollm2_writes_what_the_library_writes(smollm2):
+    short,library,tokenizer,source = smollm2
+    chat = source.chat([dict(role='user', content='What is the capital of France?')])
+    ids = torch.tensor([tokenizer.encode(chat, add_special_tokens=False).ids])
+    want = library.generate(ids, 12)
+    assert torch.equal(greedy(short, ids, want.shape[1] - ids.shape[1]), want)
+    assert 'The capital of France is Paris.' in tokenizer.decode(want[0,ids.shape[1]:].tolist())
+
+def random_llama(tied):
+    "Of transformers: the model, its tensors as they are published, and what `from_tensors` is told"
+    transformers = pytest.importorskip('transformers')
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=50, hidden_size=24, intermediate_size=40, num_hidden_layers=3,
+        num_attention_heads=6, num_key_value_heads=2, rms_norm_eps=1e-4, rope_theta=700.,
+        tie_word_embeddings=tied, attn_implementation='eager', initializer_range=.3)
+    llama = transformers.LlamaForCausalLM(config).eval()
+    state = {name: t for name,t in llama.state_dict().items()
+             if not (tied and name == 'lm_head.weight')}
+    for name,t in state.items():
+        if 'norm' in name: t.copy_(torch.rand_like(t) + .5)
+    return llama, state, of_config(config.to_dict())
+
+@pytest.mark.parametrize('tied', (True, False))
+def test_a_llama_of_transformers(tied):
+    llama,state,said = random_llama(tied)
+    short,ids = SimpleDecoder.from_tensors(state, **said),torch.randint(50, (2, 11))
+    with torch.no_grad():
+        want = llama(ids).logits
+        assert_close(short(ids), want, atol=1e-4, rtol=1e-4)
+        caches = [SimpleKVCache(2, 2, 11, 4) for _ in range(3)]
+        steps = [short(part, caches) for part in ids.split([5,1,1,4], 1)]
+        assert_close(torch.cat(steps, 1), want, atol=1e-4, rtol=1e-4)
+        for wrong in (dict(base=701.), dict(eps=1e-2), dict(n_heads=3, n_kv_heads=1)):
+            other = SimpleDecoder.from_tensors(state, **said | wrong)
+            assert (other(ids) - want).abs().max() > 1e-4
+    theirs = llama.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=6,
+                            do_sample=False, eos_token_id=None, pad_token_id=0)
+    assert torch.equal(greedy(short, ids, 6), theirs)
+
+def test_a_head_of_its_own_is_not_the_table():
+    for tied in (True, False):
+        _,state,said = random_llama(tied)
+        short = SimpleDecoder.from_tensors(state, **said)
+        assert (short.head is short.token.weight) == tied
+        assert sum(p.numel() for p in short.parameters()) == sum(t.numel() for t in state.values())
+
+def test_each_tensor_has_a_place_and_each_place_a_tensor():
+    _,state,said = random_llama(True)
+    for name in state:
+        with pytest.raises((RuntimeError,KeyError)):    # KeyError: what says a size is missing
+            SimpleDecoder.from_tensors({n: t for n,t in state.items() if n != name}, **said)
+    with pytest.raises(RuntimeError, match='Unexpected key'):
+        bias = {'model.layers.0.self_attn.q_proj.bias': torch.ones(24)}
+        SimpleDecoder.from_tensors({**state, **bias}, **said)
+
+def test_weights_of_half_precision_are_read():
+    _,state,said = random_llama(False)
+    half = {name: t.bfloat16() for name,t in state.items()}
+    short = SimpleDecoder.from_tensors(half, **said)
+    assert {p.dtype for p in short.parameters()} == {torch.float32}
+    assert torch.equal(short.head, half['lm_head.weight'].float())

@@ -1,0 +1,187 @@
+"The pages of the site on a phone, a dark screen, with a keyboard and on paper"
+import re
+import pytest
+from helpers.book import code_cells, home, lessons, names, plain
+from helpers.looks import contrast
+from tidy import VIEW
+
+@pytest.fixture
+def lesson(): return home()['simple_attention'][0]
+
+def ready(page, url):
+    page.goto(url)
+    page.evaluate('window.MathJax?.startup?.promise.then(() => null)')
+    return page
+
+@pytest.mark.parametrize('name', lessons + ['kernels/visibility', 'views/flash_tiles'])
+def test_on_a_phone_no_figure_and_no_formula_is_cut(page, address, name):
+    "Letters of 9 points have 7.4 pixels or more, formulas three quarters of the text's size"
+    page.set_viewport_size(dict(width=390, height=900))
+    ready(page, f'{address}/{name}.html')
+    page.wait_for_timeout(200)                          # formulas are fitted
+    scales = page.evaluate("""[...document.querySelectorAll('figure img:not([data-still])')].map(
+        e => e.getBoundingClientRect().width / e.naturalWidth)""")
+    assert all(scale*12 >= 7.4 for scale in scales), scales
+    cut = page.evaluate("""[...document.querySelectorAll(
+        'figure, .cell_output:has(figure), mjx-container[display="true"]')].filter(
+        e => e.scrollWidth > e.clientWidth + 1).map(e => e.outerHTML.slice(0, 200))""")
+    assert not cut, cut
+    small = page.evaluate("""[...document.querySelectorAll('mjx-container[display="true"]')].map(
+        e => parseFloat(getComputedStyle(e).fontSize))""")
+    assert all(size >= 12 for size in small)
+
+def test_no_figure_is_wider_than_a_phone_allows():
+    for page in names:
+        outputs = (out.get('data', {}) for c in code_cells(page) for out in c['outputs'])
+        for svg in (''.join(d.get('image/svg+xml', '')) for d in outputs if VIEW not in d):
+            width = re.search(r'<svg[^>]* width="([\d.]+)pt', svg)
+            assert not width or float(width[1]) <= 468, f'{page}: {float(width[1])/72:.1f} inches'
+
+def test_what_is_too_wide_scrolls_in_its_box(page, address):
+    kinds = set()
+    page.set_viewport_size(dict(width=390, height=900))
+    for name in ('03_attention', '05_multihead', 'checkpoints/families/registry'):
+        ready(page, f'{address}/{name}.html')
+        kinds |= {tuple(k) for k in page.evaluate("""[...document.querySelectorAll(
+            '.bd-article :is(pre, .pst-scrollable-table-container)')].filter(
+            e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth).map(
+            e => [e.localName, getComputedStyle(e).overflowX])""")}
+    assert {kind for kind,_ in kinds} >= {'pre', 'div'}, 'each kind was seen'
+    assert {scrolls for _,scrolls in kinds} <= {'auto', 'scroll'}, kinds
+
+def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson):
+    "Figures, by what is drawn on the screen; symbols in formulas by what the browser says"
+    from attention_nb.views.plots import colors
+    import colorsys, io
+    from PIL import Image
+    swatches = ''.join(f'<rect x="{9*n}" width="9" height="9" fill="{c}"/>' for n,c in
+                       enumerate(['#fff', '#000', *colors.values()]))
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="72" height="9">{swatches}</svg>'
+    page.emulate_media(color_scheme='dark')
+    ready(page, f'{address}/{lesson}.html')
+    figure = page.locator('.cell_output img:not([data-still])').first
+    style = figure.evaluate(
+        'e => { const s = getComputedStyle(e); return [s.padding, s.background] }')
+    assert style[0] == '0px' and 'rgba(0, 0, 0, 0)' in style[1], 'a frame on dark paper'
+    figure.evaluate("""(img, svg) => {
+        img.style.cssText = 'width: 72px; min-width: 0'
+        img.src = 'data:image/svg+xml,' + encodeURIComponent(svg) }""", svg)
+    figure.evaluate('img => img.decode()')
+    shot = figure.screenshot()
+    drawn = Image.open(io.BytesIO(shot)).convert('RGB')
+    paper,ink,*others = (drawn.getpixel((9*n+4, 4)) for n in range(2+len(colors)))
+    def hexes(rgb): return '#' + ''.join(f'{c:02x}' for c in rgb)
+    def hue(rgb): return colorsys.rgb_to_hsv(*(c/255 for c in rgb))[0]
+    assert max(abs(c-18) for c in paper) <= 2 and min(ink) > 220
+    for name,rgb in zip(colors, others):
+        was = tuple(int(colors[name][i:i+2], 16) for i in (1, 3, 5))
+        turn = abs(hue(rgb) - hue(was))
+        assert contrast(hexes(rgb), hexes(paper)) > 3.5 and min(turn, 1-turn) < .08, (name, rgb)
+    for scheme,background in (('light', '#ffffff'), ('dark', '#121212')):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f'document.documentElement.dataset.theme == "{scheme}"')
+        symbols = page.locator('mjx-mstyle[style*="color"]')
+        found = set(symbols.evaluate_all('all => all.map(e => getComputedStyle(e).color)'))
+        assert len(found) > 3 and min(contrast(c, background) for c in found) > 4.5, found
+        name,comment,under = page.evaluate("""['.n', '.c1', 'pre'].map(s => getComputedStyle(
+            document.querySelector('.cell_input .highlight ' + s))).map(
+            (s, i) => i < 2 ? s.color : s.backgroundColor)""")
+        assert 4.5 <= contrast(comment, under) < contrast(name, under)
+
+def test_the_keyboard_skips_to_the_text_and_shows_where_it_is(page, address):
+    ready(page, f'{address}/mask.html')
+    page.wait_for_url(re.compile(r'\d_mask\.html'))
+    page.keyboard.press('Tab')
+    skip = page.locator('#pst-skip-link a')
+    assert skip.evaluate('e => e == document.activeElement')
+    shown = "document.querySelector('#pst-skip-link').getBoundingClientRect().top >= 0"
+    page.wait_for_function(shown)
+    ring = """(e => { const s = getComputedStyle(e); return [
+        s.outlineStyle != 'none' && parseFloat(s.outlineWidth) >= 2 || s.boxShadow != 'none',
+        e.outerHTML.slice(0, 120)] })(document.activeElement)"""
+    for _ in range(60):
+        page.keyboard.press('Tab')
+        seen,what = page.evaluate(ring)
+        assert seen, what
+    skip.focus()
+    page.keyboard.press('Enter')
+    page.keyboard.press('Tab')
+    assert page.evaluate("document.activeElement.closest('main') != null")
+
+# ---- paper
+
+@pytest.fixture
+def paper(page, address):
+    "A function that opens a page as it is printed on A4, from a dark screen"
+    def open_page(name):
+        page.set_viewport_size(dict(width=680, height=900))
+        page.emulate_media(media='screen', color_scheme='dark')
+        page.goto(f'{address}/{name}.html')
+        page.evaluate('window.MathJax?.startup?.promise.then(() => null)')
+        page.evaluate("void dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media='print')
+        return page
+    return open_page
+
+cut = """[...document.querySelectorAll('.bd-article :is(pre, table, figure, img, mjx-container)')]
+    .filter(e => { const box = e.getBoundingClientRect()
+        const inner = !['figure', 'mjx-container'].includes(e.localName) && e.clientWidth
+        return box.width && (box.right > innerWidth + 1
+            || inner && e.scrollWidth > e.clientWidth + 1) })
+    .map(e => e.outerHTML.slice(0, 100))"""
+bars = """[...document.querySelectorAll(`.bd-sidebar-primary, .bd-sidebar-secondary, iframe,
+    .bd-header-article, .prev-next-footer, .copybtn, .headerlink, .bd-footer`)].filter(
+    e => e.getClientRects().length).map(e => e.className)"""
+
+@pytest.mark.parametrize('name', ['03_attention', '06_seeing', 'checkpoints/families/registry'])
+def test_nothing_is_cut_on_paper(paper, name):
+    page = paper(name)
+    theme = 'document.documentElement.dataset.theme'
+    assert page.evaluate(theme) == 'light'
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    page.evaluate("""document.querySelectorAll('.cell_input pre, .cell_output pre').forEach(
+        p => p.append(' ' + 'long_line '.repeat(30) + 'x'.repeat(300)))""")
+    assert not page.evaluate(cut) and page.evaluate(bars) == []
+    assert page.locator('article h1').is_visible()
+    assert all(page.evaluate("""[...document.querySelectorAll('img[data-still]')].map(
+        e => e.getClientRects().length && getComputedStyle(e).display == 'block')"""))
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(theme) == 'dark'
+
+def test_answers_are_printed_if_asked_for(paper):
+    page = paper('05_multihead')
+    folds = page.locator('details:is(.answer, .hint)')
+    assert folds.count() > 5 and not any(folds.nth(i).is_visible() for i in range(folds.count()))
+    assert page.locator('details.proofs').first.is_visible(), 'a proof shows its claim'
+    page.evaluate("""window.print = () => {
+        window.opened = [...document.querySelectorAll('details:is(.answer, .hint)')].map(
+            d => d.open && d.getClientRects().length > 0)
+        for (const name of ['beforeprint', 'afterprint']) dispatchEvent(new Event(name)) }""")
+    page.emulate_media(media='screen')
+    button = page.locator('.dropdown-menu button', has_text='with answers')
+    assert button.count() == 1
+    button.evaluate('e => e.click()')
+    assert page.evaluate('opened.length > 5 && opened.every(Boolean)')
+    assert page.locator('details:is(.answer, .hint)[open]').count() == 0, 'and closed again'
+
+def test_a_pdf_has_numbers_an_outline_answers_and_links_inside(browser, address, tmp_path):
+    import pdf
+    from pypdf import PdfReader
+    lesson,page = home()['SimpleEmbeddings'][0],home()['show_numbers'][0]
+    n = pdf.book(browser, address, tmp_path/'book.pdf', answers=True, only=[lesson, page])
+    reader = PdfReader(tmp_path/'book.pdf')
+    texts = [p.extract_text() for p in reader.pages]
+    assert n == len(texts) > 12
+    for number,text in enumerate(texts, 1): assert str(number) in re.findall(r'^\d+$', text, re.M)
+    chapters = [(o.title, reader.get_destination_page_number(o)) for o in reader.outline
+                if not isinstance(o, list)]
+    assert [title.split()[0] for title,_ in chapters] == [lesson[:2].lstrip('0'), 'Plots']
+    first = chapters[1][1]
+    assert chapters[0][1] == 0 and plain(chapters[1][0].split()[-1]) in texts[first][:300]
+    assert ''.join(texts).count('Answer') > 5
+    links = [[a.get_object() for a in p.get('/Annots', ())] for p in reader.pages]
+    outer = [str(link.get('/A', {}).get('/URI', '')) for some in links for link in some]
+    assert not [uri for uri in outer if uri.startswith(address)]
+    inner = [link['/Dest'][0].get_object() for some in links[first:] for link in some
+             if '/Dest' in link]
+    assert reader.pages[0] in inner, 'the page of the library links its lesson'

@@ -1,0 +1,353 @@
+"Finding things: search, the index of names, plain texts, addresses that lead nowhere, citations"
+import html, json, re
+from xml.etree import ElementTree
+import jsonschema, package, pytest, rules, search, yaml
+from helpers import base, root, serve, settings
+from helpers.book import (anchor, article, book, home, markdown, module_of, pages, plain,
+                          promise)
+from helpers.looks import expect, watched
+
+@pytest.fixture(scope='session')
+def sections(site):
+    return json.loads((site/'sections.js').read_text(encoding='utf-8').removeprefix('var sections '
+                                                                                    '= '))
+
+def without_number(address):
+    "`attention#why-softmax` for `03_attention.html#why-softmax`"
+    return re.sub(r'^\d+_', '', address.replace('.html', ''))
+
+# ---- search
+
+# what newcomers type, and the sections that answer, on pages without their numbers
+questions = '''
+why divide by sqrt | attention#why-divide-by-the-square-root-of-the-width
+why softmax | attention#why-softmax
+what is a query key and value | attention#query-key-value
+RoPE | position#turning
+rotary embeddings | position#turning
+positional encoding | embedding#position-computed
+BPE | tokenizer#from-words-to-bytes tokenizer#training
+how does byte pair encoding work | tokenizer#from-words-to-bytes tokenizer#training
+KV cache | cache#keep-what-was-made
+MHA | multihead#heads multihead#the-module
+GQA | layers/multihead#grouped-heads
+SDPA | kernels/dispatch#the-fast-path
+MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
+causal mask | mask#causal
+hide the future | mask#causal
+padding mask batch | mask#padding
+sliding window attention | mask#window cache#a-window-forgets
+why -inf in mask | attention#why-minus-infinity mask#hidden-but-not-by-minus-infinity
+nan row all masked | mask#the-query-that-sees-nothing
+attention sink | kernels/reference#normalize-perhaps-with-a-sink
+flash attention | kernels/dispatch#the-fast-path kernels/dispatch#attention-in-pieces
+    mask#what-a-mask-costs
+layernorm rmsnorm | transformer#norms
+what does the output projection do | multihead#why-the-output-projection
+load llama weights | checkpoints/families/llama checkpoints/convert#loading
+migrate from nn.MultiheadAttention |
+    layers/torch_interop#attention_nb.layers.torch_interop.from_torch
+    layers/torch_interop#trained-weights layers/torch_interop#in-short
+plot attention heatmap | views/attention_views#a-heatmap
+cross attention | multihead#two-texts
+why several heads | multihead#one-head-cannot-two-can
+mixture of experts | transformer#experts
+pre-norm vs post-norm | transformer#where-the-norms-stand
+how long context yarn | layers/rope_scaling#yarn position#longer-texts-than-in-training
+beam search | models/beam_search models/generation#several-beams layers/cache#beams-change-places
+temperature top-p sampling | models/sampling#which-tokens-may-come
+word vectors king queen | embedding#directions-mean-something
+backpropagation through attention | notes/steps#the-backward-pass-by-hand
+what is attention | attention#query-key-value attention#why-attention-at-all
+    attention
+how to mask padding tokens | mask#padding
+difference between self attention and cross attention | multihead#two-texts
+    attention#a-layer-that-learns
+why do transformers need positions | attention#order-does-not-matter-unless-you-say-so
+    embedding#position-learned position#no-places-at-all position#two-words-that-are-one
+what does softmax do | attention#why-softmax
+how does the gpt-2 tokenizer split text | text/bpe#splitting-before-gluing
+    tokenizer#the-same-as-gpt-2-id-for-id
+visualize attention heads | views/attention_views#the-head-view seeing#what-heads-do
+    seeing#all-heads-at-once
+how much memory does the kv cache need | cache#what-it-weighs
+why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-costs
+    layers/multihead#what-each-option-costs
+extrapolate to longer sequences | position#longer-texts-than-in-training
+cosine similarity of words | embedding#which-words-are-alike
+    text/embedding#attention_nb.text.embedding.cosine_similarity
+train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
+    notes/speller#words-backwards decoder
+attention dropout | layers/multihead#dropout
+residual connection | decoder#add-do-not-replace
+    models/blocks#attention_nb.models.blocks.Residual transformer#where-the-norms-stand
+use with hugging face models | recording/third_party_hooks#models-of-transformers
+    checkpoints/convert#loading
+    checkpoints/pretrained#load
+read a safetensors file | checkpoints/tensors#one-file checkpoints/tensors#tensors-by-name
+    checkpoints/tensors#several-files checkpoints/source#a-source
+quantization | checkpoints/gguf#unpacking checkpoints/gguf#header-and-table
+induction heads | pretrained#what-heads-do
+repetition penalty | models/sampling#less-of-the-same
+stop token | models/decoding#where-it-ends models/generation#stop-and-go-on
+special tokens | text/bpe#special-tokens text/vocabulary#special-tokens
+unknown words | tokenizer#a-tokenizer-of-words tokenizer#from-words-to-bytes
+    text/tokenizer#what-is-a-word text/tokenizer#attention_nb.text.tokenizer.WordTokenizer
+batch of sentences of different length | tokenizer#batches mask#padding
+grouped query attention | layers/multihead#grouped-heads
+return attention weights | layers/multihead#weights-if-you-ask
+    kernels/dispatch#weights-without-waste
+swiglu | transformer#feed-forward
+causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
+command line | views/command views/command#the-command views/command#options
+attention rollout | seeing#where-a-vector-comes-from recording/head_scores#rollout
+    recording/head_scores#attention_nb.recording.head_scores.attention_rollout
+saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
+    attention#does-the-scale-matter-for-learning
+chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
+alibi | position#a-slope layers/position#attention_nb.layers.position.alibi_slopes
+    layers/position#attention_nb.layers.position.alibi_bias
+convert weights to torch | layers/torch_interop#the-conversions
+    layers/torch_interop#attention_nb.layers.torch_interop.to_torch
+    layers/torch_interop#trained-weights
+sentence embeddings | pretrained#sentences-as-vectors
+why is my output nan | mask#the-query-that-sees-nothing'''
+
+def read_questions(text):
+    joined = re.sub(r'\n {4}', ' ', text.strip()).splitlines()
+    return {q: want.split() for q,want in (line.split(' | ') for line in joined)}
+
+def test_a_newcomer_finds_the_section_among_the_first_three(page, address, sections):
+    "At least nine questions of ten; Sphinx's own search leads one in eighteen to the right section"
+    wanted = read_questions(questions)
+    known = {without_number(r['id']) for r in sections}
+    lost = [(q, w) for q,want in wanted.items() for w in want if w not in known]
+    assert not lost, 'a question is answered by a section that is not there'
+    page.goto(f'{address}/index.html')
+    ask = 'async q => (await searchSections(q)).slice(0, 3).map(r => r.id)'
+    found = {q: [*map(without_number, page.evaluate(ask, q))] for q in wanted}
+    missed = {q: found[q] for q in wanted if not set(found[q]) & set(wanted[q])}
+    assert len(wanted) >= 60 and len(missed) <= len(wanted)//10, missed
+
+def test_every_section_of_every_page_can_be_found(sections, parsed):
+    ids = [r['id'] for r in sections]
+    assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == set(pages)
+    ends = [i.split('#') for i in ids if '#' in i]
+    assert not [(name, end) for name,end in ends if end not in parsed[name].ids]
+    for name in pages:
+        headings = sum(l.startswith('## ') for t in markdown(name) for l in t.splitlines())
+        assert sum(i.startswith(f'{name}.html') for i in ids) > headings/2, name
+
+def test_excerpts_are_plain_text(sections):
+    marks = r'.{0,20}(?:\\[a-zA-Z]{2,}|\{\\|#\|).{0,20}'
+    raw = [(r['id'], m) for r in sections for m in re.findall(marks, r['text'] + r['title'])]
+    assert not raw and sum(len(r['text']) for r in sections) > 100_000, raw[:5]
+
+def test_formulas_become_plain_signs():
+    formula = r'{\color{#0072B2}{q_i}} = x_i {\color{#0072B2}{W^Q}}'
+    assert search.plain_math(formula) == 'q_i = x_i W^Q'
+    assert search.plain_math(r'\alpha \cdot \sqrt{E}').replace(' ', '') == 'α·√(E)'
+    lines = r'\begin{aligned} a &= \frac{b}{c} \\ d &= \mathrm{softmax}(e) \end{aligned}'
+    assert not re.search(r'[\\{}&]', search.plain_math(lines))
+
+def test_names_of_the_glossary_lead_to_the_sections_it_links(sections):
+    terms = {r['id'].replace('.html', ''): r['terms'] for r in sections}
+    text = '\n'.join(markdown('glossary'))
+    rows = re.findall(r'^\| ([^|]+) \| (\[.+) \|$', text, re.M)
+    rows += re.findall(r'^- \*\*([^*]+)\*\*: .* → (.+)$', text, re.M)
+    assert len(rows) > 120
+    for names,links in rows:
+        for target,section in re.findall(r'\(([\w/]+)\.ipynb(?:#([\w-]+))?\)', links):
+            own = target + ('#' + re.sub(r'^\d+-', '', section) if section else '')
+            assert names.replace('`', '').split(',')[0] in terms[own], (names, own)
+
+def test_names_with_other_signs_are_found_as_they_are_written(page, address):
+    page.goto(f'{address}/index.html')
+    where = '{}.html#attention_nb.{}.from_torch'.format(*home()['from_torch'])
+    for query in ('from_torch', 'torch_interop.from_torch', 'FROM_TORCH'):
+        assert page.evaluate('async q => (await searchSections(q))[0].id', query) == where, query
+    for query in ('the of and', ''):
+        assert page.evaluate('async q => (await searchSections(q)).length', query) == 0
+
+def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address):
+    problems = []
+    watched(page, problems, (address,))
+    page.goto(f'{address}/index.html')
+    page.keyboard.press('Control+k')
+    page.keyboard.type('why divide by sqr')
+    hit = page.locator('#pst-search-dialog ul.search a').first
+    section = 'why-divide-by-the-square-root-of-the-width'
+    expect(hit).to_have_attribute('href', re.compile(f'#{section}$'))
+    expect(page.locator('#pst-search-dialog .search-summary')).to_contain_text('sections found')
+    found = page.locator('#pst-search-dialog ul.search li').first.locator('mark').first
+    expect(found).to_be_visible()
+    hit.click()
+    expect(page).to_have_url(re.compile(f'#{section}$'))
+    expect(page.locator(f'#{section} > h2')).to_be_in_viewport()
+    assert not problems, problems
+
+first_pages = {'kv cache': '08_cache', 'rope': '07_position', 'beam search': 'models/beam_search',
+               'visualize my bert': 'views/attention_views', 'flash attention': '13_flash',
+               'int8': 'views/browser_model',
+               'multi head attention': '05_multihead', 'softmax': '03_attention'}
+
+def test_what_people_type_finds_its_page_first(page, address):
+    "Titles first, lessons before the library before the entries of names"
+    page.goto(f'{address}/index.html')
+    found = {q: page.evaluate('async q => (await searchSections(q))[0].id', q) for q in first_pages}
+    assert {q: i.split('.html')[0] for q,i in found.items()} == first_pages
+
+def test_the_search_is_used_without_a_pointer(page, address):
+    page.goto(f'{address}/index.html')
+    page.keyboard.press('Control+k')
+    page.keyboard.type('rope')
+    hits = page.locator('#pst-search-dialog ul.search a')
+    expect(hits.first).to_have_attribute('href', re.compile('07_position'))
+    for key,hit in (('ArrowDown', 0), ('ArrowDown', 1), ('ArrowUp', 0)):
+        page.keyboard.press(key)
+        expect(hits.nth(hit)).to_be_focused()
+    page.keyboard.press('ArrowUp')
+    expect(page.locator('#pst-search-dialog input[type=search]')).to_be_focused()
+    page.keyboard.press('Enter')
+    expect(page).to_have_url(re.compile('07_position.html#turning'))
+
+def test_a_link_lands_on_its_section_and_stays_while_the_page_grows(page, address):
+    "Pictures and formulas above it come later; once the reader scrolls, the page stands still"
+    section = 'why-divide-by-the-square-root-of-the-width'
+    page.goto(f'{address}/attention.html#{section}')            # its other name, with the anchor
+    page.wait_for_function(f"""document.getElementById('{section}')
+        && !document.querySelector('.math:not(:has(mjx-container))')""", timeout=60_000)
+    page.wait_for_timeout(500)
+    top = f"document.getElementById('{section}').getBoundingClientRect().top"
+    assert 0 <= page.evaluate(top) < 150
+    page.mouse.move(700, 450)
+    page.mouse.wheel(0, 500)
+    page.wait_for_function(f'{top} < -300')
+    page.evaluate("document.querySelector('h1').style.height = '400px'")
+    page.wait_for_timeout(300)
+    assert page.evaluate(top) < -300
+
+def test_the_search_shows_markup_as_text(page, address):
+    page.goto(f'{address}/search.html?q=%3Cimg+src%3Dx+onerror%3D%22window.bad%3D1%22%3E+mask')
+    page.locator('#search-results li').first.wait_for()
+    assert page.evaluate('window.bad') is None
+    assert page.locator('#search-results img').count() == 0
+
+def test_the_search_works_from_a_folder(page, site):
+    page.goto((site/'search.html').as_uri() + '?q=rope')
+    page.locator('#search-results a[href*="position.html#turning"]').wait_for()
+
+# ---- the index of names
+
+def test_the_api_index_has_every_public_name_with_its_line(site, parsed):
+    "Each links its entry; the page is in the sidebar of every page"
+    body = article((site/'api.html').read_text(encoding='utf-8'))
+    items = re.findall(r'<li>(.*?)</li>', body, re.S)
+    lines = {plain(item).split(':')[0].strip(): item for item in items}
+    names = {n: m for m,names in package.every_name(root/'attention_nb').items() for n in names}
+    assert set(lines) == set(names)
+    linked = {n for n,m in names.items() if f'#attention_nb.{m}.{n}"' in lines[n]
+              and len(plain(lines[n])) > len(n) + 10}
+    assert linked == set(home()) & set(names), 'functions and classes have entries, constants none'
+    modules = [m for m in map(module_of, book) if m in names.values()]
+    assert re.findall(r'<h2>([\w.]+)', body) == modules, 'in the order of the book'
+    for name in pages:
+        link = f'{rules.link_to("api", name)}.html'
+        assert link in parsed[f'{name}.html'].links or name == 'api'
+
+# ---- what others read of a page
+
+def letters(text): return re.sub(r'\W', '', html.unescape(text))
+
+def test_a_page_says_what_it_is(site):
+    for name in pages:
+        text = (site/f'{name}.html').read_text(encoding='utf-8')
+        tags = dict(re.findall(r'<meta (?:property|name)="([^"]+)" content="([^"]*)"', text))
+        for tag in ('description', 'og:description'):
+            assert letters(tags[tag]) == letters(promise(name))
+        assert tags['og:url'] == base + f'{name}.html' and tags['og:title']
+        assert f'<link rel="canonical" href="{base}{name}.html" />' in text
+        assert text.count('name="description"') == 1
+        assert f'Version {settings["version"]}.' in text and 'Apache License 2.0</a>' in text
+
+def test_the_sitemap_has_every_page_once(site):
+    loc = '{http://www.sitemaps.org/schemas/sitemap/0.9}loc'
+    found = [e.text for e in ElementTree.parse(site/'sitemap.xml').iter(loc)]
+    assert sorted(found) == sorted(f'{base}{name}.html' for name in pages)
+
+def test_an_address_that_leads_nowhere_still_has_the_site(site, tmp_path, page):
+    "As GitHub Pages shows it: at any depth, under the name of the project"
+    (tmp_path/settings['repo']).symlink_to(site, target_is_directory=True)
+    folder,problems = tmp_path/'elsewhere'/'deep',[]
+    folder.mkdir(parents=True)
+    (folder/'nothing.html').write_bytes((site/'404.html').read_bytes())
+    watched(page, problems, 'http')
+    with serve(tmp_path) as address:
+        page.goto(f'{address}/elsewhere/deep/nothing.html')
+        assert 'Page not found' in page.locator('article h1, main h1').last.inner_text()
+        assert not problems, problems
+        page.keyboard.press('Control+k')
+        page.keyboard.type('rope')
+        page.locator('#pst-search-dialog ul.search a[href$="position.html#turning"]').click()
+        page.wait_for_url(re.compile(rf'{address}/{settings["repo"]}/\w+\.html#turning'))
+
+def prose(text): return re.sub(r'^```.*?^```|`[^`\n]*`', '', text, flags=re.M|re.S)
+
+def test_links_of_the_plain_texts_lead_to_plain_texts(site):
+    texts = {p.relative_to(site).as_posix(): p.read_text(encoding='utf-8')
+             for p in site.rglob('*.html.md')}
+    headings = {name: {anchor(h) for h in re.findall(r'^#+ (.+)', re.sub(
+        r'^```.*?^```', '', text, flags=re.M|re.S), re.M)} for name,text in texts.items()}
+    assert set(headings) >= {f'{name}.html.md' for name in pages}
+    broken,inside = [],0
+    for name,text in texts.items():
+        for link in re.findall(r'\]\(([^)\s]+)\)', prose(text)):
+            link = link.removeprefix(base)
+            if re.match(r'\w+:', link): continue
+            target,_,section = link.partition('#')
+            inside += 1
+            target = rules.target(target, name) if target else name
+            known = headings.get(target, {section}) if target != name else {section}
+            if not (site/target).exists() or '.ipynb' in target:
+                broken.append((name, link))
+            elif section and section not in known: broken.append((name, link))
+        assert not re.search(r'\[@|\{#eq|:::|\\color', prose(text)), name
+    assert inside > 300 and not broken, broken
+
+def test_llms_txt_lists_every_page(site):
+    text = (site/'llms.txt').read_text(encoding='utf-8')
+    assert re.match(r'# attention_nb\n\n> \S.+\n\n## Lessons\n', text)
+    links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/]+)\.html\.md\): (.+)$', text,
+                            re.M))
+    assert set(links) == set(pages)
+    assert all(letters(links[name]) == letters(promise(name)) for name in pages)
+    assert re.findall(r'^## (.+)', text, re.M) == ['Lessons', 'Library', 'Notes', 'Reference']
+
+# ---- citations
+
+def test_a_citation_says_its_paper_on_hover_and_focus(page, address):
+    problems = []
+    watched(page, problems, (address, 'data:', 'blob:'))
+    page.goto(f'{address}/{home()["simple_attention"][0]}.html')
+    link,tip = page.locator('a[role="doc-noteref"]').first,page.locator('.tooltip.citation')
+    paper = 'Neural machine translation by jointly learning to align and translate'
+    link.wait_for()
+    expect(tip).to_have_count(0)
+    link.hover()
+    expect(tip).to_contain_text(paper)
+    page.mouse.move(0, 0)
+    expect(tip).to_have_count(0)
+    link.focus()
+    expect(tip).to_be_visible()
+    assert not problems
+
+def test_the_citation_file_is_valid_and_of_this_version():
+    cff = yaml.safe_load((root/'CITATION.cff').read_text(encoding='utf-8'))
+    schema = json.loads((root/'tests'/'site'/'citation_schema.json').read_text(encoding='utf-8'))
+    jsonschema.validate(cff, schema)
+    assert cff['version'] == settings['version'] and cff['url'] == base
+    assert cff['license'] == 'Apache-2.0' and settings['license'] == 'apache2'
+    assert cff['repository-code'] == settings['git_url']
+    assert cff['authors'] == [{'name': settings['author']}]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**cff, 'authors': []}, schema)

@@ -1,0 +1,370 @@
+"The built site, read as files and in a real browser that can reach no other host"
+import functools, re, zlib
+from urllib.parse import unquote, urldefrag, urljoin
+import pytest, quarto, rules
+from helpers.book import (anchor, article, book, cells, chapters, code_cells, entries, following,
+                          home, labels, lessons, markdown, module_of, pages, plain, proofs,
+                          sidebar)
+from helpers.looks import contrast, expect, watched
+
+others = 'api', 'glossary', 'recipes', 'speed', 'teach'
+
+@pytest.fixture(scope='session')
+def texts(site): return {p: (site/f'{p}.html').read_text(encoding='utf-8') for p in pages}
+
+def test_links_inside_the_site_lead_somewhere(site, parsed):
+    broken = []
+    for page,links in parsed.items():
+        for href in links.links:
+            url,name = urldefrag(urljoin(f'http://site/{page}', href))
+            if not url.startswith('http://site/'): continue
+            target = unquote(url.removeprefix('http://site/')) or page
+            known = parsed[target].ids if target in parsed else ()
+            if not (site/target).exists(): broken.append((page, href))
+            elif name and target in parsed and unquote(name) not in known:
+                broken.append((page, href))
+    assert not broken
+
+def test_no_page_loads_from_elsewhere(parsed):
+    loaded = [(page, url) for page,links in parsed.items() for url in links.loaded]
+    assert len(loaded) > 100 and not [x for x in loaded if re.match(r'(https?:)?//', x[1])]
+
+def test_the_inventory_knows_every_public_name(site):
+    data = (site/'objects.inv').read_bytes()
+    body = zlib.decompress(data.split(b'\n', 4)[4]).decode()
+    assert home()
+    for name,(_,module) in home().items():
+        assert re.search(rf'^attention_nb\.{module}\.{name} py:(function|class) ', body, re.M), name
+
+def test_a_page_has_what_a_reader_expects(site, texts):
+    for page,text in texts.items():
+        assert 'class="lead"' in text and text.split('<article')[1].count('<h1') == 1, page
+        repository = 'github.com/attention-nb/attention_nb'
+        assert f'colab.research.google.com/{repository.replace(".com", "")}' in text
+        assert f'/blob/main/nbs/{page}.ipynb' in text and repository in text
+        assert f'_sources/{page}.ipynb' in text and (site/'_sources'/f'{page}.ipynb').exists()
+        fold = re.search(r'<summary>Imports</summary>.*?</details>', text, re.S)
+        assert bool(fold) == (page in chapters) and '%pip' not in text, page
+        squashed = re.sub(r'<[^>]*>|\W', '', text.replace(fold[0] if fold else '', ''))
+        for c in code_cells(page):
+            code = re.sub(r'\W', '', '\n'.join(rules.code_lines(c)))
+            assert not rules.directive(c, 'hide') or code not in squashed, ('hidden', page, code)
+        assert '#| ' not in re.sub(r'<[^>]*>', '', text), 'a directive is on the page'
+        prose = re.sub(r'<(code|pre|span)[^>]*>.*?</\1>', '', text, flags=re.S)
+        assert '(site)' not in text and not re.search(r'@(eq|fig|sec|tbl)-', prose), page
+
+def test_a_page_answers_to_its_names_and_has_entries_and_a_plain_text(site, texts):
+    for page in chapters:
+        names,module,text = entries(page),module_of(page),texts[page]
+        source = rf'attention_nb/blob/main/attention_nb/{str(module).replace(".", "/")}.py#L\d+'
+        assert not names or re.search(source, text)
+        for name in names: assert f'id="attention_nb.{module}.{name}"' in text
+        if page in lessons:
+            other = (site/f'{rules.alias(page)}.html').read_text()
+            assert f'{page}.html' in other and 'location.hash' in other
+        body = (site/f'{rules.alias(page)}.html.md').read_text()
+        assert body == (site/f'{page}.html.md').read_text() and body.startswith('# ')
+        assert all(name in body for name in names), page
+        assert not re.search(r'^#\| (?!explain)|^✓', body, re.M), 'it has code as it is'
+
+def test_folds_are_labelled_and_proofs_gathered_with_their_claims(texts):
+    for page,text in texts.items():
+        shown = [c for c in code_cells(page) if not rules.directive(c, 'hide')]
+        options = [(rules.split_options(rules.source(c))[0], rules.source(c)) for c in shown]
+        wanted = [rules.fold_label(o, code).replace('`', '') for o,code in options
+                  if rules.folded(o)]
+        answers = [w for w in wanted if re.match('(✓ )?Answer', w)]
+        claims = [w for w in wanted if w[0] == '✓' and w not in answers]
+        begins = ['Imports'] if page in chapters else []
+        assert labels(text) == begins + ['Answer' if w in answers else w for w in wanted
+                                         if w not in claims]
+        found = proofs(text)
+        assert sorted(c for _,some in found for c in some) == sorted(
+            c[2:].rpartition(' · ')[0] for c in claims), page
+        assert sum(n for n,_ in found) == sum(int(c.split()[-2]) for c in claims)
+        inside = [plain(c) for c in re.findall(r'<p class="claim">(.*?)</p>', text)]
+        assert inside == [c for _,some in found if len(some) > 1 for c in some]
+
+def test_a_section_has_one_line_of_proofs(texts):
+    "But for those with an output, which stay beside it"
+    for page in lessons:
+        for part in re.split(r'<h[1-6]\b', article(texts[page])):
+            assert len(proofs(part)) <= 1, (page, plain(part)[:60])
+
+def line_of(page):
+    "The pages that next and previous lead through"
+    library = 'room', 'library'
+    kinds = next((k for k in (library, ('notes',), ('lesson', None)) if rules.kind(page) in k))
+    return [p for p in book if rules.kind(p) in kinds]
+
+def test_the_sidebar_has_lessons_rooms_with_their_modules_and_notes(texts):
+    below = {r: [p for p in book if rules.kind(p) == 'library' and rules.room(p) == r]
+             for r in rules.ROOMS}
+    rooms = [(f'{r}/index' if f'{r}/index' in book else r, p if f'{r}/index' in book else [])
+             for r,p in below.items() if p or f'{r}/index' in book]
+    notes = [(p, []) for p in book if rules.kind(p) == 'notes']
+    wanted = [*((l, []) for l in lessons), *rooms, *notes, *((p, []) for p in others)]
+    assert len(rooms) > 8 and notes
+    assert sidebar(texts['index']) == [(f'{p}.html', [f'{q}.html' for q in under])
+                                       for p,under in wanted]
+
+def test_next_leads_through_lessons_or_the_library_or_notes(texts):
+    for page in book:
+        line = line_of(page)
+        after = line[line.index(page)+1:][:1]
+        assert following(texts[page]) == [f'{rules.link_to(p, page)}.html' for p in after], page
+
+def test_below_a_lesson_stand_the_pages_of_the_library_that_link_it_first(texts):
+    wanted = {l: [p for p in chapters if rules.kind(p) in ('library', 'notes')
+                  and rules.lesson_of(p, cells(p)) == l] for l in lessons}
+    assert sum(map(len, wanted.values())) == len([p for p in chapters if p not in lessons]) > 40
+    for page,text in texts.items():
+        row = re.search(r'<nav class="library".*?</nav>', text, re.S)
+        found = re.findall(r'href="([\w/]+)\.html">', row[0]) if row else []
+        assert found == wanted.get(page, []), page
+
+def test_the_sidebar_numbers_lessons(texts):
+    nav = texts['index'][texts['index'].index('class="bd-links'):]
+    found = re.findall(r'<a class="reference internal" href="(\w+)\.html">(\S+)\u2002', nav)
+    assert dict(found) == {c: rules.number(c)[0] for c in lessons}
+
+def test_the_first_line_says_what_a_page_is(texts):
+    for page in texts:
+        top,kind = article(texts[page]).split('<h2')[0],rules.kind(page)
+        found = re.findall(r'<p class="page-kind">(.*?)</p>', article(texts[page]), re.S)
+        if kind is None: assert not found; continue
+        said,_,rest = plain(found[0]).partition(' · ')
+        if kind == 'lesson':
+            assert said == f'Lesson {rules.number(page)[0]}'
+            assert 5 <= int(rest.removesuffix(' minutes')) <= 40, rest
+        else: assert said == ('Notes' if kind == 'notes' else 'Library')
+        if kind == 'library' and page not in rules.ROOMS:
+            assert rest == rules.room(page) and 'index.html' in found[0]
+        if kind in ('library', 'notes'):
+            assert f'{rules.lesson_of(page, cells(page))}.html' in top, page
+
+def test_a_room_shows_its_modules_and_the_front_page_the_rooms(texts):
+    for page in texts:
+        if rules.kind(page) != 'room': continue
+        drawn = re.search(r'<div class="rooms">.*?</div>', texts[page], re.S)[0]
+        links = re.findall(r'<a href="([^"]+)\.html">', drawn)
+        own = [rules.target(l, page) for l in links]
+        modules = {p for p in book if rules.room(p) == rules.room(page) and p != page}
+        assert len(own) == len({*own}) and modules <= {*own}, page
+    drawn = re.search(r'<div class="rooms">.*?</div>', texts['index'], re.S)[0]
+    assert {l.split('/')[0] for l in re.findall(r'<a href="([^"]+)\.html">', drawn)} == {
+        rules.room(p) for p in book if rules.room(p)}
+
+def test_pictures_and_views_are_numbered_and_have_captions(texts):
+    for page in chapters:
+        body = re.sub(r'srcdoc="[^"]*"', '', article(texts[page]))
+        outside = re.sub(r'<figure.*?</figure>', '', body, flags=re.S)
+        bare = r'<iframe[^>]*title="[^"]*"|<img[^>]*alt="[^"]*"'
+        assert not re.findall(bare, outside), (page, 'a picture or view without a caption')
+        numbers = re.findall(r'<figure.*?caption-number">Figure (\S+?)\s*<', body, re.S)
+        own = ''.join(f'{n}.' for n in rules.number(page))
+        assert numbers == [f'{own}{n}' for n in range(1, body.count('<figure')+1)]
+
+def test_an_entry_is_public_and_stands_above_its_code(texts):
+    for page in chapters:
+        parts = re.split(r'(<h[1-6]>.*?</h[1-6]>)', article(texts[page]), flags=re.S)
+        for heading,body in zip(parts[1::2], parts[2::2]):
+            if 'api-source' not in body: continue
+            name = plain(heading).strip().rstrip('#')
+            assert not any(part.startswith('_') for part in name.split('.')), name
+            code = re.search(r'<pre>(.*?)</pre>', body, re.S)
+            made = rf'\b(def|class) {name.split(".")[-1]}\b'
+            assert code and re.search(made, plain(code[1])), f'{name}: not in the code below it'
+
+# ---- the front page and the glossary
+
+def sections(page):
+    "Anchor -> all below its heading, down to the next one of its rank; '' is the whole page"
+    found,opened = {'': []},[(0, '')]
+    for c in cells(page):
+        for line in rules.source(c).splitlines():
+            if c['cell_type'] == 'markdown' and (m := re.match(r'(#{1,4}) (.+)', line)):
+                opened = [o for o in opened if o[0] < len(m[1])] + [(len(m[1]), anchor(m[2]))]
+                found[opened[-1][1]] = []
+            for _,name in opened: found[name].append(line)
+    return {name: '\n'.join(lines) for name,lines in found.items()}
+
+def glossary_problems(lines, sections_of):
+    "What is wrong with lines `- **term, other**: what it is. → [Lesson](page.ipynb#section)`"
+    def letters(text): return re.sub(r'[\W_]', '', text.lower())
+    entries = [(l, re.fullmatch(r'- \*\*([^*]+)\*\*: (.+\.) → (\[.+)', l)) for l in lines]
+    found = [f'not of the form of the others: {l}' for l,m in entries if m is None]
+    terms = [m[1] for _,m in entries if m]
+    order = [re.sub(r'[^a-z0-9 ]', '', t.split(',')[0].lower().replace('-', ' ')) for t in terms]
+    pairs = zip(order, order[1:], terms, terms[1:])
+    found += [f'{after} after {before}' for a,b,before,after in pairs if a >= b]
+    for m in (m for _,m in entries if m):
+        links = re.findall(r'\[[^\]]+\]\(([\w/]+)\.ipynb(?:#([\w-]+))?\)', m[3])
+        if not links: found.append(f'{m[1]}: no link to a page')
+        words = [letters(t.split()[0]).rstrip('s') for t in m[1].split(', ')]
+        for page,name in links:
+            text = sections_of(page).get(name)
+            if text is None: found.append(f'{m[1]}: {page} has no section {name}')
+            elif not any(w in letters(text) for w in words):
+                found.append(f'{m[1]}: {page}#{name} does not speak of it')
+    return found
+
+def test_the_glossary_is_in_order_and_leads_to_places_that_speak_of_the_term():
+    lines = [l for t in markdown('glossary') for l in t.splitlines() if l.startswith('- ')]
+    found = glossary_problems(lines, functools.cache(sections))
+    assert len(lines) > 60 and not found, '\n'.join(found)
+
+def test_the_check_of_the_glossary_can_fail():
+    book = dict(page={'': 'A key, a mask.', 'keys': 'A key.'})
+    key = '- **key**: What is found. → [Page](page.ipynb#keys)'
+    mask = '- **mask, table**: Yes or no. → [Page](page.ipynb)'
+    assert glossary_problems([key, mask], book.get) == []
+    for lines,message in (
+            ((mask, key), 'key after mask, table'), ((key, key), 'key after key'),
+            ((key.replace('#keys', '#locks'),), 'key: page has no section locks'),
+            ((mask.replace('ipynb)', 'ipynb#keys)'),),
+             'mask, table: page#keys does not speak of it'),
+            ((key.replace('page.ipynb', 'https://x'),), 'key: no link to a page'),
+            ((key.replace('**', ''),), 'not of the form of the others: ' + key.replace('**', ''))):
+        assert glossary_problems(lines, book.get) == [message]
+
+def test_a_link_to_an_equation_has_its_number(texts):
+    own = r'eqno">(\([^)<]+\))<a class="headerlink" href="#(.+?)"'
+    link = r'href="#(equation-[^"]+)">(\(.+?\))</a>'
+    found = []
+    for name,text in texts.items():
+        numbers = {target: number for number,target in re.findall(own, text)}
+        for target,shown in re.findall(link, text):
+            assert shown == numbers[target], (name, target)
+            found.append(name)
+    asked = [page for page in texts for t in markdown(page) for _ in re.findall('@eq-', t)]
+    assert sorted(found) == sorted(asked) and len({*asked}) > 3
+
+def test_every_lesson_has_a_card_with_its_picture():
+    found = quarto.myst('\n\n'.join(markdown('index'))).split('{grid-item-card} ')[1:]
+    assert [re.match(r'\[[^\]]+\]\((\w+)\.ipynb\)', card)[1] for card in found] == lessons
+    for lesson,card in zip(lessons, (card.split('\n::::\n')[0] for card in found)):
+        assert f':img-top: /_sphinx/_static/cards/{lesson[:2]}.svg\n' in card
+        assert re.search(r'^:img-alt: \S.{20}', card, re.M)
+    assert {p.stem for p in quarto.CARDS.glob('*.svg')} == {l[:2] for l in lessons}
+
+# ---- in the browser
+
+outside = """() => [...document.querySelectorAll('article :is(img, svg, table)')].filter(e => {
+    const scrolls = e.closest('.table-wrapper, .pst-scrollable-table-container, .output')
+        || getComputedStyle(e.parentElement).overflowX === 'auto' || e.closest('mjx-container')
+    return e.getBoundingClientRect().right > innerWidth + 1 && !scrolls
+}).map(e => e.outerHTML.slice(0, 80))"""
+broken = """() => [...document.images].filter(i =>
+    !(i.complete && i.naturalWidth > 0 && (i.alt || i.closest('a')))).map(i => i.outerHTML)"""
+
+@pytest.mark.parametrize('name', pages)
+def test_a_page_in_the_browser(page, address, name):
+    "Wide and narrow, light and dark: nothing fails, nothing sticks out, every picture is there"
+    problems = []
+    watched(page, problems, (address, 'data:', 'blob:'))
+    page.goto(f'{address}/{name}.html')
+    expect(page.locator('.math:not(:has(mjx-container))')).to_have_count(0)
+    expect(page.locator('mjx-merror')).to_have_count(0)
+    assert not page.evaluate(broken)
+    for width,scheme in ((1400, 'light'), (390, 'dark')):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(dict(width=width, height=900))
+        page.wait_for_function(f'document.documentElement.dataset.theme == "{scheme}"')
+        assert page.evaluate('document.documentElement.scrollWidth <= innerWidth'), width
+        assert not page.evaluate(outside), width
+        paper = page.evaluate('getComputedStyle(document.body).backgroundColor')
+        assert (contrast(paper, '#ffffff') > 10) == (scheme == 'dark')
+    assert not problems, problems
+
+def test_the_other_pages_are_not_wider_than_a_phone(page, address, site):
+    page.set_viewport_size(dict(width=390, height=900))
+    for name in ('genindex', 'search', '404'):
+        page.goto(f'{address}/{name}.html')
+        assert page.evaluate('document.documentElement.scrollWidth') <= 390, name
+
+def test_the_sidebar_shows_lessons_and_rooms_and_opens_the_room_that_is_read(page, address):
+    "Without a click on a wide screen, after one on a phone; modules further in than rooms"
+    for width in (1400, 390):
+        page.set_viewport_size(dict(width=width, height=900))
+        page.goto(f'{address}/kernels/dispatch.html')
+        if width < 900: page.locator('.primary-toggle:visible').first.click()
+        for name in set(book) - {'index', 'kernels/dispatch'}:
+            link = expect(page.locator(
+                f'.bd-links a[href="{rules.link_to(name, "kernels/dispatch")}.html"]'))
+            near = rules.kind(name) != 'library' or rules.room(name) in ('kernels', 'checks')
+            link.to_be_visible() if near else link.to_be_hidden()
+        page.get_by_label('Pages of Text').locator('.toctree-toggle').click()
+        expect(page.locator('.bd-links a[href="../text/glove.html"]')).to_be_visible()
+        links = (page.locator(f'.bd-links li.toctree-l{n} > a[href*="_"]').first for n in (1, 2))
+        left = '''e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)
+            + parseFloat(getComputedStyle(e).textIndent)'''
+        outer,inner = (link.evaluate(left) for link in links)
+        assert inner > outer + 8
+
+def test_a_card_opens_its_lesson(page, address):
+    page.goto(f'{address}/index.html')
+    cards = page.locator('.lesson-cards .sd-card')
+    expect(cards).to_have_count(len(lessons))
+    cards.nth(1).locator('img').click(force=True)               # the link of the title lies above
+    expect(page).to_have_url(re.compile(rf'/{lessons[1]}\.html$'))
+
+def test_the_front_page_is_a_figure_as_wide_as_the_page_and_its_cards_are_dark_in_the_dark(
+        page, address):
+    page.set_viewport_size(dict(width=1400, height=900))
+    page.emulate_media(color_scheme='dark')
+    page.goto(f'{address}/index.html')
+    expect(page.locator('.secondary-toggle:visible')).to_have_count(0)
+    wide = page.locator('.text_html iframe').first.evaluate('e => e.offsetWidth')
+    assert wide > 1000, f'the figure is {wide} pixels wide'
+    style = page.locator('.lesson-cards img').first.evaluate('e => getComputedStyle(e).background')
+    assert 'rgba(0, 0, 0, 0)' in style, style
+    frame = page.frame_locator('.text_html iframe').first
+    for n in (0, -1):                              # the farthest arcs stay within the picture
+        frame.locator('.words > *').nth(n).hover()
+        expect(frame.locator('svg path').first).to_be_attached()
+        above = frame.locator('svg').evaluate(
+            '''e => Math.min(...[...e.querySelectorAll("path")].map(p =>
+                p.getBoundingClientRect().top)) - e.getBoundingClientRect().top''')
+        assert above >= 0, f'an arc ends {-above} pixels above the picture'
+
+def test_search_leads_to_the_page_that_defines_the_name(page, address):
+    for name in ('scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view'):
+        where,module = home()[name]
+        page.goto(f'{address}/search.html?q={name}')
+        entry = f'attention_nb.{module}.{name}'
+        page.locator(f'#search-results a[href*="{where}.html"][href*="#{entry}"]').first.click()
+        expect(page).to_have_url(re.compile(rf'{where}\.html.*#{re.escape(entry)}$'))
+        expect(page.locator(f'[id="{entry}"]').first).to_be_attached()
+
+def test_search_finds_words_of_the_text(page, address):
+    lesson = home()['simple_attention'][0][:2]
+    page.goto(f'{address}/search.html?q=softmax')
+    expect(page.locator(f'#search-results a[href^="{lesson}"]').first).to_be_visible()
+    page.goto(f'{address}/search.html?q=zweihundertfach')
+    expect(page.locator('#search-results')).to_contain_text('did not match any documents')
+    expect(page.locator('#search-results ul.search li')).to_have_count(0)
+
+def test_code_can_be_copied_a_proof_opens_and_a_note_stands_beside_its_code(page, address):
+    page.goto(f'{address}/attention.html')                      # leads to the page with the number
+    expect(page.locator('button.copybtn').nth(10)).to_be_attached()
+    folds = page.locator('details.proofs')
+    fold = folds.first
+    expect(fold.locator('pre').first).not_to_be_visible()
+    expect(fold.locator('summary')).to_contain_text(re.compile(r'✓ \d+ checks? .'))
+    assert fold.bounding_box()['height'] < 30, 'one line'
+    fold.locator('summary').click()
+    expect(fold.locator('pre').first).to_be_visible()
+    switch,n = page.locator('.page-kind button'),folds.count()
+    expect(switch).to_contain_text(re.compile(r'^show \d+ checks$'))
+    for opened in (n, 0):                                       # one was open already
+        switch.click()
+        expect(page.locator('details.proofs[open]')).to_have_count(opened)
+    note = page.locator('.code-note').first
+    expect(note).to_be_visible()
+    def boxes(): return (note.locator(s).bounding_box() for s in ('pre', '.code-note-text'))
+    code,text = boxes()
+    assert text['x'] > code['x'] + code['width'] - 1 and abs(text['y'] - code['y']) < 60
+    page.set_viewport_size(dict(width=390, height=900))
+    code,text = boxes()
+    assert text['y'] > code['y'] + code['height'] - 1, 'on a phone it stands below'

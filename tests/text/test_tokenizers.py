@@ -1,0 +1,422 @@
+"""Tokenizers of every kind on random text: streams, files of all forms, patterns, batches.
+Held to the package tokenizers and to transformers.
+"""
+import copy, json, pickle, random, re, tempfile, unicodedata
+import pytest, regex, tokenizers, torch, transformers
+from tokenizers import decoders, models, pre_tokenizers, trainers
+from attention_nb.checkpoints import tokenizers as tokenizer_files
+from attention_nb.text.bpe import char_to_byte, checked_pattern, split_pieces
+from attention_nb.models.config import TransformerConfig
+from attention_nb.models.generation import generate
+from attention_nb.models.text_stream import TextStream
+from attention_nb.text.bpe import checked_pattern, split_pieces, GPT2_PATTERN, BPETokenizer
+from attention_nb.text.tokenizer import WordTokenizer
+from attention_nb.checkpoints.tokenizers import byte_pairs, load_tokenizer, save_tokenizer
+from attention_nb.models.transformer import Transformer
+
+scripts = ['the ship goes, back. 12', 'Ελληνικά ναι', 'русский язык', '日本語。東京へ', '한국어 말',
+           'हिन्दी भाषा', 'עברית שלום', 'العربية لغة', '😀🚢👩‍👩‍👧 é ſ', 'ไทยภาษา']
+def some_text(rng, n):
+    "Words and letters of all scripts"
+    pieces = [rng.choice(scripts) for _ in range(n)]
+    return ''.join(rng.choice([p, rng.choice(p), p.split()[0]]) + rng.choice(['', ' ', '\n', '  '])
+                   for p in pieces)
+
+# %% streams
+def of_bytes_and_words(*steps):
+    "As Llama 2's: words, and bytes for the characters that are no words"
+    words = ['<s>', *(f'<0x{b:02X}>' for b in range(256)), '▁', 'th', 'the', '▁ship', 'go', 'es',
+             '日本', '語', 'русск', '▁я', '\ufffd', '한', 'ा', *'abcdefghiklmnoprstuwy,.']
+    tok = tokenizers.Tokenizer(models.BPE({w: i for i,w in enumerate(words)},
+                                          [('t', 'h'), ('th', 'e')], byte_fallback=True))
+    tok.normalizer = tokenizers.normalizers.Replace(' ', '▁')
+    tok.decoder = decoders.Sequence([decoders.Replace('▁', ' '), decoders.ByteFallback(),
+                                     decoders.Fuse(), *steps])
+    return tok
+
+def trained(model, trainer, before, decoder):
+    tok = tokenizers.Tokenizer(model)
+    tok.pre_tokenizer,tok.decoder = before,decoder
+    tok.train_from_iterator(scripts*2, trainer)
+    return tok
+
+def decoded(kind):
+    "A tokenizer with a decoder of this kind"
+    said = dict(special_tokens=['[UNK]', '<s>'], show_progress=False, vocab_size=300)
+    words = pre_tokenizers.Whitespace()
+    match kind:
+        case 'llama 2': tok = of_bytes_and_words(decoders.Strip(' ', 1, 0))
+        case 'byte fallback': tok = of_bytes_and_words()
+        case 'byte fallback in transformers':
+            tok = transformers.PreTrainedTokenizerFast(unk_token='<s>',
+                tokenizer_object=of_bytes_and_words(decoders.Strip(' ', 1, 0)))
+        case 'byte level' | 'byte level in transformers':
+            said['initial_alphabet'] = pre_tokenizers.ByteLevel.alphabet()
+            tok = trained(models.BPE(), trainers.BpeTrainer(**said | dict(vocab_size=330)),
+                          pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel())
+            if kind != 'byte level':
+                tok = transformers.PreTrainedTokenizerFast(tokenizer_object=tok)
+        case 'word pieces':
+            tok = trained(models.WordPiece(unk_token='[UNK]'), trainers.WordPieceTrainer(**said),
+                          words, decoders.WordPiece())
+        case 'metaspace':
+            tok = trained(models.Unigram(), trainers.UnigramTrainer(unk_token='[UNK]', **said),
+                          pre_tokenizers.Metaspace(), decoders.Metaspace())
+        case 'a suffix':
+            trainer = trainers.BpeTrainer(end_of_word_suffix='</w>', **said)
+            tok = trained(models.BPE(unk_token='[UNK]', end_of_word_suffix='</w>'), trainer, words,
+                          decoders.BPEDecoder())
+        case 'fused':
+            tok = trained(models.BPE(unk_token='[UNK]'), trainers.BpeTrainer(**said), words,
+                          decoders.Fuse())
+        case 'none':
+            tok = trained(models.WordLevel(unk_token='[UNK]'), trainers.WordLevelTrainer(**said),
+                          words, None)
+        case 'our words': return (t := WordTokenizer.train(scripts)), t.decode, t.encode, len(t)
+        case 'our bytes': return (t := BPETokenizer.train(scripts, 300)),t.decode,t.encode,len(t)
+    def encoded(text):
+        ids = tok.encode(text, add_special_tokens=False)
+        return getattr(ids, 'ids', ids)
+    def decode(ids): return tok.decode(ids, skip_special_tokens=True)
+    return tok, decode, encoded, len(tok.get_vocab())
+
+kinds = ['llama 2', 'byte fallback', 'byte fallback in transformers', 'byte level',
+         'byte level in transformers', 'word pieces', 'metaspace', 'a suffix', 'fused', 'none',
+         'our words', 'our bytes']
+
+@pytest.mark.parametrize('kind', kinds)
+def test_a_stream_is_what_decode_says(kind):
+    "Joined, whole texts and any ids, of any length; nothing is taken back, little is held back"
+    tok,decode,encode,n = decoded(kind)
+    rng = random.Random(0)
+    for turn in range(120):
+        ids = encode(some_text(rng, rng.randrange(1, 40)))
+        if turn%2: ids = [rng.choice([i, i, rng.randrange(n)]) for i in ids]
+        whole,flow,said = decode(ids),TextStream(tok),''
+        for i in ids:
+            said += flow.push(i)
+            assert whole.startswith(said)
+        assert said + flow.flush() == whole
+        if len(ids) < 3: continue
+        k = rng.randrange(1, len(ids))
+        before = decode(ids[:k])
+        if before.endswith('\ufffd') or not whole.startswith(before): continue
+        flow = TextStream(tok, after=ids[:k])
+        assert before + ''.join([*map(flow.push, ids[k:]), flow.flush()]) == whole
+
+@pytest.mark.parametrize('kind', kinds)
+def test_a_stream_holds_back_no_whole_words(kind):
+    "And decodes few tokens again"
+    tok,decode,encode,_ = decoded(kind)
+    ids = encode('the ship goes back. '*60)
+    flow,said = TextStream(tok),''
+    for k,i in enumerate(ids, 1):
+        said += flow.push(i)
+        assert said == decode(ids[:k])
+    assert len(ids) > 200 and len(flow._ids) < 100
+
+@pytest.mark.parametrize('stop', ['。', '語', '語。', '😀', 'ไ'])
+def test_a_string_to_stop_at_may_end_within_a_run_of_bytes(stop):
+    tok,decode,encode,_ = decoded('llama 2')
+    ids = encode('the 日本語。😀😀ไทย ship')
+    out = said_until(tok, ids, stop)
+    assert decode(out).endswith(stop) and stop not in decode(out[:-1])
+    ids = encode(' the ')+[*encode('語')]*20+encode('。go')
+    assert decode(said_until(tok, ids, '。')).endswith('語。')
+
+def said_until(tok, ids, stop):
+    "What `generate` takes of `ids`"
+    class Repeats(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cfg = TransformerConfig(400, d_model=8, n_layers=1, n_heads=1)
+            self.inner = Transformer(self.cfg)
+        def new_cache(self, *args, **options): return self.inner.new_cache(*args, **options)
+        def forward(self, read, *, cache, last, **options):
+            self.inner(read, cache=cache, last=last, **options)
+            return torch.nn.functional.one_hot(torch.tensor([[ids[len(cache)-1]]]), 400).float()
+    start = torch.zeros(1, 1, dtype=torch.long)
+    return generate(Repeats(), start, len(ids), stop=stop, tokenizer=tok)[0,1:].tolist()
+
+# %% GPT-2's two files
+def added(content, **flags):
+    plain = dict.fromkeys(['lstrip', 'rstrip', 'single_word', 'normalized'], False)
+    return plain | dict(content=content, special=True) | flags
+
+def gpt2(**said): return dict(tokenizer_config=dict(tokenizer_class='GPT2Tokenizer', **said))
+beside = {
+    'nothing': dict(),
+    'added tokens': dict(added_tokens={'<|user|>': 259, '[x]': 260}),
+    'and their roles': dict(added_tokens={'<|user|>': 259, '[m]': 260},
+        special_tokens_map=dict(mask_token='[m]', pad_token='<pad>')),
+    'a list of all': gpt2(mask_token='[m]', added_tokens_decoder={
+        '258': added('<|endoftext|>'), '260': added('[m]', lstrip=True),
+        '259': added('<|user|>', special=False)}),
+    'a space': gpt2(add_prefix_space=True),
+    'marks': gpt2(add_bos_token=True, add_eos_token=True) | dict(added_tokens={'<|user|>': 259}),
+    'other marks': gpt2(bos_token='<s>', eos_token='</s>', pad_token='<pad>', image_token='<img>',
+        add_bos_token=True, additional_special_tokens=['<|user|>', 'he']),
+    'no marks': gpt2(bos_token=None, add_bos_token=True),
+    'tokens with flags': dict(special_tokens_map=dict(pad_token=dict(content='<pad>', lstrip=True,
+        rstrip=True, single_word=False, normalized=True))),
+    'names of tokens': gpt2(extra_special_tokens=dict(video_token='<img>'),
+        added_tokens_decoder={'258': added('<|endoftext|>')})}
+
+def two_files(folder, said, vocab=()):
+    vocab = [*sorted(char_to_byte), 'he', 'Ġhe', '<|endoftext|>', *vocab]
+    (folder/'vocab.json').write_text(json.dumps({t: i for i,t in enumerate(vocab)}))
+    (folder/'merges.txt').write_text('#version: 0.2\nh e\nĠ he\n', encoding='utf-8')
+    for name,content in said.items(): (folder/f'{name}.json').write_text(json.dumps(content))
+    return folder
+
+@pytest.mark.parametrize('name', beside)
+def test_two_files_and_what_is_beside_them_are_read_as_by_transformers(name, tmp_path):
+    folder = two_files(tmp_path, beside[name])
+    ours,theirs = load_tokenizer(folder),transformers.GPT2Tokenizer.from_pretrained(folder)
+    if name == 'added tokens': assert ours.encode('<|user|>he').ids == [259, 256]
+    rng = random.Random(0)
+    parts = ['he', ' he', '  ', '<|user|>', '[m]', '[x]', '<s>', '</s>', '<pad>', '<img>',
+             '<|endoftext|>', 'é😀', 'a', '\n', ' ']
+    for _ in range(200):
+        text = ''.join(rng.choice(parts) for _ in range(8))
+        ids = ours.encode(text).ids
+        assert ids == theirs(text)['input_ids'], text
+        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=True)
+    assert ours.get_vocab_size() == len(theirs)
+
+@pytest.mark.parametrize('said,says', [
+    (dict(tokenizer_config=dict(tokenizer_class='CLIPTokenizer')), 'is of a CLIPTokenizer'),
+    (dict(added_tokens={'<|user|>': 300}), "'<|user|>' has the id 300, where 259 is the next"),
+    (dict(added_tokens={'he': 259}), "'he' has the id 259, where 256"),
+    (dict(added_tokens={'<a>': 259, '<b>': 259}), "'<b>' has the id 259, where 260"),
+    (dict(added_tokens={'<|user|>': [1]}), 'added tokens are not understood'),
+    (gpt2(added_tokens_decoder=[3]), 'added tokens are not understood'),
+    (gpt2(added_tokens_decoder={'259': {}}), 'added tokens are not understood'),
+    (dict(special_tokens_map=dict(pad_token={})), 'added tokens are not understood')])
+def test_two_files_that_are_not_understood(said, says, tmp_path):
+    with pytest.raises(ValueError, match=re.escape(says)) as e:
+        load_tokenizer(two_files(tmp_path, said))
+    assert str(tmp_path) in str(e.value)
+
+# %% patterns
+# as Oniguruma means them; some mean the same in regex
+patterns = [
+    r'[\p{L}&&[^\p{Han}]]+', r'\p{N}{1,3}+', r'\p{N}{1,3}', 'a{2}?b', 'a{1,2}?b',
+    'x(?:a?+|a*+|b++)',
+    r'\h+|\H', r'\n^a|b$|\s+', '(?m:a.)|.', r'a\Z|a\z|\n', r'\w+|\W', r'a\b|\bb\B.',
+    r'[\w\s]+|[^\w\s]', r'[\W\d]+', r'[^\W\d]+', '[a[bc]1]+', '[^a[bc]]+', r'[^a&&\p{L}]+',
+    "a(?i)b|'s", '(?i:i)+',
+    "(?i:'s|'t|'re)| ?\\p{L}+", '(?i:[sdmt]|ll)', '(?i:ab{2}k)', r"(?i)'s|\s+", 'a{e<=1}', 'ba{,2}',
+    '(?i:t)|[^ab]', "(?i:'t)?[^ab]", '(?i:k)|[^\\Wab]', '[^as]?(?i:t)|b',
+    'a{,}|b{|}', r'[]a]+|[a\]-]+', '[a-]|[a^]|[[b1]^]', r'(?<n>ab)+|(a)(b)?', '(?>a+)b|a',
+    r'(?<=a)b|(?<!a)1', r'\x{1F600}+|\u00e9|\x41|\e', r'\p{^L}+', '[a||b]+|[~~1]+', r'\ a|\-|\#',
+    r'[[:alpha:]1]+|[^[:space:]]', '(?m).+', '(?:a{1,2}){2}', r'[^\n]+|\n', GPT2_PATTERN,
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s+",
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t)?|\s+"]
+signs = "aabbbsSſkKK iIİıtTeß1234é ²½ \n\n\r\t'\u200c_-&|~[]{}<=.,#^日本ñАб😀\u0301\x1b\u2028١fF]:"
+
+def cutting(pattern):
+    "Byte pairs that are cut so; no two equal ids stand for other pieces"
+    tok = tokenizers.Tokenizer(models.BPE())
+    cut = pre_tokenizers.Split(tokenizers.Regex(pattern), 'isolated')
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tok.pre_tokenizer = pre_tokenizers.Sequence([cut, level])
+    trainer = trainers.BpeTrainer(vocab_size=600, show_progress=False,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    rng = random.Random(1)
+    tok.train_from_iterator([some_signs(rng, 3) for _ in range(2000)], trainer)
+    return tok, cut
+
+def some_signs(rng, n): return ''.join(rng.choice(signs) for _ in range(n))
+
+@pytest.mark.parametrize('pattern', patterns)
+def test_a_pattern_cuts_as_in_tokenizers(pattern):
+    theirs,cut = cutting(pattern)
+    ours,rng = byte_pairs(theirs),random.Random(0)
+    for _ in range(300):
+        text = some_signs(rng, rng.randrange(30))
+        assert ours.encode(text) == theirs.encode(text).ids, text
+        want = [piece for piece,_ in cut.pre_tokenize_str(text)]
+        assert split_pieces(text, checked_pattern(ours.pattern)) == want, text
+
+@pytest.mark.parametrize('pattern,says', [
+    ('a*|b', 'match nothing'), (r'a\b|\b', 'match nothing'), (r'a\Kb', r'\Kb'), ('(?~ab)', '(?~a'),
+    (r'a\X', r'\X'), (r'(a)\1', r'\1'), (r'(?<n>a)\k<n>', r'\k<n'), ('(?i:ss)', 'ss is under (?i)'),
+    ('(?i:é)', 'é is under (?i)'), ('(?i:[a-z])', '[a-z] is under (?i)'), (r'\p{Emoji}a', 'Emoji'),
+    ('[[:punct:]]', '[:punct:]'), ('(?x: a b)', '(?x'), ('a{2,1}', 'from more to less'),
+    ('a+*', 'repeats a repetition'), (r'(?<=a{2})b', 'looks behind'),
+    (r'[a-c-e]', 'may be a range')])
+def test_a_pattern_that_cannot_be_had_in_regex_is_refused_by_name(pattern, says):
+    tok = tokenizers.Tokenizer(models.BPE({c: i for i,c in enumerate(sorted(char_to_byte))}, []))
+    tok.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(tokenizers.Regex(pattern), 'isolated'),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    with pytest.raises(ValueError, match='cannot be had in regex') as e: byte_pairs(tok)
+    assert says in str(e.value).split('in regex: ')[1]
+
+def test_properties_are_the_same_characters_for_both():
+    "Of those that were assigned some years ago"
+    every = ''.join(chr(i) for i in range(0x110000) if unicodedata.category(chr(i))[0] != 'C')
+    changed = {'\u0295'}    # a small letter before, now neither small nor large
+    kinds = [f'[{"".join(c)}]' for c in (r'\s', r'\S', r'\d', r'\D', r'\h', r'\w', r'\W')]
+    names = [rf'\p{{{n}}}' for n in sorted(tokenizer_files._properties)]
+    posix = [f'[[:{n}:]]' for n in ('alpha', 'upper', 'lower', 'space', 'xdigit')]
+    for pattern in (*kinds, *names, *posix, r'\w', r'\W'):
+        left = tokenizers.normalizers.Replace(tokenizers.Regex(pattern), '').normalize_str(every)
+        ours = regex.sub(tokenizer_files._as_regex_reads(pattern), '', every)
+        assert {*left} ^ {*ours} <= changed, pattern
+
+# %% what would never end
+def test_a_pattern_that_takes_for_ever_is_an_error_that_names_its_file(tmp_path):
+    slow = BPETokenizer.train(['ab'], 257, pattern='(?:a|a)+$')
+    slow.save(tmp_path/'slow.json')
+    loaded = BPETokenizer.load(tmp_path/'slow.json')
+    theirs,_ = cutting('(?:a|a)+$')
+    theirs.save(str(tmp_path/'tokenizer.json'))
+    read = load_tokenizer(tmp_path)
+    assert read.encode('aa b').ids == theirs.encode('aa b').ids
+    for tok,where in ((loaded, str(tmp_path/'slow.json')), (slow, 'the pattern'),
+                      (byte_pairs(read), str(tmp_path/'tokenizer.json')),
+                      (byte_pairs(tmp_path), str(tmp_path/'tokenizer.json'))):
+        with pytest.raises(ValueError, match=r'takes more than 5 s to cut 41 characters') as e:
+            tok.encode('a'*40 + '!')
+        assert str(e.value).startswith(where)
+    with pytest.raises(ValueError, match='takes more than 5 s'):
+        BPETokenizer.train(['a'*40 + '!'], 300, pattern='(?:a|a)+$')
+
+@pytest.mark.parametrize('pattern', ['(?:a{9999}){9999}', 'a{1000000000}', '(?:a?b{,9999}){9999}'])
+def test_a_pattern_that_would_fill_the_memory_is_refused(pattern, tmp_path):
+    with pytest.raises(ValueError, match='when its repetitions are written out'):
+        BPETokenizer.train(['ab'], 257, pattern=pattern)
+    said = dict(type='BPETokenizer', vocab=sorted(char_to_byte), merges=[], special=[])
+    (tmp_path/'t.json').write_text(json.dumps(said | dict(pattern=pattern)))
+    with pytest.raises(ValueError, match='t.json: pattern is'): load_tokenizer(tmp_path/'t.json')
+
+def test_a_panic_of_tokenizers_is_an_error_that_names_the_file(tmp_path):
+    tok,_ = cutting(r'\w*\w*\w*\w*\s')
+    tok.save(str(tmp_path/'tokenizer.json'))
+    loaded = load_tokenizer(tmp_path)
+    assert loaded.encode('ab').ids == tok.encode('ab').ids
+    for call in (lambda: loaded.encode('a'*1000), lambda: loaded.encode_batch(['a', 'a'*1000]),
+                 lambda: loaded.batch(['a'*1000])):
+        with pytest.raises(ValueError, match='its tokenizer fails at this text') as e: call()
+        assert str(e.value).startswith(str(tmp_path/'tokenizer.json'))
+    with pytest.raises(TypeError): loaded.encode(3)
+
+# %% batches, files
+@pytest.mark.parametrize('left', [False, True])
+def test_what_load_tokenizer_gives_has_a_batch(left, tmp_path):
+    tok = load_tokenizer('minilm')
+    texts = ['time flies like an arrow', 'ship', '']
+    ids,mask = tok.batch((t for t in texts), left=left)
+    assert (ids.dtype, mask.dtype) == (torch.long, torch.bool)
+    assert ids.shape == mask.shape == (3, 7)
+    for row,real,text in zip(ids, mask, texts): assert row[real].tolist() == tok.encode(text).ids
+    assert mask[:,-1 if left else 0].all() and not mask[1:,0 if left else -1].any()
+    short,real = tok.batch(texts, max_len=4, left=left)
+    assert short[0].tolist() == [*tok.encode(texts[0]).ids[:3], tok.encode('').ids[-1]]
+    assert real.sum(1).tolist() == [4, 3, 2]
+    assert [t.shape for t in tok.batch([])] == [(0, 0)]*2
+    with pytest.raises(ValueError, match='max_len=1 leaves no room for 2 mark'):
+        tok.batch(texts, max_len=1)
+    with pytest.raises(TypeError, match='put it in a list'): tok.batch('ship')
+    with pytest.raises(TypeError, match='left must be True or False'): tok.batch(texts, left=1)
+    assert isinstance(tok, tokenizers.Tokenizer)
+
+@pytest.mark.parametrize('copied', [copy.copy, copy.deepcopy,
+                                    lambda tok: pickle.loads(pickle.dumps(tok))])
+def test_a_copy_fills_up_and_names_its_file_as_the_first(copied, tmp_path):
+    bare,_ = cutting(r'\w*\w*\w*\w*\s')
+    bare.enable_padding(pad_id=7, pad_token='x')
+    bare.enable_truncation(3)
+    bare.save(str(tmp_path/'tokenizer.json'))
+    first = load_tokenizer(tmp_path)
+    texts = ['ab ab ab ab ab', 'a ']
+    for tok in (copied(first), copied(copied(first))):
+        assert tok is not first and tok.batch is not first.batch
+        for got,want in zip(tok.batch(texts), first.batch(texts), strict=True):
+            assert torch.equal(got, want)
+        assert 7 in tok.batch(texts)[0] and tok.batch(texts)[0].shape[1] > 3
+        with pytest.raises(ValueError, match='its tokenizer fails at this text') as e:
+            tok.encode('a'*1000)
+        assert str(e.value).startswith(str(tmp_path/'tokenizer.json'))
+    first.enable_padding(pad_id=7, pad_token='x', length=9)      # what its owner asks for stays
+    assert len(copied(first).encode('a ').ids) == 9
+
+def test_a_batch_filled_up_on_the_left_is_what_generate_takes():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(300, d_model=16, n_layers=2, n_heads=2)).eval()
+    own = BPETokenizer.train(scripts, 300)
+    for tok in (own, load_tokenizer(saved(own))):
+        ids,mask = tok.batch(['the ship', 'goes', 'a 日本語'], left=True)
+        out = generate(model, ids, 5, mask=mask)
+        for row,real,whole in zip(ids, mask, out):
+            assert generate(model, row[real][None], 5)[0,-5:].tolist() == whole[-5:].tolist()
+
+def saved(tok, folder=None):
+    "A folder with the files of a tokenizer"
+    folder = folder or tempfile.mkdtemp()
+    files = save_tokenizer(tok, folder)
+    assert {p.name for p in files} == {'tokenizer.json', 'tokenizer_config.json'}
+    return folder
+
+def test_our_own_files_are_loaded_by_load_tokenizer(tmp_path):
+    for own in (WordTokenizer.train(scripts), BPETokenizer.train(scripts, 300, special=['<a>'])):
+        for name in ('tokenizer.json', 'mine.json'):
+            own.save(tmp_path/name)
+            for source in (tmp_path/name, *([tmp_path] if name == 'tokenizer.json' else [])):
+                found = load_tokenizer(source)
+                assert type(found) is type(own) and found._state() == own._state()
+    assert byte_pairs(tmp_path/'mine.json').vocab == own.vocab
+    WordTokenizer.train(scripts).save(tmp_path/'words.json')
+    with pytest.raises(ValueError, match='WordTokenizer is not plain'):
+        byte_pairs(tmp_path/'words.json')
+    with pytest.raises(TypeError, match='got WordTokenizer'):
+        save_tokenizer(tmp_path/'words.json', tmp_path/'no')
+    (tmp_path/'mine.json').write_text('{"type": "BPETokenizer"}')
+    with pytest.raises(ValueError, match='mine.json'): load_tokenizer(tmp_path/'mine.json')
+
+@pytest.mark.parametrize('special', [(), ('<a>', '<a><b>', '<b>', '>x', ' ')])
+def test_our_byte_pairs_are_saved_for_others_with_the_same_ids(special, tmp_path):
+    own = BPETokenizer.train(scripts*3, 400, special=special)
+    doubled = BPETokenizer(own.vocab, [*own.merges, *own.merges[:9]], special=special)
+    own.save(tmp_path/'mine.json')
+    rng = random.Random(0)
+    for k,source in enumerate((own, tmp_path/'mine.json', doubled)):
+        folder = saved(source, tmp_path/str(k))
+        theirs = transformers.AutoTokenizer.from_pretrained(folder)
+        bare = tokenizers.Tokenizer.from_file(str(folder/'tokenizer.json'))
+        for _ in range(150):
+            signs = (rng.choice([*special, '<', 'a', '>']) for _ in range(6))
+            text = some_text(rng, 4) + ''.join(signs)
+            ids = own.encode(text, allow_special=True)
+            assert theirs(text)['input_ids'] == bare.encode(text).ids == ids, text
+            assert theirs.decode(ids) == own.decode(ids, skip_special=False)
+        assert byte_pairs(folder).encode(text, allow_special=True) == ids
+
+@pytest.mark.parametrize('pattern', [r'\p{N}{1,3}+|\s+', r'\w+|\s+', '^a|b', r'\h+', 'a*'])
+def test_a_pattern_that_others_would_read_in_another_way_is_not_saved(pattern, tmp_path):
+    own = BPETokenizer.train(['ab 12'], 257, pattern=pattern)
+    with pytest.raises(ValueError, match='is not for the package tokenizers'):
+        save_tokenizer(own, tmp_path/'no')
+    assert not (tmp_path/'no').exists()
+
+# %% a folder that held another one
+def test_a_tokenizer_saved_over_another_is_alone(tmp_path):
+    tokenizer = BPETokenizer.train(['to be or not to be'], 270)
+    for name in ('chat_template.jinja', 'added_tokens.json'): (tmp_path/name).write_text('{}')
+    (tmp_path/'additional_chat_templates').mkdir()
+    (tmp_path/'README.md').write_text('mine')
+    written = save_tokenizer(tokenizer, tmp_path)
+    assert {*tmp_path.iterdir()} == {*written, tmp_path/'README.md'}
+    again = save_tokenizer(tmp_path, tmp_path)
+    assert {*tmp_path.iterdir()} == {*again, tmp_path/'README.md'}
+    assert load_tokenizer(tmp_path).encode('to be').ids == tokenizer.encode('to be')
+
+def test_what_stands_beside_is_not_looked_for_elsewhere(tmp_path):
+    save_tokenizer(BPETokenizer.train(['to be'], 260), tmp_path/'secret')
+    folder = tmp_path/'model'
+    (folder/'.saving-0123456789abcdef').mkdir(parents=True)
+    elsewhere = '.saving-0123456789abcdef/../../secret/x.safetensors'
+    (folder/'config.json').write_text(json.dumps(dict(transformers_weights=elsewhere)))
+    with pytest.raises((OSError, ValueError)): load_tokenizer(folder)

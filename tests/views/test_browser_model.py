@@ -1,0 +1,371 @@
+"""The model in the page: its worker against Python, what a reader does with the box, what it
+fetches and when"""
+import base64, json, os, re, time
+import pytest, torch
+from helpers import root, serve
+from helpers.looks import contrast, expect
+
+sentences = [
+    'The animal was too tired to cross the street.', 'Time flies like an arrow.', 'a', '',
+    'She poured water from the pitcher into the cup until it was full, and then some more.',
+    'Crème brûlée, naïve façade; the coöperative élite.',
+    "Don't (ever) e-mail: 100% $5 <b>&amp;</b>",
+    'ＡＢＣ full width, ﬁ ligature, ½', 'I like 🍕 and 🤖!', 'Быстрая коричневая лиса прыгает.',
+    'Η γρήγορη καφέ αλεπού. ΟΔΟΣ', 'השועל החום המהיר', 'الثعلب البني السريع', '我喜欢猫。東京へ行きます',
+    'तेज़ भूरी लोमड़ी', 'İstanbul ve ığdır', 'tab\there\nnew\u00a0line\u200bzero\x07bell \ufffd',
+    'pneumonoultramicroscopicsilicovolcanoconiosis ' + 'x'*101 + ' end',
+    'word '*100 + '.', 'Many words make a text that is long. '*14]
+
+@pytest.fixture(scope='module')
+def page(browser, address):
+    found = browser.new_page()
+    found.goto(f'{address}/views/browser_model.html')
+    yield found
+    found.close()
+
+@pytest.fixture(scope='module')
+def reference():
+    "The model with the same rounded weights, the one in float32, and the tokenizer"
+    from transformers import AutoModel, AutoTokenizer
+    from attention_nb.views.browser_model import int8_pieces
+    from attention_nb.checkpoints.source import locate
+    folder = locate('minilm')
+    exact,rounded = (AutoModel.from_pretrained(folder, attn_implementation='eager').eval()
+                     for _ in range(2))
+    for name,p in rounded.named_parameters():
+        if p.dim() == 2 and 'pooler' not in name:
+            counts,step = int8_pieces(p.data)
+            p.data = counts*step.repeat_interleave(64, 1)
+    return exact, rounded, AutoTokenizer.from_pretrained(folder)
+
+def test_the_worker_computes_what_python_does(page, reference):
+    exact,rounded,tokenizer = reference
+    for text in sentences:
+        found = page.evaluate('text => attentionNb.run(text)', text)
+        ids = tokenizer(text, return_tensors='pt', truncation=True, max_length=128)
+        assert found['tokens'] == tokenizer.convert_ids_to_tokens(ids['input_ids'][0]), text
+        assert found['cut'] == (len(tokenizer(text)['input_ids']) > 128)
+        weights = torch.tensor(found['weights'])
+        for model,most in ((rounded, 1e-3), (exact, .05)):
+            with torch.no_grad(): theirs = model(**ids, output_attentions=True)
+            assert (weights - torch.cat(theirs.attentions)).abs().max() < most, (text, most)
+            vector = torch.nn.functional.normalize(theirs.last_hidden_state[0].mean(0), dim=0)
+            assert vector @ torch.tensor(found['vector']) > 1 - most
+
+said = dict(model_type='bert', hidden_size=8, num_attention_heads=2, num_hidden_layers=2,
+            intermediate_size=12, vocab_size=7, max_position_embeddings=8, type_vocab_size=2)
+words = ['[PAD]','[UNK]','[CLS]','[SEP]','birds','fly']
+
+def bert():
+    "Tensors of a BERT of two blocks, under published names"
+    from transformers import BertConfig, BertModel
+    torch.manual_seed(0)
+    return dict(BertModel(BertConfig(**said)).state_dict())
+
+@pytest.fixture(scope='module')
+def build(browser):
+    "Build and run in the worker's script: the weights, or what is refused"
+    from attention_nb.views.browser_model import _worker
+    from safetensors.torch import save
+    found = browser.new_page()
+    found.add_script_tag(content=_worker())
+    def f(config, tensors, vocabulary=words):
+        data = tensors if isinstance(tensors, bytes) else save(tensors)
+        return found.evaluate("""([config, words, data]) => {
+            const buffer = Uint8Array.from(atob(data), c => c.charCodeAt(0)).buffer
+            try { return [...run(build(config, words, buffer), 'Birds fly').layers[1].weights] }
+            catch (error) { return error.message }}""",
+            [config, vocabulary, base64.b64encode(data).decode()])
+    yield f
+    found.close()
+
+odd = [*(dict([pair]) for pair in dict(
+    position_embedding_type='relative_key', is_decoder=True, add_cross_attention=True,
+    is_encoder_decoder=True, pruned_heads={'0': [1]}, num_attention_heads=0, num_hidden_layers=1,
+    hidden_size=12, intermediate_size=16, vocab_size=8, max_position_embeddings=16,
+    type_vocab_size=3, layer_norm_eps=None, hidden_act=None, kinds_of_moon=2, pad_token_id=7,
+    initializer_range='no matter', tie_word_embeddings=True, eos_token_id=[1,2]).items()),
+    dict(layer_norm_eps=0), dict(layer_norm_eps='1e-12'), dict(layer_norm_eps=True),
+    dict(num_hidden_layers=0), dict(num_hidden_layers=3), dict(num_hidden_layers=2.5),
+    dict(num_attention_heads=3), dict(num_attention_heads=-2), dict(hidden_size=[8]),
+    dict(hidden_dropout_prob=2), dict(pad_token_id=None), dict(eos_token_id=[1,-1]),
+    dict(tie_word_embeddings='yes'), dict(position_embedding_type='absolute'), {},
+    dict(position_embedding_type=None), dict(hidden_act='gelu_python'), dict(pruned_heads={})]
+
+@pytest.mark.parametrize('wrong', odd, ids=str)
+def test_the_page_refuses_what_python_refuses(build, wrong):
+    from attention_nb.checkpoints.families.registry import config_from_hf
+    from attention_nb.checkpoints.convert import build_model
+    config,tensors = said | wrong,bert()
+    try:
+        cfg,family = config_from_hf(config, architecture='BertModel')
+        build_model(cfg, family, tensors)
+    except (ValueError,NotImplementedError): error = build(config, tensors)
+    else:
+        assert isinstance(build(config, tensors), list)
+        return
+    [(name,value)] = wrong.items()
+    assert isinstance(error, str) and name in error and '\n' not in error, error
+    assert value is None or json.dumps(value, separators=(',',':')) in error, error
+
+def test_a_field_that_is_missing_is_bert_s_own(build):
+    from transformers import BertConfig, BertModel
+    model = BertModel(BertConfig(**said, attn_implementation='eager')).eval()
+    weights = build(said, dict(model.state_dict()))         # said has no epsilon
+    with torch.no_grad(): theirs = model(torch.tensor([[2,4,5,3]]), output_attentions=True)
+    assert (torch.tensor(weights) - theirs.attentions[1].flatten()).abs().max() < 1e-5
+
+def test_weights_that_are_no_bert_of_that_shape_are_refused(build):
+    from safetensors.torch import save
+    own,layer = bert(),'encoder.layer.0.'
+    whole = save(own)
+    for change,error in (
+            ({'encoder.layer.0.attention.self.distance_embedding.weight': torch.ones(3, 4)},
+             'encoder.layer.0.attention.self.distance_embedding.weight has no place'),
+            ({'encoder.layer.1.crossattention.self.query.bias': torch.ones(8)}, 'has no place'),
+            ({layer+'output.dense.bias': torch.ones(7)}, 'output.dense.bias is 7, but hidden_size'),
+            ({layer+'output.dense.bias': torch.ones(8).int()}, 'output.dense.bias is I32'),
+            ({layer+'output.dense.bias': torch.ones(8).to(torch.int8)}, 'dense.bias is I8'),
+            ({layer+'output.dense.bias': torch.full((8,), torch.nan)}, 'what is no number'),
+            ({'bert.'+layer+'output.dense.bias': torch.ones(8)}, 'are the same tensor')):
+        assert error in build(said, own | change), error
+    lacks = {n: t for n,t in own.items() if n != layer+'output.dense.bias'}
+    assert 'have no encoder.layer.0.output.dense.bias' in build(said, lacks)
+    for broken in (b'', whole[:90], whole[:-1], b'\xff'*20, (2).to_bytes(8, 'little') + b'[1'):
+        assert build(said, broken).startswith('model.safetensors '), broken[:20]
+    for vocabulary,error in ((words + ['a','b'], 'vocab.txt has 8 tokens, and vocab_size is 7'),
+                             (words[:2] + words[3:], 'vocab.txt has no [CLS]')):
+        assert build(said, own, vocabulary) == error
+    same = build(said, own)
+    older = {n.replace('LayerNorm.weight', 'LayerNorm.gamma'): t for n,t in own.items()}
+    head = {f'bert.{n}': t for n,t in older.items()} | {'classifier.bias': torch.ones(2)}
+    assert build(said, head) == same
+    assert build(said, {n: t.double() for n,t in own.items()}) == same
+    for config in (None, [], 'bert'): assert 'must be an object' in build(config, own)
+
+def test_ten_thousand_words_are_cut(page):
+    found = page.evaluate("() => attentionNb.run('word '.repeat(10000))")
+    assert len(found['tokens']) == 128 and found['cut']
+
+def test_what_is_hidden_is_seen_by_nobody_and_a_head_can_go(page):
+    text,run = 'The chicken crossed the road.', '([t, o]) => attentionNb.run(t, o)'
+    plain = torch.tensor(page.evaluate(run, [text, {}])['weights'])
+    hidden = torch.tensor(page.evaluate(run, [text, dict(hidden=[2])])['weights'])
+    assert (hidden[...,2] == 0).all() and (hidden.sum(-1) - 1).abs().max() < 1e-5
+    without = torch.tensor(page.evaluate(run, [text, dict(without=[[1, 3]])])['weights'])
+    assert (without[:2] == plain[:2]).all() and (without[2:] != plain[2:]).any()
+
+def test_nothing_is_fetched_before_the_reader_asks(browser, address):
+    context = browser.new_context()
+    page,asked = context.new_page(),[]
+    page.on('request', lambda r: asked.append(r.url))
+    hostile = '<img src=x onerror="document.title=1">'
+    page.goto(f'{address}/views/browser_model.html#text=' + hostile)
+    box = page.locator('.live')
+    expect(box.get_by_role('button', name='Show attention')).to_be_visible()
+    assert page.evaluate('typeof attentionNb.run') == 'function'
+    assert not [url for url in asked if '/live/' in url]
+    assert box.locator('textarea').first.input_value() == hostile
+    box.get_by_role('button', name='Show attention').click()
+    expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
+    assert [url for url in asked if url.endswith('.safetensors')]
+    assert not page.locator('img[src=x]').count()
+    assert all(url.startswith((address, 'data:', 'blob:')) for url in asked)
+    # it follows the typing, and a second visit has kept the weights
+    box.locator('textarea').first.fill('Birds fly.')
+    expect(box.locator('.live-status')).to_contain_text('5 tokens in')
+    frame = page.frame_locator('.live iframe')
+    expect(frame.locator('.words .word')).to_have_count(3)
+    for name,inside in (('lines', '.column.left > *'), ('all heads', '.grid button'),
+                        ('arithmetic', '.numbers td'), ('pieces', '.boxes')):
+        box.locator('select').select_option(label=name)
+        expect(frame.locator(inside).first).to_be_visible()
+    box.get_by_role('button', name='birds').click()
+    expect(box.locator('.live-status')).to_contain_text('hidden: birds')
+    box.locator('summary').click()
+    box.locator('textarea').nth(1).fill('Birds fly.')
+    expect(box.locator('.live-status')).to_contain_text('cosine of the two sentences')
+    asked.clear()
+    page.reload()
+    box.get_by_role('button', name='Show attention').click()
+    expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
+    assert not [url for url in asked if url.endswith('.safetensors')]
+    context.close()
+
+def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
+    """The frame takes the picture's place; arcs follow what is hidden or taken out; a link gives
+    all of it back, also without a network"""
+    context = browser.new_context(viewport=dict(width=1400, height=900), color_scheme='dark')
+    page = context.new_page()
+    page.goto(f'{address}/index.html')
+    box,status = page.locator('.live'),page.locator('.live-status')
+    picture = page.locator('.cell_output iframe[title^=Arcs]')
+    expect(picture).to_be_visible()
+    text = "The animal didn't cross the street because it was too tired."
+    box.locator('textarea').first.fill(text)
+    box.locator('textarea').first.press('Enter')
+    expect(status).to_contain_text('16 tokens in', timeout=60_000)
+    expect(picture).to_have_count(0)
+    frame = page.frame_locator('.live iframe')
+    frame.get_by_role('option', name='it', exact=True).click()
+    said = frame.locator('.says')
+    expect(said).to_contain_text('it takes 67\u00a0% from animal')
+    hidden = box.get_by_role('button', name='tired')
+    hidden.click()
+    expect(hidden).to_be_focused()
+    expect(said).to_contain_text('it takes 46\u00a0% from animal')
+    expect(frame.locator('.word.hidden')).to_have_text('tired')
+    expect(status).to_contain_text(re.compile(r'cosine with the vector before 0\.9\d · most'))
+    out = box.get_by_role('button', name='Take layer 3, head 1 out')
+    assert contrast(*out.evaluate("""e => [getComputedStyle(e).color,
+        getComputedStyle(document.body).backgroundColor]""")) > 7
+    out.click()
+    expect(frame.locator('.turns .out')).to_have_text(re.compile('layer 3, head 1'))
+    expect(said).to_contain_text('it takes 46\u00a0% from animal')   # what it adds is gone, no more
+    expect(said).to_contain_text('the head is out')
+    moved = status.get_by_role('button', name='most moved')
+    head = re.search(r'layer ([45]), head (\d+)$', moved.inner_text())
+    moved.click()
+    expect(frame.locator('.turns button')).to_have_count(4)          # the one that moved, too
+    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(head[0])
+    expect(box.get_by_role('button', name=f'Take {head[0]} out')).to_be_visible()
+    box.get_by_role('button', name='Copy link').click()
+    link = page.url
+    assert f'head={head[1]}.{head[2]}' in link and 'hide=13' in link and 'out=3.1' in link
+    other = context.new_page()
+    other.goto(link)                                    # read at once: the weights are here
+    other_says = other.locator('.live-status')
+    expect(other_says).to_contain_text('hidden: tired · out: layer 3, head 1', timeout=60_000)
+    frame = other.frame_locator('.live iframe')
+    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(head[0])
+    other.evaluate('navigator.serviceWorker.ready.then(() => null)')
+    until(lambda: other.evaluate("caches.open('attention_nb pages').then(c => c.keys()).then("
+                                 "keys => keys.some(k => k.url.endsWith('view.html')))"))
+    context.set_offline(True)
+    other.reload()
+    expect(other_says).to_contain_text('hidden: tired', timeout=60_000)
+    expect(frame.locator('.word.hidden')).to_have_text('tired')
+    context.close()
+
+def until(holds, seconds=60):
+    "Ask again and again: a browser's own wait takes a promise for an answer"
+    end = time.time()+seconds
+    while not holds():
+        assert time.time() < end, 'it never came to that'
+        time.sleep(.05)
+
+def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(browser, tmp_path):
+    "Scripts are asked for as they were named; what no kept page needs is kept no longer"
+    worker = (root/'nbs'/'_sphinx'/'offline.js').read_text(encoding='utf-8')
+    (tmp_path/'offline.js').write_text(worker, encoding='utf-8')
+    def write(page, version):
+        (tmp_path/'script.js').write_text(f'document.title = "script {version}"')
+        (tmp_path/page).write_text(f'<script src="script.js?v={version}"></script>')
+        for p in ('script.js', page):       # of days to come: no browser takes its own copy as new
+            os.utime(tmp_path/p, (begun + 100*version,)*2)
+    begun = time.time()
+    context = browser.new_context()
+    page = context.new_page()
+    kept = """async () => (await (await caches.open('attention_nb pages')).keys())
+        .map(({url}) => url.split('/').at(-1)).filter(name => !name.startsWith('offline.js')).sort()
+        .join(' ')"""
+    with serve(tmp_path) as url:
+        def visit(name, ends):
+            page.goto(f'{url}/{name}')
+            page.evaluate("""async () => {
+                await navigator.serviceWorker.register('offline.js')
+                const {active} = await navigator.serviceWorker.ready
+                const loaded = performance.getEntriesByType('resource').map(e => e.name)
+                active.postMessage([location.origin + location.pathname, ...loaded])}""")
+            until(lambda: page.evaluate(kept) == ends)
+        write('one.html', 1)
+        page.goto(f'{url}/one.html')
+        page.evaluate("""async () => {                  // what an older worker left
+            const place = await caches.open('attention_nb pages')
+            await place.put('script.js?v=0', new Response('document.title = "script 0"'))}""")
+        visit('one.html', 'one.html script.js?v=1')
+        write('two.html', 2)
+        visit('two.html', 'one.html script.js?v=1 script.js?v=2 two.html')
+        write('two.html', 3)
+        visit('two.html', 'one.html script.js?v=1 script.js?v=3 two.html')
+        context.set_offline(True)
+        for name,version in (('one.html', 1), ('two.html', 3), ('two.html?highlight=head', 3)):
+            page.goto(f'{url}/{name}')
+            assert page.title() == f'script {version}', name
+    context.close()
+
+@pytest.mark.parametrize('link, said', {
+    'text=100% sure': r'^5 tokens in [\d.]+ s$',
+    'text=Hi you&view=neuron&head=7.44&token=40&hide=55&out=9.99': r'^4 tokens in [\d.]+ s$',
+    'text=Hi&hide=0_1_2': 'one token at least must be seen$'}.items())
+def test_a_link_names_what_is_not_there(browser, address, link, said):
+    page,errors = browser.new_page(),[]
+    page.on('pageerror', lambda e: errors.append(e))
+    page.goto(f'{address}/views/browser_model.html#{link}')
+    page.get_by_role('button', name='Show attention').click()
+    expect(page.locator('.live-status')).to_have_text(re.compile(said), timeout=60_000)
+    assert not errors
+    page.close()
+
+def test_what_cannot_be_loaded_is_said_in_a_line(browser, address):
+    page = browser.new_page()
+    page.route('**/*.safetensors', lambda route: route.fulfill(status=200, body='short'))
+    page.goto(f'{address}/views/browser_model.html')
+    box = page.locator('.live')
+    box.get_by_role('button', name='Show attention').click()
+    expect(box.locator('.live-status')).to_contain_text('did not arrive as it was made')
+    page.unroute('**/*.safetensors')
+    page.route('**/*.safetensors', lambda route: route.abort())
+    box.get_by_role('button', name='Show attention').click()
+    expect(box.locator('.live-status')).to_contain_text('That did not work')
+    page.close()
+
+def test_weights_of_ones_own(page, tmp_path):
+    from transformers import BertConfig, BertModel
+    words = ['[PAD]','[UNK]','[CLS]','[SEP]','birds','fly','##ing','.']
+    config = BertConfig(vocab_size=8, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+                        intermediate_size=32, max_position_embeddings=16,
+                        attn_implementation='eager')
+    torch.manual_seed(0)
+    model = BertModel(config).eval()
+    model.half().save_pretrained(tmp_path)
+    (tmp_path/'vocab.txt').write_text('\n'.join(words))
+    def choose(*names):
+        page.locator('.live input[type=file]').set_input_files([tmp_path/n for n in names])
+    status = page.locator('.live-status')
+    page.locator('.live-more').evaluate('fold => fold.open = true')
+    choose('config.json', 'vocab.txt')
+    expect(status).to_contain_text('model.safetensors is missing')
+    page.locator('.live textarea').first.fill('Birds flying.')
+    choose('config.json', 'vocab.txt', 'model.safetensors')
+    expect(status).to_contain_text('6 tokens in')
+    found = page.evaluate("() => attentionNb.run('Birds flying.')")
+    ids = torch.tensor([[words.index(t) for t in found['tokens']]])
+    with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions
+    assert (torch.tensor(found['weights']) - torch.cat(theirs)).abs().max() < 1e-4
+    shown = page.frame_locator('.live iframe').locator('.words .word')
+    expect(shown).to_have_count(4)                      # in a layer and head that this model has
+    said = json.loads((tmp_path/'config.json').read_text())
+    for wrong,error in ((dict(model_type='gpt2'), 'config.json says "gpt2", not "bert"'),
+                        (dict(hidden_act='relu'), 'hidden_act = "relu" is not gelu'),
+                        (dict(intermediate_size=30), 'must be a multiple of 4'),
+                        (dict(is_decoder=True), 'is_decoder = true is not supported'),
+                        (dict(num_hidden_layers=3), 'but the weights have 2 blocks')):
+        (tmp_path/'config.json').write_text(json.dumps(said | wrong))
+        choose('config.json', 'vocab.txt', 'model.safetensors')
+        expect(status).to_contain_text(error)
+    assert page.evaluate("() => attentionNb.run('Birds flying.')") == found, 'the old one stays'
+    words[4] = 'Birds'                                  # a vocabulary with capitals keeps them
+    (tmp_path/'vocab.txt').write_text('\n'.join(words))
+    (tmp_path/'config.json').write_text(json.dumps(said))
+    (tmp_path/'pooling').mkdir()
+    (tmp_path/'pooling'/'config.json').write_text('{}')         # the folder is dropped, not this
+    place = page.locator('.live').bounding_box()
+    hand = page.context.new_cdp_session(page)
+    for step in ('dragEnter', 'dragOver', 'drop'):
+        hand.send('Input.dispatchDragEvent', dict(
+            type=step, x=place['x'] + 9, y=place['y'] + 9,
+            data=dict(items=[], files=[str(tmp_path)], dragOperationsMask=1)))
+    expect(status).not_to_contain_text('did not work')
+    found = page.evaluate("() => attentionNb.run('Birds birds')")
+    assert found['tokens'] == ['[CLS]', 'Birds', '[UNK]', '[SEP]']

@@ -1,0 +1,161 @@
+"The image view in a real browser: its veil, what it says, keys, questions in words, hostile names"
+import math, re
+import pytest, torch
+from attention_nb.views.images import image_view
+from attention_nb.views.page import View
+from helpers.looks import expect
+
+rows,columns = 3,4
+
+def weights(layers=2, H=3, L=13, S=13):
+    return (3*torch.randn(layers, H, L, S, generator=torch.Generator().manual_seed(1))).softmax(-1)
+
+picture = torch.randint(256, (60,80,3), dtype=torch.uint8)
+
+def veil(page):
+    "How much of the picture each patch of the page hides, (rows, columns), from 0 to 1"
+    pixels = page.locator('.picture canvas').evaluate(
+        "c => [...c.getContext('2d', {willReadFrequently: true})"
+        ".getImageData(0, 0, c.width, c.height).data].filter((_, n) => n % 4 === 3)")
+    return torch.tensor(pixels).view(rows, columns)/255
+
+def hidden(w):
+    "What the veil must be for weights (columns*rows,)"
+    return 0.85*(1-w/w.max()).view(rows, columns)
+
+def about(x):
+    """`x` as the page writes it, to one step of its last digit: weights travel as whole numbers
+    of a step"""
+    return '(' + '|'.join(f'{max(0, x+d):.2f}' for d in (-.01, 0, .01)) + ')'
+
+def says(page, pattern): expect(page.locator('.status')).to_contain_text(re.compile(pattern))
+
+def shows(page, w):
+    "Wait until the page says the largest weight, then look at the veil"
+    says(page, ': ' + about(w[-rows*columns:].max()))
+    torch.testing.assert_close(veil(page), hidden(w[-rows*columns:]), atol=.01, rtol=0)
+
+def point(page, r, c, act='hover'):
+    box = page.locator('.picture').bounding_box()
+    at = dict(x=(c+.5)*box['width']/columns, y=(r+.5)*box['height']/rows)
+    getattr(page.locator('.picture'), act)(position=at)
+
+def test_the_veil_is_thin_where_the_weight_is_large(open_view):
+    w = weights()
+    page = open_view(image_view(w, picture, layer=1))
+    shows(page, w[1,:,0].mean(0))
+    expect(page.locator('.patch')).to_be_hidden()
+    point(page, 1, 2)
+    shows(page, w[1,:,1+1*4+2].mean(0))
+    best = w[1,:,7].mean(0)[1:].argmax().item()
+    says(page, f'patch 1,2 → patch {best//4},{best%4}: .* {about(w[1,:,7,0].mean())} goes to .CLS.')
+    at = page.locator('.patch').evaluate('e => [e.style.left, e.style.top, e.style.width]')
+    assert at == ['50%', f'{100/3:.4f}%', '25%']
+    page.mouse.move(0, 0)                                  # away: the query that was chosen
+    shows(page, w[1,:,0].mean(0))
+
+def test_layers_heads_and_the_opposite_question(open_view):
+    w = weights()
+    page = open_view(image_view(w, picture, head=2, query=(0,1), rollout=True))
+    shows(page, w[0,2,2])
+    page.get_by_label('next layer').click()
+    shows(page, w[1,2,2])
+    page.locator('select').nth(1).select_option('1')       # head 0
+    shows(page, w[1,0,2])
+    page.locator('select').nth(2).select_option('1')       # who attends to it
+    shows(page, w[1,0,:,2])
+    page.locator('select').first.select_option('2')        # rollout, which has one head
+    expect(page.locator('select')).to_have_count(2)
+    page.get_by_label('veil').fill('0')
+    expect(page.locator('.status')).to_contain_text('patch 0,1')
+    assert veil(page).max() == 0
+
+def test_keys_clicks_and_taps(open_view):
+    w = weights()
+    page = open_view(image_view(w, picture))
+    stage,status = page.locator('.picture'),page.locator('.status')
+    stage.focus()
+    moves = dict(ArrowRight='0,0', ArrowDown='1,0', End='2,3', ArrowUp='1,3', ArrowLeft='1,2',
+                 Home='0,0')
+    for key,name in moves.items():
+        page.keyboard.press(key)
+        expect(status).to_contain_text(f'patch {name} →')
+    page.keyboard.press('ArrowLeft')                       # the edge
+    expect(status).to_contain_text('patch 0,0 →')
+    page.keyboard.press('Escape')
+    expect(status).to_contain_text('[CLS] →')
+    point(page, 2, 1, 'click')
+    page.mouse.move(0, 0)
+    expect(status).to_contain_text('patch 2,1 →')
+    button = page.get_by_role('button', name='[CLS]')
+    expect(button).to_have_attribute('aria-pressed', 'false')
+    button.click()
+    expect(button).to_have_attribute('aria-pressed', 'true')
+    shows(page, w[0,:,0].mean(0))
+    page.locator('summary').click()
+    cells = page.locator('details tbody td')
+    expect(cells).to_have_count(rows*columns)
+    expect(cells).to_have_text([re.compile(about(x)) for x in w[0,:,0,1:].mean(0).tolist()])
+
+def test_words_that_ask_a_picture(open_view):
+    w = weights(1, 2, 5, 12)
+    page = open_view(image_view(w, picture, tokens='a ship and its crew'.split(), query=1))
+    shows(page, w[0,:,1].mean(0))
+    page.get_by_role('button', name='crew').click()
+    shows(page, w[0,:,4].mean(0))
+    point(page, 2, 3)                                      # a key that is pointed at, not a query
+    says(page, f'crew → .*; patch 2,3: {about(w[0,:,4,11].mean())}')
+    page.locator('.picture').focus()
+    page.keyboard.press('Home')
+    expect(page.locator('.status')).to_contain_text('; patch 0,0: ')
+
+def test_tokens_behind_the_patches(open_view):
+    "A model that finds objects has tokens in front and behind"
+    w = weights(1, 2, 15, 15)
+    page = open_view(image_view(w, picture, grid=(3,4), n_special=1))
+    expect(page.locator('.bar button')).to_have_text(['[CLS]', '[EXTRA 1]', '[EXTRA 2]'])
+    page.get_by_role('button', name='[EXTRA 2]').click()
+    of_patches = w[0,:,14,1:13].mean(0)
+    shows(page, of_patches)
+    says(page, f'{about(1-of_patches.sum())} goes to .CLS., .EXTRA 1., .EXTRA 2.')
+
+@pytest.mark.parametrize('theme,paper', [('light', 255), ('dark', 20)])
+def test_the_veil_has_the_colour_of_the_page(browser, tmp_path, theme, paper):
+    page = browser.new_page(color_scheme=theme)
+    page.goto(image_view(torch.eye(13)[None], picture, query=5).save(tmp_path/'x.html').as_uri())
+    expect(page.locator('[data-ready=yes]')).to_be_attached()
+    red = page.locator('canvas').evaluate("c => c.getContext('2d').getImageData(0, 0, 1, "
+                                          "1).data[0]")
+    page.close()
+    assert abs(red-paper) <= 2
+
+def test_a_wide_and_a_tall_picture_keep_their_shape_and_the_phone_its_width(browser, tmp_path):
+    page = browser.new_page(viewport=dict(width=390, height=700))
+    for tall,wide in ((20,200), (200,20), (100,100)):
+        view = image_view(weights(), torch.zeros(tall, wide, 3), grid=(3,4))
+        page.goto(view.save(tmp_path/'x.html').as_uri())
+        expect(page.locator('[data-ready=yes]')).to_be_attached()
+        box = page.locator('.picture').bounding_box()
+        assert math.isclose(box['width']/box['height'], wide/tall, rel_tol=.15)
+        assert box['height'] <= 530
+        assert page.evaluate('document.documentElement.scrollWidth') <= 390
+    page.close()
+
+def test_names_are_text_and_the_picture_is_data(open_view):
+    evil = ['<img src=x onerror=alert(1)>', '</script><script>alert(1)</script>', '"', '&amp;', "'"]
+    view = image_view(weights(1, 1, 5, 12), picture, tokens=evil, title=evil[1])
+    page = open_view(view)
+    expect(page.locator('.bar button')).to_have_text(evil)
+    expect(page.locator('h1')).to_have_text(evil[1])
+    assert not re.search(r'(?:src|href)\s*=\s*"(?!data:)', view.html.split('<script>')[0])
+
+def test_a_stored_view_comes_back_without_its_module(tmp_path):
+    "As the site and a notebook make it: only `views` is imported"
+    import json, subprocess, sys
+    view = image_view(weights(), picture)
+    (tmp_path/'view.json').write_text(json.dumps(view._stored()))
+    code = ('import json; from attention_nb import View; d = json.load(open("view.json"))\n'
+            'View.from_data(d["data"], d["summary"]).save("a.svg")')
+    subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True)
+    assert (tmp_path/'a.svg').read_text() == view._repr_svg_()
+    assert isinstance(View.from_data(**view._stored()), View)

@@ -1,0 +1,316 @@
+"The views in a real browser: what they show, how they answer, hostile text, hosts of all kinds"
+import re, subprocess, sys, time, xml.etree.ElementTree as xml
+import pytest, torch
+from attention_nb.recording.inputs import readable
+from attention_nb.views.page import View
+from attention_nb.views.attention_views import head_view, model_view, show_tokens
+from attention_nb.views.neuron_view import neuron_view
+from helpers.looks import (expect, hostile, hostile_title, lines, numbers, patience, weights, words)
+
+def test_pointing_at_a_token_shows_its_numbers(open_view):
+    w = weights()
+    page = open_view(head_view(w, words, layer=1))
+    for i in (0, 4):
+        page.locator('.left .token').nth(i).hover()
+        numbers(page, w[1,:,i].mean(0))
+    page.locator('.right .token').nth(2).hover()
+    numbers(page, w[1,:,:,2].mean(0), 'left')
+
+def test_layers_heads_and_threshold(open_view):
+    w = weights()
+    page = open_view(head_view(w, words))
+    lines(page, (w[0] >= 0.05).sum().item())
+    ink = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter(x => x).length"
+    assert page.locator('canvas').evaluate(ink) > 100
+    page.locator('select').select_option('1')
+    for h in (0, 2): page.locator('.heads button').nth(1+h).click()              # off
+    page.locator('.left .token').nth(3).hover()
+    numbers(page, w[1,1,3])
+    expect(page.locator('.status')).to_contain_text('(head 1)')
+    page.locator('input[type=range]').fill('1')
+    lines(page, 0)
+    assert page.locator('canvas').evaluate(ink) == 0
+    page.get_by_label('next layer').click()              # round to the first, and the button stays
+    expect(page.locator('select')).to_have_value('0')
+    expect(page.get_by_label('next layer')).to_be_focused()
+    page.locator('.heads button').nth(3).dblclick()
+    pressed = page.locator('.heads button[aria-pressed=true]')
+    expect(pressed).to_have_text(['2'])
+    page.locator('.heads button').first.click()
+    expect(pressed).to_have_text(['0', '1', '2'])
+    page.locator('.heads button').first.click()
+    expect(pressed).to_have_count(0)
+
+def test_weights_below_the_threshold_leave_an_empty_picture(open_view):
+    even = torch.full((1,2,24,24), 1/24)
+    tokens = [f't{n}' for n in range(24)]
+    lines(open_view(head_view(even, tokens, threshold=0.05)), 0)
+    lines(open_view(head_view(even, tokens), 'low'), 2*24*24)         # left to itself it shows them
+    lines(open_view(head_view(torch.zeros(1,1,1,1), ['one']), 'zero'), 0)
+
+def test_keyboard_and_tap(open_view):
+    page = open_view(head_view(weights(), words))
+    on,status = page.locator('.token.on .t'),page.locator('.status')
+    page.locator('.left .token').first.focus()
+    for key in ('ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowUp'): page.keyboard.press(key)
+    expect(page.locator('.right .token.on .t')).to_have_text(['flies'])
+    page.keyboard.press('Enter')
+    expect(status).to_contain_text('kept')
+    page.locator('.left .token').nth(5).hover()           # a look at another one, and back
+    expect(on).to_have_text(['.'])
+    page.locator('.stage').dispatch_event('pointerleave')
+    expect(on).to_have_text(['flies'])
+    for key,token in (('End', '.'), ('Home', 'time')):
+        page.keyboard.press(key)
+        expect(on).to_have_text([token])
+    page.keyboard.press('Escape')
+    expect(on).to_have_count(0)
+    page.locator('.left .token').nth(3).click()
+    expect(status).to_contain_text('kept')
+    page.locator('.stage').dispatch_event('pointerleave')
+    expect(on).to_have_text(['an'])
+    page.locator('summary').click()
+    table = page.locator('details table')
+    expect(table.locator('tbody th')).to_have_text(words)
+    expect(table.locator('tbody tr').first.locator('td')).to_have_count(3)
+
+def test_pairs_and_named_attentions(open_view):
+    w = weights(1, 2, 6, 6)
+    page = open_view(head_view(w, words, split=4))
+    large = w[0] >= 0.05
+    lines(page, large.sum().item())
+    for value,rows,keys in (('1', slice(0, 4), slice(0, 4)), ('2', slice(0, 4), slice(4, 6)),
+                            ('3', slice(4, 6), slice(0, 4)), ('4', slice(4, 6), slice(4, 6))):
+        page.locator('select').select_option(value)
+        lines(page, large[:,rows,keys].sum().item())
+    names = dict(encoder=weights(2, 3, 6, 6), cross=weights(1, 2, 3, 6))
+    view = head_view(names, dict(encoder=words, cross=list('abc')), dict(cross=words))
+    page = open_view(view, 'named')
+    page.locator('select').first.select_option('1')
+    expect(page.locator('.left .t')).to_have_text(list('abc'))
+    page.locator('.left .token').nth(1).hover()
+    numbers(page, names['cross'][0,:,1].mean(0))
+
+def test_thumbnails_open(open_view):
+    w = weights(3, 4)
+    page = open_view(model_view(w, words, average=True, rollout=True))
+    expect(page.locator('.grid button')).to_have_count(3*4+3+1+1)
+    page.get_by_label('layer 2, head 1', exact=True).click()
+    page.locator('.large .left .token').nth(2).hover()
+    numbers(page, w[2,1,2], where='.large')
+    page.get_by_label('layer 0, head 3', exact=True).focus()
+    page.keyboard.press('Enter')
+    expect(page.locator('.large .heads [aria-pressed=true]')).to_have_text(['3'])
+    page.locator('.large .left .token').nth(2).hover()
+    numbers(page, w[0,3,2], where='.large')
+
+def test_tokens_are_boxes(open_view):
+    page = open_view(show_tokens([*words, '  ']))
+    boxes = page.locator('.boxes span')
+    expect(boxes).to_have_count(7)
+    boxes.nth(2).hover()
+    expect(page.locator('.status')).to_have_text('token 2 of 7')
+    narrow,wide = (boxes.nth(n).bounding_box()['width'] for n in (5, 6))
+    assert wide > 1.3*narrow      # two spaces are seen as two
+
+def test_tokens_of_a_tokenizer_have_ids(open_view):
+    from attention_nb.text.tokenizer import WordTokenizer
+    tokenizer = WordTokenizer.train(['my ship'])
+    page = open_view(show_tokens('my ship sails', tokenizer))
+    expect(page.locator('.boxes span')).to_have_text(['my', 'ship', '<unk>'])
+    ids = [str(i) for i in tokenizer.encode('my ship sails')]
+    expect(page.locator('.boxes small')).to_have_text(ids)
+    expect(page.locator('.boxes .special')).to_have_text(['<unk>'])
+    page.locator('.boxes span').nth(2).hover()
+    expect(page.locator('.status')).to_have_text('token 2 of 3, id 1, special')
+
+@pytest.mark.parametrize('theme', ['light', 'dark'])
+def test_lines_of_a_single_head_are_purple(browser, tmp_path, theme):
+    page = browser.new_page(color_scheme=theme)
+    page.goto(head_view(torch.eye(6)[None,None], words).save(tmp_path/'x.html').as_uri())
+    expect(page.locator('[data-ready=yes]')).to_be_attached()
+    rgb = page.locator('canvas').evaluate("""c => { const d = c.getContext('2d').getImageData(
+        0, 0, c.width, c.height).data; for (let p = 0; p < d.length; p += 4)
+        if (d[p+3] === 255) return [d[p], d[p+1], d[p+2]]; }""")
+    page.close()
+    assert rgb == dict(light=[107, 79, 160], dark=[185, 165, 227])[theme]
+
+# ---- text from strangers
+
+def hostile_view(kind):
+    n,title = len(hostile),dict(title=hostile_title)
+    if kind == 'tokens': return show_tokens(hostile, **title)
+    if kind == 'head': return head_view(weights(1, 1, n, n), hostile, **title)
+    if kind == 'model': return model_view(weights(1, 1, n, n), hostile, **title)
+    return neuron_view(torch.randn(1,1,n,4), torch.randn(1,1,n,4), hostile, **title)
+
+@pytest.mark.parametrize('kind', ['tokens', 'head', 'model', 'neuron'])
+def test_hostile_text_does_nothing_and_is_shown_as_given(open_view, tmp_path, kind):
+    assert len(hostile) >= 100
+    view = hostile_view(kind)
+    page = open_view(view)
+    if kind == 'model':
+        page.locator('.grid button').first.click()
+        expect(page.locator('.large .right .t')).to_have_count(len(hostile))
+    token,row = dict(tokens=('.boxes span', '.boxes span'), neuron=('tbody th', 'tbody tr')).get(
+        kind, ('.right .t', '.right .token'))
+    texts = page.eval_on_selector_all(token, 'es => es.map(e => e.textContent)')
+    assert texts == [readable(t) for t in hostile]
+    assert page.evaluate('window.hacked') is None and page.locator('h1').inner_text()
+    sideways = page.evaluate('document.documentElement.scrollWidth > innerWidth')
+    assert not sideways, 'the page scrolls sideways'
+    assert page.evaluate("document.querySelectorAll('script').length") == 2
+    heights = page.eval_on_selector_all(row, 'es => es.map(e => e.getBoundingClientRect().height)')
+    assert max(heights) <= 60
+    for suffix in ('svg', 'png'): view.save(tmp_path/f'x.{suffix}')
+    tags = [e.tag for e in xml.parse(tmp_path/'x.svg').iter()]
+    assert not [t for t in tags if t.endswith(('script', 'foreignObject', 'iframe'))]
+
+def test_hostile_text_in_a_frame_and_in_stored_data():
+    view = head_view(weights(1, 1, 20, 20), hostile[:20], title=hostile_title)
+    again = View.from_data(view._data, repr(view), '<svg></svg>')
+    for v in (view, again):
+        frame = v._repr_html_()
+        assert frame.count('<iframe') == 1 and '<script' not in frame
+    evil = View.from_data(view._data, '"><script>window.hacked=1</script>', '"><script>1</script>')
+    assert '<script' not in evil._repr_html_()
+
+# ---- hosts
+
+def test_many_views_on_one_page_do_not_disturb_each_other(browser, tmp_path):
+    neurons = neuron_view(torch.randn(1,2,6,8), torch.randn(1,2,6,8), words)
+    views = [head_view(weights(seed=s), words, title=f'view {s}') for s in range(3)]
+    views += [model_view(weights(), words), neurons]
+    body = ('<!doctype html><html data-theme="dark">'
+            '<style>.token,button{display:none!important}</style><body>')
+    body += ''.join(v._repr_html_() for v in views)
+    (tmp_path/'host.html').write_text(body, encoding='utf-8')
+    page = browser.new_page(viewport=dict(width=900, height=900))
+    page.set_default_timeout(patience)
+    page.goto((tmp_path/'host.html').as_uri())
+    frames = [page.frame_locator('iframe').nth(n) for n in range(5)]
+    expect(page.locator('iframe')).to_have_count(5)
+    for n,f in enumerate(frames):
+        page.locator('iframe').nth(n).scroll_into_view_if_needed()
+        expect(f.locator('[data-ready=yes]')).to_be_attached()
+        expect(f.locator(':root')).to_have_attribute('data-theme', 'dark')
+    frames[1].locator('.left .token').nth(2).click()
+    for f,n in zip(frames, (0, 1, 0)): expect(f.locator('.token.on')).to_have_count(n)
+    for still in page.locator('[data-still]').all(): expect(still).to_be_hidden()
+    host = page.locator('iframe').first
+    host.evaluate("f => { const w = f.contentWindow; w.drawn = 0; w.addEventListener('redraw', () "
+                  "=> w.drawn++); }")
+    # an attribute that says nothing about the theme
+    page.evaluate("document.body.className = 'busy'")
+    page.wait_for_timeout(100)
+    assert host.evaluate("f => f.contentWindow.drawn") == 0
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    for f in frames: expect(f.locator(':root')).to_have_attribute('data-theme', 'light')
+    assert host.evaluate("f => f.contentWindow.drawn") == 1
+    inside = "e => e.clientHeight - e.contentDocument.body.getBoundingClientRect().height >= 0"
+    assert page.locator('iframe').first.evaluate(inside)
+    page.close()
+
+def test_without_scripts_a_picture_remains(browser, tmp_path):
+    body = head_view(weights(), words)._repr_html_()
+    bare = re.sub(r'<iframe.*?</iframe>', '', body, flags=re.S)
+    for name,text in (('frame', body), ('sanitized', bare)):
+        (tmp_path/f'{name}.html').write_text(text, encoding='utf-8')
+        context = browser.new_context(java_script_enabled=False)
+        page = context.new_page()
+        page.goto((tmp_path/f'{name}.html').as_uri())
+        box = page.locator('img').bounding_box()
+        assert box['width'] > 200 and box['height'] > 100
+        assert page.locator('img').get_attribute('alt').startswith('Head view')
+        context.close()
+
+# ---- long texts
+
+@pytest.mark.parametrize('shape', [(6,12,512), (1,12,2000)], ids=str)
+def test_long_texts(open_view, shape):
+    layers,H,L = shape
+    w = weights(layers, H, L, L)
+    view = head_view(w, [f'w{i}' for i in range(L)])
+    if L == 512: assert len(view.html) < 16e6
+    page = open_view(view)
+    page.locator('.left .token').nth(7).hover()
+    numbers(page, w[0,:,7].mean(0))
+
+def test_a_row_of_fifty_thousand_keys(open_view):
+    "Only the rows in sight are elements; the keyboard reaches the others, the numbers are right"
+    S = 50_000
+    w = (3*torch.randn(1, 2, 1, S, generator=torch.Generator().manual_seed(0))).softmax(-1)
+    w[0,:,0,-3:] = torch.tensor([0.2, 0.5, 0.1])
+    page = open_view(head_view(w, ['query'], [f'key {n}' for n in range(S)]))
+    right = page.locator('.right .token')
+    expect(right.locator('.t').first).to_have_text('key 0')
+    expect(right).to_have_count(100)
+    page.locator('.left .token').first.click()
+    expect(page.locator('.status')).to_contain_text(f'query takes from key {S-2} 0.50, ')
+    page.locator('.stage').evaluate('e => { e.scrollTop = e.scrollHeight }')
+    expect(right.locator('.t').last).to_have_text(f'key {S-1}')
+    expect(right.locator('.n').nth(97)).to_have_text('0.20')
+    expect(right.locator('.n').nth(98)).to_have_text('0.50')
+    expect(right.last).to_be_in_viewport()
+    page.locator('.stage').evaluate('e => { e.scrollTop = 0 }')
+    expect(right.locator('.t').first).to_have_text('key 0')
+    right.nth(3).focus()
+    page.keyboard.press('End')
+    expect(page.locator('.right .token.on .t')).to_have_text([f'key {S-1}'])
+    expect(right.last).to_be_focused()
+    for _ in range(45): page.keyboard.press('ArrowUp')              # past the first that were there
+    expect(page.locator('.right .token.on .t')).to_have_text([f'key {S-46}'])
+    expect(page.locator('.right .token.on')).to_be_in_viewport()
+    page.locator('summary').click()
+    rows = page.locator('details tbody tr')
+    expect(rows).to_have_count(1000)
+    expect(rows.first.locator('th')).to_have_text(f'key {S-2}')
+
+# ---- Jupyter
+
+def started(server, log):
+    "The address that a server has written into its log"
+    for _ in range(1200):
+        if found := re.search(r'http://127\.0\.0\.1:\d+/', log.read_text()): return found[0]
+        assert server.poll() is None, log.read_text()[-2000:]
+        time.sleep(0.2)
+    raise TimeoutError(log.read_text()[-2000:])
+
+@pytest.mark.parametrize('app', ['lab/tree', 'notebooks'], ids=['JupyterLab', 'Notebook'])
+def test_in_jupyter(browser, tmp_path, app):
+    "A real server, a real kernel: the cell is run in the browser and its view answers"
+    import nbformat
+    code = ('import torch\nfrom attention_nb.views.attention_views import head_view\n'
+            "head_view(torch.eye(3)[None], ['one', 'two', 'three'])")
+    kernel = dict(name='python3', display_name='Python 3', language='python')
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)],
+                                  metadata=dict(kernelspec=kernel))
+    nbformat.write(nb, tmp_path/'view.ipynb')
+    module = 'jupyterlab' if app.startswith('lab') else 'notebook'
+    options = ['--no-browser', '--allow-root', '--ServerApp.ip=127.0.0.1', '--ServerApp.port=0',
+               '--IdentityProvider.token=', '--ServerApp.password=',
+               f'--ServerApp.root_dir={tmp_path}']
+    log = tmp_path/'log.txt'
+    with open(log, 'w') as out:
+        server = subprocess.Popen([sys.executable, '-m', module, *options], stdout=out,
+                                  stderr=subprocess.STDOUT, cwd=tmp_path)
+    page = browser.new_page(viewport=dict(width=1200, height=900))
+    page.set_default_timeout(patience)
+    try:
+        page.goto(f'{started(server, log)}{app}/view.ipynb', wait_until='domcontentloaded')
+        cell = page.locator('.jp-Cell .cm-content').first
+        frame = page.frame_locator('.jp-OutputArea iframe')
+        shown = frame.locator('[data-ready=yes]')
+        for _ in range(24):                 # a cell that is run before the kernel is there is lost
+            cell.click()
+            page.keyboard.press('Control+Enter')
+            try: shown.wait_for(timeout=10_000)
+            except Exception as e:
+                if 'Timeout' not in type(e).__name__: raise
+            else: break
+        frame.locator('.left .token').nth(1).hover()
+        expect(frame.locator('.status')).to_contain_text('two takes from two 1.00')
+    finally:
+        page.close()
+        server.terminate()
+        server.wait(60)
