@@ -4,7 +4,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 import pytest, quarto, rules
 from helpers.book import (anchor, article, book, cells, chapters, code_cells, entries, following,
                           home, labels, lessons, markdown, module_of, pages, plain, proofs,
-                          sidebar)
+                          public_names, sidebar)
 from helpers.looks import contrast, expect, watched
 
 others = 'api', 'glossary', 'recipes', 'speed', 'teach'
@@ -172,6 +172,7 @@ def test_an_entry_is_public_and_stands_above_its_code(texts):
             if 'api-source' not in body: continue
             name = plain(heading).strip().rstrip('#')
             assert not any(part.startswith('_') for part in name.split('.')), name
+            assert name.split('.')[0] in public_names(page), f'{page}: {name} is not offered'
             code = re.search(r'<pre>(.*?)</pre>', body, re.S)
             made = rf'\b(def|class) {name.split(".")[-1]}\b'
             assert code and re.search(made, plain(code[1])), f'{name}: not in the code below it'
