@@ -33,7 +33,7 @@ def graph(folder=None):
     "Module -> the modules of the package that it imports, but for what UPWARDS names"
     found,below = package.modules_in(folder or get_config().lib_path),{}
     for m,path in found.items():
-        every = {*()}
+        every = set()
         for source,name,where in imported(path.read_text(encoding='utf-8'), m):
             if UPWARDS.get((m, source)) != where:
                 every |= {source, f'{source}.{name}'.lstrip('.')}
@@ -71,21 +71,21 @@ def rows(below):
 
 def drawn(below, links, label):
     "An SVG: a box for each name, a line to each name that it imports"
-    lines,most = rows(plain(below)),0
-    most = max(map(len, lines))
-    width,height = most*(WIDE+GAP)+GAP, len(lines)*ROW
+    below = plain(below)
+    lines = rows(below)
+    width,height = max(map(len, lines))*(WIDE+GAP)+GAP,len(lines)*ROW
     x,y = {},{}
     for r,names in enumerate(lines):
         left = (width - len(names)*(WIDE+GAP) + GAP)/2
         for i,n in enumerate(names): x[n],y[n] = left + i*(WIDE+GAP),r*ROW + (ROW-HIGH)/2
     parts = [f'<path d="M{x[a]+WIDE/2:.0f} {y[a]+HIGH:.0f}C{x[a]+WIDE/2:.0f} {y[a]+HIGH+24:.0f} '
              f'{x[b]+WIDE/2:.0f} {y[b]-24:.0f} {x[b]+WIDE/2:.0f} {y[b]:.0f}"/>'
-             for a,bs in plain(below).items() for b in bs]
+             for a,bs in below.items() for b in bs]
     parts += [f'<a href="{html.escape(links[n])}"><rect x="{x[n]:.0f}" y="{y[n]:.0f}" '
               f'width="{WIDE}" height="{HIGH}" rx="5"/><text x="{x[n]+WIDE/2:.0f}" '
               f'y="{y[n]+HIGH/2+4:.0f}">{html.escape(n)}</text></a>' for n in x]
     return (f'<div class="rooms"><svg viewBox="0 0 {width} {height}" role="group" '
-            f'aria-label="{html.escape(label)}" style="width:{width}px">' + ''.join(parts)
+            f'aria-label="{html.escape(label)}" style="width:{width}px;min-width:min({width}px,34rem)">' + ''.join(parts)
             + '</svg></div>')
 
 def of_room(room):
