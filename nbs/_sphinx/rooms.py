@@ -85,8 +85,8 @@ def drawn(below, links, label):
               f'width="{WIDE}" height="{HIGH}" rx="5"/><text x="{x[n]+WIDE/2:.0f}" '
               f'y="{y[n]+HIGH/2+4:.0f}">{html.escape(n)}</text></a>' for n in x]
     return (f'<div class="rooms"><svg viewBox="0 0 {width} {height}" role="group" '
-            f'aria-label="{html.escape(label)}" style="width:{width}px;min-width:min({width}px,34rem)">' + ''.join(parts)
-            + '</svg></div>')
+            f'aria-label="{html.escape(label)}" '
+            f'style="width:{width}px;min-width:min({width}px,34rem)">{"".join(parts)}</svg></div>')
 
 def of_room(room):
     "The picture of a room's modules, by the names they have in it"
