@@ -135,9 +135,9 @@ def test_the_library_stands_beside_the_lessons_and_below_those_it_links(book):
         assert not following(book[order[-1]])
     assert re.search(r'page-kind">Lesson 1 · \d minutes<', book['01_first.html'])
     assert re.search(r'page-kind">Library · <a [^>]*href="index.html"', book['kernels/more.html'])
-    below = re.search(r'<nav class="library".*?</nav>', book['01_first.html'], re.S)[0]
+    below = re.search(r'<nav class="beyond".*?</nav>', book['01_first.html'], re.S)[0]
     assert re.findall(r'href="([^"]+)"', below) == ['kernels/fast.html']
-    assert '<nav class="library"' not in book['02_second.html']
+    assert '<nav class="beyond"' not in book['02_second.html']
     drawn = re.findall(r'<a href="([^"]+)"><rect', book['kernels/index.html'])
     assert 'reference.html' in drawn and 'flash.html' in drawn
 

@@ -119,7 +119,7 @@ def test_below_a_lesson_stand_the_pages_of_the_library_that_link_it_first(texts)
                   and rules.lesson_of(p, cells(p)) == l] for l in lessons}
     assert sum(map(len, wanted.values())) == len([p for p in chapters if p not in lessons]) > 40
     for page,text in texts.items():
-        row = re.search(r'<nav class="library".*?</nav>', text, re.S)
+        row = re.search(r'<nav class="beyond".*?</nav>', text, re.S)
         found = re.findall(r'href="([\w/]+)\.html">', row[0]) if row else []
         assert found == wanted.get(page, []), page
 
