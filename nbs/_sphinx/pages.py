@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 from sphinx.util import logging
 import api, cells, place, plain, rooms, rules
-from notebooks import entries_first, process
+from notebooks import process
 from quarto import described, front_matter, myst
 from tidy import VIEW
 
@@ -36,14 +36,11 @@ def title_cell(cell, mark):
     lead = f"{{.lead}}\n{fm['description']}" if 'description' in fm else ''
     return [markdown(myst(f"# {fm['title']}\n\n{mark}{lead}"))] if 'title' in fm else []
 
-def code_cell(cell, code_follows):
+def code_cell(cell, module):
     o,text = cells.split_options(cell.source)
     for out in cell.outputs:
         if VIEW in (data := out.get('data', {})): out['data'] = live_view(data, o.get('frame'))
         if 'text/markdown' in data: data['text/markdown'] = myst(data['text/markdown'])
-    if o.get('output') == 'asis':                       # an API entry
-        texts = [out.get('text') or out.data.get('text/markdown', '') for out in cell.outputs]
-        return [markdown(api.entry(t, code_follows)) for t in texts]
     fold = cells.folded(o)
     answer = fold and str(o.get('code-summary', '')).startswith('Answer')   # its output tells
     tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'hide-cell': answer,
@@ -53,12 +50,14 @@ def code_cell(cell, code_follows):
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap']))
     if alt := described(cell.outputs): meta['image'] = dict(alt=alt, classes='scheme')
     if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
-    return [code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
+    made = api.places(text, module) if 'exports' in o else ''
+    return [*map(markdown, filter(None, [myst(made)])),
+            code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 
-def page_cells(cell, code_follows=False, mark=''):
+def page_cells(cell, name='', mark=''):
     "The MyST-NB cells, none or more, for one processed cell; `mark` stands below the title"
     if cell.cell_type == 'raw': return title_cell(cell, mark)
-    if cell.cell_type == 'code': return code_cell(cell, code_follows)
+    if cell.cell_type == 'code': return code_cell(cell, cells.module(name))
     return [markdown(myst(cell.source))] if cell.source.strip() else []
 
 # %% the sidebar
@@ -113,8 +112,7 @@ class Reader:
         plain.keep(env, nb)
         for c in nb.cells: draw_rooms(c, env.docname)
         mark = page_kind(env.docname, json.loads(text)['cells'])
-        nb.cells = [out for cell,follows in entries_first(nb.cells)
-                    for out in page_cells(cell, follows, mark)]
+        nb.cells = [out for cell in nb.cells for out in page_cells(cell, env.docname, mark)]
         if any('{footcite:' in c.source for c in nb.cells):
             nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
         place.keep(env, nb.cells)
@@ -124,6 +122,7 @@ class Reader:
                 d for d in self.app.book if cells.kind(d) == 'library'
                 and cells.room(d) == cells.room(env.docname)]):
             nb.cells.append(markdown(toctree(self.app, own)))
+        if api.MARK in text: nb.cells += map(markdown, api.contents(self.app))
         return nb
 
 def number_figures(app, env):
@@ -135,7 +134,9 @@ def number_figures(app, env):
 
 def in_reading_order(app, pagename, templatename, context, doctree):
     "Next leads through lessons, or library, or notes; below a lesson stand the pages that link it"
-    if pagename not in (pages := app.book): return
+    if pagename not in (pages := app.book):
+        context['prev'] = context['next'] = None
+        return
     kinds = dict(room='library').get
     own = kinds(cells.kind(pagename), cells.kind(pagename))
     line = [d for d in pages if kinds(cells.kind(d), cells.kind(d)) == own]
@@ -154,7 +155,8 @@ def in_reading_order(app, pagename, templatename, context, doctree):
 
 def load_all(app, env, docs):
     "All pages in the order of the book: name -> cells"
-    pages = {d: cells.load(Path(env.doc2path(d))) for d in env.found_docs}
+    paths = {d: Path(env.doc2path(d)) for d in env.found_docs}
+    pages = {d: cells.load(p) for d,p in paths.items() if p.suffix == '.ipynb'}
     app.book = {d: pages[d] for d in cells.in_order(pages)}
 
 def print_with_answers(app, pagename, templatename, context, doctree):
@@ -182,7 +184,6 @@ def setup(app):
         if read.problems and not exception: app.statuscode = 1
     app.setup_extension('myst_nb')
     app.add_config_value('book_parts', {}, 'env')
-    app.add_post_transform(api.MethodsOfClasses)
     app.connect('env-before-read-docs', load_all)
     app.connect('env-check-consistency', number_figures)
     app.connect('html-page-context', in_reading_order)

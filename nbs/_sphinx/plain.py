@@ -13,12 +13,9 @@ from quarto import described, front_matter, prose
 from tidy import VIEW
 
 def only_quoted(cell):
-    "The line that a note is about, and the signature of an entry, are no code to run: no language"
+    "The line that a note is about is no code to run: no language"
     if cell.cell_type == 'markdown' and cell.source.startswith(NOTE):
         cell.source = cell.source.replace('```python', '```', 1)
-    if cell.cell_type == 'code' and re.search(r'^show_doc\(', cell.source, re.M):
-        for data in (out.data for out in cell.outputs):
-            data['text/markdown'] = data['text/markdown'].replace('```python', '```')
 
 def markdown_of(nb, name):
     "(markdown, files) of a processed notebook"
