@@ -34,10 +34,10 @@ def icons():
              "fill='none' stroke='black' stroke-width='2.2' stroke-linecap='round' "
              "stroke-linejoin='round'><path d='{}'/></svg>")
     rules = (f'.fa-{n} {{ --icon: url("{drawn.format(d)}"); }}' for n,d in ICONS.items())
-    return '\n'.join((':is(.fa-solid, .fas, .fab) { display: inline-block; width: 1em; '
+    return '\n'.join((':is(.fa-solid, .fa-brands) { display: inline-block; width: 1em; '
                       'height: 1em; vertical-align: -.125em; background: currentcolor; '
                       'mask: var(--icon, none) center/contain no-repeat; }',
-                      ':is(.fa-solid, .fas, .fab)::before { content: none !important; }',
+                      ':is(.fa-solid, .fa-brands)::before { content: none !important; }',
                       '.fa-lg { font-size: 1.25em; }', *rules)) + '\n'
 
 def write_icons(app):
