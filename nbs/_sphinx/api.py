@@ -33,10 +33,7 @@ def definitions_in(code):
 @functools.cache
 def definitions(module): return definitions_in('\n'.join(lines(module)))
 
-@functools.cache
-def homes():
-    "Public name -> its module"
-    return {n: m for m,names in package.every_name(config().lib_path).items() for n in names}
+def homes(): return package.homes(config().lib_path)
 
 @functools.cache
 def groups():
@@ -287,10 +284,9 @@ def listing(folder=cells.nbs):
     return '\n\n'.join(found)
 
 def contents(app):
-    "A group of the sidebar for each group of names"
-    for title,(names,_) in groups().items():
-        pages = [f'/{page(n)}' for n in sorted(names) if f'{page(n)}' in app.env.found_docs]
-        if pages: yield '\n'.join(['```{toctree}', ':hidden:', f':caption: {title}', '', *pages, '```'])
+    "Title -> pages, of each group of names that are offered"
+    found = {title: [page(n) for n in sorted(names)] for title,(names,_) in groups().items()}
+    return {title: [p for p in pages if p in app.env.found_docs] for title,pages in found.items()}
 
 def places(code, module):
     "Above the code of public names a mark of their place, and links to their pages"

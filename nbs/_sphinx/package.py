@@ -117,14 +117,19 @@ def every_name(folder):
     return {m: sorted(names) for m,names in modules.items()}
 
 @functools.cache
+def homes(folder):
+    "Public name -> its module"
+    return {n: m for m,names in every_name(folder).items() for n in names}
+
+@functools.cache
 def all_names(folder):
     "The public names with their modules, as `attention_nb.checks.check_sizes`"
-    return {f'{folder.name}.{m}.{n}' for m,names in every_name(folder).items() for n in names}
+    return {f'{folder.name}.{m}.{n}' for n,m in homes(folder).items()}
 
 @functools.cache
 def page(folder, name):
     "The page of a public name; with its module where another differs in capitals only"
-    every = {n: m for m,names in every_name(folder).items() for n in names}
+    every = homes(folder)
     alone = sum(n.lower() == name.lower() for n in every) == 1
     return f'api/{name}' if alone else f'api/{every[name].split(".")[-1]}.{name}'
 
