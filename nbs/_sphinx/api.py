@@ -5,7 +5,7 @@ Before Sphinx reads, a few lines for each name are written to nbs/api, which git
 autodoc for signature, docstring and methods, and bring links, errors and an example. What the
 docstring says of parameters becomes a table, with types and defaults as the code writes them.
 """
-import ast, copy, functools, inspect, re
+import ast, builtins, copy, functools, inspect, re
 from pathlib import Path
 from textwrap import dedent, indent
 import nbdev.config
@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxRole
 import cells, docstrings, package
 
 config = functools.cache(nbdev.config.get_config)      # else its file is read each time
-MARK = '<!-- api -->'
+MARK,WORDS = '<!-- api -->','<!-- words -->'
 ERRORS,LONG = 5,300                                    # shown of one name; letters of a value
 
 # %% what the modules say
@@ -89,6 +89,17 @@ def summary(name):
     return (ast.get_docstring(node) or '').split('\n')[0]
 
 # %% what the notebooks say
+class Unrolled(ast.NodeTransformer):
+    "A loop over what is written out, as what it does each time"
+    def __init__(self, values={}): self.values = values
+    def visit_Name(self, node): return self.values.get(node.id, node)
+    def visit_For(self, node):
+        names,found = getattr(node.target, 'elts', [node.target]),[]
+        for row in getattr(node.iter, 'elts', ()):
+            values = zip((getattr(n, 'id', '') for n in names), getattr(row, 'elts', [row]))
+            found += map(Unrolled(dict(values)).visit, copy.deepcopy(node.body))
+        return found or node
+
 def failures(page):
     "(name, exception, message, call) of each call in an `expect_fail` that has a public name"
     made = {}
@@ -96,18 +107,19 @@ def failures(page):
         if isinstance(f, ast.Name): return f.id if f.id in homes() else made.get(f.id)
         if isinstance(f, ast.Attribute): return f.attr if f.attr in homes() else called(f.value)
     for n in (n for c in page if c['cell_type'] == 'code'
-              for n in ast.walk(cells.syntax(cells.source(c)))):
+              for n in ast.walk(Unrolled().visit(cells.syntax(cells.source(c))))):
         if isinstance(n, ast.Assign):
             t,v = (getattr(x, 'elts', [x]) for x in (n.targets[0], n.value))
             made |= {a.id: called(b.func) for a,b in zip(t, v)
                      if isinstance(a, ast.Name) and isinstance(b, ast.Call)}
         if not isinstance(n, ast.With) or len(n.body) > 1: continue
         said = n.items[0].context_expr
-        if not ast.unparse(said).startswith('expect_fail(') or len(said.args) < 2: continue
+        if 'expect_fail' not in ast.dump(said) or len(said.args) < 2: continue
         calls = (called(x.func) for x in ast.walk(n.body[0]) if isinstance(x, ast.Call))
         name,message = next(filter(None, calls), None),getattr(said.args[1], 'value', None)
         if name and isinstance(message, str):
-            yield name, ast.unparse(said.args[0]), message, ast.unparse(n.body[0])
+            call = re.sub(r'\*\*dict\((.*)\)\)$', r'\1)', ast.unparse(n.body[0]))
+            yield name, ast.unparse(said.args[0]), message, call
 
 @functools.cache
 class Book:
@@ -125,13 +137,13 @@ class Book:
                     self.examples[name] = code, cells.printed(c)
 
     def errors(self, name):
-        "A few, short ones, first of its own page and of calls of the name itself"
-        found = [(kind, message, call) for _,kind,message,call in sorted(
-            self.failures.get(name, ()), key=lambda e: (
-                e[0] != self.home[name], not e[3].startswith(f'{name}('), len(e[3])))
-                 if len(call) < 80]
-        return list({message: row for row in found[::-1] for message in row[1:2]}.values())[
-            :-ERRORS-1:-1]
+        "A few, short ones, first of its own page and of calls that say all they need"
+        def order(e):
+            asked = {*re.findall(r'\b[a-z]\w*\b(?![(=])', e[3])} - {*dir(builtins), 'torch', 'nn'}
+            return e[0] != self.home[name], len(asked), len(e[3])
+        found = {e[2]: e[1:] for e in sorted(self.failures.get(name, ()), key=order, reverse=True)
+                 if len(e[3]) < 80 and '*' not in e[3]}
+        return [*found.values()][:-ERRORS-1:-1]
 
 # %% the page of a name
 class Code(SphinxRole):
@@ -183,6 +195,7 @@ def page_of(name, book):
         ':orphan:\n' * (not is_offered(name)), rst(name), '='*len(rst(name)), '',
         f'.. {package.digest(seen(name))}', '',
         '.. rst-class:: page-kind', '', f'API · {m}', '',
+        '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
         block('python', f'from {where} import {name}'),
         f'.. auto{kind}:: {full(name)}', '   :no-value:'*short, '', indent(''.join(more), '   ')])
@@ -242,8 +255,7 @@ def hints(obj):
 
 def explain(app, what, name, obj, options, text):
     "The docstring: sections become tables"
-    own = name.rpartition('.')[2]
-    if what == 'data': text[:] = [rst(summary(own))]
+    if what != 'method': del text[0 if what != 'data' else slice(None)]     # it is the page's lead
     if what not in ('function', 'method', 'class'): return
     head,*parts = re.split(r'^(Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
@@ -276,12 +288,23 @@ def listing(folder=cells.nbs):
     "Markdown: in groups of tasks what is offered, below it, folded, what else is public"
     found,home = [],Book(folder).home
     for title,both in groups().items():
-        offered,others = ('\n'.join(f'- {link(n)}: {summary(n)}' for n in sorted(names) if n in home)
+        offered,others = (['\n'.join(f'- {link(n)}: {summary(n)}' for n in names if n in home)]
                           for names in both)
-        if others: others = (f'<details><summary>{others.count(chr(10)) + 1} parts and helpers'
-                             f'</summary>\n\n{others}\n\n</details>')
-        found += [f'## {title}', offered, others] if offered or others else []
+        if others[0]: others = [f'<details><summary>Parts and helpers</summary>\n\n{others[0]}'
+                                '\n\n</details>']
+        if offered[0] or others[0]: found += [f'## {title}', *offered, *others]
     return '\n\n'.join(found)
+
+OWNERS = dict(module='MultiHeadAttention', call='MultiHeadAttention',
+              function='scaled_dot_product_attention', generate='generate')
+
+def words_of_others():
+    "Markdown: a folded table of the words in `attention_nb.checks.words`"
+    from attention_nb.checks import words
+    rows = (f'| `{n}` | {link(OWNERS[row])} | {said} |' for row,some in words.items()
+            for n,said in some.items())
+    return ('<details><summary>Their word, where, and ours</summary>\n\n| Elsewhere | Here | How |\n'
+            '|---|---|---|\n' + '\n'.join(rows) + '\n\n</details>')
 
 def contents(app):
     "Title -> pages, of each group of names that are offered"
@@ -309,6 +332,7 @@ def setup(app):
     app.add_role('public', Code())
     app.add_post_transform(MethodsOfClasses)
     app.connect('builder-inited', write)
+    app.connect('html-page-context', lambda app, doc, *_: doc == 'api' and app.add_js_file('api.js'))
     app.connect('autodoc-process-docstring', explain)
     app.connect('autodoc-skip-member', skip)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

@@ -34,7 +34,7 @@ numfig = True
 numfig_format = dict(figure='Figure %s')
 autodoc_typehints = 'none'           # types stand in the tables of api.py
 autodoc_default_options = {'members': True, 'member-order': 'bysource',
-                           'inherited-members': 'Module, Protocol, Generic, dict, tuple, object'}
+                           'inherited-members': 'Module, AttentionLayer, Protocol, Generic, Mapping, dict, tuple'}
 autodoc_preserve_defaults = True
 add_module_names = False
 default_role = 'public'

@@ -66,6 +66,8 @@ def process(text, path):
     for c in nb.cells:
         if c.cell_type == 'code': c.source = c_.join_options(c.source)
         elif api.MARK in c.source: c.source = c.source.replace(api.MARK, api.listing())
+        elif api.WORDS in c.source:
+            c.source = c.source.replace(api.WORDS, api.words_of_others())
         show_source(c)
         show_file(c)
     nb.path_ = Path(path)
