@@ -332,6 +332,7 @@ def setup(app):
     app.add_role('public', Code())
     app.add_post_transform(MethodsOfClasses)
     app.connect('builder-inited', write)
+    app.connect('env-updated', lambda app, env: env.plain_texts.update(app.api_texts))
     app.connect('html-page-context', lambda app, doc, *_: doc == 'api' and app.add_js_file('api.js'))
     app.connect('autodoc-process-docstring', explain)
     app.connect('autodoc-skip-member', skip)
