@@ -184,21 +184,19 @@ def page_of(name, book):
                             f'{cells.title(book.pages[lesson])} </{lesson}>`')
     kind = 'data' if is_constant(node) else 'class' if isinstance(node, ast.ClassDef) else 'function'
     short = kind == 'data' and interface(name).endswith('= ...')
-    example,printed = book.examples.get(name, ('', ''))
+    where = config().lib_path.name if is_offered(name) else full(name).rpartition('.')[0]
+    example,printed = book.examples.get(name, (f'from {where} import {name}', ''))
     errors = [[rst(f'`{kind}`'), rst(message), code(call, 'literal')]
               for kind,message,call in book.errors(name)]
-    more = [f'\n.. rubric:: Raises\n{table(("Exception", "Says", "Call"), errors)}'] * bool(errors)
-    if example: more += ['\n.. rubric:: Example\n', block('python', example)]
-    if printed: more += [block('text', printed)]
-    where = cfg.lib_path.name if is_offered(name) else full(name).rpartition('.')[0]
+    raises = f'\n.. rubric:: Raises\n{table(("Exception", "Says", "Call"), errors)}' * bool(errors)
     return '\n'.join([
         ':orphan:\n' * (not is_offered(name)), rst(name), '='*len(rst(name)), '',
         f'.. {package.digest(seen(name))}', '',
         '.. rst-class:: page-kind', '', f'API · {m}', '',
         '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
-        block('python', f'from {where} import {name}'),
-        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short, '', indent(''.join(more), '   ')])
+        block('python', example), block('text', printed) * bool(printed),
+        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short, '', indent(raises, '   ')])
 
 def plain(name, book):
     "Its page as plain text"
@@ -308,7 +306,7 @@ def words_of_others():
 
 def contents(app):
     "Title -> pages, of each group of names that are offered"
-    found = {title: [page(n) for n in sorted(names)] for title,(names,_) in groups().items()}
+    found = {title: [page(n) for n in names] for title,(names,_) in groups().items()}
     return {title: [p for p in pages if p in app.env.found_docs] for title,pages in found.items()}
 
 def places(code, module):

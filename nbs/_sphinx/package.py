@@ -21,28 +21,29 @@ offered = {
     'Masks and visibility':
         'causal_mask padding_mask document_mask prefix_mask window_mask Visibility allowed visible',
     'Layers':
-        'MultiHeadAttention SelfAttention LatentAttention LatentConfig MultiHeadAttentionLoop '
-        'attention_layers from_torch merge_heads split_heads to_torch TorchInterface use_attention',
+        'MultiHeadAttention SelfAttention LatentAttention LatentConfig from_torch to_torch '
+        'TorchInterface use_attention attention_layers split_heads merge_heads '
+        'MultiHeadAttentionLoop',
     'Positions':
-        'Rope alibi_bias alibi_slopes apply_rope relative_bias relative_buckets '
+        'Rope apply_rope alibi_bias alibi_slopes relative_bias relative_buckets '
         'sinusoidal_positions',
-    'Caches': 'AttentionCache KVCache ModelCache SlidingKVCache',
+    'Caches': 'KVCache SlidingKVCache ModelCache AttentionCache',
     'Models and generation':
-        'Transformer TransformerConfig generate stream sample filter_logits TextStream Block '
-        'ExpertsConfig FeedForward Mixer MixtureOfExperts RMSNorm Residual',
+        'Transformer TransformerConfig generate stream TextStream sample filter_logits Block '
+        'FeedForward MixtureOfExperts ExpertsConfig RMSNorm Residual Mixer',
     'Load and save':
-        'FAMILIES Source can_be config_from_hf config_to_hf family_table from_hf load_pretrained '
-        'open_source read_gguf save_pretrained',
+        'load_pretrained save_pretrained from_hf read_gguf open_source Source config_from_hf '
+        'config_to_hf can_be family_table FAMILIES',
     'Text to ids and vectors':
-        'BPETokenizer Embeddings GPT2_PATTERN Tokenizer WordTokenizer WordVectors byte_pairs '
-        'cosine_similarity embed_sentences load_glove load_tokenizer save_tokenizer',
+        'load_tokenizer save_tokenizer BPETokenizer WordTokenizer Tokenizer byte_pairs '
+        'GPT2_PATTERN Embeddings embed_sentences WordVectors load_glove cosine_similarity',
     'Record and measure heads':
-        'Recording attention_entropy attention_flow attention_rollout attribute_logit first_token '
-        'induction load_hf look next_token patch_heads previous_token record remove_heads '
-        'same_token save_scores score_heads separator_mass',
+        'look load_hf record Recording remove_heads patch_heads attribute_logit score_heads '
+        'save_scores first_token previous_token next_token same_token induction separator_mass '
+        'attention_entropy attention_flow attention_rollout',
     'Pictures':
-        'View head_view image_view model_view neuron_view permutation_view show_attention '
-        'show_mask show_tokens show_weights softmax_view',
+        'head_view model_view neuron_view image_view View show_attention show_weights show_mask '
+        'show_tokens softmax_view permutation_view',
     'Several machines': 'load_shard parallelize',
     'Short forms of the book': 'SimpleDecoder SimpleMultiHeadAttention simple_attention'}
 

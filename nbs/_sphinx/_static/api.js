@@ -18,7 +18,7 @@ addEventListener('DOMContentLoaded', () => {
       fold.open = words.length > 0 && !!fold.querySelector(':is(li, tr):not([hidden]) a')
     for (const part of page.querySelectorAll('section section, details.hint'))
       part.hidden = ![...part.querySelectorAll('li, tbody tr')].some(row => !row.hidden)
-    const n = new Set(shown().flatMap(names)).size
+    const n = shown().filter(row => row.matches('li')).length
     status.textContent = words.length ? `${n} ${n === 1 ? 'name' : 'names'} left` : ''
   })
   place.firstChild.addEventListener('submit', event => {          // Enter opens the first
