@@ -5,7 +5,7 @@ Before Sphinx reads, a few lines for each name are written to nbs/api, which git
 autodoc for signature, docstring and methods, and bring links, errors and an example. What the
 docstring says of parameters becomes a table, with types and defaults as the code writes them.
 """
-import ast, builtins, copy, functools, inspect, re
+import ast, builtins, collections, copy, functools, inspect, re
 from pathlib import Path
 from textwrap import dedent, indent
 import nbdev.config
@@ -27,8 +27,9 @@ def lines(module):
 
 def definitions_in(code):
     "Name -> its node"
-    made = ((getattr(n, 'targets', [getattr(n, 'target', n)])[0], n) for n in cells.syntax(code).body)
-    return {getattr(t, 'id', getattr(t, 'name', None)): n for t,n in made}
+    def target(n): return getattr(n, 'targets', [getattr(n, 'target', n)])[0]
+    return {getattr(target(n), 'id', getattr(target(n), 'name', None)): n
+            for n in cells.syntax(code).body}
 
 @functools.cache
 def definitions(module): return definitions_in('\n'.join(lines(module)))
@@ -39,20 +40,20 @@ def homes(): return package.homes(config().lib_path)
 def groups():
     "Title -> names that are offered, and the other public names of their modules, or of the room"
     found = {title: (names.split(), []) for title,names in package.offered.items()}
-    offered = {n: title for title,(names,_) in found.items() for n in names if n in homes()}
-    def near(module):
-        first = [(homes()[n], t) for n,t in offered.items()][::-1]
-        rooms,modules = {m.split('.')[0]: t for m,t in first},dict(first)
-        return modules.get(module) or rooms.get(module.split('.')[0], [*found][0])
+    offered = [(n, homes()[n], t) for t,(names,_) in found.items() for n in names if n in homes()]
+    near = {}
+    for _,m,t in offered: near.setdefault(m, t)
+    for _,m,t in offered: near.setdefault(m.split('.')[0], t)
     for n,m in homes().items():
-        if n not in offered: found[near(m)][1].append(n)
+        if not is_offered(n):
+            found[near.get(m) or near.get(m.split('.')[0], [*found][0])][1].append(n)
     return found
 
 def node_of(name): return definitions(homes()[name])[name]
 def page(name): return package.page(config().lib_path, name)
 def full(name): return f'{config().lib_path.name}.{homes()[name]}.{name}'
 def is_constant(node): return isinstance(node, (ast.Assign, ast.AnnAssign))
-def is_offered(name): return any(name in names for names,_ in groups().values())
+def is_offered(name): return name in ' '.join(package.offered.values()).split()
 
 def remark(text, node):
     "What a comment behind or above `node` says"
@@ -80,7 +81,8 @@ def seen(name):
     bases = {getattr(b, 'id', 'Protocol') for b in getattr(node_of(name), 'bases', ())}
     room = homes()[name].split('.')[0]
     near = [m for m in package.modules_in(config().lib_path) if m.split('.')[0] == room]
-    return [interface(name), lines('checks'), [lines(m) for m in near if bases - {'Protocol'}]]
+    words = lines('checks') if 'explained' in ast.dump(node_of(name)) else ()
+    return [interface(name), words, [lines(m) for m in near if bases - {'Protocol'}]]
 
 @functools.cache
 def summary(name):
@@ -166,10 +168,11 @@ def rst(text):
     return ''.join(fr'\ {code(part)}\ ' if i % 2 else re.sub(r'([*|_\\`])', r'\\\1', part)
                    for i,part in enumerate(re.split(r'`([^`\n]+)`', text)))
 
-def table(head, rows):
+def table(title, head, rows):
     def row(texts): return '\n'.join(f'   {"  -" if i else "* -"} {t}' for i,t in enumerate(texts))
-    return '\n'.join(['', '.. list-table::', '   :class: api-table', '   :header-rows: 1', '',
-                      *map(row, [head, *rows]), ''])
+    return '\n'.join([f'\n.. rubric:: {title}\n' * bool(title), '.. list-table::',
+                      '   :class: api-table', '   :header-rows: 1', '',
+                      *map(row, [head, *rows]), '']) if rows else ''
 
 def block(language, text): return f'\n.. code-block:: {language}\n\n{indent(text, "   ")}\n'
 
@@ -178,17 +181,17 @@ def page_of(name, book):
     cfg,m,node,made = config(),homes()[name],node_of(name),book.home[name]
     lesson = made if cells.kind(made) == 'lesson' else cells.lesson_of(made, book.pages[made])
     path,place = f'{cfg.lib_path.name}/{m.replace(".", "/")}.py',f'../{made}.html#{full(name)}'
-    links = [f'`source <{cfg.git_url}/blob/{cfg.branch}/{path}#L{node.lineno}>`__.']
-    if made != lesson: links.insert(0, f'Made in `{made} <{place}>`__')
-    if lesson in book.pages: links.insert(0, f'Explained in :doc:`lesson {cells.number(lesson)[0]}, '
-                            f'{cells.title(book.pages[lesson])} </{lesson}>`')
-    kind = 'data' if is_constant(node) else 'class' if isinstance(node, ast.ClassDef) else 'function'
-    short = kind == 'data' and interface(name).endswith('= ...')
-    where = config().lib_path.name if is_offered(name) else full(name).rpartition('.')[0]
+    links = [f'`Source <{cfg.git_url}/blob/{cfg.branch}/{path}#L{node.lineno}>`__']
+    if lesson in book.pages:
+        links.insert(0, f'Explained in :doc:`lesson {cells.number(lesson)[0]}, '
+                        f'{cells.title(book.pages[lesson])} </{lesson}>`')
+    if made != lesson: links.insert(-1, f'Made in `{made} <{place}>`__')
+    kinds = {ast.FunctionDef: 'function', ast.ClassDef: 'class'}
+    kind,short = kinds.get(type(node), 'data'),interface(name).endswith('= ...')
+    where = cfg.lib_path.name if is_offered(name) else full(name).rpartition('.')[0]
     example,printed = book.examples.get(name, (f'from {where} import {name}', ''))
-    errors = [[rst(f'`{kind}`'), rst(message), code(call, 'literal')]
-              for kind,message,call in book.errors(name)]
-    raises = f'\n.. rubric:: Raises\n{table(("Exception", "Says", "Call"), errors)}' * bool(errors)
+    errors = [[code(error), rst(message), code(call, 'literal')]
+              for error,message,call in book.errors(name)]
     return '\n'.join([
         ':orphan:\n' * (not is_offered(name)), rst(name), '='*len(rst(name)), '',
         f'.. {package.digest(seen(name))}', '',
@@ -196,7 +199,8 @@ def page_of(name, book):
         '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
         block('python', example), block('text', printed) * bool(printed),
-        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short, '', indent(raises, '   ')])
+        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short, '',
+        indent(table('Raises', ('Exception', 'Says', 'Call'), errors), '   ')])
 
 def plain(name, book):
     "Its page as plain text"
@@ -221,16 +225,15 @@ def write(app):
 # %% what autodoc finds
 def written(obj):
     "Parameter, field or 'return' -> its type and its default, as the code writes them"
-    found,own = {},config().lib_path.name
+    found,own = collections.defaultdict(lambda: ('', '')),config().lib_path.name
     for o in reversed(inspect.getmro(obj)) if inspect.isclass(obj) else [inspect.unwrap(obj)]:
         if not o.__module__.startswith(f'{own}.'): continue
-        text = dedent(inspect.getsource(o))
-        node = ast.parse(text).body[0]
+        node = ast.parse(dedent(inspect.getsource(o))).body[0]
         made = docstrings.made_by(node) if isinstance(node, ast.ClassDef) else node
         pairs = [(x.arg, x.annotation, d) for x,d in docstrings.pairs(made.args)] if made else [
             (x.target.id, x.annotation, x.value) for x in docstrings.fields(node)]
-        found |= {n: tuple(x and ast.unparse(x) for x in said) for n,*said in pairs}
-        if made is node and node.returns: found['return'] = ast.unparse(node.returns), None
+        found |= {n: [ast.unparse(x) if x else '' for x in said] for n,*said in pairs}
+        if made is node and node.returns: found['return'] = ast.unparse(node.returns), ''
     return found
 
 def entries(text):
@@ -245,11 +248,11 @@ def parameters(obj):
             if n not in ('self', 'cls')}
 
 def hints(obj):
-    "Others' words for its parameters -> what to say here"
+    "Others' words for its parameters, and what to say here, as its errors do"
     from attention_nb.checks import words
-    made = [getattr(obj, n, None) for n in ('__init__', 'forward')] if inspect.isclass(obj) else [obj]
-    rows = (inspect.getclosurevars(f).nonlocals.get('what') for f in made if hasattr(f, '__wrapped__'))
-    return {n: said for row in rows for n,said in words.get(row, {}).items()}
+    f = obj.__init__ if inspect.isclass(obj) else obj
+    what = hasattr(f, '__wrapped__') and inspect.getclosurevars(f).nonlocals.get('what')
+    return [(code(n, 'literal'), rst(said)) for n,said in words.get(what, {}).items()]
 
 def explain(app, what, name, obj, options, text):
     "The docstring: sections become tables"
@@ -258,17 +261,14 @@ def explain(app, what, name, obj, options, text):
     head,*parts = re.split(r'^(Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
     meaning = entries(said.get('Args', said.get('Attributes', '')))
-    known = parameters(obj) if meaning else {}
-    rows = [(code(shown, 'literal'), code(code_of.get(n, ('',))[0] or ''),
-             code((code_of.get(n) or (0,0))[1] or '', 'literal') or ('' if '*' in shown else '*required*'),
-             rst(meaning.get(n, ''))) for shown,n in known.items()]
-    made = [rst(head), table(('Name', 'Type', 'Default', 'Meaning'), rows) if rows else '']
-    if returned := said.get('Returns'):
-        kind = code_of.get('return', ('',))[0]
-        made += ['\n.. rubric:: Returns\n', f'{code(kind)}: ' * bool(kind) + rst(' '.join(returned.split()))]
-    if others := hints(obj):
-        made += ['\n.. dropdown:: Words of torch and transformers\n',
-                 indent(table(('Theirs', 'Ours'), [(code(n, 'literal'), rst(t)) for n,t in others.items()]), '   ')]
+    rows = [(code(shown, 'literal'), code(code_of[n][0]),
+             code(code_of[n][1], 'literal') or '*required*' * ('*' not in shown),
+             rst(meaning.get(n, ''))) for shown,n in (parameters(obj) if meaning else {}).items()]
+    made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
+    if returned := rst(' '.join(said.get('Returns', '').split())):
+        made += ['\n.. rubric:: Returns\n', f'{code(code_of["return"][0])}: {returned}']
+    if others := table('', ('Theirs', 'Ours'), hints(obj)):
+        made += ['\n.. dropdown:: Words of torch and transformers\n', indent(others, '   ')]
     text[:] = '\n'.join([*made, '']).splitlines()
 
 def skip(app, what, name, obj, skipped, options):
@@ -301,8 +301,8 @@ def words_of_others():
     from attention_nb.checks import words
     rows = (f'| `{n}` | {link(OWNERS[row])} | {said} |' for row,some in words.items()
             for n,said in some.items())
-    return ('<details><summary>Their word, where, and ours</summary>\n\n| Elsewhere | Here | How |\n'
-            '|---|---|---|\n' + '\n'.join(rows) + '\n\n</details>')
+    return ('<details><summary>Their word, where, and ours</summary>\n\n'
+            '| Elsewhere | Here | How |\n|---|---|---|\n' + '\n'.join(rows) + '\n\n</details>')
 
 def contents(app):
     "Title -> pages, of each group of names that are offered"
@@ -331,7 +331,8 @@ def setup(app):
     app.add_post_transform(MethodsOfClasses)
     app.connect('builder-inited', write)
     app.connect('env-updated', lambda app, env: env.plain_texts.update(app.api_texts))
-    app.connect('html-page-context', lambda app, doc, *_: doc == 'api' and app.add_js_file('api.js'))
+    app.connect('html-page-context',
+                lambda app, doc, *_: app.add_js_file('api.js') if doc == 'api' else None)
     app.connect('autodoc-process-docstring', explain)
     app.connect('autodoc-skip-member', skip)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

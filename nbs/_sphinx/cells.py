@@ -120,7 +120,8 @@ def code_lines(cell):
 
 def printed(cell):
     "The plain text of its outputs"
-    texts = (o.get('text') or o.get('data', {}).get('text/plain', '') for o in cell.get('outputs', []))
+    texts = (o.get('text') or o.get('data', {}).get('text/plain', '')
+             for o in cell.get('outputs', []))
     return '\n'.join(''.join(t).rstrip() for t in texts)
 
 def title(cells):

@@ -16,8 +16,8 @@ author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,13),
               'Scaling': range(13,100)}
 
-extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint', 'stale',
-              'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
+extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint',
+              'stale', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
               'sphinx_togglebutton', 'sphinx-mathjax-offline', 'sphinxext.opengraph',
               'sphinx_reredirects', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
@@ -34,7 +34,8 @@ numfig = True
 numfig_format = dict(figure='Figure %s')
 autodoc_typehints = 'none'           # types stand in the tables of api.py
 autodoc_default_options = {'members': True, 'member-order': 'bysource',
-                           'inherited-members': 'Module, AttentionLayer, Protocol, Generic, Mapping, dict, tuple'}
+                           'inherited-members': 'Module, AttentionLayer, Protocol, Generic, '
+                                                'Mapping, dict, tuple'}
 autodoc_preserve_defaults = True
 add_module_names = False
 default_role = 'public'

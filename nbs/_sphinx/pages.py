@@ -138,8 +138,10 @@ def number_figures(app, env):
 
 def in_reading_order(app, pagename, templatename, context, doctree):
     "Next leads through the lessons, notes or library; below a lesson the pages that link it"
-    context |= dict(prev=None, next=None, page_source_suffix=context.get('page_source_suffix') if pagename in app.book else '')
-    if pagename not in (pages := app.book): return
+    context |= dict(prev=None, next=None)
+    if pagename not in (pages := app.book):            # of a name: it is no notebook
+        context['page_source_suffix'] = ''
+        return
     def line(d): return cells.kind(d) == 'notes' or cells.part(d)
     own = [d for d in pages if line(d) == line(pagename)]
     def link(doc):

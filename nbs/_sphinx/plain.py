@@ -101,7 +101,8 @@ def write_texts(app, exception):
             (target := out/f'{name}.html.md').parent.mkdir(parents=True, exist_ok=True)
             target.write_text(body, encoding='utf-8')
         line = f'- [{app.env.titles[doc].astext()}]({site}{doc}.html.md): {promise(body)}'
-        found[groups.get(cells.kind(doc), 'API' if doc in app.api_texts else 'Reference')].append(line)
+        other = 'API' if doc in app.api_texts else 'Reference'
+        found[groups.get(cells.kind(doc), other)].append(line)
     parts = [f'# {app.config.project}', f'> {promise(texts[app.config.root_doc])}',
              *('\n'.join([f'## {name}\n', *lines]) for name,lines in found.items() if lines)]
     (out/'llms.txt').write_text('\n\n'.join(parts) + '\n', encoding='utf-8')

@@ -84,13 +84,12 @@ def prose(text, change):
 
 _link = r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)'
 def address(name):
-    "Of the page in the API of a public name, `attention_nb.checks.words`, or of its method"
-    cfg,parts = get_config(),name.split('.')
+    "Of a public name, `attention_nb.checks.words`, or of its method, in the API"
+    cfg,owner = get_config(),name.rpartition('.')[0]
     public = package.all_names(cfg.lib_path)
-    own = next(('.'.join(parts[:n]) for n in (len(parts), -1) if '.'.join(parts[:n]) in public), None)
-    if own is None: return None
-    page = package.page(cfg.lib_path, own.split('.')[-1])
-    return f'{cfg.doc_host}{cfg.doc_baseurl}/{page}.html#{name}'
+    own = next((n.split('.')[-1] for n in (name, owner) if n in public), None)
+    site = f'{cfg.doc_host}{cfg.doc_baseurl}'
+    return own and f'{site}/{package.page(cfg.lib_path, own)}.html#{name}'
 
 def to_api(text):
     """What nbdev links leads to the API; names that no module exports are as they are: they have no

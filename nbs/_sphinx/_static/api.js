@@ -1,14 +1,14 @@
 // The box above the index of names: it narrows the list as one types, also by the words of others
 addEventListener('DOMContentLoaded', () => {
   const place = document.querySelector('.api-filter'), page = place.closest('article')
-  const rows = [...page.querySelectorAll('li:has(> p > a), li:has(> a), tbody tr')], said = new Map()
+  const rows = [...page.querySelectorAll('li:has(> p > a, > a), tbody tr')], said = new Map()
   const names = row => [...row.querySelectorAll('a')].map(a => a.href)
   for (const row of rows) if (row.matches('tr')) for (const name of names(row))
     said.set(name, `${said.get(name) ?? ''} ${row.cells[0].textContent}`)
   const texts = new Map(rows.map(row => [row, (row.textContent + (row.matches('tr') ? '' :
     said.get(names(row)[0]) ?? '')).toLowerCase()]))
   place.innerHTML = `<form><label for="api-filter">Filter by name, task or another library's
-    word</label><input id="api-filter" type="search" autocomplete="off"><p role="status"></p></form>`
+    word</label><input id="api-filter" type="search"><p role="status"></p></form>`
   const [input, status] = place.querySelectorAll('input, p')
   const shown = () => rows.filter(row => !row.hidden)
   input.addEventListener('input', () => {
