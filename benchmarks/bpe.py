@@ -30,4 +30,4 @@ def tables(report, rounds):
         return t
     found['training 1,000 merges on ten plays'] = interleave({
         'ours': lambda: BPETokenizer.train(corpus, 1257), 'tokenizers': train}, few, 'ours')
-    report.compare("Byte pairs, encoding with GPT-2's merges and training", found)
+    report.compare('Byte pairs', found, "texts are encoded with GPT-2's merges")

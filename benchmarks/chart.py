@@ -1,40 +1,38 @@
 "The first thing on the page: our time beside the fastest other's, a pair of bars for each task"
 import html, re, statistics
 
-# the task in words; its topic; the beginnings of a table's title and of a task in it
+# the task in words; its topic; a table's title; how a task in that table begins
+WINDOWS,TILES = 'Windows and documents, forward', 'Tiles, forward'
+SHAPE = 'batch 8, 12 heads, 1,024 tokens, width 64, causal'
 TASKS = (
-    ('Attention, 1,024 tokens, float32', 'attention', 'Attention forward', 'batch 8'),
-    ('Attention, 1,024 tokens, bfloat16', 'flash', 'Tiles, forward, bfloat16',
-     'batch 8, 12 heads, 1,024 tokens, width 64, causal'),
+    ('Attention, 1,024 tokens, float32', 'attention', 'Attention forward, float32', SHAPE),
+    ('Attention, 1,024 tokens, bfloat16', 'flash', f'{TILES}, bfloat16', SHAPE),
     ('Attention with gradients, 1,024 tokens, bfloat16', 'flash',
-     'Tiles, forward and backward, bfloat16', 'batch 8, 12 heads, 1,024 tokens, width 64, causal'),
-    ('A window of 512 at 16,384 tokens', 'sparse', 'Windows and documents, forward,', 'window'),
-    ('The same window with gradients', 'sparse', 'Windows and documents, forward and', 'window'),
-    ('16 packed documents of 1,024 tokens', 'sparse', 'Windows and documents, forward,',
-     '16 documents'),
-    ('The same documents with gradients', 'sparse', 'Windows and documents, forward and',
-     '16 documents'),
-    ('A new token behind a cache of 5,000', 'choice', "The kernel chosen beside PyTorch's",
+     f'{TILES} and backward, bfloat16', SHAPE),
+    ('A window of 512 at 16,384 tokens', 'sparse', WINDOWS, 'window'),
+    ('A window of 512 with gradients', 'sparse', f'{WINDOWS} and backward', 'window'),
+    ('16 packed documents of 1,024 tokens', 'sparse', WINDOWS, '16 documents'),
+    ('A new token behind a cache of 5,000', 'choice', "The kernel chosen beside PyTorch's kernels",
      'behind a cache: batch 1, 8 heads and 2 of keys, 1 token, 5,000 keys, width 64, float32'),
-    ('A multi-head layer', 'multihead', 'Multi-head layer, forward, float32', 'batch 8'),
-    ('A training step of the layer', 'multihead', 'Multi-head layer, forward and backward, float32',
-     'batch 8'),
-    ('A layer that returns its weights', 'weights',
-     'Layer that returns its weights, forward, causal', 'batch 8'),
-    ('Decoding a token, SmolLM2', 'decode', 'Decoding', 'SmolLM2-135M, a token of 1 text, float32'),
-    ('Reading a prompt of 992 tokens, SmolLM2', 'decode', 'Decoding',
+    ('A training step of a multi-head layer', 'multihead',
+     'Multi-head layer, forward and backward, float32', 'batch 8'),
+    ('A layer that returns its weights', 'weights', 'With weights, causal, forward', 'batch 8'),
+    ('Decoding a token, SmolLM2', 'decode', 'Decoding and reading',
+     'SmolLM2-135M, a token of 1 text, float32'),
+    ('Reading a prompt of 992 tokens, SmolLM2', 'decode', 'Decoding and reading',
      'SmolLM2-135M, reading 992 tokens, float32'),
-    ('Loading a model, SmolLM2', 'loading', 'Loading', ''),
-    ('Reading 400,000 GloVe vectors', 'glove', 'Reading', 'beside a reader'),
+    ('Loading a model, SmolLM2', 'loading', 'Loading SmolLM2-135M', ''),
+    ('Reading 400,000 GloVe vectors', 'glove', 'Reading 400,000 word vectors', 'beside a reader'),
     ('Encoding Shakespeare as byte pairs', 'bpe', 'Byte pairs', 'encoding Shakespeare'),
-    ('Encoding *a* a million times as byte pairs', 'bpe', 'Byte pairs', 'encoding one million'),
-    ('Training 1,000 merges of byte pairs', 'bpe', 'Byte pairs', 'training'),
+    ('Encoding a million times *a*', 'bpe', 'Byte pairs', 'encoding one million'),
+    ('Training 1,000 byte pairs', 'bpe', 'Byte pairs', 'training'),
     ('Importing what loads models', 'imports', 'An import', 'a loader of models'),
-    ('A picture of a head, until it answers', 'views', 'Pictures of MiniLM', 'head_view'))
+    ('A picture of a head, until it answers', 'views', 'Pictures of MiniLM, opened', 'head_view'))
 
 EQUAL = .02                                             # a difference that is none
 
 def is_ours(by): return by.startswith('ours')
+def name_of_peer(by): return by.partition(',')[0]
 def may_win(by): return not (is_ours(by) or by.endswith('(another result)'))
 def is_peer(by): return may_win(by) and not by.endswith(' again')
 
@@ -54,7 +52,7 @@ def measured(record, task):
     found = {}
     for each in record:
         tables = each['tables'] if each['topic'] == topic else ()
-        rows = next((rows for t in tables if t['title'].startswith(title)
+        rows = next((rows for t in tables if t['title'] == title
                      for name,rows in by_task(t).items() if name.startswith(start)), ())
         if best := fastest(rows):
             ours = next(seconds for by,seconds,_ in rows if by == 'ours')
@@ -75,15 +73,15 @@ def in_words(seconds):
     for unit,size in (('s', 1), ('ms', 1e-3), ('µs', 1e-6)):
         if seconds >= size: break
     x = seconds/size
-    return f'{x:.0f} {unit}' if x >= 100 else f'{x:.1f} {unit}'
+    return f'{x:.0f}\u00a0{unit}' if x >= 100 else f'{x:.1f}\u00a0{unit}'
 
 def pair(seconds, by, ratio):
     "Two bars, the slower as long as there is room, and what they say"
     bars = ''.join(f'<i style="width:{100*length/max(1, ratio):.1f}%"></i>'
                    for length in (1, ratio))
-    beside = 'as' if kind(ratio) == 1 else 'than'
-    return (f'<span class="pair" aria-hidden="true">{bars}</span> <span><b>{verdict(ratio)}</b> '
-            f'<small>{beside} {html.escape(by)}; ours {in_words(seconds)}</small></span>')
+    beside = 'to' if kind(ratio) == 1 else 'than'
+    return (f'<span class="pair" aria-hidden="true">{bars}</span><span><b>{verdict(ratio)}</b> '
+            f'<small>{beside} {html.escape(name_of_peer(by))}; ours {in_words(seconds)}</small></span>')
 
 def name_of(machine): return machine.partition(': ')[2].partition(',')[0]
 
@@ -123,7 +121,7 @@ def counted(machine, tasks):
     text = (f'On {name_of(machine)}, ours is faster in {len(faster)} of {len(here)} tasks, about '
             f'equal in {len(equal)} and slower in {len(slower)}.')
     if not slower: return text
-    worst = [f'{words[0].lower()}{words[1:]} ({verdict(r)} than {by})'
+    worst = [f'{words[0].lower()}{words[1:]} ({verdict(r)} than {name_of_peer(by)})'
              for words,by,r in sorted(slower, key=lambda task: task[-1])[:3]]
     return f'{text} It loses most at {listed(worst)}.'
 
@@ -136,5 +134,6 @@ def summary(record):
                if any(m in found for _,found,_ in tasks)]
     gpu = any(each['topic'] == 'gpu' and each['tables'] for each in record)
     said = ('The chart is of CPUs.' if gpu else '**CPU only: no GPU was measured.**')
-    return (f'This page compares our time with that of the fastest of {listed(sorted(peers))}, task '
-            f'by task. {" ".join(results)} {said}')
+    names = listed(sorted(peers, key=str.lower))
+    return (f'This page compares our time with that of the fastest of {names}, task by task. '
+            f'{" ".join(results)} {said}')

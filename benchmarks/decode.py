@@ -58,7 +58,7 @@ def tables(report, rounds):
                 task = f'{name}, {what}, {str(dtype).removeprefix("torch.")}'
                 found[task] = [(by, seconds/new, ratio) for by,seconds,ratio in rows]
                 if new > 1 and B == 1: shares.append((task, 100*least/found[task][0][1]))
-    report.compare('Decoding and reading, a step', found)
-    report.show('Part of the time of a token that reading all weights needs', shares,
+    report.compare('Decoding and reading', found)
+    report.show('Part of a token that reading the weights needs', shares,
                 ('task', '%'), f'{min(s for _,s in shares):.0f} to '
                 f'{max(s for _,s in shares):.0f} %')

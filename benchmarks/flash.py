@@ -49,7 +49,7 @@ def options(report, rounds):
                          'ours, readable': lambda: attention(q, k, v, **kw, **more)}
                 what = f'{name}{", causal" if more else ""}, {str(dtype).removeprefix("torch.")}'
                 found[what] = interleave(calls, rounds, 'ours')
-    report.compare(f'Options of attention, {sized(1, 8, L, 64)}', found)
+    report.compare('Soft cap, bias and sinks', found, sized(1, 8, L, 64))
 
 def added(L, back):
     "Megabytes that a call of one head adds, in the process that asks"
@@ -75,6 +75,6 @@ def tables(report, rounds):
     options(report, min(rounds, 5))
     rows = [(L, *(in_process(added, L, back) for back in (False, True)))
             for L in (4096, 16_384, 65_536)]
-    report.show('Memory of one head of width 64, causal, float32, above the inputs', rows,
+    report.show('Memory of one head above its inputs', rows,
                 ('tokens', 'forward, MB', 'forward and backward, MB'),
-                f'{rows[-1][1]:.0f} MB for {rows[-1][0]:,} tokens')
+                f'{rows[-1][1]:.0f} MB for {rows[-1][0]:,} tokens', 'width 64, causal, float32')

@@ -64,6 +64,6 @@ def tables(report, rounds):
                        {'beside a reader of CSV': quick, 'beside gensim, fewer rounds': slow})
         if sys.platform == 'linux':
             rows = [(name, in_process(added, name, path)) for name in readers]
-            report.show('Memory that reading them adds at the peak', rows, ('by', 'MB'),
+            report.show('Memory at the peak of reading', rows, ('by', 'MB'),
                         f'{rows[0][1]:.0f} MB ours, {rows[1][1]:.0f} from the cache, '
                         f'{rows[-1][1]:.0f} {last}')

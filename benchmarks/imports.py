@@ -26,12 +26,13 @@ def raced(ours, theirs, rounds):
 def tables(report, rounds):
     "Each import has a process of its own, which has imported torch"
     import attention_nb
-    report.compare('An import after torch\'s', {
-        task: raced(*modules, min(rounds, 5)) for task,modules in peers.items()})
+    report.compare('An import', {task: raced(*modules, min(rounds, 5))
+                                 for task,modules in peers.items()},
+                   'in a process that has imported torch')
     found = pkgutil.walk_packages(attention_nb.__path__, 'attention_nb.')
     modules = [m.name for m in found if not m.ispkg and not m.name.endswith('__')]
     rows = [(m, in_process(import_time, m)) for m in modules]
     times = [seconds for _,seconds in rows]
-    report.show('What importing a module adds to importing torch', rows, ('module', 'seconds'),
+    report.show('Import of each module', rows, ('module', 'seconds'),
                 f'{len(rows)} modules, median {1e3*statistics.median(times):.0f} ms, '
-                f'at most {1e3*max(times):.0f} ms')
+                f'at most {1e3*max(times):.0f} ms', 'in a process that has imported torch')

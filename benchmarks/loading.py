@@ -36,7 +36,7 @@ def tables(report, rounds):
         ratio = statistics.median(run[name][1]/run['ours'][1] for run in runs)
         times.append((name, seconds, ratio))
         memory.append((name, kb/1e3, 1e3*kb/size))
-    report.compare('Loading SmolLM2-135M from its GGUF file as float32', {'': times})
-    report.show('Memory that loading adds at the peak', memory,
+    report.compare('Loading SmolLM2-135M', {'': times}, 'from its GGUF file, as float32')
+    report.show('Memory at the peak of loading', memory,
                 ('by', 'MB', 'times the model'), ', '.join(f'{name} {times:.1f} times the model'
                                                            for name,_,times in memory))

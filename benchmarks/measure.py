@@ -44,18 +44,20 @@ class Report:
 
     def say(self, text): print(f'\n{text}', flush=True)
 
-    def show(self, title, rows, headers, said=''):
-        "A table of numbers; a column of times has `seconds` in its header; `said`: the result"
+    def show(self, title, rows, headers, said='', note=''):
+        """A table of numbers; a column of times has `seconds` in its header; `said`: the result,
+        `note`: what all rows have in common"""
         from tabulate import tabulate
         self.tables.append(dict(title=title, headers=list(headers), rows=[list(r) for r in rows])
-                           | (dict(said=said) if said else {}))
-        self.say(f'{title}: {said}\n'.replace(': \n', '\n')
+                           | {k: v for k,v in dict(said=said, note=note).items() if v})
+        self.say('; '.join(filter(None, (title, note, said))) + '\n'
                  + tabulate(rows, headers=headers, floatfmt='.3f', tablefmt='github'))
 
-    def compare(self, title, found):
+    def compare(self, title, found, note=''):
         """A table of contestants, `found`: task -> rows (name, seconds, ratio to ours); a name that
         begins with *ours* is no peer, nor is one that ends in *again*, the same once more"""
-        self.show(title, [(task, *row) for task,rows in found.items() for row in rows], COMPARED)
+        self.show(title, [(task, *row) for task,rows in found.items() for row in rows], COMPARED,
+                  note=note)
 
     def write(self, path, machine):
         said = dict(machine=machine, tables=self.tables)

@@ -42,6 +42,7 @@ def tables(report, rounds):
     "`rounds` is not used, since one process measures once"
     rows = [(name, *(in_process(growth, name, L) for L in lengths
                      if L < lengths[-1] or name not in short)) for name in options]
-    report.show('Memory that forward and backward of a layer add, batch 1, width 512, 8 heads, '
-                'float32', rows, ('option', *(f'{L:,} tokens, MB' for L in lengths)),
-                f'{rows[0][-1]:.0f} MB for {lengths[-1]:,} tokens without options')
+    report.show('Memory that a training step of a layer adds', rows,
+                ('option', *(f'{L:,} tokens, MB' for L in lengths)),
+                f'{rows[0][-1]:.0f} MB for {lengths[-1]:,} tokens without options',
+                'batch 1, width 512, 8 heads, float32')

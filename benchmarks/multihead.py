@@ -67,4 +67,4 @@ def tables(report, rounds):
         for train,tables in found.items():
             what = 'forward and backward' if train else 'forward'
             report.compare(f'Multi-head layer, {what}, {str(dtype).removeprefix("torch.")}',
-                           tables)
+                           tables, 'causal')

@@ -33,10 +33,12 @@ def written(record):
     return re.sub(r'\[[^\[\]{}]*\]', line, text) + '\n'
 
 # %% tables
+UNITS = dict(s=1, ms=1e3, µs=1e6)                       # how many in a second
+
 def unit(values):
-    "(name, how many in a second) of the unit in which these seconds are read best"
+    "The unit in which these seconds are read best"
     typical = statistics.median(values)
-    return next(u for u in (('s', 1), ('ms', 1e3), ('µs', 1e6)) if typical*u[1] >= 1 or u[1] == 1e6)
+    return 's' if typical >= 1 else 'ms' if typical >= 1e-3 else 'µs'
 
 def places(header, numbers):
     "Decimals of a column: the smallest number has three digits where two decimals allow it"
@@ -51,8 +53,8 @@ def markdown(headers, rows):
     "A table: times in one unit, fixed decimals, numbers at the right"
     timed = [i for i,h in enumerate(headers) if 'seconds' in h]
     times = [row[i] for row in rows for i in timed if is_number(row[i])]
-    name,size = unit(times) if times else ('s', 1)
-    lines = [[], []]
+    name = unit(times) if times else 's'
+    size = UNITS[name]
     columns = []
     for i,header in enumerate(headers):
         values = [row[i] if i < len(row) else '' for row in rows]
@@ -81,11 +83,12 @@ def shown(table):
         else: rows = [('' if i else task, *row) for task,contestants in found.items()
                       for i,row in enumerate(contestants)]
         if not any(row[0] for row in rows): headers,rows = headers[1:],[row[1:] for row in rows]
-    return markdown(headers, rows)
+    said = f'{note[:1].upper()}{note[1:]}.\n\n' if (note := table.get('note')) else ''
+    return said + markdown(headers, rows)
 
 def times_ours(values):
     low,high = (f'{x:.2f}' if x < 9.95 else f'{x:.0f}' for x in (min(values), max(values)))
-    return low if low == high else f'{low} to {high}'
+    return f'{low} × ours' if low == high else f'{low} to {high} × ours'
 
 def result(tables):
     "What came out, in words, of the same table on several machines"
@@ -93,30 +96,32 @@ def result(tables):
     tasks = [rows for t in tables for rows in chart.by_task(t).values()]
     best = [row for rows in tasks if (row := chart.fastest(rows))]
     if not best:                                        # only ours: the one called so and others
-        rest = [row for rows in tasks for row in rows if row[0] != 'ours']
-        who = rest[0][0].removeprefix('ours, ')
-        return f'{who} takes {times_ours([r for *_,r in rest])} times our time'
-    who = {by for by,*_ in best}
+        best = [row for rows in tasks for row in rows if row[0] != 'ours']
+    who = {by.removeprefix('ours, ') for by,*_ in best}
     who = who.pop() if len(who) == 1 else 'the fastest other'
-    return f'{who} takes {times_ours([r for *_,r in best])} times our time'
+    return f'{who} {times_ours([r for *_,r in best])}'
 
 def fold(title, said, parts):
-    "What opens; `parts`: (machine or nothing, Markdown)"
+    "What opens; `parts`: (what stands above, Markdown)"
     what = f'<b>{html.escape(title, quote=False)}</b>'
     what += f': {html.escape(said, quote=False)}' if said else ''
-    body = '\n\n'.join(f'*{line}*\n\n{text}' if line else text for line,text in parts)
+    body = '\n\n'.join(f'*{above}*\n\n{text}' if above else text for above,text in parts)
     return f'<details class="measured"><summary>{what}</summary>\n\n{body}\n\n</details>'
 
 def folds(record, topics):
-    "The tables of some topics, the same one of every machine in a fold"
+    "The tables of some topics; the same one of every machine, forward and backward, in a fold"
     several,found = len({each['machine'] for each in record}) > 1,{}
-    for topic in topics:
-        for each in record:
-            for t in each['tables']*(each['topic'] == topic):
-                found.setdefault(t['title'], []).append((each['machine']*several, t))
-    return '\n\n'.join(fold(title, result([t for _,t in same]),
-                            [(line, shown(t)) for line,t in same])
-                       for title,same in found.items())
+    for each in (each for topic in topics for each in record if each['topic'] == topic):
+        for t in each['tables']:
+            way = re.search(r', (forward( and backward)?)(?=,|$)', t['title'])
+            title = t['title'].replace(way[0], '', 1) if way else t['title']
+            ways = found.setdefault(title, {}).setdefault(way[1] if way else '', [])
+            ways.append((each['machine'] if several else '', t))
+    def above(way, line): return ', '.join(filter(None, (way.capitalize(), line)))
+    return '\n\n'.join(fold(title, '; '.join(
+        f'{result([t for _,t in same])} {way}'.strip() for way,same in ways.items()), [
+            (above(way, line), shown(t)) for way,same in ways.items() for line,t in same])
+        for title,ways in found.items())
 
 def lost(record):
     "A fold of every row in which another is clearly faster, the worst first, of all machines"
@@ -136,13 +141,14 @@ def lost(record):
         for line,rows in found.items() if rows])
 
 # %% the page
-GROWTH = dict(window='A window of 512, by length', memory='Memory of one head')
+GROWTH = dict(window='A window of 512, by length',
+              memory='Memory of one head above its inputs')
 
 def growth(record):
-    "What the plot shows: machine -> rows, of the tables whose titles begin so"
+    "What the plot shows: machine -> rows, of the tables with these titles"
     found = {name: {chart.name_of(each['machine']): t['rows'] for each in record
-                    for t in each['tables'] if t['title'].startswith(start)}
-             for name,start in GROWTH.items()}
+                    for t in each['tables'] if t['title'] == title}
+             for name,title in GROWTH.items()}
     return pprint.pformat(found, width=90, sort_dicts=False)
 
 def machines(record):

@@ -33,7 +33,7 @@ def tables(report, rounds):
                 calls = {n: f for n,f in bound(fs, x, train).items()
                          if not train or 'evaluation' not in n}
                 rows = interleave(calls, rounds, 'ours', patience=4)
-                what = f'{"forward and backward" if train else "forward"}, {kind}'
+                what = f'{kind}, {"forward and backward" if train else "forward"}'
                 found.setdefault(what, {})[layer(B, L, D, H)] = rows
     for what,tables in found.items():
-        report.compare(f'Layer that returns its weights, {what}, float32', tables)
+        report.compare(f'With weights, {what}', tables, 'float32')
