@@ -18,4 +18,4 @@ def tables(report, rounds):
             'ours, readable': lambda: readable(q, k, v, causal=causal)}
         shape = f'{sized(B, H, L, E)}{", causal" if causal else ""}'
         found[shape] = interleave(contestants, rounds, 'ours')
-    report.compare('Attention forward, float32', found)
+    report.compare('Attention and its readable form, float32', found)

@@ -2,13 +2,14 @@
 import html, re, statistics
 
 # the task in words; its topic; a table's title; how a task in that table begins
-WINDOWS,TILES = 'Windows and documents, forward', 'Tiles, forward'
+WINDOWS,CALL = 'Windows and documents, forward', 'Attention, forward'
 SHAPE = 'batch 8, 12 heads, 1,024 tokens, width 64, causal'
 TASKS = (
-    ('Attention, 1,024 tokens, float32', 'attention', 'Attention forward, float32', SHAPE),
-    ('Attention, 1,024 tokens, bfloat16', 'flash', f'{TILES}, bfloat16', SHAPE),
+    ('Attention, 1,024 tokens, float32', 'attention', 'Attention and its readable form, float32',
+     SHAPE),
+    ('Attention, 1,024 tokens, bfloat16', 'flash', f'{CALL}, bfloat16', SHAPE),
     ('Attention with gradients, 1,024 tokens, bfloat16', 'flash',
-     f'{TILES} and backward, bfloat16', SHAPE),
+     f'{CALL} and backward, bfloat16', SHAPE),
     ('A window of 512 at 16,384 tokens', 'sparse', WINDOWS, 'window'),
     ('A window of 512 with gradients', 'sparse', f'{WINDOWS} and backward', 'window'),
     ('16 packed documents of 1,024 tokens', 'sparse', WINDOWS, '16 documents'),
@@ -79,9 +80,9 @@ def pair(seconds, by, ratio):
     "Two bars, the slower as long as there is room, and what they say"
     bars = ''.join(f'<i style="width:{100*length/max(1, ratio):.1f}%"></i>'
                    for length in (1, ratio))
-    beside = 'to' if kind(ratio) == 1 else 'than'
+    beside = f'{"to" if kind(ratio) == 1 else "than"} {html.escape(name_of_peer(by))}'
     return (f'<span class="pair" aria-hidden="true">{bars}</span><span><b>{verdict(ratio)}</b> '
-            f'<small>{beside} {html.escape(name_of_peer(by))}; ours {in_words(seconds)}</small></span>')
+            f'<small>{beside}; ours {in_words(seconds)}</small></span>')
 
 def name_of(machine): return machine.partition(': ')[2].partition(',')[0]
 

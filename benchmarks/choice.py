@@ -11,10 +11,10 @@ def cases():
         for shape in ((2,6,200,48), (1,12,700,64), (4,16,300,80), (1,3,1500,128), (1,16,3000,96)):
             B,H,L,E = shape
             q,kv = (B,H,L,E),(B,H,L,E)
-            yield 'everything', q, kv, dtype, {}
+            yield 'no mask', q, kv, dtype, {}
             yield 'causal', q, kv, dtype, dict(causal=True)
             yield 'window of 100', q, kv, dtype, dict(causal=True, window=(99,0))
-            yield 'window of half', q, kv, dtype, dict(causal=True, window=(L//2,0))
+            yield 'window of half the length', q, kv, dtype, dict(causal=True, window=(L//2,0))
             yield 'documents of 150', q, kv, dtype, dict(mask=docs(L, 150))
             yield 'soft cap', q, kv, dtype, dict(causal=True, softcap=30.)
             yield 'sinks', q, kv, dtype, dict(causal=True, sinks=torch.zeros(H))

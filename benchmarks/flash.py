@@ -32,7 +32,7 @@ def against_torch(report, rounds, dtype, shapes, back=False):
                                        (lambda f=f: f(q, k, v)) for n,f in calls.items()},
                                       rounds, 'ours')
     what = 'forward and backward' if back else 'forward'
-    report.compare(f'Tiles, {what}, {str(dtype).removeprefix("torch.")}', found)
+    report.compare(f'Attention, {what}, {str(dtype).removeprefix("torch.")}', found)
 
 def options(report, rounds):
     import torch

@@ -47,29 +47,30 @@ def places(header, numbers):
     small = min((abs(x) for x in numbers if x), default=1)
     return min(2, max(0, 2-math.floor(math.log10(small))))
 
+def cell(x): return str(x).replace('|', '/')
+
 def is_number(x): return isinstance(x, (int, float))
 
 def markdown(headers, rows):
     "A table: times in one unit, fixed decimals, numbers at the right"
     timed = [i for i,h in enumerate(headers) if 'seconds' in h]
-    times = [row[i] for row in rows for i in timed if is_number(row[i])]
+    times = [row[i] for row in rows for i in timed if i < len(row) and is_number(row[i])]
     name = unit(times) if times else 's'
     size = UNITS[name]
-    columns = []
+    digits,columns = places('seconds', [x*size for x in times]),[]
     for i,header in enumerate(headers):
         values = [row[i] if i < len(row) else '' for row in rows]
         values = [x*size if i in timed and is_number(x) else x for x in values]
         numbers = [*filter(is_number, values)]
-        digits = places(header, numbers) if numbers else 0
-        columns.append([header.replace('seconds', name), '---:' if numbers else '---',
-                        *(f'{x:,.{digits}f}' if is_number(x) else str(x).replace('|', '/')
-                          for x in values)])
+        n = digits if i in timed else places(header, numbers)
+        columns.append([cell(header.replace('seconds', name)), '---:' if numbers else '---',
+                        *(f'{x:,.{n}f}' if is_number(x) else cell(x) for x in values)])
     return '\n'.join(f'| {" | ".join(line)} |' for line in zip(*columns))
 
 def side_by_side(found, peer):
     "(headers, rows) of tasks that have two contestants, those where ours does worst first"
     rows = [(task, a, b, ratio) for task,((_,a,_),(_,b,ratio)) in found.items()]
-    return (('task', 'ours, seconds', f'{peer}, seconds', COMPARED[-1]),
+    return (('task', 'ours (seconds)', f'{peer} (seconds)', COMPARED[-1]),
             sorted(rows, key=lambda row: row[-1]))
 
 def shown(table):
@@ -90,16 +91,20 @@ def times_ours(values):
     low,high = (f'{x:.2f}' if x < 9.95 else f'{x:.0f}' for x in (min(values), max(values)))
     return f'{low} × ours' if low == high else f'{low} to {high} × ours'
 
-def result(tables):
-    "What came out, in words, of the same table on several machines"
-    if tuple(tables[0]['headers']) != COMPARED: return tables[0].get('said', '')
-    tasks = [rows for t in tables for rows in chart.by_task(t).values()]
-    best = [row for rows in tasks if (row := chart.fastest(rows))]
-    if not best:                                        # only ours: the one called so and others
-        best = [row for rows in tasks for row in rows if row[0] != 'ours']
-    who = {by.removeprefix('ours, ') for by,*_ in best}
-    who = who.pop() if len(who) == 1 else 'the fastest other'
-    return f'{who} {times_ours([r for *_,r in best])}'
+def result(ways):
+    "What came out, in words; `ways`: forward, and backward too -> a table on several machines"
+    said,before = [],''
+    for way,tables in ways.items():
+        if tuple(tables[0]['headers']) != COMPARED: return tables[0].get('said', '')
+        tasks = [rows for t in tables for rows in chart.by_task(t).values()]
+        best = [row for rows in tasks if (row := chart.fastest(rows))]
+        if not best:                                    # only ours: the one called so and others
+            best = [row for rows in tasks for row in rows if row[0] != 'ours']
+        who = {by.removeprefix('ours, ') for by,*_ in best}
+        who = who.pop() if len(who) == 1 else 'the fastest other'
+        said.append(f'{who*(who != before)} {times_ours([r for *_,r in best])} {way}'.strip())
+        before = who
+    return '; '.join(said)
 
 def fold(title, said, parts):
     "What opens; `parts`: (what stands above, Markdown)"
@@ -115,13 +120,17 @@ def folds(record, topics):
         for t in each['tables']:
             way = re.search(r', (forward( and backward)?)(?=,|$)', t['title'])
             title = t['title'].replace(way[0], '', 1) if way else t['title']
-            ways = found.setdefault(title, {}).setdefault(way[1] if way else '', [])
-            ways.append((each['machine'] if several else '', t))
-    def above(way, line): return ', '.join(filter(None, (way.capitalize(), line)))
-    return '\n\n'.join(fold(title, '; '.join(
-        f'{result([t for _,t in same])} {way}'.strip() for way,same in ways.items()), [
-            (above(way, line), shown(t)) for way,same in ways.items() for line,t in same])
-        for title,ways in found.items())
+            same = found.setdefault(title, {}).setdefault(way[1] if way else '', [])
+            same.append((each['machine'] if several else '', t))
+    if not found:
+        return f'Not measured yet: `make bench ARGS="{" ".join(topics)} --page"` does it.'
+    parts = []
+    for title,ways in found.items():
+        said = result({way: [t for _,t in same] for way,same in ways.items()})
+        parts.append(fold(title, said, [
+            (', '.join(filter(None, (way.capitalize()*(len(ways) > 1), line))), shown(t))
+            for way,same in ways.items() for line,t in same]))
+    return '\n\n'.join(parts)
 
 def lost(record):
     "A fold of every row in which another is clearly faster, the worst first, of all machines"
@@ -153,7 +162,7 @@ def growth(record):
 
 def machines(record):
     lines = dict.fromkeys(each['machine'] for each in record)
-    return '\n'.join(f'- {line}' for line in lines)
+    return f'Measured in {"; in ".join(lines)}.'
 
 PARTS = dict(summary=chart.summary, chart=chart.chart, machines=machines, lost=lost)
 
