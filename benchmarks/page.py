@@ -33,7 +33,7 @@ def written(record):
     return re.sub(r'\[[^\[\]{}]*\]', line, text) + '\n'
 
 # %% tables
-UNITS = dict(s=1, ms=1e3, µs=1e6)                       # how many in a second
+UNITS = {'s': 1, 'ms': 1e3, 'µs': 1e6}                 # how many in a second
 
 def unit(values):
     "The unit in which these seconds are read best"
