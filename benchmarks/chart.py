@@ -76,15 +76,17 @@ def in_words(seconds):
     x = seconds/size
     return f'{x:.0f}\u00a0{unit}' if x >= 100 else f'{x:.1f}\u00a0{unit}'
 
-def pair(seconds, by, ratio):
-    "Two bars, the slower as long as there is room, and what they say"
+def pair(name, seconds, by, ratio):
+    "Two bars, the slower as long as there is room, and what they say, of the processor `name`"
     bars = ''.join(f'<i style="width:{100*length/max(1, ratio):.1f}%"></i>'
                    for length in (1, ratio))
     beside = f'{"to" if kind(ratio) == 1 else "than"} {html.escape(name_of_peer(by))}'
-    return (f'<span class="pair" aria-hidden="true">{bars}</span><span><b>{verdict(ratio)}</b> '
-            f'<small>{beside}; ours {in_words(seconds)}</small></span>')
+    where = f'<small>{html.escape(name)}</small> ' if name else ''
+    return (f'<div><span class="pair" aria-hidden="true">{bars}</span>'
+            f'<span>{where}<b>{verdict(ratio)}</b> <small>{beside}; ours {in_words(seconds)}</small></span></div>')
 
 def name_of(machine): return machine.partition(': ')[2].partition(',')[0]
+def short_name(machine): return re.sub(r'\((R|TM)\)| CPU| Processor| @.*', '', name_of(machine))
 
 def ordered(record):
     "(words, machine -> what was measured, typical ratio), the largest gain first"
@@ -104,8 +106,7 @@ def chart(record):
         parts += [f'<p class="race-part">{words}</p>', '<ul>']
         for name,found,_ in here:
             said = re.sub(r'\*(.+?)\*', r'<em>\1</em>', html.escape(name, quote=False))
-            where = [f'<small>{html.escape(name_of(m))}</small>' if several else '' for m in found]
-            pairs = (f'<div>{w}{pair(*x)}</div>' for w,x in zip(where, found.values()))
+            pairs = (pair(short_name(m) if several else '', *x) for m,x in found.items())
             parts.append(f'<li><span>{said}</span>{"".join(pairs)}</li>')
         parts.append('</ul>')
     return '\n'.join([*parts, '</div>'])
@@ -115,26 +116,29 @@ def listed(names):
     return f'{", ".join(first)} and {last}' if first else last
 
 def counted(machine, tasks):
-    "How often ours wins, is equal and loses on a machine, and where it loses most"
-    here = [(words, found[machine]) for words,found,_ in tasks if machine in found]
-    faster,equal,slower = ([(words, by, r) for words,(_,by,r) in here if kind(r) == n]
-                           for n in range(3))
-    text = (f'On {name_of(machine)}, ours is faster in {len(faster)} of {len(here)} tasks, about '
-            f'equal in {len(equal)} and slower in {len(slower)}.')
-    if not slower: return text
-    worst = [f'{words[0].lower()}{words[1:]} ({verdict(r)} than {name_of_peer(by)})'
-             for words,by,r in sorted(slower, key=lambda task: task[-1])[:3]]
-    return f'{text} It loses most at {listed(worst)}.'
+    "How often ours wins, is equal and loses on a machine"
+    kinds = [kind(found[machine][-1]) for _,found,_ in tasks if machine in found]
+    faster,equal,slower = map(kinds.count, range(3))
+    return (f'on {short_name(machine)}, ours is faster in {faster} of {len(kinds)} tasks, about '
+            f'equal in {equal} and slower in {slower}')
+
+def worst(tasks, most=3):
+    "Where ours loses most, typical of all machines"
+    slower = [task for task in tasks[::-1] if kind(task[-1]) == 2][:most]
+    if not slower: return ''
+    said = (f'{words[0].lower()}{words[1:]} ({verdict(typical)} than '
+            f'{name_of_peer(next(iter(found.values()))[1])})' for words,found,typical in slower)
+    return f' It loses most at {listed([*said])}.'
 
 def summary(record):
     "What is compared, the result in short, and where we lose"
     tasks = ordered(record)
-    peers = dict.fromkeys(re.split(r"[,.' ]", by)[0] for _,found,_ in tasks
+    names = dict.fromkeys(re.split(r"[,.' ]", by)[0] for _,found,_ in tasks
                           for _,by,_ in found.values())
-    results = [counted(m, tasks) for m in dict.fromkeys(each['machine'] for each in record)
-               if any(m in found for _,found,_ in tasks)]
+    results = '; '.join(counted(m, tasks) for m in dict.fromkeys(e['machine'] for e in record)
+                        if any(m in found for _,found,_ in tasks))
     gpu = any(each['topic'] == 'gpu' and each['tables'] for each in record)
-    said = ('The chart is of CPUs.' if gpu else '**CPU only: no GPU was measured.**')
-    names = listed(sorted(peers, key=str.lower))
-    return (f'This page compares our time with that of the fastest of {names}, task by task. '
-            f'{" ".join(results)} {said}')
+    said = 'The chart is of CPUs.' if gpu else '**CPU only: no GPU was measured.**'
+    return (f'This page compares our time with that of the fastest of '
+            f'{listed(sorted(names, key=str.lower))}, task by task. '
+            f'{results[:1].upper()}{results[1:]}.{worst(tasks)} {said}')
