@@ -15,7 +15,7 @@ def tables(report, rounds):
         contestants = {
             'ours': lambda: fast(q, k, v, causal=causal),
             'PyTorch': theirs, 'PyTorch again': theirs,
-            'ours, readable': lambda: readable(q, k, v, causal=causal)}
+            'ours, the readable form': lambda: readable(q, k, v, causal=causal)}
         shape = f'{sized(B, H, L, E)}{", causal" if causal else ""}'
         found[shape] = interleave(contestants, rounds, 'ours')
     report.compare('Attention and its readable form, float32', found)

@@ -81,9 +81,10 @@ def pair(name, seconds, by, ratio):
     bars = ''.join(f'<i style="width:{100*length/max(1, ratio):.1f}%"></i>'
                    for length in (1, ratio))
     beside = f'{"to" if kind(ratio) == 1 else "than"} {html.escape(name_of_peer(by))}'
+    beside = f'<small>{beside}; ours {in_words(seconds)}</small>'
     where = f'<small>{html.escape(name)}</small> ' if name else ''
     return (f'<div><span class="pair" aria-hidden="true">{bars}</span>'
-            f'<span>{where}<b>{verdict(ratio)}</b> <small>{beside}; ours {in_words(seconds)}</small></span></div>')
+            f'<span>{where}<b>{verdict(ratio)}</b> {beside}</span></div>')
 
 def name_of(machine): return machine.partition(': ')[2].partition(',')[0]
 def short_name(machine): return re.sub(r'\((R|TM)\)| CPU| Processor| @.*', '', name_of(machine))

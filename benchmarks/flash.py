@@ -46,7 +46,7 @@ def options(report, rounds):
                         'sinks': dict(sinks=sinks)}.items():
             for more in ({}, dict(causal=True)):
                 calls = {'ours': lambda: ours(q, k, v, **kw, **more),
-                         'ours, readable': lambda: attention(q, k, v, **kw, **more)}
+                         'ours, the readable form': lambda: attention(q, k, v, **kw, **more)}
                 what = f'{name}{", causal" if more else ""}, {str(dtype).removeprefix("torch.")}'
                 found[what] = interleave(calls, rounds, 'ours')
     report.compare('Soft cap, bias and sinks', found, sized(1, 8, L, 64))
