@@ -134,7 +134,7 @@ views.image = (root, d) => {
     for (let r = 0; r < rows; r++) {
       const line = patches.slice(r * columns, (r + 1) * columns);
       body.append(make("tr", {}, make("th", {scope: "row"}, String(r)),
-                       ...line.map(x => make("td", {}, percent(x)))));
+                       ...line.map(x => make("td", {}, percent(x, 1)))));
     }
     const what = state.seen ? `what ${name(i)} gives to each patch`
       : `what ${name(i)} takes from each patch`;
