@@ -30,8 +30,9 @@ views.arcs = async (root, d) => {
   const words = tokens.map((token, i) => make("button.word", {
     role: "option",
     // a page that scrolls below a resting mouse does not point
-    onpointermove: e => e.pointerType === "mouse" && (e.movementX || e.movementY) && point(i),
-    onfocus: () => point(i), onclick: () => pin(i)}, make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
+    onpointermove: e => e.pointerType === "mouse" && point(i),
+    onfocus: () => point(i), onclick: () => pin(i)},
+    make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
   const buttons = heads.map(({layer, head}, n) => make("button", {
     onclick: () => { touch(); choose(n); }}, make("span", {}, `layer ${layer}, head ${head}`),
     make("span.of")));

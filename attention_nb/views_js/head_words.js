@@ -26,8 +26,7 @@ function wordRow(v, side, i, reachable) {
     role: "option", tabIndex: reachable ? 0 : -1, title: names[i],
     onfocus: () => pointAt(v, side, i), onclick: () => pin(v, side, i),
     // a page that scrolls below a resting mouse does not point
-    onpointermove: e => e.pointerType !== "touch" && (e.movementX || e.movementY)
-      && pointAt(v, side, i),
+    onpointermove: e => { if (e.pointerType !== "touch") pointAt(v, side, i); },
   }, make("span.t", {}, names[i]), make("span.n"));
   if (names.length > whole)
     Object.assign(element, {ariaSetSize: String(names.length), ariaPosInSet: String(i + 1)});

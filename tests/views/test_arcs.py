@@ -57,10 +57,10 @@ def test_tab_begins_at_the_chosen_word(open_view, weights):
 def test_a_page_that_moves_below_a_resting_mouse_points_at_nothing(open_view, weights):
     page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
     at = page.get_by_role('option', name='road').bounding_box()
-    page.evaluate('document.body.style.marginTop = "200px"')
+    page.evaluate('document.body.style.padding = "400px 8px 2000px"')
     page.mouse.move(at['x'] + 5, at['y'] + 5)
-    page.evaluate('document.body.style.marginTop = ""')
-    page.wait_for_timeout(500)
+    page.evaluate('scrollTo(0, 392)')
+    page.wait_for_timeout(1000)
     expect(page.locator('.word.asks .t')).to_have_text('it')
     page.mouse.move(at['x'] + 8, at['y'] + 5)
     expect(page.locator('.word.asks .t')).to_have_text('road')

@@ -142,7 +142,8 @@ function sayChange(was) {
   if (by < 0.005) return
   const at = [layer, head]
   result.append(` Most of all, in ${name(at)}, ${tokens[i]} takes ${cent(to)} from `
-    + `${i === j ? 'itself' : tokens[j]}, before ${cent(from)}. `, button(`show ${name(at)}`, () => {
+    + `${i === j ? 'itself' : tokens[j]}, before ${cent(from)}. `,
+  button(`show ${name(at)}`, () => {
     Object.assign(state.chosen, {layer, heads: [head], token: i})
     if (!['arcs', 'head', 'neuron'].includes(view.value)) view.value = 'head'
     attempt(showView)
