@@ -34,7 +34,7 @@
     return index.search(query, {
       boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
       boostDocument: (id, term, {title, weight}) =>
-        name.includes('_') && title.toLowerCase() === name ? 4 :           // a name in code
+        /_|\B[A-Z]/.test(query) && title.toLowerCase() === name ? 4 :           // a name in code
         id.includes('#') ? weight : 1.6*weight})                           // a page's title
   }
 
