@@ -43,7 +43,6 @@ bad = dict(
     open_proof=('6 lines that only assert stand open', '01_page', code(six)),
     option_like_a_directive=("begins with 'hide'", '01_page',
                              code('#| fig-alt: >-\n#|   hide: and seek\nx = 1')),
-    imports_beside_code=('imports and other code', '01_page', code('import math\nx = math.pi')),
     summary_that_is_not_yaml=('is not YAML', '01_page',
                               code('#| code-fold: true\n#| code-summary: a: b: c\nx = 1')))
 
