@@ -171,8 +171,12 @@ def test_the_first_line_says_what_a_page_is(texts):
             assert 5 <= int(rest.removesuffix(' minutes')) <= 40, rest
         else: assert said == ('Notes' if kind == 'notes' else 'Library')
         if page == 'notes/index': continue
-        if kind == 'library' and page not in rules.ROOMS:
-            assert rest == rules.room(page) and 'index.html' in found[0]
+        if kind == 'library':
+            inner = page in rules.FOR_IMPLEMENTERS
+            own = [] if page in rules.ROOMS else [rules.room(page)]
+            assert rest == ' · '.join([*own, *['for implementers']*inner]), page
+            assert ('index.html' in found[0], 'class="for-implementers"' in found[0]) == (
+                bool(own), inner)
         if kind in ('library', 'notes'):
             assert f'{rules.lesson_of(page, cells(page))}.html' in top, page
 
