@@ -7,7 +7,7 @@ from helpers.book import (anchor, article, book, cells, chapters, code_cells, en
                           public_names, sidebar)
 from helpers.looks import contrast, expect, watched
 
-others = 'api', 'glossary', 'recipes', 'speed', 'teach'
+others = 'api', 'glossary', 'notation', 'recipes', 'speed', 'teach'
 
 @pytest.fixture(scope='session')
 def texts(site): return {p: (site/f'{p}.html').read_text(encoding='utf-8') for p in pages}
