@@ -261,13 +261,13 @@ def test_the_recipe_with_torchao(tmp_path):
     copy,extra = root/'_build'/'fresh'/'with_torchao.ipynb',tmp_path/'extra'
     run(*pip_of(sys.executable), '--no-deps', '--target', extra, 'torchao', env=clean_env())
     copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(root/'nbs'/'recipes.ipynb', copy)
+    shutil.copy(root/'nbs'/'guide'/'recipes.ipynb', copy)
     (tmp_path/'once.py').write_text(
         'import sys\nfrom outputs import execute\n'
         f'if __name__ == "__main__": sys.exit(execute({str(copy)!r}))\n')
     paths = os.pathsep.join(map(str, (extra, root/'nbs'/'_sphinx')))
     run(sys.executable, tmp_path/'once.py', cwd=root, env=os.environ | dict(PYTHONPATH=paths))
-    for path in (copy, root/'nbs'/'recipes.ipynb'):
+    for path in (copy, root/'nbs'/'guide'/'recipes.ipynb'):
         assert re.search(r'logits differ by 0\.\d+ at most', path.read_text(encoding='utf-8')), path
 
 def test_a_page_writes_the_module_of_its_place(tmp_path, monkeypatch):
