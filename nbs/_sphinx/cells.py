@@ -49,6 +49,10 @@ def part(name):
     if name.startswith('api/'): return 'api'
     return 'library' if kind(name) in ('library', 'room', 'guide') else 'learn'
 
+def module(name):
+    "The module that a page writes, or None"
+    return {'library': name.replace('/', '.'), 'lesson': f'simple.{alias(name)}'}.get(kind(name))
+
 def number(name):
     "The number of a lesson in a tuple: ('3',) of 03_attention, () of others"
     return (str(int(name.split('_')[0])),) if kind(name) == 'lesson' else ()
@@ -113,6 +117,12 @@ def exported(cell): return directive(cell, 'export[si]?')
 
 def code_lines(cell):
     return [l for l in source(cell).splitlines() if l.strip() and not l.lstrip().startswith('#|')]
+
+def printed(cell):
+    "The plain text of its outputs"
+    texts = (o.get('text') or o.get('data', {}).get('text/plain', '')
+             for o in cell.get('outputs', []))
+    return '\n'.join(''.join(t).rstrip() for t in texts)
 
 def title(cells):
     "The first heading of a page, or the title in its front matter"

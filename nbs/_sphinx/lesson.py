@@ -94,7 +94,7 @@ def missing(path, folder=root):
     yield from linked(name, folder/'nbs')
     title = cells.title(here)
     used = (folder/'tests'/'typing'/'use_everything.py').read_text(encoding='utf-8')
-    offered = package.offered.get(cells.room(str(module).replace('.', '/')), '').split()
+    offered = ' '.join(package.offered.values()).split()
     for n in public:
         if n in offered and not re.search(rf'\bnb\.{n}\b', used):
             yield f'tests/typing/use_everything.py: use {n}'

@@ -14,12 +14,9 @@ from quarto import described, front_matter, prose
 from tidy import VIEW
 
 def only_quoted(cell):
-    "The line that a note is about, and the signature of an entry, are no code to run: no language"
+    "The line that a note is about is no code to run: no language"
     if cell.cell_type == 'markdown' and cell.source.startswith(NOTE):
         cell.source = cell.source.replace('```python', '```', 1)
-    if cell.cell_type == 'code' and re.search(r'^show_doc\(', cell.source, re.M):
-        for data in (out.data for out in cell.outputs):
-            data['text/markdown'] = data['text/markdown'].replace('```python', '```')
 
 def markdown_of(nb, name):
     "(markdown, files) of a processed notebook"
@@ -115,7 +112,7 @@ def write_texts(app, exception):
     papers = pybtex.database.parse_file(app.config.bibtex_bibfiles[0]).entries
     known = {doc: anchors(body) for doc,body in texts.items()}
     found = {}
-    for doc in app.book:
+    for doc in [*app.book, *sorted(texts.keys() - app.book.keys())]:
         body = plain(texts[doc], site, papers, known, doc)
         for name in {doc, cells.alias(doc)}:
             (target := out/f'{name}.html.md').parent.mkdir(parents=True, exist_ok=True)

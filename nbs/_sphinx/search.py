@@ -10,10 +10,9 @@ import json, re
 from pathlib import Path
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
-from nbdev.config import get_config
 from pylatexenc.latex2text import LatexNodes2Text
 from sphinx import addnodes
-import cells, package
+import cells
 
 GLOSSARY,INDEX = 'glossary','api'
 LESS = .3                                               # weight of what repeats what others say
@@ -34,7 +33,7 @@ def prose(node):
     "The text of `node` without code, notes and sections inside it"
     if isinstance(node, nodes.Text): return node.astext()
     if isinstance(node, (nodes.math, nodes.math_block)): return plain_math(node.astext())
-    if isinstance(node, SKIP) or {'api-source', 'page-kind'} & {*node.get('classes', ())}: return ''
+    if isinstance(node, SKIP) or {'made', 'page-kind'} & {*node.get('classes', ())}: return ''
     if isinstance(node, addnodes.pending_xref) and node['reftype'] == 'eq': return 'the equation'
     between = '' if isinstance(node, nodes.TextElement) else ' '
     return between.join(map(prose, node.children))
@@ -58,27 +57,26 @@ def badge(doc):
     if doc == GLOSSARY: return 'Glossary'
     return BADGES.get(cells.kind(doc)) or cells.PARTS.get(cells.part(doc), 'Front page')
 
-def records(doctree, doc, entries):
-    "A record for each section of a page; `entries`: title of an API entry -> its anchor"
+def records(doctree, doc):
+    "A record for each section of a page, one for the page of a public name"
     if doc.startswith(f'{INDEX}/'):
-        title,*texts = map(prose, doctree.findall(
-            lambda n: isinstance(n, (nodes.title, nodes.paragraph)) and 'page-kind' not in
-            n['classes'] and 'api-links' not in n['classes']))
-        code = ' '.join(sorted({*re.findall(r'[A-Za-z_]\w{2,}', doctree.astext())}))
-        yield dict(id=f'{doc}.html', title=title, path='', terms='', text=' '.join(texts),
-                   code=code, weight=ENTRY, badge=badge(doc))
+        lead = next(p for p in doctree.findall(nodes.paragraph) if 'lead' in p['classes'])
+        named = {row[0].astext() for row in doctree.findall(nodes.row)}
+        yield dict(id=f'{doc}.html', title=doctree.next_node(nodes.title).astext(), path='',
+                   terms='', text=lead.astext(), code=' '.join(sorted(named)), weight=ENTRY,
+                   badge=badge(doc))
         return
     for section in doctree.findall(nodes.section):
         title = section.next_node(nodes.title).astext()
         above = [p.next_node(nodes.title).astext() for p in parents(section)
                  if isinstance(p, nodes.section)][::-1]
         text = ' '.join(' '.join(map(prose, section.children)).split())
-        anchor = f'#{entries.get(title, section["ids"][0])}' if above else ''
+        anchor = f'#{section["ids"][0]}' if above else ''
         weight = (LESS if title in REPEATS or doc in (GLOSSARY, INDEX) else
-                  ENTRY if title in entries else LIBRARY if cells.kind(doc) in LATER else 1)
+                  LIBRARY if cells.kind(doc) in LATER else 1)
         yield dict(id=f'{doc}.html{anchor}', title=title, path=' › '.join(above), terms='',
                    text=re.sub(r' ([.,;:])(?= |$)', r'\1', text), code=names_in_code(section),
-                   weight=weight, badge='API' if title in entries else badge(doc))
+                   weight=weight, badge=badge(doc))
 
 def other_names(doctree):
     "(names, addresses) of each line and row of the glossary"
@@ -90,14 +88,9 @@ def other_names(doctree):
 def write_sections(app, exception):
     "sections.js: a script and no JSON file, so that the search works from a folder too"
     if exception or app.builder.name != 'html': return
-    env,entries,lib = app.env,{},get_config().lib_path
-    modules = sorted(package.modules_in(lib), key=len, reverse=True)
-    for name,entry in env.domains.python_domain.objects.items():
-        own = name.removeprefix(f'{lib.name}.')
-        own = next((own[len(m)+1:] for m in modules if own.startswith(f'{m}.')), own)
-        entries.setdefault(entry.docname, {})[own] = entry.node_id
+    env = app.env
     found = {r['id']: r for doc in sorted(env.found_docs)
-             for r in records(env.get_doctree(doc), doc, entries.get(doc, {}))}
+             for r in records(env.get_doctree(doc), doc)}
     if GLOSSARY in env.found_docs:
         glossary = env.get_and_resolve_doctree(GLOSSARY, app.builder, tags=app.tags)
         for names,links in other_names(glossary):
