@@ -96,6 +96,13 @@ def in_order(pages):
                 not name.endswith('/index'), said(name) if own else 0, name)
     return sorted(pages, key=key)
 
+FIGURES = 'How the figures are made'
+def figures(pages):
+    """The pages that say how a figure of the lessons is made, those that the room of views links
+    under that heading. The sidebar has them below the first, a level deeper than the others"""
+    text = '\n'.join(map(source, pages.get('views/index', ())))
+    return linked(text.partition(f'## {FIGURES}')[2], 'views/index')
+
 # %% cells
 def load(path): return json.loads(path.read_text(encoding='utf-8'))['cells']
 def source(cell): return ''.join(cell['source'])

@@ -4,7 +4,7 @@ notebooks.py lets nbdev process them, quarto.py translates their markdown; here 
 of MyST-NB, and pages get their place in the sidebar: lessons, the library room by room, notes.
 What rules.py finds wrong with the folds of a page fails the build.
 """
-import html, json
+import html, json, re
 from pathlib import Path
 import nbformat
 from sphinx.util import logging
@@ -71,21 +71,25 @@ def contents(app, doc):
     "Captions and the pages below the page `doc`, as the top bar or the sidebar shows them"
     def own(*kinds): return [d for d in app.book if cells.kind(d) in kinds]
     if doc == app.config.root_doc:
-        return {'': [f'{title} </{d}>' for d,title in cells.PARTS.items() if d in app.book]}
+        bar = [f'{title} </{d}>' for d,title in cells.PARTS.items() if d in app.book]
+        alone = (contents(app, d) for d in ('learn', 'library') if d not in app.book)
+        return {k: v for found in ({'': bar}, *alone) for k,v in found.items()}
     if doc == 'learn':
         found = {name: [d for d in own('lesson') if int(cells.number(d)[0]) in numbers]
                  for name,numbers in app.config.book_parts.items()}
         notes = [d for d in own('notes') if d.endswith('/index')]
-        beside = [d for d in own(None) if cells.part(d) == 'learn' and d != 'learn']
+        beside = [d for d in own(None) if cells.part(d) == 'learn' != d]
         return found | {'Beside the lessons': beside + notes}
     if doc == 'library':
         alone = [r for r in own('library') if f'{cells.room(r)}/index' not in app.book]
         rooms = [d for d in app.book if cells.kind(d) == 'room' or d in alone]
         return {'Use it': own('guide'), 'Room by room': rooms}
-    if doc.endswith('/index'):
-        return {'': [d for d in own('library', 'notes') if d.split('/')[0] == doc.split('/')[0]
-                     and d != doc]}
-    return {}
+    first,*others = cells.figures(app.book) or [None]
+    if doc == first: return {'': others}
+    if not doc.endswith('/index'): return {}
+    below = [d for d in own('library', 'notes') if d.startswith(doc.removesuffix('index'))
+             and d not in (doc, *others)]
+    return {'': [f'{cells.FIGURES} </{d}>' if d == first else d for d in below]}
 
 # %% pages
 def page_kind(name, page):
@@ -154,6 +158,14 @@ def load_all(app, env, docs):
     pages = {d: cells.load(Path(env.doc2path(d))) for d in env.found_docs}
     app.book = {d: pages[d] for d in cells.in_order(pages)}
 
+def name_toggles(app, pagename, templatename, context, doctree):
+    "What opens a branch of the sidebar says which one to those who hear the page"
+    draw = context.get('generate_toctree_html')
+    def named(*args, **options):
+        return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
+                      r'\1\2\3<summary aria-label="Pages of \2">', str(draw(*args, **options)))
+    if draw: context['generate_toctree_html'] = named
+
 def setup(app):
     global read
     read = Reader(app)
@@ -166,5 +178,6 @@ def setup(app):
     app.connect('env-before-read-docs', load_all)
     app.connect('env-check-consistency', number_figures)
     app.connect('html-page-context', in_reading_order)
+    app.connect('html-page-context', name_toggles, priority=900)      # after the theme
     app.connect('build-finished', fail)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
