@@ -406,15 +406,20 @@ def test_code_can_be_copied_a_proof_opens_and_a_note_stands_beside_its_code(page
     folds = page.locator('details.proofs')
     fold = folds.first
     expect(fold.locator('pre').first).not_to_be_visible()
-    expect(fold.locator('summary')).to_contain_text(re.compile(r'✓ \d+ checks? .'))
-    assert fold.bounding_box()['height'] < 30, 'one line'
+    claim = fold.locator('p.claim').first
+    expect(fold.locator('summary')).to_have_text(re.compile(r'✓ \d+ checks?'))
+    assert fold.locator('summary').inner_text().endswith('checks')
+    assert fold.bounding_box()['height'] < 40 and not claim.is_visible(), 'one line'
     fold.locator('summary').click()
     expect(fold.locator('pre').first).to_be_visible()
-    switch,n = page.locator('.page-kind button'),folds.count()
-    expect(switch).to_contain_text(re.compile(r'^show \d+ checks$'))
-    for opened in (n, 0):                                       # one was open already
-        switch.click()
+    expect(claim).to_be_visible()
+    menu,n = page.locator('.page-menu'),folds.count()
+    for says,opened in (('Show', n), ('Hide', 0)):              # one was open already
+        menu.locator('summary').click()
+        expect(menu.locator('.show-checks')).to_have_text(re.compile(rf'^{says} all \d+ checks$'))
+        menu.locator('.show-checks').click()
         expect(page.locator('details.proofs[open]')).to_have_count(opened)
+        expect(menu.locator('ul')).to_be_hidden()
     note = page.locator('.code-note').first
     expect(note).to_be_visible()
     def boxes(): return (note.locator(s).bounding_box() for s in ('pre', '.code-note-text'))
