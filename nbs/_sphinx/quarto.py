@@ -5,7 +5,9 @@
     [@key]                             a footnote-like citation from references.bib
     <details><summary>Hint</summary>...   a fold, its text read as markdown
     <!-- buttons --> above links        large links in a row
-    <!-- live -->                       a box in which the reader's sentence meets a model
+    <!-- live: all                      a box in which the reader's sentence meets a model, with
+    One sentence.                       all views, or arcs alone (<!-- live -->); each line below
+    -->                                 is a sentence to press
     <!-- readme --> above a paragraph   for the README alone
     <!-- rooms -->, <!-- modules -->    what imports what, see rooms.py
     <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
@@ -62,6 +64,12 @@ def cards(m):
     head = ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n'
     return head + '\n'.join(grid) + ':::::\n'
 
+def live(m):
+    views,examples = m[1] or 'arcs', html.escape(m[2].strip())
+    return (f'<div class="live" id="your-own-sentence" data-views="{views}" data-examples="'
+            + examples.replace('\n', '&#10;') + '">\n'
+            '<noscript>A sentence of yours needs JavaScript.</noscript>\n</div>')
+
 def cite(m): return '{footcite:p}`' + re.sub(r'[@\s]', '', m[1]).replace(';', ',') + '`'
 
 _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
@@ -70,8 +78,7 @@ _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
             r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
            (r'^<!-- buttons -->$', '{.buttons}'),
            (r'^<!-- readme -->\n.*?\n\n', ''),
-           (r'^<!-- live -->$', '<div class="live" id="your-own-sentence">\n'
-            '<noscript>A sentence of yours needs JavaScript.</noscript>\n</div>'),
+           (r'^<!-- live(?:: (\w+))?((?:\n[^\n]+)*?)\s*-->$', live),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite),
            (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`'),

@@ -114,6 +114,22 @@ convert weights to torch | layers/torch_interop#the-conversions
 sentence embeddings | pretrained#sentences-as-vectors
 why is my output nan | mask#the-query-that-sees-nothing'''
 
+# what readers look for, and the pages that answer, one of them first or second
+tasks = '''
+the cache class | api/KVCache layers/cache
+the mask for padding | mask#padding guide/masks#padding api/padding_mask
+how to load a folder | guide/load_model checkpoints/pretrained checkpoints/source
+a picture of one head | views/attention_views#the-head-view views/neuron_view api/head_view
+is_causal | mask api/scaled_dot_product_attention api/attention guide/masks layers/torch_interop
+key_padding_mask | mask#padding guide/masks guide/from_torch
+past_key_values | cache#keep-what-was-made guide/generate
+what is a head | multihead#heads multihead
+rotary | position#turning
+why divide by the root | attention#why-divide-by-the-square-root-of-the-width
+use my own model | guide/load_model checkpoints/pretrained
+KVCache | api/KVCache layers/cache
+padding_mask | api/padding_mask kernels/mask'''
+
 def read_questions(text):
     joined = re.sub(r'\n {4}', ' ', text.strip()).splitlines()
     return {q: want.split() for q,want in (line.split(' | ') for line in joined)}
@@ -129,6 +145,14 @@ def test_a_newcomer_finds_the_section_among_the_first_three(page, address, secti
     found = {q: [*map(without_number, page.evaluate(ask, q))] for q in wanted}
     missed = {q: found[q] for q in wanted if not set(found[q]) & set(wanted[q])}
     assert len(wanted) >= 60 and len(missed) <= len(wanted)//10, missed
+
+def test_a_task_has_its_page_first_or_second(page, address):
+    page.goto(f'{address}/index.html')
+    ask = 'async q => (await searchSections(q)).slice(0, 2).map(r => r.id)'
+    found = {q: [*map(without_number, page.evaluate(ask, q))] for q in read_questions(tasks)}
+    missed = {q: found[q] for q,want in read_questions(tasks).items()
+              if not any(re.match(f'{re.escape(w)}(#|$)', f) for f in found[q] for w in want)}
+    assert not missed, missed
 
 def test_every_section_of_every_page_can_be_found(sections, parsed):
     ids = [r['id'] for r in sections]
@@ -180,7 +204,7 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
     hit = page.locator('#pst-search-dialog ul.search a').first
     section = 'why-divide-by-the-square-root-of-the-width'
     expect(hit).to_have_attribute('href', re.compile(f'#{section}$'))
-    expect(page.locator('#pst-search-dialog .search-summary')).to_contain_text('sections found')
+    expect(page.locator('#pst-search-dialog .search-badge').first).to_have_text('Lesson')
     found = page.locator('#pst-search-dialog ul.search li').first.locator('mark').first
     expect(found).to_be_visible()
     hit.click()
@@ -300,12 +324,15 @@ def test_links_of_the_plain_texts_lead_to_plain_texts(site):
 
 def test_llms_txt_lists_every_page(site):
     text = (site/'llms.txt').read_text(encoding='utf-8')
-    assert re.match(r'# attention_nb\n\n> \S.+\n\n## Lessons\n', text)
+    assert re.match(r'# attention_nb\n\n> \S.+\n\n- .+\n\n## Learn\n', text)
     links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/]+)\.html\.md\): (.+)$', text,
                             re.M))
     assert set(links) == set(pages)
     assert all(letters(links[name]) == letters(promise(name)) for name in pages)
-    assert re.findall(r'^## (.+)', text, re.M) == ['Lessons', 'Library', 'Notes', 'Reference']
+    assert re.findall(r'^## (.+)', text, re.M) == [
+        'Learn', 'Beside the lessons', 'Notes', 'Play', 'Library', 'API', 'Speed']
+    order = [*links]
+    assert order == [p for p in book if p in links], 'in the order of the book'
 
 # ---- citations
 

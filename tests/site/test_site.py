@@ -176,8 +176,12 @@ def test_the_first_line_says_what_a_page_is(texts):
             assert 5 <= int(rest.removesuffix(' minutes')) <= 40, rest
         else: assert said == ('Notes' if kind == 'notes' else 'Library')
         if page == 'notes/index': continue
-        if kind == 'library' and page not in rules.ROOMS:
-            assert rest == rules.room(page) and 'index.html' in found[0]
+        if kind == 'library':
+            inner = page in rules.FOR_IMPLEMENTERS
+            own = [] if page in rules.ROOMS else [rules.room(page)]
+            assert rest == ' · '.join([*own, *['for implementers']*inner]), page
+            assert ('index.html' in found[0], 'class="for-implementers"' in found[0]) == (
+                bool(own), inner)
         if kind in ('library', 'notes'):
             assert f'{rules.lesson_of(page, cells(page))}.html' in top, page
 
@@ -403,15 +407,20 @@ def test_code_can_be_copied_a_proof_opens_and_a_note_stands_beside_its_code(page
     folds = page.locator('details.proofs')
     fold = folds.first
     expect(fold.locator('pre').first).not_to_be_visible()
-    expect(fold.locator('summary')).to_contain_text(re.compile(r'✓ \d+ checks? .'))
-    assert fold.bounding_box()['height'] < 30, 'one line'
+    claim = fold.locator('p.claim').first
+    expect(fold.locator('summary')).to_have_text(re.compile(r'✓ \d+ checks?'))
+    assert fold.locator('summary').inner_text().endswith('checks')
+    assert fold.bounding_box()['height'] < 40 and not claim.is_visible(), 'one line'
     fold.locator('summary').click()
     expect(fold.locator('pre').first).to_be_visible()
-    switch,n = page.locator('.page-kind button'),folds.count()
-    expect(switch).to_contain_text(re.compile(r'^show \d+ checks$'))
-    for opened in (n, 0):                                       # one was open already
-        switch.click()
+    expect(claim).to_be_visible()
+    menu,n = page.locator('.page-menu'),folds.count()
+    for says,opened in (('Show', n), ('Hide', 0)):              # one was open already
+        menu.locator('summary').click()
+        expect(menu.locator('.show-checks')).to_have_text(re.compile(rf'^{says} all \d+ checks$'))
+        menu.locator('.show-checks').click()
         expect(page.locator('details.proofs[open]')).to_have_count(opened)
+        expect(menu.locator('ul')).to_be_hidden()
     note = page.locator('.code-note').first
     expect(note).to_be_visible()
     def boxes(): return (note.locator(s).bounding_box() for s in ('pre', '.code-note-text'))
