@@ -290,6 +290,10 @@ def skip(app, what, name, obj, skipped, options):
     theirs = name != 'forward' and hasattr(Module, name) or type(obj).__name__ == '_tuplegetter'
     return True if theirs else None
 
+def forget(app, doctree):
+    "A page is read again when its text differs: each export writes all modules anew"
+    if app.env.docname.startswith('api/'): app.env.dependencies.pop(app.env.docname, None)
+
 # %% the list of names
 def link(name):
     cfg = config()
@@ -348,5 +352,6 @@ def setup(app):
                 lambda app, doc, *_: app.add_js_file('api.js') if doc == 'api' else None)
     app.connect('autodoc-process-docstring', explain)
     app.connect('autodoc-process-signature', bare)
+    app.connect('doctree-read', forget)
     app.connect('autodoc-skip-member', skip)
     return dict(parallel_read_safe=False, parallel_write_safe=True)
