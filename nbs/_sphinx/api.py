@@ -67,7 +67,7 @@ class Interface(ast.NodeTransformer):
     "A definition as its user sees it: docstrings for bodies, nothing private"
     def visit_If(self, node): return None
     def visit_FunctionDef(self, node):
-        if node.name.startswith('_') and node.name != '__init__': return None
+        if re.match('_(?!_(init|call)__)', node.name): return None
         node.body = [ast.Expr(ast.Constant(ast.get_docstring(node) or ...))]
         node.decorator_list = [d for d in node.decorator_list if isinstance(d, ast.Name)]
         return node
@@ -189,6 +189,7 @@ def page_of(name, book):
     if made != lesson: links.insert(-1, f'Made in `{made} <{place}>`__')
     kinds = {ast.FunctionDef: 'function', ast.ClassDef: 'class'}
     kind,short = kinds.get(type(node), 'data'),interface(name).endswith('= ...')
+    bases = [ast.unparse(b) for b in getattr(node, 'bases', ())]
     where = cfg.lib_path.name if is_offered(name) else full(name).rpartition('.')[0]
     example,printed = book.examples.get(name, (f'from {where} import {name}', ''))
     errors = [[code(error), rst(message), code(call, 'literal')]
@@ -200,8 +201,8 @@ def page_of(name, book):
         '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
         block('python', example), block('text', printed) * bool(printed),
-        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short,
-        '   :special-members: __call__' * ('Protocol' in ast.dump(node)), '',
+        f'.. auto{kind}:: {full(name)}' + '()' * ('TypedDict' in bases), '   :no-value:'*short,
+        '   :special-members: __call__' * ('Protocol' in bases), '',
         indent(table('Raises', ('Exception', 'Says', 'Call'), errors), '   ')])
 
 def plain(name, book):
@@ -269,8 +270,9 @@ def explain(app, what, name, obj, options, text):
         text_of,fields = lines(homes()[obj.__name__]),docstrings.fields(node_of(obj.__name__))
         meaning = {f.target.id: remark(text_of, f) for f in fields}
         known = {n: n for n in meaning}
+    made_new = r'field\(default_factory=(\w+)\)'
     rows = [(code(shown, 'literal'), code(code_of[n][0]),
-             code(code_of[n][1], 'literal') or '*required*' * (n == shown and bool(said)),
+             code(re.sub(made_new, r'\1()', code_of[n][1]), 'literal') or '*required*' * (n == shown and bool(said)),
              rst(meaning.get(n, ''))) for shown,n in known.items()]
     made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
     if returned := rst(' '.join(said.get('Returns', '').split())):
@@ -287,8 +289,8 @@ def bare(app, what, name, obj, options, signature, returned):
 def skip(app, what, name, obj, skipped, options):
     "What comes from torch, and the fields of a named tuple"
     from torch.nn import Module
-    theirs = name != 'forward' and hasattr(Module, name) or type(obj).__name__ == '_tuplegetter'
-    return True if theirs else None
+    theirs = name not in ('forward', '__call__') and hasattr(Module, name)
+    return True if theirs or type(obj).__name__ == '_tuplegetter' else None
 
 def forget(app, doctree):
     "A page is read again when its text differs: each export writes all modules anew"
