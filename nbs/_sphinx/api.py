@@ -270,9 +270,10 @@ def explain(app, what, name, obj, options, text):
         text_of,fields = lines(homes()[obj.__name__]),docstrings.fields(node_of(obj.__name__))
         meaning = {f.target.id: remark(text_of, f) for f in fields}
         known = {n: n for n in meaning}
-    made_new = r'field\(default_factory=(\w+)\)'
+    def default(n): return code(re.sub(r'^field\(default_factory=(\w+)\)$', r'\1()', code_of[n][1]),
+                                'literal')
     rows = [(code(shown, 'literal'), code(code_of[n][0]),
-             code(re.sub(made_new, r'\1()', code_of[n][1]), 'literal') or '*required*' * (n == shown and bool(said)),
+             default(n) or '*required*' * (n == shown and bool(said)),
              rst(meaning.get(n, ''))) for shown,n in known.items()]
     made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
     if returned := rst(' '.join(said.get('Returns', '').split())):
