@@ -130,9 +130,10 @@ def code_lines(cell):
     return [l for l in source(cell).splitlines() if l.strip() and not l.lstrip().startswith('#|')]
 
 def printed(cell):
-    "The plain text of its outputs"
+    "What it printed and what its last line gave, as plain text; a figure is no text"
     texts = (o.get('text') or o.get('data', {}).get('text/plain', '')
-             for o in cell.get('outputs', []))
+             for o in cell.get('outputs', [])
+             if o['output_type'] == 'execute_result' or o.get('name') == 'stdout')
     return '\n'.join(''.join(t).rstrip() for t in texts)
 
 def title(cells):
