@@ -15,6 +15,9 @@ ROOMS = dict(checks=(), simple=(), text=('checks',), kernels=('checks',), layers
              models=('text', 'layers'), checkpoints=('models',), recording=('checkpoints',),
              views=('recording',), training=('views',), distributed=('training',))
 
+# the parts of the site as its top bar shows them: name of the first page -> what the bar says
+PARTS = dict(learn='Learn', play='Play', library='Library', api='API', speed='Speed')
+
 def notebooks(folder=nbs):
     "All notebooks of the book, but for what stands in folders of the machinery"
     found = (p for p in folder.rglob('*.ipynb')
@@ -32,12 +35,34 @@ def room(name):
     first = name.split('/')[0]
     return first if first in ROOMS else None
 
+# pages of the library that make nothing a user types: parts, formats, and how the figures are made
+FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
+    kernels/triton_flash layers/rope_scaling models/generation_options models/decoding
+    models/beam_search checkpoints/schema checkpoints/families/common checkpoints/families/llama
+    checkpoints/families/gpt checkpoints/families/bert checkpoints/families/t5
+    checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf
+    checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
+    recording/third_party_hooks recording/steps views/page views/word_senses views/mixing
+    views/arcs views/rope_turns views/cache_steps views/model_shapes views/flash_tiles
+    views/browser_model'''.split())
+
 def kind(name):
     """'lesson' for NN_name, 'library' for ROOM/name, 'room' for ROOM/index, 'notes' for notes/name,
-    None for any other page"""
+    'guide' for guide/name, None for any other page"""
     if re.fullmatch(r'\d+_\w+', name): return 'lesson'
     if room(name): return 'room' if name.endswith('/index') else 'library'
-    return 'notes' if name.startswith('notes/') else None
+    folder = name.split('/')[0] if '/' in name else None
+    return folder if folder in ('notes', 'guide') else None
+
+def part(name):
+    "The part of the site that the page `name` belongs to, or None: the front page has none"
+    if name == 'index' or name in PARTS: return name if name in PARTS else None
+    if name.startswith('api/'): return 'api'
+    return 'library' if kind(name) in ('library', 'room', 'guide') else 'learn'
+
+def module(name):
+    "The module that a page writes, or None"
+    return {'library': name.replace('/', '.'), 'lesson': f'simple.{alias(name)}'}.get(kind(name))
 
 def number(name):
     "The number of a lesson in a tuple: ('3',) of 03_attention, () of others"
@@ -70,19 +95,28 @@ def lesson_of(name, cells):
     return next((n for n in linked(first_prose(cells), name) if kind(n) == 'lesson'), None)
 
 def in_order(pages):
-    """The names of pages, `pages`: name -> cells, as they are read: the front page, lessons, the
-    library room by room, notes, others. A room's first page says the order of its modules"""
+    """The names of pages, `pages`: name -> cells, as they are read: part by part, lessons, then
+    what stands beside them, then notes; guides, then the library room by room. The first page of
+    the library and that of a room say the order of theirs"""
     def said(name):
-        home = pages.get(f'{room(name)}/index')
-        order = linked('\n'.join(source(c) for c in home), f'{room(name)}/index') if home else []
+        home = f'{room(name)}/index' if room(name) else 'library'
+        order = linked('\n'.join(map(source, pages[home])), home) if home in pages else []
         return order.index(name) if name in order else len(order)
+    kinds = ['lesson', None, 'notes', 'guide', 'room', 'library']
     def key(name):
-        kinds = ['lesson', 'room', 'library', 'notes', None]
-        at = [*ROOMS].index(room(name)) if room(name) else 0
-        k = kinds.index(kind(name))
-        return (name != 'index', 1 if k == 2 else k, at, kind(name) != 'room',
-                said(name) if kind(name) == 'library' else 0, name)
+        at,of = [None, *PARTS].index(part(name)),kind(name)
+        own = of in ('library', 'guide') and not name.endswith('/index')
+        within = [*ROOMS].index(room(name)) if room(name) else -1
+        return (at, name not in PARTS, min(kinds.index(of), 4), within, of == 'library',
+                not name.endswith('/index'), said(name) if own else 0, name)
     return sorted(pages, key=key)
+
+FIGURES = 'How the figures are made'
+def figures(pages):
+    """The pages that say how a figure of the lessons is made, those that the room of views links
+    under that heading. The sidebar has them below the first, a level deeper than the others"""
+    text = '\n'.join(map(source, pages.get('views/index', ())))
+    return linked(text.partition(f'## {FIGURES}')[2], 'views/index')
 
 # %% cells
 def load(path): return json.loads(path.read_text(encoding='utf-8'))['cells']
@@ -94,6 +128,12 @@ def exported(cell): return directive(cell, 'export[si]?')
 
 def code_lines(cell):
     return [l for l in source(cell).splitlines() if l.strip() and not l.lstrip().startswith('#|')]
+
+def printed(cell):
+    "The plain text of its outputs"
+    texts = (o.get('text') or o.get('data', {}).get('text/plain', '')
+             for o in cell.get('outputs', []))
+    return '\n'.join(''.join(t).rstrip() for t in texts)
 
 def title(cells):
     "The first heading of a page, or the title in its front matter"

@@ -12,11 +12,12 @@ ini.read(cfg.config_path/'settings.ini', encoding='utf-8')
 
 project,release = cfg.title,cfg.version
 author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
+# numbers of their lessons
 book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,13),
-              'Scaling': range(13,100)}                 # numbers of their lessons
+              'Scaling': range(13,100)}
 
-extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint', 'stale',
-              'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
+extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint',
+              'stale', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
               'sphinx_togglebutton', 'sphinx-mathjax-offline', 'sphinxext.opengraph',
               'sphinx_reredirects', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
@@ -31,12 +32,21 @@ myst_dmath_double_inline = True
 bibtex_bibfiles = [str(here.parent/'references.bib')]
 numfig = True
 numfig_format = dict(figure='Figure %s')
+autodoc_typehints = 'none'           # types stand in the tables of api.py
+autodoc_default_options = {'members': True, 'member-order': 'bysource',
+                           'inherited-members': 'Module, AttentionLayer, Protocol, Generic, '
+                                                'Mapping, dict, tuple'}
+autodoc_preserve_defaults = True
+add_module_names = False
+default_role = 'public'
+python_maximum_signature_line_length = 60
+toc_object_entries_show_parents = 'hide'
 copybutton_exclude = '.linenos, .gp, .go'
 machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'views_js',
                            cfg.lib_path/'live_js',
                            cfg.config_path/'settings.ini', cfg.config_path/'constraints.txt')
 
-html_theme = 'sphinx_book_theme'
+html_theme = 'pydata_sphinx_theme'
 html_title = cfg.title
 html_favicon = str(here/'_static'/'favicon.svg')
 html_static_path = [str(here/'_static'), str(cfg.lib_path/'views_js'/'look.css')]
@@ -44,17 +54,14 @@ html_css_files = ['look.css', 'custom.css', ('print.css', dict(media='print'))]
 html_js_files = ['search.js', 'reading.js']
 templates_path = [str(here/'_templates')]
 html_show_sourcelink = False
-html_context = dict(default_mode='auto')
-licence = f'<a href="{cfg.git_url}/blob/{cfg.branch}/LICENSE">Apache License 2.0</a>'
+html_sidebars = {'**': ['sidebar-nav-bs'], **{page: [] for page in ('index', 'play', 'speed')}}
+html_context = dict(default_mode='auto', repository=cfg.git_url, branch=cfg.branch)
 html_theme_options = dict(
-    repository_url=cfg.git_url, repository_branch=cfg.branch, path_to_docs='nbs',
-    use_repository_button=True, use_source_button=True, use_issues_button=True,
-    use_download_button=True, use_fullscreen_button=False,
-    launch_buttons=dict(colab_url='https://colab.research.google.com'),
-    pygments_dark_style='github-dark', show_toc_level=2, show_navbar_depth=1,
-    article_header_end=['article-header-buttons'],
-    secondary_sidebar_items={'**': ['page-toc'], 'index': []},   # the front page is a figure
-    extra_footer=f'<p>Version {cfg.version}. Text and code: {licence}.</p>')
+    logo=dict(text=cfg.title), navbar_align='left', github_url=cfg.git_url,
+    search_bar_text='Search', pygments_light_style='a11y-high-contrast-light',
+    pygments_dark_style='github-dark', show_toc_level=2, show_nav_level=1, navigation_depth=3,
+    article_header_end=['page-menu'], footer_start=['colophon'], footer_end=[],
+    secondary_sidebar_items={'**': ['page-toc'], 'index': [], 'play': [], 'learn': []})
 
 # finding the book: canonical addresses, what a link shows, and addresses that are no page's:
 # attention.html leads to 03_attention.html

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 from sphinx.util import logging
 import api, cells, place, plain, rooms, rules
-from notebooks import entries_first, process
+from notebooks import process
 from quarto import described, front_matter, myst
 from tidy import VIEW
 
@@ -31,19 +31,17 @@ def live_view(data, frame):
         text = text.replace('height:480px;', heights, 1)
     return {'text/html': text}
 
-def title_cell(cell, mark):
+def title_cell(cell, mark, number):
     fm = front_matter(cell)
     lead = f"{{.lead}}\n{fm['description']}" if 'description' in fm else ''
-    return [markdown(myst(f"# {fm['title']}\n\n{mark}{lead}"))] if 'title' in fm else []
+    title = '\u2002'.join([*number, fm.get('title', '')])
+    return [markdown(myst(f'# {title}\n\n{mark}{lead}'))] if 'title' in fm else []
 
-def code_cell(cell, code_follows):
+def code_cell(cell, module):
     o,text = cells.split_options(cell.source)
     for out in cell.outputs:
         if VIEW in (data := out.get('data', {})): out['data'] = live_view(data, o.get('frame'))
         if 'text/markdown' in data: data['text/markdown'] = myst(data['text/markdown'])
-    if o.get('output') == 'asis':                       # an API entry
-        texts = [out.get('text') or out.data.get('text/markdown', '') for out in cell.outputs]
-        return [markdown(api.entry(t, code_follows)) for t in texts]
     fold = cells.folded(o)
     answer = fold and str(o.get('code-summary', '')).startswith('Answer')   # its output tells
     tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'hide-cell': answer,
@@ -53,44 +51,54 @@ def code_cell(cell, code_follows):
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap']))
     if alt := described(cell.outputs): meta['image'] = dict(alt=alt, classes='scheme')
     if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
-    return [code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
+    made = api.places(text, module) if 'exports' in o else ''
+    return [*map(markdown, filter(None, [myst(made)])),
+            code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 
-def page_cells(cell, code_follows=False, mark=''):
+def page_cells(cell, name='', mark=''):
     "The MyST-NB cells, none or more, for one processed cell; `mark` stands below the title"
-    if cell.cell_type == 'raw': return title_cell(cell, mark)
-    if cell.cell_type == 'code': return code_cell(cell, code_follows)
+    if cell.cell_type == 'raw': return title_cell(cell, mark, cells.number(name))
+    if cell.cell_type == 'code': return code_cell(cell, cells.module(name))
     return [markdown(myst(cell.source))] if cell.source.strip() else []
 
-# %% the sidebar
-def sidebar_title(app, doc):
-    "The title of a page with the number of its chapter"
-    number,name = cells.number(doc),cells.title(app.book[doc])
-    return f'{number[0]}\u2002{name} </{doc}>' if number else f'/{doc}'
+# %% the sidebars
+def toctree(docs, caption=''):
+    return '\n'.join(['```{toctree}', ':hidden:', f':caption: {caption}'*bool(caption), '', *docs,
+                      '```'])
 
-def toctree(app, docs, *options):
-    titles = (sidebar_title(app, doc) for doc in docs)
-    return '\n'.join(['```{toctree}', ':hidden:', *options, '', *titles, '```'])
-
-def contents(app):
-    "The parts of the book that have lessons, the rooms of the library, notes, all other pages"
-    kinds = {}
-    for doc in app.book: kinds.setdefault(cells.kind(doc), []).append(doc)
-    parts = {name: [d for d in kinds.get('lesson', ()) if int(cells.number(d)[0]) in numbers]
-             for name,numbers in app.config.book_parts.items()}
-    alone = [d for d in kinds.get('library', ()) if f'{cells.room(d)}/index' not in app.book]
-    parts['Library'] = [d for d in app.book if cells.kind(d) == 'room' or d in alone]
-    parts['Notes'] = kinds.get('notes', ())
-    parts['Reference'] = [d for d in kinds.get(None, ()) if d != app.config.root_doc]
-    return '\n\n'.join(toctree(app, docs, f':caption: {name}')
-                       for name,docs in parts.items() if docs)
+def contents(app, doc):
+    "Captions and the pages below the page `doc`, as the top bar or the sidebar shows them"
+    def own(*kinds): return [d for d in app.book if cells.kind(d) in kinds]
+    if doc == app.config.root_doc:
+        bar = [f'{title} </{d}>' for d,title in cells.PARTS.items() if d in app.book]
+        alone = (contents(app, d) for d in ('learn', 'library') if d not in app.book)
+        return {k: v for found in ({'': bar}, *alone) for k,v in found.items()}
+    if doc == 'learn':
+        found = {name: [d for d in own('lesson') if int(cells.number(d)[0]) in numbers]
+                 for name,numbers in app.config.book_parts.items()}
+        notes = [d for d in own('notes') if d.endswith('/index')]
+        beside = [d for d in own(None) if cells.part(d) == 'learn' != d]
+        return found | {'Beside the lessons': beside + notes}
+    if doc == 'library':
+        alone = [r for r in own('library') if f'{cells.room(r)}/index' not in app.book]
+        rooms = [d for d in app.book if cells.kind(d) == 'room' or d in alone]
+        return {'Use it': own('guide'), 'Room by room': rooms}
+    if doc == 'api': return api.contents(app)
+    first,*others = cells.figures(app.book) or [None]
+    if doc == first: return {'': others}
+    if not doc.endswith('/index'): return {}
+    below = [d for d in own('library', 'notes') if d.startswith(doc.removesuffix('index'))
+             and d not in (doc, *others)]
+    return {'': [f'{cells.FIGURES} </{d}>' if d == first else d for d in below]}
 
 # %% pages
 def page_kind(name, page):
     "The first line of a lesson, a page of the library, or of notes"
     said = dict(lesson=f'Lesson {"".join(cells.number(name))} · {cells.minutes(page)} minutes',
-                library='Library', room='Library', notes='Notes')
+                library='Library', room='Library', notes='Notes', guide='Library')
     if cells.kind(name) == 'library' and name != cells.room(name):
         said['library'] = f'Library · [{cells.room(name)}](/{cells.room(name)}/index.ipynb)'
+    if name in cells.FOR_IMPLEMENTERS: said['library'] += ' · [for implementers]{.for-implementers}'
     return f'{{.page-kind}}\n{said[kind]}\n\n' if (kind := cells.kind(name)) else ''
 
 def draw_rooms(cell, name):
@@ -113,17 +121,13 @@ class Reader:
         plain.keep(env, nb)
         for c in nb.cells: draw_rooms(c, env.docname)
         mark = page_kind(env.docname, json.loads(text)['cells'])
-        nb.cells = [out for cell,follows in entries_first(nb.cells)
-                    for out in page_cells(cell, follows, mark)]
+        nb.cells = [out for cell in nb.cells for out in page_cells(cell, env.docname, mark)]
         if any('{footcite:' in c.source for c in nb.cells):
             nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
         place.keep(env, nb.cells)
-        if env.docname == env.config.root_doc and len(env.found_docs) > 1:
-            nb.cells.append(markdown(contents(self.app)))
-        elif cells.kind(env.docname) == 'room' and (own := [
-                d for d in self.app.book if cells.kind(d) == 'library'
-                and cells.room(d) == cells.room(env.docname)]):
-            nb.cells.append(markdown(toctree(self.app, own)))
+        for caption,docs in contents(self.app, env.docname).items():
+            below = [d if d.endswith('>') else f'/{d}' for d in docs]
+            if below: nb.cells.append(markdown(toctree(below, caption)))
         return nb
 
 def number_figures(app, env):
@@ -134,37 +138,29 @@ def number_figures(app, env):
             ids.update({i: (*cells.number(doc), n) for n,i in enumerate(ids, 1)})
 
 def in_reading_order(app, pagename, templatename, context, doctree):
-    "Next leads through lessons, or library, or notes; below a lesson stand the pages that link it"
-    if pagename not in (pages := app.book): return
-    kinds = dict(room='library').get
-    own = kinds(cells.kind(pagename), cells.kind(pagename))
-    line = [d for d in pages if kinds(cells.kind(d), cells.kind(d)) == own]
-    if own in ('lesson', None):
-        line = [d for d in pages if cells.kind(d) in ('lesson', None)]
+    "Next leads through the lessons, notes or library; below a lesson the pages that link it"
+    context |= dict(prev=None, next=None)
+    if pagename not in (pages := app.book):            # of a name: it is no notebook
+        context['page_source_suffix'] = ''
+        return
+    def line(d): return cells.kind(d) == 'notes' or cells.part(d)
+    own = [d for d in pages if line(d) == line(pagename)]
     def link(doc):
-        title = ' '.join([*cells.number(doc), app.env.titles[doc].astext()])
-        return dict(link=app.builder.get_relative_uri(pagename, doc), title=html.escape(title))
-    n = line.index(pagename)
-    context['prev'] = link(line[n-1]) if n else None
-    context['next'] = link(line[n+1]) if n+1 < len(line) else None
-    if own == 'lesson':
+        return dict(link=app.builder.get_relative_uri(pagename, doc),
+                    title=html.escape(app.env.titles[doc].astext()))
+    n = own.index(pagename)
+    context['prev'] = link(own[n-1]) if n else None
+    context['next'] = link(own[n+1]) if n+1 < len(own) else None
+    if cells.kind(pagename) == 'lesson':
         context['library'] = [link(d) for d,page in pages.items()
                               if cells.kind(d) in ('library', 'notes')
                               and cells.lesson_of(d, page) == pagename]
 
 def load_all(app, env, docs):
     "All pages in the order of the book: name -> cells"
-    pages = {d: cells.load(Path(env.doc2path(d))) for d in env.found_docs}
+    paths = {d: Path(env.doc2path(d)) for d in env.found_docs}
+    pages = {d: cells.load(p) for d,p in paths.items() if p.suffix == '.ipynb'}
     app.book = {d: pages[d] for d in cells.in_order(pages)}
-
-def print_with_answers(app, pagename, templatename, context, doctree):
-    "A page with exercises can be printed with its answers"
-    if 'class="hide answer' not in context.get('body', ''): return
-    button = dict(type='javascript', javascript='printWithAnswers()', text='.pdf, with answers',
-                  tooltip='Print with hints and answers', icon='fas fa-file-pdf',
-                  label='print-answers-button')
-    for group in context.get('header_buttons', []):
-        if group.get('label') == 'download-buttons': group['buttons'].append(button)
 
 def name_toggles(app, pagename, templatename, context, doctree):
     "What opens a branch of the sidebar says which one to those who hear the page"
@@ -182,11 +178,9 @@ def setup(app):
         if read.problems and not exception: app.statuscode = 1
     app.setup_extension('myst_nb')
     app.add_config_value('book_parts', {}, 'env')
-    app.add_post_transform(api.MethodsOfClasses)
     app.connect('env-before-read-docs', load_all)
     app.connect('env-check-consistency', number_figures)
     app.connect('html-page-context', in_reading_order)
-    app.connect('html-page-context', print_with_answers, priority=900)   # after the theme
-    app.connect('html-page-context', name_toggles, priority=900)
+    app.connect('html-page-context', name_toggles, priority=900)      # after the theme
     app.connect('build-finished', fail)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

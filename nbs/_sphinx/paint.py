@@ -16,12 +16,11 @@ ICONS = {        # name: what is drawn, by strokes, on 24 x 24
            'M17.7 17.7l.7.7M5.6 18.4l.7-.7M17.7 6.3l.7-.7',
     'moon': 'M20 14.5A8.2 8.2 0 1 1 9.5 4A6.6 6.6 0 0 0 20 14.5z',
     'circle-half-stroke': 'M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0M12 4v16M15 5v14M18 7v10',
-    'github': 'M4 5a2 2 0 1 0 4 0a2 2 0 1 0-4 0M4 19a2 2 0 1 0 4 0a2 2 0 1 0-4 0'
-              'M16 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0M6 7v10M18 9c0 4-5 4-12 6',
-    'file': 'M6 3h8l4 4v14H6zM14 3v4h4', 'file-pdf': 'M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6',
-    'download': 'M12 4v11M7 11l5 5 5-5M5 20h14', 'code': 'M8 7l-5 5 5 5M16 7l5 5-5 5',
+    'square-github': 'M4 5a2 2 0 1 0 4 0a2 2 0 1 0-4 0M4 19a2 2 0 1 0 4 0a2 2 0 1 0-4 0'
+                     'M16 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0M6 7v10M18 9c0 4-5 4-12 6',
+    'home': 'M4 11l8-7 8 7M6 10v10h12V10', 'outdent': 'M4 6h16M9 12h11M9 18h11',
     'lightbulb': 'M9 18h6M10 21h4M12 3a6 6 0 0 0-3 11v1h6v-1a6 6 0 0 0-3-11z',
-    'rocket': 'M7 4l12 8-12 8z', 'arrow-up': 'M12 20V4M5 11l7-7 7 7',
+    'arrow-up': 'M12 20V4M5 11l7-7 7 7',
     'angle-left': 'M15 5l-7 7 7 7', 'angle-right': 'M9 5l7 7-7 7', 'chevron-down': 'M5 9l7 7 7-7'}
 
 THEME = '''{ const {dataset} = document.documentElement;
@@ -34,10 +33,10 @@ def icons():
              "fill='none' stroke='black' stroke-width='2.2' stroke-linecap='round' "
              "stroke-linejoin='round'><path d='{}'/></svg>")
     rules = (f'.fa-{n} {{ --icon: url("{drawn.format(d)}"); }}' for n,d in ICONS.items())
-    return '\n'.join((':is(.fa-solid, .fas, .fab) { display: inline-block; width: 1em; '
+    return '\n'.join((':is(.fa-solid, .fa-brands) { display: inline-block; width: 1em; '
                       'height: 1em; vertical-align: -.125em; background: currentcolor; '
                       'mask: var(--icon, none) center/contain no-repeat; }',
-                      ':is(.fa-solid, .fas, .fab)::before { content: none !important; }',
+                      ':is(.fa-solid, .fa-brands)::before { content: none !important; }',
                       '.fa-lg { font-size: 1.25em; }', *rules)) + '\n'
 
 def write_icons(app):

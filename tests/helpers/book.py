@@ -85,10 +85,19 @@ def following(text):
     return after or re.findall(r'href="([^"#]*)"[^>]*class="right-next"', text)
 
 def sidebar(text):
-    "[(page, [those below it])] as the sidebar of a page shows them, by their titles' links"
-    nav = text[text.index('class="bd-links'):]
-    nav,found = nav[:nav.index('</nav>')],[]
-    for level,href in re.findall(r'<li class="toctree-l(\d)[^"]*">\s*<a[^>]*href="([^"]*)"', nav):
-        if level == '1': found.append((href, []))
-        else: found[-1][1].append(href)
-    return [entry for entry in found if entry[0] != '#']
+    "{caption: [(page, [those below it])]} as the sidebar of a page shows them, by their links"
+    nav = text[text.index('class="bd-docs-nav'):]
+    nav,found,caption = nav[:nav.index('</nav>')],{},''
+    pattern = (r'<span class="caption-text">([^<]*)|'
+               r'<li class="toctree-l(\d)[^"]*">\s*<a[^>]*href="([^"]*)"')
+    for name,level,href in re.findall(pattern, nav):
+        if name: caption = name
+        elif level == '1': found.setdefault(caption, []).append((href, []))
+        else: found[caption][-1][1].append(href)
+    return found
+
+def top_bar(text):
+    "[(words, page, is it the part of this page?)] of the bar at the top"
+    bar = text[text.index('bd-navbar-elements'):text.index('navbar-header-items__end')]
+    links = re.findall(r'<li class="nav-item\s*([^"]*)">\s*<a[^>]*href="([^"]*)"[^>]*>([^<]*)', bar)
+    return [(words.strip(), href, 'active' in classes) for classes,href,words in links]

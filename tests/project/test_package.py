@@ -120,10 +120,9 @@ def test_too_many_names_and_names_that_are_gone_are_refused(tmp_path, monkeypatc
         package.table(folder)
     monkeypatch.setattr(package, 'offered', dict(kernels='f1', views='g'))
     assert package.table(folder) == {'kernels.a': ['f1'], 'views.b': ['g']}
-    for room,name in (('kernels', 'g'), ('views', 'h')):
-        monkeypatch.setattr(package, 'offered', {room: name})
-        with pytest.raises(ValueError, match=f'offers {name} of {room}, which does not export it'):
-            package.table(folder)
+    for names,message in (('g h', 'no module exports h'), ('g f1 g', 'g is offered twice')):
+        monkeypatch.setattr(package, 'offered', dict(One=names))
+        with pytest.raises(ValueError, match=message): package.table(folder)
 
 def test_what_a_lesson_and_the_readme_show_is_offered():
     "A reader who types what stands in the open needs no submodule, but for the colours of figures"
@@ -261,13 +260,13 @@ def test_the_recipe_with_torchao(tmp_path):
     copy,extra = root/'_build'/'fresh'/'with_torchao.ipynb',tmp_path/'extra'
     run(*pip_of(sys.executable), '--no-deps', '--target', extra, 'torchao', env=clean_env())
     copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(root/'nbs'/'recipes.ipynb', copy)
+    shutil.copy(root/'nbs'/'guide'/'recipes.ipynb', copy)
     (tmp_path/'once.py').write_text(
         'import sys\nfrom outputs import execute\n'
         f'if __name__ == "__main__": sys.exit(execute({str(copy)!r}))\n')
     paths = os.pathsep.join(map(str, (extra, root/'nbs'/'_sphinx')))
     run(sys.executable, tmp_path/'once.py', cwd=root, env=os.environ | dict(PYTHONPATH=paths))
-    for path in (copy, root/'nbs'/'recipes.ipynb'):
+    for path in (copy, root/'nbs'/'guide'/'recipes.ipynb'):
         assert re.search(r'logits differ by 0\.\d+ at most', path.read_text(encoding='utf-8')), path
 
 def test_a_page_writes_the_module_of_its_place(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 import html, re, shutil, subprocess, sys
 import api, nbformat, notebooks, package, plain, pytest, quarto, rules, stale, tidy
 from helpers import root
-from helpers.book import following, labels, proofs, sidebar
+from helpers.book import following, labels, proofs, sidebar, top_bar
 
 svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 picture = {'image/svg+xml': svg, 'text/plain': 'two'}
@@ -84,7 +84,10 @@ def book(tmp_path_factory):
         'kernels/fast': page('Fast', ('markdown', 'Of [First](../01_first.ipynb).\n\n## Part'),
                              drawn(1)),
         'kernels/more': page('More'), '02_second': page('Second', drawn(1), drawn(2)),
-        'notes/last': page('Last')})
+        'notes/last': page('Last'), 'notes/index': page('Notes'), 'learn': page('Learn'),
+        'library': page('Library', ('markdown', '[Two](guide/two.ipynb), '
+                                    '[one](guide/one.ipynb)')),
+        'guide/one': page('One'), 'guide/two': page('Two'), 'speed': page('Speed')})
     with (folder/'attention_nb'/'views'/'page.py').open('a') as page_of_views:
         page_of_views.write(stand_in)
     good,said = build(folder)
@@ -124,15 +127,20 @@ def test_an_answer_hides_its_output_until_it_is_opened(book):
     assert 'given away' in folds and 'shown' in book['index.html']
     assert 'shown' not in re.sub(r'<[^>]*>', '', folds)
 
-def test_the_library_stands_beside_the_lessons_and_below_those_it_links(book):
-    assert sidebar(book['index.html']) == [
-        ('01_first.html', []), ('02_second.html', []),
-        ('kernels/index.html', ['kernels/more.html', 'kernels/fast.html']), ('notes/last.html', [])]
-    for order in (['index.html', '01_first.html', '02_second.html'],
-                  ['kernels/index.html', 'kernels/more.html', 'kernels/fast.html']):
-        after = [f'../{n}' if n.startswith('..') else n.split('/')[-1] for n in order[1:]]
-        assert [following(book[p]) for p in order[:-1]] == [[n] for n in after]
-        assert not following(book[order[-1]])
+def test_each_part_has_its_sidebar_and_its_own_next(book):
+    assert [(words, page) for words,page,_ in top_bar(book['index.html'])] == [
+        ('Learn', 'learn.html'), ('Library', 'library.html'), ('Speed', 'speed.html')]
+    assert sidebar(book['01_first.html']) == {
+        'Foundations': [('#', []), ('02_second.html', [])],
+        'Beside the lessons': [('notes/index.html', ['notes/last.html'])]}
+    assert sidebar(book['library.html']) == {
+        'Use it': [('guide/two.html', []), ('guide/one.html', [])],
+        'Room by room': [('kernels/index.html', ['kernels/more.html', 'kernels/fast.html'])]}
+    for order in (['learn', '01_first', '02_second'], ['notes/index', 'notes/last'], ['speed'],
+                  ['library', 'guide/two', 'guide/one', 'kernels/index', 'kernels/more',
+                   'kernels/fast']):
+        after = [following(book[f'{p}.html']) for p in order]
+        assert after == [[f'{rules.link_to(n, p)}.html'] for p,n in zip(order, order[1:])] + [[]]
     assert re.search(r'page-kind">Lesson 1 · \d minutes<', book['01_first.html'])
     assert re.search(r'page-kind">Library · <a [^>]*href="index.html"', book['kernels/more.html'])
     below = re.search(r'<nav class="beyond".*?</nav>', book['01_first.html'], re.S)[0]
@@ -287,26 +295,6 @@ def test_quotes_of_notes():
     assert rules.quoted_lines(code, '"for r" to "print(total)"') == code
     for quote in ('"total = r + 2"', '"print(total)" to "for r in range(3):"', '""'):
         assert rules.quoted_lines(code, quote) is None
-
-def test_a_cell_of_several_entries_comes_in_parts():
-    def cell(source, **metadata):
-        out = nbformat.v4.new_output('stream', text='out')
-        return nbformat.v4.new_code_cell(source, metadata=metadata, outputs=[out])
-    def first(*cells): return list(notebooks.entries_first(cells))
-    both = cell('#| exports\nn = 1\ndef f(): return n\n\n@cache\ndef g(): pass\ndef _h(): pass')
-    entries = [cell('show_doc(g)', entry=True), cell('show_doc(f)', entry=True)]
-    found = first(both, *entries)
-    assert [c.source for c,_ in found] == [
-        'show_doc(f)', '#| exports\nn = 1\ndef f(): return n',
-        'show_doc(g)', '@cache\ndef g(): pass\ndef _h(): pass']
-    assert [follows for _,follows in found] == [True, False, True, False]
-    assert [len(c.outputs) for c,_ in found[1::2]] == [0, 1]
-    shut = cell('#| code-fold: true\n' + both.source)
-    assert [(c.source, follows) for c,follows in first(shut, *entries)] == [
-        ('show_doc(f)', False), ('show_doc(g)', False), (shut.source, False)]
-    methods = [cell('show_doc(C.m, title_level=4)', entry=True), cell('show_doc(C)', entry=True)]
-    assert [c.source for c,_ in first(cell('class C: pass'), *methods)] == [
-        'show_doc(C)', 'show_doc(C.m, title_level=4)', 'class C: pass']
 
 def test_a_private_name_is_no_link_to_one_that_is_called_alike(tmp_path):
     cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](04_mask.ipynb)'

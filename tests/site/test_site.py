@@ -1,13 +1,12 @@
 "The built site, read as files and in a real browser that can reach no other host"
 import functools, re, zlib
 from urllib.parse import unquote, urldefrag, urljoin
-import pytest, quarto, rules
+import package, pytest, quarto, rules
+from helpers import root
 from helpers.book import (anchor, article, book, cells, chapters, code_cells, entries, following,
                           home, labels, lessons, markdown, module_of, pages, plain, proofs,
-                          public_names, sidebar)
+                          public_names, sidebar, top_bar)
 from helpers.looks import contrast, expect, watched
-
-others = 'api', 'glossary', 'recipes', 'speed', 'teach'
 
 @pytest.fixture(scope='session')
 def texts(site): return {p: (site/f'{p}.html').read_text(encoding='utf-8') for p in pages}
@@ -32,9 +31,12 @@ def test_no_page_loads_from_elsewhere(parsed):
 def test_the_inventory_knows_every_public_name(site):
     data = (site/'objects.inv').read_bytes()
     body = zlib.decompress(data.split(b'\n', 4)[4]).decode()
-    assert home()
-    for name,(_,module) in home().items():
-        assert re.search(rf'^attention_nb\.{module}\.{name} py:(function|class) ', body, re.M), name
+    names = package.homes(root/'attention_nb')
+    assert len(names) > 200
+    for name,module in names.items():
+        found = re.search(rf'^attention_nb\.{module}\.{name} py:(function|class|data) \d+ '
+                          r'(api/\S+)\.html#', body, re.M)
+        assert found and found[2] == package.page(root/'attention_nb', name), name
 
 def test_a_page_has_what_a_reader_expects(site, texts):
     for page,text in texts.items():
@@ -56,9 +58,10 @@ def test_a_page_has_what_a_reader_expects(site, texts):
 def test_a_page_answers_to_its_names_and_has_entries_and_a_plain_text(site, texts):
     for page in chapters:
         names,module,text = entries(page),module_of(page),texts[page]
-        source = rf'attention_nb/blob/main/attention_nb/{str(module).replace(".", "/")}.py#L\d+'
-        assert not names or re.search(source, text)
-        for name in names: assert f'id="attention_nb.{module}.{name}"' in text
+        for name in names:                       # the place of its code, and a link to the API
+            assert f'<a id="attention_nb.{module}.{name}"></a>' in text
+            there = rules.link_to(package.page(root/'attention_nb', name), page)
+            assert f'href="{there}.html#attention_nb.{module}.{name}"' in text
         if page in lessons:
             other = (site/f'{rules.alias(page)}.html').read_text()
             assert f'{page}.html' in other and 'location.hash' in other
@@ -91,28 +94,58 @@ def test_a_section_has_one_line_of_proofs(texts):
         for part in re.split(r'<h[1-6]\b', article(texts[page])):
             assert len(proofs(part)) <= 1, (page, plain(part)[:60])
 
-def line_of(page):
-    "The pages that next and previous lead through"
-    library = 'room', 'library'
-    kinds = next((k for k in (library, ('notes',), ('lesson', None)) if rules.kind(page) in k))
-    return [p for p in book if rules.kind(p) in kinds]
+def there(page, found):
+    "Links of a page as names of pages"
+    return [rules.target(href.partition('#')[0].removesuffix('.html'), page) if href[0] != '#'
+            else page for href in found]
 
-def test_the_sidebar_has_lessons_rooms_with_their_modules_and_notes(texts):
-    below = {r: [p for p in book if rules.kind(p) == 'library' and rules.room(p) == r]
-             for r in rules.ROOMS}
-    rooms = [(f'{r}/index' if f'{r}/index' in book else r, p if f'{r}/index' in book else [])
-             for r,p in below.items() if p or f'{r}/index' in book]
-    notes = [(p, []) for p in book if rules.kind(p) == 'notes']
-    wanted = [*((l, []) for l in lessons), *rooms, *notes, *((p, []) for p in others)]
-    assert len(rooms) > 8 and notes
-    assert sidebar(texts['index']) == [(f'{p}.html', [f'{q}.html' for q in under])
-                                       for p,under in wanted]
+def test_the_bar_at_the_top_names_the_parts_on_every_page(texts):
+    for page in texts:
+        words,links,own = zip(*top_bar(texts[page]))
+        assert words == ('Learn', 'Play', 'Library', 'API', 'Speed') == (*rules.PARTS.values(),)
+        assert there(page, links) == [*rules.PARTS], page
+        assert [p for p,now in zip(rules.PARTS, own) if now] == [rules.part(page)][:page != 'index']
 
-def test_next_leads_through_lessons_or_the_library_or_notes(texts):
+def test_a_sidebar_shows_its_part(texts):
+    "Learn the lessons by parts and what stands beside them; the library guides, then its rooms"
+    def shown(page):
+        return {caption: [(there(page, [p])[0], there(page, below)) for p,below in found]
+                for caption,found in sidebar(texts[page]).items()}
+    found = shown('03_attention')
+    assert found == shown('glossary') == shown('notes/steps')
+    beside = found.pop('Beside the lessons')
+    assert [p for part in found.values() for p,_ in part] == lessons and len(found) == 4
+    notes = [p for p in book if rules.kind(p) == 'notes' and p != 'notes/index']
+    assert ('notes/index', notes) == beside[-1] and len(notes) > 4
+    assert {p for p,_ in beside} >= {'glossary', 'teach'}
+    found = shown('kernels/dispatch')
+    assert [*found] == ['Use it', 'Room by room'] and found == shown('guide/quickstart')
+    assert [p for p,_ in found['Use it']] == [p for p in book if rules.kind(p) == 'guide']
+    rooms = dict(found['Room by room'])
+    assert {rules.room(p) for p in rooms} == {rules.room(p) for p in book if rules.room(p)}
+    for room,below in rooms.items():
+        assert below == [p for p in book if rules.kind(p) == 'library' and p != room
+                         and rules.room(p) == rules.room(room)], room
+    for page in ('index', 'play', 'speed'): assert 'class="bd-docs-nav' not in texts[page]
+
+def test_next_stays_within_a_part(texts):
+    "Notes are a line of their own; API pages have none"
+    def line(p): return rules.kind(p) == 'notes' or rules.part(p)
     for page in book:
-        line = line_of(page)
-        after = line[line.index(page)+1:][:1]
-        assert following(texts[page]) == [f'{rules.link_to(p, page)}.html' for p in after], page
+        own = [p for p in book if line(p) == line(page)]
+        after = own[own.index(page)+1:][:1]
+        assert there(page, following(texts[page])) == after, page
+
+def test_a_way_home_and_what_is_above_a_page(texts):
+    for page in book:
+        found = re.findall(r'<li class="breadcrumb-item[^"]*">\s*<a href="([^"]*)"', texts[page])
+        kind = rules.kind(page)
+        above = {'notes': ['learn', 'notes/index'], 'lesson': ['learn'], 'guide': ['library'],
+                 'room': ['library'], 'library': ['library', f'{rules.room(page)}/index']}
+        parts = above.get(kind, [rules.part(page)])
+        wanted = ['index', *(p for p in parts if p in book and p != page)] * (page != 'index')
+        deeper = page in rules.figures({p: cells(p) for p in book})[1:]
+        assert there(page, found) == wanted + ['views/explorables']*deeper, page
 
 def test_below_a_lesson_stand_the_pages_of_the_library_that_link_it_first(texts):
     wanted = {l: [p for p in chapters if rules.kind(p) in ('library', 'notes')
@@ -123,10 +156,14 @@ def test_below_a_lesson_stand_the_pages_of_the_library_that_link_it_first(texts)
         found = re.findall(r'href="([\w/]+)\.html">', row[0]) if row else []
         assert found == wanted.get(page, []), page
 
-def test_the_sidebar_numbers_lessons(texts):
-    nav = texts['index'][texts['index'].index('class="bd-links'):]
-    found = re.findall(r'<a class="reference internal" href="(\w+)\.html">(\S+)\u2002', nav)
+def test_a_lesson_has_its_number_in_its_title_and_in_the_sidebar(texts):
+    nav = texts['learn'][texts['learn'].index('class="bd-docs-nav'):]
+    found = re.findall(r'href="(\w+)\.html">(\S+)\u2002', nav)
     assert dict(found) == {c: rules.number(c)[0] for c in lessons}
+    for page in lessons:
+        title = plain(re.search(r'<h1>(.*?)</h1>', article(texts[page]), re.S)[1])
+        number, = rules.number(page)
+        assert title.startswith(f'{number}\u2002{rules.title(cells(page))}'), title
 
 def test_the_first_line_says_what_a_page_is(texts):
     for page in texts:
@@ -138,8 +175,13 @@ def test_the_first_line_says_what_a_page_is(texts):
             assert said == f'Lesson {rules.number(page)[0]}'
             assert 5 <= int(rest.removesuffix(' minutes')) <= 40, rest
         else: assert said == ('Notes' if kind == 'notes' else 'Library')
-        if kind == 'library' and page not in rules.ROOMS:
-            assert rest == rules.room(page) and 'index.html' in found[0]
+        if page == 'notes/index': continue
+        if kind == 'library':
+            inner = page in rules.FOR_IMPLEMENTERS
+            own = [] if page in rules.ROOMS else [rules.room(page)]
+            assert rest == ' · '.join([*own, *['for implementers']*inner]), page
+            assert ('index.html' in found[0], 'class="for-implementers"' in found[0]) == (
+                bool(own), inner)
         if kind in ('library', 'notes'):
             assert f'{rules.lesson_of(page, cells(page))}.html' in top, page
 
@@ -165,17 +207,14 @@ def test_pictures_and_views_are_numbered_and_have_captions(texts):
         own = ''.join(f'{n}.' for n in rules.number(page))
         assert numbers == [f'{own}{n}' for n in range(1, body.count('<figure')+1)]
 
-def test_an_entry_is_public_and_stands_above_its_code(texts):
+def test_the_code_of_a_public_name_stands_below_its_mark(texts):
     for page in chapters:
-        parts = re.split(r'(<h[1-6]>.*?</h[1-6]>)', article(texts[page]), flags=re.S)
-        for heading,body in zip(parts[1::2], parts[2::2]):
-            if 'api-source' not in body: continue
-            name = plain(heading).strip().rstrip('#')
-            assert not any(part.startswith('_') for part in name.split('.')), name
-            assert name.split('.')[0] in public_names(page), f'{page}: {name} is not offered'
-            code = re.search(r'<pre>(.*?)</pre>', body, re.S)
-            made = rf'\b(def|class) {name.split(".")[-1]}\b'
-            assert code and re.search(made, plain(code[1])), f'{name}: not in the code below it'
+        parts = re.split(r'<p class="made">(.*?)</p>', article(texts[page]), flags=re.S)
+        for mark,below in zip(parts[1::2], parts[2::2]):
+            code = plain(re.search(r'<pre>(.*?)</pre>', below, re.S)[1])
+            for name in re.findall(r'<a id="attention_nb\.[\w.]+\.(\w+)"></a>', mark):
+                assert name in public_names(page), f'{page}: {name} is not public'
+                assert re.search(rf'^(def|class) {name}\b|^{name}\b.*=', code, re.M), (page, name)
 
 # ---- the front page and the glossary
 
@@ -284,24 +323,41 @@ def test_the_other_pages_are_not_wider_than_a_phone(page, address, site):
         page.goto(f'{address}/{name}.html')
         assert page.evaluate('document.documentElement.scrollWidth') <= 390, name
 
-def test_the_sidebar_shows_lessons_and_rooms_and_opens_the_room_that_is_read(page, address):
+def test_the_sidebar_opens_the_room_that_is_read(page, address):
     "Without a click on a wide screen, after one on a phone; modules further in than rooms"
     for width in (1400, 390):
         page.set_viewport_size(dict(width=width, height=900))
         page.goto(f'{address}/kernels/dispatch.html')
         if width < 900: page.locator('.primary-toggle:visible').first.click()
-        for name in set(book) - {'index', 'kernels/dispatch'}:
+        for name in (p for p in book if rules.part(p) == 'library' and p != 'library'):
+            if name == 'kernels/dispatch': continue
             link = expect(page.locator(
                 f'.bd-links a[href="{rules.link_to(name, "kernels/dispatch")}.html"]'))
             near = rules.kind(name) != 'library' or rules.room(name) in ('kernels', 'checks')
             link.to_be_visible() if near else link.to_be_hidden()
         page.get_by_label('Pages of Text').locator('.toctree-toggle').click()
         expect(page.locator('.bd-links a[href="../text/glove.html"]')).to_be_visible()
-        links = (page.locator(f'.bd-links li.toctree-l{n} > a[href*="_"]').first for n in (1, 2))
-        left = '''e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)
-            + parseFloat(getComputedStyle(e).textIndent)'''
-        outer,inner = (link.evaluate(left) for link in links)
-        assert inner > outer + 8
+
+def test_the_bar_is_in_words_and_in_sight_at_every_size(page, address):
+    page.goto(f'{address}/kernels/dispatch.html')
+    for width in (1400, 1024, 390, 360):
+        page.set_viewport_size(dict(width=width, height=900))
+        page.evaluate('scrollTo(0, 3000)')
+        for words in rules.PARTS.values():
+            box = page.locator('.bd-header').get_by_role('link', name=words).bounding_box()
+            assert box['x'] >= 0 and box['x'] + box['width'] <= width and 0 <= box['y'] < 60
+        expect(page.locator('.bd-header .search-button__button:visible')).to_have_count(1)
+        tall = page.locator('.bd-header').bounding_box()['height']
+        assert tall <= 70, f'{tall} pixels at {width}'
+
+def test_the_menu_of_a_page_opens_over_it(page, address):
+    page.goto(f'{address}/03_attention.html')
+    menu = page.locator('.page-menu')
+    before = page.locator('h1').bounding_box()
+    menu.locator('summary').click()
+    expect(menu.get_by_text('Run it in Colab')).to_be_visible()
+    expect(menu.get_by_text('Print with hints and answers')).to_be_visible()
+    assert page.locator('h1').bounding_box() == before
 
 def test_a_card_opens_its_lesson(page, address):
     page.goto(f'{address}/index.html')
@@ -329,14 +385,13 @@ def test_the_front_page_is_a_figure_as_wide_as_the_page_and_its_cards_are_dark_i
                 p.getBoundingClientRect().top)) - e.getBoundingClientRect().top''')
         assert above >= 0, f'an arc ends {-above} pixels above the picture'
 
-def test_search_leads_to_the_page_that_defines_the_name(page, address):
-    for name in ('scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view'):
-        where,module = home()[name]
+def test_search_leads_to_the_page_of_the_name(page, address):
+    for name in ('scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view',
+                 'KVCache'):
         page.goto(f'{address}/search.html?q={name}')
-        entry = f'attention_nb.{module}.{name}'
-        page.locator(f'#search-results a[href*="{where}.html"][href*="#{entry}"]').first.click()
-        expect(page).to_have_url(re.compile(rf'{where}\.html.*#{re.escape(entry)}$'))
-        expect(page.locator(f'[id="{entry}"]').first).to_be_attached()
+        page.locator('#search-results li a').first.click()
+        expect(page).to_have_url(re.compile(rf'/api/{name}\.html'))
+        expect(page.locator('dt.sig').first).to_be_visible()
 
 def test_search_finds_words_of_the_text(page, address):
     lesson = home()['simple_attention'][0][:2]
@@ -352,15 +407,20 @@ def test_code_can_be_copied_a_proof_opens_and_a_note_stands_beside_its_code(page
     folds = page.locator('details.proofs')
     fold = folds.first
     expect(fold.locator('pre').first).not_to_be_visible()
-    expect(fold.locator('summary')).to_contain_text(re.compile(r'✓ \d+ checks? .'))
-    assert fold.bounding_box()['height'] < 30, 'one line'
+    claim = fold.locator('p.claim').first
+    expect(fold.locator('summary')).to_have_text(re.compile(r'✓ \d+ checks?'))
+    assert fold.locator('summary').inner_text().endswith('checks')
+    assert fold.bounding_box()['height'] < 40 and not claim.is_visible(), 'one line'
     fold.locator('summary').click()
     expect(fold.locator('pre').first).to_be_visible()
-    switch,n = page.locator('.page-kind button'),folds.count()
-    expect(switch).to_contain_text(re.compile(r'^show \d+ checks$'))
-    for opened in (n, 0):                                       # one was open already
-        switch.click()
+    expect(claim).to_be_visible()
+    menu,n = page.locator('.page-menu'),folds.count()
+    for says,opened in (('Show', n), ('Hide', 0)):              # one was open already
+        menu.locator('summary').click()
+        expect(menu.locator('.show-checks')).to_have_text(re.compile(rf'^{says} all \d+ checks$'))
+        menu.locator('.show-checks').click()
         expect(page.locator('details.proofs[open]')).to_have_count(opened)
+        expect(menu.locator('ul')).to_be_hidden()
     note = page.locator('.code-note').first
     expect(note).to_be_visible()
     def boxes(): return (note.locator(s).bounding_box() for s in ('pre', '.code-note-text'))
