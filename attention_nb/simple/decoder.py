@@ -200,6 +200,7 @@ class SimpleDecoder(nn.Module):
         return from_published(cls, tensors, n_heads, n_kv_heads, base, eps)
 
 # %% ../../nbs/09_decoder.ipynb #publ0902
+# A part of a name in a published Llama -> the same part here
 published = {'embed_tokens': 'token', 'layers': 'blocks', 'self_attn': 'heads',
              'o_proj': 'out_proj', 'mlp': 'feed', 'gate_proj': 'gate',
              'up_proj': 'up', 'down_proj': 'down', 'input_layernorm': 'norm1',
