@@ -12,6 +12,10 @@ def sections(site):
     return json.loads((site/'sections.js').read_text(encoding='utf-8').removeprefix('var sections '
                                                                                     '= '))
 
+# the pages of public names
+of_names = [package.page(root/"attention_nb", name)
+            for names in package.every_name(root/'attention_nb').values() for name in names]
+
 def without_number(address):
     "`attention#why-softmax` for `03_attention.html#why-softmax`"
     return re.sub(r'^\d+_', '', address.replace('.html', ''))
@@ -46,7 +50,7 @@ layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
 load llama weights | checkpoints/families/llama checkpoints/convert#loading
 migrate from nn.MultiheadAttention |
-    layers/torch_interop#attention_nb.layers.torch_interop.from_torch
+    api/from_torch
     layers/torch_interop#trained-weights layers/torch_interop#in-short
 plot attention heatmap | views/attention_views#a-heatmap
 cross attention | multihead#two-texts
@@ -75,12 +79,12 @@ why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-cos
     layers/multihead#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
-    text/embedding#attention_nb.text.embedding.cosine_similarity
+    api/cosine_similarity
 train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
     notes/speller#words-backwards decoder
 attention dropout | layers/multihead#dropout
 residual connection | decoder#add-do-not-replace
-    models/blocks#attention_nb.models.blocks.Residual transformer#where-the-norms-stand
+    api/Residual transformer#where-the-norms-stand
 use with hugging face models | recording/third_party_hooks#models-of-transformers
     checkpoints/convert#loading
     checkpoints/pretrained#load
@@ -92,7 +96,7 @@ repetition penalty | models/sampling#less-of-the-same
 stop token | models/decoding#where-it-ends models/generation#stop-and-go-on
 special tokens | text/bpe#special-tokens text/vocabulary#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#from-words-to-bytes
-    text/tokenizer#what-is-a-word text/tokenizer#attention_nb.text.tokenizer.WordTokenizer
+    text/tokenizer#what-is-a-word api/WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
 grouped query attention | layers/multihead#grouped-heads
 return attention weights | layers/multihead#weights-if-you-ask
@@ -101,14 +105,14 @@ swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | views/command views/command#the-command views/command#options
 attention rollout | seeing#where-a-vector-comes-from recording/head_scores#rollout
-    recording/head_scores#attention_nb.recording.head_scores.attention_rollout
+    api/attention_rollout
 saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
     attention#does-the-scale-matter-for-learning
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
-alibi | position#a-slope layers/position#attention_nb.layers.position.alibi_slopes
-    layers/position#attention_nb.layers.position.alibi_bias
+alibi | position#a-slope api/alibi_slopes
+    api/alibi_bias
 convert weights to torch | layers/torch_interop#the-conversions
-    layers/torch_interop#attention_nb.layers.torch_interop.to_torch
+    api/to_torch
     layers/torch_interop#trained-weights
 sentence embeddings | pretrained#sentences-as-vectors
 why is my output nan | mask#the-query-that-sees-nothing'''
@@ -155,7 +159,7 @@ def test_a_task_has_its_page_first_or_second(page, address):
 
 def test_every_section_of_every_page_can_be_found(sections, parsed):
     ids = [r['id'] for r in sections]
-    assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == set(pages)
+    assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == {*pages, *of_names}
     ends = [i.split('#') for i in ids if '#' in i]
     assert not [(name, end) for name,end in ends if end not in parsed[name].ids]
     for name in pages:
@@ -187,7 +191,7 @@ def test_names_of_the_glossary_lead_to_the_sections_it_links(sections):
 
 def test_names_with_other_signs_are_found_as_they_are_written(page, address):
     page.goto(f'{address}/index.html')
-    where = '{}.html#attention_nb.{}.from_torch'.format(*home()['from_torch'])
+    where = 'api/from_torch.html'
     for query in ('from_torch', 'torch_interop.from_torch', 'FROM_TORCH'):
         assert page.evaluate('async q => (await searchSections(q))[0].id', query) == where, query
     for query in ('the of and', ''):
@@ -343,7 +347,7 @@ def test_llms_txt_lists_every_page(site):
     assert re.match(r'# attention_nb\n\n> \S.+\n\n- .+\n\n## Learn\n', text)
     links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/]+)\.html\.md\): (.+)$', text,
                             re.M))
-    assert set(links) == set(pages)
+    assert set(links) == {*pages, *of_names}
     assert all(letters(links[name]) == letters(promise(name)) for name in pages)
     assert re.findall(r'^## (.+)', text, re.M) == [
         'Learn', 'Beside the lessons', 'Notes', 'Play', 'Library', 'API', 'Speed']
