@@ -8,6 +8,7 @@ docstring says of parameters becomes a table, with types and defaults as the cod
 import ast, builtins, collections, copy, functools, inspect, re
 from pathlib import Path
 from textwrap import dedent, indent
+from typing import is_typeddict
 import nbdev.config
 from docutils import nodes
 from sphinx.addnodes import pending_xref
@@ -199,7 +200,8 @@ def page_of(name, book):
         '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
         block('python', example), block('text', printed) * bool(printed),
-        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short, '',
+        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short,
+        '   :special-members: __call__' * ('Protocol' in ast.dump(node)), '',
         indent(table('Raises', ('Exception', 'Says', 'Call'), errors), '   ')])
 
 def plain(name, book):
@@ -256,20 +258,31 @@ def hints(obj):
 
 def explain(app, what, name, obj, options, text):
     "The docstring: sections become tables"
-    if what != 'method': del text[0 if what != 'data' else slice(None)]     # it is the page's lead
+    if what in ('function', 'class'): del text[0]      # it is the page's lead
+    if what == 'data': text.clear()
     if what not in ('function', 'method', 'class'): return
     head,*parts = re.split(r'^(Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
     meaning = entries(said.get('Args', said.get('Attributes', '')))
+    known = parameters(obj) if meaning else {}
+    if is_typeddict(obj):
+        text_of,fields = lines(homes()[obj.__name__]),docstrings.fields(node_of(obj.__name__))
+        meaning = {f.target.id: remark(text_of, f) for f in fields}
+        known = {n: n for n in meaning}
     rows = [(code(shown, 'literal'), code(code_of[n][0]),
-             code(code_of[n][1], 'literal') or '*required*' * ('*' not in shown),
-             rst(meaning.get(n, ''))) for shown,n in (parameters(obj) if meaning else {}).items()]
+             code(code_of[n][1], 'literal') or '*required*' * (n == shown and bool(said)),
+             rst(meaning.get(n, ''))) for shown,n in known.items()]
     made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
     if returned := rst(' '.join(said.get('Returns', '').split())):
-        made += ['\n.. rubric:: Returns\n', f'{code(code_of["return"][0])}: {returned}']
+        kind = code(code_of['return'][0])
+        made += ['\n.. rubric:: Returns\n', ': '.join(filter(None, (kind, returned)))]
     if others := table('', ('Theirs', 'Ours'), hints(obj)):
         made += ['\n.. dropdown:: Words of torch and transformers\n', indent(others, '   ')]
     text[:] = '\n'.join([*made, '']).splitlines()
+
+def bare(app, what, name, obj, options, signature, returned):
+    "A protocol and a dictionary of options are not called"
+    return ('', None) if is_typeddict(obj) or getattr(obj, '_is_protocol', False) else None
 
 def skip(app, what, name, obj, skipped, options):
     "What comes from torch, and the fields of a named tuple"
@@ -334,5 +347,6 @@ def setup(app):
     app.connect('html-page-context',
                 lambda app, doc, *_: app.add_js_file('api.js') if doc == 'api' else None)
     app.connect('autodoc-process-docstring', explain)
+    app.connect('autodoc-process-signature', bare)
     app.connect('autodoc-skip-member', skip)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

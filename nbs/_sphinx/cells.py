@@ -35,6 +35,17 @@ def room(name):
     first = name.split('/')[0]
     return first if first in ROOMS else None
 
+# pages of the library that make nothing a user types: parts, formats, and how the figures are made
+FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
+    kernels/triton_flash layers/rope_scaling models/generation_options models/decoding
+    models/beam_search checkpoints/schema checkpoints/families/common checkpoints/families/llama
+    checkpoints/families/gpt checkpoints/families/bert checkpoints/families/t5
+    checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf
+    checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
+    recording/third_party_hooks recording/steps views/page views/word_senses views/mixing
+    views/arcs views/rope_turns views/cache_steps views/model_shapes views/flash_tiles
+    views/browser_model'''.split())
+
 def kind(name):
     """'lesson' for NN_name, 'library' for ROOM/name, 'room' for ROOM/index, 'notes' for notes/name,
     'guide' for guide/name, None for any other page"""

@@ -98,6 +98,7 @@ def page_kind(name, page):
                 library='Library', room='Library', notes='Notes', guide='Library')
     if cells.kind(name) == 'library' and name != cells.room(name):
         said['library'] = f'Library · [{cells.room(name)}](/{cells.room(name)}/index.ipynb)'
+    if name in cells.FOR_IMPLEMENTERS: said['library'] += ' · [for implementers]{.for-implementers}'
     return f'{{.page-kind}}\n{said[kind]}\n\n' if (kind := cells.kind(name)) else ''
 
 def draw_rooms(cell, name):

@@ -10,7 +10,7 @@ OPEN_PROOF = 5                                          # lines that only assert
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
-              'net', 'gpu', 'timed', 'trained', 'whole', 'echo', 'include', 'output'}
+              'net', 'gpu', 'timed', 'trained', 'whole', 'example', 'echo', 'include', 'output'}
 
 def places(cells, kinds=('code',)):
     "(number of the cell, nearest heading above it, cell) of each cell of these kinds"

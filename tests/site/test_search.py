@@ -3,9 +3,11 @@ import html, json, re
 from xml.etree import ElementTree
 import jsonschema, package, pytest, rules, search, yaml
 from helpers import base, root, serve, settings
-from helpers.book import (anchor, article, book, home, markdown, module_of, pages, plain,
+from helpers.book import (anchor, article, book, home, markdown, pages, plain,
                           promise)
 from helpers.looks import expect, watched
+
+lib = root/'attention_nb'
 
 @pytest.fixture(scope='session')
 def sections(site):
@@ -13,8 +15,7 @@ def sections(site):
                                                                                     '= '))
 
 # the pages of public names
-of_names = [package.page(root/"attention_nb", name)
-            for names in package.every_name(root/'attention_nb').values() for name in names]
+of_names = [package.page(lib, n) for n in package.homes(lib)]
 
 def without_number(address):
     "`attention#why-softmax` for `03_attention.html#why-softmax`"
@@ -265,24 +266,6 @@ def test_the_search_works_from_a_folder(page, site):
     page.goto((site/'search.html').as_uri() + '?q=rope')
     page.locator('#search-results a[href*="position.html#turning"]').wait_for()
 
-# ---- the index of names
-
-def test_the_api_index_has_every_public_name_with_its_line(site, parsed):
-    "Each links its entry; the page is in the sidebar of every page"
-    body = article((site/'api.html').read_text(encoding='utf-8'))
-    items = re.findall(r'<li>(.*?)</li>', body, re.S)
-    lines = {plain(item).split(':')[0].strip(): item for item in items}
-    names = {n: m for m,names in package.every_name(root/'attention_nb').items() for n in names}
-    assert set(lines) == set(names)
-    linked = {n for n,m in names.items() if f'#attention_nb.{m}.{n}"' in lines[n]
-              and len(plain(lines[n])) > len(n) + 10}
-    assert linked == set(home()) & set(names), 'functions and classes have entries, constants none'
-    modules = [m for m in map(module_of, book) if m in names.values()]
-    assert re.findall(r'<h2>([\w.]+)', body) == modules, 'in the order of the book'
-    for name in pages:
-        link = f'{rules.link_to("api", name)}.html'
-        assert link in parsed[f'{name}.html'].links or name == 'api'
-
 # ---- what others read of a page
 
 def letters(text): return re.sub(r'\W', '', html.unescape(text))
@@ -345,14 +328,13 @@ def test_links_of_the_plain_texts_lead_to_plain_texts(site):
 def test_llms_txt_lists_every_page(site):
     text = (site/'llms.txt').read_text(encoding='utf-8')
     assert re.match(r'# attention_nb\n\n> \S.+\n\n- .+\n\n## Learn\n', text)
-    links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/]+)\.html\.md\): (.+)$', text,
+    links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/.]+)\.html\.md\): (.+)$', text,
                             re.M))
     assert set(links) == {*pages, *of_names}
     assert all(letters(links[name]) == letters(promise(name)) for name in pages)
     assert re.findall(r'^## (.+)', text, re.M) == [
         'Learn', 'Beside the lessons', 'Notes', 'Play', 'Library', 'API', 'Speed']
-    order = [*links]
-    assert order == [p for p in book if p in links], 'in the order of the book'
+    assert [n for n in links if n in book] == [*book], 'in the order of the book'
 
 # ---- citations
 

@@ -141,8 +141,9 @@ function sayChange(was) {
   const {by, layer, head, i, j, from, to} = mostMoved(was)
   if (by < 0.005) return
   const at = [layer, head]
-  result.append(` Most of all, in ${name(at)}, ${tokens[i]} takes ${cent(to)} from ${tokens[j]}, `
-    + `before ${cent(from)}. `, button(`show ${name(at)}`, () => {
+  result.append(` Most of all, in ${name(at)}, ${tokens[i]} takes ${cent(to)} from `
+    + `${i === j ? 'itself' : tokens[j]}, before ${cent(from)}. `,
+  button(`show ${name(at)}`, () => {
     Object.assign(state.chosen, {layer, heads: [head], token: i})
     if (!['arcs', 'head', 'neuron'].includes(view.value)) view.value = 'head'
     attempt(showView)
