@@ -46,11 +46,11 @@ why -inf in mask | attention#why-minus-infinity mask#hidden-but-not-by-minus-inf
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
 flash attention | kernels/dispatch#the-fast-path kernels/dispatch#attention-in-pieces
-    mask#what-a-mask-costs
+    mask#what-a-mask-costs flash flash#tiles
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
-load llama weights | checkpoints/families/llama checkpoints/convert#loading
-migrate from nn.MultiheadAttention |
+load llama weights | guide/load_model checkpoints/families/llama checkpoints/convert#loading
+migrate from nn.MultiheadAttention | guide/from_torch
     api/from_torch
     layers/torch_interop#trained-weights layers/torch_interop#in-short
 plot attention heatmap | views/attention_views#a-heatmap
@@ -88,9 +88,9 @@ residual connection | decoder#add-do-not-replace
     api/Residual transformer#where-the-norms-stand
 use with hugging face models | recording/third_party_hooks#models-of-transformers
     checkpoints/convert#loading
-    checkpoints/pretrained#load
+    checkpoints/pretrained#load guide/load_model
 read a safetensors file | checkpoints/tensors#one-file checkpoints/tensors#tensors-by-name
-    checkpoints/tensors#several-files checkpoints/source#a-source
+    checkpoints/tensors#several-files checkpoints/source#a-source checkpoints/tensors
 quantization | checkpoints/gguf#unpacking checkpoints/gguf#header-and-table
 induction heads | pretrained#what-heads-do
 repetition penalty | models/sampling#less-of-the-same
@@ -112,7 +112,7 @@ saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-o
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
 alibi | position#a-slope api/alibi_slopes
     api/alibi_bias
-convert weights to torch | layers/torch_interop#the-conversions
+convert weights to torch | guide/from_torch#convert-a-module layers/torch_interop#the-conversions
     api/to_torch
     layers/torch_interop#trained-weights
 sentence embeddings | pretrained#sentences-as-vectors
