@@ -64,6 +64,13 @@ def module(name):
     "The module that a page writes, or None"
     return {'library': name.replace('/', '.'), 'lesson': f'simple.{alias(name)}'}.get(kind(name))
 
+def home(name):
+    "The page that links the page `name` where a reader looks for it"
+    of = kind(name)
+    if of == 'library' and '/' in name: return f'{room(name)}/index'
+    if of in ('library', 'room', 'guide'): return 'library'
+    return 'notes/index' if of == 'notes' and name != 'notes/index' else 'learn'
+
 def number(name):
     "The number of a lesson in a tuple: ('3',) of 03_attention, () of others"
     return (str(int(name.split('_')[0])),) if kind(name) == 'lesson' else ()
