@@ -264,7 +264,10 @@ def explain(app, what, name, obj, options, text):
     if what not in ('function', 'method', 'class'): return
     head,*parts = re.split(r'^(Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
-    meaning = entries(said.get('Args', said.get('Attributes', '')))
+    above = inspect.getmro(obj)[1:] if what == 'class' else ()     # those of a base are its own
+    meaning = entries(said.get('Args', said.get('Attributes', ''))) or next(
+        (found for c in above if homes().get(c.__name__) and (found := entries(inspect.getdoc(c)))),
+        {})
     known = parameters(obj) if meaning else {}
     if is_typeddict(obj):
         text_of,fields = lines(homes()[obj.__name__]),docstrings.fields(node_of(obj.__name__))
@@ -273,7 +276,7 @@ def explain(app, what, name, obj, options, text):
     def default(n): return code(re.sub(r'^field\(default_factory=(\w+)\)$', r'\1()', code_of[n][1]),
                                 'literal')
     rows = [(code(shown, 'literal'), code(code_of[n][0]),
-             default(n) or '*required*' * (n == shown and bool(said)),
+             default(n) or '*required*' * (n == shown and not is_typeddict(obj)),
              rst(meaning.get(n, ''))) for shown,n in known.items()]
     made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
     if returned := rst(' '.join(said.get('Returns', '').split())):
