@@ -117,8 +117,9 @@ views.image = (root, d) => {
     const best = keyName(special + largest(patches)), aside = sum(w) - sum(patches);
     const heads = state.head >= 0 ? `head ${state.head}` : `mean of ${weights.heads} heads`;
     const which = weights.heads > 1 ? ` (${heads})` : "";
-    const most = `${name(i)} ${state.seen ? "gives to" : "takes from"} ${best} ${percent(top)}`
-      + `${which}, the most of all patches`;
+    const [does, whom] = state.seen ? ["gives", "to"] : ["takes", "from"];
+    const most = `${name(i)} ${does} ${percent(top)} ${whom} ${best}${which}, the most of all `
+      + "patches";
     const others = group.k.filter((_, j) => !inside(j));
     const places = others.length > 3 ? `${others.length} other tokens` : others.join(", ");
     const rest = others.length && !state.seen ? `; ${percent(aside)} from ${places}` : "";

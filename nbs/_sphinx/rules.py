@@ -5,7 +5,7 @@ A problem is a pair: what kind it is, and a sentence that says where.
 import ast, difflib, re
 from cells import *                                     # the tests know both as rules
 
-WIDTH = 100                                             # characters in a line of code
+WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows
 OPEN_PROOF = 5                                          # lines that only assert and stay open
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
 
@@ -76,14 +76,15 @@ def figure_problems(c, options):
 def code_problems(cells, name):
     for i,heading,c in places(cells):
         where = f'{name}.ipynb, under {heading!r}, cell {i}'
-        for l in source(c).splitlines():
-            if len(l) > WIDTH:
-                yield 'width',f'{where}: a line of {len(l)} characters, {WIDTH} at most: {l[:40]}'
         try: options,_ = split_options(source(c))
-        except ValueError: continue                    # named among the folds
-        if kind(name):
-            found = (f'{where}: a picture without {lack}' for lack in figure_problems(c, options))
-            yield from (('pictures', text) for text in found)
+        except ValueError: options = dict(hide=True)   # named among the folds
+        narrow = kind(name) == 'lesson' and not hidden(options)
+        for l in source(c).splitlines():
+            most = SHOWN if narrow and not l.startswith('#|') else WIDTH
+            if len(l) > most:
+                yield 'width',f'{where}: a line of {len(l)} characters, {most} at most: {l[:40]}'
+        for lack in figure_problems(c, options) if kind(name) else ():
+            yield 'pictures',f'{where}: a picture without {lack}'
 
 def budget_problems(cells, name, names=()):
     "Where the page `name` leaves its budgets; `names`: all pages"

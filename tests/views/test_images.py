@@ -34,7 +34,7 @@ def says(page, pattern): expect(page.locator('.status')).to_contain_text(re.comp
 
 def shows(page, w):
     "Wait until the page says the largest weight, then look at the veil"
-    says(page, f' {about(w[-rows*columns:].max())}.*, the most of all patches')
+    says(page, f'(takes|gives) {about(w[-rows*columns:].max())} .*the most of all patches')
     torch.testing.assert_close(veil(page), hidden(w[-rows*columns:]), atol=.01, rtol=0)
 
 def point(page, r, c, act='hover'):
@@ -50,7 +50,8 @@ def test_the_veil_is_thin_where_the_weight_is_large(open_view):
     point(page, 1, 2)
     shows(page, w[1,:,1+1*4+2].mean(0))
     best = w[1,:,7].mean(0)[1:].argmax().item()
-    says(page, f'patch 1,2 takes from patch {best//4},{best%4} .* {about(w[1,:,7,0].mean())} from .CLS.')
+    says(page, f'patch 1,2 takes .* from patch {best//4},{best%4} .* '
+               f'{about(w[1,:,7,0].mean())} from .CLS.')
     at = page.locator('.patch').evaluate('e => [e.style.left, e.style.top, e.style.width]')
     assert at == ['50%', f'{100/3:.4f}%', '25%']
     page.mouse.move(0, 0)                                  # away: the query that was chosen
@@ -119,7 +120,7 @@ def test_tokens_behind_the_patches(open_view):
     page.get_by_role('button', name='[EXTRA 2]').click()
     of_patches = w[0,:,14,1:13].mean(0)
     shows(page, of_patches)
-    says(page, f'{about(1-of_patches.sum())} goes to .CLS., .EXTRA 1., .EXTRA 2.')
+    says(page, f'{about(1-of_patches.sum())} from .CLS., .EXTRA 1., .EXTRA 2.')
 
 @pytest.mark.parametrize('theme,paper', [('light', 255), ('dark', 20)])
 def test_the_veil_has_the_colour_of_the_page(browser, tmp_path, theme, paper):

@@ -309,7 +309,7 @@ def test_in_jupyter(browser, tmp_path, app):
                 if 'Timeout' not in type(e).__name__: raise
             else: break
         frame.locator('.left .token').nth(1).hover()
-        expect(frame.locator('.status')).to_contain_text('two takes from two 1.00')
+        expect(frame.locator('.status')).to_contain_text('two takes from two 100\u00a0%')
     finally:
         page.close()
         server.terminate()
