@@ -102,6 +102,12 @@ def test_nothing_is_wider_than_the_page(browser, tmp_path, width):
         heights = page.locator('input, button').evaluate_all(
             'es => es.map(e => e.getBoundingClientRect().height)')
         assert min(heights) >= 44
+    high = {page.evaluate("""at => {
+        const slider = document.querySelector('input')
+        slider.value = at
+        slider.dispatchEvent(new Event('input'))
+        return document.body.offsetHeight }""", at) for at in range(-4, 5)}
+    assert len(high) == 1, 'what stands below jumps'
     context.close()
 
 @pytest.mark.parametrize('theme', ['light', 'dark'])
