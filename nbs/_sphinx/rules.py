@@ -8,6 +8,7 @@ from cells import *                                     # the tests know both as
 WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows
 OPEN_PROOF = 5                                          # lines that only assert and stay open
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
+GUIDE = 700                                             # words of a guide
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
               'net', 'gpu', 'timed', 'trained', 'whole', 'example', 'echo', 'include', 'output'}
@@ -90,10 +91,9 @@ def budget_problems(cells, name, names=()):
     "Where the page `name` leaves its budgets; `names`: all pages"
     yield from fold_problems(cells, name)
     yield from code_problems(cells, name)
-    if kind(name) is None: return
-    if kind(name) != 'lesson':
-        if kind(name) != 'room' and lesson_of(name, cells) not in names:
-            yield 'lesson',f'{name}.ipynb: its first prose does not link a lesson'
-        return
-    if (said := words(cells)) > (most := MORE_WORDS.get(number(name)[0], WORDS)):
+    of,most = kind(name),dict(guide=GUIDE).get(kind(name))
+    if of == 'lesson': most = MORE_WORDS.get(number(name)[0], WORDS)
+    if of in ('library', 'notes') and name != 'notes/index' and lesson_of(name, cells) not in names:
+        yield 'lesson',f'{name}.ipynb: its first prose does not link a lesson'
+    if most and (said := words(cells)) > most:
         yield 'words',f'{name}.ipynb: {said} words, {most} at most'

@@ -16,7 +16,7 @@ import cells
 
 GLOSSARY,INDEX = 'glossary','api'
 LESS = .3                                               # weight of what repeats what others say
-LIBRARY,ENTRY = .75,.6                                  # beside a lesson's 1
+LIBRARY,ENTRY = .75,.4                                  # beside a lesson's 1
 LATER = 'library', 'room', 'notes'
 BADGES = dict(lesson='Lesson', guide='Guide', notes='Notes', room='Library', library='Library')
 REPEATS = {'Summary', 'Exercises', 'References'}
@@ -72,7 +72,7 @@ def records(doctree, doc):
                  if isinstance(p, nodes.section)][::-1]
         text = ' '.join(' '.join(map(prose, section.children)).split())
         anchor = f'#{section["ids"][0]}' if above else ''
-        weight = (LESS if title in REPEATS or doc in (GLOSSARY, INDEX) else
+        weight = (LESS if title in REPEATS or doc in (GLOSSARY, INDEX, 'index') else
                   LIBRARY if cells.kind(doc) in LATER else 1)
         yield dict(id=f'{doc}.html{anchor}', title=title, path=' › '.join(above), terms='',
                    text=re.sub(r' ([.,;:])(?= |$)', r'\1', text), code=names_in_code(section),

@@ -54,7 +54,7 @@ def test_an_output_wraps_on_a_phone_unless_it_has_columns(page, address):
     seen = set()
     for name in lessons[:4]:
         ready(page, f'{address}/{name}.html')
-        for kind,over in page.evaluate("""[...document.querySelectorAll('.output > .highlight > pre')]
+        for kind,over in page.evaluate("""[...document.querySelectorAll('.output .highlight > pre')]
             .filter(e => e.clientWidth).map(e => [
                 e.closest('.output').matches('.columns'), e.scrollWidth > e.clientWidth + 1])"""):
             assert kind or not over, name

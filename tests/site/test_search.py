@@ -3,8 +3,7 @@ import html, json, re
 from xml.etree import ElementTree
 import jsonschema, package, pytest, rules, search, yaml
 from helpers import base, root, serve, settings
-from helpers.book import (anchor, article, book, home, markdown, pages, plain,
-                          promise)
+from helpers.book import anchor, home, markdown, pages, plain, promise
 from helpers.looks import expect, watched
 
 lib = root/'attention_nb'
@@ -13,6 +12,9 @@ lib = root/'attention_nb'
 def sections(site):
     return json.loads((site/'sections.js').read_text(encoding='utf-8').removeprefix('var sections '
                                                                                     '= '))
+
+# the pages of public names
+of_names = [package.page(lib, n) for n in package.homes(lib)]
 
 def without_number(address):
     "`attention#why-softmax` for `03_attention.html#why-softmax`"
@@ -43,11 +45,11 @@ why -inf in mask | attention#why-minus-infinity mask#hidden-but-not-by-minus-inf
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
 flash attention | kernels/dispatch#the-fast-path kernels/dispatch#attention-in-pieces
-    mask#what-a-mask-costs
+    mask#what-a-mask-costs flash flash#tiles
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
-load llama weights | checkpoints/families/llama checkpoints/convert#loading
-migrate from nn.MultiheadAttention |
+load llama weights | guide/load_model checkpoints/families/llama checkpoints/convert#loading
+migrate from nn.MultiheadAttention | guide/from_torch
     api/from_torch
     layers/torch_interop#trained-weights layers/torch_interop#in-short
 plot attention heatmap | views/attention_views#a-heatmap
@@ -85,9 +87,9 @@ residual connection | decoder#add-do-not-replace
     api/Residual transformer#where-the-norms-stand
 use with hugging face models | recording/third_party_hooks#models-of-transformers
     checkpoints/convert#loading
-    checkpoints/pretrained#load
+    checkpoints/pretrained#load guide/load_model
 read a safetensors file | checkpoints/tensors#one-file checkpoints/tensors#tensors-by-name
-    checkpoints/tensors#several-files checkpoints/source#a-source
+    checkpoints/tensors#several-files checkpoints/source#a-source checkpoints/tensors
 quantization | checkpoints/gguf#unpacking checkpoints/gguf#header-and-table
 induction heads | pretrained#what-heads-do
 repetition penalty | models/sampling#less-of-the-same
@@ -109,7 +111,7 @@ saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-o
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
 alibi | position#a-slope api/alibi_slopes
     api/alibi_bias
-convert weights to torch | layers/torch_interop#the-conversions
+convert weights to torch | guide/from_torch#convert-a-module layers/torch_interop#the-conversions
     api/to_torch
     layers/torch_interop#trained-weights
 sentence embeddings | pretrained#sentences-as-vectors
@@ -157,8 +159,7 @@ def test_a_task_has_its_page_first_or_second(page, address):
 
 def test_every_section_of_every_page_can_be_found(sections, parsed):
     ids = [r['id'] for r in sections]
-    assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == {
-        *pages, *(package.page(lib, n) for n in package.homes(lib))}
+    assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == {*pages, *of_names}
     ends = [i.split('#') for i in ids if '#' in i]
     assert not [(name, end) for name,end in ends if end not in parsed[name].ids]
     for name in pages:
@@ -326,14 +327,13 @@ def test_links_of_the_plain_texts_lead_to_plain_texts(site):
 def test_llms_txt_lists_every_page(site):
     text = (site/'llms.txt').read_text(encoding='utf-8')
     assert re.match(r'# attention_nb\n\n> \S.+\n\n- .+\n\n## Learn\n', text)
-    links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/]+)\.html\.md\): (.+)$', text,
+    links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/.]+)\.html\.md\): (.+)$', text,
                             re.M))
-    assert set(links) == set(pages)
+    assert set(links) == {*pages, *of_names}
     assert all(letters(links[name]) == letters(promise(name)) for name in pages)
     assert re.findall(r'^## (.+)', text, re.M) == [
         'Learn', 'Beside the lessons', 'Notes', 'Play', 'Library', 'API', 'Speed']
-    order = [*links]
-    assert order == [p for p in book if p in links], 'in the order of the book'
+    assert [n for n in links if n in book] == [*book], 'in the order of the book'
 
 # ---- citations
 

@@ -34,9 +34,12 @@
     const {index} = await loaded()
     return index.search(query, {
       boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
-      boostDocument: (id, term, {title, weight}) =>
-        inside.test(title) && title.toLowerCase() === name ? 4 :           // a name in code
-        id.includes('#') ? weight : 1.6*weight})                           // a page's title
+      boostDocument: (id, term, {title, weight, badge}) => {
+        const same = title.toLowerCase().replace(/^\d+\s/, '') === name
+        if (same && inside.test(title)) return 4                           // a name in code
+        const page = id.includes('#') || badge === 'API' ? 1 : 1.6
+        return weight * page * (same ? 1.5 : 1)
+      }})
   }
 
   const element = (tag, className, ...children) => {
