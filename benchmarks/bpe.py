@@ -13,22 +13,21 @@ def tables(report, rounds):
     def cold():
         ours._merged.clear()
         return [ours.encode(t) for t in texts]
-    rows = interleave({
+    found,size = {},sum(map(len, texts))/1e6
+    found[f"encoding Shakespeare, {size:.1f} million characters"] = interleave({
         'ours': lambda: [ours.encode(t) for t in texts], 'ours, nothing remembered': cold,
         'tokenizers, one by one': lambda: [theirs.encode(t).ids for t in texts],
         'tokenizers, as a batch': lambda: [e.ids for e in theirs.encode_batch(texts)]},
         rounds, 'ours')
-    size = sum(map(len, texts))/1e6
-    report.show(f"Encoding Shakespeare ({size:.1f} million characters) with GPT-2's merges", rows)
     letters,few = 'a'*1_000_000,max(2, rounds//3)
-    rows = interleave({'ours': lambda: ours.encode(letters),
-                       'tokenizers': lambda: theirs.encode(letters).ids}, few, 'ours')
-    report.show('Encoding one million times the letter a', rows)
+    found['encoding one million times the letter a'] = interleave({
+        'ours': lambda: ours.encode(letters), 'tokenizers': lambda: theirs.encode(letters).ids},
+        few, 'ours')
     corpus = texts[:10]
     def train():
         t = ByteLevelBPETokenizer()
         t.train_from_iterator(corpus, vocab_size=1256, min_frequency=0, show_progress=False)
         return t
-    rows = interleave({'ours': lambda: BPETokenizer.train(corpus, 1257), 'tokenizers': train}, few,
-                      'ours')
-    report.show('Training 1,000 merges on ten plays', rows)
+    found['training 1,000 merges on ten plays'] = interleave({
+        'ours': lambda: BPETokenizer.train(corpus, 1257), 'tokenizers': train}, few, 'ours')
+    report.compare('Byte pairs', found, "texts are encoded with GPT-2's merges")

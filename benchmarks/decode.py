@@ -28,7 +28,7 @@ def read_speed():
     return best
 
 def timed(ours, theirs, B, L, new, rounds):
-    "Contestant -> (seconds, ratio to ours)"
+    "Rows (name, seconds, ratio to ours)"
     import torch
     ids = torch.randint(5, 20_000, (B,L))
     def own(model): return model.generate(ids, new, eos_id=())
@@ -36,28 +36,29 @@ def timed(ours, theirs, B, L, new, rounds):
         with torch.inference_mode():
             return model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False,
                                   max_new_tokens=new, min_new_tokens=new, pad_token_id=0)
-    contestants = {'ours': lambda: own(ours), 'theirs': lambda: other(theirs)}
+    contestants = {'ours': lambda: own(ours), 'transformers': lambda: other(theirs)}
     shapes = {f().shape for f in contestants.values()}
     if shapes != {(B, L+new)}: raise RuntimeError(f'the models wrote {shapes}')
-    return {name: rest for name,*rest in interleave(contestants, rounds, 'ours')}
+    return interleave(contestants, rounds, 'ours')
 
 def tables(report, rounds):
     import torch
     n,limit,rounds = 32,read_speed(),max(3, rounds//6)
     report.say(f'memory is read at {limit/1e9:.1f} GB/s; a token of one text cannot come faster '
                'than all weights are read')
+    found,shares = {},[]
     for name,ours,theirs in pairs():
-        rows = []
         for dtype in (torch.float32, torch.bfloat16):
             ours,theirs = ours.to(dtype),theirs.to(dtype)
             least = sum(p.nbytes for p in ours.parameters())/limit
             for B,L,new in ((1, 16, n), (8, 16, n), (1, 1024-n, 1)):
-                found = timed(ours, theirs, B, L, new, rounds)
-                what = f'decode {B} x {new}' if new > 1 else f'prefill {L}'
-                seconds,ratio = found['ours'][0],found['theirs'][1]
-                part = 100*least*new/seconds
-                share = f'{part:.0f} %' if new > 1 and B == 1 else ''
-                rows.append((f'{what}, {str(dtype)[6:]}', 1e3*seconds/new, ratio, share))
-        report.show(f'{name}: milliseconds a step; time of transformers, ours = 1; share of our '
-                    'time that reading the weights needs', rows,
-                    ('', 'ms', 'transformers', 'of the limit'))
+                rows = timed(ours, theirs, B, L, new, rounds)
+                texts = '1 text' if B == 1 else f'{B} texts'
+                what = f'a token of {texts}' if new > 1 else f'reading {L} tokens'
+                task = f'{name}, {what}, {str(dtype).removeprefix("torch.")}'
+                found[task] = [(by, seconds/new, ratio) for by,seconds,ratio in rows]
+                if new > 1 and B == 1: shares.append((task, 100*least/found[task][0][1]))
+    report.compare('Decoding and reading', found)
+    report.show('Part of a token that reading the weights needs', shares,
+                ('task', '%'), f'{min(s for _,s in shares):.0f} to '
+                f'{max(s for _,s in shares):.0f} %')

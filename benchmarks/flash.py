@@ -1,5 +1,5 @@
 "Tiles against torch's own kernel and against the readable function: bfloat16, float32, options"
-from measure import in_process, interleave, peak
+from measure import in_process, interleave, peak, sized
 
 shapes = (8,12,12,1024,64),(1,8,8,4096,128),(1,32,8,2048,128)
 
@@ -18,7 +18,7 @@ def learned(f, *tensors):
 def against_torch(report, rounds, dtype, shapes, back=False):
     import torch, torch.nn.functional as F
     from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
-    rows = []
+    found = {}
     for B,H,Hkv,L,E in shapes:
         for causal in (True, False):
             q,k,v = made(B, H, Hkv, L, E, dtype)
@@ -26,22 +26,19 @@ def against_torch(report, rounds, dtype, shapes, back=False):
                 return F.scaled_dot_product_attention(q, k, v, is_causal=causal,
                                                       enable_gqa=H != Hkv)
             def own(q, k, v): return ours(q, k, v, causal=causal)
-            calls = {'ours': own, "torch's": torchs}
-            found = interleave({n: (lambda f=f: learned(f, q, k, v)) if back else
-                                (lambda f=f: f(q, k, v)) for n,f in calls.items()}, rounds, 'ours')
-            (_,a,_),(_,b,ratio) = found
-            heads = f'{H}' if H == Hkv else f'{H} heads, {Hkv} of keys'
-            rows.append((f'{B} x {heads} x {L} x {E}{", causal" if causal else ""}', a, b, ratio))
-    what = 'forward and back' if back else 'forward'
-    name = str(dtype).removeprefix('torch.')
-    report.show(f'{name}, {what}, {torch.get_num_threads()} threads',
-                sorted(rows, key=lambda r: r[-1]), ('', 'ours', "torch's", "torch's / ours"))
+            calls = {'ours': own, 'PyTorch': torchs}
+            shape = f'{sized(B, H, L, E, Hkv=Hkv)}{", causal" if causal else ""}'
+            found[shape] = interleave({n: (lambda f=f: learned(f, q, k, v)) if back else
+                                       (lambda f=f: f(q, k, v)) for n,f in calls.items()},
+                                      rounds, 'ours')
+    what = 'forward and backward' if back else 'forward'
+    report.compare(f'Attention, {what}, {str(dtype).removeprefix("torch.")}', found)
 
 def options(report, rounds):
     import torch
     from attention_nb.kernels.reference import attention
     from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
-    rows,L = [],2048
+    found,L = {},2048
     for dtype in (torch.bfloat16, torch.float32):
         q,k,v = made(1, 8, 8, L, 64, dtype)
         bias,sinks = torch.randn(8, L, L),torch.randn(8)
@@ -49,12 +46,10 @@ def options(report, rounds):
                         'sinks': dict(sinks=sinks)}.items():
             for more in ({}, dict(causal=True)):
                 calls = {'ours': lambda: ours(q, k, v, **kw, **more),
-                         'readable': lambda: attention(q, k, v, **kw, **more)}
-                (_,a,_),(_,b,ratio) = interleave(calls, rounds, 'ours')
+                         'ours, the readable form': lambda: attention(q, k, v, **kw, **more)}
                 what = f'{name}{", causal" if more else ""}, {str(dtype).removeprefix("torch.")}'
-                rows.append((what, a, b, ratio))
-    report.show(f'Options, 8 heads, L = {L}, E = 64', sorted(rows, key=lambda r: r[-1]),
-                ('', 'ours', 'readable', 'readable / ours'))
+                found[what] = interleave(calls, rounds, 'ours')
+    report.compare('Soft cap, bias and sinks', found, sized(1, 8, L, 64))
 
 def added(L, back):
     "Megabytes that a call of one head adds, in the process that asks"
@@ -78,6 +73,8 @@ def tables(report, rounds):
     long = (8,12,12,1024,64),(1,8,8,4096,64),(1,8,2,8192,64)
     against_torch(report, rounds, torch.float32, long)
     options(report, min(rounds, 5))
-    report.show('MB above the inputs, one head of 64, causal, float32',
-                [(f'{L:,} tokens', *(in_process(added, L, back) for back in (False, True)))
-                 for L in (4096, 16_384, 65_536)], ('', 'forward', 'forward and back'))
+    rows = [(L, *(in_process(added, L, back) for back in (False, True)))
+            for L in (4096, 16_384, 65_536)]
+    report.show('Memory of one head above its inputs', rows,
+                ('tokens', 'forward, MB', 'forward and backward, MB'),
+                f'{rows[-1][1]:.0f} MB for {rows[-1][0]:,} tokens', 'width 64, causal, float32')

@@ -1,18 +1,40 @@
-"What importing a module of the package costs beside torch"
-import importlib, pkgutil, time
+"What an import costs beside torch, of each module of the package and of what others import"
+import importlib, pkgutil, statistics, time
 from measure import in_process
 
 def import_time(module):
-    "Milliseconds, in the process that asks"
+    "Seconds of the processor, in the process that asks; others that run do not count"
     import torch                                                                # noqa: F401
-    start = time.perf_counter()
+    start = time.process_time()
     importlib.import_module(module)
-    return 1e3*(time.perf_counter()-start)
+    return time.process_time()-start
+
+NOTE = 'processor time, in a process that has imported torch'
+
+# task: our module and the one that others import for it
+peers = {'a multi-head layer': ('attention_nb.layers.multihead', 'x_transformers'),
+         'a loader of models': ('attention_nb.checkpoints.pretrained',
+                                'transformers.models.auto.modeling_auto'),
+         'a picture of a head': ('attention_nb.views.attention_views', 'bertviz'),
+         'byte pairs': ('attention_nb.text.bpe', 'tokenizers')}
+
+def raced(ours, theirs, rounds):
+    "Rows (name, seconds, ratio to ours); the two take turns"
+    runs = [(in_process(import_time, ours), in_process(import_time, theirs))
+            for _ in range(rounds)]
+    a,b = (statistics.median(times) for times in zip(*runs))
+    return [('ours', a, 1), (theirs.partition('.')[0], b, statistics.median(y/x for x,y in runs))]
 
 def tables(report, rounds):
-    "`rounds` is not used, each module has a process of its own"
+    "Each import has a process of its own, which has imported torch"
     import attention_nb
+    report.compare('An import', {task: raced(*modules, min(rounds, 5))
+                                 for task,modules in peers.items()},
+                   NOTE)
     found = pkgutil.walk_packages(attention_nb.__path__, 'attention_nb.')
     modules = [m.name for m in found if not m.ispkg and not m.name.endswith('__')]
     rows = [(m, in_process(import_time, m)) for m in modules]
-    report.show('What an import adds to `import torch`', rows, ('', 'milliseconds'))
+    times = [seconds for _,seconds in rows]
+    report.show('Import of each module', rows, ('module', 'seconds'),
+                f'{len(rows)} modules, median {1e3*statistics.median(times):.0f} ms, '
+                f'at most {1e3*max(times):.0f} ms', NOTE)

@@ -3,6 +3,8 @@ import json, multiprocessing, statistics, time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+COMPARED = 'task', 'by', 'seconds', 'relative time (ours = 1)'
+
 def interleave(contestants, rounds, ours, patience=10):
     """Rows (name, median seconds, median ratio to `ours`): each round calls every contestant once,
     after one unmeasured round; after `patience` seconds three rounds are enough"""
@@ -18,6 +20,13 @@ def interleave(contestants, rounds, ours, patience=10):
             if r: times[name].append(taken)
     def ratio(t): return statistics.median(a/b for a,b in zip(t, times[ours]))
     return [(name, statistics.median(t), ratio(t)) for name,t in times.items()]
+
+def sized(B, H, L, E, *, Hkv=None, S=None):
+    "The shape of a call of attention in words"
+    of_keys = f' and {Hkv} of keys' if Hkv not in (None, H) else ''
+    keys = f', {S:,} keys' if S not in (None, L) else ''
+    return (f'batch {B}, {H} head{"s"*(H > 1)}{of_keys}, {L:,} token{"s"*(L > 1)}{keys}, '
+            f'width {E}')
 
 def in_process(function, *args):
     "What `function` returns in a fresh process; it must be importable"
@@ -35,10 +44,20 @@ class Report:
 
     def say(self, text): print(f'\n{text}', flush=True)
 
-    def show(self, title, rows, headers=('', 'seconds', 'ours = 1')):
+    def show(self, title, rows, headers, said='', note=''):
+        """A table of numbers; a column of times has `seconds` in its header; `said`: the result,
+        `note`: what all rows have in common"""
         from tabulate import tabulate
-        self.tables.append(dict(title=title, headers=list(headers), rows=[list(r) for r in rows]))
-        self.say(f'{title}\n' + tabulate(rows, headers=headers, floatfmt='.3f', tablefmt='github'))
+        self.tables.append(dict(title=title, headers=list(headers), rows=[list(r) for r in rows])
+                           | {k: v for k,v in dict(said=said, note=note).items() if v})
+        self.say('; '.join(filter(None, (title, note, said))) + '\n'
+                 + tabulate(rows, headers=headers, floatfmt='.3f', tablefmt='github'))
+
+    def compare(self, title, found, note=''):
+        """A table of contestants, `found`: task -> rows (name, seconds, ratio to ours); a name that
+        begins with *ours* is no peer, nor is one that ends in *again*, the same once more"""
+        self.show(title, [(task, *row) for task,rows in found.items() for row in rows], COMPARED,
+                  note=note)
 
     def write(self, path, machine):
         said = dict(machine=machine, tables=self.tables)

@@ -13,13 +13,13 @@ def zeros(L):
 
 # name: (options of the module, of the call, of the call by length)
 options = {
-    'nothing': ({}, {}, {}), 'causal': ({}, dict(causal=True), {}),
+    'no option': ({}, {}, {}), 'causal': ({}, dict(causal=True), {}),
     'padding': ({}, {}, dict(mask=padding)),
     'causal, sinks': (dict(sinks=True), dict(causal=True), {}),
     'causal and padding': ({}, dict(causal=True), dict(mask=padding)),
     'window=(64,0)': (dict(window=(64,0)), {}, {}),
     'causal, add_zero_attn': (dict(add_zero_attn=True), dict(causal=True), {}),
-    'bias (1, 1, L, L)': ({}, {}, dict(bias=zeros)), 'softcap': (dict(softcap=5.), {}, {}),
+    'bias of every pair': ({}, {}, dict(bias=zeros)), 'softcap': (dict(softcap=5.), {}, {}),
     'need_weights': ({}, dict(need_weights=True), {})}
 short = 'softcap', 'need_weights'                       # not at the last length
 
@@ -42,5 +42,7 @@ def tables(report, rounds):
     "`rounds` is not used, since one process measures once"
     rows = [(name, *(in_process(growth, name, L) for L in lengths
                      if L < lengths[-1] or name not in short)) for name in options]
-    report.show('MB that forward and backward add, B=1 D=512 H=8, float32', rows,
-                ('', *(f'L={L}' for L in lengths)))
+    report.show('Memory that a training step of a layer adds', rows,
+                ('option', *(f'{L:,} tokens, MB' for L in lengths)),
+                f'{rows[0][-1]:.0f} MB for {lengths[-1]:,} tokens without options',
+                'batch 1, width 512, 8 heads, float32')

@@ -2,6 +2,7 @@
 from measure import interleave
 
 sizes = (8,1024,768,12),(16,256,512,8),(1,4096,512,8),(32,64,256,8)
+BY_HAND,NN = 'PyTorch by hand',"PyTorch's nn.MultiheadAttention"
 
 def peers(D, H, L, dtype):
     "Modules by name, functions of x (B, L, D), causal; the first three are measured most"
@@ -28,13 +29,16 @@ def peers(D, H, L, dtype):
                MultiHeadAttentionLoop(D, H)]
     limit,again,ours,theirs,x_transformers,by_hand,loop = (m.to(dtype) for m in modules)
     none = dict(attn_mask=future, need_weights=False)
-    return {'the eager limit': limit, 'the same again': again,
-            'MultiHeadAttention': lambda x: ours(x, causal=True),
+    return {BY_HAND: limit, f'{BY_HAND} again': again,
+            'ours': lambda x: ours(x, causal=True),
             'x-transformers': x_transformers,
-            'nn.MultiheadAttention, no weights, causal hint':
+            f'{NN}, causal hint':
                 lambda x: theirs(x, x, x, is_causal=True, **none)[0],
-            'nn.MultiheadAttention, no weights': lambda x: theirs(x, x, x, **none)[0],
-            'naive softmax': by_hand, 'a list of heads': lambda x: loop(x, causal=True)[0]}
+            NN: lambda x: theirs(x, x, x, **none)[0],
+            'PyTorch by hand, naive softmax': by_hand,
+            'ours, a list of heads': lambda x: loop(x, causal=True)[0]}
+
+def layer(B, L, D, H): return f'batch {B}, {L:,} tokens, width {D}, {H} heads'
 
 def bound(fs, x, train):
     "Functions of nothing: `fs` on `x`, with gradients or without"
@@ -47,18 +51,20 @@ def bound(fs, x, train):
 
 def tables(report, rounds):
     import torch
-    limit = 'the eager limit'
     for dtype in (torch.float32, torch.bfloat16):
+        found = {False: {}, True: {}}
         for B,L,D,H in sizes:
             torch.manual_seed(0)
             fs,x = peers(D, H, L, dtype),torch.randn(B, L, D, dtype=dtype, requires_grad=True)
             for train in (False, True):
                 calls = bound(fs, x, train)
                 first = dict(list(calls.items())[:3])
-                rest = {n: f for n,f in calls.items() if n not in first or n == limit}
-                rows = interleave(first, rounds, limit, patience=3)
-                rows += interleave(rest, max(2, rounds//6), limit, patience=3)[1:]
-                what = 'Forward and backward' if train else 'Forward'
-                title = f'{what}, B={B} L={L} D={D} H={H}, causal, {dtype}, '
-                report.show(f'{title}{torch.get_num_threads()} threads', rows,
-                            ('', 'seconds', 'limit = 1'))
+                rest = {n: f for n,f in calls.items() if n not in first or n == BY_HAND}
+                rows = interleave(first, rounds, BY_HAND, patience=3)
+                rows += interleave(rest, max(2, rounds//6), BY_HAND, patience=3)[1:]
+                ours = next(ratio for name,_,ratio in rows if name == 'ours')
+                found[train][layer(B, L, D, H)] = [(name, t, ratio/ours) for name,t,ratio in rows]
+        for train,tables in found.items():
+            what = 'forward and backward' if train else 'forward'
+            report.compare(f'Multi-head layer, {what}, {str(dtype).removeprefix("torch.")}',
+                           tables, 'causal')

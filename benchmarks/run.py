@@ -3,8 +3,9 @@
 All contestants of a table take turns in one run, so that a noisy machine disturbs them alike; the
 ratio is the median over rounds of the contestant's time divided by ours in the same round.
 `make bench` installs the peers. Without topics all are measured, in less than 25 minutes on two
-cores. The tables of each topic are kept in _build/bench, and with --page bench.md, bench.json and
-the page *How fast is it?* are made of all that are there.
+cores. The tables of each topic are kept in _build/bench. With --page all that are there are joined
+to measured.json, beside this file, which keeps what other processors measured; the page *How fast
+is it?* is made of it, and bench.md and bench.json in _build/bench of what this machine measured.
 """
 import argparse, importlib, time
 from pathlib import Path

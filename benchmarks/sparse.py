@@ -4,6 +4,7 @@ from flash import learned, made
 from measure import interleave
 
 L,H = 16_384,8
+FLEX = 'FlexAttention, compiled'
 
 def peers(see, rule):
     "Calls that compute the same; FlexAttention is compiled before it is timed"
@@ -13,9 +14,11 @@ def peers(see, rule):
     mask,blocks = see.dense(),create_block_mask(rule, None, None, see.L, see.S, device='cpu')
     flex = torch.compile(flex_attention, dynamic=False)
     return {'ours': lambda q, k, v: ours(q, k, v, mask=see),
-            'FlexAttention, compiled': lambda q, k, v: flex(q, k, v, block_mask=blocks),
-            'mask as a tensor': lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask),
-            'full causal': lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)}
+            FLEX: lambda q, k, v: flex(q, k, v, block_mask=blocks),
+            'PyTorch with a mask':
+                lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask),
+            'PyTorch, full causal (another result)':
+                lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)}
 
 def window(width):
     return lambda b, h, q, k: (q >= k) & (q-k < width)
@@ -31,10 +34,11 @@ def growth(report, rounds):
     for n in lengths:
         q,k,v = made(1, H, H, n, 64, torch.float32)
         calls[n] = lambda q=q, k=k, v=v: ours(q, k, v, causal=True, window=(511,0))
-    rows = [(f'{n:,}', t) for n,t,_ in interleave(calls, rounds, lengths[0])]
+    rows = [(n, t) for n,t,_ in interleave(calls, rounds, lengths[0])]
     power = math.log(rows[-1][1]/rows[0][1])/math.log(lengths[-1]/lengths[0])
-    report.show(f'Window of 512, growth with the length: time grows as L^{power:.2f}', rows,
-                ('tokens', 'seconds'))
+    report.show('A window of 512, by length', rows, ('tokens', 'seconds'),
+                f'the time grows with the length to the power of {power:.2f}',
+                f'{H} heads of width 64, causal, float32')
 
 def prefill(report, rounds):
     import torch
@@ -47,10 +51,10 @@ def prefill(report, rounds):
     model,ids = Transformer(cfg).eval(),torch.randint(0, 1000, (1, 8192))
     def run(attend):
         with torch.no_grad(), use_attention(model, attend): return model(ids)
-    rows = interleave({'tiles': lambda: run(None),
-                       'a table': lambda: run(partial(ours, kernel='table'))}, rounds, 'tiles')
-    report.show('Two blocks of Mistral with a window of 512 read 8,192 tokens', rows,
-                ('', 'seconds', 'tiles = 1'))
+    calls = {'ours': lambda: run(None),
+             'ours, the kernel table': lambda: run(partial(ours, kernel='table'))}
+    report.compare('Two blocks of Mistral with a window of 512',
+                   {'reading 8,192 tokens': interleave(calls, rounds, 'ours')})
 
 def tables(report, rounds):
     import torch
@@ -58,15 +62,19 @@ def tables(report, rounds):
     rounds = min(rounds, 3)
     q,k,v = made(1, H, H, L, 64, torch.float32)
     ids = torch.arange(L)//1024
+    forward,back = {},{}
     for name,see,rule in (
             ('window of 512', Visibility(L, causal=True, window=(511,0)), window(512)),
-            ('16 documents of 1,024', Visibility(L, causal=True, q_doc=ids), document(ids))):
+            ('16 documents of 1,024 tokens', Visibility(L, causal=True, q_doc=ids), document(ids))):
         calls = peers(see, rule)
         with torch.no_grad():
-            report.show(f'{name}, L = {L:,}, {H} heads of 64, float32, forward', interleave(
-                {n: partial(f, q, k, v) for n,f in calls.items()}, rounds, 'ours'))
-        del calls['FlexAttention, compiled']    # it has no backward on a CPU
-        report.show(f'{name}, forward and back', interleave(
-            {n: partial(learned, f, q, k, v) for n,f in calls.items()}, min(rounds, 1), 'ours'))
+            forward[name] = interleave({n: partial(f, q, k, v) for n,f in calls.items()}, rounds,
+                                       'ours')
+        del calls[FLEX]                         # it has no backward on a CPU
+        back[name] = interleave({n: partial(learned, f, q, k, v) for n,f in calls.items()},
+                                min(rounds, 1), 'ours')
+    for what,found in (('forward', forward), ('forward and backward', back)):
+        report.compare(f'Windows and documents, {what}', found,
+                       f'{L:,} tokens, {H} heads of width 64, causal, float32')
     growth(report, rounds)
     prefill(report, rounds)

@@ -75,7 +75,7 @@ def tables(report, rounds):
     from find_browser import find
     transformers.utils.logging.disable_progress_bar()
     model,tokenizer = load_hf('minilm')
-    rows = []
+    rows,found = [],{}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as p:
         local,path = libraries(folder),Path(folder)/'page.html'
         browser = p.chromium.launch(executable_path=find(), args=['--no-sandbox'])
@@ -87,6 +87,15 @@ def tables(report, rounds):
                 scripts = local if theirs else {}
                 opened = None if scripts is None else opens(browser, path, token, scripts)
                 rows.append((name, n, len(html.encode())/1e6, built, opened))
+                what = f'{name.removeprefix("bertviz ")}, {n} tokens'
+                by = 'bertviz' if theirs else 'ours'
+                found.setdefault(what, {})[by] = opened
         browser.close()
-    report.show('MiniLM, 6 layers of 12 heads; and long texts of random numbers', rows,
-                ('', 'tokens', 'MB', 'seconds to build', 'seconds to open and answer'))
+    report.compare('Pictures of MiniLM, opened', {
+        task: [(by, t, t/times['ours']) for by,t in times.items()] for task,times in found.items()
+        if times.get('bertviz')}, 'until a page has opened and has answered a pointer, once')
+    ours,other = (rows[i][2] for i in (0, 2))
+    report.show('Size and time of pictures', rows,
+                ('picture', 'tokens', 'MB', 'seconds to build', 'seconds to open and answer'),
+                f'{ours:.1f} MB ours, {other:.1f} MB bertviz, for {rows[0][1]} tokens',
+                'MiniLM, then long texts of random numbers')

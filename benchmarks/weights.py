@@ -1,6 +1,6 @@
 "Multi-head attention that returns its weights"
 from measure import interleave
-from multihead import bound, sizes
+from multihead import NN, bound, layer, sizes
 
 def weighted(D, H, L):
     "By mask; torch's module also in evaluation, where it has a path of its own"
@@ -15,15 +15,16 @@ def weighted(D, H, L):
     rows = {}
     for kind,kw,theirs in (('causal', dict(causal=True), dict(attn_mask=future)),
                            ('no mask', {}, {})):
-        rows[kind] = {'MultiHeadAttention': own(kw), 'the same again': own(kw)}
+        rows[kind] = {'ours': own(kw), 'ours again': own(kw)}
         for mode,m in (('training', training), ('evaluation', evaluation)):
             for what,average in (('each head', False), ('averaged', True)):
                 f = other(m, dict(average_attn_weights=average, **theirs))
-                rows[kind][f'nn.MultiheadAttention, {mode}, {what}'] = f
+                rows[kind][f'{NN}, {mode}, {what}'] = f
     return rows
 
 def tables(report, rounds):
     import torch
+    found = {}
     for B,L,D,H in sizes:
         torch.manual_seed(0)
         x = torch.randn(B, L, D, requires_grad=True)
@@ -31,7 +32,8 @@ def tables(report, rounds):
             for train in (False, True):
                 calls = {n: f for n,f in bound(fs, x, train).items()
                          if not train or 'evaluation' not in n}
-                rows = interleave(calls, rounds, 'MultiHeadAttention', patience=4)
-                what = 'forward and backward' if train else 'forward'
-                report.show(f'With weights, {what}, {kind}, B={B} L={L} D={D} H={H}, '
-                            f'{torch.get_num_threads()} threads', rows)
+                rows = interleave(calls, rounds, 'ours', patience=4)
+                what = f'{kind}, {"forward and backward" if train else "forward"}'
+                found.setdefault(what, {})[layer(B, L, D, H)] = rows
+    for what,tables in found.items():
+        report.compare(f'With weights, {what}', tables, 'float32')

@@ -90,6 +90,7 @@ def page_of(data:dict[str,Any], summary:str)->str:
     # in JSON a lone surrogate is an escape, and \u003c cannot end the script
     text = json.dumps(data, allow_nan=False)
     for c in '<>&': text = text.replace(c, f'\\u{ord(c):04x}')
+    title = html.escape(data['title'] or summary)
     style,script = _joined(data['kind'], 'css'),'\n' + _joined(data['kind'], 'js')
     only = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = ("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -100,12 +101,12 @@ def page_of(data:dict[str,Any], summary:str)->str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{html.escape(data['title'] or summary)}</title>
+<title>{title}</title>
 <style>
 {style}</style>
 </head>
 <body>
-<main id="view"></main>
+<main id="view" aria-label="{title}"></main>
 <noscript>This view needs JavaScript.</noscript>
 <script type="application/json" id="data">{text}</script>
 <script>{script}</script>

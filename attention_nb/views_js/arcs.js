@@ -29,8 +29,10 @@ views.arcs = async (root, d) => {
   const row = make("div.words", {role: "listbox", ariaLabel: "words; arrow keys move"});
   const words = tokens.map((token, i) => make("button.word", {
     role: "option",
-    onpointerenter: e => e.pointerType === "mouse" && point(i), onfocus: () => point(i),
-    onclick: () => pin(i)}, make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
+    // a page that scrolls below a resting mouse does not point
+    onpointermove: e => e.pointerType === "mouse" && point(i),
+    onfocus: () => point(i), onclick: () => pin(i)},
+    make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
   const buttons = heads.map(({layer, head}, n) => make("button", {
     onclick: () => { touch(); choose(n); }}, make("span", {}, `layer ${layer}, head ${head}`),
     make("span.of")));
@@ -49,7 +51,12 @@ views.arcs = async (root, d) => {
     if (!state.touched) state.query = asks(n);
     draw();
   }
-  function point(i) { touch(); state.query = i; draw(); }
+  function point(i) {
+    touch();
+    if (state.query === i) return;
+    state.query = i;
+    draw();
+  }
   function pin(i) {
     touch();
     state.pinned = state.pinned === i ? null : i;

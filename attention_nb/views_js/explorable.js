@@ -21,7 +21,8 @@ async function rowsOf(packed, width) {
 
 // A table with a title for each column, or without titles
 function tableOf(kind, titles, ...rows) {
-  const heads = titles.map(text => make("th", {scope: "col", title: text}, text));
+  const heads = titles.map(text =>
+    text ? make("th", {scope: "col", title: text}, text) : make("td"));
   const body = make("tbody", {}, ...rows), head = make("thead", {}, make("tr", {}, ...heads));
   return {heads, body, element: make(`table.${kind}`, {}, ...heads.length ? [head] : [], body)};
 }

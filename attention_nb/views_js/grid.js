@@ -130,7 +130,8 @@ function stepSentence(step, d, found, state) {
                                             : `${from} may see ${to}; its score stays.`,
     softmax: () => steps.mask[j] === -Infinity ? `${to} is hidden and gets the weight 0\u00a0%.`
       : `e to the power ${x("mask")} − ${written(found.top)}, the largest score, is ${x("exp")}; `
-        + `divided by the sum ${written(found.total)} it is the weight ${percent(steps.softmax[j])}.`,
+        + `divided by the sum ${written(found.total)} it is the weight `
+        + `${percent(steps.softmax[j])}.`,
     value: () => `${to} gives its value, ${d.valueWidth} numbers.`,
     weighted: () => {
       const n = strongest(), v = written(found.value(j)[n]);

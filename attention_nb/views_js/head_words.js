@@ -25,7 +25,8 @@ function wordRow(v, side, i, reachable) {
   const element = make(`div.token${split}`, {
     role: "option", tabIndex: reachable ? 0 : -1, title: names[i],
     onfocus: () => pointAt(v, side, i), onclick: () => pin(v, side, i),
-    onpointerenter: e => { if (e.pointerType !== "touch") pointAt(v, side, i); },
+    // a page that scrolls below a resting mouse does not point
+    onpointermove: e => { if (e.pointerType !== "touch") pointAt(v, side, i); },
   }, make("span.t", {}, names[i]), make("span.n"));
   if (names.length > whole)
     Object.assign(element, {ariaSetSize: String(names.length), ariaPosInSet: String(i + 1)});

@@ -117,8 +117,9 @@ views.image = (root, d) => {
     const best = keyName(special + largest(patches)), aside = sum(w) - sum(patches);
     const heads = state.head >= 0 ? `head ${state.head}` : `mean of ${weights.heads} heads`;
     const which = weights.heads > 1 ? ` (${heads})` : "";
-    const most = `${name(i)} ${state.seen ? "gives to" : "takes from"} ${best} ${percent(top)}`
-      + `${which}, the most of all patches`;
+    const [does, whom] = state.seen ? ["gives", "to"] : ["takes", "from"];
+    const most = `${name(i)} ${does} ${percent(top)} ${whom} ${best}${which}, the most of all `
+      + "patches";
     const others = group.k.filter((_, j) => !inside(j));
     const places = others.length > 3 ? `${others.length} other tokens` : others.join(", ");
     const rest = others.length && !state.seen ? `; ${percent(aside)} from ${places}` : "";
@@ -134,7 +135,7 @@ views.image = (root, d) => {
     for (let r = 0; r < rows; r++) {
       const line = patches.slice(r * columns, (r + 1) * columns);
       body.append(make("tr", {}, make("th", {scope: "row"}, String(r)),
-                       ...line.map(x => make("td", {}, percent(x)))));
+                       ...line.map(x => make("td", {}, percent(x, 1)))));
     }
     const what = state.seen ? `what ${name(i)} gives to each patch`
       : `what ${name(i)} takes from each patch`;

@@ -1,5 +1,5 @@
-"""Sphinx extension: the model that runs in the pages with a box for a sentence, `<!-- live -->` with
-arcs, `<!-- live: all -->` with every view; lines before its end are sentences to press (quarto.py).
+"""Sphinx extension: the model that runs in the pages with a box for a sentence: `<!-- live -->` has
+arcs, `<!-- live: all -->` with every view; lines within it are sentences to press, see quarto.py.
 
 The folder of the model is written once from the installed package, and again when the module or the
 scripts of the views change. live_model.js and live.js, which fill the box, are on those pages

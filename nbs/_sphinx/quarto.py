@@ -112,13 +112,21 @@ def prose(text, change):
     return ''.join(part if i % 2 else change(part) for i,part in enumerate(parts))
 
 _link = r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)'
-def unlinked(text):
-    "Names that no module exports as they are: they have no entry, and may be those of another"
-    names,public = own_names(),package.all_names(get_config().lib_path)
-    def private(m):
-        if (name := names.get(m[2])) is None: return False
-        return not {name, name.rpartition('.')[0]} & public
-    return re.sub(_link, lambda m: m[1] if private(m) else m[0], text)
+def address(name):
+    "Of a public name, `attention_nb.checks.words`, or of its method, in the API"
+    cfg,owner = get_config(),name.rpartition('.')[0]
+    public = package.all_names(cfg.lib_path)
+    own = next((n.split('.')[-1] for n in (name, owner) if n in public), None)
+    site = f'{cfg.doc_host}{cfg.doc_baseurl}'
+    return own and f'{site}/{package.page(cfg.lib_path, own)}.html#{name}'
+
+def to_api(text):
+    """What nbdev links leads to the API; names that no module exports are as they are: they have no
+    page, and may be those of another"""
+    def link(m):
+        if (name := own_names().get(m[2])) is None: return m[0]
+        return f'[{m[1]}]({there})' if (there := address(name)) else m[1]
+    return re.sub(_link, link, text)
 
 def myst(text):
     "MyST for Quarto's `text`; links to names of the project become links inside the site"
@@ -126,7 +134,5 @@ def myst(text):
     def inline(part):
         for pattern,new in _inline: part = re.sub(pattern, new, part)
         return part
-    names = own_names()
-    def link(m):
-        return f'[{m[1]}](#{names[m[2]]})' if m[2] in names else m[0]
-    return re.sub(_link, link, unlinked(prose(text, inline)))
+    site = get_config().doc_host + get_config().doc_baseurl
+    return re.sub(rf'\]\({re.escape(site)}/api/[\w.]+\.html#', '](#', to_api(prose(text, inline)))

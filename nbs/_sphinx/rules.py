@@ -5,13 +5,13 @@ A problem is a pair: what kind it is, and a sentence that says where.
 import ast, difflib, re
 from cells import *                                     # the tests know both as rules
 
-WIDTH = 100                                             # characters in a line of code
+WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows
 OPEN_PROOF = 5                                          # lines that only assert and stay open
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
 GUIDE = 700                                             # words of a guide
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
-              'net', 'gpu', 'timed', 'trained', 'whole', 'echo', 'include', 'output'}
+              'net', 'gpu', 'timed', 'trained', 'whole', 'example', 'echo', 'include', 'output'}
 
 def places(cells, kinds=('code',)):
     "(number of the cell, nearest heading above it, cell) of each cell of these kinds"
@@ -35,19 +35,12 @@ def explain_problems(cells, name):
             yield 'notes',(f'{where}: #| explain quotes code that is not in the cell above it: '
                            f'{m[1] or "nothing"}' + (f'; there is {near[0]!r}' if near else ''))
 
-def mixes_imports(cell):
-    "Imports beside other statements: nbdev runs such a cell for the docs, without those above it"
-    kinds = {isinstance(n, (ast.Import, ast.ImportFrom)) for n in syntax(source(cell)).body}
-    return not exported(cell) and kinds == {True, False}
-
 def cell_problems(c, options, lesson):
     "What is wrong with the folds of a code cell, in words"
     n = len(code_lines(c))
     clash = re.search(r'^#\|[ \t]{2,}(\S*)', source(c), re.M)
     if clash and (word := clash[1].rstrip(':')) in DIRECTIVES:
         yield f'a line of an option begins with {word!r}, a directive of nbdev; break it elsewhere'
-    if not hidden(options) and mixes_imports(c):
-        yield 'imports and other code in one cell, which nbdev would run for the docs; part them'
     if folded(options):
         if not str(options.get('code-summary') or '').strip():
             yield 'folded without a summary; add #| code-summary: "what it proves, in words"'
@@ -84,14 +77,15 @@ def figure_problems(c, options):
 def code_problems(cells, name):
     for i,heading,c in places(cells):
         where = f'{name}.ipynb, under {heading!r}, cell {i}'
-        for l in source(c).splitlines():
-            if len(l) > WIDTH:
-                yield 'width',f'{where}: a line of {len(l)} characters, {WIDTH} at most: {l[:40]}'
         try: options,_ = split_options(source(c))
-        except ValueError: continue                    # named among the folds
-        if kind(name):
-            found = (f'{where}: a picture without {lack}' for lack in figure_problems(c, options))
-            yield from (('pictures', text) for text in found)
+        except ValueError: options = dict(hide=True)   # named among the folds
+        narrow = kind(name) == 'lesson' and not hidden(options)
+        for l in source(c).splitlines():
+            most = SHOWN if narrow and not l.startswith('#|') else WIDTH
+            if len(l) > most:
+                yield 'width',f'{where}: a line of {len(l)} characters, {most} at most: {l[:40]}'
+        for lack in figure_problems(c, options) if kind(name) else ():
+            yield 'pictures',f'{where}: a picture without {lack}'
 
 def budget_problems(cells, name, names=()):
     "Where the page `name` leaves its budgets; `names`: all pages"

@@ -18,8 +18,7 @@ def prose(text): return dict(cell_type='markdown', source=text)
 title = prose('# A page\n\n> What it promises')
 plain = code('\n'.join(f'x{i} = {i}' for i in range(30)))
 lesson = [title, prose('## Here'), plain, *[prose('#| explain "x1 = 1"\n\nWhy.')]*3]
-library = [title, prose('How it is made fast; a first reader of [Page](../01_page.ipynb) can pass '
-                         'by.'), plain]
+library = [title, prose('It makes [Page](../01_page.ipynb) fast.'), plain]
 book = ['01_page', 'kernels/page', 'notes/runs', 'kernels/index', '02_other', 'index']
 
 def problems(cells, name='01_page'):
@@ -32,7 +31,9 @@ def test_a_good_lesson_and_a_good_page_of_the_library_have_no_problem():
 
 six = '\n'.join(f'assert {i} == {i}' for i in range(6))
 bad = dict(
-    wide=('a line of 101 characters', '01_page', code('x = ' + '1'*97)),
+    wide=('a line of 85 characters', '01_page', code('x = ' + '1'*81)),
+    wide_in_a_fold=('a line of 85 characters', '01_page', code(fold('x = ' + '1'*81))),
+    wide_and_hidden=('a line of 101 characters', '01_page', code('#| hide\nx = ' + '1'*97)),
     wide_in_a_library=('a line of 101 characters', 'kernels/page', code('x = ' + '1'*97)),
     wide_directive=('a line of 130 characters', '01_page',
                     code('#| code-fold: true\n#| code-summary: "' + 'w'*111 + '"\nx = 1')),
@@ -43,7 +44,6 @@ bad = dict(
     open_proof=('6 lines that only assert stand open', '01_page', code(six)),
     option_like_a_directive=("begins with 'hide'", '01_page',
                              code('#| fig-alt: >-\n#|   hide: and seek\nx = 1')),
-    imports_beside_code=('imports and other code', '01_page', code('import math\nx = math.pi')),
     summary_that_is_not_yaml=('is not YAML', '01_page',
                               code('#| code-fold: true\n#| code-summary: a: b: c\nx = 1')))
 
@@ -85,6 +85,14 @@ def test_a_picture_has_a_caption_and_a_text():
         assert len(found) == len(missing)
         assert all(f"under 'There', cell {len(lesson)+1}: a picture without a {m}" in f
                    for f,m in zip(found, missing)), found
+
+def test_code_that_a_lesson_shows_is_narrower_than_other_code():
+    "84 characters may stand in it; its captions, hidden cells and the library have 100"
+    wide = 'x = ' + '1'*96
+    assert not problems([*lesson, code('x = ' + '1'*80), code(fold('x = ' + '1'*80))])
+    assert not problems([*lesson, code(f'#| hide\n{wide}'), code(f'#| echo: false\n{wide}'),
+                         code(f'#| fig-cap: "{"w"*86}"\nx = 1')])
+    assert not problems([*library, code(wide)], 'kernels/page')
 
 def test_what_does_not_count():
     "Folded, hidden and unshown cells, and cells with outputs"
