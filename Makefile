@@ -49,7 +49,7 @@ lab: $(READY)  ## Open JupyterLab on the notebooks; ARGS="--no-browser --port 99
 serve: $(SITE)  ## Serve the site and rebuild what changes
 	$(BIN)/sphinx-autobuild $(filter-out -W --keep-going,$(SPHINX)) --port $(PORT) \
 		--pre-build "$(BIN)/nbdev-export" --pre-build "$(BIN)/python nbs/_sphinx/package.py" \
-		--ignore "*/attention_nb/*" --ignore "*.tmp"
+		--ignore "*/attention_nb/*" --ignore "*/nbs/api/*" --ignore "*.tmp"
 
 slides: $(EXPORTED)  ## Slides of a lesson: make slides ARGS=nbs/03_attention.ipynb
 	$(BIN)/python nbs/_sphinx/slides.py $(ARGS)

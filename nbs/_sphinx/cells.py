@@ -64,6 +64,13 @@ def module(name):
     "The module that a page writes, or None"
     return {'library': name.replace('/', '.'), 'lesson': f'simple.{alias(name)}'}.get(kind(name))
 
+def home(name):
+    "The page that links the page `name` where a reader looks for it"
+    of = kind(name)
+    if of == 'library' and '/' in name: return f'{room(name)}/index'
+    if of in ('library', 'room', 'guide'): return 'library'
+    return 'notes/index' if of == 'notes' and name != 'notes/index' else 'learn'
+
 def number(name):
     "The number of a lesson in a tuple: ('3',) of 03_attention, () of others"
     return (str(int(name.split('_')[0])),) if kind(name) == 'lesson' else ()
@@ -130,9 +137,10 @@ def code_lines(cell):
     return [l for l in source(cell).splitlines() if l.strip() and not l.lstrip().startswith('#|')]
 
 def printed(cell):
-    "The plain text of its outputs"
+    "What it printed and what its last line gave, as plain text; a figure is no text"
     texts = (o.get('text') or o.get('data', {}).get('text/plain', '')
-             for o in cell.get('outputs', []))
+             for o in cell.get('outputs', [])
+             if o['output_type'] == 'execute_result' or o.get('name') == 'stdout')
     return '\n'.join(''.join(t).rstrip() for t in texts)
 
 def title(cells):

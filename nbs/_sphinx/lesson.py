@@ -63,9 +63,7 @@ def write(path, name):
 
 def linked(name, nbs):
     "Where the page `name` should be linked and is not, in words"
-    lesson = cells.kind(name) == 'lesson'
-    inside = cells.kind(name) == 'library' and name not in cells.ROOMS
-    by = f'{cells.room(name)}/index' if inside else 'index'
+    lesson,by = cells.kind(name) == 'lesson',cells.home(name)
     pages = {n: cells.load(nbs/f'{n}.ipynb') for n in (by, 'glossary')
              if (nbs/f'{n}.ipynb').exists()}
     def has(page):
@@ -74,8 +72,7 @@ def linked(name, nbs):
     own = f'[{cells.number(name)[0]}. {title}]({name}.ipynb)' if lesson else (
         f'[{title.lower()}]({cells.link_to(name, by)}.ipynb)')
     if not has(by):
-        yield f'nbs/{by}.ipynb does not link it: ' + (f'a row | | {own} | what for |' if lesson
-                                                      else f'a row of its table, | {own} | what |')
+        yield f'nbs/{by}.ipynb does not link it: a row of its table, | {own} | what for |'
     if lesson and not has('glossary'):
         yield 'nbs/glossary.ipynb: a line for each term that the page explains'
 

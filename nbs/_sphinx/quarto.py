@@ -4,20 +4,24 @@
     $$ ... $$ {#eq-name}, @eq-name     a numbered equation and a link to it
     [@key]                             a footnote-like citation from references.bib
     <details><summary>Hint</summary>...   a fold, its text read as markdown
-    <!-- buttons --> above links        large links in a row
+    <!-- doors --> above a table        a large card for each row | for whom | [Link](page) | what |
     <!-- live: all                      a box in which the reader's sentence meets a model, with
     One sentence.                       all views, or arcs alone (<!-- live -->); each line below
     -->                                 is a sentence to press
-    <!-- readme --> above a paragraph   for the README alone
+    <!-- readme -->...<!-- /readme -->  for the README alone
     <!-- rooms -->, <!-- modules -->    what imports what, see rooms.py
-    <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
+    <!-- cards --> above a table        a card for each row | [Link](page) | what |, its picture in
+                                       _static/cards: that of the lesson, or as `cards: a b` says
+    <!-- stills --> above a table       the same for views, their pictures from the outputs of a
+                                       page: | [kind](page) | [Link](lesson) | what |
 """
-import functools, html, re
+import base64, functools, html, re
 from pathlib import Path
 import yaml
 from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
-import package
+import cells, package
+from tidy import VIEW
 
 CARDS = Path(__file__).parent/'_static'/'cards'
 
@@ -45,23 +49,42 @@ def callout(m):
     classes = f'{kind}{" dropdown" if "collapse=" in attrs else ""}'
     return f'{colons}{{admonition}} {title}\n:class: {classes}\n{body}{colons}'
 
+def drawn(name):
+    "A picture of _static/cards, for a card, and what it shows"
+    if not (path := CARDS/f'{name}.svg').exists():
+        raise ValueError(f'a card needs a picture, _static/cards/{path.name}')
+    said = re.search(r'<desc>(.*?)</desc>', path.read_text(encoding='utf-8'), re.S)
+    return f'/_sphinx/_static/cards/{path.name}', said[1]
+
+def still(link):
+    "The picture of a view, `[kind](page.ipynb)`, from the outputs of its page, and what it shows"
+    kind,page = re.match(r'\[(\w+)\]\(([\w/]+)\.ipynb\)', link).groups()
+    for c in cells.load(cells.nbs/f'{page}.ipynb'):
+        for data in (out.get('data', {}) for out in c.get('outputs', [])):
+            if VIEW not in data or data[VIEW]['data'].get('kind') != kind: continue
+            svg = base64.b64encode(''.join(data['image/svg+xml']).encode()).decode()
+            said = cells.split_options(cells.source(c))[0].get('fig-alt', page)
+            return f'data:image/svg+xml;base64,{svg}', said
+    raise ValueError(f'{page}.ipynb has no output of a view {kind!r}')
+
+COLUMNS = dict(cards='1 2 3 3', doors='1 2 2 2', stills='1 2 3 3')
 def cards(m):
-    "A grid for rows | part | [1. Title](01_title.ipynb) | what for |"
-    rows = [[cell.strip() for cell in line.strip()[1:-1].split('|')]
-            for line in m[1].strip().splitlines()[2:]]
-    grid,part = [],''
-    for name,lesson,what in rows:
-        part = name.strip('*') or part                  # an empty one is that of the row above
-        number = re.search(r'\]\((\d+)_', lesson)
-        picture = CARDS/f'{number[1] if number else ""}.svg'
-        if not picture.exists():
-            raise ValueError(f'the row {lesson} of the front page needs a picture, '
-                             f'_static/cards/{picture.name}')
-        alt = re.search(r'<desc>(.*?)</desc>', picture.read_text(encoding='utf-8'), re.S)[1]
-        grid += [f'::::{{grid-item-card}} {lesson}', ':shadow: none',
-                 f':img-top: /_sphinx/_static/cards/{picture.name}', f':img-alt: {alt}', '',
-                 f'{{.card-part}}\n{part}\n\n{what[:1].upper()}{what[1:]}\n', '::::\n']
-    head = ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n'
+    "A grid for the rows of a table, see above"
+    kind,names = m[1],iter((m[2] or '').split())
+    grid = []
+    for line in m[3].strip().splitlines()[2:]:
+        *tag,link,what = (cell.strip() for cell in line.strip()[1:-1].split('|'))
+        lesson = re.search(r'\]\((\d+_\w+)\.ipynb\)', link)
+        if kind == 'stills': picture,tag = still(tag[0]),[]
+        elif kind == 'doors': picture = None
+        else: picture = drawn(next(names, lesson and lesson[1][:2]))
+        if kind == 'cards' and not m[2]:
+            tag = [f'{cells.minutes(cells.load(cells.nbs/f"{lesson[1]}.ipynb"))} minutes']
+        grid += [f'::::{{grid-item-card}} {link}', ':shadow: none',
+                 *(f':img-{name}: {value}' for name,value in zip(('top', 'alt'), picture or ())),
+                 '', *(f'{{.card-part}}\n{t}\n' for t in tag), f'{what}\n', '::::\n']
+    columns = '1 2 2 4' if m[2] else COLUMNS[kind]
+    head = f':::::{{grid}} {columns}\n:gutter: 3\n:class-container: page-cards {kind}\n\n'
     return head + '\n'.join(grid) + ':::::\n'
 
 def live(m):
@@ -72,12 +95,11 @@ def live(m):
 
 def cite(m): return '{footcite:p}`' + re.sub(r'[@\s]', '', m[1]).replace(';', ',') + '`'
 
-_blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
+_blocks = [(r'^<!-- (cards|doors|stills)(?:: ([\w ]+))? -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
            (r'^(:{3,})[ \t]*\{\.callout-(\w+)([^}\n]*)\}[ \t]*\n(.*?)^\1[ \t]*$', callout),
            (r'^<details><summary>([^<\n]*)</summary>[ \t]*(.*?)\s*</details>',
             r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
-           (r'^<!-- buttons -->$', '{.buttons}'),
-           (r'^<!-- readme -->\n.*?\n\n', ''),
+           (r'^<!-- readme -->\n.*?^<!-- /readme -->$', ''),
            (r'^<!-- live(?:: (\w+))?((?:\n[^\n]+)*?)\s*-->$', live),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite),

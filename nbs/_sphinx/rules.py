@@ -5,9 +5,10 @@ A problem is a pair: what kind it is, and a sentence that says where.
 import ast, difflib, re
 from cells import *                                     # the tests know both as rules
 
-WIDTH = 100                                             # characters in a line of code
+WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows
 OPEN_PROOF = 5                                          # lines that only assert and stay open
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
+GUIDE = 700                                             # words of a guide
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
               'net', 'gpu', 'timed', 'trained', 'whole', 'example', 'echo', 'include', 'output'}
@@ -76,23 +77,23 @@ def figure_problems(c, options):
 def code_problems(cells, name):
     for i,heading,c in places(cells):
         where = f'{name}.ipynb, under {heading!r}, cell {i}'
-        for l in source(c).splitlines():
-            if len(l) > WIDTH:
-                yield 'width',f'{where}: a line of {len(l)} characters, {WIDTH} at most: {l[:40]}'
         try: options,_ = split_options(source(c))
-        except ValueError: continue                    # named among the folds
-        if kind(name):
-            found = (f'{where}: a picture without {lack}' for lack in figure_problems(c, options))
-            yield from (('pictures', text) for text in found)
+        except ValueError: options = dict(hide=True)   # named among the folds
+        narrow = kind(name) == 'lesson' and not hidden(options)
+        for l in source(c).splitlines():
+            most = SHOWN if narrow and not l.startswith('#|') else WIDTH
+            if len(l) > most:
+                yield 'width',f'{where}: a line of {len(l)} characters, {most} at most: {l[:40]}'
+        for lack in figure_problems(c, options) if kind(name) else ():
+            yield 'pictures',f'{where}: a picture without {lack}'
 
 def budget_problems(cells, name, names=()):
     "Where the page `name` leaves its budgets; `names`: all pages"
     yield from fold_problems(cells, name)
     yield from code_problems(cells, name)
-    if kind(name) is None: return
-    if kind(name) != 'lesson':
-        if kind(name) != 'room' and lesson_of(name, cells) not in names:
-            yield 'lesson',f'{name}.ipynb: its first prose does not link a lesson'
-        return
-    if (said := words(cells)) > (most := MORE_WORDS.get(number(name)[0], WORDS)):
+    of,most = kind(name),dict(guide=GUIDE).get(kind(name))
+    if of == 'lesson': most = MORE_WORDS.get(number(name)[0], WORDS)
+    if of in ('library', 'notes') and name != 'notes/index' and lesson_of(name, cells) not in names:
+        yield 'lesson',f'{name}.ipynb: its first prose does not link a lesson'
+    if most and (said := words(cells)) > most:
         yield 'words',f'{name}.ipynb: {said} words, {most} at most'

@@ -31,7 +31,9 @@ def test_a_good_lesson_and_a_good_page_of_the_library_have_no_problem():
 
 six = '\n'.join(f'assert {i} == {i}' for i in range(6))
 bad = dict(
-    wide=('a line of 101 characters', '01_page', code('x = ' + '1'*97)),
+    wide=('a line of 85 characters', '01_page', code('x = ' + '1'*81)),
+    wide_in_a_fold=('a line of 85 characters', '01_page', code(fold('x = ' + '1'*81))),
+    wide_and_hidden=('a line of 101 characters', '01_page', code('#| hide\nx = ' + '1'*97)),
     wide_in_a_library=('a line of 101 characters', 'kernels/page', code('x = ' + '1'*97)),
     wide_directive=('a line of 130 characters', '01_page',
                     code('#| code-fold: true\n#| code-summary: "' + 'w'*111 + '"\nx = 1')),
@@ -58,6 +60,7 @@ def test_pages_as_a_whole():
         return problems([*lesson, prose('word ' * (n - 27))], name)     # the lesson has 27
     assert not words(2600) and words(2601) == ['01_page.ipynb: 2601 words, 2600 at most']
     for name in ('03_page', '05_page'): assert not words(3400, name) and len(words(3401, name)) == 1
+    assert not words(700, 'guide/page') and len(words(701, 'guide/page')) == 1
     lost = ['kernels/page.ipynb: its first prose does not link a lesson']
     first = prose('Of [Page](../01_page.ipynb).')
     assert not problems([title, first], 'kernels/page') and not problems([title], 'kernels/index')
@@ -82,6 +85,14 @@ def test_a_picture_has_a_caption_and_a_text():
         assert len(found) == len(missing)
         assert all(f"under 'There', cell {len(lesson)+1}: a picture without a {m}" in f
                    for f,m in zip(found, missing)), found
+
+def test_code_that_a_lesson_shows_is_narrower_than_other_code():
+    "84 characters may stand in it; its captions, hidden cells and the library have 100"
+    wide = 'x = ' + '1'*96
+    assert not problems([*lesson, code('x = ' + '1'*80), code(fold('x = ' + '1'*80))])
+    assert not problems([*lesson, code(f'#| hide\n{wide}'), code(f'#| echo: false\n{wide}'),
+                         code(f'#| fig-cap: "{"w"*86}"\nx = 1')])
+    assert not problems([*library, code(wide)], 'kernels/page')
 
 def test_what_does_not_count():
     "Folded, hidden and unshown cells, and cells with outputs"

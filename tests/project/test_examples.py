@@ -16,13 +16,8 @@ def told(cell): return re.split(r',\s*', title(cell))
 
 examples = [c for page in names for c in code_cells(page) if cells.directive(c, 'example')]
 
-def stored(cell):
-    "What an example printed and what its last expression gave; a picture is no text"
-    shown = [o for o in cell['outputs'] if o['output_type'] in ('stream', 'execute_result')]
-    return ''.join(''.join(o['text'] if 'text' in o else o['data']['text/plain']) for o in shown)
-
 def given(text):
-    "The same of a fresh namespace"
+    "What a text prints and gives in a fresh namespace"
     body,out = ast.parse(text),io.StringIO()
     last = body.body.pop() if isinstance(body.body[-1], ast.Expr) else None
     made = {'__name__': '__main__'}
@@ -38,7 +33,7 @@ def problems(cell):
     if missing := {*told(cell)} - called: yield f'does not use {missing}'
     if len(text.splitlines()) > LINES: yield f'more than {LINES} lines'
     if any(len(l) > WIDTH for l in text.splitlines()): yield f'a line of more than {WIDTH}'
-    if not stored(cell).strip(): yield 'shows nothing'
+    if not cells.printed(cell).strip(): yield 'shows nothing'
 
 def test_each_offered_name_has_one_example():
     assert sorted(n for c in examples for n in told(c)) == sorted(offered)
@@ -48,7 +43,7 @@ def test_an_example_runs_alone_and_gives_what_is_stored(cell, monkeypatch, tmp_p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('MPLBACKEND', 'agg')
     assert not [*problems(cell)]
-    assert same(stored(cell), given(code(cell)))
+    assert same(cells.printed(cell), given(code(cell)))
     assert not [*tmp_path.iterdir()], 'it leaves files'
 
 def test_the_check_of_examples_can_fail():

@@ -8,7 +8,7 @@ from helpers.book import chapters
 
 @pytest.fixture
 def book(tmp_path):
-    for name in ('CHANGELOG.md', 'pyproject.toml', 'settings.ini', 'nbs/index.ipynb',
+    for name in ('CHANGELOG.md', 'pyproject.toml', 'settings.ini', 'nbs/learn.ipynb',
                  'nbs/glossary.ipynb', 'nbs/kernels/index.ipynb',
                  'tests/typing/use_everything.py'):
         (tmp_path/name).parent.mkdir(parents=True, exist_ok=True)
@@ -27,12 +27,12 @@ def test_a_new_lesson_and_a_page_of_the_library(book, capsys):
     path,card = book/'nbs'/'77_routing.ipynb',book/'nbs'/'_sphinx'/'_static'/'cards'/'77.svg'
     assert card.exists() and len(lines) == 7, lines
     for piece in ('places in 77_routing.ipynb say TO WRITE',
-                  '| | [77. Routing](77_routing.ipynb) | what for |', 'glossary',
+                  '| [77. Routing](77_routing.ipynb) | what for |', 'glossary',
                   'card', 'routing.py is not exported', 'make outputs', 'CHANGELOG.md'):
         assert sum(piece in line for line in lines) == 1, (piece, lines)
     assert outputs.execute(path) is None
     before = path.read_bytes()
-    for name in ('index', 'glossary'):                  # the lack goes when it is there
+    for name in ('learn', 'glossary'):                  # the lack goes when it is there
         page = book/'nbs'/f'{name}.ipynb'
         page.write_text(page.read_text().replace('"# ', '"[77](77_routing.ipynb)\\n# ', 1))
     log = book/'CHANGELOG.md'
@@ -55,7 +55,7 @@ def test_a_page_without_a_lack_passes_its_checks(book, capsys):
     for c in nb.cells: c.source = c.source.replace(lesson.LATER, 'Said')
     nbformat.write(nb, path)
     nb_export(path, lib_path=book/'attention_nb')
-    for name in ('nbs/index', 'nbs/glossary'):
+    for name in ('nbs/learn', 'nbs/glossary'):
         page = book/f'{name}.ipynb'
         page.write_text(page.read_text().replace('"# ', '"[77](77_routing.ipynb)\\n# ', 1))
     for name,line in (('CHANGELOG.md', '`routing`'),
@@ -79,9 +79,9 @@ def test_what_is_asked_of_a_new_page_stands_on_those_that_are_there():
     ('sparse', "'sparse' is no name of a page"), ('', 'is no name of a page'),
     ('78a_blocks', "'78a_blocks' is no name of a page"),
     ('cellar/blocks', 'the rooms are checks, simple, text'),
-    ('79_index', None)])
+    ('79_learn', None)])
 def test_a_name_that_is_none(book, name, message):
-    shutil.copy(book/'nbs'/'index.ipynb', book/'nbs'/'01_index.ipynb')
-    with pytest.raises(SystemExit, match=message or '01_index already answers to the name index'):
+    shutil.copy(book/'nbs'/'learn.ipynb', book/'nbs'/'01_learn.ipynb')
+    with pytest.raises(SystemExit, match=message or '01_learn already answers to the name learn'):
         lesson.main(name, book)
     assert not (book/'nbs'/f'{name}.ipynb').exists()

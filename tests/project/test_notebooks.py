@@ -225,32 +225,31 @@ def test_views_are_stored_as_data_and_picture(tmp_path):
 
 def not_linked(pages):
     """The pages that are not linked where a reader looks for them, `pages`: name -> cells: a lesson
-    in the table of cards, a page of the library by its room, all others by the front page"""
+    in a table of cards, a page of the library by its room; the bar at the top has the parts"""
     def text(name): return '\n'.join(map(rules.source, pages.get(name, ())))
-    table = re.search(r'^<!-- cards -->\s*\n((?:\|.*(?:\n|\Z))+)', text('index'), re.M)
-    cards = rules.linked(table[1] if table else '', 'index')
+    tables = re.findall(r'^<!-- cards -->\s*\n((?:\|.*(?:\n|\Z))+)', text('learn'), re.M)
     def places(name):
-        home = f'{rules.room(name)}/index'
-        if rules.kind(name) == 'lesson': return cards
-        if rules.kind(name) == 'library' and home in pages: return rules.linked(text(home), home)
-        return rules.linked(text('index'), 'index')
-    return [n for n in pages if n != 'index' and n not in places(n)]
+        if rules.kind(name) == 'lesson': return rules.linked('\n'.join(tables), 'learn')
+        return rules.linked(text(rules.home(name)), rules.home(name))
+    return [n for n in pages if n not in ('index', *rules.PARTS) and n not in places(n)]
 
 def test_every_page_is_linked_where_a_reader_looks_for_it():
     assert not_linked(loaded) == []
 
 def test_the_check_of_links_can_fail():
     def page(text): return [dict(cell_type='markdown', source=text)]
-    good = {'index': '[G](glossary.ipynb) [K](kernels/index.ipynb) [N](notes/n.ipynb)\n\n'
-                     '<!-- cards -->\n\n| |\n|---|\n| [1](01_one.ipynb) | |\n',
-            '01_one': '', 'glossary': '', 'notes/n': '', 'kernels/index': '[F](flash.ipynb)',
-            'kernels/flash': ''}
+    good = {'learn': '[G](glossary.ipynb) [N](notes/index.ipynb)\n\n<!-- cards -->\n\n| |\n|---|\n'
+                     '| [1](01_one.ipynb) | |\n', 'notes/index': '[N](n.ipynb)', 'notes/n': '',
+            '01_one': '', 'glossary': '', 'library': '[K](kernels/index.ipynb) [M](guide/m.ipynb)',
+            'kernels/index': '[F](flash.ipynb)', 'kernels/flash': '', 'guide/m': '', 'index': ''}
     def found(**change): return not_linked({n: page(t) for n,t in (good | change).items()})
     assert found() == []
-    for name in ('glossary', 'kernels/index', '01_one', 'notes/n'):
-        assert found(index=good['index'].replace(f'({name}.ipynb)', '')) == [name]
-    assert found(index=good['index'].replace('<!-- cards -->', '')) == ['01_one']
+    for name in ('glossary', '01_one', 'notes/index'):
+        assert found(learn=good['learn'].replace(f'({name}.ipynb)', '')) == [name]
+    assert found(learn=good['learn'].replace('<!-- cards -->', '')) == ['01_one']
     assert found(**{'kernels/index': ''}) == ['kernels/flash']
+    assert found(**{'notes/index': ''}) == ['notes/n']
+    assert found(library='') == ['kernels/index', 'guide/m']
 
 def test_stored_figures_are_those_of_the_package():
     from IPython.display import SVG

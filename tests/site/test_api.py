@@ -38,7 +38,8 @@ def test_every_public_name_has_a_page_with_its_signature(texts):
         assert api.summary(name) and plain(re.search(r'<p class="lead">(.*?)</p>', text, re.S)[1])
         if not (inspect.isfunction(x) or inspect.isclass(x)): continue
         if getattr(x, '_is_protocol', False) or name == 'AttentionOptions': continue
-        shown = re.findall(r'<em class="sig-param">.*?class="n"><span class="pre">(\w+)', head, re.S)
+        shown = re.findall(r'<em class="sig-param">.*?class="n"><span class="pre">(\w+)', head,
+                           re.S)
         assert shown == [*inspect.signature(x).parameters], name
 
 def test_a_table_has_a_row_for_each_parameter(texts):
@@ -66,8 +67,8 @@ def test_a_method_has_an_entry_and_what_torch_brings_has_none(texts):
     for name in ('MultiHeadAttention', 'Transformer', 'SimpleDecoder'):
         assert f'id="{full(name)}.forward"' in texts[name], name
         assert '.extra_repr"' not in texts[name] and '.state_dict"' not in texts[name]
-    for name,method in (('BPETokenizer', 'encode'), ('SlidingKVCache', 'attend'), ('Rope', 'tables'),
-                        ('Mixer', '__call__'), ('Transformer', 'generate')):
+    for name,method in (('BPETokenizer', 'encode'), ('SlidingKVCache', 'attend'),
+                        ('Rope', 'tables'), ('Mixer', '__call__'), ('Transformer', 'generate')):
         assert f'id="{full(name)}.{method}"' in texts[name], (name, method)
 
 def test_public_names_in_a_type_are_links(texts):
@@ -97,9 +98,8 @@ def test_an_example_and_errors_stand_on_the_page(texts):
         code,printed = book.examples.get(name, (f'import {name}', ''))
         body = plain(text)
         assert code in body and printed in body, name
-        for error,message,call in book.errors(name):
-            assert all(re.sub('[`\'’‘"“”]', '', ' '.join(s.split())) in re.sub(
-                '[`\'’‘"“”]', '', ' '.join(body.split())) for s in (error, call)), (name, call)
+        for error,_,call in book.errors(name):
+            assert error in body and ' '.join(call.split()) in ' '.join(body.split()), (name, call)
     assert sum(bool(book.errors(n)) for n in homes) > 100
 
 def code(source): return dict(cell_type='code', source=source)

@@ -182,7 +182,7 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
         expect(frame.locator(inside).first).to_be_visible()
     box.get_by_role('button', name='hide a word').click()
     box.get_by_role('button', name='birds').click()
-    expect(box.locator('.live-result')).to_contain_text('Without birds the sentence')
+    expect(box.locator('.live-result')).to_contain_text('Without “birds” the sentence')
     box.locator('summary').click()
     box.get_by_label('How similar is another sentence?').fill('Birds fly.')
     expect(box.locator('.live-similar')).to_have_text(re.compile(r'^(Very s|S)imilar: cosine 0\.'))
@@ -218,8 +218,8 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     expect(hidden).to_be_focused()
     expect(said).to_contain_text('it takes 46\u00a0% from animal')
     expect(frame.locator('.word.hidden')).to_have_text('tired')
-    expect(result).to_contain_text(re.compile(
-        r"^Without tired the sentence's vector changes \w+( little)?: cosine 0\.9\d\. Most of all, "))
+    expect(result).to_contain_text(re.compile(r"^Without “tired” the sentence's vector changes "
+                                              r"\w+( little)?: cosine 0\.9\d\. Most of all, "))
     out = box.get_by_role('button', name='remove head 3.1')
     assert contrast(*out.evaluate("""e => [getComputedStyle(e).color,
         getComputedStyle(document.body).backgroundColor]""")) > 7
@@ -227,7 +227,7 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     expect(frame.locator('.turns .out')).to_have_text(re.compile('layer 3, head 1'))
     expect(said).to_contain_text('it takes 46\u00a0% from animal')   # what it adds is gone, no more
     expect(said).to_contain_text('this head is switched off')
-    expect(result).to_contain_text('Hidden: tired. Switched off: head 3.1.')
+    expect(result).to_contain_text('Hidden: “tired”. Switched off: head 3.1.')
     expect(result).to_contain_text("Without head 3.1 the sentence's vector barely changes: cosine")
     moved = result.get_by_role('button', name='show head')
     head = re.search(r'([45])\.(\d+)$', moved.inner_text())
@@ -242,7 +242,7 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     other = context.new_page()
     other.goto(link)                                    # read at once: the weights are here
     other_says = other.locator('.live-result')
-    expect(other_says).to_have_text('Hidden: tired. Switched off: head 3.1.', timeout=60_000)
+    expect(other_says).to_have_text('Hidden: “tired”. Switched off: head 3.1.', timeout=60_000)
     frame = other.frame_locator('.live iframe')
     expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(name)
     other.evaluate('navigator.serviceWorker.ready.then(() => null)')
@@ -250,7 +250,7 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
                                  "keys => keys.some(k => k.url.endsWith('view.html')))"))
     context.set_offline(True)
     other.reload()
-    expect(other_says).to_contain_text('Hidden: tired.', timeout=60_000)
+    expect(other_says).to_contain_text('Hidden: “tired”.', timeout=60_000)
     expect(frame.locator('.word.hidden')).to_have_text('tired')
     context.close()
 

@@ -225,7 +225,7 @@ def test_a_head_tells_its_scores_and_they_sort(open_view):
         assert len(labels) == 12+3+1
         expect(page.locator('.grid small').first).to_have_text(re.compile(rf'{best[0]//4}, '
                                                                           rf'{best[0] % 4}: '
-                                                                          r'(\d+\u00a0%|\d\.\d\d)$'))
+                                                                          r'(\d+\W%|\d\.\d\d)$'))
     page.get_by_label('sort by').select_option('0')
     expect(page.locator('.grid button').first).to_have_attribute('aria-label', 'layer 0, head 0')
     expect(page.locator('.axis')).to_have_text(['head', 'layer'])

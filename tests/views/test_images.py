@@ -50,7 +50,8 @@ def test_the_veil_is_thin_where_the_weight_is_large(open_view):
     point(page, 1, 2)
     shows(page, w[1,:,1+1*4+2].mean(0))
     best = w[1,:,7].mean(0)[1:].argmax().item()
-    says(page, f'patch 1,2 takes .* from patch {best//4},{best%4} .* {about(w[1,:,7,0].mean())} from .CLS.')
+    says(page, f'patch 1,2 takes .* from patch {best//4},{best%4} .* '
+               f'{about(w[1,:,7,0].mean())} from .CLS.')
     at = page.locator('.patch').evaluate('e => [e.style.left, e.style.top, e.style.width]')
     assert at == ['50%', f'{100/3:.4f}%', '25%']
     page.mouse.move(0, 0)                                  # away: the query that was chosen

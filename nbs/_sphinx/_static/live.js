@@ -72,6 +72,7 @@ const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, sho
 const say = text => { status.textContent = text }
 const name = ([layer, head]) => `head ${layer}.${head}`
 const cent = w => `${Math.round(100*w)}\u00a0%`
+const quoted = token => `“${token}”`
 const largest = list => list.indexOf(Math.max(...list))
 const cosine = (a, b) => a.reduce((sum, x, c) => sum + x*b[c], 0)
 // The first of some pairs [at least, words] whose bound a cosine reaches
@@ -129,21 +130,19 @@ function keepWhatIs({tokens, layers, heads}) {
 // What the last change did, in words: to the sentence's vector, and to which weight between words
 // most, hidden ones left out; a press shows its head
 function sayChange(was) {
-  const {tokens, layers, vector} = state.shown, {hidden, without, did} = state
-  const gone = [hidden.size && `Hidden: ${[...hidden].map(i => tokens[i]).join(', ')}.`,
+  const {tokens, vector} = state.shown, {hidden, without, did} = state
+  const gone = [hidden.size && `Hidden: ${[...hidden].map(i => quoted(tokens[i])).join(', ')}.`,
                 without.size && `Switched off: ${[...without.values()].map(name).join(', ')}.`]
   const list = !was || !did || hidden.size + without.size > 1 ? gone.filter(Boolean) : []
-  result.replaceChildren(list.join(' '))
-  if (!was || !did) return
+  if (!was || !did) return result.replaceChildren(list.join(' '))
   const c = cosine(vector, was.vector), much = inWords(c, [0.995, 'barely changes'],
     [0.95, 'changes a little'], [0.8, 'changes clearly'], [-2, 'changes much'])
-  result.prepend(`${did} the sentence's vector ${much}: cosine ${c.toFixed(2)}. `)
-  const {by, layer, head, i, j, from, to} = mostMoved(was)
-  if (by < 0.005) return
-  const at = [layer, head]
-  result.append(` Most of all, in ${name(at)}, ${tokens[i]} takes ${cent(to)} from `
-    + `${i === j ? 'itself' : tokens[j]}, before ${cent(from)}. `,
-  button(`show ${name(at)}`, () => {
+  list.unshift(`${did} the sentence's vector ${much}: cosine ${c.toFixed(2)}.`)
+  const {by, layer, head, i, j, from, to} = mostMoved(was), at = [layer, head]
+  if (by < 0.005) return result.replaceChildren(list.join(' '))
+  list.push(`Most of all, in ${name(at)}, ${quoted(tokens[i])} takes ${cent(to)} from `
+    + `${quoted(tokens[j])}, before ${cent(from)}. `)
+  result.replaceChildren(list.join(' '), button(`show ${name(at)}`, () => {
     Object.assign(state.chosen, {layer, heads: [head], token: i})
     if (!['arcs', 'head', 'neuron'].includes(view.value)) view.value = 'head'
     attempt(showView)
@@ -157,7 +156,7 @@ function mostMoved(was) {
     const before = was.layers[layer].weights
     weights.forEach((w, at) => {
       const j = at % n, i = Math.floor(at/n) % n, by = Math.abs(w - before[at])
-      if (by > best.by && asked.has(i) && asked.has(j))
+      if (by > best.by && i !== j && asked.has(i) && asked.has(j))
         best = {by, layer, head: Math.floor(at/n/n), i, j, from: before[at], to: w}
     })
   }
@@ -179,7 +178,7 @@ function showTokens(tokens) {
   words.replaceChildren(...tokens.map((token, n) => button(token, () => {
     const back = state.hidden.delete(n)
     if (!back && state.hidden.size < tokens.length - 1) state.hidden.add(n)
-    state.did = back ? `With ${token} back` : `Without ${token}`
+    state.did = back ? `With ${quoted(token)} back` : `Without ${quoted(token)}`
     attempt(show)
   }, {ariaPressed: String(state.hidden.has(n))})))
   words.children[focused]?.focus()

@@ -31,7 +31,7 @@ addEventListener('DOMContentLoaded', () => {
     if (menu?.open && !e.target.closest('.page-menu > summary')) menu.open = false
   })
   // A lesson counts as read once its summary or exercises were seen; only this browser knows
-  const lesson = a => a.pathname.match(/(\d+_\w+)\.html$/)?.[1]
+  const lesson = a => a.pathname.match(/\/(\d+_\w+)\.html$/)?.[1]
   const lessons = [...document.querySelectorAll('.bd-sidebar-primary .bd-links a')].filter(lesson)
   const progress = Object.assign(document.createElement('label'), {className: 'reading-progress'})
   const mark = (...more) => {
