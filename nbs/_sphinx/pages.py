@@ -163,12 +163,15 @@ def load_all(app, env, docs):
     app.book = {d: pages[d] for d in cells.in_order(pages)}
 
 def name_toggles(app, pagename, templatename, context, doctree):
-    "What opens a branch of the sidebar says which one to those who hear the page"
+    """For those who hear the page: what opens a branch of the sidebar says which one, and parameters
+    of a signature are no list of definitions"""
     draw = context.get('generate_toctree_html')
     def named(*args, **options):
         return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
                       r'\1\2\3<summary aria-label="Pages of \2">', str(draw(*args, **options)))
     if draw: context['generate_toctree_html'] = named
+    context['body'] = re.sub(r'<(dl|dd)>(?=\s*(?:<dd>)?<em class="sig-param)',
+                             r'<\1 role="presentation">', context.get('body') or '')
 
 def setup(app):
     global read
