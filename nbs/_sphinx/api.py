@@ -161,7 +161,7 @@ class Code(SphinxRole):
                             reftarget=full(name), refdoc=self.env.docname)
 
 def code(text, role='public'):
-    text = re.sub(r'([`\\])', r'\\\1', ' '.join(text.split()))
+    text = re.sub(r'([`\\])', r'\\\1', ' '.join((text or '').split()))
     return f':{role}:`{text}`' if text else ''
 
 def rst(text):
@@ -228,16 +228,20 @@ def write(app):
 
 # %% what autodoc finds
 def written(obj):
-    "Parameter, field or 'return' -> its type and its default, as the code writes them"
-    found,own = collections.defaultdict(lambda: ('', '')),config().lib_path.name
+    "Parameter, field or 'return' -> type, default and remark, as the code writes them"
+    found,own = collections.defaultdict(lambda: ('', '', '')),config().lib_path.name
     for o in reversed(inspect.getmro(obj)) if inspect.isclass(obj) else [inspect.unwrap(obj)]:
         if not o.__module__.startswith(f'{own}.'): continue
-        node = ast.parse(dedent(inspect.getsource(o))).body[0]
+        text = dedent(inspect.getsource(o))
+        node = ast.parse(text).body[0]
         made = docstrings.made_by(node) if isinstance(node, ast.ClassDef) else node
         pairs = [(x.arg, x.annotation, d) for x,d in docstrings.pairs(made.args)] if made else [
             (x.target.id, x.annotation, x.value) for x in docstrings.fields(node)]
-        found |= {n: [ast.unparse(x) if x else '' for x in said] for n,*said in pairs}
-        if made is node and node.returns: found['return'] = ast.unparse(node.returns), ''
+        said = docstrings.parameters(made, text.splitlines(), docstrings.comments(text))[0] \
+            if made else {}                            # of a private class they are no docstring
+        found |= {n: [t and ast.unparse(t), d and ast.unparse(d), said.get(n, '')]
+                  for n,t,d in pairs}
+        if made is node and node.returns: found['return'] = ast.unparse(node.returns), '', ''
     return found
 
 def entries(text):
@@ -267,18 +271,18 @@ def explain(app, what, name, obj, options, text):
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
     above = inspect.getmro(obj)[1:] if what == 'class' else ()     # those of a base are its own
     meaning = entries(said.get('Args', said.get('Attributes', ''))) or next(
-        (found for c in above if homes().get(c.__name__) and (found := entries(inspect.getdoc(c)))),
-        {})
-    known = parameters(obj) if meaning else {}
+        (found for c in above if c.__module__.startswith(f'{config().lib_path.name}.')
+         and (found := entries(inspect.getdoc(c) or ''))), {})
+    known = parameters(obj) if meaning or any(r for _,_,r in code_of.values()) else {}
     if is_typeddict(obj):
         text_of,fields = lines(homes()[obj.__name__]),docstrings.fields(node_of(obj.__name__))
         meaning = {f.target.id: remark(text_of, f) for f in fields}
         known = {n: n for n in meaning}
-    def default(n): return code(re.sub(r'^field\(default_factory=(\w+)\)$', r'\1()', code_of[n][1]),
-                                'literal')
+    made_new = r'^field\(default_factory=(\w+)\)$'
+    def default(n): return code(re.sub(made_new, r'\1()', code_of[n][1] or ''), 'literal')
     rows = [(code(shown, 'literal'), code(code_of[n][0]),
              default(n) or '*required*' * (n == shown and not is_typeddict(obj)),
-             rst(meaning.get(n, ''))) for shown,n in known.items()]
+             rst(meaning.get(n, code_of[n][2]))) for shown,n in known.items()]
     made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
     if returned := rst(' '.join(said.get('Returns', '').split())):
         kind = code(code_of['return'][0])

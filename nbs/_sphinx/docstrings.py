@@ -28,7 +28,7 @@ def pairs(a):
     every = zip([*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg], defaults)
     return [(x, d) for x,d in every if x and x.arg not in ('self', 'cls')]
 
-def _parameters(function, lines, said):
+def parameters(function, lines, said):
     "Name of each parameter -> what its comment says, and what is said of the return"
     # the last parameter of a line owns its comment
     ends = {(d or x).end_lineno: x.arg for x,d in pairs(function.args)}
@@ -70,12 +70,12 @@ def _edits(tree, lines, said):
         if node.name.startswith('_') and node.name != '__call__': continue
         doc = ast.get_docstring(node, clean=True)
         if isinstance(node, ast.FunctionDef):
-            rows,returned = _parameters(node, lines, said)
+            rows,returned = parameters(node, lines, said)
             sections = _section('Args', rows) + _section('Returns', {'': returned} if node.returns
                                                          else {})
         else:
             init = made_by(node)
-            sections = _section('Args', _parameters(init, lines, said)[0]) if init else _section(
+            sections = _section('Args', parameters(init, lines, said)[0]) if init else _section(
                 'Attributes', {x.target.id: said.get(x.end_lineno, '') for x in fields(node)})
             yield from _edits(node, lines, said)
         if sections and doc: yield node, doc, sections
