@@ -201,8 +201,9 @@ def page_of(name, book):
         '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
         block('python', example), block('text', printed) * bool(printed),
-        f'.. auto{kind}:: {full(name)}' + '()' * ('TypedDict' in bases), '   :no-value:'*short,
-        '   :special-members: __call__' * ('Protocol' in bases), '',
+        f'.. auto{kind}:: {full(name)}' + '()' * ('TypedDict' in bases),
+        *['   :no-value:']*short,
+        *['   :special-members: __call__']*('Protocol' in bases), '',
         indent(table('Raises', ('Exception', 'Says', 'Call'), errors), '   ')])
 
 def plain(name, book):
