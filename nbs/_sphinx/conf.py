@@ -54,7 +54,7 @@ html_static_path = [str(here/'_static'), str(cfg.lib_path/'views_js'/'look.css')
 html_css_files = ['look.css', 'custom.css', ('print.css', dict(media='print'))]
 html_js_files = ['search.js', 'reading.js']
 templates_path = [str(here/'_templates')]
-html_show_sourcelink = False
+html_show_sourcelink,html_sourcelink_suffix = False,''
 html_sidebars = {'**': ['sidebar-nav-bs'], **{page: [] for page in ('index', 'play', 'speed')}}
 html_context = dict(default_mode='auto', repository=cfg.git_url, branch=cfg.branch)
 html_theme_options = dict(
