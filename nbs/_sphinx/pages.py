@@ -72,7 +72,8 @@ def contents(app, doc):
     if doc == app.config.root_doc:
         bar = [f'{title} </{d}>' for d,title in cells.PARTS.items() if d in app.book]
         alone = (contents(app, d) for d in ('learn', 'library') if d not in app.book)
-        return {k: v for found in ({'': bar}, *alone) for k,v in found.items()}
+        return {k: [d for d in v if d != doc] for found in ({'': bar}, *alone)
+                for k,v in found.items()}
     if doc == 'learn':
         found = {name: [d for d in own('lesson') if int(cells.number(d)[0]) in numbers]
                  for name,numbers in app.config.book_parts.items()}

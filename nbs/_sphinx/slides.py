@@ -113,7 +113,7 @@ def build(path, out):
     script = dict(hash=True, slideNumber='c/t', width=1200, height=675, margin=.04, center=False,
                   transition='none')
     options = dict(
-        root_doc=path.stem, include_patterns=[path.name], pygments_style='tango',
+        root_doc=path.stem, default_role=None, include_patterns=[path.name], pygments_style='tango',
         revealjs_static_path=[str(here/'_static')], revealjs_style_theme='white',
         revealjs_css_files=['pygments.css', 'slides.css'], revealjs_script_conf=script,
         revealjs_use_section_ids=True, html_copy_source=False,
