@@ -207,7 +207,7 @@ def test_a_second_build_does_again_what_a_change_concerns_and_nothing_else(tmp_p
                     ('markdown', '- **thing**: A thing. → [Second](02_second.ipynb#own)'))
     write(tmp_path, index=page('Home'), glossary=glossary, api=page('API', ('markdown', api.MARK)),
           **{'01_first': first(), '02_second': second(), '03_third': third('coming'),
-             'notes/more': page('More'), 'checks': page('Checks')})
+             'notes/index': page('Notes'), 'notes/more': page('More'), 'checks': page('Checks')})
     out = tmp_path/'html'
     def text(name): return (out/name).read_text(encoding='utf-8')
     checks = tmp_path/'attention_nb'/'checks.py'        # of which this book shows no entry
