@@ -26,17 +26,20 @@ from ..kernels.visibility import Visibility, spelled
 # %% ../../nbs/layers/base.ipynb #0e2bf0a1
 class AttentionFunction(Protocol):
     "What layers call: queries, keys and values by place, options by name, see `AttentionOptions`"
-    def __call__(self,
-        q:Tensor, # Queries, (..., L, E)
-        k:Tensor, # Keys, (..., S, E)
-        v:Tensor, # Values, (..., S, Ev)
-        /,
-        *,    # spelled, because a type checker lets no function without `**` stand for one with it
-        mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
-        window:Window|None=None, q_pos:Tensor|None=None, k_pos:Tensor|None=None,
-        scale:float|None=None, softcap:float|None=None, sinks:Tensor|None=None, dropout_p:float=0.
-    )->Attended: # The output (..., L, Ev), or a pair that begins with it
-        "Attend"
+    def __call__(self, q:Tensor, k:Tensor, v:Tensor, /, *, mask:Tensor|Visibility|None=None,
+                 bias:Tensor|None=None, causal:bool=False, window:Window|None=None,
+                 q_pos:Tensor|None=None, k_pos:Tensor|None=None, scale:float|None=None,
+                 softcap:float|None=None, sinks:Tensor|None=None, dropout_p:float=0.)->Attended:
+        """Attend
+
+        Args:
+            q: Queries, (..., L, E)
+            k: Keys, (..., S, E)
+            v: Values, (..., S, Ev)
+
+        Returns:
+            The output (..., L, Ev), or a pair that begins with it
+        """
         ...
 
 # %% ../../nbs/layers/base.ipynb #6ba90bc5
@@ -235,15 +238,21 @@ def checked_attended(out:Tensor|tuple[Tensor,...], q:Tensor, k:Tensor, v:Tensor,
 # %% ../../nbs/layers/base.ipynb #1603d15b
 class Around(Protocol):
     "Stands around the call of an attention function"
-    def __call__(self,
-        layer:'AttentionLayer', # Who calls
-        run:Callable[...,Attended], # The call
-        q:Tensor, # (B, H, L, E)
-        k:Tensor, # (B, Hkv, S, E)
-        v:Tensor, # (B, Hkv, S, Ev)
-        **options:Any # Those that differ from their defaults
-    )->Attended: # What `run(q, k, v, **options)` gives, or something else
-        "Call it"
+    def __call__(self, layer:'AttentionLayer', run:Callable[...,Attended], q:Tensor, k:Tensor,
+                 v:Tensor, **options:Any)->Attended:
+        """Call it
+
+        Args:
+            layer: Who calls
+            run: The call
+            q: (B, H, L, E)
+            k: (B, Hkv, S, E)
+            v: (B, Hkv, S, Ev)
+            options: Those that differ from their defaults
+
+        Returns:
+            What `run(q, k, v, **options)` gives, or something else
+        """
         ...
 
 class _Use:

@@ -289,15 +289,20 @@ class Residual(nn.Module):
 # %% ../../nbs/models/blocks.ipynb #bbefe186
 class Mixer(Protocol):
     "What may stand in a block where attention does: any module that has this"
-    def __call__(self,
-        x:Tensor, # (B, L, D)
-        *,
-        mask:Tensor|None=None, # Bool (B, S), all tokens so far; True = a real token
-        positions:Tensor|None=None, # Places of the tokens, (L,) or (B, L); None: one after another
-        documents:Tensor|None=None, # Integers (B, L): each token knows its own text only
-        cache:Any=None # Of `new_cache`, with what came before
-    )->Tensor: # (B, L, D)
-        "Mix what tokens say"
+    def __call__(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
+                 documents:Tensor|None=None, cache:Any=None)->Tensor:
+        """Mix what tokens say
+
+        Args:
+            x: (B, L, D)
+            mask: Bool (B, S), all tokens so far; True = a real token
+            positions: Places of the tokens, (L,) or (B, L); None: one after another
+            documents: Integers (B, L): each token knows its own text only
+            cache: Of `new_cache`, with what came before
+
+        Returns:
+            (B, L, D)
+        """
         ...
     def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
                   device:torch.device|str|None=None)->LayerCache:

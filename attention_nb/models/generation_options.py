@@ -68,15 +68,20 @@ class GenerativeModel(Protocol):
             Empty
         """
         ...
-    def __call__(self,
-        ids:Tensor, # Tokens that the cache does not know (B, L); beside an encoder, what it reads
-        *,
-        mask:Tensor|None=None, # Bool (B, S), all tokens so far; True = a real token
-        cache:ModelCache|None=None, # Of earlier calls
-        decoder_ids:Tensor|None=None, # Beside an encoder: tokens of the decoder (B, T)
-        last:int|None=None # Answer for the last tokens only, that many
-    )->Tensor: # Logits (B, last, N)
-        "Scores of the tokens that come next"
+    def __call__(self, ids:Tensor, *, mask:Tensor|None=None, cache:ModelCache|None=None,
+                 decoder_ids:Tensor|None=None, last:int|None=None)->Tensor:
+        """Scores of the tokens that come next
+
+        Args:
+            ids: Tokens that the cache does not know (B, L); beside an encoder, what it reads
+            mask: Bool (B, S), all tokens so far; True = a real token
+            cache: Of earlier calls
+            decoder_ids: Beside an encoder: tokens of the decoder (B, T)
+            last: Answer for the last tokens only, that many
+
+        Returns:
+            Logits (B, last, N)
+        """
         ...
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d11

@@ -67,7 +67,7 @@ class Interface(ast.NodeTransformer):
     "A definition as its user sees it: docstrings for bodies, nothing private"
     def visit_If(self, node): return None
     def visit_FunctionDef(self, node):
-        if node.name.startswith('_') and node.name != '__init__': return None
+        if re.match('_(?!_(init|call)__)', node.name): return None
         node.body = [ast.Expr(ast.Constant(ast.get_docstring(node) or ...))]
         node.decorator_list = [d for d in node.decorator_list if isinstance(d, ast.Name)]
         return node
@@ -189,6 +189,7 @@ def page_of(name, book):
     if made != lesson: links.insert(-1, f'Made in `{made} <{place}>`__')
     kinds = {ast.FunctionDef: 'function', ast.ClassDef: 'class'}
     kind,short = kinds.get(type(node), 'data'),interface(name).endswith('= ...')
+    bases = [ast.unparse(b) for b in getattr(node, 'bases', ())]
     where = cfg.lib_path.name if is_offered(name) else full(name).rpartition('.')[0]
     example,printed = book.examples.get(name, (f'from {where} import {name}', ''))
     errors = [[code(error), rst(message), code(call, 'literal')]
@@ -200,8 +201,9 @@ def page_of(name, book):
         '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
         block('python', example), block('text', printed) * bool(printed),
-        f'.. auto{kind}:: {full(name)}', '   :no-value:'*short,
-        '   :special-members: __call__' * ('Protocol' in ast.dump(node)), '',
+        f'.. auto{kind}:: {full(name)}' + '()' * ('TypedDict' in bases),
+        *['   :no-value:']*short,
+        *['   :special-members: __call__']*('Protocol' in bases), '',
         indent(table('Raises', ('Exception', 'Says', 'Call'), errors), '   ')])
 
 def plain(name, book):
@@ -263,14 +265,19 @@ def explain(app, what, name, obj, options, text):
     if what not in ('function', 'method', 'class'): return
     head,*parts = re.split(r'^(Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
-    meaning = entries(said.get('Args', said.get('Attributes', '')))
+    above = inspect.getmro(obj)[1:] if what == 'class' else ()     # those of a base are its own
+    meaning = entries(said.get('Args', said.get('Attributes', ''))) or next(
+        (found for c in above if homes().get(c.__name__) and (found := entries(inspect.getdoc(c)))),
+        {})
     known = parameters(obj) if meaning else {}
     if is_typeddict(obj):
         text_of,fields = lines(homes()[obj.__name__]),docstrings.fields(node_of(obj.__name__))
         meaning = {f.target.id: remark(text_of, f) for f in fields}
         known = {n: n for n in meaning}
+    def default(n): return code(re.sub(r'^field\(default_factory=(\w+)\)$', r'\1()', code_of[n][1]),
+                                'literal')
     rows = [(code(shown, 'literal'), code(code_of[n][0]),
-             code(code_of[n][1], 'literal') or '*required*' * (n == shown and bool(said)),
+             default(n) or '*required*' * (n == shown and not is_typeddict(obj)),
              rst(meaning.get(n, ''))) for shown,n in known.items()]
     made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
     if returned := rst(' '.join(said.get('Returns', '').split())):
@@ -287,8 +294,12 @@ def bare(app, what, name, obj, options, signature, returned):
 def skip(app, what, name, obj, skipped, options):
     "What comes from torch, and the fields of a named tuple"
     from torch.nn import Module
-    theirs = name != 'forward' and hasattr(Module, name) or type(obj).__name__ == '_tuplegetter'
-    return True if theirs else None
+    theirs = name not in ('forward', '__call__') and hasattr(Module, name)
+    return True if theirs or type(obj).__name__ == '_tuplegetter' else None
+
+def forget(app, doctree):
+    "A page is read again when its text differs: each export writes all modules anew"
+    if app.env.docname.startswith('api/'): app.env.dependencies.pop(app.env.docname, None)
 
 # %% the list of names
 def link(name):
@@ -348,5 +359,6 @@ def setup(app):
                 lambda app, doc, *_: app.add_js_file('api.js') if doc == 'api' else None)
     app.connect('autodoc-process-docstring', explain)
     app.connect('autodoc-process-signature', bare)
+    app.connect('doctree-read', forget)
     app.connect('autodoc-skip-member', skip)
     return dict(parallel_read_safe=False, parallel_write_safe=True)

@@ -40,6 +40,7 @@ autodoc_preserve_defaults = True
 add_module_names = False
 default_role = 'public'
 python_maximum_signature_line_length = 60
+python_trailing_comma_in_multi_line_signatures = False
 toc_object_entries_show_parents = 'hide'
 copybutton_exclude = '.linenos, .gp, .go'
 machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'views_js',

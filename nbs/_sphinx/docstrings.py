@@ -66,7 +66,8 @@ def _edits(tree, lines, said):
     to say"""
     for node in tree.body:
         if not isinstance(node, (ast.ClassDef, ast.FunctionDef)): continue
-        if node.name.startswith('_'): continue    # `__init__` is told by its class
+        # `__init__` is told by its class
+        if node.name.startswith('_') and node.name != '__call__': continue
         doc = ast.get_docstring(node, clean=True)
         if isinstance(node, ast.FunctionDef):
             rows,returned = _parameters(node, lines, said)

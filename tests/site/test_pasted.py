@@ -33,7 +33,9 @@ def test_a_chapter_shows_all_that_its_code_needs(site):
 def in_sight(page):
     "The code of a page without magics, and the numbers of the cells that it does not show"
     found,hidden,begun = [],set(),False
-    for c in code_cells(page)[1:]:                      # the first one installs
+    codes = code_cells(page)[1:-1]                      # the first one installs, the last exports
+    while rules.directive(codes[-1], 'example'): codes.pop()     # below all, for the API's page
+    for c in codes:
         options,text = rules.split_options(rules.source(c))
         begun = begun or not rules.hidden(options) and 'export' not in options
         if begun and rules.hidden(options): hidden.add(len(found))

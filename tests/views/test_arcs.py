@@ -106,6 +106,15 @@ def test_arcs_move_unless_that_is_unwanted(browser, tmp_path, weights):
         assert found == moves
         page.close()
 
+def test_a_finger_has_room_on_a_phone(browser, tmp_path, weights):
+    page = browser.new_page(viewport=dict(width=390, height=844), has_touch=True, is_mobile=True)
+    page.goto(arc_view(weights, words, queries=[6]).save(tmp_path/'x.html').as_uri())
+    expect(page.locator('[data-ready=yes]')).to_be_attached()
+    heights = page.get_by_role('option').or_(page.get_by_role('button')).evaluate_all(
+        'es => es.map(e => e.getBoundingClientRect().height)')
+    assert len(heights) > 8 and min(heights) >= 44
+    page.close()
+
 def test_hostile_words_are_text(open_view):
     names = ['first', *(t for t in hostile if t.strip())][:40]
     page = open_view(arc_view(torch.full((1, 1, 40, 40), 1/40), names, title=hostile_title))

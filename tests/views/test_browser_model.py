@@ -269,6 +269,7 @@ def own(page):
 
 @pytest.mark.parametrize('text, word', [
     ('The dog chased the cats until they ran.', 'they'), ('She sold it.', 'it'),
+    ('My sister sold her bike because she never rode it.', 'it'),
     ('They sleep.', 'they'), ('The keys of the cabinet are old.', None)])
 def test_a_sentence_opens_with_a_pronoun_or_with_its_clearest_arc(page, own, text, word):
     _,frame,read = own

@@ -321,4 +321,4 @@ def test_thirty_thousand_tokens(open_view):
     page.locator('.numbers').evaluate('e => { e.scrollTop = 0 }')
     row = page.locator('tbody tr')
     expect(row.nth(11).locator('td').nth(2)).to_have_text('−∞')
-    expect(row.nth(10).locator('td').nth(2)).to_have_text('0\u00a0%')
+    expect(row.nth(10).locator('td').nth(2)).to_have_text('0.00')

@@ -104,6 +104,19 @@ def test_nothing_is_wider_than_the_page(browser, tmp_path, width):
         assert min(heights) >= 44
     context.close()
 
+def test_nothing_below_jumps_while_the_slider_moves(open_view):
+    torch.manual_seed(0)
+    x,long = torch.randn(14, 8),['w',*'abcdefghijklm']
+    page = open_view(sense_view('w', [long, long[:3]], [x, torch.cat([x[:1], x[5:7]])], ['a','b'],
+                                x[1:3], shown=2))
+    for width in (320, 360, 390):
+        page.set_viewport_size(dict(width=width, height=800))
+        rows = set()
+        for at in range(-4, 5):
+            page.get_by_label('temperature').fill(str(at))
+            rows.add(page.locator('.chips').first.evaluate('e => e.offsetHeight'))
+        assert len(rows) == 1, width
+
 @pytest.mark.parametrize('theme', ['light', 'dark'])
 def test_its_inks_are_readable(browser, tmp_path, theme):
     page = browser.new_page(color_scheme=theme)

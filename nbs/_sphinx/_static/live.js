@@ -103,16 +103,16 @@ async function show() {
   if (above) picture.closest('.cell').remove()
 }
 
-// What a sentence opens with: a pronoun, best one that has words before it, else the word with the
-// clearest picture, a large weight on a word far away
+// What a sentence opens with: a pronoun, best one that has words before it; of several, and where
+// there is none, the word with the clearest picture, a large weight on a word far away
 function opening() {
   const {tokens, layers, heads} = state.shown, n = tokens.length, places = innerTokens(tokens)
   const {layer, heads: [head]} = state.chosen
   const said = places.filter(i => pronouns.has(tokens[i].toLowerCase()))
-  const pronoun = said.find(i => i > 1) ?? said[0]
-  if (pronoun !== undefined || !places.length) return pronoun ?? null
-  return places[largest(places.map(i => Math.max(...places.map(j =>
-    layers[layer].weights[(head*n + i)*n + j]*Math.sqrt(Math.abs(i - j))))))]
+  const [words = []] = [said.filter(i => i > 1), said, places].filter(list => list.length)
+  const clear = i => Math.max(...places.map(j =>
+    layers[layer].weights[(head*n + i)*n + j]*Math.sqrt(Math.abs(i - j))))
+  return words.length ? words[largest(words.map(clear))] : null
 }
 
 // A link, or another model, may name tokens and heads that are not there
