@@ -27,10 +27,13 @@ def said(label, kind):
     return nodes.raw('', f'<p class="{kind}">{text(label)}</p>', format='html')
 
 def is_table(text):
-    "Do two lines of an output begin two columns at the same places, or is it a tensor?"
-    lines = text.splitlines()
-    starts = [{m.end() for m in re.finditer(r'(?<=\S) {2,}(?=\S)', line)} for line in lines]
-    return any(len(a & b) > 1 for a,b in zip(starts, starts[1:])) or bool(
+    "Do two columns begin or end at the same places in two lines of an output, or is it a tensor?"
+    def edges(line):
+        gaps = [*re.finditer(r'(?<=\S) {2,}(?=\S)', line)]
+        return {('from', g.end()) for g in gaps} | {('to', g.start()) for g in gaps} | {
+            ('to', len(line)) for _ in gaps[:1]}
+    found = [*map(edges, text.splitlines())]
+    return any(len(a & b) > 1 for a,b in zip(found, found[1:])) or bool(
         re.search(r'^ +\[', text, re.M))
 
 class Gather(SphinxPostTransform):

@@ -120,7 +120,7 @@ def write_texts(app, exception):
         line = f'- [{app.env.titles[doc].astext()}]({site}{doc}.html.md): {promise(body)}'
         found.setdefault(heading(doc), []).append(line)
     parts = [f'# {app.config.project}', f'> {promise(texts[app.config.root_doc])}',
-             *('\n'.join([*[f'## {name}\n']*bool(name), *lines]) for name,lines in found.items())]
+             *('\n'.join([f'## {name}\n'][:bool(name)] + lines) for name,lines in found.items())]
     (out/'llms.txt').write_text('\n\n'.join(parts) + '\n', encoding='utf-8')
     urls = ''.join(f'<url><loc>{site}{doc}.html</loc></url>\n' for doc in sorted(texts))
     head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'

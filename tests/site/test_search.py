@@ -3,7 +3,7 @@ import html, json, re
 from xml.etree import ElementTree
 import jsonschema, package, pytest, rules, search, yaml
 from helpers import base, root, serve, settings
-from helpers.book import anchor, book, home, markdown, pages, plain, promise
+from helpers.book import anchor, home, markdown, pages, plain, promise
 from helpers.looks import expect, watched
 
 lib = root/'attention_nb'
@@ -283,7 +283,7 @@ def test_a_page_says_what_it_is(site):
 def test_the_sitemap_has_every_page_once(site):
     loc = '{http://www.sitemaps.org/schemas/sitemap/0.9}loc'
     found = [e.text for e in ElementTree.parse(site/'sitemap.xml').iter(loc)]
-    assert sorted(found) == sorted(f'{base}{name}.html' for name in (*pages, *of_names))
+    assert sorted(found) == sorted(f'{base}{name}.html' for name in [*pages, *of_names])
 
 def test_an_address_that_leads_nowhere_still_has_the_site(site, tmp_path, page):
     "As GitHub Pages shows it: at any depth, under the name of the project"
