@@ -177,6 +177,10 @@ def table(title, head, rows):
 
 def block(language, text): return f'\n.. code-block:: {language}\n\n{indent(text, "   ")}\n'
 
+def pasted(text):
+    "An example as a prompt takes it: a blank line ends what is indented"
+    return re.sub(r'(\n[ \t]+\S.*\n)(?=[\w@](?!lse\b|lif\b|xcept\b|inally\b))', r'\1\n', text)
+
 def page_of(name, book):
     "Its page, in reStructuredText"
     cfg,m,node,made = config(),homes()[name],node_of(name),book.home[name]
@@ -200,7 +204,7 @@ def page_of(name, book):
         '.. rst-class:: page-kind', '', f'API · {m}', '',
         '.. rst-class:: lead', '', rst(summary(name)), '',
         '.. rst-class:: api-links', '', ' · '.join(links),
-        block('python', example), block('text', printed) * bool(printed),
+        block('python', pasted(example)), block('text', printed) * bool(printed),
         f'.. auto{kind}:: {full(name)}' + '()' * ('TypedDict' in bases),
         *['   :no-value:']*short,
         *['   :special-members: __call__']*('Protocol' in bases), '',
