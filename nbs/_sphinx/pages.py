@@ -99,7 +99,8 @@ def page_kind(name, page):
                 library='Library', room='Library', notes='Notes', guide='Library')
     if cells.kind(name) == 'library' and name != cells.room(name):
         said['library'] = f'Library · [{cells.room(name)}](/{cells.room(name)}/index.ipynb)'
-    if name in cells.FOR_IMPLEMENTERS: said['library'] += ' · [for implementers]{.for-implementers}'
+    if name in cells.FOR_IMPLEMENTERS:
+        said['library'] += ' · [for implementers]{.for-implementers}'
     return f'{{.page-kind}}\n{said[kind]}\n\n' if (kind := cells.kind(name)) else ''
 
 def draw_rooms(cell, name):
@@ -164,8 +165,8 @@ def load_all(app, env, docs):
     app.book = {d: pages[d] for d in cells.in_order(pages)}
 
 def name_toggles(app, pagename, templatename, context, doctree):
-    """For those who hear the page: what opens a branch of the sidebar says which one, and parameters
-    of a signature are no list of definitions"""
+    """For those who hear the page: what opens a branch of the sidebar says which one, and the
+    parameters of a signature are no list of definitions"""
     draw = context.get('generate_toctree_html')
     def named(*args, **options):
         return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',

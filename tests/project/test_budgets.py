@@ -141,5 +141,5 @@ def test_the_order_of_pages_is_that_of_the_rooms_and_of_their_first_pages():
                              'index', '02_b', '10_c', 'glossary', 'checkpoints/b', 'checks')}
     pages |= {'checkpoints/index': home, 'views/index': []}
     assert rules.in_order(pages) == [
-        'index', '02_b', '10_c', 'checks', 'checkpoints/index', 'checkpoints/b', 'checkpoints/a',
-        'checkpoints/families/f', 'views/index', 'views/x', 'notes/n', 'glossary']
+        'index', '02_b', '10_c', 'glossary', 'notes/n', 'checks', 'checkpoints/index',
+        'checkpoints/b', 'checkpoints/a', 'checkpoints/families/f', 'views/index', 'views/x']

@@ -276,18 +276,18 @@ def test_outputs_that_are_older_than_their_code_are_named_until_they_are_run(tmp
 
 def test_cards_are_made_of_the_marked_table_alone():
     table = ('| Part | Lesson | For |\n|---|---|---|\n'
-             '| **First** | [1. One](01_one.ipynb) | count |\n'
-             '| | [2. Two](02_two.ipynb) | add `a` |\n')
+             '| **First** | [1. Tokenizer](01_tokenizer.ipynb) | Count |\n'
+             '| | [2. Embedding](02_embedding.ipynb) | Add `a` |\n')
     assert quarto.myst(f'Before\n\n{table}\nafter') == f'Before\n\n{table}\nafter'
     made = quarto.myst(f'Before\n\n<!-- cards -->\n\n{table}\nafter')
     assert made.startswith('Before\n\n:::::{grid}') and made.endswith(':::::\n\nafter')
     one,two = made.split('{grid-item-card} ')[1:]
-    assert one.startswith('[1. One](01_one.ipynb)\n') and '\nFirst\n\nCount\n' in one
+    assert one.startswith('[1. Tokenizer](01_tokenizer.ipynb)\n') and '\n\nCount\n' in one
     assert '|' not in made
-    assert '\nFirst\n\nAdd `a`\n' in two
-    lack = r'\[1. One\]\(99_one.ipynb\) of the front page needs a picture, _static/cards/99.svg'
+    assert re.search(r'\n\d+ minutes\n\nAdd `a`\n', two)
+    lack = 'a card needs a picture, _static/cards/99.svg'
     with pytest.raises(ValueError, match=lack):
-        quarto.myst(f'<!-- cards -->\n\n{table}'.replace('(01_', '(99_'))
+        quarto.myst(f'<!-- cards -->\n\n{table}'.replace('01_tokenizer', '99_one'))
 
 def test_quotes_of_notes():
     code = 'for r in range(3):\n    total = r + 1\nprint(total)'
