@@ -45,7 +45,8 @@ class Gather(SphinxPostTransform):
                 block['classes'].append('columns')
         for fold in list(self.document.findall(HideCodeCellNode)):
             if found := claim(fold):
-                fold.replace_self(Proofs('', *fold.children, claims=[found]))
+                says = said(found[0], 'claim')
+                fold.replace_self(Proofs('', says, *fold.children, claims=[found]))
             elif (m := _answer.fullmatch(fold['prompt_show'])) and m[1]:
                 fold.insert(0, said(m[1][0].upper() + m[1][1:], 'answer-says'))
         for section in list(self.document.findall(nodes.section)):
@@ -53,7 +54,7 @@ class Gather(SphinxPostTransform):
                      and len(c) == 1 and isinstance(c[0], Proofs)]
             if not alone: continue
             group = Proofs('', claims=[cell[0]['claims'][0] for cell in alone])
-            for cell in alone: group += [said(cell[0]['claims'][0][0], 'claim'), *cell[0].children]
+            for cell in alone: group += cell[0].children
             section.insert(section.index(alone[-1])+1, group)
             for cell in alone: section.remove(cell)
 

@@ -165,15 +165,17 @@ def load_all(app, env, docs):
     app.book = {d: pages[d] for d in cells.in_order(pages)}
 
 def name_toggles(app, pagename, templatename, context, doctree):
-    """For those who hear the page: what opens a branch of the sidebar says which one, and the
-    parameters of a signature are no list of definitions"""
+    """For those who hear the page: what opens a branch of the sidebar says which one, the
+    parameters of a signature are no list of definitions, and an empty corner of a table heads
+    nothing"""
     draw = context.get('generate_toctree_html')
     def named(*args, **options):
         return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
                       r'\1\2\3<summary aria-label="Pages of \2">', str(draw(*args, **options)))
     if draw: context['generate_toctree_html'] = named
-    context['body'] = re.sub(r'<(dl|dd)>(?=\s*(?:<dd>)?<em class="sig-param)',
-                             r'<\1 role="presentation">', context.get('body') or '')
+    body = re.sub(r'<(dl|dd)>(?=\s*(?:<dd>)?<em class="sig-param)', r'<\1 role="presentation">',
+                  context.get('body') or '')
+    context['body'] = re.sub(r'<th class="head[^"]*">(<p></p>)?</th>', '<td></td>', body)
 
 def setup(app):
     global read

@@ -3,7 +3,7 @@ import html, json, re
 from xml.etree import ElementTree
 import jsonschema, package, pytest, rules, search, yaml
 from helpers import base, root, serve, settings
-from helpers.book import anchor, home, markdown, pages, plain, promise
+from helpers.book import anchor, book, home, markdown, pages, plain, promise
 from helpers.looks import expect, watched
 
 lib = root/'attention_nb'
@@ -162,7 +162,7 @@ def test_every_section_of_every_page_can_be_found(sections, parsed):
     assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == {*pages, *of_names}
     ends = [i.split('#') for i in ids if '#' in i]
     assert not [(name, end) for name,end in ends if end not in parsed[name].ids]
-    for name in pages:
+    for name in set(pages) - {'index'}:                # of which the README shows more
         headings = sum(l.startswith('## ') for t in markdown(name) for l in t.splitlines())
         assert sum(i.startswith(f'{name}.html') for i in ids) > headings/2, name
 

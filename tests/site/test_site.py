@@ -86,7 +86,7 @@ def test_folds_are_labelled_and_proofs_gathered_with_their_claims(texts):
             c[2:].rpartition(' · ')[0] for c in claims), page
         assert sum(n for n,_ in found) == sum(int(c.split()[-2]) for c in claims)
         inside = [plain(c) for c in re.findall(r'<p class="claim">(.*?)</p>', text)]
-        assert inside == [c for _,some in found if len(some) > 1 for c in some]
+        assert inside == [c for _,some in found for c in some]
 
 def test_a_section_has_one_line_of_proofs(texts):
     "But for those with an output, which stay beside it"

@@ -64,8 +64,16 @@ addEventListener('DOMContentLoaded', () => {
   const target = name && document.getElementById(name)
   const [came] = performance.getEntriesByType('navigation')
   if (!target || came?.type !== 'navigate') return              // back and reload keep their place
-  const growth = new ResizeObserver(() => target.scrollIntoView({behavior: 'instant'}))
+  let at, high
+  const growth = new ResizeObserver(() => {
+    target.scrollIntoView({behavior: 'instant'})
+    at = scrollY
+    high = document.body.offsetHeight
+  })
   const stop = () => growth.disconnect()
+  addEventListener('scroll', () => {                 // a wheel above a frame is told to the frame
+    if (document.body.offsetHeight === high && Math.abs(scrollY - at) > 50) stop()
+  }, {passive: true})
   growth.observe(document.body)
   for (const event of ['wheel', 'touchstart', 'mousedown', 'keydown', 'hashchange'])
     addEventListener(event, stop, {once: true, passive: true})
