@@ -132,6 +132,7 @@ def autocast_dtype(device:torch.device)->torch.dtype|None:
 _added = "floats that are added to scores are a bias"
 _causal = "say causal, counted from the last key (bottom right); torch counts from the top left"
 _processor = "give it as a processor, logits_processor={}(...), of transformers"
+# What others call an argument -> what to say here, for modules, calls and functions
 words = dict(
     module=dict(      # torch's, given to a module when it is made
         embed_dim="say d_model, for SelfAttention d_in", dropout_p="say dropout",

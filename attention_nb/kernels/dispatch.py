@@ -262,6 +262,7 @@ def _tiles(c:AttentionCall)->Tensor:
                   rough=can_round(c.q, c.bias, c.softcap, c.sinks))[0]
 
 # %% ../../nbs/kernels/dispatch.ipynb #984391f9
+# The ways to compute attention; the first that applies to a call is taken
 KERNELS = (
     Kernel('triton', "one kernel for a GPU, tile by tile", _triton_not, _triton,
            _triton_slower),

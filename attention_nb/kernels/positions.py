@@ -17,6 +17,7 @@ from torch import Tensor
 from ..checks import checked_integer, checked_window
 
 # %% ../../nbs/kernels/positions.ipynb #8aa95ce4
+# How far a query sees to its left and to its right; None opens a side
 Window:TypeAlias = tuple[int|None,int|None]
 
 def visible(q_pos:Tensor, k_pos:Tensor, *, causal:bool=False, window:Window|None=None)->Tensor:

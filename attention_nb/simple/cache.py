@@ -26,7 +26,8 @@ class SimpleKVCache:
     n:int
 
     def __init__(self, batch:int, n_kv_heads:int, max_len:int, head_dim:int):
-        self.k,self.v = (torch.zeros(batch, n_kv_heads, max_len, head_dim) for _ in 'kv')
+        sizes = batch, n_kv_heads, max_len, head_dim
+        self.k,self.v = torch.zeros(sizes),torch.zeros(sizes)
         self.n = 0
 
     def update(self, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
@@ -55,7 +56,7 @@ class SimpleRing(SimpleKVCache):
             v: Its value, like `k`
 
         Returns:
-            Keys and values of the last words, in the order of their slots
+            Those of the last words, in the order of slots
         """
         slots = self.k.shape[2]
         here = slice(self.n % slots, self.n % slots + 1)

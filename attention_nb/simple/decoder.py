@@ -39,7 +39,8 @@ class SimpleRMSNorm(nn.Module):
         Returns:
             Vectors of one length, as long as the weights are 1
         """
-        return self.weight * x / (x.square().mean(-1, keepdim=True) + self.eps).sqrt()
+        size = (x.square().mean(-1, keepdim=True) + self.eps).sqrt()
+        return self.weight * x / size
 
 # %% ../../nbs/09_decoder.ipynb #9be80c63
 class Feed(nn.Module):
@@ -84,8 +85,9 @@ class Heads(nn.Module):
     def __init__(self, D:int, n_heads:int, n_kv_heads:int):
         super().__init__()
         self.E:int = D//n_heads
-        self.q_proj,self.k_proj,self.v_proj,self.out_proj = (nn.Linear(D, n, bias=False)
-            for n in (D, n_kv_heads*self.E, n_kv_heads*self.E, D))
+        shared = n_kv_heads*self.E                              # width of all keys
+        self.q_proj,self.k_proj,self.v_proj,self.out_proj = (
+            nn.Linear(D, n, bias=False) for n in (D, shared, shared, D))
 
     def forward(self, x:Tensor, mask:Tensor, angles:Tensor, cache:SimpleKVCache|None=None)->Tensor:
         """Attend with every head and mix the results
@@ -174,8 +176,8 @@ class SimpleDecoder(nn.Module):
             Logits, (B, L, N)
         """
         past,L = caches[0].n if caches else 0,ids.shape[1]
-        mask,angles = causal(L, past+L),torch.arange(past, past+L)[:,None] * self.speeds
-        x = self.token(ids)
+        angles = torch.arange(past, past+L)[:,None] * self.speeds
+        x,mask = self.token(ids),causal(L, past+L)
         for block,cache in zip_longest(self.blocks, caches):
             x = block(x, mask, angles, cache)
         return self.norm(x) @ self.head.T
@@ -186,7 +188,7 @@ class SimpleDecoder(nn.Module):
         """Build the model that published weights are of
 
         Args:
-            tensors: Weights, under the names that those of Llama have
+            tensors: Weights, under the names of Llama's
             n_heads: Number of query heads H
             n_kv_heads: Number of key heads G
             base: Of the rotation
@@ -195,18 +197,14 @@ class SimpleDecoder(nn.Module):
         Returns:
             The model with these weights, as large as they are
         """
-        state = {our_name(name): tensor for name,tensor in tensors.items()}
-        (N,D),d_ff = state['token.weight'].shape,len(state['blocks.0.feed.gate.weight'])
-        n_blocks = sum(name.endswith('feed.gate.weight') for name in state)
-        model = cls(N, D, n_blocks, n_heads, n_kv_heads, d_ff, base, eps)
-        if 'head' in state: model.head = nn.Parameter(state['head'].float())    # not tied
-        model.load_state_dict({'head': model.head, **state})
-        return model
+        return from_published(cls, tensors, n_heads, n_kv_heads, base, eps)
 
 # %% ../../nbs/09_decoder.ipynb #publ0902
+# A part of a name in a published Llama -> the same part here
 published = {'embed_tokens': 'token', 'layers': 'blocks', 'self_attn': 'heads',
-             'o_proj': 'out_proj', 'mlp': 'feed', 'gate_proj': 'gate', 'up_proj': 'up',
-             'down_proj': 'down', 'input_layernorm': 'norm1', 'post_attention_layernorm': 'norm2'}
+             'o_proj': 'out_proj', 'mlp': 'feed', 'gate_proj': 'gate',
+             'up_proj': 'up', 'down_proj': 'down', 'input_layernorm': 'norm1',
+             'post_attention_layernorm': 'norm2'}
 
 def our_name(name:str)->str:
     """Translate a name, part by part
@@ -218,7 +216,34 @@ def our_name(name:str)->str:
         Of the same numbers in `SimpleDecoder`
     """
     if name == 'lm_head.weight': return 'head'
-    return '.'.join(published.get(part, part) for part in name.removeprefix('model.').split('.'))
+    parts = name.removeprefix('model.').split('.')
+    return '.'.join(published.get(part, part) for part in parts)
+
+# %% ../../nbs/09_decoder.ipynb #publ0911
+def from_published(kind:type[SimpleDecoder], tensors:Mapping[str,Tensor], n_heads:int,
+                   n_kv_heads:int, base:float, eps:float)->SimpleDecoder:
+    """Build a model as large as its weights are
+
+    Args:
+        kind: The class of the model
+        tensors: Weights, under the names of Llama's
+        n_heads: Number of query heads H
+        n_kv_heads: Number of key heads G
+        base: Of the rotation
+        eps: Of the norms
+
+    Returns:
+        The model with these weights
+    """
+    state = {our_name(name): tensor for name,tensor in tensors.items()}
+    N,D = state['token.weight'].shape
+    d_ff = len(state['blocks.0.feed.gate.weight'])
+    n_blocks = sum(name.endswith('feed.gate.weight') for name in state)
+    model = kind(N, D, n_blocks, n_heads, n_kv_heads, d_ff, base, eps)
+    # a head that is not the table
+    if 'head' in state: model.head = nn.Parameter(state['head'].float())
+    model.load_state_dict({'head': model.head, **state})
+    return model
 
 # %% ../../nbs/09_decoder.ipynb #publ0907
 def greedy(model:SimpleDecoder, ids:Tensor, n:int)->Tensor:

@@ -41,12 +41,13 @@ def merge(*parts:tuple[Tensor,Tensor])->tuple[Tensor,Tensor]:
     """Join blocks of keys, each by its share
 
     Args:
-        parts: Output (L, Ev) and log-sum-exp (L,) of each block of keys
+        parts: Output (L, Ev), log-sum-exp (L,) of each block
 
     Returns:
         Those of all keys
     """
-    outs,lses = (torch.stack(t) for t in zip(*parts))   # (blocks, L, Ev) and (blocks, L)
+    # (blocks, L, Ev) and (blocks, L)
+    outs,lses = (torch.stack(t) for t in zip(*parts))
     lse = lses.logsumexp(0)
     return ((lses - lse).exp()[...,None] * outs).sum(0), lse
 

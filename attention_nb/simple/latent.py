@@ -28,8 +28,8 @@ def expand(q:Tensor, kept:Tensor, w_k:Tensor, w_v:Tensor)->tuple[Tensor,Tensor,T
         Queries, keys and values of every head
     """
     r = w_k.shape[-1]
-    latent,place = kept[...,:r],kept[...,r:]                # (B, 1, S, r) and (B, 1, S, Ep)
-    k = latent @ w_k.mT                                     # (B, H, S, En)
+    latent,place = kept[...,:r],kept[...,r:]        # (B, 1, S, r), (B, 1, S, Ep)
+    k = latent @ w_k.mT                             # (B, H, S, En)
     k = torch.cat([k, place.expand(*k.shape[:-1], -1)], -1)
     return q, k, latent @ w_v.mT
 
@@ -43,7 +43,7 @@ def absorb(q:Tensor, kept:Tensor, w_k:Tensor)->tuple[Tensor,Tensor,Tensor]:
         w_k: Ways up to the keys, (H, En, r)
 
     Returns:
-        Moved queries, one key head, and its first r numbers as values
+        Moved queries, one key head, r of it as values
     """
     En,r = w_k.shape[1:]
     moved = q[...,:En] @ w_k                                # (B, H, L, r)
@@ -73,14 +73,15 @@ class SimpleLatentAttention(nn.Module):
 
         Args:
             x: Words, (B, L, D)
-            mask: Bool, broadcastable to (B, H, L, L); True = may attend
+            mask: Bool, to (B, H, L, L); True = may attend
 
         Returns:
             Output, (B, L, D)
         """
         H,r,En,Ep,Ev = self.sizes
         angles = torch.arange(x.shape[1])[:,None] * speeds(Ep)
-        q,q_place = self.q_proj(x).unflatten(-1, (H, -1)).transpose(1, 2).split([En, Ep], -1)
+        q = self.q_proj(x).unflatten(-1, (H, -1)).transpose(1, 2)
+        q,q_place = q.split([En, Ep], -1)
         latent,k_place = self.kv_down(x)[:,None].split([r, Ep], -1)
         q = torch.cat([q, rotate(q_place, angles)], -1)
         kept = torch.cat([self.kv_norm(latent), rotate(k_place, angles)], -1)

@@ -17,7 +17,7 @@ def causal(L:int, S:int|None=None)->Tensor:
 
     Args:
         L: Number of queries
-        S: Number of keys; None means L. The last query stands at the last key
+        S: Number of keys, L if None; the last query stands at the last
 
     Returns:
         Bool (L, S), True = may attend

@@ -36,7 +36,7 @@ class SimpleMultiHeadAttention(nn.Module):
 
         Args:
             x: The words that ask, (B, L, D)
-            mask: Bool, broadcastable to (B, H, L, S); True = may attend
+            mask: Bool, broadcast to (B, H, L, S); True = may attend
             key: The words that are asked, (B, S, D); None means `x`
             value: What is averaged, (B, S, D); None means `key`
 
@@ -48,6 +48,7 @@ class SimpleMultiHeadAttention(nn.Module):
         def heads(t:Tensor)->Tensor:
             cut:Tensor = t.unflatten(-1, (self.n_heads,-1))     # (B, L, H, E)
             return cut.transpose(1, 2)                          # (B, H, L, E)
-        q,k,v = heads(self.q_proj(x)),heads(self.k_proj(key)),heads(self.v_proj(value))
+        q,k = heads(self.q_proj(x)),heads(self.k_proj(key))
+        v = heads(self.v_proj(value))
         out,weights = simple_attention(q, k, v, mask)
         return self.out_proj(out.transpose(1, 2).flatten(2)), weights

@@ -40,7 +40,7 @@ def count_pairs(words:dict[tuple[str,...],int])->Counter[tuple[str,str]]:
     """Count the pairs of neighbours
 
     Args:
-        words: Words as tuples of symbols, and how often each occurs
+        words: Words as tuples of symbols, with their counts
 
     Returns:
         How often each pair occurs
@@ -73,11 +73,11 @@ def learn_merges_naive(words:dict[tuple[str,...],int],
     """Make the most frequent pair one symbol, `n_merges` times
 
     Args:
-        words: Words as tuples of symbols, and how often each occurs
+        words: Words as tuples of symbols, with their counts
         n_merges: Number of merges; fewer if the words run out of pairs
 
     Returns:
-        The merges, and the words after them
+        Merges, the words after
     """
     symbols,merges,words = sorted({s for w in words for s in w}),[],dict(words)
     for _ in range(n_merges):
@@ -97,13 +97,14 @@ def apply_merges_naive(word:Sequence[str], ranks:dict[tuple[str,str],int])->tupl
 
     Args:
         word: A word as a sequence of symbols
-        ranks: Pair -> its place among the merges, 0 for the first
+        ranks: Pair -> its place among the merges, from 0
 
     Returns:
         The word in tokens
     """
     word = tuple(word)
-    while fits := [(ranks[p], i) for i,p in enumerate(zip(word, word[1:])) if p in ranks]:
+    while fits := [(ranks[pair], i) for i,pair in enumerate(zip(word, word[1:]))
+                   if pair in ranks]:
         _,i = min(fits)
         word = (*word[:i], word[i]+word[i+1], *word[i+2:])
     return word

@@ -239,6 +239,7 @@ def token_bytes(token:str)->bytes:
     return bytes(char_to_byte[c] for c in token)
 
 # %% ../../nbs/text/bpe.ipynb #5fbd8942
+# How GPT-2 cuts a text into pieces: words with their space, numbers, signs, spaces
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 # %% ../../nbs/text/bpe.ipynb #f396861d

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 # %% ../../nbs/views/plots.ipynb #1b51051a
+# What is drawn -> its colour: queries, keys, values, weights, anything else
 colors:dict[str,str] = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', x='#5b6673')
 
 def _color(color:str)->str: return colors.get(color, color)

@@ -28,9 +28,11 @@ views.arcs = async (root, d) => {
   svg.setAttribute("aria-hidden", "true");
   const row = make("div.words", {role: "listbox", ariaLabel: "words; arrow keys move"});
   const words = tokens.map((token, i) => make("button.word", {
-    role: "option", tabIndex: i ? -1 : 0,
-    onpointerenter: e => e.pointerType === "mouse" && point(i), onfocus: () => point(i),
-    onclick: () => pin(i)}, make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
+    role: "option",
+    // a page that scrolls below a resting mouse does not point
+    onpointermove: e => e.pointerType === "mouse" && point(i),
+    onfocus: () => point(i), onclick: () => pin(i)},
+    make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
   const buttons = heads.map(({layer, head}, n) => make("button", {
     onclick: () => { touch(); choose(n); }}, make("span", {}, `layer ${layer}, head ${head}`),
     make("span.of")));
@@ -49,7 +51,12 @@ views.arcs = async (root, d) => {
     if (!state.touched) state.query = asks(n);
     draw();
   }
-  function point(i) { touch(); state.query = i; draw(); }
+  function point(i) {
+    touch();
+    if (state.query === i) return;
+    state.query = i;
+    draw();
+  }
   function pin(i) {
     touch();
     state.pinned = state.pinned === i ? null : i;
@@ -126,7 +133,7 @@ views.arcs = async (root, d) => {
     for (const [n, button] of buttons.entries()) {
       const i = state.touched ? query : asks(n);
       button.ariaPressed = String(n === head);
-      button.lastChild.textContent = `${clip(i)} → ${clip(goes(n, i))}`;
+      button.lastChild.textContent = `${clip(i)} ← ${clip(goes(n, i))}`;
     }
     root.classList.toggle("gone", buttons[head].classList.contains("out"));
     mark(shares);
@@ -135,19 +142,19 @@ views.arcs = async (root, d) => {
   }
   function mark(shares) {
     const {query} = state, best = goes(state.head, query), rest = 1 - sum(shares);
-    const cent = w => `${Math.round(100 * w)}\u00a0%`;                 // on one line
     for (const [j, word] of words.entries()) {
       word.ariaSelected = String(j === query);
+      word.tabIndex = j === query ? 0 : -1;
       word.classList.toggle("asks", j === query);
       word.classList.toggle("gives", j === best);
       word.style.setProperty("--share", Math.sqrt(shares[j]));
-      word.lastChild.textContent = shares[j] >= 0.03 ? cent(shares[j]) : "";
+      word.lastChild.textContent = shares[j] >= 0.03 ? percent(shares[j]) : "";
     }
     const bold = i => make("b", {}, clip(i));
-    status.replaceChildren(bold(query), ` takes ${cent(shares[best])} from `, bold(best),
-      shares[query] >= 0.03 ? `, ${cent(shares[query])} from itself` : "",
-      rest >= 0.03 && d.marks?.length ? `, ${cent(rest)} from ${d.marks.join(" and ")}` : "",
-      root.classList.contains("gone") ? ": all for nothing, the head is out" : "");
+    status.replaceChildren(bold(query), ` takes ${percent(shares[best])} from `, bold(best),
+      shares[query] >= 0.03 ? `, ${percent(shares[query])} from itself` : "",
+      rest >= 0.03 && d.marks?.length ? `, ${percent(rest)} from ${d.marks.join(" and ")}` : "",
+      root.classList.contains("gone") ? "; this head is switched off" : "");
   }
 
   const turn = setInterval(() => {

@@ -15,6 +15,8 @@ const round = head => Math.floor(head / colours) % 3;
 // Tokens that are no piece of a text: [CLS], <s>, <|endoftext|>
 const special = /^(\[[A-Z]+( \d+)?\]|<[^<>\s]+>)$/;
 const two = x => x.toFixed(2);
+// Shares are said in per cent, everywhere, on one line
+const percent = (w, digits = 0) => `${(100 * w).toFixed(digits)}\u00a0%`;
 const sum = list => list.reduce((a, b) => a + b, 0);
 const largest = list => list.reduce((best, x, n) => x > list[best] ? n : best, 0);
 // A column or table of more rows than this has only those near the ones in sight as elements

@@ -2,7 +2,6 @@
 
 const dot = (a, b) => a.reduce((s, x, e) => s + x * b[e], 0);
 const many = x => x.toLocaleString("en");
-const percent = (w, digits = 0) => `${(100 * w).toFixed(digits)} %`;
 const cut = (text, n) => [...text].length > n ? [...text].slice(0, n - 1).join("") + "…" : text;
 
 // An element of a drawing

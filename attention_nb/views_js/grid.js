@@ -11,7 +11,8 @@ function numberCell(x, role, limit, digits = digitsFor(limit)) {
   const ink = role === "product" ? (x < 0 ? "minus" : "plus") : x < 0 ? "grey" : role;
   const strength = limit && Number.isFinite(x) ? 0.55 * Math.min(1, Math.abs(x) / limit) : 0;
   const style = `background: rgba(var(--${ink}), ${strength})`;
-  return make("td", {title: exact(x), style}, written(x, digits));
+  const text = role === "weight" ? percent(x) : written(x, digits);
+  return make("td", {title: exact(x), style}, text);
 }
 
 // o = Σ softmax(cap(α Σ q k) + b + M) v, as far as a layer has it; each term knows its steps
@@ -127,13 +128,14 @@ function stepSentence(step, d, found, state) {
       + `${x("bias")}.`,
     mask: () => steps.mask[j] === -Infinity ? `${from} may not see ${to}: −∞.`
                                             : `${from} may see ${to}; its score stays.`,
-    softmax: () => steps.mask[j] === -Infinity ? `${to} is hidden and gets the weight 0.`
+    softmax: () => steps.mask[j] === -Infinity ? `${to} is hidden and gets the weight 0\u00a0%.`
       : `e to the power ${x("mask")} − ${written(found.top)}, the largest score, is ${x("exp")}; `
-        + `divided by the sum ${written(found.total)} it is the weight ${x("softmax")}.`,
+        + `divided by the sum ${written(found.total)} it is the weight `
+        + `${percent(steps.softmax[j])}.`,
     value: () => `${to} gives its value, ${d.valueWidth} numbers.`,
     weighted: () => {
       const n = strongest(), v = written(found.value(j)[n]);
-      return `Weight times value: number ${n} of ${to} is ${x("softmax")} × ${v} = `
+      return `Weight times value: number ${n} of ${to} is ${percent(steps.softmax[j])} × ${v} = `
         + `${written(found.weighted(j, n))}.`;
     },
     output: () => `All weighted values add up to what ${from} takes: its number ${strongest()} is `

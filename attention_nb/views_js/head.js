@@ -2,7 +2,8 @@
 // pointer and keyboard; head_bar.js asks, head_words.js writes, head_lines.js draws. They share
 // one object, `v`: what is shown, what is chosen (`v.state`) and the elements of the page.
 const other = {q: "k", k: "q"};                          // the sides: queries left, keys right
-const rowHeight = 22, padding = 4;                       // of the columns, as in head.css
+// Of the columns, as in head.css; a finger needs more room
+const rowHeight = matchMedia("(pointer: coarse)").matches ? 30 : 22, padding = 4;
 
 function headView(root, groups, start) {
   const v = {root, groups, start, weights: null, first: {q: 0, k: 0}, marks: null};

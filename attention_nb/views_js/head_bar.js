@@ -28,8 +28,7 @@ function layerControls(v) {
 }
 
 function threshold(v) {
-  const level = () => v.state.threshold < 0.01 ? String(+v.state.threshold.toPrecision(2))
-                                               : v.state.threshold.toFixed(3);
+  const level = () => `${+(100 * v.state.threshold).toPrecision(3)}\u00a0%`;
   const reading = make("span", {}, level());
   const slider = make("input", {type: "range", min: 0, max: 1, step: 0.005,
     value: v.state.threshold, oninput: () => {

@@ -25,7 +25,8 @@ function wordRow(v, side, i, reachable) {
   const element = make(`div.token${split}`, {
     role: "option", tabIndex: reachable ? 0 : -1, title: names[i],
     onfocus: () => pointAt(v, side, i), onclick: () => pin(v, side, i),
-    onpointerenter: e => { if (e.pointerType !== "touch") pointAt(v, side, i); },
+    // a page that scrolls below a resting mouse does not point
+    onpointermove: e => { if (e.pointerType !== "touch") pointAt(v, side, i); },
   }, make("span.t", {}, names[i]), make("span.n"));
   if (names.length > whole)
     Object.assign(element, {ariaSetSize: String(names.length), ariaPosInSet: String(i + 1)});
@@ -49,7 +50,7 @@ function markWords(v) {
       element.classList.toggle("hidden", !!v.start.hidden?.includes(n));
       element.ariaSelected = String(on);
       element.style.background = w > 0 ? `rgba(var(--weight), calc(${w} * var(--most)))` : "";
-      element.lastChild.textContent = w >= 0.005 ? two(w) : "";
+      element.lastChild.textContent = w >= 0.005 ? percent(w) : "";
     }
   }
 }
@@ -69,7 +70,7 @@ function sayToken(v) {
                      .sort((a, b) => b[0] - a[0]).slice(0, 5);
   const heads = chosen(v), mine = group(v)[side][i];
   const which = heads.length === 1 ? `head ${heads[0]}` : `mean of ${heads.length} heads`;
-  const list = found.map(([w, name]) => `${name} ${two(w)}`).join(", ");
+  const list = found.map(([w, name]) => `${name} ${percent(w)}`).join(", ");
   return `${mine} ${side === "q" ? "takes from" : "gives to"} ${list || "nothing"} (${which})`
     + (isAt(v.state.pinned, side, i) ? "; kept" : "");
 }
@@ -79,7 +80,7 @@ function sayLines(v, lines) {
   const which = heads.length === 1 ? () => "" : h => ` (head ${h})`;
   for (let n = lines.length - 1; n >= 0 && found.length < 5; n--) {
     const [w, h, i, j] = lines[n];
-    if (!isDim(v, i, j)) found.push(`${g.q[i]} from ${g.k[j]} ${two(w)}${which(h)}`);
+    if (!isDim(v, i, j)) found.push(`${g.q[i]} from ${g.k[j]} ${percent(w)}${which(h)}`);
   }
   const of = heads.length === 1 ? ` of head ${heads[0]}` : "";
   return found.length ? `Strongest${of}: ${found.join(", ")}` : "No weight is this large.";
@@ -99,7 +100,7 @@ function fillTable(v) {
   const body = make("tbody");
   for (const j of shown) {
     const row = make("tr", {}, make("th", {scope: "row"}, g.k[j]));
-    for (const h of heads) row.append(make("td", {}, two(v.weights.at(h, i, j))));
+    for (const h of heads) row.append(make("td", {}, percent(v.weights.at(h, i, j), 1)));
     body.append(row);
   }
   v.table.lastChild.replaceChildren(

@@ -50,7 +50,7 @@ views.image = (root, d) => {
     const change = v => { state.head = v - 1; paint(); };
     if (H > 1) headPlace.append(select("head ", names, state.head + 1, change));
   }
-  if (d.own) bar.append(select("show ", ["what it attends to", "who attends to it"], 0,
+  if (d.own) bar.append(select("show ", ["what it takes from", "what it gives to"], 0,
                                v => { state.seen = v; paint(); }));
   const veil = make("input", {type: "range", min: 0, max: 1, step: 0.05, value: state.veil,
     oninput: () => { state.veil = +veil.value; paint(); }});
@@ -117,13 +117,14 @@ views.image = (root, d) => {
     const best = keyName(special + largest(patches)), aside = sum(w) - sum(patches);
     const heads = state.head >= 0 ? `head ${state.head}` : `mean of ${weights.heads} heads`;
     const which = weights.heads > 1 ? ` (${heads})` : "";
-    const [from, to] = state.seen ? [best, name(i)] : [name(i), best];
-    const most = `${from} → ${to}: ${two(top)}${which}, the most of all patches`;
+    const [does, whom] = state.seen ? ["gives", "to"] : ["takes", "from"];
+    const most = `${name(i)} ${does} ${percent(top)} ${whom} ${best}${which}, the most of all `
+      + "patches";
     const others = group.k.filter((_, j) => !inside(j));
     const places = others.length > 3 ? `${others.length} other tokens` : others.join(", ");
-    const rest = others.length && !state.seen ? `; ${two(aside)} goes to ${places}` : "";
+    const rest = others.length && !state.seen ? `; ${percent(aside)} from ${places}` : "";
     const here = !d.own && state.hover !== null
-      ? `; ${keyName(special + state.hover)}: ${two(patches[state.hover])}` : "";
+      ? `; ${keyName(special + state.hover)}: ${percent(patches[state.hover])}` : "";
     status.textContent = most + rest + here;
   }
 
@@ -134,9 +135,10 @@ views.image = (root, d) => {
     for (let r = 0; r < rows; r++) {
       const line = patches.slice(r * columns, (r + 1) * columns);
       body.append(make("tr", {}, make("th", {scope: "row"}, String(r)),
-                       ...line.map(x => make("td", {}, two(x)))));
+                       ...line.map(x => make("td", {}, percent(x, 1)))));
     }
-    const what = state.seen ? `what each patch gives ${name(i)}` : `weights of ${name(i)}`;
+    const what = state.seen ? `what ${name(i)} gives to each patch`
+      : `what ${name(i)} takes from each patch`;
     table.lastChild.replaceChildren(make("table", {}, make("caption", {}, what),
                                          make("thead", {}, head), body));
   }

@@ -61,11 +61,11 @@ views.mixing = (root, d) => {
       label(14, height / 2, `${brief(names[1])} →`, "soft",
             {transform: `rotate(-90 14 ${height / 2})`}));
     view.status.title = [...out, off, least].map(exact).join(" ");
-    const [who, it] = heads === 1 ? ["One head gives", "it"] : ["Two heads give", "they"];
+    const [who, it] = heads === 1 ? ["One head makes", "It"] : ["Two heads make", "They"];
     return `${who} (${out.map(x => written(x)).join(", ")}), `
       + (off < 0.005 * Math.hypot(spanX, spanY) ? "what is wanted."
-        : `${two(off)} from what is wanted. ` + (least < 1e-9 ? "They can reach it."
-          : `Nearer than ${two(least)} ${it} cannot come.`));
+        : `${two(off)} away from what is wanted. ` + (least < 1e-9 ? `${it} can reach it.`
+          : `${it} cannot come nearer than ${two(least)}.`));
   }
   view.draw();
 };

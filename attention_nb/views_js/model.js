@@ -57,12 +57,12 @@ const headName = ({g, l, h}) => `layer ${g.layers[l].label}, head ${h}`;
 
 // Put the cells of a grid in order: layer by layer, or by a score, the largest first
 function arrange(v, {g, grid, most, across, down, mine}) {
-  const by = v.order, columns = `repeat(${most}, minmax(40px, 96px))`;
+  const by = v.order, columns = `repeat(${most}, minmax(44px, 96px))`;
   grid.classList.toggle("sorted", by !== null);
   const widest = Math.max(...g.layers.map(layer => layer.label.length));
   const labels = by !== null ? 0 : widest > 3 ? 64 : 26;
   grid.style.gridTemplateColumns = (labels ? `${labels}px ` : "") + columns;
-  grid.style.minWidth = labels + most * 43 + "px";               // what the open head can stick in
+  grid.style.minWidth = labels + most * 47 + "px";               // what the open head can stick in
   across.textContent = by === null ? "head" : `layer, head: ${by}, the largest first`;
   down.textContent = by === null ? "layer" : "";
   grid.replaceChildren(...by === null ? byLayer(g, most, mine) : byScore(g, by, mine));
@@ -85,8 +85,10 @@ function byLayer(g, most, mine) {
 // Means and rollout have no scores; they stand at the end
 function byScore(g, by, mine) {
   const score = ({l, h}) => g.layers[l].scores?.[by]?.[h] ?? -1;
-  for (const cell of mine) cell.button.lastChild.textContent =
-    `${g.layers[cell.l].label}, ${cell.h}` + (score(cell) < 0 ? "" : `: ${two(score(cell))}`);
+  for (const cell of mine) {
+    const said = score(cell) < 0 ? "" : `: ${scoreText(by, score(cell))}`;
+    cell.button.lastChild.textContent = `${g.layers[cell.l].label}, ${cell.h}${said}`;
+  }
   return [...mine].sort((a, b) => score(b) - score(a)).map(cell => cell.button);
 }
 
@@ -108,8 +110,9 @@ const columnsOf = grid => getComputedStyle(grid).gridTemplateColumns.split(" ").
 
 // ---- scores
 
-const scoresOf = ({g, l, h}) => g.layers[l].scores
-  ? [Object.entries(g.layers[l].scores).map(([name, x]) => `${name} ${two(x[h])}`).join(", ")] : [];
+const scoreText = (name, x) => name === "entropy" ? two(x) : percent(x);
+const scoresOf = ({g, l, h}) => g.layers[l].scores ? [Object.entries(g.layers[l].scores)
+  .map(([name, x]) => `${name} ${scoreText(name, x[h])}`).join(", ")] : [];
 
 function sortControl(v) {
   const names = new Set(v.groups.flatMap(g => Object.keys(g.layers[0].scores ?? {})));

@@ -15,8 +15,9 @@ function ordered(words, places, order, {positions, causal}) {
 const apart = (a, b) => Math.hypot(...a.map((x, e) => x - b[e]));
 
 views.permutation = async (root, d) => {
+  const rowHeight = matchMedia("(pointer: coarse)").matches ? 44 : 28;        // as in the style
   const words = await rowsOf(d.xdata, d.width), places = await rowsOf(d.pdata, d.width);
-  const plain = [...d.tokens.keys()], rowHeight = 28, high = rowHeight * plain.length;
+  const plain = [...d.tokens.keys()], high = rowHeight * plain.length;
   const view = explorable({...d.start, held: null}, show), {state} = view;
   const left = make("ol.words", {ariaLabel: "the words as they were"});
   const right = make("ol.words", {ariaLabel: "the words in their new order; choose two to swap "

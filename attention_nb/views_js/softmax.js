@@ -59,7 +59,7 @@ views.softmax = async (root, d) => {
     const best = largest(weights), steepest = largest(slopes);
     return `The largest weight is ${percent(weights[best], 1)}, of ${d.tokens[best]}; `
       + `the largest slope ${slopes[steepest].toFixed(3)}, of ${d.tokens[steepest]}.`
-      + (state.sink === null ? "" : ` The sink takes ${percent(sink, 1)}.`);
+      + (state.sink === null ? "" : ` The sink has ${percent(sink, 1)}.`);
   }
   view.draw();
 };

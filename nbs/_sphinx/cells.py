@@ -35,6 +35,17 @@ def room(name):
     first = name.split('/')[0]
     return first if first in ROOMS else None
 
+# pages of the library that make nothing a user types: parts, formats, and how the figures are made
+FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
+    kernels/triton_flash layers/rope_scaling models/generation_options models/decoding
+    models/beam_search checkpoints/schema checkpoints/families/common checkpoints/families/llama
+    checkpoints/families/gpt checkpoints/families/bert checkpoints/families/t5
+    checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf
+    checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
+    recording/third_party_hooks recording/steps views/page views/word_senses views/mixing
+    views/arcs views/rope_turns views/cache_steps views/model_shapes views/flash_tiles
+    views/browser_model'''.split())
+
 def kind(name):
     """'lesson' for NN_name, 'library' for ROOM/name, 'room' for ROOM/index, 'notes' for notes/name,
     'guide' for guide/name, None for any other page"""
@@ -48,6 +59,10 @@ def part(name):
     if name == 'index' or name in PARTS: return name if name in PARTS else None
     if name.startswith('api/'): return 'api'
     return 'library' if kind(name) in ('library', 'room', 'guide') else 'learn'
+
+def module(name):
+    "The module that a page writes, or None"
+    return {'library': name.replace('/', '.'), 'lesson': f'simple.{alias(name)}'}.get(kind(name))
 
 def number(name):
     "The number of a lesson in a tuple: ('3',) of 03_attention, () of others"
@@ -113,6 +128,12 @@ def exported(cell): return directive(cell, 'export[si]?')
 
 def code_lines(cell):
     return [l for l in source(cell).splitlines() if l.strip() and not l.lstrip().startswith('#|')]
+
+def printed(cell):
+    "The plain text of its outputs"
+    texts = (o.get('text') or o.get('data', {}).get('text/plain', '')
+             for o in cell.get('outputs', []))
+    return '\n'.join(''.join(t).rstrip() for t in texts)
 
 def title(cells):
     "The first heading of a page, or the title in its front matter"

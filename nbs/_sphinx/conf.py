@@ -16,8 +16,8 @@ author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,13),
               'Scaling': range(13,100)}
 
-extensions = ['place', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint', 'stale',
-              'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
+extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint',
+              'stale', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
               'sphinx_togglebutton', 'sphinx-mathjax-offline', 'sphinxext.opengraph',
               'sphinx_reredirects', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
@@ -32,6 +32,15 @@ myst_dmath_double_inline = True
 bibtex_bibfiles = [str(here.parent/'references.bib')]
 numfig = True
 numfig_format = dict(figure='Figure %s')
+autodoc_typehints = 'none'           # types stand in the tables of api.py
+autodoc_default_options = {'members': True, 'member-order': 'bysource',
+                           'inherited-members': 'Module, AttentionLayer, Protocol, Generic, '
+                                                'Mapping, dict, tuple'}
+autodoc_preserve_defaults = True
+add_module_names = False
+default_role = 'public'
+python_maximum_signature_line_length = 60
+toc_object_entries_show_parents = 'hide'
 copybutton_exclude = '.linenos, .gp, .go'
 machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'views_js',
                            cfg.lib_path/'live_js',

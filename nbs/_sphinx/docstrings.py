@@ -21,25 +21,28 @@ def comments(source):
     return {t.start[0]: _ignored.sub('', t.string.lstrip('# '), 1).rstrip() for t in found
             if lines[t.start[0]-1][:t.start[1]].strip()}
 
-def _parameters(function, lines, said):
-    "Name of each parameter -> what its comment says, and what is said of the return"
-    a = function.args
+def pairs(a):
+    "The parameters of a signature, but for `self`, each with its default or None"
     bare = [None]*(len(a.posonlyargs) + len(a.args) - len(a.defaults))
     defaults = [*bare, *a.defaults, None, *a.kw_defaults, None]
     every = zip([*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg], defaults)
+    return [(x, d) for x,d in every if x and x.arg not in ('self', 'cls')]
+
+def _parameters(function, lines, said):
+    "Name of each parameter -> what its comment says, and what is said of the return"
     # the last parameter of a line owns its comment
-    ends = {(d or x).end_lineno: x.arg for x,d in every if x and x.arg not in ('self', 'cls')}
+    ends = {(d or x).end_lineno: x.arg for x,d in pairs(function.args)}
     closing = max([function.lineno, *ends, function.returns.end_lineno if function.returns else 0])
     while not lines[closing-1].split('#')[0].rstrip().endswith(':'): closing += 1
     return {name: said[line] for line,name in ends.items() if line in said
             and line != closing}, said.get(closing, '')
 
-def _fields(cls):
+def fields(cls):
     "Its annotated fields"
     return [x for x in cls.body if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)
             and not x.target.id.startswith('_')]
 
-def _made_by(cls):
+def made_by(cls):
     "Its `__init__`, if it has one"
     return next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == '__init__'),
                 None)
@@ -70,9 +73,9 @@ def _edits(tree, lines, said):
             sections = _section('Args', rows) + _section('Returns', {'': returned} if node.returns
                                                          else {})
         else:
-            init = _made_by(node)
+            init = made_by(node)
             sections = _section('Args', _parameters(init, lines, said)[0]) if init else _section(
-                'Attributes', {x.target.id: said.get(x.end_lineno, '') for x in _fields(node)})
+                'Attributes', {x.target.id: said.get(x.end_lineno, '') for x in fields(node)})
             yield from _edits(node, lines, said)
         if sections and doc: yield node, doc, sections
 
@@ -134,9 +137,9 @@ def _replaced(node, doc, sections, lines, said):
     start = first.lineno - 1 if old else above(first)
     yield start, first.end_lineno if old else start, _docstring(doc, sections, ' '*first.col_offset)
     if isinstance(node, ast.FunctionDef): yield signature(node)
-    elif init := _made_by(node): yield signature(init)
+    elif init := made_by(node): yield signature(init)
     else:
-        for x in _fields(node):
+        for x in fields(node):
             n = x.end_lineno
             if n in said and not _ignored.search(lines[n-1]):
                 yield n-1, n, [lines[n-1][:x.end_col_offset]]

@@ -1,6 +1,8 @@
-"""Sphinx extension: what is folded on a page. The proofs of a section become one quiet line at its
-end, which opens in place: the claims below one another, each with its code. An answer says only
-"Answer" until it is opened, then its sentence.
+"""Sphinx extension: what is folded on a page, and what wraps on a phone.
+
+The proofs of a section become one quiet line at its end, `11 checks`, which opens in place: the
+claims below one another, each with its code. An answer says only "Answer" until it is opened, then
+its sentence. An output whose columns stand below one another scrolls; others wrap.
 """
 import html, re
 from docutils import nodes
@@ -24,10 +26,20 @@ def text(label):
 def said(label, kind):
     return nodes.raw('', f'<p class="{kind}">{text(label)}</p>', format='html')
 
+def is_table(text):
+    "Do two lines of an output begin two columns at the same places, or is it a tensor?"
+    lines = text.splitlines()
+    starts = [{m.end() for m in re.finditer(r'(?<=\S) {2,}(?=\S)', line)} for line in lines]
+    return any(len(a & b) > 1 for a,b in zip(starts, starts[1:])) or bool(
+        re.search(r'^ +\[', text, re.M))
+
 class Gather(SphinxPostTransform):
     default_priority = 200                             # after MyST-NB has folded them
     formats = ('html',)
     def run(self, **kwargs):
+        for block in self.document.findall(nodes.literal_block):
+            if 'output' in block['classes'] and is_table(block.astext()):
+                block['classes'].append('columns')
         for fold in list(self.document.findall(HideCodeCellNode)):
             if found := claim(fold):
                 fold.replace_self(Proofs('', *fold.children, claims=[found]))
@@ -36,22 +48,20 @@ class Gather(SphinxPostTransform):
         for section in list(self.document.findall(nodes.section)):
             alone = [c for c in section.children if isinstance(c, nodes.container)
                      and len(c) == 1 and isinstance(c[0], Proofs)]
-            if len(alone) < 2:
-                if alone: section.insert(section.index(alone[0])+1, alone[0][0])
-                for cell in alone: section.remove(cell)
-                continue
+            if not alone: continue
             group = Proofs('', claims=[cell[0]['claims'][0] for cell in alone])
             for cell in alone: group += [said(cell[0]['claims'][0][0], 'claim'), *cell[0].children]
             section.insert(section.index(alone[-1])+1, group)
             for cell in alone: section.remove(cell)
 
 def visit_proofs(self, node):
+    "On paper the line says what is proved, since nothing opens there"
     claims,n = node['claims'],sum(n for _,n in node['claims'])
     self.body.append(
         '<details class="hide proofs"><summary><span class="fold-tick">✓</span> '
         f'<span class="fold-count">{n} {"check" if n == 1 else "checks"}</span> '
-        + ' <span class="fold-more">·</span> '.join(f'<span class="fold-claim">{text(c)}</span>'
-                                                   for c,_ in claims) + '</summary>\n')
+        + ' '.join(f'<span class="fold-claim">{text(c)}</span>' for c,_ in claims)
+        + '</summary>\n')
 
 def visit_fold(self, node):
     "MyST-NB's summary has two texts, and for screen readers a name that hides both"

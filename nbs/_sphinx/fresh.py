@@ -1,17 +1,16 @@
 """Sphinx extension: a build does again what a change concerns, and nothing else.
 
 Sphinx reads a page when its notebook is newer. Here it is read as well when what it shows of others
-is not what it was: the names it links, the signatures it imports, the titles below it, its views.
+is not what it was: the names it links, the titles below it, its views.
 And it is written when a page that it links has other anchors, or the sidebar other titles.
 Whatever is no notebook is `machinery`, a value in conf.py: when that changes, all is read.
 """
-import ast, functools, hashlib, re
+import re
 from pathlib import Path
 from nbdev.config import get_config
-import api, cells, package, place, quarto, rooms
+import api, cells, place, quarto, rooms
+from package import digest
 from tidy import VIEW
-
-def digest(*parts): return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 def of_files(*paths):
     "The digest of files, and of all files in folders"
@@ -19,24 +18,10 @@ def of_files(*paths):
     return digest([(f.name, f.read_bytes()) for f in files
                    if f.is_file() and f.suffix not in ('.pyc', '.tmp')])
 
-@functools.cache
-def signatures(path):
-    "A module without the bodies of its functions"
-    tree = ast.parse(path.read_text(encoding='utf-8'))
-    for n in ast.walk(tree):
-        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)): n.body = []
-    return digest(ast.dump(tree))
-
-def imported(text):
-    "Modules of the package that this text imports by name"
-    lib = get_config().lib_path
-    found = set(re.findall(rf'from {lib.name}\.([\w.]+) import', text))
-    return sorted(p for m,p in package.modules_in(lib).items() if m in found)
-
 class Book:
     "What pages show of one another"
     def __init__(self, env):
-        paths = {d: Path(env.doc2path(d)) for d in env.found_docs}
+        paths = {d: Path(env.doc2path(d)) for d in env.found_docs if not d.startswith('api/')}
         self.texts = {d: p.read_text(encoding='utf-8') for d,p in paths.items()}
         pages = {d: cells.load(p) for d,p in paths.items()}
         self.titles = [(d, cells.title(pages[d]), cells.lesson_of(d, pages[d]))
@@ -48,8 +33,8 @@ class Book:
     def inputs(self, doc):
         "A digest of what the page `doc` shows of others"
         text = self.texts[doc]
-        words,parts = set(re.findall(r'\w+', text)),[signatures(p) for p in imported(text)]
-        parts += sorted(n for n in self.names if n[0] in words)
+        words = set(re.findall(r'\w+', text))
+        parts = sorted(n for n in self.names if n[0] in words)
         if api.MARK in text: parts.append(api.listing())
         if doc == self.root or cells.kind(doc) == 'room': parts += [self.titles, self.graph]
         if VIEW in text:
@@ -71,7 +56,7 @@ def anchors(env, doc):
 def outdated(app, env, added, changed, removed):
     "Pages to read besides those whose file has changed"
     book,before,warned = Book(env),env.fresh.get('inputs', {}),place.warned(app)
-    env.fresh['inputs'] = inputs = {doc: book.inputs(doc) for doc in env.found_docs}
+    env.fresh['inputs'] = inputs = {doc: book.inputs(doc) for doc in book.texts}
     return [doc for doc in inputs
             if before.get(doc) != inputs[doc] or {doc, place.EVERY} & set(warned)]
 

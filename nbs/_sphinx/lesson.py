@@ -22,8 +22,8 @@ def page(name, title):
     own,up = cells.alias(name).split('/')[-1],'../'*name.count('/')
     module = f'simple.{own}' if cells.kind(name) == 'lesson' else name.replace('/', '.')
     first = (f'{LATER}: what the reader can do at the end.' if cells.kind(name) == 'lesson' else
-             f'{LATER}: how [a lesson]({up}NN_name.ipynb) is made fast, robust and compatible; '
-             'a first reader can pass by.')
+             f'{LATER}: what one imports from here, and what for; then what [a lesson]'
+             f'({up}NN_name.ipynb) says of it.')
     proof = '#| code-fold: true\n#| code-summary: "{} gives the rows back"\n'
     return [
         ('markdown', f'# {title}\n\n> {LATER}: one line that says what the page gives'),
@@ -94,7 +94,7 @@ def missing(path, folder=root):
     yield from linked(name, folder/'nbs')
     title = cells.title(here)
     used = (folder/'tests'/'typing'/'use_everything.py').read_text(encoding='utf-8')
-    offered = package.offered.get(cells.room(str(module).replace('.', '/')), '').split()
+    offered = ' '.join(package.offered.values()).split()
     for n in public:
         if n in offered and not re.search(rf'\bnb\.{n}\b', used):
             yield f'tests/typing/use_everything.py: use {n}'

@@ -1,4 +1,5 @@
-"""Sphinx extension: the model that runs in the pages with a box for a sentence, `<!-- live -->`.
+"""Sphinx extension: the model that runs in the pages with a box for a sentence: `<!-- live -->` has
+arcs, `<!-- live: all -->` with every view; lines within it are sentences to press, see quarto.py.
 
 The folder of the model is written once from the installed package, and again when the module or the
 scripts of the views change. live_model.js and live.js, which fill the box, are on those pages
@@ -9,7 +10,7 @@ from pathlib import Path
 from nbdev.config import get_config
 import fresh
 
-BOX = '<div class="live" id="your-own-sentence">'
+BOX = '<div class="live" id="your-own-sentence" '
 
 def made(app):
     "The folder of weights, worker and views, and what a page must know of it"
@@ -32,7 +33,7 @@ def fill(app, pagename, templatename, context, doctree):
     _,found = made(app)
     said = ' '.join(f'data-{name}="{found[name]}"' for name in ('file','sha256','bytes'))
     up = '../'*pagename.count('/')
-    new = f'{BOX[:-1]} data-folder="{up}_static/live/" {said}>'
+    new = f'{BOX}data-folder="{up}_static/live/" {said} '
     context['body'] = context['body'].replace(BOX, new)
     for script in ('live_model.js','live.js'): app.add_js_file(script, loading_method='defer')
 

@@ -5,7 +5,7 @@ from the `__all__` of every module; and in each room an __init__.py that says wh
 the module of a name when it is first used. All other public names stay in their modules. Two
 modules may not export the same name, nor may an offered name be that of a room.
 """
-import ast, configparser, functools, re, sys
+import ast, configparser, functools, hashlib, re, sys
 from pathlib import Path
 from textwrap import fill
 import cells
@@ -13,29 +13,39 @@ import cells
 root = Path(__file__).resolve().parents[2]
 OFFERED = 120    # names at the top level, at most
 
-# room -> what a user types
-offered = dict(
-    simple='SimpleDecoder SimpleMultiHeadAttention simple_attention',
-    text='BPETokenizer Embeddings GPT2_PATTERN Tokenizer WordTokenizer WordVectors '
-         'cosine_similarity load_glove sinusoidal_positions',
-    kernels='Visibility allowed attention attention_lse attention_with_weights causal_mask '
-            'document_mask explain_choice flash_attention merge_attention padding_mask prefix_mask '
-            'scaled_dot_product_attention visible window_mask',
-    layers='AttentionCache KVCache LatentAttention LatentConfig ModelCache MultiHeadAttention '
-           'MultiHeadAttentionLoop Rope SelfAttention SlidingKVCache TorchInterface alibi_bias '
-           'alibi_slopes apply_rope attention_layers from_torch merge_heads relative_bias '
-           'relative_buckets split_heads to_torch use_attention',
-    models='Block ExpertsConfig FeedForward Mixer MixtureOfExperts RMSNorm Residual TextStream '
-           'Transformer TransformerConfig filter_logits generate sample stream',
-    checkpoints='FAMILIES Source byte_pairs can_be config_from_hf config_to_hf embed_sentences '
-                'family_table from_hf load_pretrained load_tokenizer open_source read_gguf '
-                'save_pretrained save_tokenizer',
-    recording='Recording attention_entropy attention_flow attention_rollout attribute_logit '
-              'first_token induction load_hf look next_token patch_heads previous_token record '
-              'remove_heads same_token save_scores score_heads separator_mass',
-    views='View head_view image_view model_view neuron_view permutation_view show_attention '
-          'show_mask show_tokens show_weights softmax_view',
-    distributed='load_shard parallelize')
+# task -> what a user types for it: the groups of the API, as the site lists them
+offered = {
+    'Attention functions':
+        'attention scaled_dot_product_attention attention_with_weights attention_lse '
+        'merge_attention flash_attention explain_choice',
+    'Masks and visibility':
+        'causal_mask padding_mask document_mask prefix_mask window_mask Visibility allowed visible',
+    'Layers':
+        'MultiHeadAttention SelfAttention LatentAttention LatentConfig from_torch to_torch '
+        'TorchInterface use_attention attention_layers split_heads merge_heads '
+        'MultiHeadAttentionLoop',
+    'Positions':
+        'Rope apply_rope alibi_bias alibi_slopes relative_bias relative_buckets '
+        'sinusoidal_positions',
+    'Caches': 'KVCache SlidingKVCache ModelCache AttentionCache',
+    'Models and generation':
+        'Transformer TransformerConfig generate stream TextStream sample filter_logits Block '
+        'FeedForward MixtureOfExperts ExpertsConfig RMSNorm Residual Mixer',
+    'Load and save':
+        'load_pretrained save_pretrained from_hf read_gguf open_source Source config_from_hf '
+        'config_to_hf can_be family_table FAMILIES',
+    'Text to ids and vectors':
+        'load_tokenizer save_tokenizer BPETokenizer WordTokenizer Tokenizer byte_pairs '
+        'GPT2_PATTERN Embeddings embed_sentences WordVectors load_glove cosine_similarity',
+    'Record and measure heads':
+        'look load_hf record Recording remove_heads patch_heads attribute_logit score_heads '
+        'save_scores first_token previous_token next_token same_token induction separator_mass '
+        'attention_entropy attention_flow attention_rollout',
+    'Pictures':
+        'head_view model_view neuron_view image_view View show_attention show_weights show_mask '
+        'show_tokens softmax_view permutation_view',
+    'Several machines': 'load_shard parallelize',
+    'Short forms of the book': 'SimpleDecoder SimpleMultiHeadAttention simple_attention'}
 
 init = '''"""{doc}"""
 
@@ -80,6 +90,8 @@ __all__ = []
 if __name__ == '__main__': sys.exit(main())
 '''
 
+def digest(*parts): return hashlib.sha256(repr(parts).encode()).hexdigest()
+
 def public_names(path):
     "The `__all__` of the module at `path`, without importing it"
     for node in ast.parse(path.read_text(encoding='utf-8')).body:
@@ -106,20 +118,30 @@ def every_name(folder):
     return {m: sorted(names) for m,names in modules.items()}
 
 @functools.cache
+def homes(folder):
+    "Public name -> its module"
+    return {n: m for m,names in every_name(folder).items() for n in names}
+
+@functools.cache
 def all_names(folder):
     "The public names with their modules, as `attention_nb.checks.check_sizes`"
-    return {f'{folder.name}.{m}.{n}' for m,names in every_name(folder).items() for n in names}
+    return {f'{folder.name}.{m}.{n}' for n,m in homes(folder).items()}
+
+@functools.cache
+def page(folder, name):
+    "The page of a public name; with its module where another differs in capitals only"
+    every = homes(folder)
+    alone = sum(n.lower() == name.lower() for n in every) == 1
+    return f'api/{name}' if alone else f'api/{every[name].split(".")[-1]}.{name}'
 
 def table(folder):
     "Module -> the names that the package offers from it"
     every,found = every_name(folder),{}
     home = {n: m for m,names in every.items() for n in names}
-    for room,names in offered.items():
-        for name in names.split():
-            if home.get(name, '').split('.')[0] != room:
-                raise ValueError(f'{Path(__file__).name} offers {name} of {room}, which does not '
-                                 f'export it')
-            found.setdefault(home[name], []).append(name)
+    for name in (n for names in offered.values() for n in names.split()):
+        if name not in home: raise ValueError(f'no module exports {name}, which is offered')
+        if name in found.setdefault(home[name], []): raise ValueError(f'{name} is offered twice')
+        found[home[name]].append(name)
     if (n := sum(map(len, found.values()))) > OFFERED:
         raise ValueError(f'{n} names at the top level, {OFFERED} at most')
     return {m: sorted(found[m]) for m in every if m in found}
@@ -158,13 +180,12 @@ def check_names(notebooks):
     for path in notebooks:
         name,text = cells.name_of(path, root/'nbs'),path.read_text(encoding='utf-8')
         module = re.search(r'^ *"#\| *default_exp +([\w.]+)', text, re.M)
-        wanted = {'library': name.replace('/', '.'), 'lesson': f'simple.{cells.alias(name)}'}
-        kind = cells.kind(name)
-        if module and module[1] != wanted.get(kind):
+        wanted = cells.module(name)
+        if module and module[1] != wanted:
             raise ValueError(f'{name}.ipynb writes the module {module[1]}: it should write '
-                             f'{wanted.get(kind, "none")}')
-        if kind == 'library' and not module:
-            raise ValueError(f'{name}.ipynb writes no module: #| default_exp {wanted[kind]}')
+                             f'{wanted or "none"}')
+        if cells.kind(name) == 'library' and not module:
+            raise ValueError(f'{name}.ipynb writes no module: #| default_exp {wanted}')
 
 def write():
     "Write the files where they differ"

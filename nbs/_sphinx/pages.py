@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 from sphinx.util import logging
 import api, cells, place, plain, rooms, rules
-from notebooks import entries_first, process
+from notebooks import process
 from quarto import described, front_matter, myst
 from tidy import VIEW
 
@@ -37,14 +37,11 @@ def title_cell(cell, mark, number):
     title = '\u2002'.join([*number, fm.get('title', '')])
     return [markdown(myst(f'# {title}\n\n{mark}{lead}'))] if 'title' in fm else []
 
-def code_cell(cell, code_follows):
+def code_cell(cell, module):
     o,text = cells.split_options(cell.source)
     for out in cell.outputs:
         if VIEW in (data := out.get('data', {})): out['data'] = live_view(data, o.get('frame'))
         if 'text/markdown' in data: data['text/markdown'] = myst(data['text/markdown'])
-    if o.get('output') == 'asis':                       # an API entry
-        texts = [out.get('text') or out.data.get('text/markdown', '') for out in cell.outputs]
-        return [markdown(api.entry(t, code_follows)) for t in texts]
     fold = cells.folded(o)
     answer = fold and str(o.get('code-summary', '')).startswith('Answer')   # its output tells
     tags = [tag for tag,on in {'remove-input': o.get('echo') is False, 'hide-cell': answer,
@@ -54,12 +51,14 @@ def code_cell(cell, code_follows):
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap']))
     if alt := described(cell.outputs): meta['image'] = dict(alt=alt, classes='scheme')
     if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
-    return [code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
+    made = api.places(text, module) if 'exports' in o else ''
+    return [*map(markdown, filter(None, [myst(made)])),
+            code(text, outputs=cell.outputs, metadata=dict(tags=tags, mystnb=meta))]
 
-def page_cells(cell, code_follows=False, mark='', number=()):
+def page_cells(cell, name='', mark=''):
     "The MyST-NB cells, none or more, for one processed cell; `mark` stands below the title"
-    if cell.cell_type == 'raw': return title_cell(cell, mark, number)
-    if cell.cell_type == 'code': return code_cell(cell, code_follows)
+    if cell.cell_type == 'raw': return title_cell(cell, mark, cells.number(name))
+    if cell.cell_type == 'code': return code_cell(cell, cells.module(name))
     return [markdown(myst(cell.source))] if cell.source.strip() else []
 
 # %% the sidebars
@@ -84,6 +83,7 @@ def contents(app, doc):
         alone = [r for r in own('library') if f'{cells.room(r)}/index' not in app.book]
         rooms = [d for d in app.book if cells.kind(d) == 'room' or d in alone]
         return {'Use it': own('guide'), 'Room by room': rooms}
+    if doc == 'api': return api.contents(app)
     first,*others = cells.figures(app.book) or [None]
     if doc == first: return {'': others}
     if not doc.endswith('/index'): return {}
@@ -98,6 +98,7 @@ def page_kind(name, page):
                 library='Library', room='Library', notes='Notes', guide='Library')
     if cells.kind(name) == 'library' and name != cells.room(name):
         said['library'] = f'Library · [{cells.room(name)}](/{cells.room(name)}/index.ipynb)'
+    if name in cells.FOR_IMPLEMENTERS: said['library'] += ' · [for implementers]{.for-implementers}'
     return f'{{.page-kind}}\n{said[kind]}\n\n' if (kind := cells.kind(name)) else ''
 
 def draw_rooms(cell, name):
@@ -120,8 +121,7 @@ class Reader:
         plain.keep(env, nb)
         for c in nb.cells: draw_rooms(c, env.docname)
         mark = page_kind(env.docname, json.loads(text)['cells'])
-        nb.cells = [out for cell,follows in entries_first(nb.cells)
-                    for out in page_cells(cell, follows, mark, cells.number(env.docname))]
+        nb.cells = [out for cell in nb.cells for out in page_cells(cell, env.docname, mark)]
         if any('{footcite:' in c.source for c in nb.cells):
             nb.cells.append(markdown('## References\n\n```{footbibliography}\n```'))
         place.keep(env, nb.cells)
@@ -139,7 +139,10 @@ def number_figures(app, env):
 
 def in_reading_order(app, pagename, templatename, context, doctree):
     "Next leads through the lessons, notes or library; below a lesson the pages that link it"
-    if pagename not in (pages := app.book): return
+    context |= dict(prev=None, next=None)
+    if pagename not in (pages := app.book):            # of a name: it is no notebook
+        context['page_source_suffix'] = ''
+        return
     def line(d): return cells.kind(d) == 'notes' or cells.part(d)
     own = [d for d in pages if line(d) == line(pagename)]
     def link(doc):
@@ -155,7 +158,8 @@ def in_reading_order(app, pagename, templatename, context, doctree):
 
 def load_all(app, env, docs):
     "All pages in the order of the book: name -> cells"
-    pages = {d: cells.load(Path(env.doc2path(d))) for d in env.found_docs}
+    paths = {d: Path(env.doc2path(d)) for d in env.found_docs}
+    pages = {d: cells.load(p) for d,p in paths.items() if p.suffix == '.ipynb'}
     app.book = {d: pages[d] for d in cells.in_order(pages)}
 
 def name_toggles(app, pagename, templatename, context, doctree):
@@ -174,7 +178,6 @@ def setup(app):
         if read.problems and not exception: app.statuscode = 1
     app.setup_extension('myst_nb')
     app.add_config_value('book_parts', {}, 'env')
-    app.add_post_transform(api.MethodsOfClasses)
     app.connect('env-before-read-docs', load_all)
     app.connect('env-check-consistency', number_figures)
     app.connect('html-page-context', in_reading_order)

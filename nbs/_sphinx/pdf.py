@@ -4,7 +4,7 @@ outline and links that stay inside.
 pdf.py FOLDER OUT [--answers] [PAGE ...]   the site in FOLDER, all of it or these pages;
                                            --answers opens hints and answers
 """
-import functools, http.server, io, sys, threading
+import functools, http.server, io, re, sys, threading
 from pathlib import Path
 from urllib.parse import unquote
 from pypdf import PdfReader, PdfWriter
@@ -13,10 +13,12 @@ from pypdf.generic import ArrayObject, FloatObject, NameObject, NullObject
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args): pass
 
-def contents(page):
-    "(title, file) of each page of the book, in the order of the sidebar"
-    return page.evaluate(r"""[...document.querySelectorAll('.bd-links a.internal')].map(a =>
-        [a.textContent.trim().replace(/\s+/g, ' '), new URL(a.href).pathname.slice(1)])""")
+def contents(page, address):
+    "(title, file) of each page of the book, in the order of llms.txt, which begins with the first"
+    text = page.request.get(f'{address}/llms.txt').text()
+    found = re.findall(r'^- \[(.+?)\]\((\S+\.html)\.md\):', text, re.M)
+    base = found[0][1].removesuffix('index.html')
+    return [(' '.join(title.split()), file.removeprefix(base)) for title,file in found]
 
 def printed(page, url, first, answers=False):
     "The page at `url` as a PDF whose pages count from `first`"
@@ -48,8 +50,7 @@ def linked_inside(writer, places, address):
 def book(browser, address, out, answers=False, only=()):
     "Write the pages of the site at `address` to the file `out`; how many sheets it has"
     writer,places,page = PdfWriter(),{},browser.new_page()
-    page.goto(f'{address}/index.html')
-    for title,file in contents(page):
+    for title,file in contents(page, address):
         if only and file.removesuffix('.html') not in only: continue
         first = len(writer.pages)
         data = printed(page, f'{address}/{file}', first+1, answers)

@@ -1,5 +1,6 @@
 """The plain text of the pages: README.md, and on the site NAME.html.md beside each page, whose
-links lead to other plain texts, llms.txt, which lists them, and sitemap.xml.
+links lead to other plain texts, llms.txt, which lists them part by part, and sitemap.xml; and what
+stands above each sheet of a printed page.
 
 As a script: write README.md from the index notebook.
 """
@@ -13,12 +14,9 @@ from quarto import described, front_matter, prose
 from tidy import VIEW
 
 def only_quoted(cell):
-    "The line that a note is about, and the signature of an entry, are no code to run: no language"
+    "The line that a note is about is no code to run: no language"
     if cell.cell_type == 'markdown' and cell.source.startswith(NOTE):
         cell.source = cell.source.replace('```python', '```', 1)
-    if cell.cell_type == 'code' and re.search(r'^show_doc\(', cell.source, re.M):
-        for data in (out.data for out in cell.outputs):
-            data['text/markdown'] = data['text/markdown'].replace('```python', '```')
 
 def markdown_of(nb, name):
     "(markdown, files) of a processed notebook"
@@ -55,8 +53,18 @@ def keep(env, nb):
     "Keep the plain text of the page that is read"
     env.plain_texts[env.docname] = markdown_of(nb, env.docname)[0]
 
+def in_style(text):
+    "A string in a style sheet within a page"
+    return '"' + re.sub(r'["<\\\\]', lambda m: f'\\{ord(m[0]):x} ', text) + '"'
+
 def describe(app, doc, template, context, doctree):
-    "A page's promise for search engines, and for the tags that sphinxext-opengraph writes"
+    """A page's promise for search engines, and for the tags that sphinxext-opengraph writes; what
+    each sheet of paper says above: the page's title and address"""
+    if doc in app.env.titles:
+        title,address = app.env.titles[doc].astext(),f'{app.config.html_baseurl}{doc}.html'
+        context['metatags'] += (
+            f'<style>@page {{ @top-left {{ content: {in_style(title)} }} '
+            f'@top-right {{ content: {in_style(address)} }} }}</style>\n')
     if not (said := promise(app.env.plain_texts.get(doc, ''))): return
     context['meta'] = (context['meta'] or {}) | {'og:description': said}
     context['metatags'] += f'<meta name="description" content="{html.escape(said)}" />\n'
@@ -90,23 +98,29 @@ def plain(body, site, papers, known, name=''):
     body = re.sub(r'\{\\color\{#\w+\}\{((?:[^{}]|\{[^{}]*\})*)\}\}', r'\1', body)
     return prose(body, inline)
 
+def heading(doc):
+    "The part of llms.txt that lists the page"
+    named = dict(notes='Notes', lesson='Learn')
+    if cells.kind(doc) in named: return named[cells.kind(doc)]
+    part = cells.part(doc)
+    return 'Beside the lessons' if part == 'learn' != doc else cells.PARTS.get(part, '')
+
 def write_texts(app, exception):
     "All of them, each under both names of its page"
     if exception or app.builder.name != 'html': return
     out,site,texts = Path(app.outdir),app.config.html_baseurl,app.env.plain_texts
     papers = pybtex.database.parse_file(app.config.bibtex_bibfiles[0]).entries
     known = {doc: anchors(body) for doc,body in texts.items()}
-    groups = dict(lesson='Lessons', room='Library', library='Library', notes='Notes')
-    found = {name: [] for name in (*groups.values(), 'Reference')}
-    for doc in app.book:
+    found = {}
+    for doc in [*app.book, *sorted(texts.keys() - app.book.keys())]:
         body = plain(texts[doc], site, papers, known, doc)
         for name in {doc, cells.alias(doc)}:
             (target := out/f'{name}.html.md').parent.mkdir(parents=True, exist_ok=True)
             target.write_text(body, encoding='utf-8')
         line = f'- [{app.env.titles[doc].astext()}]({site}{doc}.html.md): {promise(body)}'
-        found[groups.get(cells.kind(doc), 'Reference')].append(line)
+        found.setdefault(heading(doc), []).append(line)
     parts = [f'# {app.config.project}', f'> {promise(texts[app.config.root_doc])}',
-             *('\n'.join([f'## {name}\n', *lines]) for name,lines in found.items() if lines)]
+             *('\n'.join([f'## {name}\n'*bool(name), *lines]) for name,lines in found.items())]
     (out/'llms.txt').write_text('\n\n'.join(parts) + '\n', encoding='utf-8')
     urls = ''.join(f'<url><loc>{site}{doc}.html</loc></url>\n' for doc in sorted(texts))
     head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'

@@ -5,7 +5,9 @@
     [@key]                             a footnote-like citation from references.bib
     <details><summary>Hint</summary>...   a fold, its text read as markdown
     <!-- buttons --> above links        large links in a row
-    <!-- live -->                       a box in which the reader's sentence meets a model
+    <!-- live: all                      a box in which the reader's sentence meets a model, with
+    One sentence.                       all views, or arcs alone (<!-- live -->); each line below
+    -->                                 is a sentence to press
     <!-- readme --> above a paragraph   for the README alone
     <!-- rooms -->, <!-- modules -->    what imports what, see rooms.py
     <!-- cards --> above the table of lessons   a card for each row, its picture in _static/cards
@@ -62,6 +64,12 @@ def cards(m):
     head = ':::::{grid} 1 2 3 3\n:gutter: 3\n:class-container: lesson-cards\n\n'
     return head + '\n'.join(grid) + ':::::\n'
 
+def live(m):
+    views,examples = m[1] or 'arcs', html.escape(m[2].strip())
+    return (f'<div class="live" id="your-own-sentence" data-views="{views}" data-examples="'
+            + examples.replace('\n', '&#10;') + '">\n'
+            '<noscript>A sentence of yours needs JavaScript.</noscript>\n</div>')
+
 def cite(m): return '{footcite:p}`' + re.sub(r'[@\s]', '', m[1]).replace(';', ',') + '`'
 
 _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
@@ -70,8 +78,7 @@ _blocks = [(r'^<!-- cards -->\s*\n((?:\|[^\n]*(?:\n|\Z))+)', cards),
             r'<details class="hint"><summary>\1</summary>\n\n\2\n\n</details>'),
            (r'^<!-- buttons -->$', '{.buttons}'),
            (r'^<!-- readme -->\n.*?\n\n', ''),
-           (r'^<!-- live -->$', '<div class="live" id="your-own-sentence">\n'
-            '<noscript>A sentence of yours needs JavaScript.</noscript>\n</div>'),
+           (r'^<!-- live(?:: (\w+))?((?:\n[^\n]+)*?)\s*-->$', live),
            (r'\$\$[ \t]*\{#(eq-[\w-]+)\}', r'$$ (\1)')]
 _inline = [(r'\[(@[\w:-]+(?:\s*;\s*@[\w:-]+)*)\]', cite),
            (r'(?<![\w/])@(eq-[\w-]+)', r'{eq}`\1`'),
@@ -83,13 +90,21 @@ def prose(text, change):
     return ''.join(part if i % 2 else change(part) for i,part in enumerate(parts))
 
 _link = r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)'
-def unlinked(text):
-    "Names that no module exports as they are: they have no entry, and may be those of another"
-    names,public = own_names(),package.all_names(get_config().lib_path)
-    def private(m):
-        if (name := names.get(m[2])) is None: return False
-        return not {name, name.rpartition('.')[0]} & public
-    return re.sub(_link, lambda m: m[1] if private(m) else m[0], text)
+def address(name):
+    "Of a public name, `attention_nb.checks.words`, or of its method, in the API"
+    cfg,owner = get_config(),name.rpartition('.')[0]
+    public = package.all_names(cfg.lib_path)
+    own = next((n.split('.')[-1] for n in (name, owner) if n in public), None)
+    site = f'{cfg.doc_host}{cfg.doc_baseurl}'
+    return own and f'{site}/{package.page(cfg.lib_path, own)}.html#{name}'
+
+def to_api(text):
+    """What nbdev links leads to the API; names that no module exports are as they are: they have no
+    page, and may be those of another"""
+    def link(m):
+        if (name := own_names().get(m[2])) is None: return m[0]
+        return f'[{m[1]}]({there})' if (there := address(name)) else m[1]
+    return re.sub(_link, link, text)
 
 def myst(text):
     "MyST for Quarto's `text`; links to names of the project become links inside the site"
@@ -97,7 +112,5 @@ def myst(text):
     def inline(part):
         for pattern,new in _inline: part = re.sub(pattern, new, part)
         return part
-    names = own_names()
-    def link(m):
-        return f'[{m[1]}](#{names[m[2]]})' if m[2] in names else m[0]
-    return re.sub(_link, link, unlinked(prose(text, inline)))
+    site = get_config().doc_host + get_config().doc_baseurl
+    return re.sub(rf'\]\({re.escape(site)}/api/[\w.]+\.html#', '](#', to_api(prose(text, inline)))

@@ -10,7 +10,7 @@ OPEN_PROOF = 5                                          # lines that only assert
 WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
-              'net', 'gpu', 'timed', 'trained', 'whole', 'echo', 'include', 'output'}
+              'net', 'gpu', 'timed', 'trained', 'whole', 'example', 'echo', 'include', 'output'}
 
 def places(cells, kinds=('code',)):
     "(number of the cell, nearest heading above it, cell) of each cell of these kinds"
@@ -34,19 +34,12 @@ def explain_problems(cells, name):
             yield 'notes',(f'{where}: #| explain quotes code that is not in the cell above it: '
                            f'{m[1] or "nothing"}' + (f'; there is {near[0]!r}' if near else ''))
 
-def mixes_imports(cell):
-    "Imports beside other statements: nbdev runs such a cell for the docs, without those above it"
-    kinds = {isinstance(n, (ast.Import, ast.ImportFrom)) for n in syntax(source(cell)).body}
-    return not exported(cell) and kinds == {True, False}
-
 def cell_problems(c, options, lesson):
     "What is wrong with the folds of a code cell, in words"
     n = len(code_lines(c))
     clash = re.search(r'^#\|[ \t]{2,}(\S*)', source(c), re.M)
     if clash and (word := clash[1].rstrip(':')) in DIRECTIVES:
         yield f'a line of an option begins with {word!r}, a directive of nbdev; break it elsewhere'
-    if not hidden(options) and mixes_imports(c):
-        yield 'imports and other code in one cell, which nbdev would run for the docs; part them'
     if folded(options):
         if not str(options.get('code-summary') or '').strip():
             yield 'folded without a summary; add #| code-summary: "what it proves, in words"'

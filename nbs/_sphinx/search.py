@@ -1,23 +1,24 @@
 """Sphinx extension: a search that lands on sections.
 
 Each section of a page is a record: its heading, those above it, its own prose with formulas in
-plain signs, the names in its code, and what else people call its subject. The last comes from the
-glossary: a term there, and a name in its table of other names, leads to the sections that its line
-links. The records go to `sections.js`; `_static/search.js` looks through them with MiniSearch.
+plain signs, the names in its code, what kind of page it stands on, and what else people call its
+subject. The last comes from the glossary: a term there, and a name in its table of other names,
+leads to the sections that its line links. The page of a public name is one record. The records go
+to `sections.js`; `_static/search.js` looks through them with MiniSearch.
 """
 import json, re
 from pathlib import Path
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
-from nbdev.config import get_config
 from pylatexenc.latex2text import LatexNodes2Text
 from sphinx import addnodes
-import cells, package
+import cells
 
 GLOSSARY,INDEX = 'glossary','api'
 LESS = .3                                               # weight of what repeats what others say
 LIBRARY,ENTRY = .75,.6                                  # beside a lesson's 1
 LATER = 'library', 'room', 'notes'
+BADGES = dict(lesson='Lesson', guide='Guide', notes='Notes', room='Library', library='Library')
 REPEATS = {'Summary', 'Exercises', 'References'}
 SKIP = (nodes.section, nodes.title, nodes.literal_block, nodes.raw, nodes.comment, nodes.image,
         nodes.footnote, nodes.footnote_reference, addnodes.toctree, addnodes.desc, addnodes.index)
@@ -32,7 +33,7 @@ def prose(node):
     "The text of `node` without code, notes and sections inside it"
     if isinstance(node, nodes.Text): return node.astext()
     if isinstance(node, (nodes.math, nodes.math_block)): return plain_math(node.astext())
-    if isinstance(node, SKIP) or 'api-source' in node.get('classes', ()): return ''
+    if isinstance(node, SKIP) or {'made', 'page-kind'} & {*node.get('classes', ())}: return ''
     if isinstance(node, addnodes.pending_xref) and node['reftype'] == 'eq': return 'the equation'
     between = '' if isinstance(node, nodes.TextElement) else ' '
     return between.join(map(prose, node.children))
@@ -51,19 +52,31 @@ def names_in_code(section):
               and not is_imports(b))
     return ' '.join(sorted({w for b in blocks for w in re.findall(r'[A-Za-z_]\w{2,}', b.astext())}))
 
-def records(doctree, doc, entries):
-    "A record for each section of a page; `entries`: title of an API entry -> its anchor"
+def badge(doc):
+    "What kind of page it is, in a word"
+    if doc == GLOSSARY: return 'Glossary'
+    return BADGES.get(cells.kind(doc)) or cells.PARTS.get(cells.part(doc), 'Front page')
+
+def records(doctree, doc):
+    "A record for each section of a page, one for the page of a public name"
+    if doc.startswith(f'{INDEX}/'):
+        lead = next(p for p in doctree.findall(nodes.paragraph) if 'lead' in p['classes'])
+        named = {row[0].astext() for row in doctree.findall(nodes.row)}
+        yield dict(id=f'{doc}.html', title=doctree.next_node(nodes.title).astext(), path='',
+                   terms='', text=lead.astext(), code=' '.join(sorted(named)), weight=ENTRY,
+                   badge=badge(doc))
+        return
     for section in doctree.findall(nodes.section):
         title = section.next_node(nodes.title).astext()
         above = [p.next_node(nodes.title).astext() for p in parents(section)
                  if isinstance(p, nodes.section)][::-1]
         text = ' '.join(' '.join(map(prose, section.children)).split())
-        anchor = f'#{entries.get(title, section["ids"][0])}' if above else ''
+        anchor = f'#{section["ids"][0]}' if above else ''
         weight = (LESS if title in REPEATS or doc in (GLOSSARY, INDEX) else
-                  ENTRY if title in entries else LIBRARY if cells.kind(doc) in LATER else 1)
+                  LIBRARY if cells.kind(doc) in LATER else 1)
         yield dict(id=f'{doc}.html{anchor}', title=title, path=' › '.join(above), terms='',
                    text=re.sub(r' ([.,;:])(?= |$)', r'\1', text), code=names_in_code(section),
-                   weight=weight)
+                   weight=weight, badge=badge(doc))
 
 def other_names(doctree):
     "(names, addresses) of each line and row of the glossary"
@@ -75,14 +88,9 @@ def other_names(doctree):
 def write_sections(app, exception):
     "sections.js: a script and no JSON file, so that the search works from a folder too"
     if exception or app.builder.name != 'html': return
-    env,entries,lib = app.env,{},get_config().lib_path
-    modules = sorted(package.modules_in(lib), key=len, reverse=True)
-    for name,entry in env.domains.python_domain.objects.items():
-        own = name.removeprefix(f'{lib.name}.')
-        own = next((own[len(m)+1:] for m in modules if own.startswith(f'{m}.')), own)
-        entries.setdefault(entry.docname, {})[own] = entry.node_id
+    env = app.env
     found = {r['id']: r for doc in sorted(env.found_docs)
-             for r in records(env.get_doctree(doc), doc, entries.get(doc, {}))}
+             for r in records(env.get_doctree(doc), doc)}
     if GLOSSARY in env.found_docs:
         glossary = env.get_and_resolve_doctree(GLOSSARY, app.builder, tags=app.tags)
         for names,links in other_names(glossary):

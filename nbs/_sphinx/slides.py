@@ -7,7 +7,6 @@ than a slide scrolls. Links to other pages lead to the site.
 import argparse, os, sys
 from pathlib import Path
 from docutils import nodes
-from nbdev.doclinks import NbdevLookup
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -15,6 +14,7 @@ from sphinx.util.docutils import docutils_namespace
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_revealjs.nodes import revealjs_break
 from sphinx_revealjs.writers import RevealjsSlideTranslator
+import quarto
 
 # of an output's forms, the first that it has
 MIMES = ['text/html', 'image/svg+xml', 'image/png', 'text/markdown', 'text/latex', 'text/plain']
@@ -32,15 +32,11 @@ def lines(node):
     beside = isinstance(node, nodes.row) or 'code-note' in node.get('classes', ())
     return max(parts, default=1) if beside else sum(parts)
 
-def is_source_link(node):
-    links = node.findall(nodes.reference) if isinstance(node, nodes.paragraph) else ()
-    return any('api-source' in r['classes'] for r in links)
-
 def unwanted(node):
     if not isinstance(node, nodes.Element): return False
     classes = set(node.get('classes', ()))
-    return (isinstance(node, (HideCodeCellNode, nodes.comment)) or is_source_link(node)
-            or bool(classes & {'tag_hide-cell', 'page-kind'})
+    return (isinstance(node, (HideCodeCellNode, nodes.comment))
+            or bool(classes & {'tag_hide-cell', 'page-kind', 'made'})
             or 'cell' in classes and not any(map(keeps, node.children)))
 
 def keeps(node):
@@ -75,13 +71,12 @@ def prepare(app, doctree, docname):
 
 def lead_to_the_site(app, doctree):
     "Links to what is not among the slides"
-    syms,own = NbdevLookup().syms,app.env.domains.python_domain.objects
     for ref in list(doctree.findall(addnodes.pending_xref)):
         name = ref.get('reftarget')
         if ref.get('refdomain') == 'doc' and name not in app.env.found_docs:
             section = f'#{ref["reftargetid"]}' if ref.get('reftargetid') else ''
             address = f'{app.config.html_baseurl}{name.lstrip("/")}.html{section}'
-        elif isinstance(syms.get(name), tuple) and name not in own: address = syms[name][0]
+        elif there := quarto.address(str(name)): address = there
         else: continue
         link = nodes.reference('', '', *ref.children, refuri=address, internal=False)
         ref.replace_self(link)

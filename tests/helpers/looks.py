@@ -30,9 +30,9 @@ def weights(layers=2, H=3, L=6, S=6, seed=0):
     return scores.softmax(-1)
 
 def near(x):
-    "A pattern for `x` as the page writes it, to one step of its last digit; 0.00 is left out"
-    texts = {f'{max(0, x+d):.2f}' for d in (-0.01, 0, 0.01)}
-    return re.compile('|'.join(f'^{t}$' for t in texts) + ('|^$' if '0.00' in texts else ''))
+    "A pattern for a share as the page writes it, to one step of its last digit; 0 % is left out"
+    texts = {f'{max(0, 100*x+d):.0f}' for d in (-1, 0, 1)}
+    return re.compile('|'.join(f'^{t}\u00a0%$' for t in texts) + ('|^$' if '0' in texts else ''))
 
 def numbers(page, want, side='right', where=''):
     "Wait until the column shows these numbers"

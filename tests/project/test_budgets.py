@@ -18,8 +18,7 @@ def prose(text): return dict(cell_type='markdown', source=text)
 title = prose('# A page\n\n> What it promises')
 plain = code('\n'.join(f'x{i} = {i}' for i in range(30)))
 lesson = [title, prose('## Here'), plain, *[prose('#| explain "x1 = 1"\n\nWhy.')]*3]
-library = [title, prose('How it is made fast; a first reader of [Page](../01_page.ipynb) can pass '
-                         'by.'), plain]
+library = [title, prose('It makes [Page](../01_page.ipynb) fast.'), plain]
 book = ['01_page', 'kernels/page', 'notes/runs', 'kernels/index', '02_other', 'index']
 
 def problems(cells, name='01_page'):
@@ -43,7 +42,6 @@ bad = dict(
     open_proof=('6 lines that only assert stand open', '01_page', code(six)),
     option_like_a_directive=("begins with 'hide'", '01_page',
                              code('#| fig-alt: >-\n#|   hide: and seek\nx = 1')),
-    imports_beside_code=('imports and other code', '01_page', code('import math\nx = math.pi')),
     summary_that_is_not_yaml=('is not YAML', '01_page',
                               code('#| code-fold: true\n#| code-summary: a: b: c\nx = 1')))
 

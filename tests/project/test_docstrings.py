@@ -2,7 +2,7 @@
 shape and meaning"""
 import ast, importlib, inspect, re
 from dataclasses import fields, is_dataclass
-import attention_nb, docstrings, jedi, package, pytest
+import api, attention_nb, docstrings, jedi, package, pytest
 from helpers import root
 from helpers.book import module_of, name_of, notebooks
 
@@ -41,6 +41,11 @@ def test_a_public_name_says_what_it_is(path):
     silent = [n for n,x in of(path, public).items() if not x.__doc__
               or x.__doc__.startswith(f'{x.__name__}(')]
     assert not silent, 'no docstring, or one that Python wrote'
+
+def test_a_public_constant_says_what_it_is():
+    "In a comment behind or above it"
+    silent = [n for n in api.homes() if not api.summary(n)]
+    assert not silent and api.summary('GPT2_PATTERN').startswith('How GPT-2 cuts')
 
 def told(name, f):
     "Parameters that have a meaning: of `__init__` in its class, of a method also in a base of it"

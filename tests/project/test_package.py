@@ -120,10 +120,9 @@ def test_too_many_names_and_names_that_are_gone_are_refused(tmp_path, monkeypatc
         package.table(folder)
     monkeypatch.setattr(package, 'offered', dict(kernels='f1', views='g'))
     assert package.table(folder) == {'kernels.a': ['f1'], 'views.b': ['g']}
-    for room,name in (('kernels', 'g'), ('views', 'h')):
-        monkeypatch.setattr(package, 'offered', {room: name})
-        with pytest.raises(ValueError, match=f'offers {name} of {room}, which does not export it'):
-            package.table(folder)
+    for names,message in (('g h', 'no module exports h'), ('g f1 g', 'g is offered twice')):
+        monkeypatch.setattr(package, 'offered', dict(One=names))
+        with pytest.raises(ValueError, match=message): package.table(folder)
 
 def test_what_a_lesson_and_the_readme_show_is_offered():
     "A reader who types what stands in the open needs no submodule, but for the colours of figures"

@@ -91,3 +91,12 @@ def test_a_room_shows_all_its_pages_and_modules():
         drawn = re.findall(r'<text[^>]*>([\w.]+)</text>', rooms.of_room(room))
         assert sorted(f'{room}.{n}' for n in drawn) == sorted(
             m for m in modules if m.split('.')[0] == room)
+
+def test_pages_for_implementers_make_nothing_that_a_user_types():
+    "But for four whose names are offered and seldom typed"
+    offers = {m.replace('.', '/') for m in package.table(root/'attention_nb')}
+    library = {n for n in names if cells.kind(n) == 'library'}
+    assert cells.FOR_IMPLEMENTERS <= library
+    assert cells.FOR_IMPLEMENTERS & offers == {'text/vocabulary', 'kernels/positions',
+                                               'checkpoints/gguf', 'views/page'}
+    assert library - offers - cells.FOR_IMPLEMENTERS == {'kernels/patterns', 'views/command'}

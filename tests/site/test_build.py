@@ -296,26 +296,6 @@ def test_quotes_of_notes():
     for quote in ('"total = r + 2"', '"print(total)" to "for r in range(3):"', '""'):
         assert rules.quoted_lines(code, quote) is None
 
-def test_a_cell_of_several_entries_comes_in_parts():
-    def cell(source, **metadata):
-        out = nbformat.v4.new_output('stream', text='out')
-        return nbformat.v4.new_code_cell(source, metadata=metadata, outputs=[out])
-    def first(*cells): return list(notebooks.entries_first(cells))
-    both = cell('#| exports\nn = 1\ndef f(): return n\n\n@cache\ndef g(): pass\ndef _h(): pass')
-    entries = [cell('show_doc(g)', entry=True), cell('show_doc(f)', entry=True)]
-    found = first(both, *entries)
-    assert [c.source for c,_ in found] == [
-        'show_doc(f)', '#| exports\nn = 1\ndef f(): return n',
-        'show_doc(g)', '@cache\ndef g(): pass\ndef _h(): pass']
-    assert [follows for _,follows in found] == [True, False, True, False]
-    assert [len(c.outputs) for c,_ in found[1::2]] == [0, 1]
-    shut = cell('#| code-fold: true\n' + both.source)
-    assert [(c.source, follows) for c,follows in first(shut, *entries)] == [
-        ('show_doc(f)', False), ('show_doc(g)', False), (shut.source, False)]
-    methods = [cell('show_doc(C.m, title_level=4)', entry=True), cell('show_doc(C)', entry=True)]
-    assert [c.source for c,_ in first(cell('class C: pass'), *methods)] == [
-        'show_doc(C)', 'show_doc(C.m, title_level=4)', 'class C: pass']
-
 def test_a_private_name_is_no_link_to_one_that_is_called_alike(tmp_path):
     cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](04_mask.ipynb)'
     path = tmp_path/'x.ipynb'

@@ -1,8 +1,8 @@
 "The pages of the site on a phone, a dark screen, with a keyboard and on paper"
 import re
-import pytest
+import folds, pytest
 from helpers.book import code_cells, home, lessons, names, plain
-from helpers.looks import contrast
+from helpers.looks import contrast, expect
 from tidy import VIEW
 
 @pytest.fixture
@@ -48,6 +48,61 @@ def test_what_is_too_wide_scrolls_in_its_box(page, address):
             e => [e.localName, getComputedStyle(e).overflowX])""")}
     assert {kind for kind,_ in kinds} >= {'pre', 'div'}, 'each kind was seen'
     assert {scrolls for _,scrolls in kinds} <= {'auto', 'scroll'}, kinds
+
+def test_an_output_wraps_on_a_phone_unless_it_has_columns(page, address):
+    page.set_viewport_size(dict(width=390, height=900))
+    seen = set()
+    for name in lessons[:4]:
+        ready(page, f'{address}/{name}.html')
+        for kind,over in page.evaluate("""[...document.querySelectorAll('.output > .highlight > pre')]
+            .filter(e => e.clientWidth).map(e => [
+                e.closest('.output').matches('.columns'), e.scrollWidth > e.clientWidth + 1])"""):
+            assert kind or not over, name
+            seen.add((kind, over))
+    assert {(True, True), (False, False)} <= seen, 'columns that scroll, and lines that wrap'
+
+def test_columns_are_told_from_sentences():
+    assert folds.is_table('first   18.8   0.97\nsecond   3.1   0.12\n')
+    assert folds.is_table('tensor([[0, 0],\n        [0, 1]])')
+    assert not folds.is_table('python and java    scripting\nthe python         monkey\n')
+    assert not folds.is_table('i 12  must 12  go 12\n') and not folds.is_table('Less: 12.7 %.\n')
+
+def test_code_and_what_it_prints_are_one_block_and_its_button_covers_nothing(page, address, lesson):
+    ready(page, f'{address}/{lesson}.html')
+    pair = page.locator('.cell:has(> .cell_input + .cell_output > .stream:first-child)').first
+    code,out = pair.locator('pre').first,pair.locator('.output pre').first
+    above,below = code.bounding_box(),out.bounding_box()
+    assert abs(above['y'] + above['height'] - below['y']) < 1 and above['x'] == below['x']
+    grounds = {e.evaluate('e => getComputedStyle(e).backgroundColor') for e in (code, out)}
+    assert len(grounds) == 2
+    code.hover()
+    line = code.evaluate("""e => { const r = document.createRange(); r.selectNodeContents(e)
+        return r.getClientRects()[0].top }""")
+    button = pair.locator('.copybtn').first
+    assert button.bounding_box()['y'] + button.bounding_box()['height'] <= line + 1
+
+def test_a_lesson_counts_as_read_once_its_end_was_seen(browser, address):
+    "In this browser alone, and nothing moves"
+    context = browser.new_context(viewport=dict(width=1400, height=900))
+    page,of = context.new_page(),len(lessons)
+    said = page.locator('.reading-progress')
+    ready(page, f'{address}/{lessons[2]}.html')
+    expect(said).to_have_text(f'0 of {of} lessons read')
+    page.locator('#summary').scroll_into_view_if_needed()
+    expect(said).to_have_text(f'1 of {of} lessons read')
+    page.goto(f'{address}/{lessons[0]}.html')
+    expect(said).to_have_text(f'1 of {of} lessons read')
+    read = page.locator('.bd-links a:has(.read)')
+    expect(read).to_have_count(1)
+    expect(read).to_have_text(re.compile('Attention read'))
+    page.goto(f'{address}/kernels/dispatch.html')
+    expect(page.locator('.bd-toc-nav')).to_be_visible()
+    expect(said).to_have_count(0)
+    for broken in ('not JSON', '7', 'null'):
+        page.evaluate("s => localStorage.setItem('lessons-read', s)", broken)
+        page.goto(f'{address}/{lessons[0]}.html')
+        expect(said).to_have_text(f'0 of {of} lessons read')
+    context.close()
 
 def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson):
     "Figures, by what is drawn on the screen; symbols in formulas by what the browser says"
@@ -130,7 +185,8 @@ cut = """[...document.querySelectorAll('.bd-article :is(pre, table, figure, img,
             || inner && e.scrollWidth > e.clientWidth + 1) })
     .map(e => e.outerHTML.slice(0, 100))"""
 bars = """[...document.querySelectorAll(`.bd-sidebar-primary, .bd-sidebar-secondary, iframe,
-    .bd-header-article, .prev-next-footer, .copybtn, .headerlink, .bd-footer`)].filter(
+    .bd-header, .bd-header-article, .prev-next-footer, .copybtn, .headerlink, .bd-footer, form,
+    button, dialog`)].filter(
     e => e.getClientRects().length).map(e => e.className)"""
 
 @pytest.mark.parametrize('name', ['03_attention', '06_seeing', 'checkpoints/families/registry'])
@@ -158,7 +214,7 @@ def test_answers_are_printed_if_asked_for(paper):
             d => d.open && d.getClientRects().length > 0)
         for (const name of ['beforeprint', 'afterprint']) dispatchEvent(new Event(name)) }""")
     page.emulate_media(media='screen')
-    button = page.locator('.dropdown-menu button', has_text='with answers')
+    button = page.locator('.page-menu button', has_text='with hints and answers')
     assert button.count() == 1
     button.evaluate('e => e.click()')
     assert page.evaluate('opened.length > 5 && opened.every(Boolean)')
@@ -172,7 +228,9 @@ def test_a_pdf_has_numbers_an_outline_answers_and_links_inside(browser, address,
     reader = PdfReader(tmp_path/'book.pdf')
     texts = [p.extract_text() for p in reader.pages]
     assert n == len(texts) > 12
-    for number,text in enumerate(texts, 1): assert str(number) in re.findall(r'^\d+$', text, re.M)
+    for number,text in enumerate(texts, 1):
+        assert str(number) in re.findall(r'^\d+$', text, re.M)
+        assert text.count('.html') and re.search(r'Embedding|Plots', text), 'title and address'
     chapters = [(o.title, reader.get_destination_page_number(o)) for o in reader.outline
                 if not isinstance(o, list)]
     assert [title.split()[0] for title,_ in chapters] == [lesson[:2].lstrip('0'), 'Plots']

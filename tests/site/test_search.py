@@ -3,9 +3,11 @@ import html, json, re
 from xml.etree import ElementTree
 import jsonschema, package, pytest, rules, search, yaml
 from helpers import base, root, serve, settings
-from helpers.book import (anchor, article, book, home, markdown, module_of, pages, plain,
+from helpers.book import (anchor, article, book, home, markdown, pages, plain,
                           promise)
 from helpers.looks import expect, watched
+
+lib = root/'attention_nb'
 
 @pytest.fixture(scope='session')
 def sections(site):
@@ -46,7 +48,7 @@ layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
 load llama weights | checkpoints/families/llama checkpoints/convert#loading
 migrate from nn.MultiheadAttention |
-    layers/torch_interop#attention_nb.layers.torch_interop.from_torch
+    api/from_torch
     layers/torch_interop#trained-weights layers/torch_interop#in-short
 plot attention heatmap | views/attention_views#a-heatmap
 cross attention | multihead#two-texts
@@ -75,12 +77,12 @@ why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-cos
     layers/multihead#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
-    text/embedding#attention_nb.text.embedding.cosine_similarity
+    api/cosine_similarity
 train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
     notes/speller#words-backwards decoder
 attention dropout | layers/multihead#dropout
 residual connection | decoder#add-do-not-replace
-    models/blocks#attention_nb.models.blocks.Residual transformer#where-the-norms-stand
+    api/Residual transformer#where-the-norms-stand
 use with hugging face models | recording/third_party_hooks#models-of-transformers
     checkpoints/convert#loading
     checkpoints/pretrained#load
@@ -92,7 +94,7 @@ repetition penalty | models/sampling#less-of-the-same
 stop token | models/decoding#where-it-ends models/generation#stop-and-go-on
 special tokens | text/bpe#special-tokens text/vocabulary#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#from-words-to-bytes
-    text/tokenizer#what-is-a-word text/tokenizer#attention_nb.text.tokenizer.WordTokenizer
+    text/tokenizer#what-is-a-word api/WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
 grouped query attention | layers/multihead#grouped-heads
 return attention weights | layers/multihead#weights-if-you-ask
@@ -101,17 +103,33 @@ swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | views/command views/command#the-command views/command#options
 attention rollout | seeing#where-a-vector-comes-from recording/head_scores#rollout
-    recording/head_scores#attention_nb.recording.head_scores.attention_rollout
+    api/attention_rollout
 saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
     attention#does-the-scale-matter-for-learning
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
-alibi | position#a-slope layers/position#attention_nb.layers.position.alibi_slopes
-    layers/position#attention_nb.layers.position.alibi_bias
+alibi | position#a-slope api/alibi_slopes
+    api/alibi_bias
 convert weights to torch | layers/torch_interop#the-conversions
-    layers/torch_interop#attention_nb.layers.torch_interop.to_torch
+    api/to_torch
     layers/torch_interop#trained-weights
 sentence embeddings | pretrained#sentences-as-vectors
 why is my output nan | mask#the-query-that-sees-nothing'''
+
+# what readers look for, and the pages that answer, one of them first or second
+tasks = '''
+the cache class | api/KVCache layers/cache
+the mask for padding | mask#padding guide/masks#padding api/padding_mask
+how to load a folder | guide/load_model checkpoints/pretrained checkpoints/source
+a picture of one head | views/attention_views#the-head-view views/neuron_view api/head_view
+is_causal | mask api/scaled_dot_product_attention api/attention guide/masks layers/torch_interop
+key_padding_mask | mask#padding guide/masks guide/from_torch
+past_key_values | cache#keep-what-was-made guide/generate
+what is a head | multihead#heads multihead
+rotary | position#turning
+why divide by the root | attention#why-divide-by-the-square-root-of-the-width
+use my own model | guide/load_model checkpoints/pretrained
+KVCache | api/KVCache layers/cache
+padding_mask | api/padding_mask kernels/mask'''
 
 def read_questions(text):
     joined = re.sub(r'\n {4}', ' ', text.strip()).splitlines()
@@ -129,9 +147,18 @@ def test_a_newcomer_finds_the_section_among_the_first_three(page, address, secti
     missed = {q: found[q] for q in wanted if not set(found[q]) & set(wanted[q])}
     assert len(wanted) >= 60 and len(missed) <= len(wanted)//10, missed
 
+def test_a_task_has_its_page_first_or_second(page, address):
+    page.goto(f'{address}/index.html')
+    ask = 'async q => (await searchSections(q)).slice(0, 2).map(r => r.id)'
+    found = {q: [*map(without_number, page.evaluate(ask, q))] for q in read_questions(tasks)}
+    missed = {q: found[q] for q,want in read_questions(tasks).items()
+              if not any(re.match(f'{re.escape(w)}(#|$)', f) for f in found[q] for w in want)}
+    assert not missed, missed
+
 def test_every_section_of_every_page_can_be_found(sections, parsed):
     ids = [r['id'] for r in sections]
-    assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == set(pages)
+    assert len(ids) == len(set(ids)) and {i.split('.html')[0] for i in ids} == {
+        *pages, *(package.page(lib, n) for n in package.homes(lib))}
     ends = [i.split('#') for i in ids if '#' in i]
     assert not [(name, end) for name,end in ends if end not in parsed[name].ids]
     for name in pages:
@@ -163,7 +190,7 @@ def test_names_of_the_glossary_lead_to_the_sections_it_links(sections):
 
 def test_names_with_other_signs_are_found_as_they_are_written(page, address):
     page.goto(f'{address}/index.html')
-    where = '{}.html#attention_nb.{}.from_torch'.format(*home()['from_torch'])
+    where = 'api/from_torch.html'
     for query in ('from_torch', 'torch_interop.from_torch', 'FROM_TORCH'):
         assert page.evaluate('async q => (await searchSections(q))[0].id', query) == where, query
     for query in ('the of and', ''):
@@ -178,7 +205,7 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
     hit = page.locator('#pst-search-dialog ul.search a').first
     section = 'why-divide-by-the-square-root-of-the-width'
     expect(hit).to_have_attribute('href', re.compile(f'#{section}$'))
-    expect(page.locator('#pst-search-dialog .search-summary')).to_contain_text('sections found')
+    expect(page.locator('#pst-search-dialog .search-badge').first).to_have_text('Lesson')
     found = page.locator('#pst-search-dialog ul.search li').first.locator('mark').first
     expect(found).to_be_visible()
     hit.click()
@@ -236,24 +263,6 @@ def test_the_search_shows_markup_as_text(page, address):
 def test_the_search_works_from_a_folder(page, site):
     page.goto((site/'search.html').as_uri() + '?q=rope')
     page.locator('#search-results a[href*="position.html#turning"]').wait_for()
-
-# ---- the index of names
-
-def test_the_api_index_has_every_public_name_with_its_line(site, parsed):
-    "Each links its entry; the page is in the sidebar of every page"
-    body = article((site/'api.html').read_text(encoding='utf-8'))
-    items = re.findall(r'<li>(.*?)</li>', body, re.S)
-    lines = {plain(item).split(':')[0].strip(): item for item in items}
-    names = {n: m for m,names in package.every_name(root/'attention_nb').items() for n in names}
-    assert set(lines) == set(names)
-    linked = {n for n,m in names.items() if f'#attention_nb.{m}.{n}"' in lines[n]
-              and len(plain(lines[n])) > len(n) + 10}
-    assert linked == set(home()) & set(names), 'functions and classes have entries, constants none'
-    modules = [m for m in map(module_of, book) if m in names.values()]
-    assert re.findall(r'<h2>([\w.]+)', body) == modules, 'in the order of the book'
-    for name in pages:
-        link = f'{rules.link_to("api", name)}.html'
-        assert link in parsed[f'{name}.html'].links or name == 'api'
 
 # ---- what others read of a page
 
@@ -316,12 +325,15 @@ def test_links_of_the_plain_texts_lead_to_plain_texts(site):
 
 def test_llms_txt_lists_every_page(site):
     text = (site/'llms.txt').read_text(encoding='utf-8')
-    assert re.match(r'# attention_nb\n\n> \S.+\n\n## Lessons\n', text)
+    assert re.match(r'# attention_nb\n\n> \S.+\n\n- .+\n\n## Learn\n', text)
     links = dict(re.findall(rf'^- \[[^\]]+\]\({re.escape(base)}([\w/]+)\.html\.md\): (.+)$', text,
                             re.M))
     assert set(links) == set(pages)
     assert all(letters(links[name]) == letters(promise(name)) for name in pages)
-    assert re.findall(r'^## (.+)', text, re.M) == ['Lessons', 'Library', 'Notes', 'Reference']
+    assert re.findall(r'^## (.+)', text, re.M) == [
+        'Learn', 'Beside the lessons', 'Notes', 'Play', 'Library', 'API', 'Speed']
+    order = [*links]
+    assert order == [p for p in book if p in links], 'in the order of the book'
 
 # ---- citations
 

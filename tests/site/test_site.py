@@ -1,7 +1,8 @@
 "The built site, read as files and in a real browser that can reach no other host"
 import functools, re, zlib
 from urllib.parse import unquote, urldefrag, urljoin
-import pytest, quarto, rules
+import package, pytest, quarto, rules
+from helpers import root
 from helpers.book import (anchor, article, book, cells, chapters, code_cells, entries, following,
                           home, labels, lessons, markdown, module_of, pages, plain, proofs,
                           public_names, sidebar, top_bar)
@@ -30,9 +31,12 @@ def test_no_page_loads_from_elsewhere(parsed):
 def test_the_inventory_knows_every_public_name(site):
     data = (site/'objects.inv').read_bytes()
     body = zlib.decompress(data.split(b'\n', 4)[4]).decode()
-    assert home()
-    for name,(_,module) in home().items():
-        assert re.search(rf'^attention_nb\.{module}\.{name} py:(function|class) ', body, re.M), name
+    names = package.homes(root/'attention_nb')
+    assert len(names) > 200
+    for name,module in names.items():
+        found = re.search(rf'^attention_nb\.{module}\.{name} py:(function|class|data) \d+ '
+                          r'(api/\S+)\.html#', body, re.M)
+        assert found and found[2] == package.page(root/'attention_nb', name), name
 
 def test_a_page_has_what_a_reader_expects(site, texts):
     for page,text in texts.items():
@@ -54,9 +58,10 @@ def test_a_page_has_what_a_reader_expects(site, texts):
 def test_a_page_answers_to_its_names_and_has_entries_and_a_plain_text(site, texts):
     for page in chapters:
         names,module,text = entries(page),module_of(page),texts[page]
-        source = rf'attention_nb/blob/main/attention_nb/{str(module).replace(".", "/")}.py#L\d+'
-        assert not names or re.search(source, text)
-        for name in names: assert f'id="attention_nb.{module}.{name}"' in text
+        for name in names:                       # the place of its code, and a link to the API
+            assert f'<a id="attention_nb.{module}.{name}"></a>' in text
+            there = rules.link_to(package.page(root/'attention_nb', name), page)
+            assert f'href="{there}.html#attention_nb.{module}.{name}"' in text
         if page in lessons:
             other = (site/f'{rules.alias(page)}.html').read_text()
             assert f'{page}.html' in other and 'location.hash' in other
@@ -171,8 +176,12 @@ def test_the_first_line_says_what_a_page_is(texts):
             assert 5 <= int(rest.removesuffix(' minutes')) <= 40, rest
         else: assert said == ('Notes' if kind == 'notes' else 'Library')
         if page == 'notes/index': continue
-        if kind == 'library' and page not in rules.ROOMS:
-            assert rest == rules.room(page) and 'index.html' in found[0]
+        if kind == 'library':
+            inner = page in rules.FOR_IMPLEMENTERS
+            own = [] if page in rules.ROOMS else [rules.room(page)]
+            assert rest == ' · '.join([*own, *['for implementers']*inner]), page
+            assert ('index.html' in found[0], 'class="for-implementers"' in found[0]) == (
+                bool(own), inner)
         if kind in ('library', 'notes'):
             assert f'{rules.lesson_of(page, cells(page))}.html' in top, page
 
@@ -198,17 +207,14 @@ def test_pictures_and_views_are_numbered_and_have_captions(texts):
         own = ''.join(f'{n}.' for n in rules.number(page))
         assert numbers == [f'{own}{n}' for n in range(1, body.count('<figure')+1)]
 
-def test_an_entry_is_public_and_stands_above_its_code(texts):
+def test_the_code_of_a_public_name_stands_below_its_mark(texts):
     for page in chapters:
-        parts = re.split(r'(<h[1-6]>.*?</h[1-6]>)', article(texts[page]), flags=re.S)
-        for heading,body in zip(parts[1::2], parts[2::2]):
-            if 'api-source' not in body: continue
-            name = plain(heading).strip().rstrip('#')
-            assert not any(part.startswith('_') for part in name.split('.')), name
-            assert name.split('.')[0] in public_names(page), f'{page}: {name} is not offered'
-            code = re.search(r'<pre>(.*?)</pre>', body, re.S)
-            made = rf'\b(def|class) {name.split(".")[-1]}\b'
-            assert code and re.search(made, plain(code[1])), f'{name}: not in the code below it'
+        parts = re.split(r'<p class="made">(.*?)</p>', article(texts[page]), flags=re.S)
+        for mark,below in zip(parts[1::2], parts[2::2]):
+            code = plain(re.search(r'<pre>(.*?)</pre>', below, re.S)[1])
+            for name in re.findall(r'<a id="attention_nb\.[\w.]+\.(\w+)"></a>', mark):
+                assert name in public_names(page), f'{page}: {name} is not public'
+                assert re.search(rf'^(def|class) {name}\b|^{name}\b.*=', code, re.M), (page, name)
 
 # ---- the front page and the glossary
 
@@ -379,14 +385,13 @@ def test_the_front_page_is_a_figure_as_wide_as_the_page_and_its_cards_are_dark_i
                 p.getBoundingClientRect().top)) - e.getBoundingClientRect().top''')
         assert above >= 0, f'an arc ends {-above} pixels above the picture'
 
-def test_search_leads_to_the_page_that_defines_the_name(page, address):
-    for name in ('scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view'):
-        where,module = home()[name]
+def test_search_leads_to_the_page_of_the_name(page, address):
+    for name in ('scaled_dot_product_attention', 'load_glove', 'BPETokenizer', 'head_view',
+                 'KVCache'):
         page.goto(f'{address}/search.html?q={name}')
-        entry = f'attention_nb.{module}.{name}'
-        page.locator(f'#search-results a[href*="{where}.html"][href*="#{entry}"]').first.click()
-        expect(page).to_have_url(re.compile(rf'{where}\.html.*#{re.escape(entry)}$'))
-        expect(page.locator(f'[id="{entry}"]').first).to_be_attached()
+        page.locator('#search-results li a').first.click()
+        expect(page).to_have_url(re.compile(rf'/api/{name}\.html'))
+        expect(page.locator('dt.sig').first).to_be_visible()
 
 def test_search_finds_words_of_the_text(page, address):
     lesson = home()['simple_attention'][0][:2]
@@ -402,15 +407,20 @@ def test_code_can_be_copied_a_proof_opens_and_a_note_stands_beside_its_code(page
     folds = page.locator('details.proofs')
     fold = folds.first
     expect(fold.locator('pre').first).not_to_be_visible()
-    expect(fold.locator('summary')).to_contain_text(re.compile(r'✓ \d+ checks? .'))
-    assert fold.bounding_box()['height'] < 30, 'one line'
+    claim = fold.locator('p.claim').first
+    expect(fold.locator('summary')).to_have_text(re.compile(r'✓ \d+ checks?'))
+    assert fold.locator('summary').inner_text().endswith('checks')
+    assert fold.bounding_box()['height'] < 40 and not claim.is_visible(), 'one line'
     fold.locator('summary').click()
     expect(fold.locator('pre').first).to_be_visible()
-    switch,n = page.locator('.page-kind button'),folds.count()
-    expect(switch).to_contain_text(re.compile(r'^show \d+ checks$'))
-    for opened in (n, 0):                                       # one was open already
-        switch.click()
+    expect(claim).to_be_visible()
+    menu,n = page.locator('.page-menu'),folds.count()
+    for says,opened in (('Show', n), ('Hide', 0)):              # one was open already
+        menu.locator('summary').click()
+        expect(menu.locator('.show-checks')).to_have_text(re.compile(rf'^{says} all \d+ checks$'))
+        menu.locator('.show-checks').click()
         expect(page.locator('details.proofs[open]')).to_have_count(opened)
+        expect(menu.locator('ul')).to_be_hidden()
     note = page.locator('.code-note').first
     expect(note).to_be_visible()
     def boxes(): return (note.locator(s).bounding_box() for s in ('pre', '.code-note-text'))

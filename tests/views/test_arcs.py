@@ -42,6 +42,29 @@ def test_arcs_are_weights(open_view, weights, width):
     assert page.locator('.says').inner_text().startswith('it takes ')
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
 
+def test_tab_begins_at_the_chosen_word(open_view, weights):
+    page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
+    focused = 'document.activeElement.querySelector(".t")?.textContent'
+    page.keyboard.press('Tab')
+    assert page.evaluate(focused) == 'it'
+    page.keyboard.press('ArrowLeft')
+    page.keyboard.press('Tab')
+    assert page.evaluate('document.activeElement.textContent').startswith('layer 0, head 1')
+    page.keyboard.press('Shift+Tab')
+    assert page.evaluate(focused) == 'because'
+    assert page.locator('.word[tabindex="0"]').count() == 1
+
+def test_a_page_that_moves_below_a_resting_mouse_points_at_nothing(open_view, weights):
+    page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
+    at = page.get_by_role('option', name='road').bounding_box()
+    page.evaluate('document.body.style.padding = "400px 8px 2000px"')
+    page.mouse.move(at['x'] + 5, at['y'] + 5)
+    page.evaluate('scrollTo(0, 392)')
+    page.wait_for_timeout(1000)
+    expect(page.locator('.word.asks .t')).to_have_text('it')
+    page.mouse.move(at['x'] + 8, at['y'] + 5)
+    expect(page.locator('.word.asks .t')).to_have_text('road')
+
 def test_heads_take_turns_until_touched(open_view, weights):
     view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
     page = open_view(view)
@@ -52,12 +75,12 @@ def test_heads_take_turns_until_touched(open_view, weights):
     page.wait_for_timeout(4500)
     expect(shown).to_contain_text('layer 1, head 2')
 
-def test_each_head_says_what_it_gives_the_word(open_view, weights):
+def test_each_head_says_what_the_word_takes(open_view, weights):
     page = open_view(arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2]))
     def said(queries):
         others = weights.clone().diagonal_scatter(torch.zeros(2, 3, 8), dim1=2, dim2=3)
         best = [words[others[l, h, q].argmax()] for (l,h),q in zip([(0,1), (1,2)], queries)]
-        return [f'{words[q]} → {word}' for q,word in zip(queries, best)]
+        return [f'{words[q]} ← {word}' for q,word in zip(queries, best)]
     labels = page.locator('.turns .of')
     expect(labels).to_have_text(said([6, 2]))
     page.get_by_role('option', name='road').hover()

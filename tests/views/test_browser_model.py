@@ -167,28 +167,29 @@ def test_nothing_is_fetched_before_the_reader_asks(browser, address):
     assert not [url for url in asked if '/live/' in url]
     assert box.locator('textarea').first.input_value() == hostile
     box.get_by_role('button', name='Show attention').click()
-    expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
+    expect(box.locator('.live-status')).to_contain_text('tokens, read in', timeout=60_000)
     assert [url for url in asked if url.endswith('.safetensors')]
     assert not page.locator('img[src=x]').count()
     assert all(url.startswith((address, 'data:', 'blob:')) for url in asked)
     # it follows the typing, and a second visit has kept the weights
     box.locator('textarea').first.fill('Birds fly.')
-    expect(box.locator('.live-status')).to_contain_text('5 tokens in')
+    expect(box.locator('.live-status')).to_contain_text('5 tokens, read in')
     frame = page.frame_locator('.live iframe')
     expect(frame.locator('.words .word')).to_have_count(3)
     for name,inside in (('lines', '.column.left > *'), ('all heads', '.grid button'),
-                        ('arithmetic', '.numbers td'), ('pieces', '.boxes')):
+                        ('arithmetic', '.numbers td'), ('tokens', '.boxes')):
         box.locator('select').select_option(label=name)
         expect(frame.locator(inside).first).to_be_visible()
+    box.get_by_role('button', name='hide a word').click()
     box.get_by_role('button', name='birds').click()
-    expect(box.locator('.live-status')).to_contain_text('hidden: birds')
+    expect(box.locator('.live-result')).to_contain_text('Without birds the sentence')
     box.locator('summary').click()
-    box.locator('textarea').nth(1).fill('Birds fly.')
-    expect(box.locator('.live-status')).to_contain_text('cosine of the two sentences')
+    box.get_by_label('How similar is another sentence?').fill('Birds fly.')
+    expect(box.locator('.live-similar')).to_have_text(re.compile(r'^(Very s|S)imilar: cosine 0\.'))
     asked.clear()
     page.reload()
     box.get_by_role('button', name='Show attention').click()
-    expect(box.locator('.live-status')).to_contain_text('tokens in', timeout=60_000)
+    expect(box.locator('.live-status')).to_contain_text('tokens, read in', timeout=60_000)
     assert not [url for url in asked if url.endswith('.safetensors')]
     context.close()
 
@@ -204,48 +205,124 @@ def test_the_picture_of_the_front_page_becomes_the_readers(browser, address):
     text = "The animal didn't cross the street because it was too tired."
     box.locator('textarea').first.fill(text)
     box.locator('textarea').first.press('Enter')
-    expect(status).to_contain_text('16 tokens in', timeout=60_000)
+    expect(status).to_contain_text('16 tokens, read in', timeout=60_000)
     expect(picture).to_have_count(0)
     frame = page.frame_locator('.live iframe')
     frame.get_by_role('option', name='it', exact=True).click()
     said = frame.locator('.says')
     expect(said).to_contain_text('it takes 67\u00a0% from animal')
-    hidden = box.get_by_role('button', name='tired')
+    result = page.locator('.live-result')
+    hidden = box.locator('.live-tokens').get_by_role('button', name='tired')
+    box.get_by_role('button', name='hide a word').click()
     hidden.click()
     expect(hidden).to_be_focused()
     expect(said).to_contain_text('it takes 46\u00a0% from animal')
     expect(frame.locator('.word.hidden')).to_have_text('tired')
-    expect(status).to_contain_text(re.compile(r'cosine with the vector before 0\.9\d · most'))
-    out = box.get_by_role('button', name='Take layer 3, head 1 out')
+    expect(result).to_contain_text(re.compile(
+        r"^Without tired the sentence's vector changes \w+( little)?: cosine 0\.9\d\. Most of all, "))
+    out = box.get_by_role('button', name='remove head 3.1')
     assert contrast(*out.evaluate("""e => [getComputedStyle(e).color,
         getComputedStyle(document.body).backgroundColor]""")) > 7
     out.click()
     expect(frame.locator('.turns .out')).to_have_text(re.compile('layer 3, head 1'))
     expect(said).to_contain_text('it takes 46\u00a0% from animal')   # what it adds is gone, no more
-    expect(said).to_contain_text('the head is out')
-    moved = status.get_by_role('button', name='most moved')
-    head = re.search(r'layer ([45]), head (\d+)$', moved.inner_text())
+    expect(said).to_contain_text('this head is switched off')
+    expect(result).to_contain_text('Hidden: tired. Switched off: head 3.1.')
+    expect(result).to_contain_text("Without head 3.1 the sentence's vector barely changes: cosine")
+    moved = result.get_by_role('button', name='show head')
+    head = re.search(r'([45])\.(\d+)$', moved.inner_text())
+    name = f'layer {head[1]}, head {head[2]}'
     moved.click()
     expect(frame.locator('.turns button')).to_have_count(4)          # the one that moved, too
-    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(head[0])
-    expect(box.get_by_role('button', name=f'Take {head[0]} out')).to_be_visible()
-    box.get_by_role('button', name='Copy link').click()
+    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(name)
+    expect(box.get_by_role('button', name=f'remove head {head[0]}')).to_be_visible()
+    box.get_by_role('button', name='copy link').click()
     link = page.url
     assert f'head={head[1]}.{head[2]}' in link and 'hide=13' in link and 'out=3.1' in link
     other = context.new_page()
     other.goto(link)                                    # read at once: the weights are here
-    other_says = other.locator('.live-status')
-    expect(other_says).to_contain_text('hidden: tired · out: layer 3, head 1', timeout=60_000)
+    other_says = other.locator('.live-result')
+    expect(other_says).to_have_text('Hidden: tired. Switched off: head 3.1.', timeout=60_000)
     frame = other.frame_locator('.live iframe')
-    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(head[0])
+    expect(frame.locator('.turns [aria-pressed=true]')).to_contain_text(name)
     other.evaluate('navigator.serviceWorker.ready.then(() => null)')
     until(lambda: other.evaluate("caches.open('attention_nb pages').then(c => c.keys()).then("
                                  "keys => keys.some(k => k.url.endsWith('view.html')))"))
     context.set_offline(True)
     other.reload()
-    expect(other_says).to_contain_text('hidden: tired', timeout=60_000)
+    expect(other_says).to_contain_text('Hidden: tired.', timeout=60_000)
     expect(frame.locator('.word.hidden')).to_have_text('tired')
     context.close()
+
+@pytest.fixture
+def own(page):
+    "The box of a page that has read one sentence, and the picture's words"
+    box,frame = page.locator('.live'),page.frame_locator('.live iframe')
+    def read(text):
+        box.locator('textarea').first.fill(text)
+        box.get_by_role('button', name='Show attention').click()
+        expect(frame.locator('.word .t')).to_have_text(re.findall(r'\w+|[^\w\s]', text.lower()),
+                                                       timeout=60_000)
+    page.set_viewport_size(dict(width=1400, height=900))
+    page.reload()
+    return box, frame, read
+
+@pytest.mark.parametrize('text, word', [
+    ('The dog chased the cats until they ran.', 'they'), ('She sold it.', 'it'),
+    ('They sleep.', 'they'), ('The keys of the cabinet are old.', None)])
+def test_a_sentence_opens_with_a_pronoun_or_with_its_clearest_arc(page, own, text, word):
+    _,frame,read = own
+    read(text)
+    if word is None:
+        w = torch.tensor(page.evaluate('t => attentionNb.run(t)', text)['weights'])[3,1,1:-1,1:-1]
+        at = torch.arange(len(w))
+        far = (w*(at[:,None]-at).abs().sqrt()).amax(-1).argmax()
+        word = frame.locator('.word .t').all_inner_texts()[far]
+    expect(frame.locator('.word.asks .t')).to_have_text(word)
+    expect(frame.locator('.says b').first).to_have_text(word)
+
+def test_the_toolbar_stands_under_the_picture_and_does_not_move_it(page, own):
+    box,frame,read = own
+    read('The dog chased the cats until they ran.')
+    # from the box's own top: a page may scroll
+    def tops():
+        return box.evaluate("""e => ['iframe', '.live-tools'].map(what => Math.round(
+            e.querySelector(what).getBoundingClientRect().top - e.getBoundingClientRect().top))""")
+    page.wait_for_timeout(500)
+    picture,tools = before = tops()
+    assert tools > picture + frame.locator('body').evaluate('e => e.clientHeight') - 1
+    for name in ('remove head 3.1', 'hide a word', 'cats', 'put head 3.1 back'):
+        box.get_by_role('button', name=name, exact=True).click()
+        page.wait_for_timeout(600)
+        assert tops() == before, name
+    expect(box.locator('.live-result')).to_contain_text('With head 3.1 back the sentence')
+    assert '%' in box.locator('.live-result').inner_text()
+
+def test_whoever_asks_sees_the_picture_each_time(browser, address):
+    page = browser.new_page(viewport=dict(width=390, height=844), has_touch=True, is_mobile=True)
+    page.goto(f'{address}/views/browser_model.html')
+    text,frame = page.locator('.live textarea').first,page.locator('.live iframe')
+    for sentence in ('Birds fly.', 'Birds fly. They sing.', 'Birds fly. They sing.'):
+        page.evaluate('scrollTo(0, 0)')
+        text.fill(sentence)
+        page.get_by_role('button', name='Show attention').click()
+        expect(page.locator('.live-status')).to_contain_text('tokens, read in', timeout=60_000)
+        until(lambda: page.evaluate("""() => {
+            const {top, bottom} = document.querySelector('.live iframe').getBoundingClientRect()
+            return top >= 0 && (bottom <= innerHeight || top < 120) }"""))
+    assert frame.bounding_box()['height'] > 200
+    page.close()
+
+def test_examples_are_pressed_and_views_are_what_the_page_says(page, own):
+    box,frame,_ = own
+    examples = box.locator('.live-examples button')
+    assert examples.count() >= 3
+    said = examples.nth(1).inner_text()
+    examples.nth(1).click()
+    expect(box.locator('textarea').first).to_have_value(said)
+    expect(frame.locator('.word')).to_have_count(len(re.findall(r'\w+|[^\w\s]', said)),
+                                                 timeout=60_000)
+    assert box.locator('.live-tools select').count() == 1
 
 def until(holds, seconds=60):
     "Ask again and again: a browser's own wait takes a promise for an answer"
@@ -295,8 +372,8 @@ def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(brow
     context.close()
 
 @pytest.mark.parametrize('link, said', {
-    'text=100% sure': r'^5 tokens in [\d.]+ s$',
-    'text=Hi you&view=neuron&head=7.44&token=40&hide=55&out=9.99': r'^4 tokens in [\d.]+ s$',
+    'text=100% sure': r'^5 tokens, read in [\d.]+ s$',
+    'text=Hi you&view=neuron&head=7.44&token=40&hide=55&out=9.99': r'^4 tokens, read in [\d.]+ s$',
     'text=Hi&hide=0_1_2': 'one token at least must be seen$'}.items())
 def test_a_link_names_what_is_not_there(browser, address, link, said):
     page,errors = browser.new_page(),[]
@@ -338,7 +415,7 @@ def test_weights_of_ones_own(page, tmp_path):
     expect(status).to_contain_text('model.safetensors is missing')
     page.locator('.live textarea').first.fill('Birds flying.')
     choose('config.json', 'vocab.txt', 'model.safetensors')
-    expect(status).to_contain_text('6 tokens in')
+    expect(status).to_contain_text('6 tokens, read in')
     found = page.evaluate("() => attentionNb.run('Birds flying.')")
     ids = torch.tensor([[words.index(t) for t in found['tokens']]])
     with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions

@@ -46,7 +46,7 @@ def test_bars_and_slopes_follow_the_sliders(open_view):
         close([r[2] for r in rows], slopes)
         assert page.locator('tr.sink').is_visible() == (sink is not None)
         if sink is not None: close([last[1]], w[6:])
-    expect(page.locator('.status')).to_contain_text(f'The sink takes {100*w[6]:.1f} %')
+    expect(page.locator('.status')).to_contain_text(f'The sink has {100*w[6]:.1f}\u00a0%')
     # bars take .12 s to their length
     page.evaluate('Promise.all(document.getAnimations().map(a => a.finished)).then(() => 0)')
     bars = page.locator('tbody tr:not(.sink) td:nth-child(3)').evaluate_all(

@@ -130,18 +130,18 @@ def test_the_strongest_links_are_said_in_words(open_view):
     page = open_view(head_view(w, words))
     status = page.locator('.status')
     expect(status).to_have_attribute('aria-live', 'polite')
-    expect(status).to_contain_text('Strongest: flies from like 0.90 (head 0), an from like 0.80 '
-                                   '(head 1)')
+    expect(status).to_contain_text('Strongest: flies from like 90\u00a0% (head 0), '
+                                   'an from like 80\u00a0% (head 1)')
     page.locator('.heads button').nth(2).dblclick()
-    expect(status).to_contain_text('Strongest of head 1: an from like 0.80,')
+    expect(status).to_contain_text('Strongest of head 1: an from like 80\u00a0%,')
     page.locator('.left .token').nth(3).click()
-    expect(status).to_have_text(re.compile(r'^an takes from like 0\.80, .*\(head 1\); kept$'))
+    expect(status).to_have_text(re.compile(r'^an takes from like 80\u00a0%, .*\(head 1\); kept$'))
     page.locator('.right .token').nth(2).click()
-    expect(status).to_have_text(re.compile(r'^like gives to an 0\.80, .*\(head 1\); kept$'))
+    expect(status).to_have_text(re.compile(r'^like gives to an 80\u00a0%, .*\(head 1\); kept$'))
     page.locator('.left .token').nth(1).hover()             # a look at another, then back
     expect(status).to_have_text(re.compile(r'^flies takes from .*\(head 1\)$'))
     page.mouse.move(1, 1)
-    expect(status).to_have_text(re.compile(r'^like gives to an 0\.80, .*\(head 1\); kept$'))
+    expect(status).to_have_text(re.compile(r'^like gives to an 80\u00a0%, .*\(head 1\); kept$'))
     page.keyboard.press('Escape')
     page.locator('input[type=range]').fill('1')
     expect(status).to_have_text('No weight is this large.')
@@ -152,13 +152,13 @@ def test_special_tokens_dim_on_request(open_view):
     w[...,0],w[0,0,1,2] = 0.7,0.3
     page = open_view(head_view(w, tokens))
     expect(page.locator('.token.dim')).to_have_count(0)
-    expect(page.locator('.status')).to_contain_text('to from [CLS] 0.70')
+    expect(page.locator('.status')).to_contain_text('to from [CLS] 70\u00a0%')
     before = page.locator('canvas').evaluate(strongest)[3]
     page.get_by_label('dim special tokens').check()
     expect(page.locator('.token.dim .t')).to_have_text(['[CLS]', '[SEP]', '<s>']*2)
-    expect(page.locator('.status')).to_have_text('Strongest of head 0: to from ship 0.30')
+    expect(page.locator('.status')).to_have_text('Strongest of head 0: to from ship 30\u00a0%')
     page.locator('.left .token').nth(1).click()
-    expect(page.locator('.status')).to_contain_text('to takes from ship 0.30 (')
+    expect(page.locator('.status')).to_contain_text('to takes from ship 30\u00a0% (')
     page.locator('.left .token').nth(5).click()
     lines(page, 1)
     assert page.locator('canvas').evaluate(strongest)[3] < before/2
@@ -210,10 +210,10 @@ def test_a_head_tells_its_scores_and_they_sort(open_view):
     want = scores(w)
     page = open_view(model_view(w, words, average=True))
     page.get_by_label('layer 2, head 1', exact=True).hover()
-    told = 'layer 2, head 1: ' + ', '.join(f'{name} {t[2,1]:.2f}' for name,t in want.items())
-    assert re.sub(r'\d', '', told) == re.sub(r'\d', '', page.locator('.scores').inner_text())
-    got = [float(x) for x in re.findall(r'\d\.\d\d', page.locator('.scores').inner_text())]
-    assert np.allclose(got, [t[2,1] for t in want.values()], atol=.006)
+    *shares,entropy = [t[2,1].item() for t in want.values()]
+    told = [*(f'{100*x:.0f}\u00a0%' for x in shares), f'{entropy:.2f}']
+    expect(page.locator('.scores')).to_have_text(
+        'layer 2, head 1: ' + ', '.join(map(' '.join, zip(want, told))))
     page.get_by_label('mean of all').hover()
     expect(page.locator('.scores')).to_have_text('layer mean of all, head 0')
     for n,(name,t) in enumerate(want.items(), 1):
@@ -225,7 +225,7 @@ def test_a_head_tells_its_scores_and_they_sort(open_view):
         assert len(labels) == 12+3+1
         expect(page.locator('.grid small').first).to_have_text(re.compile(rf'{best[0]//4}, '
                                                                           rf'{best[0] % 4}: '
-                                                                          rf'\d\.\d\d'))
+                                                                          r'(\d+\u00a0%|\d\.\d\d)$'))
     page.get_by_label('sort by').select_option('0')
     expect(page.locator('.grid button').first).to_have_attribute('aria-label', 'layer 0, head 0')
     expect(page.locator('.axis')).to_have_text(['head', 'layer'])

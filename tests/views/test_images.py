@@ -23,16 +23,18 @@ def hidden(w):
     "What the veil must be for weights (columns*rows,)"
     return 0.85*(1-w/w.max()).view(rows, columns)
 
-def about(x):
-    """`x` as the page writes it, to one step of its last digit: weights travel as whole numbers
+def about(x, digits=0):
+    """A share as the page writes it, to one step of its last digit: weights travel as whole numbers
     of a step"""
-    return '(' + '|'.join(f'{max(0, x+d):.2f}' for d in (-.01, 0, .01)) + ')'
+    step = 10**-digits
+    near = (f'{max(0, 100*x+d):.{digits}f}' for d in (-step, 0, step))
+    return '(' + '|'.join(near).replace('.', r'\.') + ')\u00a0%'
 
 def says(page, pattern): expect(page.locator('.status')).to_contain_text(re.compile(pattern))
 
 def shows(page, w):
     "Wait until the page says the largest weight, then look at the veil"
-    says(page, ': ' + about(w[-rows*columns:].max()))
+    says(page, f'(takes|gives) {about(w[-rows*columns:].max())} .*the most of all patches')
     torch.testing.assert_close(veil(page), hidden(w[-rows*columns:]), atol=.01, rtol=0)
 
 def point(page, r, c, act='hover'):
@@ -48,7 +50,7 @@ def test_the_veil_is_thin_where_the_weight_is_large(open_view):
     point(page, 1, 2)
     shows(page, w[1,:,1+1*4+2].mean(0))
     best = w[1,:,7].mean(0)[1:].argmax().item()
-    says(page, f'patch 1,2 → patch {best//4},{best%4}: .* {about(w[1,:,7,0].mean())} goes to .CLS.')
+    says(page, f'patch 1,2 takes .* from patch {best//4},{best%4} .* {about(w[1,:,7,0].mean())} from .CLS.')
     at = page.locator('.patch').evaluate('e => [e.style.left, e.style.top, e.style.width]')
     assert at == ['50%', f'{100/3:.4f}%', '25%']
     page.mouse.move(0, 0)                                  # away: the query that was chosen
@@ -62,7 +64,7 @@ def test_layers_heads_and_the_opposite_question(open_view):
     shows(page, w[1,2,2])
     page.locator('select').nth(1).select_option('1')       # head 0
     shows(page, w[1,0,2])
-    page.locator('select').nth(2).select_option('1')       # who attends to it
+    page.locator('select').nth(2).select_option('1')       # what it gives to
     shows(page, w[1,0,:,2])
     page.locator('select').first.select_option('2')        # rollout, which has one head
     expect(page.locator('select')).to_have_count(2)
@@ -79,14 +81,14 @@ def test_keys_clicks_and_taps(open_view):
                  Home='0,0')
     for key,name in moves.items():
         page.keyboard.press(key)
-        expect(status).to_contain_text(f'patch {name} →')
+        expect(status).to_contain_text(f'patch {name} takes')
     page.keyboard.press('ArrowLeft')                       # the edge
-    expect(status).to_contain_text('patch 0,0 →')
+    expect(status).to_contain_text('patch 0,0 takes')
     page.keyboard.press('Escape')
-    expect(status).to_contain_text('[CLS] →')
+    expect(status).to_contain_text('[CLS] takes')
     point(page, 2, 1, 'click')
     page.mouse.move(0, 0)
-    expect(status).to_contain_text('patch 2,1 →')
+    expect(status).to_contain_text('patch 2,1 takes')
     button = page.get_by_role('button', name='[CLS]')
     expect(button).to_have_attribute('aria-pressed', 'false')
     button.click()
@@ -95,7 +97,7 @@ def test_keys_clicks_and_taps(open_view):
     page.locator('summary').click()
     cells = page.locator('details tbody td')
     expect(cells).to_have_count(rows*columns)
-    expect(cells).to_have_text([re.compile(about(x)) for x in w[0,:,0,1:].mean(0).tolist()])
+    expect(cells).to_have_text([re.compile(about(x, 1)) for x in w[0,:,0,1:].mean(0).tolist()])
 
 def test_words_that_ask_a_picture(open_view):
     w = weights(1, 2, 5, 12)
@@ -104,7 +106,7 @@ def test_words_that_ask_a_picture(open_view):
     page.get_by_role('button', name='crew').click()
     shows(page, w[0,:,4].mean(0))
     point(page, 2, 3)                                      # a key that is pointed at, not a query
-    says(page, f'crew → .*; patch 2,3: {about(w[0,:,4,11].mean())}')
+    says(page, f'crew takes .*; patch 2,3: {about(w[0,:,4,11].mean())}')
     page.locator('.picture').focus()
     page.keyboard.press('Home')
     expect(page.locator('.status')).to_contain_text('; patch 0,0: ')
@@ -117,7 +119,7 @@ def test_tokens_behind_the_patches(open_view):
     page.get_by_role('button', name='[EXTRA 2]').click()
     of_patches = w[0,:,14,1:13].mean(0)
     shows(page, of_patches)
-    says(page, f'{about(1-of_patches.sum())} goes to .CLS., .EXTRA 1., .EXTRA 2.')
+    says(page, f'{about(1-of_patches.sum())} from .CLS., .EXTRA 1., .EXTRA 2.')
 
 @pytest.mark.parametrize('theme,paper', [('light', 255), ('dark', 20)])
 def test_the_veil_has_the_colour_of_the_page(browser, tmp_path, theme, paper):

@@ -41,14 +41,14 @@ def test_words_buttons_and_keyboard(open_view):
     values = torch.tensor([[4., 1.], [0., 3.]])
     page = open_view(mixing_view(values, ['my', 'crew'], ['whose', 'with whom']))
     status,sliders = page.locator('.status'),page.get_by_role('slider')
-    expect(status).to_have_text('One head gives (2.00, 2.00), 2.24 from what is wanted. '
-                                'Nearer than 1.79 it cannot come.')
+    expect(status).to_have_text('One head makes (2.00, 2.00), 2.24 away from what is wanted. '
+                                'It cannot come nearer than 1.79.')
     expect(page.get_by_role('img')).to_have_attribute('aria-label', status.inner_text())
     assert page.locator('svg line.reach').count() == 1 and page.locator('svg rect').count() == 0
     sliders.first.focus()
     page.keyboard.press('ArrowRight')
-    expect(sliders.first).to_have_attribute('aria-valuetext', 'my 51 %, crew 49 %')
-    expect(sliders.last).to_have_attribute('aria-valuetext', 'my 51 %, crew 49 %')
+    expect(sliders.first).to_have_attribute('aria-valuetext', 'my 51\u00a0%, crew 49\u00a0%')
+    expect(sliders.last).to_have_attribute('aria-valuetext', 'my 51\u00a0%, crew 49\u00a0%')
     two = page.get_by_role('button', name='two heads')
     two.focus()
     page.keyboard.press('Enter')
@@ -59,7 +59,7 @@ def test_words_buttons_and_keyboard(open_view):
     page.keyboard.press('End')
     sliders.last.focus()
     page.keyboard.press('Home')
-    expect(status).to_have_text('Two heads give (4.00, 3.00), what is wanted.')
+    expect(status).to_have_text('Two heads make (4.00, 3.00), what is wanted.')
     page.get_by_role('button', name='reset').click()
     expect(sliders.last).to_have_value('0.5')
     expect(page.get_by_role('button', name='one head')).to_have_attribute('aria-pressed', 'true')

@@ -180,7 +180,7 @@ def test_the_sentence_says_the_numbers_of_the_key_in_focus(open_view):
                           ('scale', '5.00 times 0.5000 is 2.50.'),
                           ('bias', '2.50 plus 0.25 is 2.75.'),
                           ('softmax', 'e to the power 2.75 − 2.75, the largest score, is 1.00; '
-                                      'divided by the sum 1.08 it is the weight 0.92.'),
+                                      'divided by the sum 1.08 it is the weight 92\u00a0%.'),
                           ('output', 'All weighted values add up to what “up” takes: its number 0 '
                                      'is 2.70.')):
         press(page, step)
@@ -189,7 +189,7 @@ def test_the_sentence_says_the_numbers_of_the_key_in_focus(open_view):
     page.keyboard.press('ArrowDown')
     expect(on).to_contain_text('down')
     press(page, 'weight × value')
-    expect(says).to_have_text('Weight times value: number 0 of “down” is 0.08 × −1.00 = −0.08.')
+    expect(says).to_have_text('Weight times value: number 0 of “down” is 8\u00a0% × −1.00 = −0.08.')
     page.locator('tbody tr').first.click()
     expect(on).to_contain_text('up')
     expect(page.locator('[aria-current=true] th')).to_have_text('up')
@@ -320,4 +320,4 @@ def test_thirty_thousand_tokens(open_view):
     page.locator('.numbers').evaluate('e => { e.scrollTop = 0 }')
     row = page.locator('tbody tr')
     expect(row.nth(11).locator('td').nth(2)).to_have_text('−∞')
-    expect(row.nth(10).locator('td').nth(2)).to_have_text('0.00')
+    expect(row.nth(10).locator('td').nth(2)).to_have_text('0\u00a0%')

@@ -246,11 +246,11 @@ def test_a_row_of_fifty_thousand_keys(open_view):
     expect(right.locator('.t').first).to_have_text('key 0')
     expect(right).to_have_count(100)
     page.locator('.left .token').first.click()
-    expect(page.locator('.status')).to_contain_text(f'query takes from key {S-2} 0.50, ')
+    expect(page.locator('.status')).to_contain_text(f'query takes from key {S-2} 50\u00a0%, ')
     page.locator('.stage').evaluate('e => { e.scrollTop = e.scrollHeight }')
     expect(right.locator('.t').last).to_have_text(f'key {S-1}')
-    expect(right.locator('.n').nth(97)).to_have_text('0.20')
-    expect(right.locator('.n').nth(98)).to_have_text('0.50')
+    expect(right.locator('.n').nth(97)).to_have_text('20\u00a0%')
+    expect(right.locator('.n').nth(98)).to_have_text('50\u00a0%')
     expect(right.last).to_be_in_viewport()
     page.locator('.stage').evaluate('e => { e.scrollTop = 0 }')
     expect(right.locator('.t').first).to_have_text('key 0')
@@ -309,7 +309,7 @@ def test_in_jupyter(browser, tmp_path, app):
                 if 'Timeout' not in type(e).__name__: raise
             else: break
         frame.locator('.left .token').nth(1).hover()
-        expect(frame.locator('.status')).to_contain_text('two takes from two 1.00')
+        expect(frame.locator('.status')).to_contain_text('two takes from two 100\u00a0%')
     finally:
         page.close()
         server.terminate()

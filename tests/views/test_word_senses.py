@@ -33,7 +33,7 @@ def check(page, temperature, shown):
         new.append(w @ t)
         box = page.locator('.sentence').nth(n)
         close(box.locator('.share').evaluate_all('es => es.map(e => e.title)'), w)
-        said = [f'{100*share:.0f} %' for share in w.tolist()]
+        said = [f'{100*share:.0f}\u00a0%' for share in w.tolist()]
         assert box.locator('.share').all_inner_texts() == said
         like = torch.nn.functional.cosine_similarity(new[-1][None], y.double(), dim=-1)
         best = like.argsort(descending=True)[:shown]

@@ -20,6 +20,7 @@ from ..schema import (Family, Settings, filled, pass_over, read_settings,
                                              reread, unsaid, write_settings)
 
 # %% ../../../nbs/checkpoints/families/registry.ipynb #f10c2f86
+# The model families that can be loaded and saved, by their `model_type`
 FAMILIES:dict[str,Family] = {f.model_type: f for f in (
     *llama_kin,
     *moe_kin,

@@ -1,11 +1,17 @@
 // The box in which a sentence meets the model: type, and the views follow. What is typed stays in
-// the page. Views are drawn in a frame, view.html, by the same scripts as stored ones.
+// the page. Views are drawn in a frame, view.html, by the same scripts as stored ones. The markup
+// says which views it has (data-views: arcs alone, or all) and which sentences are to be pressed
+// (data-examples, one a line).
 (() => {
 const box = document.querySelector('.live')
 if (!box) return
-const {ask, load, kept, open} = attentionNb.inside, {folder, bytes} = box.dataset
+const {ask, load, kept, open} = attentionNb.inside
+const {folder, bytes, views, examples = ''} = box.dataset
 const kinds = {arcs: 'arcs', head: 'lines', model: 'all heads', neuron: 'arithmetic',
-               tokens: 'pieces'}
+               tokens: 'tokens'}
+// A sentence opens with what one of these takes
+const pronouns = new Set(('it its itself he him his himself she her hers herself they them their '
+  + 'theirs themselves').split(' '))
 const example = 'The chicken crossed the road because it wanted to get to the other side.'
 const three = [[3, 1], [3, 8], [0, 2]]                   // heads of MiniLM that the arcs begin with
 
@@ -27,36 +33,49 @@ const status = make('p', {className: 'live-status', role: 'status'}, 'MiniLM run
   + `${Math.round(bytes/1e6)} MB, fetched once. What you type stays here.`)
 const form = make('form', {}, make('label', {}, 'Change the sentence, or write your own', text),
                   read, progress)
+const presses = make('div', {className: 'live-examples', role: 'group', ariaLabel: 'examples'},
+  ...examples.split('\n').filter(Boolean).map(sentence => button(sentence, () => {
+    text.value = sentence
+    state.hidden.clear()
+    form.requestSubmit()
+  })))
 const frame = make('iframe', {title: 'attention of your sentence', hidden: true})
 const view = make('select', {ariaLabel: 'view'}, ...Object.entries(kinds).map(([value, name]) =>
   make('option', {value}, name)))
-const out = button('', takeOut)
-const link = button('Copy link', copyLink)
-const tools = make('div', {className: 'live-tools', hidden: true},
-  make('label', {}, 'View ', view), out, link)
-const words = make('div', {className: 'live-tokens', role: 'group', ariaLabel: 'hide a token',
-                             hidden: true})
-const second = make('textarea', {rows: 1, ariaLabel: 'a second sentence'})
+const out = button('', takeOut, {className: 'live-out'})
+const hide = button('hide a word', () => openWords(words.hidden), {ariaExpanded: 'false'})
+const link = button('copy link', copyLink)
+const tools = make('div', {className: 'live-tools', role: 'group', ariaLabel: 'what to change'},
+  ...views === 'all' ? [make('label', {}, 'view ', view)] : [], out, hide, link)
+const words = make('div', {className: 'live-tokens', role: 'group', ariaLabel: 'hide a word',
+                           hidden: true})
+const result = make('p', {className: 'live-result', role: 'status'})
+const under = make('div', {hidden: true}, tools, words, result)
+const second = make('textarea', {rows: 1})
+const similar = make('p', {className: 'live-similar', role: 'status'})
 const own = make('input', {type: 'file', multiple: true, ariaLabel: 'files of a model'})
 const more = make('details', {className: 'live-more'},
   make('summary', {}, 'A second sentence, or weights of your own'),
-  make('label', {}, 'How like is another sentence? ', second),
+  make('label', {}, 'How similar is another sentence?', second), similar,
   make('p', {}, 'A BERT of your own: choose config.json, vocab.txt and model.safetensors, at most '
     + '200 MB, or drop them here, or the folder that holds them. They stay in this page.'), own)
 // A picture of arcs right above the box gives its place to the reader's own
 const picture = box.closest('section').querySelector('.cell_output iframe[title^="Arcs"]')
 const above = picture && picture.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING
 box.classList.toggle('under-picture', !!above)
-box.replaceChildren(...above ? [tools, frame, words, form, status]
-  : [form, status, tools, frame, words], more)
+const typing = [form, presses, status]
+box.replaceChildren(...above ? [frame, under, ...typing] : [...typing, frame, under], more)
 
 const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, shown: null,
-               tokens: '', before: null, given: null, framed: null,
+               tokens: '', before: null, given: null, framed: null, did: '',
                chosen: {layer: 3, heads: [1], token: null, dim: true}}
 const say = text => { status.textContent = text }
-const name = ([layer, head]) => `layer ${layer}, head ${head}`
+const name = ([layer, head]) => `head ${layer}.${head}`
+const cent = w => `${Math.round(100*w)}\u00a0%`
 const largest = list => list.indexOf(Math.max(...list))
 const cosine = (a, b) => a.reduce((sum, x, c) => sum + x*b[c], 0)
+// The first of some pairs [at least, words] whose bound a cosine reaches
+const inWords = (c, ...pairs) => pairs.find(([least]) => c >= least)[1]
 
 // ---- reading
 
@@ -71,19 +90,28 @@ async function show() {
   keepWhatIs(found)
   const tokens = String(found.tokens), before = state.tokens === tokens ? state.shown : null
   state.shown = found
-  say([`${found.tokens.length} tokens in ${taken.toFixed(2)} s`,
-       found.cut && `cut after ${found.tokens.length} tokens`,
-       state.hidden.size && `hidden: ${[...state.hidden].map(n => found.tokens[n]).join(' ')}`,
-       state.without.size && `out: ${[...state.without.values()].map(name).join('; ')}`,
-       other && `cosine of the two sentences ${cosine(found.vector, other).toFixed(2)}`
-      ].filter(Boolean).join(' · '))
-  if (before) sayMoved(before)
-  else state.chosen.token = state.given
-  Object.assign(state, {tokens, given: null})
-  tools.hidden = words.hidden = frame.hidden = false
+  say(`${found.tokens.length} tokens, read in ${taken.toFixed(2)} s`
+    + (found.cut ? `; the text is cut after ${found.tokens.length} tokens` : ''))
+  if (!before) state.chosen.token = state.given ?? opening()
+  sayChange(before)
+  saySimilar(other)
+  Object.assign(state, {tokens, given: null, did: ''})
+  under.hidden = frame.hidden = false
   showTokens(found.tokens)
   await showView()
   if (above) picture.closest('.cell').remove()
+}
+
+// What a sentence opens with: a pronoun, best one that has words before it, else the word with the
+// clearest picture, a large weight on a word far away
+function opening() {
+  const {tokens, layers, heads} = state.shown, n = tokens.length, places = innerTokens(tokens)
+  const {layer, heads: [head]} = state.chosen
+  const said = places.filter(i => pronouns.has(tokens[i].toLowerCase()))
+  const pronoun = said.find(i => i > 1) ?? said[0]
+  if (pronoun !== undefined || !places.length) return pronoun ?? null
+  return places[largest(places.map(i => Math.max(...places.map(j =>
+    layers[layer].weights[(head*n + i)*n + j]*Math.sqrt(Math.abs(i - j))))))]
 }
 
 // A link, or another model, may name tokens and heads that are not there
@@ -98,9 +126,30 @@ function keepWhatIs({tokens, layers, heads}) {
   if (!chosen.heads.length) chosen.heads = [0]
 }
 
-// What the last change did: to the sentence's vector, and to which weight between words most,
-// hidden ones left out; a press shows its head
-function sayMoved(was) {
+// What the last change did, in words: to the sentence's vector, and to which weight between words
+// most, hidden ones left out; a press shows its head
+function sayChange(was) {
+  const {tokens, layers, vector} = state.shown, {hidden, without, did} = state
+  const gone = [hidden.size && `Hidden: ${[...hidden].map(i => tokens[i]).join(', ')}.`,
+                without.size && `Switched off: ${[...without.values()].map(name).join(', ')}.`]
+  const list = !was || !did || hidden.size + without.size > 1 ? gone.filter(Boolean) : []
+  result.replaceChildren(list.join(' '))
+  if (!was || !did) return
+  const c = cosine(vector, was.vector), much = inWords(c, [0.995, 'barely changes'],
+    [0.95, 'changes a little'], [0.8, 'changes clearly'], [-2, 'changes much'])
+  result.prepend(`${did} the sentence's vector ${much}: cosine ${c.toFixed(2)}. `)
+  const {by, layer, head, i, j, from, to} = mostMoved(was)
+  if (by < 0.005) return
+  const at = [layer, head]
+  result.append(` Most of all, in ${name(at)}, ${tokens[i]} takes ${cent(to)} from `
+    + `${i === j ? 'itself' : tokens[j]}, before ${cent(from)}. `,
+  button(`show ${name(at)}`, () => {
+    Object.assign(state.chosen, {layer, heads: [head], token: i})
+    if (!['arcs', 'head', 'neuron'].includes(view.value)) view.value = 'head'
+    attempt(showView)
+  }))
+}
+function mostMoved(was) {
   const {tokens, layers} = state.shown, n = tokens.length
   const asked = new Set(innerTokens(tokens).filter(i => !state.hidden.has(i)))
   let best = {by: 0}
@@ -112,22 +161,25 @@ function sayMoved(was) {
         best = {by, layer, head: Math.floor(at/n/n), i, j, from: before[at], to: w}
     })
   }
-  if (best.by < 0.005) return
-  const {layer, head, i, j, from, to} = best, cent = w => `${Math.round(100*w)} %`
-  status.append(` · cosine with the vector before ${cosine(state.shown.vector, was.vector)
-    .toFixed(2)} · `, button(`most moved: ${tokens[i]} from ${tokens[j]}, ${cent(from)} → `
-    + `${cent(to)}, in ${name([layer, head])}`, () => {
-    Object.assign(state.chosen, {layer, heads: [head], token: i})
-    if (!['arcs', 'head', 'neuron'].includes(view.value)) view.value = 'head'
-    attempt(showView)
-  }))
+  return best
+}
+function saySimilar(other) {
+  const c = other ? cosine(state.shown.vector, other) : 0
+  similar.textContent = other ? inWords(c, [0.8, 'Very similar'], [0.5, 'Similar'],
+    [0.25, 'Somewhat similar'], [-2, 'Not similar']) + `: cosine ${c.toFixed(2)}` : ''
 }
 
+function openWords(on) {
+  words.hidden = !on
+  hide.ariaExpanded = String(on)
+}
 function showTokens(tokens) {
   const focused = [...words.children].indexOf(document.activeElement)
-  words.replaceChildren('Hide: ', ...tokens.map((token, n) => button(token, () => {
-    state.hidden.has(n) ? state.hidden.delete(n)
-      : state.hidden.size < tokens.length - 1 && state.hidden.add(n)
+  if (state.hidden.size) openWords(true)
+  words.replaceChildren(...tokens.map((token, n) => button(token, () => {
+    const back = state.hidden.delete(n)
+    if (!back && state.hidden.size < tokens.length - 1) state.hidden.add(n)
+    state.did = back ? `With ${token} back` : `Without ${token}`
     attempt(show)
   }, {ariaPressed: String(state.hidden.has(n))})))
   words.children[focused]?.focus()
@@ -198,19 +250,17 @@ function arcs() {
   const all = three.filter(([l, h]) => l < layers.length && h < heads)
   if (!all.some(([l, h]) => l === layer && h === head)) all.push([layer, head])
   const weight = (l, h, i, j) => layers[l].weights[(h*n + i)*n + j]
-  const far = largest(places.map(i => Math.max(...places.map(j =>
-    weight(layer, head, i, j)*Math.sqrt(Math.abs(i - j))))))         // the query of a large arc
   const before = state.before ?? (above ? picture.contentWindow?.state : null)
   return {kind: 'arcs', tokens: places.map(n => tokens[n]), words: places,
           heads: all.map(([layer, head]) => ({layer, head})),
           head: all.findIndex(([l, h]) => l === layer && h === head),
-          query: places.includes(token) ? places.indexOf(token) : far,
+          query: Math.max(places.indexOf(token), 0),
           at: (l, h, i, j) => weight(l, h, places[i], places[j]),
           hidden: places.flatMap((n, at) => state.hidden.has(n) ? [at] : []),
           out: [...state.without.values()], marks: [tokens[0], tokens.at(-1)], before}
 }
 
-// ---- a head is taken out, or put back
+// ---- a head is removed, or put back
 
 function label() {
   const now = inside()?.state?.picked()
@@ -218,14 +268,14 @@ function label() {
   const all = now ? now.heads.map(h => [now.layer, h]) : []
   const gone = all.length && all.every(at => state.without.has(String(at)))
   const which = all.length === 1 ? name(all[0]) : `${all.length} heads`
-  out.textContent = !all.length ? 'Open a head to take it out'
-    : gone ? `Put ${which} back` : `Take ${which} out`
-  out.ariaPressed = String(!!gone)
-  return {all, gone}
+  out.textContent = !all.length ? 'open a head to remove it'
+    : gone ? `put ${which} back` : `remove ${which}`
+  return {all, gone, which}
 }
 function takeOut() {
-  const {all, gone} = label()
+  const {all, gone, which} = label()
   for (const at of all) gone ? state.without.delete(String(at)) : state.without.set(String(at), at)
+  state.did = gone ? `With ${which} back` : `Without ${which}`
   attempt(show)
 }
 
@@ -243,8 +293,8 @@ async function copyLink() {
   keepChosen()
   history.replaceState(null, '', address())
   const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false)
-  link.textContent = copied ? 'Copied' : 'It is in the address bar'
-  setTimeout(() => { link.textContent = 'Copy link' }, 2000)
+  link.textContent = copied ? 'copied' : 'see the address bar'
+  setTimeout(() => { link.textContent = 'copy link' }, 2000)
 }
 function openLink() {
   const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)))
@@ -253,7 +303,7 @@ function openLink() {
   text.value = said.text
   second.value = said.second ?? ''
   more.open = !!second.value
-  if (Object.hasOwn(kinds, said.view)) view.value = said.view
+  if (views === 'all' && Object.hasOwn(kinds, said.view)) view.value = said.view
   const [layer, head] = numbers('head'), [token = null] = numbers('token'), gone = numbers('out')
   if (head !== undefined) Object.assign(state.chosen, {layer, heads: [head]})
   state.given = token
@@ -268,7 +318,7 @@ function openLink() {
 
 async function attempt(what) {
   try { await what() }
-  catch (error) { say(`That did not work: ${error.message}`) }
+  catch (error) { state.did = ''; say(`That did not work: ${error.message}`) }
 }
 form.onsubmit = event => {
   event.preventDefault()
@@ -279,7 +329,16 @@ form.onsubmit = event => {
     finally { read.disabled = false; progress.hidden = true }
     state.ready = true
     await show()
+    bringIn()
   })
+}
+// Whoever asks for the picture sees it, once the frame has its height
+function bringIn() {
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    const {top, bottom} = frame.getBoundingClientRect()
+    const behavior = matchMedia('(prefers-reduced-motion)').matches ? 'auto' : 'smooth'
+    if (top < 80 || bottom > innerHeight) frame.scrollIntoView({behavior})
+  }))
 }
 let pause = 0
 const typed = () => {

@@ -14,21 +14,50 @@ addEventListener('DOMContentLoaded', () => {
     const note = document.getElementById(decodeURIComponent(link.hash.slice(1)))?.querySelector('p')
     if (note) new bootstrap.Tooltip(link, {title: note.textContent, customClass: 'citation'})
   }
-  // A switch in the first line shows what is checked
+  // The page's menu: a line opens all that is checked and says how much that is; a click shuts it
+  const menu = document.querySelector('.page-menu'), button = menu?.querySelector('.show-checks')
   const proofs = [...document.querySelectorAll('details.proofs')]
-  const first = document.querySelector('p.page-kind')
-  if (first && proofs.length) {
-    const checks = proofs.map(p => parseInt(p.querySelector('.fold-count').textContent))
-    const n = checks.reduce((a, b) => a + b)
-    const button = document.createElement('button')
-    const show = all => {
-      for (const p of proofs) p.open = all
-      button.textContent = `${all ? 'hide' : 'show'} ${n} check${n == 1 ? '' : 's'}`
-    }
-    button.onclick = () => show(!proofs.every(p => p.open))
-    show(false)
-    first.append(button)
+  const n = proofs.reduce((n, p) => n + parseInt(p.querySelector('.fold-count').textContent), 0)
+  const all = () => proofs.every(p => p.open)
+  menu?.addEventListener('toggle', () => {
+    const what = n > 1 ? `all ${n} checks` : 'the check'
+    if (button) button.textContent = `${all() ? 'Hide' : 'Show'} ${what}`
+  })
+  button?.addEventListener('click', () => {
+    const open = !all()
+    for (const p of proofs) p.open = open
+  })
+  addEventListener('click', e => {
+    if (menu?.open && !e.target.closest('.page-menu > summary')) menu.open = false
+  })
+  // A lesson counts as read once its summary or exercises were seen; only this browser knows
+  const lesson = a => a.pathname.match(/(\d+_\w+)\.html$/)?.[1]
+  const lessons = [...document.querySelectorAll('.bd-sidebar-primary .bd-links a')].filter(lesson)
+  const progress = Object.assign(document.createElement('label'), {className: 'reading-progress'})
+  const mark = (...more) => {
+    let read = more
+    try {
+      read = JSON.parse(localStorage.getItem('lessons-read') ?? '[]').concat(more)
+      if (more.length) localStorage.setItem('lessons-read', JSON.stringify([...new Set(read)]))
+    } catch {}                                                  // no storage: nothing is kept
+    const done = lessons.filter(a => read.includes(lesson(a))), of = lessons.length
+    for (const a of done)
+      if (!a.querySelector('.read')) a.insertAdjacentHTML(
+        'beforeend', ' <span class="read"><span class="sr-only">read</span></span>')
+    progress.innerHTML = `${done.length} of ${of} lessons read <progress max="${of}" value="${
+      done.length}"></progress>`
   }
+  if (lessons.length) {
+    mark()
+    document.querySelector('.sidebar-secondary-items')?.append(progress)
+  }
+  const end = new IntersectionObserver(seen => {
+    if (!seen.some(e => e.isIntersecting)) return
+    mark(lesson(location))
+    end.disconnect()
+  })
+  if (lesson(location))
+    for (const h of document.querySelectorAll(':is(#summary, #exercises) > h2')) end.observe(h)
   // A link lands on its section although what is above it still grows, unless the reader scrolls
   let name = ''
   try { name = decodeURIComponent(location.hash.slice(1)) } catch {}         // #100% names nothing

@@ -6,9 +6,10 @@
   let ready, turn = 0
   const script = name => new Promise((onload, onerror) => document.head.append(
     Object.assign(document.createElement('script'), {src: root + name, onload, onerror})))
-  // a name with underscores as a whole and in parts
+  // a name with underscores or capitals inside as a whole and in parts
+  const inside = /_+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})/
   const words = text => text.split(/[^\p{L}\p{N}_]+/u).filter(Boolean).flatMap(
-    w => w.includes('_') ? [w, ...w.split('_').filter(Boolean)] : w)
+    w => inside.test(w) ? [w, ...w.split(inside).filter(Boolean)] : w)
 
   async function load() {
     const files = ['_static/vendor/minisearch.js', '_static/language_data.js', 'sections.js']
@@ -20,7 +21,7 @@
       return stems.get(word)
     }
     const index = new MiniSearch({
-      fields: Object.keys(boost), storeFields: ['title', 'path', 'text', 'weight'],
+      fields: Object.keys(boost), storeFields: ['title', 'path', 'text', 'weight', 'badge'],
       tokenize: words, processTerm: stem})
     index.addAll(sections)
     return {index, stem}
@@ -34,7 +35,7 @@
     return index.search(query, {
       boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
       boostDocument: (id, term, {title, weight}) =>
-        name.includes('_') && title.toLowerCase() === name ? 4 :           // a name in code
+        inside.test(title) && title.toLowerCase() === name ? 4 :           // a name in code
         id.includes('#') ? weight : 1.6*weight})                           // a page's title
   }
 
@@ -49,7 +50,8 @@
     const pieces = text.split(/(?<=\s)/), hit = piece => words(piece).some(w => found.has(stem(w)))
     const first = Math.max(0, pieces.findIndex(hit) - 8), last = first + 30
     const marked = pieces.slice(first, last).map(p => hit(p) ? element('mark', '', p) : p)
-    return element('p', 'context', first ? '… ' : '', ...marked, last < pieces.length ? '…' : '')
+    const more = last < pieces.length ? '…' : ''
+    return element('p', 'context', first ? '… ' : '', ...marked, more)
   }
 
   async function show(query, place, most) {
@@ -57,13 +59,14 @@
     const results = query.trim() ? await searchSections(query) : [], n = results.length
     if (mine !== turn) return                             // a later question has been asked
     const say = !query.trim() ? '' : !n ? 'Your search did not match any documents.' :
-      `${n} section${n > 1 ? 's' : ''} found, best first`
-    const status = element('p', 'search-summary', say)
+      `${n} answer${n > 1 ? 's' : ''}, best first; arrow keys lead through them`
+    const status = element('p', n ? 'search-summary sr-only' : 'search-summary', say)
     status.setAttribute('role', 'status')
     const items = results.slice(0, most).map(r => {
       const link = Object.assign(element('a', '', r.title), {href: root + r.id})
       const text = excerpt(r.text, new Set(r.terms), stem)
-      return element('li', '', link, element('span', 'path', r.path), text)
+      const badge = element('span', 'search-badge', r.badge)
+      return element('li', '', badge, ' ', link, element('span', 'path', r.path), text)
     })
     place.replaceChildren(status, ...(n ? [element('ul', 'search', ...items)] : []))
   }

@@ -1,0 +1,64 @@
+"""Each name that the package offers has one example, a cell marked with `#| example: NAME`, which
+runs when it is pasted into an empty prompt and gives what is stored of it"""
+import ast, contextlib, io, re
+import package, pytest
+from IPython.lib.pretty import pretty
+import cells
+from helpers.book import code_cells, names
+from outputs import same
+
+offered = {n for found in package.offered.values() for n in found.split()}
+WIDTH,LINES = 84,10
+
+def title(cell): return str(cells.split_options(cells.source(cell))[0]['example'])
+def code(cell): return cells.split_options(cells.source(cell))[1]
+def told(cell): return re.split(r',\s*', title(cell))
+
+examples = [c for page in names for c in code_cells(page) if cells.directive(c, 'example')]
+
+def stored(cell):
+    "What an example printed and what its last expression gave; a picture is no text"
+    shown = [o for o in cell['outputs'] if o['output_type'] in ('stream', 'execute_result')]
+    return ''.join(''.join(o['text'] if 'text' in o else o['data']['text/plain']) for o in shown)
+
+def given(text):
+    "The same of a fresh namespace"
+    body,out = ast.parse(text),io.StringIO()
+    last = body.body.pop() if isinstance(body.body[-1], ast.Expr) else None
+    made = {'__name__': '__main__'}
+    with contextlib.redirect_stdout(out):
+        exec(compile(body, '<example>', 'exec'), made)
+        value = last and eval(compile(ast.Expression(last.value), '<example>', 'eval'), made)
+    return out.getvalue() + (pretty(value) if value is not None else '')
+
+def problems(cell):
+    text = code(cell)
+    called = {n.attr for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)
+              and isinstance(n.value, ast.Name) and n.value.id == 'anb'}
+    if missing := {*told(cell)} - called: yield f'does not use {missing}'
+    if len(text.splitlines()) > LINES: yield f'more than {LINES} lines'
+    if any(len(l) > WIDTH for l in text.splitlines()): yield f'a line of more than {WIDTH}'
+    if not stored(cell).strip(): yield 'shows nothing'
+
+def test_each_offered_name_has_one_example():
+    assert sorted(n for c in examples for n in told(c)) == sorted(offered)
+
+@pytest.mark.parametrize('cell', examples, ids=title)
+def test_an_example_runs_alone_and_gives_what_is_stored(cell, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('MPLBACKEND', 'agg')
+    assert not [*problems(cell)]
+    assert same(stored(cell), given(code(cell)))
+    assert not [*tmp_path.iterdir()], 'it leaves files'
+
+def test_the_check_of_examples_can_fail():
+    def example(text, output='1'):
+        return dict(cell_type='code', source=f'#| example: record\n{text}',
+                    outputs=[dict(output_type='stream', name='stdout', text=output)])
+    assert not [*problems(example('anb.record'))]
+    for bad,says in ((example('record'), 'does not use'), (example('anb.record', ''), 'nothing'),
+                     (example('anb.record\n'*11), '10 lines'),
+                     (example(f'anb.record{" "*90}+ 1'), 'a line of')):
+        assert any(says in p for p in problems(bad))
+    assert given('import math\nprint(1)\nmath.pi > 3') == '1\nTrue' and given('x = 1') == ''
+    assert not same('torch.Size([2, 3])', 'torch.Size([2, 4])')
