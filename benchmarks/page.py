@@ -100,7 +100,7 @@ def result(ways):
         best = [row for rows in tasks if (row := chart.fastest(rows))]
         if not best:                                    # only ours: the one called so and others
             best = [row for rows in tasks for row in rows if row[0] != 'ours']
-        who = {by.removeprefix('ours, ') for by,*_ in best}
+        who = {chart.name_of_peer(by.removeprefix('ours, ')) for by,*_ in best}
         who = who.pop() if len(who) == 1 else 'the fastest other'
         said.append(f'{who*(who != before)} {times_ours([r for *_,r in best])} {way}'.strip())
         before = who

@@ -86,7 +86,7 @@ def test_the_page_says_what_was_measured_on_one_machine_and_on_three(bench):
     assert 'about equal' in drawn and '4.0× faster' in drawn and 'ours 12.3\u00a0ms' in drawn
     fold = page.folds(three, ['glove'])
     assert fold.count('<details') == 1 and fold.count('*, 2 threads*'[1:]) == 3
-    assert '<b>Reading 400,000 word vectors</b>: a | b, fast 0.50 to 4.00 × ours' in fold
+    assert '<b>Reading 400,000 word vectors</b>: a | b 0.50 to 4.00 × ours' in fold
     assert '| task | ours (ms) | a / b, fast (ms) | relative time (ours = 1) |' in fold
     assert '| beside a reader | 12.3 | 20.0 | 0.50 |' in fold and 'Of one file.' in fold
     assert '1 rows' in page.lost(three) and 'Intel' not in page.lost(three)
