@@ -94,8 +94,9 @@ views.neuron = async (root, d) => {
   // the whole grid with so many columns of numbers
   function fill(room) {
     columns = stepColumns(state.step, d, found, state, room);
-    const names = columns.heads.map(text => make("th", {scope: "col"}, text));
-    header.replaceChildren(make("tr", {}, make("th", {scope: "col"}, columns.corner), ...names));
+    const names = [columns.corner, ...columns.heads].map(text =>
+      text ? make("th", {scope: "col"}, text) : make("td"));
+    header.replaceChildren(make("tr", {}, ...names));
     if (columns.query) header.append(make("tr.query", {},
       make("th", {scope: "row"}, `${clip(d.q[state.i])} asks`), ...columns.query));
     footer.replaceChildren(...columns.feet.map(([name, cells]) =>

@@ -61,9 +61,12 @@ def records(doctree, doc):
     "A record for each section of a page, one for the page of a public name"
     if doc.startswith(f'{INDEX}/'):
         lead = next(p for p in doctree.findall(nodes.paragraph) if 'lead' in p['classes'])
-        named = {row[0].astext() for row in doctree.findall(nodes.row)}
+        named,theirs = ({row[0].astext() for row in doctree.findall(nodes.row)
+                         if any('dropdown' in str(p.get('classes')) for p in parents(row)) == fold}
+                        for fold in (False, True))
         yield dict(id=f'{doc}.html', title=doctree.next_node(nodes.title).astext(), path='',
-                   terms='', text=lead.astext(), code=' '.join(sorted(named)), weight=ENTRY,
+                   terms=' '.join(sorted(theirs - {'Theirs'})), text=lead.astext(),
+                   code=' '.join(sorted(named)), weight=ENTRY,
                    badge=badge(doc))
         return
     for section in doctree.findall(nodes.section):

@@ -14,7 +14,9 @@ found = """async () => (await axe.run(document, {resultTypes: ['violations'],
     rules: {'label-content-name-mismatch': {enabled: true}}})).violations.map(
     v => [v.id, ...v.nodes.slice(0, 3).map(n => [n.target.flat(9).join(' '), n.html])])"""
 
-in_the_box = found.replace('document,', '{include: [".live"]},')
+# a frame in it has no heading of the first rank, as the page has one
+in_the_box = found.replace('document,', '{include: [".live"]},').replace(
+    'rules: {', "rules: {'page-has-heading-one': {enabled: false}, ")
 
 @pytest.fixture(scope='module')
 def asked(browser):

@@ -97,7 +97,7 @@ def test_an_example_and_errors_stand_on_the_page(texts):
     for name,text in texts.items():
         code,printed = book.examples.get(name, (f'import {name}', ''))
         body = plain(text)
-        assert code in body and printed in body, name
+        assert api.pasted(code) in body and printed in body, name
         for error,_,call in book.errors(name):
             assert error in body and ' '.join(call.split()) in ' '.join(body.split()), (name, call)
     assert sum(bool(book.errors(n)) for n in homes) > 100

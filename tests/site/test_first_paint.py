@@ -28,7 +28,7 @@ def test_text_waits_for_no_script_and_for_no_icon_font(site, page, address):
 def test_every_icon_of_a_page_has_a_picture(site, page, address):
     used = {n for text in texts(site).values()
             for said in re.findall(r'class="([^"]*\bfa[bs]?[ -][^"]*)"', text)
-            for n in re.findall(r'\bfa-([\w-]+)', said)} - {'solid', 'lg'}
+            for n in re.findall(r'\bfa-([\w-]+)', said)} - {'solid', 'brands', 'lg'}
     assert len(used) > 10 and used <= {*paint.ICONS}, used - {*paint.ICONS}
     page.goto(f'{address}/03_attention.html')
     bars = page.locator('.fa-bars').first.evaluate('e => getComputedStyle(e).maskImage')

@@ -58,7 +58,7 @@ def test_every_step_counts_what_python_counts(open_view):
 def test_rules_and_sizes(open_view, rule, side):
     page,data = opened(open_view)
     page.get_by_label('rule').select_option(str(rule))
-    page.get_by_label('tiles of', exact=True).select_option(str(side))
+    page.get_by_role('combobox', name='tiles of').select_option(str(side))
     last = len(_order(data['rules'][rule]['kinds'][side]))
     for step in (last, last//2):
         page.get_by_label('tiles', exact=True).fill(str(step))

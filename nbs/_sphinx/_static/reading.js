@@ -30,6 +30,10 @@ addEventListener('DOMContentLoaded', () => {
   addEventListener('click', e => {
     if (menu?.open && !e.target.closest('.page-menu > summary')) menu.open = false
   })
+  // The sidebar shows where one is
+  const side = document.querySelector('.bd-sidebar-primary'), here = side?.querySelector('a.current')
+  if (here && side.scrollHeight > side.clientHeight)
+    side.scrollTop += here.getBoundingClientRect().top - side.getBoundingClientRect().top - 200
   // A lesson counts as read once its summary or exercises were seen; only this browser knows
   const lesson = a => a.pathname.match(/\/(\d+_\w+)\.html$/)?.[1]
   const lessons = [...document.querySelectorAll('.bd-sidebar-primary .bd-links a')].filter(lesson)

@@ -30,13 +30,15 @@
 
   // The sections that fit `query`, best first
   window.searchSections = async query => {
-    const name = query.trim().toLowerCase().split('.').at(-1)
+    // of `anb.MultiHeadAttention.forward` the class has a page
+    const asked = query.trim().toLowerCase().split('.')
     const {index} = await loaded()
     return index.search(query, {
       boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
       boostDocument: (id, term, {title, weight, badge}) => {
-        const same = title.toLowerCase().replace(/^\d+\s/, '') === name
+        const name = title.toLowerCase().replace(/^\d+\s/, ''), same = asked.includes(name)
         if (same && inside.test(title)) return 4                           // a name in code
+        if (badge === 'API' && name.replaceAll('_', ' ') === asked[0]) return 1.2
         const page = id.includes('#') || badge === 'API' ? 1 : 1.6
         return weight * page * (same ? 1.5 : 1)
       }})
