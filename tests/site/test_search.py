@@ -17,15 +17,15 @@ def sections(site):
 of_names = [package.page(lib, n) for n in package.homes(lib)]
 
 def without_number(address):
-    "`attention#why-softmax` for `03_attention.html#why-softmax`"
+    "`why#why-softmax` for `04_why.html#why-softmax`"
     return re.sub(r'^\d+_', '', address.replace('.html', ''))
 
 # ---- search
 
 # what newcomers type, and the sections that answer, on pages without their numbers
 questions = '''
-why divide by sqrt | attention#why-divide-by-the-square-root-of-the-width
-why softmax | attention#why-softmax
+why divide by sqrt | why#why-divide-by-the-square-root-of-the-width
+why softmax | why#why-softmax
 what is a query key and value | attention#query-key-value
 RoPE | position#turning
 rotary embeddings | position#turning
@@ -41,7 +41,7 @@ causal mask | mask#causal
 hide the future | mask#causal
 padding mask batch | mask#padding
 sliding window attention | mask#window cache#a-window-forgets
-why -inf in mask | attention#why-minus-infinity mask#hidden-but-not-by-minus-infinity
+why -inf in mask | why#why-minus-infinity mask#hidden-but-not-by-minus-infinity
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
 flash attention | kernels/dispatch#the-fast-path kernels/dispatch#attention-in-pieces
@@ -67,15 +67,15 @@ what is attention | attention#query-key-value attention#why-attention-at-all
 how to mask padding tokens | mask#padding
 difference between self attention and cross attention | multihead#two-texts
     attention#a-layer-that-learns
-why do transformers need positions | attention#order-does-not-matter-unless-you-say-so
+why do transformers need positions | why#order-does-not-matter-unless-you-say-so
     embedding#position-learned position#no-places-at-all position#two-words-that-are-one
-what does softmax do | attention#why-softmax
+what does softmax do | why#why-softmax
 how does the gpt-2 tokenizer split text | text/bpe#splitting-before-gluing
     tokenizer#the-same-as-gpt-2-id-for-id
 visualize attention heads | views/attention_views#the-head-view seeing#what-heads-do
     seeing#all-heads-at-once
 how much memory does the kv cache need | cache#what-it-weighs
-why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-costs
+why is attention quadratic | attention#what-it-costs cache#what-reading-again-costs mask#what-a-mask-costs
     layers/multihead#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
@@ -106,8 +106,8 @@ causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | views/command views/command#the-command views/command#options
 attention rollout | seeing#where-a-vector-comes-from recording/head_scores#rollout
     api/attention_rollout
-saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
-    attention#does-the-scale-matter-for-learning
+saturated softmax vanishing gradient | why#why-divide-by-the-square-root-of-the-width
+    why#does-the-scale-matter-for-learning
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
 alibi | position#a-slope api/alibi_slopes
     api/alibi_bias
@@ -128,7 +128,7 @@ key_padding_mask | mask#padding guide/masks guide/from_torch
 past_key_values | cache#keep-what-was-made guide/generate
 what is a head | multihead#heads multihead
 rotary | position#turning
-why divide by the root | attention#why-divide-by-the-square-root-of-the-width
+why divide by the root | why#why-divide-by-the-square-root-of-the-width
 use my own model | guide/load_model checkpoints/pretrained
 KVCache | api/KVCache layers/cache
 padding_mask | api/padding_mask kernels/mask'''
