@@ -1,4 +1,4 @@
-"""Several attentions side by side, each with its own idea of what matters, and one module for all of them
+"""Several attentions side by side, each with its own idea of what matters, in one module
 
 Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 

@@ -61,4 +61,4 @@ def slope_bias(H:int, L:int)->Tensor:
         Added to scores, (H, L, L)
     """
     place = torch.arange(L)
-    return slopes(H)[:,None,None] * (place - place[:,None])     # minus m (i - j)
+    return slopes(H)[:,None,None] * (place - place[:,None])   # -slope (i - j)

@@ -104,7 +104,7 @@ return attention weights | layers/multihead#weights-if-you-ask
 swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | views/command views/command#the-command views/command#options
-attention rollout | seeing#where-a-vector-comes-from recording/head_scores#rollout
+attention rollout | notes/sentences#where-a-vector-comes-from recording/head_scores#rollout
     api/attention_rollout
 saturated softmax vanishing gradient | why#why-divide-by-the-square-root-of-the-width
     why#does-the-scale-matter-for-learning
