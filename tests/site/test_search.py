@@ -114,7 +114,8 @@ alibi | position#a-slope api/alibi_slopes
 convert weights to torch | guide/from_torch#convert-a-module layers/torch_interop#the-conversions
     api/to_torch
     layers/torch_interop#trained-weights
-sentence embeddings | pretrained#sentences-as-vectors
+sentence embeddings | notes/search#sentences-as-vectors
+    checkpoints/pretrained#sentences-in-batches
 why is my output nan | mask#the-query-that-sees-nothing'''
 
 # what readers look for, and the pages that answer, one of them first or second
