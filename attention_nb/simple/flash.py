@@ -1,4 +1,4 @@
-"""The same attention, without the table: softmax in pieces, tile by tile, forward and backward
+"""The same attention without its table: a softmax in pieces, tile by tile, forward and backward
 
 Docs: https://attention-nb.github.io/attention_nb/flash.html.md"""
 
