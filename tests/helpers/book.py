@@ -10,7 +10,9 @@ names = [name_of(p) for p in notebooks]
 pages = ['index', *(n for n in names if n != 'index')]
 loaded = {name_of(p): rules.load(p) for p in notebooks}
 book = rules.in_order(loaded)                           # all pages as they are read
-chapters = [n for n in book if rules.kind(n) not in (None, 'room') and n != 'notes/index']   # with code
+# with code of their own
+chapters = [n for n in book if rules.kind(n) not in (None, 'room')
+            and n != 'notes/index']
 lessons = [n for n in chapters if rules.kind(n) == 'lesson']
 
 def cells(page): return loaded[page]

@@ -81,6 +81,7 @@ const inWords = (c, ...pairs) => pairs.find(([least]) => c >= least)[1]
 // ---- reading
 
 async function show() {
+  clearTimeout(pause)                                     // what was typed meanwhile is read now
   const turn = ++state.turn, sentence = text.value, start = performance.now()
   const options = {hidden: [...state.hidden], without: [...state.without.values()]}
   const found = await ask('run', sentence, options)

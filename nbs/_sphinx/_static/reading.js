@@ -31,7 +31,8 @@ addEventListener('DOMContentLoaded', () => {
     if (menu?.open && !e.target.closest('.page-menu > summary')) menu.open = false
   })
   // The sidebar shows where one is
-  const side = document.querySelector('.bd-sidebar-primary'), here = side?.querySelector('a.current')
+  const side = document.querySelector('.bd-sidebar-primary')
+  const here = side?.querySelector('a.current')
   if (here && side.scrollHeight > side.clientHeight)
     side.scrollTop += here.getBoundingClientRect().top - side.getBoundingClientRect().top - 200
   // A lesson counts as read once its summary or exercises were seen; only this browser knows

@@ -38,7 +38,7 @@
       boostDocument: (id, term, {title, weight, badge}) => {
         const name = title.toLowerCase().replace(/^\d+\s/, ''), same = asked.includes(name)
         if (same && inside.test(title)) return 4                           // a name in code
-        if (badge === 'API' && name.replaceAll('_', ' ') === asked[0]) return 1.2
+        if (name.includes('_') && name.replaceAll('_', ' ') === asked[0]) return .6
         const page = id.includes('#') || badge === 'API' ? 1 : 1.6
         return weight * page * (same ? 1.5 : 1)
       }})
