@@ -1,4 +1,4 @@
-"""What is read stays read: keys and values are kept, a step makes one row, and its time is spent on fetching
+"""What is read stays read: keys and values are kept, a step makes one row, and about half of its time can go into fetching
 
 Docs: https://attention-nb.github.io/attention_nb/cache.html.md"""
 
