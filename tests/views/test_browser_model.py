@@ -438,11 +438,12 @@ def test_weights_of_ones_own(page, tmp_path):
     (tmp_path/'config.json').write_text(json.dumps(said))
     (tmp_path/'pooling').mkdir()
     (tmp_path/'pooling'/'config.json').write_text('{}')         # the folder is dropped, not this
-    place = page.locator('.live').bounding_box()
+    status.evaluate("line => line.scrollIntoView({block: 'center', behavior: 'instant'})")
+    place = status.bounding_box()
     hand = page.context.new_cdp_session(page)
     for step in ('dragEnter', 'dragOver', 'drop'):
         hand.send('Input.dispatchDragEvent', dict(
-            type=step, x=place['x'] + 9, y=place['y'] + 9,
+            type=step, x=place['x'] + 9, y=place['y'] + 4,
             data=dict(items=[], files=[str(tmp_path)], dragOperationsMask=1)))
     expect(status).not_to_contain_text('did not work')
     found = page.evaluate("() => attentionNb.run('Birds birds')")
