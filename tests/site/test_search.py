@@ -75,7 +75,8 @@ how does the gpt-2 tokenizer split text | text/bpe#splitting-before-gluing
 visualize attention heads | views/attention_views#the-head-view seeing#what-heads-do
     seeing#all-heads-at-once
 how much memory does the kv cache need | cache#what-it-weighs
-why is attention quadratic | attention#what-it-costs cache#what-reading-again-costs mask#what-a-mask-costs
+why is attention quadratic | attention#what-it-costs cache#what-reading-again-costs
+    mask#what-a-mask-costs
     layers/multihead#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
