@@ -1,4 +1,4 @@
-"""Keys and values of all heads, remembered as one short vector for each token
+"""One short vector for each token, from which every head makes its keys and values
 
 Docs: https://attention-nb.github.io/attention_nb/latent.html.md"""
 
