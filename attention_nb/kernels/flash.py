@@ -1,4 +1,4 @@
-"""The attention of lesson 13 with every option: planned once, computed tile by tile, differentiated by hand
+"""The attention of lesson 14 with every option: planned once, computed tile by tile, differentiated by hand
 
 Docs: https://attention-nb.github.io/attention_nb/kernels/flash.html.md"""
 

@@ -94,7 +94,7 @@ def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True
         top: Blocks of keys that each block of queries sees, its own among them
         block: Tokens of a block
         causal: Hide keys after the query's own place, and blocks of them
-        scores: (B, Hkv, blocks of queries, blocks of keys); None: of block means
+        scores: (B, Hkv, blocks of queries, of keys); None: first query, mean key
 
     Returns:
         Another one for each sequence and head
@@ -105,7 +105,10 @@ def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True
     if L != S: raise ValueError(f"queries and keys must be of one text, got L = {L} and S = {S}")
     n = -(-L//block)
     if scores is None:
-        scores = _means(q.unflatten(1, (Hkv,-1)).mean(2), block) @ _means(k, block).mT
+        asked = q.unflatten(1, (Hkv,-1)).mean(2)
+        # the first query of a block may know nothing of those behind it, a mean would
+        asked = asked[...,::block,:] if causal else _means(asked, block)
+        scores = asked @ _means(k, block).mT
     if scores.shape != (B,Hkv,n,n):
         raise ValueError(f"scores must be {(B,Hkv,n,n)}, got {tuple(scores.shape)}")
     own = torch.eye(n, dtype=torch.bool, device=q.device)

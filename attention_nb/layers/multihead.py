@@ -199,7 +199,7 @@ class MultiHeadAttention(AttentionLayer):
         out_bias: Give the output projection a bias; None means `bias`
         dropout: Probability of zeroing a weight, in training
         out_dropout: Probability of zeroing a number of the output, in training
-        rope: Rotates queries and keys by their places, see lesson 7
+        rope: Rotates queries and keys by their places, see lesson 8
         qk_norm: Normalize queries and keys of each head: 'rms' or 'layer'
         q_norm: Norm of queries, as wide as a head or as the projection
         k_norm: Norm of keys, likewise
@@ -287,7 +287,7 @@ class MultiHeadAttention(AttentionLayer):
             mask: Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
             bias: Added to the scores; shapes as for `mask`
             causal: A query sees keys up to its place; the last stands at the last key's
-            cache: Keeps keys and values of earlier calls, see lesson 8
+            cache: Keeps keys and values of earlier calls, see lesson 9
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
             rotation: `rope.tables(positions)`, if many layers share it
             need_weights: Also all L x S weights, or their mean over heads

@@ -113,7 +113,7 @@ class TransformerConfig:
         sinks: A learned score for each head that takes weight, not values
         window: (left, right) of the query in 'window' layers
         layer_types: 'full', 'window', a mixer; None: 'window' if there is one
-        latent: Multi-head latent attention (lesson 12)
+        latent: Multi-head latent attention (lesson 13)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
         position_offset: Row of the first place in a learned table
         relative_buckets: Distances that a relative bias tells apart

@@ -1,4 +1,4 @@
-"""Every word looks at the others and takes what it needs: one formula, put to work, trained, and taken apart
+"""Every word looks at the others and takes what it needs: one formula, worked by hand, put in a function, and trained
 
 Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 # %% ../../nbs/03_attention.ipynb #7927ffac
 def simple_attention(q:Tensor, k:Tensor, v:Tensor, mask:Tensor|None=None)->tuple[Tensor,Tensor]:
-    """Average `v` by a softmax of query-key scores; who sees nothing gets 0
+    """Average `v` by a softmax of query-key scores; a query that sees nothing gets 0
 
     Args:
         q: Queries, (..., L, E)

@@ -296,7 +296,7 @@ def _extras(layers:list[Tensor], average:bool, rollout:bool)->Iterator[tuple[str
     "Averages and rollout of layers, from the full numbers"
     if average:
         mean = torch.stack([w.mean(0) for w in layers])
-        yield 'means, by layer', mean
+        yield 'layer means', mean
         yield 'mean of all', mean.mean(0, keepdim=True)
     if rollout: yield 'rollout', attention_rollout(layers)[None]
 

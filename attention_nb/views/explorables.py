@@ -21,9 +21,10 @@ from .page import clipped, pack_floats, unpack_floats, View, view_of
 from .plots import colors
 
 # %% ../../nbs/views/explorables.ipynb #be85384f
-def softmax_view(q:Tensor, k:Tensor, tokens:Sequence[str], *, temperature:float=1.,
-                 width:int|None=None, scaled:bool=True, softcap:float|None=None,
-                 sink:float|None=None, title:str='')->View:
+def softmax_view(
+        q:Tensor, k:Tensor, tokens:Sequence[str], *, temperature:float=1., width:int|None=None,
+        scaled:bool=True, softcap:float|None=None, sink:float|None=None,
+        sliders:Sequence[str]=('temperature','width','softcap','sink'), title:str='')->View:
     """Weights of one query and their slopes, which follow temperature, width, cap and sink
 
     Args:
@@ -35,15 +36,19 @@ def softmax_view(q:Tensor, k:Tensor, tokens:Sequence[str], *, temperature:float=
         scaled: Divide by the root of the width
         softcap: Scores s become softcap * tanh(s / softcap), from 0.5 to 20
         sink: A score that takes weight and gives nothing, from -5 to 15
+        sliders: Those that the page shows
         title: Heading
 
     Returns:
-        A view with a slider for each of these
+        A view with these sliders
     """
     q,k = checked_vectors(q, 'E', 'q'),checked_vectors(k, 'SE', 'k')
     (S,E),tokens = k.shape,readable_tokens(tokens, len(k))
     if len(q) != E: raise ValueError(f"q must have the width {E} of k, got {len(q)}")
     if S > 200: raise ValueError(f"{S} keys are more than the 200 that this view shows")
+    shown = ('temperature','width','softcap','sink')
+    if isinstance(sliders, str) or not set(sliders) <= {*shown}:
+        raise ValueError(f"sliders must be some of {', '.join(shown)}, got {sliders!r}")
     width = E if width is None else width
     width = checked_integer('width', width, least=1, most=E)
     start = dict(temperature=number_between(temperature, 1/16, 16, 'temperature'),
@@ -51,7 +56,8 @@ def softmax_view(q:Tensor, k:Tensor, tokens:Sequence[str], *, temperature:float=
                  softcap=number_between(softcap, .5, 20, 'softcap', none=True),
                  sink=number_between(sink, -5, 15, 'sink', none=True))
     return view_of('softmax', title, f"Softmax view: one query, {S} keys, {E} numbers", size=S,
-                   tokens=tokens, width=E, qdata=pack_floats(q), kdata=pack_floats(k), start=start)
+                   tokens=tokens, width=E, qdata=pack_floats(q), kdata=pack_floats(k), start=start,
+                   sliders=[n for n in shown if n in sliders])
 
 # %% ../../nbs/views/explorables.ipynb #8c9c5e1a
 def _softened(q:Tensor, k:Tensor, *, temperature:float, width:int, scaled:bool, softcap:float|None,

@@ -15,7 +15,7 @@ function numberCell(x, role, limit, digits = digitsFor(limit)) {
   return make("td", {title: exact(x), style}, text);
 }
 
-// o = Σ softmax(cap(α Σ q k) + b + M) v, as far as a layer has it; each term knows its steps
+// o = Σ softmax(cap(α Σ q k) + b + ln M) v, as far as a layer has it; each term knows its steps
 function formulaOf(steps, sinks) {
   const has = name => steps.includes(name);
   const term = (of, letter, below = "") => {
@@ -27,7 +27,7 @@ function formulaOf(steps, sinks) {
                  term("query product", "q", "ie"), " ", term("key product", "k", "je")];
   const capped = has("cap") ? [term("cap", "cap"), "(", ...score, ")"] : score;
   const added = [has("bias") ? [" + ", term("bias", "b", "ij")] : [],
-                 has("mask") ? [" + ", term("mask", "M", "ij")] : []].flat();
+                 has("mask") ? [" + ln ", term("mask", "M", "ij")] : []].flat();
   const weight = [term("softmax", "softmax", "j"), "(", ...capped, ...added,
                   sinks ? [" ; ", term("softmax", "z")] : [], ")"].flat();
   const whole = has("output") ? [term("output", "o", "i"), " = ", term("output", "Σ", "j"), " ",

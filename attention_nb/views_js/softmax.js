@@ -32,11 +32,13 @@ views.softmax = async (root, d) => {
   });
   const last = cells.at(-1);
   last.row.classList.add("sink");
+  const sliders = {
+    temperature: ["temperature", [-4, 4, 0.25], x => 2 ** x, Math.log2],
+    width: ["width E", [1, d.width, 1], x => x, x => x, String],
+    softcap: ["cap", [0.5, 20.5, 0.5], x => x > 20 ? null : x, x => x ?? 20.5],
+    sink: ["sink", [-5.5, 15, 0.5], x => x < -5 ? null : x, x => x ?? -5.5]};
   root.append(make("div.sliders", {},
-    slider("temperature", "temperature", [-4, 4, 0.25], x => 2 ** x, Math.log2),
-    slider("width", "width E", [1, d.width, 1], x => x, x => x, String),
-    slider("softcap", "cap", [0.5, 20.5, 0.5], x => x > 20 ? null : x, x => x ?? 20.5),
-    slider("sink", "sink", [-5.5, 15, 0.5], x => x < -5 ? null : x, x => x ?? -5.5),
+    ...d.sliders.map(name => slider(name, ...sliders[name])),
     view.check("scaled", "divide by √E"), view.reset), view.status,
     tableOf("bars", ["", "score", "weight", "slope"], ...cells.map(c => c.row)).element);
 

@@ -7,7 +7,7 @@ from cells import *                                     # the tests know both as
 
 WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows
 OPEN_PROOF = 5                                          # lines that only assert and stay open
-WORDS,MORE_WORDS = 2600,{'3': 3400, '5': 3400}          # of a lesson
+WORDS,MORE_WORDS = 2600,{'7': 3400, '8': 3400}          # of a lesson
 GUIDE = 700                                             # words of a guide
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',

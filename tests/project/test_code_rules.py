@@ -131,7 +131,7 @@ def test_the_site_is_asked_for_by_its_tests_alone_and_make_check_looks_at_one_pa
                  'test_budgets.py::test_a_page_keeps_within_its_budgets[layers/multihead]',
                  'test_docstrings.py::test_every_parameter_says_what_it_is[layers/multihead]',
                  'test_types.py::test_the_module_of_a_page'): assert test in page
-    assert '[04_mask]' not in page and 'test_reference_grid.py::' not in page
+    assert '[05_mask]' not in page and 'test_reference_grid.py::' not in page
     command = (r'layers\.multihead is also tested by: make test '
                r'ARGS=".*tests/\S*test_reference_grid\.py')
     assert re.search(command, page)

@@ -297,24 +297,24 @@ def test_quotes_of_notes():
         assert rules.quoted_lines(code, quote) is None
 
 def test_a_private_name_is_no_link_to_one_that_is_called_alike(tmp_path):
-    cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](04_mask.ipynb)'
+    cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](05_mask.ipynb)'
     path = tmp_path/'x.ipynb'
     nbformat.write(notebook([cell]), path)
     body = plain.markdown_of(notebooks.process(path.read_text('utf-8'), path), 'x')[0]
     assert body.startswith('`_asked` counts, [`attention`](https://')
-    assert '; [`_first`](04_mask.ipynb)\n' in body       # who writes a link gets it
+    assert '; [`_first`](05_mask.ipynb)\n' in body       # who writes a link gets it
 
 def test_a_plain_text_is_for_readers_without_the_site():
     class Paper:
         def __init__(self, title, number): self.fields = dict(title=title, eprint=number)
     papers = dict(su2021=Paper('{RoFormer}: Rotary', '2104.09864'), old=Paper('A report', None))
-    known = {'04_mask': {'causal'}, '03_attention': {'hide'}}
+    known = {'05_mask': {'causal'}, '03_attention': {'hide'}}
     def text(body): return plain.plain(body, 'https://b.org/', papers, known)
-    assert text('[a](04_mask.ipynb#causal), [a](04_mask.ipynb#gone)') == (
-        '[a](04_mask.html.md#causal), [a](04_mask.html.md)')
-    inside = plain.plain('[a](../04_mask.ipynb#causal), [b](flash.ipynb)', 'https://b.org/',
+    assert text('[a](05_mask.ipynb#causal), [a](05_mask.ipynb#gone)') == (
+        '[a](05_mask.html.md#causal), [a](05_mask.html.md)')
+    inside = plain.plain('[a](../05_mask.ipynb#causal), [b](flash.ipynb)', 'https://b.org/',
                          papers, known, 'kernels/x')
-    assert inside == '[a](../04_mask.html.md#causal), [b](flash.html.md)'
+    assert inside == '[a](../05_mask.html.md#causal), [b](flash.html.md)'
     assert text('[b](https://x.org/y.html), [c](https://b.org/attention.html#hide)') == (
         '[b](https://x.org/y.html), [c](03_attention.html.md#hide)')
     assert text('So [@su2021; @old].') == (

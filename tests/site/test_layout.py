@@ -40,7 +40,7 @@ def test_no_figure_is_wider_than_a_phone_allows():
 def test_what_is_too_wide_scrolls_in_its_box(page, address):
     kinds = set()
     page.set_viewport_size(dict(width=390, height=900))
-    for name in ('03_attention', '05_multihead', 'checkpoints/families/registry'):
+    for name in ('03_attention', '06_multihead', 'checkpoints/families/registry'):
         ready(page, f'{address}/{name}.html')
         kinds |= {tuple(k) for k in page.evaluate("""[...document.querySelectorAll(
             '.bd-article :is(pre, .pst-scrollable-table-container)')].filter(
@@ -189,7 +189,7 @@ bars = """[...document.querySelectorAll(`.bd-sidebar-primary, .bd-sidebar-second
     button, dialog`)].filter(
     e => e.getClientRects().length).map(e => e.className)"""
 
-@pytest.mark.parametrize('name', ['03_attention', '06_seeing', 'checkpoints/families/registry'])
+@pytest.mark.parametrize('name', ['03_attention', '07_seeing', 'checkpoints/families/registry'])
 def test_nothing_is_cut_on_paper(paper, name):
     page = paper(name)
     theme = 'document.documentElement.dataset.theme'
@@ -205,7 +205,7 @@ def test_nothing_is_cut_on_paper(paper, name):
     assert page.evaluate(theme) == 'dark'
 
 def test_answers_are_printed_if_asked_for(paper):
-    page = paper('05_multihead')
+    page = paper('06_multihead')
     folds = page.locator('details:is(.answer, .hint)')
     assert folds.count() > 5 and not any(folds.nth(i).is_visible() for i in range(folds.count()))
     assert page.locator('details.proofs').first.is_visible(), 'a proof shows its claim'

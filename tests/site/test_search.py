@@ -17,15 +17,15 @@ def sections(site):
 of_names = [package.page(lib, n) for n in package.homes(lib)]
 
 def without_number(address):
-    "`attention#why-softmax` for `03_attention.html#why-softmax`"
+    "`why#why-softmax` for `04_why.html#why-softmax`"
     return re.sub(r'^\d+_', '', address.replace('.html', ''))
 
 # ---- search
 
 # what newcomers type, and the sections that answer, on pages without their numbers
 questions = '''
-why divide by sqrt | attention#why-divide-by-the-square-root-of-the-width
-why softmax | attention#why-softmax
+why divide by sqrt | why#why-divide-by-the-square-root-of-the-width
+why softmax | why#why-softmax
 what is a query key and value | attention#query-key-value
 RoPE | position#turning
 rotary embeddings | position#turning
@@ -41,7 +41,7 @@ causal mask | mask#causal
 hide the future | mask#causal
 padding mask batch | mask#padding
 sliding window attention | mask#window cache#a-window-forgets
-why -inf in mask | attention#why-minus-infinity mask#hidden-but-not-by-minus-infinity
+why -inf in mask | why#why-minus-infinity mask#hidden-but-not-by-minus-infinity
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
 flash attention | kernels/dispatch#the-fast-path kernels/dispatch#attention-in-pieces
@@ -67,15 +67,16 @@ what is attention | attention#query-key-value attention#why-attention-at-all
 how to mask padding tokens | mask#padding
 difference between self attention and cross attention | multihead#two-texts
     attention#a-layer-that-learns
-why do transformers need positions | attention#order-does-not-matter-unless-you-say-so
+why do transformers need positions | why#order-does-not-matter-unless-you-say-so
     embedding#position-learned position#no-places-at-all position#two-words-that-are-one
-what does softmax do | attention#why-softmax
+what does softmax do | why#why-softmax
 how does the gpt-2 tokenizer split text | text/bpe#splitting-before-gluing
     tokenizer#the-same-as-gpt-2-id-for-id
 visualize attention heads | views/attention_views#the-head-view seeing#what-heads-do
     seeing#all-heads-at-once
 how much memory does the kv cache need | cache#what-it-weighs
-why is attention quadratic | cache#what-reading-again-costs mask#what-a-mask-costs
+why is attention quadratic | attention#what-it-costs cache#what-reading-again-costs
+    mask#what-a-mask-costs
     layers/multihead#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
@@ -104,17 +105,18 @@ return attention weights | layers/multihead#weights-if-you-ask
 swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | views/command views/command#the-command views/command#options
-attention rollout | seeing#where-a-vector-comes-from recording/head_scores#rollout
+attention rollout | notes/sentences#where-a-vector-comes-from recording/head_scores#rollout
     api/attention_rollout
-saturated softmax vanishing gradient | attention#why-divide-by-the-square-root-of-the-width
-    attention#does-the-scale-matter-for-learning
+saturated softmax vanishing gradient | why#why-divide-by-the-square-root-of-the-width
+    why#does-the-scale-matter-for-learning
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
 alibi | position#a-slope api/alibi_slopes
     api/alibi_bias
 convert weights to torch | guide/from_torch#convert-a-module layers/torch_interop#the-conversions
     api/to_torch
     layers/torch_interop#trained-weights
-sentence embeddings | pretrained#sentences-as-vectors
+sentence embeddings | notes/search#sentences-as-vectors
+    checkpoints/pretrained#sentences-in-batches
 why is my output nan | mask#the-query-that-sees-nothing'''
 
 # what readers look for, and the pages that answer, one of them first or second
@@ -128,7 +130,7 @@ key_padding_mask | mask#padding guide/masks guide/from_torch
 past_key_values | cache#keep-what-was-made guide/generate
 what is a head | multihead#heads multihead
 rotary | position#turning
-why divide by the root | attention#why-divide-by-the-square-root-of-the-width
+why divide by the root | why#why-divide-by-the-square-root-of-the-width
 use my own model | guide/load_model checkpoints/pretrained
 KVCache | api/KVCache layers/cache
 padding_mask | api/padding_mask kernels/mask'''
@@ -214,10 +216,10 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
     expect(page.locator(f'#{section} > h2')).to_be_in_viewport()
     assert not problems, problems
 
-first_pages = {'kv cache': '08_cache', 'rope': '07_position', 'beam search': 'models/beam_search',
-               'visualize my bert': 'views/attention_views', 'flash attention': '13_flash',
+first_pages = {'kv cache': '09_cache', 'rope': '08_position', 'beam search': 'models/beam_search',
+               'visualize my bert': 'views/attention_views', 'flash attention': '14_flash',
                'int8': 'views/browser_model',
-               'multi head attention': '05_multihead', 'softmax': '03_attention'}
+               'multi head attention': '06_multihead', 'softmax': '03_attention'}
 
 def test_what_people_type_finds_its_page_first(page, address):
     "Titles first, lessons before the library before the entries of names"
@@ -230,14 +232,14 @@ def test_the_search_is_used_without_a_pointer(page, address):
     page.keyboard.press('Control+k')
     page.keyboard.type('rope')
     hits = page.locator('#pst-search-dialog ul.search a')
-    expect(hits.first).to_have_attribute('href', re.compile('07_position'))
+    expect(hits.first).to_have_attribute('href', re.compile('08_position'))
     for key,hit in (('ArrowDown', 0), ('ArrowDown', 1), ('ArrowUp', 0)):
         page.keyboard.press(key)
         expect(hits.nth(hit)).to_be_focused()
     page.keyboard.press('ArrowUp')
     expect(page.locator('#pst-search-dialog input[type=search]')).to_be_focused()
     page.keyboard.press('Enter')
-    expect(page).to_have_url(re.compile('07_position.html#turning'))
+    expect(page).to_have_url(re.compile('08_position.html#turning'))
 
 def test_a_link_lands_on_its_section_and_stays_while_the_page_grows(page, address):
     "Pictures and formulas above it come later; once the reader scrolls, the page stands still"

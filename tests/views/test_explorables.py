@@ -74,6 +74,15 @@ def test_the_view_begins_where_python_says_and_answers_the_keyboard(open_view):
     close(page.locator('tbody tr:not(.sink) td:last-child').evaluate_all('cells => cells.map(c => '
                                                                          'c.title)'), slopes)
 
+def test_the_view_shows_the_sliders_that_are_asked_for(open_view):
+    torch.manual_seed(0)
+    page = open_view(softmax_view(torch.randn(4), torch.randn(6, 4), words,
+                                  sliders=['width','temperature']))
+    assert page.locator('input[type=range]').count() == 2
+    slide(page, temperature=4., width=2)
+    expect(page.get_by_label('temperature')).to_have_attribute('aria-valuetext', '4.00')
+    expect(page.get_by_label(re.compile('^cap'))).to_have_count(0)
+
 # ---- permutation
 
 def moved(x, places, order, positions, causal):

@@ -117,10 +117,10 @@ def test_steps_that_change_nothing_are_left_out_of_buttons_and_formula(open_view
     assert steps(page) == ['query', 'key', 'product', 'sum', 'mask', 'softmax', 'value',
                            'weight × value', 'output']
     formula = page.locator('.formula')
-    expect(formula).to_have_text('oi = Σj softmaxj(Σe qie kje + Mij) vj')
+    expect(formula).to_have_text('oi = Σj softmaxj(Σe qie kje + ln Mij) vj')
     choose(page, layer=1)
     assert steps(page)[4:7] == ['scale', 'cap', 'mask']
-    expect(formula).to_have_text('oi = Σj softmaxj(cap(α Σe qie kje) + Mij) vj')
+    expect(formula).to_have_text('oi = Σj softmaxj(cap(α Σe qie kje) + ln Mij) vj')
     press(page, 'cap')
     choose(page, layer=0)                         # has no cap: the view goes on with the weights
     expect(page.locator('[aria-current=step]')).to_have_text('softmax')
