@@ -13,8 +13,8 @@ ini.read(cfg.config_path/'settings.ini', encoding='utf-8')
 project,release = cfg.title,cfg.version
 author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 # numbers of their lessons
-book_parts = {'Foundations': range(1,6), 'Seeing': range(6,7), 'Modern attention': range(7,13),
-              'Scaling': range(13,100)}
+book_parts = {'Foundations': range(7), 'Seeing': range(7,8), 'Modern attention': range(8,14),
+              'Scaling': range(14,100)}
 
 extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint',
               'stale', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',

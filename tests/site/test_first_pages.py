@@ -42,7 +42,7 @@ def test_two_doors_lead_to_lessons_and_to_the_library(parts):
     student,engineer = re.findall(r'sd-card-body.*?</div>\s*</div>',
                                   parts['index'][parts['index'].index('page-cards doors'):],
                                   re.S)[:2]
-    for door,links in ((student, ('01_tokenizer', '03_attention')),
+    for door,links in ((student, ('00_model', '01_tokenizer', '03_attention')),
                        (engineer, ('library', 'guide/quickstart'))):
         assert [h for h in re.findall(r'href="([\w/]+)\.html"', door)] == [*links]
     assert 'pip install attention_nb' in plain(engineer)
@@ -113,7 +113,7 @@ def test_lessons_stand_in_their_parts_and_what_is_beside_them_at_the_end(parts, 
              for t,body in zip(found[1::2], found[2::2])}
     last = [*shown][-1]
     assert {n: [int(rules.number(l)[0]) for l in some] for n,some in shown.items()} == {
-        **{n: [i for i in r if i <= len(lessons)] for n,r in conf.book_parts.items()}, last: []}
+        **{n: [i for i in r if i < len(lessons)] for n,r in conf.book_parts.items()}, last: []}
     row = found[-1]
     for page in ('glossary', 'teach', 'notes/index'): assert f'href="{page}.html"' in row
     assert 'href="03_attention.html"' in parts['learn'].split('<h2')[0]

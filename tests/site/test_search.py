@@ -24,6 +24,11 @@ def without_number(address):
 
 # what newcomers type, and the sections that answer, on pages without their numbers
 questions = '''
+what is cross entropy loss | model#how-wrong-is-it
+what is a gradient step | model#a-step model#the-gradient
+overfitting | model#learned-or-only-remembered
+next token prediction | model#what-comes-next
+what is perplexity | model#how-wrong-is-it decoder#a-text-to-learn-from
 why divide by sqrt | why#why-divide-by-the-square-root-of-the-width
 why softmax | why#why-softmax
 what is a query key and value | attention#query-key-value
