@@ -30,7 +30,7 @@ def titles(text):
 def test_every_heading_begins_a_slide(text):
     headings = [re.sub(r'[`*]', '', m) for c in cells(LESSON) if c['cell_type'] == 'markdown'
                 for m in re.findall(r'^#{2,3} (.+)$', rules.source(c), re.M)]
-    assert len(headings) > 15 and not set(headings) - set(titles(text))
+    assert len(headings) > 10 and not set(headings) - set(titles(text))
     assert re.findall(r'<section[^>]*>\s*<h[23]>', text).__len__() >= len(headings)
 
 def test_proofs_answers_and_hints_are_left_out(text):
