@@ -67,7 +67,7 @@ def still(link):
             return f'data:image/svg+xml;base64,{svg}', said
     raise ValueError(f'{page}.ipynb has no output of a view {kind!r}')
 
-COLUMNS = dict(cards='1 2 3 3', doors='1 2 2 2', stills='1 2 3 3')
+COLUMNS = dict(cards='1 2 3 3', doors='1 2 2 2', stills='1 2 2 2')
 def cards(m):
     "A grid for the rows of a table, see above"
     kind,names = m[1],iter((m[2] or '').split())
