@@ -224,7 +224,7 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
 first_pages = {'kv cache': '09_cache', 'rope': '08_position', 'beam search': 'models/beam_search',
                'visualize my bert': 'views/attention_views', 'flash attention': '14_flash',
                'int8': 'views/browser_model',
-               'multi head attention': '06_multihead', 'softmax': '03_attention'}
+               'multi head attention': '06_multihead', 'softmax': '04_why'}
 
 def test_what_people_type_finds_its_page_first(page, address):
     "Titles first, lessons before the library before the entries of names"
@@ -249,7 +249,7 @@ def test_the_search_is_used_without_a_pointer(page, address):
 def test_a_link_lands_on_its_section_and_stays_while_the_page_grows(page, address):
     "Pictures and formulas above it come later; once the reader scrolls, the page stands still"
     section = 'why-divide-by-the-square-root-of-the-width'
-    page.goto(f'{address}/attention.html#{section}')            # its other name, with the anchor
+    page.goto(f'{address}/why.html#{section}')            # its other name, with the anchor
     page.wait_for_function(f"""document.getElementById('{section}')
         && !document.querySelector('.math:not(:has(mjx-container))')""", timeout=60_000)
     page.wait_for_timeout(500)
