@@ -336,7 +336,8 @@ def _view(kind:str, groups:list[dict[str,Any]], start:dict[str,Any], title:str,
           more:_More=lambda label, w: {})->View:
     "The view of groups"
     layers,(_,L,S) = groups[0]['w'],groups[0]['w'][0].shape
-    summary = (f"{kind.title()} view: {len(layers)} layers, {len(layers[0])} heads, "
+    n = sum(label.isdigit() for label in groups[0]['labels'])        # the rest are averages
+    summary = (f"{kind.title()} view: {n} layers, {len(layers[0])} heads, "
                f"{L} queries, {S} keys")
     return view_of(kind, title, summary, size=L+S, groups=packed_groups(groups, more), start=start)
 
