@@ -53,7 +53,7 @@ class SimpleEmbeddings(nn.Module):
 
 # %% ../../nbs/02_embedding.ipynb #c0510003
 def simple_positions(L:int, D:int)->Tensor:
-    """Places as sines and cosines of D/2 frequencies, side by side
+    """Places as sines and cosines of D/2 speeds, side by side
 
     Args:
         L: Number of places
@@ -62,6 +62,6 @@ def simple_positions(L:int, D:int)->Tensor:
     Returns:
         (L, D)
     """
-    freq = 10_000.**(-torch.arange(0, D, 2)/D)                         # (D/2,)
-    angle = torch.arange(L)[:,None] * freq                             # (L, D/2)
+    theta = 10_000.**(-torch.arange(0, D, 2)/D)                        # (D/2,)
+    angle = torch.arange(L)[:,None] * theta                            # (L, D/2)
     return torch.stack((angle.sin(), angle.cos()), -1).flatten(1)      # (L, D)
