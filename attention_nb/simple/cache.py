@@ -1,4 +1,4 @@
-"""What is read stays read: keys and values are kept, a step makes one row, and about half of its time can go into fetching
+"""Keep keys and values instead of making them again, and see what a step still waits for
 
 Docs: https://attention-nb.github.io/attention_nb/cache.html.md"""
 
