@@ -7,7 +7,7 @@ from cells import *                                     # the tests know both as
 
 WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows
 OPEN_PROOF = 5                                          # lines that only assert and stay open
-WORDS,MORE_WORDS = 2600,{'7': 3400, '8': 3400}          # of a lesson
+WORDS = 2800                                            # of a lesson
 GUIDE = 700                                             # words of a guide
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
@@ -91,8 +91,8 @@ def budget_problems(cells, name, names=()):
     "Where the page `name` leaves its budgets; `names`: all pages"
     yield from fold_problems(cells, name)
     yield from code_problems(cells, name)
-    of,most = kind(name),dict(guide=GUIDE).get(kind(name))
-    if of == 'lesson': most = MORE_WORDS.get(number(name)[0], WORDS)
+    of = kind(name)
+    most = dict(guide=GUIDE, lesson=WORDS).get(of)
     if of in ('library', 'notes') and name != 'notes/index' and lesson_of(name, cells) not in names:
         yield 'lesson',f'{name}.ipynb: its first prose does not link a lesson'
     if most and (said := words(cells)) > most:
