@@ -26,6 +26,9 @@ def test_on_a_phone_no_figure_and_no_formula_is_cut(page, address, name):
         'figure, .cell_output:has(figure), mjx-container[display="true"]')].filter(
         e => e.scrollWidth > e.clientWidth + 1).map(e => e.outerHTML.slice(0, 200))""")
     assert not cut, cut
+    left = page.evaluate("""[...document.querySelectorAll('figcaption')].map(e =>
+        e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft))""")
+    assert all(abs(x - 16) < 1 for x in left), left     # where the text begins
     small = page.evaluate("""[...document.querySelectorAll('mjx-container[display="true"]')].map(
         e => parseFloat(getComputedStyle(e).fontSize))""")
     assert all(size >= 12 for size in small)
