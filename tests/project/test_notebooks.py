@@ -236,6 +236,16 @@ def not_linked(pages):
 def test_every_page_is_linked_where_a_reader_looks_for_it():
     assert not_linked(loaded) == []
 
+def wrong_numbers(text):
+    "Links to a lesson whose words say another number than its file has"
+    links = re.findall(r'\[(?:[Ll]esson )?(\d\d?)\]\((?:\.\./)*(\d\d)_(\w+)\.ipynb', text)
+    return [(said, f'{n}_{name}') for said,n,name in links if int(said) != int(n)]
+
+def test_a_link_says_the_number_that_its_lesson_has():
+    assert wrong_numbers('[5](../06_a.ipynb) [lesson 6](06_a.ipynb#b)') == [('5', '06_a')]
+    for page,cells in loaded.items():
+        assert wrong_numbers('\n'.join(map(rules.source, cells))) == [], page
+
 def test_the_check_of_links_can_fail():
     def page(text): return [dict(cell_type='markdown', source=text)]
     good = {'learn': '[G](glossary.ipynb) [N](notes/index.ipynb)\n\n<!-- cards -->\n\n| |\n|---|\n'
