@@ -6,8 +6,8 @@ Docs: https://attention-nb.github.io/attention_nb/layers/base.html.md"""
 
 # %% auto #0
 __all__ = ['Function', 'AttentionFunction', 'options_of', 'plain_options', 'check_layer_mask', 'one_head_mask', 'check_layer',
-           'check_inputs', 'check_call', 'Around', 'twin_of', 'AttentionLayer', 'standing_by', 'attention_layers',
-           'use_attention']
+           'check_inputs', 'check_call', 'Around', 'twin_of', 'AttentionLayer', 'standing_by', 'is_used',
+           'attention_layers', 'use_attention']
 
 # %% ../../nbs/layers/base.ipynb #8a876553
 import contextlib
@@ -431,6 +431,10 @@ def standing_by(layers:list[AttentionLayer], attend:Function|None|str='', around
         _uses.set(tuple(u for u in _uses.get() if u.here))
         with _counting:
             for layer in use.layers: layer._asked -= 1
+
+def is_used()->bool:
+    "Whether somebody stands by any layers now, in this thread or task"
+    return any(u.here for u in _uses.get())
 
 def attention_layers(model:nn.Module)->list[AttentionLayer]:
     """All attention layers of a model, in its order

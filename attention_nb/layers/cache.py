@@ -172,6 +172,20 @@ class KVCache:
                 self._k,self._v = copy(self._k),copy(self._v)
 
     @property
+    def buffers(self)->tuple[Tensor,Tensor]:
+        "All slots of keys and of values, also those that are free"
+        return self._k, self._v
+
+    def free_slot(self)->int|None:
+        "Where one token may be written without `update`, then `count_one`; None: only by it"
+        odd = self._places is not None or self._k.requires_grad or self._v.requires_grad
+        return None if odd or self._seen == self._k.shape[2] else self._seen
+
+    def count_one(self)->None:
+        "A token stands in what was the free slot"
+        self._seen += 1
+
+    @property
     def _filled(self)->int: return min(self._seen, self._k.shape[2])
     @property
     def keys(self)->Tensor: return self._k[:,:,:self._filled]
@@ -278,6 +292,12 @@ class SlidingKVCache(KVCache):
                          dtype=dtype, device=device)
         self.max_len:int|None = None
         self._first:int|None = None
+
+    def free_slot(self)->int|None:
+        odd = self._places is not None or self._k.requires_grad or self._v.requires_grad
+        return None if odd else self._seen % self._ring
+
+    def count_one(self)->None: self._seen,self._first = self._seen+1,None
 
     def _slots(self, start:int, end:int)->Tensor:
         return torch.arange(start, end, device=self._k.device) % self._ring

@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/models/decoding.html.md"""
 __all__ = []
 
 # %% ../../nbs/models/decoding.ipynb #10e0aa04
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import MethodType
 from typing import Any, TypeVar, cast
@@ -63,7 +63,7 @@ class DecodingState:
     "Texts that grow token by token, and what the model knows of them"
     def __init__(self, model:GenerativeModel, start:Tensor, new:int, *, source:Tensor|None=None,
                  mask:Tensor|None=None, cache:ModelCache|None=None)->None:
-        self.model,self.source,self.n = model,source,start.shape[1]
+        self.model,self.source,self.n,self.start = model,source,start.shape[1],start.shape[1]
         B,total = len(start),start.shape[1]+new
         self.tokens = torch.cat([start, start.new_zeros(B, new)], 1)          # (B, total)
         if mask is not None and mask.all(): mask = None
@@ -71,7 +71,7 @@ class DecodingState:
         if cache is None:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
-        self.mask,self.cache = mask,cache
+        self.mask,self.cache,self._step = mask,cache,None
         # how many words the longest of the texts has, for each number of columns
         self.words = [*range(total+1)]
         if mask is not None and source is None:
@@ -102,11 +102,20 @@ class DecodingState:
     def _read(self, end:int)->Tensor:
         "The model reads on to token `end`"
         unread = self.tokens[:,len(self.cache):end]
+        if self.source is None and end > self.start and unread.shape[1] == 1:
+            if (step := self._current_step()) is not None: return step(unread, self.real)[:,None]
         read,mask = (unread,self.real) if self.source is None else (self.source,self.mask)
         if mask is not None and self.source is None: mask = mask[:,:end]
         out:Tensor = in_evaluation(self.model)(read, mask=mask, cache=self.cache, last=1,
                                         decoder_ids=None if self.source is None else unread)
         return out
+
+    def _current_step(self)->Callable[[Tensor,Tensor|None],Tensor]|None:
+        "What reads one token quickly, made anew when model or cache have changed; None: nothing"
+        if self._step is None or not self._step.is_current():
+            make = getattr(self.model, 'token_step', None)
+            self._step = None if make is None else make(self.cache, self.mask)
+        return self._step
 
     def append(self, column:Tensor)->None:
         self.tokens[:,self.n] = column

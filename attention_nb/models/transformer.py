@@ -27,6 +27,7 @@ from .config import (ExpertsConfig as ExpertsConfig, max_places,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
+from .step import TokenStep, why_not
 from .generation_options import GenerateOptions
 from ..layers.base import AttentionLayer, Function
 from ..layers.multihead import computed_dtype
@@ -427,6 +428,18 @@ class Transformer(nn.Module):
             None if b.cross is None else b.cross.new_cache(batch, memory_len or 1, **kw)
             for b in blocks]
         return ModelCache(own, cross)
+
+    def token_step(self, cache:ModelCache, mask:Tensor|None=None)->TokenStep|None:
+        """What reads one token after another more quickly, while nothing changes
+
+        Args:
+            cache: Of `new_cache`, with what came before
+            mask: Bool (B, S), all tokens that there will be; True = a real token
+
+        Returns:
+            Reads one token of each text; None: only the model itself can
+        """
+        return None if why_not(self, cache, mask) else TokenStep(self, cache)
 
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[False]=False,
