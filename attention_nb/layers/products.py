@@ -61,6 +61,7 @@ def _halves(x:Tensor, weight:Tensor)->Tensor:
     out = torch.matmul(weight.view(2, N//2, K), x.t())    # (2, N/2, B)
     return out.view(1, N) if len(x) == 1 else out.flatten(0, 1).t().contiguous()
 
+# All ways, by name
 ways = {way.name: way for way in (Way('linear', F.linear), Way('vector', _vector),
                                   Way('columns', _columns), Way('halves', _halves))}
 
@@ -112,8 +113,8 @@ def product(linears:Sequence[nn.Module], rows:int)->Product:
         Of the layers as they are now
     """
     if not all(type(l) is nn.Linear for l in linears): return _of_others(linears)
-    weights:list[Tensor] = [l.weight for l in linears]
-    biases:list[Tensor|None] = [l.bias for l in linears]
+    weights:list[Tensor] = [l.get_parameter('weight') for l in linears]
+    biases:list[Tensor|None] = [l._parameters['bias'] for l in linears]
     whole = [t for t in biases if t is not None]
     if len(linears) > 1 and (len(whole) not in (0, len(linears))
                              or not _may_be_joined(weights)): return _of_others(linears)

@@ -7,9 +7,9 @@ Docs: https://attention-nb.github.io/attention_nb/models/step.html.md"""
 # %% auto #0
 __all__ = ['why_not', 'TokenStep']
 
-# %% ../../nbs/models/step.ipynb #2c84728e
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+# %% ../../nbs/models/step.ipynb #38c36721
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -20,10 +20,22 @@ from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.multihead import MultiHeadAttention, norm_width
 from ..layers.position import Rope
 from ..layers.products import Product, product, product_of
-from .blocks import Block, FeedForward, Residual, RMSNorm, activations
+from .blocks import Block, FeedForward, Residual, RMSNorm, Stack, activations
+from .config import TransformerConfig
 
-# %% ../../nbs/models/step.ipynb #ce584458
-if TYPE_CHECKING: from attention_nb.models.transformer import Transformer
+# %% ../../nbs/models/step.ipynb #e2822c8a
+class _Model(Protocol):
+    "What a step asks of a `Transformer`"
+    @property
+    def cfg(self)->TransformerConfig: ...
+    @property
+    def embed(self)->Any: ...
+    @property
+    def decoder(self)->Stack|None: ...
+    @property
+    def head(self)->Any: ...
+    def logits(self, x:Tensor)->Tensor: ...
+    def modules(self)->Iterator[nn.Module]: ...
 
 # %% ../../nbs/models/step.ipynb #272729e7
 class _Turn:
@@ -150,11 +162,12 @@ def _kernel(attn:MultiHeadAttention,
     return lambda k,v,mask: scaled_dot_product_attention(one, k, v, mask=mask, scale=scale,
                                                          softcap=cap, sinks=sinks)
 
-# %% ../../nbs/models/step.ipynb #742fe89e
-def why_not(model:'Transformer', cache:ModelCache, mask:Tensor|None=None)->str|None:
+# %% ../../nbs/models/step.ipynb #d4a94391
+def why_not(model:_Model, cache:ModelCache, mask:Tensor|None=None)->str|None:
     """Why a step may not serve a model with this cache
 
     Args:
+        model: A `Transformer`
         cache: Of its `new_cache`
         mask: Bool (B, S), all tokens that there will be; True = a real token
 
@@ -206,7 +219,7 @@ class _Held(NamedTuple):
         return all(have.get(name) is x and (not at or x.data_ptr() == at)
                    for have,name,x,at in self.entries)
 
-def _held(model:nn.Module, cache:ModelCache)->_Held:
+def _held(model:_Model, cache:ModelCache)->_Held:
     entries:list[tuple[dict[str,Any],str,Any,int]] = []
     hooks:list[dict[int,Any]] = []
     for m in model.modules():
@@ -216,8 +229,8 @@ def _held(model:nn.Module, cache:ModelCache)->_Held:
                         for name,x in have.items() if x is not None]
     return _Held(entries, hooks, [c.buffers[0] for c in cache.own])
 
-# %% ../../nbs/models/step.ipynb #d41a97a7
-def _embedding(model:'Transformer')->Callable[[Tensor,Tensor],Tensor]:
+# %% ../../nbs/models/step.ipynb #5e47463a
+def _embedding(model:_Model)->Callable[[Tensor,Tensor],Tensor]:
     "From ids and places, (B, 1) each, to vectors (B, D)"
     embed,cfg = model.embed,model.cfg
     norm,token,table = _norm(embed.norm),embed.token,embed.position
@@ -229,7 +242,7 @@ def _embedding(model:'Transformer')->Callable[[Tensor,Tensor],Tensor]:
         return x if norm is None else norm(x)
     return run
 
-def _head(model:'Transformer', rows:int)->Callable[[Tensor],Tensor]:
+def _head(model:_Model, rows:int)->Callable[[Tensor],Tensor]:
     "From the last vector (B, D) to logits (B, N)"
     head,cfg,token = model.head,model.cfg,model.embed.token
     if head is None or head.dense is not None or type(token) is not nn.Embedding:
@@ -249,9 +262,9 @@ class TokenStep:
         model: One that `why_not` has nothing against
         cache: Of its `new_cache`
     """
-    model:'Transformer'
+    model:_Model
     cache:ModelCache
-    def __init__(self, model:'Transformer', cache:ModelCache):
+    def __init__(self, model:_Model, cache:ModelCache):
         if (reason := why_not(model, cache)) or model.decoder is None:
             raise ValueError(f"a step cannot serve this model: {reason}")
         self.model,self.cache = model,cache
@@ -287,10 +300,10 @@ class TokenStep:
             Logits (B, N)
         """
         n,caches,room = len(self.cache),self.cache.own,self._room
-        if mask is None: place = torch.tensor([n], device=ids.device)
-        else: place = (mask.sum(1, keepdim=True) - 1).clamp(min=0)    # (B, 1)
-        for turn in room.turns.values(): turn.move(place)
         for ring,slot in room.slots.items(): slot.fill_(n % ring if ring else n)
+        place = room.slots[0]    # (1,), or where texts are filled (B, 1)
+        if mask is not None: place = (mask.sum(1, keepdim=True) - 1).clamp(min=0)
+        for turn in room.turns.values(): turn.move(place)
         masks = {ring: None if mask is None else _of_slots(mask, n, ring) for ring in room.slots}
         x = self._embed(ids, place)
         for (attend,feed,parallel),ring in zip(self._blocks, self._ring):
@@ -305,7 +318,8 @@ def _made_room(like:Tensor, rows:int, H:int, Hkv:int, E:int, ropes:Any,
     with torch.inference_mode(False):
         new = torch.zeros(shape, dtype=like.dtype, device=device)
         turns = {kind: _Turn(rope, shape, H+Hkv, device) for kind,rope in ropes.items()}
-        slots = {ring: torch.zeros(1, dtype=torch.long, device=device) for ring in rings}
+        slots = {ring: torch.zeros(1, dtype=torch.long, device=device)
+                 for ring in {0, *rings}}
     queries = new[:,:H].unflatten(1, (Hkv, H//Hkv))[:,:,:,0]
     return _Room(new, queries, new[:,H:H+Hkv], new[:,H+Hkv:], slots, turns)
 

@@ -29,14 +29,14 @@ def tiny(kind, **more):
     given = {n: x for n,x in sizes.items() if n in known or n in same}
     return cls(**{n: x for n,x in given.items() if same.get(n) not in given} | more)
 
-_latent = dict(num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=16, qk_rope_head_dim=8,
+latent = dict(num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=16, qk_rope_head_dim=8,
                qk_nope_head_dim=6, v_head_dim=10, num_local_experts=8, n_group=4, topk_group=2,
                num_experts_per_tok=3, first_k_dense_replace=1)
 
 def said(kind):
     "What config.json would say of a small model of one of our families, with its head"
     from attention_nb.checkpoints.families.registry import FAMILIES
-    more = _latent if kind == 'deepseek_v3' else {}
+    more = latent if kind == 'deepseek_v3' else {}
     return tiny(kind, **more).to_dict() | dict(architectures=[*FAMILIES[kind].architectures][:1])
 
 def made(kind, kernel='eager', auto=AutoModel, **more):

@@ -1,0 +1,121 @@
+"The quick step of a model that writes: the long way's tokens, and how little it does"
+import pytest, torch, transformers
+from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
+from attention_nb.layers import products
+from attention_nb.models.generation import stream
+from attention_nb.models.step import TokenStep, why_not
+from attention_nb.models.transformer import Transformer
+from attention_nb.recording.recorder import record
+from tests.helpers.tiny_models import latent, made
+
+QUICK = ['llama', 'mistral', 'qwen2', 'qwen3', 'smollm3', 'olmo2', 'phi3', 'gemma2',
+         'gemma3_text', 'mixtral', 'gpt_oss', 'gpt2', 'gpt_neox']
+SLOW = {'bloom': 'its positions are alibi', 'deepseek_v3': 'layer 0 is a LatentAttention'}
+
+def small(family):
+    more = latent if family == 'deepseek_v3' else {}
+    return from_hf(made(family, auto=transformers.AutoModelForCausalLM, **more)).eval()
+
+@pytest.mark.parametrize('rows,filled', [(1,False), (3,False), (3,True)])
+@pytest.mark.parametrize('family', QUICK)
+def test_short_is_long(family, rows, filled, monkeypatch):
+    model,asked = small(family),[]
+    torch.manual_seed(1)
+    ids,mask = torch.randint(3, 50, (rows, 6)),None
+    if filled:
+        mask = torch.ones(rows, 6, dtype=torch.bool)
+        mask[0,:3] = mask[1,:1] = False
+    def write():
+        return model.generate(ids, 14, mask=mask, eos_id=(), return_scores=True)
+    with torch.no_grad(): short,scores = write()
+    real = TokenStep.__call__
+    def heard(self, *a):
+        asked.append(self)
+        return real(self, *a)
+    monkeypatch.setattr(TokenStep, '__call__', heard)
+    write()
+    assert len(asked) == 13 and len({*asked}) == 1      # all but the prompt, by one step
+    monkeypatch.setattr(Transformer, 'token_step', lambda *a: None)
+    long,wanted = write()
+    assert torch.equal(short, long)
+    assert_close(scores, wanted, atol=1e-4, rtol=1e-4)
+    assert len(asked) == 13
+
+@pytest.mark.parametrize('family', SLOW)
+def test_others_go_the_long_way(family):
+    model = small(family)
+    assert why_not(model, model.new_cache(1, 9)) == SLOW[family]
+    assert model.token_step(model.new_cache(1, 9)) is None
+    assert model.generate(torch.randint(3, 50, (1, 5)), 4, eos_id=()).shape == (1, 9)
+
+class Calls(TorchDispatchMode):
+    n = 0
+    def __torch_dispatch__(self, f, types, args=(), kwargs=None):
+        self.n += 1
+        return f(*args, **(kwargs or {}))
+
+@pytest.mark.parametrize('way,most', [('linear',600), ('halves',1000)])
+def test_calls_of_a_token(way, most, monkeypatch):
+    "Operators of torch that a token of SmolLM2 calls, 30 layers: 1,500 the long way"
+    monkeypatch.setattr(products, 'way_for', lambda *a: products.ways[way])
+    model,counts = load_pretrained('smollm2'),[]
+    for n in (3, 5):
+        with Calls() as calls: model.generate(torch.tensor([[5, 9, 23]]), n, eos_id=())
+        counts.append(calls.n)
+    assert (counts[1]-counts[0])/2 <= most
+
+def test_a_chat_goes_on():
+    "One cache over several calls, a prompt of one token and an id that there is not"
+    model = small('llama')
+    ids,cache = torch.randint(3, 50, (1, 5)),model.new_cache(1, 40)
+    for _ in range(3):
+        ids = model.generate(ids, 4, cache=cache, eos_id=())
+        assert torch.equal(ids, model.generate(ids[:,:5], ids.shape[1]-5, eos_id=()))
+        assert len(cache) == ids.shape[1] - 1
+    with pytest.raises(ValueError, match='ids must be from 0 to 49'):
+        model.generate(torch.cat([ids, torch.tensor([[77]])], 1), 2, cache=cache)
+
+def test_somebody_comes_and_goes(monkeypatch):
+    "Between two tokens: a recorder, a hook, a trained weight, another dtype"
+    model = small('llama')
+    ids,heard = torch.randint(3, 50, (1, 5)),[]
+    wanted = model.generate(ids, 12, eos_id=())[0,5:].tolist()
+    columns,got = stream(model, ids, 12, eos_id=()),[]
+    def take(n): got.extend(int(next(columns)) for _ in range(n))
+    take(3)
+    with record(model) as r: take(2)
+    assert len(r.layers) and r.layers[0].weights.shape[-1] > 5
+    hook = model.decoder.blocks[0].ffn.register_forward_hook(lambda *a: heard.append(1))
+    take(2)
+    hook.remove()
+    take(5)
+    assert got == wanted and len(heard) == 2
+    # weights that are trained on in their place count from the next token on
+    columns,cache = stream(model, ids, 3, eos_id=()),model.new_cache(1, 9)
+    first = next(columns)
+    model(ids, cache=cache)
+    with torch.no_grad():
+        for p in model.parameters(): p.copy_(torch.randn_like(p))
+    assert torch.equal(next(columns), model(first[:,None], cache=cache)[:,-1].argmax(-1))
+
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16, torch.float64])
+def test_other_dtypes(dtype):
+    model = small('qwen3').to(dtype)
+    ids,cache = torch.randint(3, 50, (2, 9)),model.new_cache(2, 9)
+    with torch.inference_mode():
+        whole = model(ids)
+        model(ids[:,:5], cache=cache)
+        step = TokenStep(model, cache)
+        for t in range(5, 9): assert_close(step(ids[:,t:t+1]), whole[:,t], atol=.05, rtol=.05)
+
+def test_training_goes_on_beside_it():
+    "A model that trains is asked: no dropout acts, the mode stays, and gradients flow after it"
+    model = small('gpt2').train()
+    ids = torch.randint(3, 50, (1, 5))
+    loss = model(ids).logsumexp(-1).sum()
+    first = model.generate(ids, 6, eos_id=())
+    assert model.training and torch.equal(first, model.eval().generate(ids, 6, eos_id=()))
+    loss.backward()
+    assert all(p.grad is not None for p in model.decoder.blocks[0].attn.q_proj.parameters())
