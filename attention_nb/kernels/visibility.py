@@ -314,8 +314,10 @@ class Visibility:
         q_doc,k_doc = cut(self.q_doc, q),cut(self.k_doc, k)
         mask = self.mask.part(q, k) if isinstance(self.mask, Visibility) else self.mask
         if isinstance(mask, Tensor): mask = part_of(mask, q, k)
-        L,S = (len(range(n)[s]) if isinstance(s, slice) else len(s)
-               for n,s in ((self.L,q), (self.S,k)))
+        def length(s:Tensor|slice, n:int)->int:
+            if isinstance(s, slice): return n if s == slice(None) else len(range(n)[s])
+            return len(s)
+        L,S = length(q, self.L),length(k, self.S)
         either = None if self.either is None else tuple(see.part(q, k) for see in self.either)
         return Visibility(L, S, causal=self.causal, window=self.window, q_pos=q_pos, k_pos=k_pos,
                           q_doc=q_doc, k_doc=k_doc, mask=mask, table=self.table, rule=self.rule,

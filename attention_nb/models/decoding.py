@@ -62,7 +62,7 @@ def _slides(cache:ModelCache)->bool:
 class DecodingState:
     "Texts that grow token by token, and what the model knows of them"
     def __init__(self, model:GenerativeModel, start:Tensor, new:int, *, source:Tensor|None=None,
-                 mask:Tensor|None=None, cache:ModelCache|None=None)->None:
+                 mask:Tensor|None=None, cache:ModelCache|None=None, compiled:bool=False)->None:
         self.model,self.source,self.n,self.start = model,source,start.shape[1],start.shape[1]
         B,total = len(start),start.shape[1]+new
         self.tokens = torch.cat([start, start.new_zeros(B, new)], 1)          # (B, total)
@@ -72,6 +72,9 @@ class DecodingState:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
         self.mask,self.cache,self._step = mask,cache,None
+        make = getattr(model, 'compiled_step' if compiled else 'token_step', None)
+        self._make_step:Callable[...,Any]|None = make
+        if compiled and make is not None: self._step = make(cache, mask)    # or says why not
         # how many words the longest of the texts has, for each number of columns
         self.words = [*range(total+1)]
         if mask is not None and source is None:
@@ -113,7 +116,7 @@ class DecodingState:
     def _current_step(self)->Callable[[Tensor,Tensor|None],Tensor]|None:
         "What reads one token quickly, made anew when model or cache have changed; None: nothing"
         if self._step is None or not self._step.is_current():
-            make = getattr(self.model, 'token_step', None)
+            make = self._make_step
             self._step = None if make is None else make(self.cache, self.mask)
         return self._step
 
@@ -192,7 +195,7 @@ class DecodingLoop:
             order = mask.byte().argsort(dim=1, stable=True)
             start,mask = start.gather(1, order),mask.gather(1, order)
         return DecodingState(o.model, start, o.max_new_tokens, source=o.source, mask=mask,
-                             cache=o.cache)
+                             cache=o.cache, compiled=o.compiled)
 
     def process(self, text:DecodingState, logits:Tensor)->Tensor:
         "Scores with less for what has occurred, and as the processors will have them"

@@ -38,7 +38,7 @@ def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:T
     """Give out new tokens as soon as they are known, or new text as soon as it is certain
 
     Options are those of `generate`: temperature, top_k, top_p, min_p, repetition_penalty,
-    logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache.
+    logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache, compiled.
 
     Args:
         model: With a decoder and a head
@@ -111,7 +111,8 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
              pad_id:int|None=None, stop:str|int|Sequence[str|int|Sequence[int]]=(),
              tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None, seed:int|None=None,
              cache:ModelCache|None=None, stream:Callable[[Tensor],object]|None=None,
-             progress:bool=False, return_scores:bool=False)->Tensor|tuple[Tensor,Tensor]:
+             progress:bool=False, return_scores:bool=False,
+             compiled:bool=False)->Tensor|tuple[Tensor,Tensor]:
     """Go on with texts, token by token
 
     Beside an encoder the result holds the decoder's tokens. `scores` are natural logarithms of the
@@ -146,6 +147,7 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
         stream: Called with each column of new tokens (B,)
         progress: Show a bar
         return_scores: Return (ids, scores (B, new)), log-probabilities of the new tokens
+        compiled: Compile a step once, and run it for every token
 
     Returns:
         (B * num_return_sequences, L + new), the prompt too
@@ -156,7 +158,8 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
         logits_processor=logits_processor, num_return_sequences=num_return_sequences,
         n_beams=n_beams, length_penalty=length_penalty, early_stopping=early_stopping,
         eos_id=eos_id, pad_id=pad_id, stop=stop, tokenizer=tokenizer, generator=generator,
-        seed=seed, cache=cache, stream=stream, progress=progress, return_scores=return_scores)
+        seed=seed, cache=cache, stream=stream, progress=progress, return_scores=return_scores,
+        compiled=compiled)
     loop = DecodingLoop(asked)
     if n_beams > 1 and asked.max_new_tokens:
         with torch.inference_mode(), loop.precision(): found = search_beams(loop, progress)

@@ -23,8 +23,8 @@ from ..layers.products import Product, product, product_of
 from .blocks import Block, FeedForward, Residual, RMSNorm, Stack, activations
 from .config import TransformerConfig
 
-# %% ../../nbs/models/step.ipynb #e2822c8a
-class _Model(Protocol):
+# %% ../../nbs/models/step.ipynb #8f955ef6
+class StepModel(Protocol):
     "What a step asks of a `Transformer`"
     @property
     def cfg(self)->TransformerConfig: ...
@@ -162,8 +162,8 @@ def _kernel(attn:MultiHeadAttention,
     return lambda k,v,mask: scaled_dot_product_attention(one, k, v, mask=mask, scale=scale,
                                                          softcap=cap, sinks=sinks)
 
-# %% ../../nbs/models/step.ipynb #d4a94391
-def why_not(model:_Model, cache:ModelCache, mask:Tensor|None=None)->str|None:
+# %% ../../nbs/models/step.ipynb #3269ad4f
+def why_not(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->str|None:
     """Why a step may not serve a model with this cache
 
     Args:
@@ -205,21 +205,21 @@ def _why_not_block(block:Block, cache:object)->str|None:
     if left is not None and most is not None and left < most: return "keeps more than its window"
     return None
 
-# %% ../../nbs/models/step.ipynb #e70ee4bc
-class _Held(NamedTuple):
+# %% ../../nbs/models/step.ipynb #afd2d701
+class Held(NamedTuple):
     "What a step was made of: dictionaries of modules, and what stood in them"
     entries:list[tuple[dict[str,Any],str,Any,int]]
     hooks:list[dict[int,Any]]
     buffers:list[Tensor]
 
-    def is_there(self, cache:ModelCache)->bool:
+    def is_there(self, caches:Sequence[Any])->bool:
         "Whether all of it still stands where it stood"
         if any(self.hooks): return False
-        if any(c.buffers[0] is not k for c,k in zip(cache.own, self.buffers)): return False
+        if any(c.buffers[0] is not k for c,k in zip(caches, self.buffers)): return False
         return all(have.get(name) is x and (not at or x.data_ptr() == at)
                    for have,name,x,at in self.entries)
 
-def _held(model:_Model, cache:ModelCache)->_Held:
+def held(model:StepModel, caches:Sequence[Any])->Held:
     entries:list[tuple[dict[str,Any],str,Any,int]] = []
     hooks:list[dict[int,Any]] = []
     for m in model.modules():
@@ -227,10 +227,10 @@ def _held(model:_Model, cache:ModelCache)->_Held:
         for have in (m._parameters, m._buffers, m._modules):
             entries += [(have, name, x, x.data_ptr() if isinstance(x, Tensor) else 0)
                         for name,x in have.items() if x is not None]
-    return _Held(entries, hooks, [c.buffers[0] for c in cache.own])
+    return Held(entries, hooks, [c.buffers[0] for c in caches])
 
-# %% ../../nbs/models/step.ipynb #5e47463a
-def _embedding(model:_Model)->Callable[[Tensor,Tensor],Tensor]:
+# %% ../../nbs/models/step.ipynb #c90c54cf
+def _embedding(model:StepModel)->Callable[[Tensor,Tensor],Tensor]:
     "From ids and places, (B, 1) each, to vectors (B, D)"
     embed,cfg = model.embed,model.cfg
     norm,token,table = _norm(embed.norm),embed.token,embed.position
@@ -242,7 +242,7 @@ def _embedding(model:_Model)->Callable[[Tensor,Tensor],Tensor]:
         return x if norm is None else norm(x)
     return run
 
-def _head(model:_Model, rows:int)->Callable[[Tensor],Tensor]:
+def _head(model:StepModel, rows:int)->Callable[[Tensor],Tensor]:
     "From the last vector (B, D) to logits (B, N)"
     head,cfg,token = model.head,model.cfg,model.embed.token
     if head is None or head.dense is not None or type(token) is not nn.Embedding:
@@ -262,9 +262,9 @@ class TokenStep:
         model: One that `why_not` has nothing against
         cache: Of its `new_cache`
     """
-    model:_Model
+    model:StepModel
     cache:ModelCache
-    def __init__(self, model:_Model, cache:ModelCache):
+    def __init__(self, model:StepModel, cache:ModelCache):
         if (reason := why_not(model, cache)) or model.decoder is None:
             raise ValueError(f"a step cannot serve this model: {reason}")
         self.model,self.cache = model,cache
@@ -282,12 +282,12 @@ class TokenStep:
             self._blocks.append((layer, feed, block.parallel))
         self._embed,self._norm = _embedding(model),_norm(stack.norm)
         self._head = _head(model, rows)
-        self._held = _held(model, cache)    # now that `product` has moved parameters together
+        self._held = held(model, cache.own)    # now that `product` has moved parameters together
 
     def is_current(self)->bool:
         "Whether it gives what the model would give: nothing has changed, and nobody listens"
         return (not is_used() and autocast_dtype(self._room.new.device) is None
-                and self._held.is_there(self.cache))
+                and self._held.is_there(self.cache.own))
 
     def __call__(self, ids:Tensor, mask:Tensor|None=None)->Tensor:
         """Read one token of each text and say what may come

@@ -22,14 +22,15 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import explained
+from ..checks import autocast_dtype, explained
 from .config import (ExpertsConfig as ExpertsConfig, max_places,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
 from .step import TokenStep, why_not
+from .compiled_step import CompiledStep, compiled_step, why_not_compiled
 from .generation_options import GenerateOptions
-from ..layers.base import AttentionLayer, Function
+from ..layers.base import AttentionLayer, Function, is_used
 from ..layers.multihead import computed_dtype
 from ..kernels.visibility import has_numbers
 
@@ -441,6 +442,22 @@ class Transformer(nn.Module):
         """
         return None if why_not(self, cache, mask) else TokenStep(self, cache)
 
+    def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|TokenStep|None:
+        """Likewise by one call of a compiled graph; where it cannot be compiled, a warning says why
+
+        Args:
+            cache: Of `new_cache`, with what came before
+            mask: Bool (B, S), all tokens that there will be; True = a real token
+
+        Returns:
+            Reads one token of each text; None: somebody listens
+        """
+        if is_used() or autocast_dtype(self.embed.token.weight.device): return None
+        if reason := why_not_compiled(self, cache, mask):
+            raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
+        if (step := compiled_step(self, cache)) is not None: return step
+        return self.token_step(cache, mask)
+
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[False]=False,
                  **options:Unpack[GenerateOptions])->Tensor: ...
@@ -458,7 +475,7 @@ class Transformer(nn.Module):
         Options are those of `attention_nb.generate`: temperature, top_k, top_p, min_p,
         repetition_penalty, logits_processor, seed, generator, stop, eos_id, pad_id, mask,
         decoder_ids, cache, tokenizer, stream, progress, num_return_sequences, n_beams,
-        length_penalty, early_stopping.
+        length_penalty, early_stopping, compiled.
 
         Args:
             ids: The texts to go on with (B, L); beside an encoder, what it reads
