@@ -29,6 +29,7 @@ _names = {
     'layers.latent': ['LatentAttention', 'LatentConfig'],
     'layers.multihead': ['MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads'],
     'layers.position': ['Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets'],
+    'layers.quantized': ['quantize'],
     'layers.self_attention': ['SelfAttention'],
     'layers.torch_interop': ['TorchInterface', 'from_torch', 'to_torch'],
     'models.blocks': ['Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual'],

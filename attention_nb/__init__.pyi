@@ -59,6 +59,7 @@ from .layers.position import alibi_slopes as alibi_slopes
 from .layers.position import apply_rope as apply_rope
 from .layers.position import relative_bias as relative_bias
 from .layers.position import relative_buckets as relative_buckets
+from .layers.quantized import quantize as quantize
 from .layers.self_attention import SelfAttention as SelfAttention
 from .layers.torch_interop import TorchInterface as TorchInterface
 from .layers.torch_interop import from_torch as from_torch
@@ -128,7 +129,7 @@ __all__ = [
     'window_mask', 'allowed', 'visible', 'attention', 'Visibility', 'attention_layers', 'use_attention',
     'AttentionCache', 'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig',
     'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias',
-    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'SelfAttention', 'TorchInterface',
+    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface',
     'from_torch', 'to_torch', 'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual',
     'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'filter_logits', 'sample', 'TextStream',
     'Transformer', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',

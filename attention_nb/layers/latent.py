@@ -19,7 +19,7 @@ from .cache import AttentionCache, KVCache, check_cache
 from ..checks import Attended, check_sizes
 from ..kernels.dispatch import dispatch, weigh
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
-from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype,
+from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, like_of,
                                            merge_heads, rotated_pair, split_heads)
 from ..kernels.options import AttentionCall, check_places
 from .position import Rope
@@ -264,7 +264,7 @@ class LatentAttention(_LatentProjections):
         Returns:
             Room for r + rope_dim numbers a token, and none for values
         """
-        w = self.kv_down.weight
+        w = like_of(self.kv_down)
         return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
                        dtype=dtype or computed_dtype(w), device=device or w.device)
 

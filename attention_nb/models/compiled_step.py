@@ -26,7 +26,7 @@ from ..checks import Attended, autocast_dtype
 from ..layers.base import AttentionLayer, is_used
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
-from ..layers.multihead import MultiHeadAttention
+from ..layers.multihead import MultiHeadAttention, like_of
 from ..layers.products import way_for
 from .decoding import in_evaluation
 from .generation_options import caller_level
@@ -174,7 +174,7 @@ def _buffers(cache:ModelCache)->tuple[list[Tensor],list[Tensor]]:
 
 def _example(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,...]]:
     "Inputs of a step with any numbers, and which of their lengths may vary"
-    stack,rows,device = model.decoder,cache.own[0].batch,model.embed.token.weight.device
+    stack,rows,device = model.decoder,cache.own[0].batch,like_of(model.embed.token).device
     assert stack is not None
     with torch.inference_mode(False):
         def whole(*shape:int)->Tensor: return torch.zeros(shape, dtype=torch.long, device=device)

@@ -17,7 +17,7 @@ from ..checks import autocast_dtype
 from ..kernels.dispatch import scaled_dot_product_attention
 from ..layers.base import is_used
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
-from ..layers.multihead import MultiHeadAttention, norm_width
+from ..layers.multihead import MultiHeadAttention, like_of, norm_width
 from ..layers.position import Rope
 from ..layers.products import Product, product, product_of
 from .blocks import Block, FeedForward, Residual, RMSNorm, Stack, activations
@@ -177,7 +177,8 @@ def why_not(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->str|None:
     cfg,stack = model.cfg,model.decoder
     if is_used() or any(m._forward_hooks or m._forward_pre_hooks for m in model.modules()):
         return "somebody listens"
-    if autocast_dtype(model.embed.token.weight.device) is not None: return "autocast is on"
+    like = like_of(model.embed.token)
+    if autocast_dtype(like.device) is not None: return "autocast is on"
     if cfg.kind != 'decoder' or stack is None: return f"it is an {cfg.kind}"
     if model.head is None: return "it has no head"
     if cfg.positions not in ('rope','learned','none'): return f"its positions are {cfg.positions}"
@@ -185,7 +186,7 @@ def why_not(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->str|None:
     for i,(block,c) in enumerate(zip(stack.blocks, cache.own)):
         if reason := _why_not_block(block, c): return f"layer {i} {reason}"
     if len({(c.widths,c.batch,c.dtype) for c in cache.own}) > 1: return "its layers differ"
-    if cache.own[0].dtype != model.embed.token.weight.dtype: return "its cache has another dtype"
+    if cache.own[0].dtype != like.dtype: return "its cache has another dtype"
     rings = any(isinstance(c, SlidingKVCache) for c in cache.own)
     if rings and mask is not None and (mask[:,:-1] & ~mask[:,1:]).any():
         return "a ring counts words, and filling stands between them"
@@ -245,9 +246,9 @@ def _embedding(model:StepModel)->Callable[[Tensor,Tensor],Tensor]:
 def _head(model:StepModel, rows:int)->Callable[[Tensor],Tensor]:
     "From the last vector (B, D) to logits (B, N)"
     head,cfg,token = model.head,model.cfg,model.embed.token
-    if head is None or head.dense is not None or type(token) is not nn.Embedding:
-        return model.logits
+    if type(token) is not nn.Embedding: return model.logits
     weight = token.weight if head.weight is None else head.weight
+    if head.dense is not None or not isinstance(weight, Tensor): return model.logits
     run,scale,cap = product_of(weight, head.bias, rows).run,cfg.logit_scale,cfg.logit_softcap
     def logits(x:Tensor)->Tensor:
         z = run(x if scale is None else x*scale)

@@ -31,7 +31,8 @@ from .step import TokenStep, why_not
 from .compiled_step import CompiledStep, compiled_step, why_not_compiled
 from .generation_options import GenerateOptions
 from ..layers.base import AttentionLayer, Function, is_used
-from ..layers.multihead import computed_dtype
+from ..layers.multihead import computed_dtype, like_of
+from ..layers.quantized import QuantizedEmbedding
 from ..kernels.visibility import has_numbers
 
 # %% ../../nbs/models/transformer.ipynb #c09dbe77
@@ -107,8 +108,9 @@ class LMHead(nn.Module):
     """
     cfg:TransformerConfig
     dense:nn.Linear|None
-    weight:nn.Parameter|None
+    weight:nn.Parameter|QuantizedEmbedding|None
     bias:nn.Parameter|None
+    row_tables = ('weight',)    # what `quantize` takes for a table
 
     def __init__(self, cfg:TransformerConfig):
         super().__init__()
@@ -118,7 +120,7 @@ class LMHead(nn.Module):
         self.weight = None if cfg.tied else nn.Parameter(torch.empty(cfg.vocab_size, D))
         self.bias = nn.Parameter(torch.zeros(cfg.vocab_size)) if cfg.head_bias else None
 
-    def forward(self, x:Tensor, table:Tensor)->Tensor:
+    def forward(self, x:Tensor, table:Tensor|QuantizedEmbedding)->Tensor:
         """Score every token
 
         Args:
@@ -132,7 +134,11 @@ class LMHead(nn.Module):
         if self.dense is not None and self.norm is not None:
             x = self.norm(activations[cfg.head_activation or cfg.activation](self.dense(x)))
         if cfg.logit_scale is not None: x = x*cfg.logit_scale
-        logits = F.linear(x, table if self.weight is None else self.weight, self.bias)
+        weight = table if self.weight is None else self.weight
+        if isinstance(weight, Tensor): logits = F.linear(x, weight, self.bias)
+        else:
+            logits = weight.multiply(x)
+            if self.bias is not None: logits = logits + self.bias.to(logits.dtype)
         cap = cfg.logit_softcap
         return logits if cap is None else cap*torch.tanh(logits/cap)
 
@@ -346,7 +352,8 @@ class Transformer(nn.Module):
             Logits (..., N)
         """
         if self.head is None: raise ValueError("logits need a head, the config says head=None")
-        return self.head(x, self.embed.token.weight)
+        table:Any = self.embed.token
+        return self.head(x, table if isinstance(table, QuantizedEmbedding) else table.weight)
 
     def _memory(self, ids:Tensor, type_ids:Tensor|None, told:ForwardContext)->Tensor:
         "What the encoder makes of `ids`; with a cache only the first time"
@@ -422,7 +429,7 @@ class Transformer(nn.Module):
         if self.decoder is None: raise ValueError("an encoder keeps nothing and has no cache")
         if self.encoder is not None and memory_len is None:
             raise ValueError("memory_len, the length of the encoder's text, must be given")
-        like,blocks = self.embed.token.weight,self.decoder.blocks
+        like,blocks = like_of(self.embed.token),self.decoder.blocks
         kw:dict[str,Any] = dict(dtype=dtype or computed_dtype(like), device=device or like.device)
         own = [_new_cache(b.attn, batch, max_len, **kw) for b in blocks]
         cross:list[AttentionCache|None] = [
@@ -452,7 +459,7 @@ class Transformer(nn.Module):
         Returns:
             Reads one token of each text; None: somebody listens
         """
-        if is_used() or autocast_dtype(self.embed.token.weight.device): return None
+        if is_used() or autocast_dtype(like_of(self.embed.token).device): return None
         if reason := why_not_compiled(self, cache, mask):
             raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
         if (step := compiled_step(self, cache)) is not None: return step

@@ -22,7 +22,7 @@ offered = {
         'causal_mask padding_mask document_mask prefix_mask window_mask Visibility allowed visible',
     'Layers':
         'MultiHeadAttention SelfAttention LatentAttention LatentConfig from_torch to_torch '
-        'TorchInterface use_attention attention_layers split_heads merge_heads '
+        'TorchInterface use_attention attention_layers quantize split_heads merge_heads '
         'MultiHeadAttentionLoop',
     'Positions':
         'Rope apply_rope alibi_bias alibi_slopes relative_bias relative_buckets '

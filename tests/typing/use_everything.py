@@ -26,6 +26,8 @@ from attention_nb.kernels.options import (AttentionCall, AttentionOptions, call_
                                           check_attention, in_float32)
 from attention_nb.kernels.reference import (attention_scores, group_heads, hide, reference,
                                             softmax_with_sink, unharmed)
+from attention_nb.layers.quantized import (QuantizedEmbedding, QuantizedLinear, rounded_groups,
+                                            rounded_rows)
 from attention_nb.layers.base import (AttentionFunction, AttentionLayer, check_call, check_inputs,
                                       check_layer, check_layer_mask, one_head_mask)
 from attention_nb.layers.cache import LayerCache
@@ -516,6 +518,17 @@ def chapter_06m()->None:
 def chapter_13d()->None:
     see = {'causal': nb.Visibility(100, causal=True)}
     assert_type(tiles_view(see, sides=(32,), step=2), nb.View)
+
+def chapter_16()->None:
+    linear = torch.nn.Linear(32, 16).eval()
+    assert_type(nb.quantize(nb.Transformer(nb.TransformerConfig(9, d_model=32))), nb.Transformer)
+    layer,table = QuantizedLinear(linear, 4),QuantizedEmbedding(torch.randn(9, 32)).eval()
+    assert_type(layer(torch.randn(2, 32)), Tensor)
+    assert_type(table(torch.tensor([1, 2])), Tensor)
+    assert_type(table.multiply(torch.randn(2, 32)), Tensor)
+    assert_type(layer.dequantize(), Tensor)
+    assert_type(rounded_rows(linear.weight), Pair)
+    assert_type(rounded_groups(linear.weight, 16), Pair)
 
 def chapter_13b()->None: assert_type(nb.flash_attention(q, k, v, causal=True), Pair)
 
