@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from ..models.blocks import Mixers
 from ..models.config import TransformerConfig
 from .schema import Family, Field, Rule
+from ..layers.quantized import PackedWeight, quantize_part, take_form
 from ..models.transformer import Transformer
 
 # %% ../../nbs/checkpoints/convert.ipynb #87fa4a6f
@@ -411,7 +412,8 @@ def _check_dtype(dtype:Any)->None:
         raise TypeError(f"dtype must be a floating torch.dtype or None, got {dtype!r}")
 
 def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor], *,
-                dtype:torch.dtype|None=None, copy:bool=False)->Transformer:
+                dtype:torch.dtype|None=None, copy:bool=False,
+                bits:tuple[int,int|None]|None=None)->Transformer:
     """A model with published tensors, whole or not at all
 
     Args:
@@ -420,6 +422,7 @@ def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor]
         source: Published name -> tensor; may read them one by one
         dtype: Of all parameters; None leaves each as it comes
         copy: Copy tensors that could be taken as they are
+        bits: Bits and group to `quantize` to, matrix by matrix
 
     Returns:
         Ready to run, in evaluation mode
@@ -427,38 +430,54 @@ def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor]
     _check_dtype(dtype)
     cfg,source = _settle_head(family, cfg, source)
     plan,model = _planned(family, cfg, source)
-    for name,t in plan.read(source): _set(model, name, _own(name, t, dtype, copy))
+    for name,t in plan.read(source):
+        _set(model, name, _own(name, t, dtype, copy))
+        if bits is not None: quantize_part(model, name, *bits)
     return model.eval()
 
 # %% ../../nbs/checkpoints/convert.ipynb #91c7d2be
 _stack = ('encoder.blocks.{i}', 'decoder.blocks.{i}')
-_experts = (f'{stack}.ffn.experts.{{e}}.down.weight' for stack in _stack)
+_experts = (f'{stack}.ffn.experts.{{e}}.down.{kept}' for stack in _stack
+            for kept in ('weight','codes'))
 own_family = Family('attention_nb', 'Ours', {}, {}, parts=(),
     fields=(Field('settings', '', ...), *(Field(n, n, 1, 'size') for n in
             ('vocab_size', 'd_model', 'n_heads', 'head_dim', 'v_head_dim'))),
     keys=tuple(Rule(name, (name,)) for name in (*_stack, *_experts)))
 
 def build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torch.dtype|None,
-               mixers:Mixers|None)->Transformer:
+               mixers:Mixers|None, parts:Mapping[str,Any]|None=None)->Transformer:
     "A model of tensors under our own names, whole or not at all"
     _check_dtype(dtype)
     looks = {n: _look(source, n) for n in source.keys()}
     _check_amounts(own_family, cfg, {n: n for n in looks}, looks)
-    model = _empty(own_family, cfg, mixers)
+    model = _in_form(_empty(own_family, cfg, mixers), parts or {})
     _check_ours(model, looks)
     for name in source.keys():
         t,(owner,_,leaf) = source[name],name.rpartition('.')
-        t = _own(name, t, dtype if t.is_floating_point() else None, False)
-        if leaf in (buffers := model.get_submodule(owner)._buffers): buffers[leaf] = t
+        place = model.get_submodule(owner)
+        kept = isinstance(place, PackedWeight) and leaf in place._buffers
+        t = _own(name, t, dtype if t.is_floating_point() and not kept else None, False)
+        if leaf in place._buffers: place._buffers[leaf] = t
         else: _set(model, name, t)
+    for m in model.modules():
+        if isinstance(m, PackedWeight): m.filled(dtype or torch.float32)
     return model.eval()
 
-def tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor])->dict[str,Tensor]:
+def _in_form(model:Transformer, parts:Mapping[str,Any])->Transformer:
+    "With matrices of few bits where the settings say so"
+    try: take_form(model, parts)
+    except (AttributeError,KeyError,TypeError,ValueError) as e:
+        raise ValueError(f"attention_nb: quantized does not fit the settings: {e}") from None
+    return model
+
+def tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor],
+                    parts:Mapping[str,Any]|None=None)->dict[str,Tensor]:
     "Those of a model to be saved, if they are what its settings say"
     _check_whole(tensors)
     looks = {n: _look(tensors, n) for n in tensors}
     _check_amounts(own_family, cfg, {n: n for n in looks}, looks)
-    if {'full', 'window'}.issuperset(cfg.block_types): _check_ours(_empty(own_family, cfg), looks)
+    if {'full', 'window'}.issuperset(cfg.block_types):
+        _check_ours(_in_form(_empty(own_family, cfg), parts or {}), looks)
     return {n: t.detach() for n,t in tensors.items()}
 
 # %% ../../nbs/checkpoints/convert.ipynb #b3a6f90e
@@ -473,3 +492,5 @@ def _check_ours(model:Transformer, looks:_Looks)->None:
             raise ValueError(f"attention_nb: {name} has shape {shape}, and its settings say {want}")
         if name in parameters and kind not in _floats:
             raise ValueError(f"attention_nb: {name} is {kind}, not a float")
+        if name.endswith(('.codes','.scales')) and kind != mine[name].dtype:
+            raise ValueError(f"attention_nb: {name} is {kind}, not {mine[name].dtype}")

@@ -29,6 +29,7 @@ from .schema import (Family, always_ignored, check_names, pass_over,
                                              read_settings)
 from .tensors import Tensors, files_folder, read_object
 from ..checks import checked_integer
+from ..layers.quantized import checked_bits, quantize, quantized_parts
 from ..text.tokenizer import WordTokenizer
 from .tokenizers import files_of, written_names
 # offered here too
@@ -38,8 +39,8 @@ from ..models.transformer import Transformer
 # %% ../../nbs/checkpoints/pretrained.ipynb #f0717a1f
 def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
                     attend:Function|None=None, rope_scaling:Mapping[str,Any]|None=None,
-                    ignore:Iterable[str]=(), mixers:Mixers|None=None,
-                    progress:bool=False)->Transformer:
+                    ignore:Iterable[str]=(), mixers:Mixers|None=None, progress:bool=False,
+                    bits:int|None=None, group:int|None=None)->Transformer:
     """Load a published model, or one of ours; what is not understood is refused by name
 
     Args:
@@ -50,16 +51,23 @@ def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
         ignore: Unknown settings of the file that are known to change no number
         mixers: Makers of its mixers, as for `Transformer`; they are in no file
         progress: Show a bar
+        bits: Quantize each matrix to 8 or 4 bits when it is read; None: do not
+        group: Of 4 bits: numbers that share a scale; None: 32
 
     Returns:
         In evaluation mode
     """
     if attend is not None: options_of(attend)    # refused before anything is read
+    asked = None if bits is None else checked_bits(bits, group)
+    if bits is None and group is not None: raise ValueError("group needs bits=4")
     found = open_source(source)
     cfg,family,config = _understood(found, rope_scaling, ignore)
     with _naming(found.config_file), _Counted(found.tensors, progress) as tensors:
-        if family is own_family: model = build_ours(cfg, tensors, dtype=dtype, mixers=mixers)
-        elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype)
+        if family is own_family:
+            model = build_ours(cfg, tensors, dtype=dtype, mixers=mixers,
+                               parts=config.get('quantized'))
+            if asked is not None: quantize(model, asked[0], group=asked[1])
+        elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype, bits=asked)
         else: raise ValueError(f"{family.model_type} has no mixers, got makers of {[*mixers]}")
     for m in model.modules():
         if attend is not None and isinstance(m, AttentionLayer): m.attend = attend
@@ -89,7 +97,7 @@ def _own_settings(config:dict[str,Any], scaling:Any, ignore:Iterable[str],
                   )->tuple[TransformerConfig,Family,dict[str,Any]]:
     "Settings of our own form"
     said = pass_over(own_family, config, ignore)
-    check_names(said, ('settings', *always_ignored))
+    check_names(said, ('settings', 'quantized', *always_ignored))
     settings:Any = said.get('settings')
     try:
         cfg = TransformerConfig.from_dict(settings)
@@ -220,7 +228,8 @@ def save_pretrained(model:nn.Module, folder:str|Path, *, family:str|None=None, t
     """
     if not isinstance(bare := _bare(model), Transformer):
         raise TypeError(f"model must be a Transformer, got {type(bare).__name__}")
-    config,tensors = _as_said(bare, family or (bare.published or {}).get('model_type'))
+    kind = 'attention_nb' if quantized_parts(bare) else (bare.published or {}).get('model_type')
+    config,tensors = _as_said(bare, family or kind)
     beside:dict[str,bytes|None] = {**_beside(bare, tokenizer)}
     if config['model_type'] == 'attention_nb':    # what only its tokenizer says stands in there
         said = json.loads(beside.pop('generation_config.json', None) or b'{}')
@@ -243,6 +252,9 @@ def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
 def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
+    if (parts := quantized_parts(model)) and kind != 'attention_nb':
+        raise NotImplementedError("a quantized model is saved in our own form only, "
+                                  f"family='attention_nb', got {kind!r}")
     if kind is None:
         fits = [f'family={name!r}' for name in FAMILIES if not can_be(cfg, name)]
         raise ValueError("this model was not loaded: say whose form it takes. Its settings fit "
@@ -250,8 +262,9 @@ def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Ten
                          "our own form, which load_pretrained reads and transformers does not")
     if kind != published.get('model_type'): published = {}
     if kind == 'attention_nb':
-        config,tensors = dict(published, model_type=kind), tensors_of_ours(cfg, state)
+        config,tensors = dict(published, model_type=kind), tensors_of_ours(cfg, state, parts)
         config['settings'] = cfg.to_dict()
+        if parts: config['quantized'] = parts
     else:
         config = config_to_hf(cfg, family_of(kind), published)
         tensors = dict(tensors_to_hf(family_of(kind), cfg, state))

@@ -8,8 +8,9 @@ Docs: https://attention-nb.github.io/attention_nb/layers/quantized.html.md"""
 __all__ = ['many_rows', 'rounded_rows', 'rounded_groups', 'PackedWeight', 'checked_bits', 'QuantizedLinear', 'QuantizedEmbedding',
            'quantize']
 
-# %% ../../nbs/layers/quantized.ipynb #38bd87b7
-from collections.abc import Callable, Iterable, Iterator, Sequence
+# %% ../../nbs/layers/quantized.ipynb #28228aaf
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
@@ -59,6 +60,7 @@ def _pack(codes:Tensor)->Tensor:
     "Integers from 0 to 15 (N, K) in the order of the kernel, uint8 (N, K/2)"
     return torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes.int(), 1)
 
+@functools.cache
 def _order(rows:int)->Tensor:
     "Which row each half byte of a column belongs to, of a block of at most 64 rows"
     def halves(digit:Tensor)->Tensor:
@@ -79,6 +81,7 @@ def _unpack(packed:Tensor, N:int, K:int)->Tensor:
         out[first:last] = both.transpose(1, 2).reshape(-1, K)
     return out
 
+@functools.cache
 def _block_rows()->int:
     "How many rows the kernel keeps together"
     codes = torch.zeros(128, 32, dtype=torch.int32)
@@ -113,18 +116,31 @@ class PackedWeight(nn.Module):
         else: codes,scales = rounded_groups(weight, self.group)
         like = torch.empty(0, dtype=weight.dtype, device=weight.device)
         with torch.inference_mode(False):
-            for name,t in dict(codes=_halved(codes) if self.group else codes, scales=scales).items():
+            if self.group: codes = _halved(codes)
+            for name,t in dict(codes=codes, scales=scales).items():
                 self.register_buffer(name, t.clone())
             self.register_buffer('like', like.clone(), persistent=False)
-        self._to_kernel()
+        self.to_kernel()
 
-    def _to_kernel(self)->None:
-        "Integers of 4 bits in the order that multiplies quickly, where there is one"
-        N,K = self.shape
-        fits = self.codes.device.type == 'cpu' and N % 16 == 0 and self.group in (32,64,128,256)
-        if self.group is None or not self.in_order or not fits: return
+    def to_kernel(self)->None:
+        "As the kernels want it: at a multiple of 64 bytes, 4 bits in an order of their own"
+        if self.codes.device.type != 'cpu': return
+        for name in ('codes','scales'):    # a mapped file begins anywhere
+            t = getattr(self, name)
+            if t.data_ptr() % 64: setattr(self, name, t.clone())
+        if not self.in_order or self.shape[0] % 16 or self.group not in (32,64,128,256): return
         with torch.inference_mode(False): self.codes = _pack(_whole(self.codes))
         self.in_order = False
+
+    def filled(self, dtype:torch.dtype)->None:
+        """Say that values have come from a file, in plain order
+
+        Args:
+            dtype: What it shall count as
+        """
+        self.like = torch.empty(0, dtype=dtype, device=self.codes.device)
+        self.in_order = True
+        self.to_kernel()
 
     def plain_codes(self)->Tensor:
         """Its integers in their own order, as they are saved
@@ -185,7 +201,8 @@ class PackedWeight(nn.Module):
         "Whether a kernel serves these rows; written out, halves must be fast on this processor"
         if rows.device.type != 'cpu' or rows.requires_grad and torch.is_grad_enabled(): return False
         if len(rows) >= many_rows and processor_kind() != 'amx': return False
-        return self.bits == 8 or not self.in_order
+        # the 8-bit kernel reads 16 numbers at a time, and does not look where a row ends
+        return not self.in_order if self.group else self.shape[1] % 16 == 0
 
     def _written_out(self, half:Tensor)->Tensor:
         "Many rows: 8 bits are exact in bfloat16, and scales follow"
@@ -202,7 +219,9 @@ class PackedWeight(nn.Module):
         Returns:
             From (B, K) to their outputs side by side; None: cannot
         """
-        if any(p.group is not None or p.codes.device.type != 'cpu' for p in parts): return None
+        odd = [p for p in parts if p.group or p.codes.device.type != 'cpu' or p.shape[1] % 16
+               or p.shape[0] % 32]    # each must begin at a multiple of 64 bytes
+        if odd: return None
         codes = side_by_side([p.codes for p in parts])
         scales = side_by_side([p.scales for p in parts])
         biases:list[Any] = [getattr(p, 'bias', None) for p in parts]
@@ -223,18 +242,21 @@ class PackedWeight(nn.Module):
             self.in_order,held['codes'] = True,_halved(_unpack(cast(Tensor, held['codes']),
                                                                *self.shape))
         self._buffers.update({name: cast(Tensor, t).to(to) for name,t in held.items()})
-        self._to_kernel()
+        self.to_kernel()
         return self
 
     def _save_to_state_dict(self, destination:Any, prefix:str, keep_vars:bool)->None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[f'{prefix}codes'] = self.plain_codes()
 
-    def _load_from_state_dict(self, state_dict:Any, prefix:str, *args:Any)->None:
-        codes = self.codes
-        self.in_order,self.codes = True,self.plain_codes()
-        super()._load_from_state_dict(state_dict, prefix, *args)
-        self._to_kernel()
+    def _load_from_state_dict(self, state_dict:Any, prefix:str, local_metadata:Any, strict:bool,
+                              missing_keys:list[str], unexpected_keys:list[str],
+                              error_msgs:list[str])->None:
+        self.codes = self.plain_codes()
+        self.in_order = True
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
+                                      unexpected_keys, error_msgs)
+        self.to_kernel()
 
     def __getstate__(self)->dict[str,Any]:
         "In plain order: another processor has another one"
@@ -243,7 +265,7 @@ class PackedWeight(nn.Module):
 
     def __setstate__(self, state:dict[str,Any])->None:
         super().__setstate__(state)
-        self._to_kernel()
+        self.to_kernel()
 
     def extra_repr(self)->str:
         N,K = self.shape
@@ -343,7 +365,7 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
         model: Any module; it is changed, and is given back
         bits: 8: a scale for each row; 4: a scale and a middle for each group
         group: Of 4 bits: numbers that share a scale; None: 32
-        keep: Names of modules that stay, as `named_modules` says them; `*` is any part
+        keep: Modules that stay, named as in `named_modules`; `*` is any part
 
     Returns:
         With integers where its matrices were
@@ -400,3 +422,26 @@ def put(owner:nn.Module, name:str, new:nn.Module)->None:
     """
     if name in owner._parameters: delattr(owner, name)
     setattr(owner, name, new)
+
+def quantized_parts(model:nn.Module)->dict[str,list[int|None]]:
+    "Path of each matrix of few bits -> bits and group, to be written down"
+    return {name: [m.bits, m.group] for name,m in model.named_modules()
+            if isinstance(m, PackedWeight)}
+
+def take_form(model:nn.Module, parts:Mapping[str,Sequence[int|None]])->None:
+    "Let matrices of few bits take the places that `quantized_parts` says; values follow"
+    for path,(bits,group) in parts.items():
+        owner,_,name = path.rpartition('.')
+        place = model.get_submodule(owner)
+        old:Any = place._modules.get(name) or place._parameters[name]
+        put(place, name, packed(old, *checked_bits(cast(int, bits), group)))
+
+def quantize_part(model:nn.Module, path:str, bits:int, group:int|None)->None:
+    "As `quantize`, for the owner of one parameter that has just come, once all of it has come"
+    owner,_,name = path.rpartition('.')
+    m,(outer,_,inner) = model.get_submodule(owner),owner.rpartition('.')
+    if name in getattr(m, 'row_tables', ()):
+        put(m, name, packed(cast(Any, m._parameters[name]), bits, group))
+    elif type(m) in (nn.Linear,nn.Embedding) and inner != 'router':
+        if any(p.is_meta for p in m.parameters()): return
+        put(model.get_submodule(outer), inner, packed(cast(Any, m), bits, group))

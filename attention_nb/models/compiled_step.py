@@ -28,6 +28,7 @@ from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, like_of
 from ..layers.products import way_for
+from ..layers.quantized import PackedWeight
 from .decoding import in_evaluation
 from .generation_options import caller_level
 from .step import Held, StepModel, held
@@ -251,10 +252,13 @@ def loaded(model:StepModel, cache:ModelCache)->Runner:
     path = Path(cache_dir())/'attention_nb'/f'{_name(model, cache)}.pt2'
     if not path.exists(): _compiled(model, cache, path)
     runner:Any = torch._inductor.aoti_load_package(str(path))
-    have = _tensors(model)
-    needed = runner.get_constant_fqns()
-    if lacks := [name for name in needed if name not in have]:
-        raise RuntimeError(f"the graph holds numbers of its own: {lacks}")
+    have,needed = _tensors(model),runner.get_constant_fqns()
+    # the compiler hands the group of each 4-bit product over as a tensor of its own
+    layers = [m for m in model.modules() if isinstance(m, PackedWeight) and m.group is not None]
+    groups,own = {m.group for m in layers},[name for name in needed if name not in have]
+    if own and (len(own) != len(layers) or len(groups) != 1):
+        raise RuntimeError(f"the graph holds {len(own)} tensors of its own, as {own[0]}")
+    have |= {name: torch.tensor(layers[0].group) for name in own}
     runner.load_constants({name: have[name] for name in needed}, check_full_update=True,
                           user_managed=True)
     return runner

@@ -110,7 +110,7 @@ class LMHead(nn.Module):
     dense:nn.Linear|None
     weight:nn.Parameter|QuantizedEmbedding|None
     bias:nn.Parameter|None
-    row_tables = ('weight',)    # what `quantize` takes for a table
+    row_tables:tuple[str,...] = ('weight',)    # what `quantize` takes for a table
 
     def __init__(self, cfg:TransformerConfig):
         super().__init__()
@@ -143,7 +143,7 @@ class LMHead(nn.Module):
         return logits if cap is None else cap*torch.tanh(logits/cap)
 
     if TYPE_CHECKING:    # a call is its `forward`
-        def __call__(self, x:Tensor, table:Tensor)->Tensor: ...
+        def __call__(self, x:Tensor, table:Tensor|QuantizedEmbedding)->Tensor: ...
 
 # %% ../../nbs/models/transformer.ipynb #0309067e
 def _new_cache(layer:Any, batch:int, max_len:int, **kw:Any)->LayerCache:

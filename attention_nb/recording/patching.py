@@ -182,7 +182,8 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
         each = torch.diag_embed(z.view(cfg.n_heads, -1).T).permute(1, 2, 0).flatten(1)
         own = proj(each) - proj(torch.zeros_like(each[:1]))         # (H, D), each head alone
         parts.append(_frozen(norm, y.float(), own.float()))
-    row = (model.embed.token.weight if head.weight is None else head.weight)[token].float()
+    table:Any = model.embed.token if head.weight is None else head.weight
+    row = getattr(table, 'weight', table)[token].float()    # of a quantized one as floats
     row = row if cfg.logit_scale is None else row*cfg.logit_scale
     heads = torch.stack(parts)                                      # (layers, H, D)
     rest = _frozen(stack.norm, x, x - heads.sum((0, 1))) @ row
