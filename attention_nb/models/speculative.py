@@ -42,7 +42,7 @@ def draw_checked(logits:Tensor, guesses:Tensor, proposed:Tensor, *,
     other = torch.multinomial(rest, 1, generator=generator)
     return torch.where(kept, at, other)[:,0]
 
-# %% ../../nbs/models/speculative.ipynb #5bec0020
+# %% ../../nbs/models/speculative.ipynb #5bec0025
 def without_rings(cache:ModelCache, most:int)->ModelCache:
     "Full caches in the place of rings, which cannot take back what they have written over"
     for i,c in enumerate(cache.own):
@@ -63,32 +63,6 @@ def _check_goes_back(cache:ModelCache, most:int)->None:
         except NotImplementedError as error:
             raise NotImplementedError("draft needs a cache that can forget its last tokens; that "
                                       f"of layer {i} cannot: {error}") from None
-
-# %% ../../nbs/models/speculative.ipynb #5bec0030
-def first_layers(model:nn.Module, n:int)->nn.Module:
-    """The first blocks of a model as a model of its own
-
-    Args:
-        model: A `Transformer` that is a decoder
-        n: How many blocks
-
-    Returns:
-        A model of the same parameters, norm and head included
-    """
-    whole:Any = getattr(model, '_orig_mod', model)    # of a compiled one
-    cfg = whole.cfg
-    def some(each:tuple[Any,...]|None)->tuple[Any,...]|None: return None if each is None else each[:n]
-    cfg = replace(cfg, n_layers=n, layer_types=some(cfg.layer_types),
-                  rope_layers=some(cfg.rope_layers))
-    stack = _same_but(whole.decoder, dict(blocks=whole.decoder.blocks[:n]), cfg=cfg,
-                      types=whole.decoder.types[:n], turns=whole.decoder.turns[:n])
-    return _same_but(whole, dict(decoder=stack), cfg=cfg)
-
-def _same_but(module:nn.Module, parts:dict[str,nn.Module], **fields:Any)->nn.Module:
-    "A module that shares everything but these parts and fields"
-    made = object.__new__(type(module))
-    made.__dict__.update(module.__dict__, _modules={**module._modules, **parts}, **fields)
-    return made
 
 # %% ../../nbs/models/speculative.ipynb #5bec0040
 def _always(a:int, b:int)->bool: return True
@@ -182,3 +156,31 @@ class SpeculativeLoop(DecodingLoop):
         "The proposals, or other tokens; of processes that share the model the first one draws"
         return self.shared(draw_checked(logits, guesses, proposed,
                                         generator=self.options.generator))
+
+# %% ../../nbs/models/speculative.ipynb #5bec003a
+def first_layers(model:nn.Module, n:int)->nn.Module:
+    """The first blocks of a model as a model of its own
+
+    Args:
+        model: A `Transformer` that is a decoder
+        n: How many blocks
+
+    Returns:
+        A model of the same parameters, norm and head included
+    """
+    whole:Any = getattr(model, '_orig_mod', model)    # of a compiled one
+    cfg = whole.cfg
+    def some(each:tuple[Any,...]|None)->tuple[Any,...]|None: return None if each is None else each[:n]
+    cfg = replace(cfg, n_layers=n, layer_types=some(cfg.layer_types),
+                  rope_layers=some(cfg.rope_layers))
+    stack = _same_but(whole.decoder, dict(blocks=whole.decoder.blocks[:n]), cfg=cfg,
+                      types=whole.decoder.types[:n], turns=whole.decoder.turns[:n])
+    return _same_but(whole, dict(decoder=stack), cfg=cfg)
+
+def _same_but(module:nn.Module, parts:dict[str,nn.Module], **fields:Any)->nn.Module:
+    "A module that shares everything but these parts and fields, and that nobody has come to"
+    made = object.__new__(type(module))
+    nn.Module.__init__(made)
+    shared = {name: x for name,x in module.__dict__.items() if 'hooks' not in name}
+    made.__dict__.update(shared, _modules={**module._modules, **parts}, **fields)
+    return made
