@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from .decoding import DecodingLoop, DecodingState, StoppingCriteria
-from .generation_options import GenerationOptions, GenerativeModel
+from .generation_options import GenerationOptions
 from .sampling import filter_logits, penalize_repetition
 
 # %% ../../nbs/models/speculative.ipynb #5bec0010
@@ -170,9 +170,9 @@ def first_layers(model:nn.Module, n:int)->nn.Module:
     """
     whole:Any = getattr(model, '_orig_mod', model)    # of a compiled one
     cfg = whole.cfg
-    def some(each:tuple[Any,...]|None)->tuple[Any,...]|None: return None if each is None else each[:n]
-    cfg = replace(cfg, n_layers=n, layer_types=some(cfg.layer_types),
-                  rope_layers=some(cfg.rope_layers))
+    each = {name: getattr(cfg, name)[:n] for name in ('layer_types','rope_layers')
+            if getattr(cfg, name) is not None}
+    cfg = replace(cfg, n_layers=n, **each)
     stack = _same_but(whole.decoder, dict(blocks=whole.decoder.blocks[:n]), cfg=cfg,
                       types=whole.decoder.types[:n], turns=whole.decoder.turns[:n])
     return _same_but(whole, dict(decoder=stack), cfg=cfg)
