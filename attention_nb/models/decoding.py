@@ -87,29 +87,31 @@ class DecodingState:
         "Which of these tokens are not filling; None: all"
         return None if self.mask is None or self.source is not None else self.mask[:,:self.n]
 
-    def logits(self, times:int=1)->Tensor:
+    def logits(self, times:int=1, last:int=1)->Tensor:
         """Scores of the next tokens (B, N); the model reads what its cache does not know. Then
-        each text may go on `times` times"""
+        each text may go on `times` times. Of the `last` tokens, if several: (B, last, N)"""
         alike = getattr(self.model, 'turns_alike', _always)
         known,now = len(self.cache),self.words[self.n]
         if known and not alike(self.cache.turned or self.words[known], now, once=True):
             self.cache.reset()    # at LongRoPE's border a text is read anew
         while (self.source is None and (end := len(self.cache)+_piece) < self.n
                and _slides(self.cache) and alike(self.words[end], now)): self._read(end)
-        scores = self._read(self.n)[:,-1].float()
+        scores = self._read(self.n, last).float()
         self.cache.turned = now
+        if last > 1: return scores
+        scores = scores[:,-1]
         if times == 1: return scores
         self.choose(torch.arange(len(scores), device=scores.device).repeat_interleave(times))
         return scores.repeat_interleave(times, 0)
 
-    def _read(self, end:int)->Tensor:
+    def _read(self, end:int, last:int=1)->Tensor:
         "The model reads on to token `end`"
         unread = self.tokens[:,len(self.cache):end]
         if self.source is None and end > self.start and unread.shape[1] == 1:
             if (step := self._current_step()) is not None: return step(unread, self.real)[:,None]
         read,mask = (unread,self.real) if self.source is None else (self.source,self.mask)
         if mask is not None and self.source is None: mask = mask[:,:end]
-        out:Tensor = in_evaluation(self.model)(read, mask=mask, cache=self.cache, last=1,
+        out:Tensor = in_evaluation(self.model)(read, mask=mask, cache=self.cache, last=last,
                                         decoder_ids=None if self.source is None else unread)
         return out
 
@@ -207,8 +209,11 @@ class DecodingLoop:
         return logits
 
     def draw(self, logits:Tensor)->Tensor:
-        "A token for each row; of processes that share the model the first one draws"
-        column = sample(logits, generator=self.options.generator)
+        "A token for each row"
+        return self.shared(sample(logits, generator=self.options.generator))
+
+    def shared(self, column:Tensor)->Tensor:
+        "The first process's tokens, where several share the model"
         if (group := _sharers(self.options.model)) is not None:
             torch.distributed.broadcast(column, group=group, group_src=0)
         return column
@@ -222,18 +227,23 @@ class DecodingLoop:
         if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
         prompts = [row for row in prompts for _ in range(o.num_return_sequences)]
         ends = StoppingCriteria(o.eos, o.stop, o.tokenizer, prompts, o.start.device)
-        for _ in range(o.max_new_tokens):
-            with torch.inference_mode(), self.precision(): over = self._step(text, ends)
-            yield text.so_far[:,-1].clone()
-            if over: return
+        over,most = False,text.n + o.max_new_tokens
+        while text.n < most and not over:
+            n = text.n
+            with torch.inference_mode(), self.precision(): over = self.step(text, ends)
+            for i in range(n, text.n): yield text.tokens[:,i].clone()
 
-    def _step(self, text:DecodingState, ends:StoppingCriteria)->bool:
+    def step(self, text:DecodingState, ends:StoppingCriteria)->bool:
         "Read, choose, append; True if all rows are finished"
         # the prompt is read once for all that it will be
-        o,logits = self.options,text.logits(len(ends.done)//len(text.tokens))
-        logits = self.process(text, logits)
+        return self.take(text, ends, text.logits(len(ends.done)//len(text.tokens)), self.draw)
+
+    def take(self, text:DecodingState, ends:StoppingCriteria, logits:Tensor,
+             draw:Callable[[Tensor],Tensor])->bool:
+        "Choose by these scores (B, N), append; True if all rows are finished"
+        o,logits = self.options,self.process(text, logits)
         if not o.greedy: logits = filter_logits(logits, **o.filters)
-        column = logits.argmax(-1) if o.greedy else self.draw(logits)
+        column = logits.argmax(-1) if o.greedy else draw(logits)
         if self.scores is not None:
             score = logits.log_softmax(-1).gather(1, column[:,None])[:,0]
             self.scores.append(score.masked_fill(ends.done, 0.))

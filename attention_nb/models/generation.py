@@ -18,8 +18,10 @@ from ..layers.cache import ModelCache
 from .beam_search import search_beams
 from .decoding import DecodingLoop, with_progress
 from .generation_options import (GenerateOptions, GenerativeModel,
-                                                    StreamOptions, checked_options)
+                                                    GenerationOptions, StreamOptions,
+                                                    checked_options)
 from .sampling import LogitsProcessor
+from .speculative import SpeculativeLoop
 from .text_stream import TextStream
 from ..text.vocabulary import Tokenizer
 
@@ -38,7 +40,8 @@ def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:T
     """Give out new tokens as soon as they are known, or new text as soon as it is certain
 
     Options are those of `generate`: temperature, top_k, top_p, min_p, repetition_penalty,
-    logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache, compiled.
+    logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache, compiled,
+    draft, draft_tokens, draft_layers.
 
     Args:
         model: With a decoder and a head
@@ -53,12 +56,16 @@ def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:T
     if odd := ', '.join(options.keys() - StreamOptions.__annotations__.keys()):
         raise TypeError(f"stream has no {odd}, generate may have")
     asked = checked_options(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
-    columns = DecodingLoop(asked).columns()
+    columns = _loop(asked).columns()
     if tokenizer is None: return columns
     if len(ids) != 1:
         raise ValueError(f"beside a tokenizer ids must be one text (1, L), got {tuple(ids.shape)}; "
                          "generate(stream=...) is called with the tokens of several")
     return _pieces(columns, TextStream(tokenizer, after=asked.start[0]))
+
+def _loop(asked:GenerationOptions)->DecodingLoop:
+    "With a draft the model checks several tokens at once"
+    return DecodingLoop(asked) if asked.draft is None else SpeculativeLoop(asked)
 
 def _pieces(columns:Iterator[Tensor], text:TextStream)->Iterator[str]:
     "Text that is not empty, and at the end what was held back"
@@ -111,8 +118,9 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
              pad_id:int|None=None, stop:str|int|Sequence[str|int|Sequence[int]]=(),
              tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None, seed:int|None=None,
              cache:ModelCache|None=None, stream:Callable[[Tensor],object]|None=None,
-             progress:bool=False, return_scores:bool=False,
-             compiled:bool=False)->Tensor|tuple[Tensor,Tensor]:
+             progress:bool=False, return_scores:bool=False, compiled:bool=False,
+             draft:GenerativeModel|None=None, draft_tokens:int=4,
+             draft_layers:int|None=None)->Tensor|tuple[Tensor,Tensor]:
     """Go on with texts, token by token
 
     Beside an encoder the result holds the decoder's tokens. `scores` are natural logarithms of the
@@ -148,6 +156,9 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
         progress: Show a bar
         return_scores: Return (ids, scores (B, new)), log-probabilities of the new tokens
         compiled: Compile a step once, and run it for every token
+        draft: A smaller model that proposes, with the same vocabulary
+        draft_tokens: How many tokens are proposed before the model checks them in one pass
+        draft_layers: So many first layers of the model itself propose
 
     Returns:
         (B * num_return_sequences, L + new), the prompt too
@@ -159,8 +170,8 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
         n_beams=n_beams, length_penalty=length_penalty, early_stopping=early_stopping,
         eos_id=eos_id, pad_id=pad_id, stop=stop, tokenizer=tokenizer, generator=generator,
         seed=seed, cache=cache, stream=stream, progress=progress, return_scores=return_scores,
-        compiled=compiled)
-    loop = DecodingLoop(asked)
+        compiled=compiled, draft=draft, draft_tokens=draft_tokens, draft_layers=draft_layers)
+    loop = _loop(asked)
     if n_beams > 1 and asked.max_new_tokens:
         with torch.inference_mode(), loop.precision(): found = search_beams(loop, progress)
         found = found[0].clone(),found[1].clone()     # outside, so that it may be trained on

@@ -40,6 +40,9 @@ class StreamOptions(TypedDict, total=False):
     seed:int|None
     cache:ModelCache|None
     compiled:bool
+    draft:'GenerativeModel|None'
+    draft_tokens:int
+    draft_layers:int|None
 
 class GenerateOptions(StreamOptions, total=False):
     tokenizer:Tokenizer|None
@@ -92,12 +95,13 @@ def _plain(x:Any)->Any:
     "A tensor or an array as Python's numbers, anything else as it is"
     return x.tolist() if hasattr(x, 'tolist') else x
 
-def _check_model(model:GenerativeModel)->None:
+def _check_model(model:GenerativeModel, name:str='model')->None:
     "A model that can go on with a text"
     cfg = getattr(model, 'cfg', None)
-    if cfg is None: raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
+    if cfg is None: raise TypeError(f"{name} must be a Transformer, got {type(model).__name__}")
     if cfg.kind == 'encoder' or cfg.head is None:
-        raise ValueError("generate needs a decoder with a head, "
+        what = 'generate needs' if name == 'model' else f'{name} must be'
+        raise ValueError(f"{what} a decoder with a head, "
                          f"got kind={cfg.kind!r}, head={cfg.head!r}")
 
 def _checked_tokens(name:str, ids:Tensor, N:int)->Tensor:
@@ -246,6 +250,7 @@ class GenerationOptions:
         source: what an encoder reads
         filters: of `filter_logits`
         lowered: autocast's, at the call
+        draft: a model, or how many first layers of the same one
     """
     model:GenerativeModel
     start:Tensor
@@ -269,6 +274,8 @@ class GenerationOptions:
     return_scores:bool
     lowered:torch.dtype|None
     compiled:bool
+    draft:'GenerativeModel|int|None'
+    draft_tokens:int
 
     @property
     def greedy(self)->bool: return all(v is None for v in self.filters.values())
@@ -283,7 +290,8 @@ def checked_options(
     pad_id:int|None=None, stop:str|int|Sequence[str|int|Sequence[int]]=(),
     tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None, seed:int|None=None,
     cache:ModelCache|None=None, stream:Callable[[Tensor],object]|None=None, progress:bool=False,
-    return_scores:bool=False, compiled:bool=False)->GenerationOptions:
+    return_scores:bool=False, compiled:bool=False, draft:GenerativeModel|None=None,
+    draft_tokens:int=4, draft_layers:int|None=None)->GenerationOptions:
     "What `generate` and `stream` were asked for; whatever cannot be meant is refused by name"
     _check_model(model)
     cfg,N,both = model.cfg,model.cfg.vocab_size,model.cfg.kind == 'encoder-decoder'
@@ -309,9 +317,11 @@ def checked_options(
         checked_integer('num_return_sequences', num_return_sequences, least=1, most=_largest),
         checked_integer('n_beams', n_beams, least=1, most=_largest), length_penalty,
         early_stopping, stream, checked_flag('return_scores', return_scores), lowered,
-        checked_flag('compiled', compiled))
+        checked_flag('compiled', compiled), draft if draft_layers is None else draft_layers,
+        checked_integer('draft_tokens', draft_tokens, least=1, most=_largest))
     _check_beams(options)
     if compiled: _check_compiled(options)
+    _check_draft(options, draft, draft_layers)
     return options
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d42
@@ -321,6 +331,31 @@ def _check_compiled(o:GenerationOptions)->None:
     if not hasattr(o.model, 'compiled_step') or o.source is not None:
         raise NotImplementedError("compiled needs a Transformer that is a decoder, got a "
                                   f"{type(o.model).__name__} that is a {o.model.cfg.kind}")
+
+def _check_draft(o:GenerationOptions, draft:GenerativeModel|None, layers:int|None)->None:
+    "A draft that reads and writes the model's tokens, or some of the model's own layers"
+    if draft is None is layers:
+        if o.draft_tokens != 4: raise ValueError("draft_tokens needs draft or draft_layers")
+        return
+    name = 'draft' if layers is None else 'draft_layers'
+    if draft is not None and layers is not None: raise ValueError("give draft or draft_layers")
+    if o.source is not None: raise NotImplementedError(f"{name} is for decoders alone")
+    if o.n_beams > 1: raise ValueError(f"{name} does not go with n_beams={o.n_beams}")
+    if draft is None:
+        if not hasattr(o.model, 'decoder'):
+            raise TypeError(f"draft_layers needs a Transformer, got {type(o.model).__name__}")
+        checked_integer(name, layers, least=1, most=o.model.cfg.n_layers-1)
+        return
+    _check_model(draft, name)
+    one,other = o.model.cfg.vocab_size,draft.cfg.vocab_size
+    if one != other:
+        raise ValueError(f"draft must have the model's vocabulary, {one} tokens, got {other}")
+    if draft.cfg.kind != 'decoder':
+        raise NotImplementedError(f"draft must be a decoder, got an {draft.cfg.kind}")
+    need = o.start.shape[1] + o.max_new_tokens - 2
+    if need > max_places(draft.cfg):
+        raise ValueError(f"draft must read {need} tokens, more than its max_len="
+                         f"{draft.cfg.max_len}")
 
 def _check_beams(o:GenerationOptions)->None:
     "Options that several beams need, or do not take"

@@ -19,7 +19,7 @@ from ..layers.base import is_used
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.multihead import MultiHeadAttention, like_of, norm_width
 from ..layers.position import Rope
-from ..layers.products import Product, product, product_of
+from ..layers.products import RowProduct, product, product_of
 from .blocks import Block, FeedForward, Residual, RMSNorm, Stack, activations
 from .config import TransformerConfig
 
@@ -85,7 +85,7 @@ class _Layer(NamedTuple):
     "Attention or feed-forward of a block, with its norms and without its sum"
     before:Callable[[Tensor],Tensor]|None
     inner:Callable[[Tensor,Tensor|None],Tensor]    # Of the normed vector and a mask
-    last:Product
+    last:RowProduct
     inside:Callable[[Tensor],Tensor]|None
     after:Callable[[Tensor],Tensor]|None
 
@@ -105,10 +105,10 @@ def _norm(norm:nn.Module|None)->Callable[[Tensor],Tensor]|None:
                                     eps)
     return norm.forward
 
-def _layer(inner:Callable[[Tensor,Tensor|None],Tensor], last:Product, add:Residual)->_Layer:
+def _layer(inner:Callable[[Tensor,Tensor|None],Tensor], last:RowProduct, add:Residual)->_Layer:
     return _Layer(_norm(add.before), inner, last, _norm(add.inside), _norm(add.after))
 
-_id = Product(lambda h: h, torch.add)
+_id = RowProduct(lambda h: h, torch.add)
 
 def _feed_forward(ffn:nn.Module, add:Residual, rows:int)->_Layer:
     "Of a feed-forward layer; experts are called as they are"

@@ -482,7 +482,7 @@ class Transformer(nn.Module):
         Options are those of `attention_nb.generate`: temperature, top_k, top_p, min_p,
         repetition_penalty, logits_processor, seed, generator, stop, eos_id, pad_id, mask,
         decoder_ids, cache, tokenizer, stream, progress, num_return_sequences, n_beams,
-        length_penalty, early_stopping, compiled.
+        length_penalty, early_stopping, compiled, draft, draft_tokens, draft_layers.
 
         Args:
             ids: The texts to go on with (B, L); beside an encoder, what it reads

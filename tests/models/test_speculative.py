@@ -1,0 +1,341 @@
+"A draft changes how fast a text comes and not what it says"
+import copy, functools, itertools
+import pytest, torch, transformers
+from torch import nn
+from torch.testing import assert_close
+from attention_nb.checkpoints.pretrained import from_hf
+from attention_nb.layers.base import use_attention
+from attention_nb.kernels.reference import attention
+from attention_nb.models import speculative
+from attention_nb.models.config import TransformerConfig
+from attention_nb.models.generation import generate, stream
+from attention_nb.models.sampling import filter_logits
+from attention_nb.models.transformer import Transformer
+from attention_nb.recording.recorder import record
+from attention_nb.text.bpe import BPETokenizer
+from tests.helpers.tiny_models import latent, made
+
+FAMILIES = ['llama', 'gpt2', 'gemma2', 'gemma3_text', 'qwen3', 'mistral', 'phi3', 'gpt_oss',
+            'deepseek_v3', 'bloom', 'mixtral', 'smollm3']
+
+@functools.cache
+def small(family):
+    more = latent if family == 'deepseek_v3' else {}
+    return from_hf(made(family, auto=transformers.AutoModelForCausalLM, **more)).eval()
+
+def noisy(model, share=.05):
+    "A draft that is mostly right"
+    torch.manual_seed(3)
+    draft = copy.deepcopy(model)
+    with torch.no_grad():
+        for p in draft.parameters(): p.add_(share*p.std(correction=0)*torch.randn_like(p))
+    return draft
+
+def prompts(filled=True):
+    torch.manual_seed(1)
+    ids,mask = torch.randint(3, 50, (3, 6)),torch.ones(3, 6, dtype=torch.bool)
+    if filled: mask[0,:3] = mask[1,:1] = False
+    return ids, mask
+
+def passes(model, *args, **options):
+    calls = []
+    hook = model.register_forward_hook(lambda *a: calls.append(1))
+    out = model.generate(*args, **options)
+    hook.remove()
+    return out, len(calls)
+
+# ---- greedy text
+
+@pytest.mark.parametrize('family', FAMILIES)
+def test_greedy_text_is_the_models(family):
+    model,(ids,mask) = small(family),prompts()
+    draft = noisy(model)
+    for options in (dict(eos_id=()), dict(mask=mask, eos_id=()),
+                    dict(mask=mask, eos_id=[7, 9, 11], pad_id=0)):
+        want,scores = model.generate(ids, 24, return_scores=True, **options)
+        for how in (dict(draft=draft), dict(draft=draft, draft_tokens=1), dict(draft_layers=1),
+                    dict(draft=model, draft_tokens=50)):
+            got,found = model.generate(ids, 24, return_scores=True, **options, **how)
+            assert torch.equal(got, want), how
+            assert_close(found, scores, atol=1e-3, rtol=1e-3)
+
+def test_a_good_draft_saves_passes_and_a_bad_one_none():
+    model,(ids,_) = small('llama'),prompts()
+    _,none = passes(model, ids[:1], 40, eos_id=())
+    _,same = passes(model, ids[:1], 40, eos_id=(), draft=copy.deepcopy(model))
+    torch.manual_seed(9)
+    other = Transformer(model.cfg).eval()
+    _,bad = passes(model, ids[:1], 40, eos_id=(), draft=other)
+    # the prompt alone; then 5 tokens a pass, and a last one that nobody guesses for
+    assert (same, bad) == (9, 40) and none <= 40
+
+def test_every_length_and_number_of_guesses():
+    model,(ids,_) = small('llama'),prompts()
+    draft = noisy(model, .1)
+    for new,k in itertools.product((0, 1, 2, 3, 5, 8), (1, 2, 3, 20)):
+        want = model.generate(ids, new, eos_id=())
+        assert torch.equal(model.generate(ids, new, eos_id=(), draft=draft, draft_tokens=k), want)
+
+def test_rows_end_at_different_places(monkeypatch):
+    "What stands in the cache of a row that has ended is what the row is filled up with"
+    model,(ids,_) = small('llama'),prompts()
+    free = model.generate(ids, 20, eos_id=())[:,6:]
+    eos = [int(free[0,4]), int(free[1,9])]
+    for how in (dict(), dict(draft=copy.deepcopy(model)), dict(draft_layers=1)):
+        cache = model.new_cache(3, 60)
+        out = model.generate(ids, 20, eos_id=eos, pad_id=2, cache=cache, **how)
+        assert len(cache) == out.shape[1] - 1
+        keys = cache.own[1].keys.clone()
+        more = model.generate(out, 8, eos_id=(), cache=cache, **how)
+        if not how: want = out,keys,more
+        assert torch.equal(out, want[0]) and torch.equal(more, want[2])
+        assert_close(keys, want[1], atol=1e-4, rtol=1e-4)
+
+def test_strings_and_sequences_end_a_text():
+    model,(ids,_) = small('llama'),prompts()
+    tok,draft = BPETokenizer.train(['ship'], 257),noisy(model)
+    said = model.generate(ids[:1], 24, eos_id=())[0,6:].tolist()
+    for stop in (tok.decode(said[9:12]), said[7:9], said[3]):
+        options = dict(stop=[stop], tokenizer=tok, eos_id=())
+        want = model.generate(ids[:1], 24, **options)
+        assert 6 < want.shape[1] < 30
+        assert torch.equal(model.generate(ids[:1], 24, draft=draft, **options), want)
+
+# ---- options beside it
+
+def test_penalty_and_processors():
+    "A processor is called once for each token that stays, in order"
+    model,(ids,mask) = small('llama'),prompts()
+    lengths = []
+    def processor(ids, logits):
+        lengths.append(ids.shape[1])
+        return logits.index_fill(1, torch.tensor([5, 7]), -torch.inf)
+    options = dict(mask=mask, repetition_penalty=1.7, logits_processor=processor, eos_id=())
+    want = model.generate(ids, 20, **options)
+    asked = lengths.copy()
+    for how in (dict(draft=noisy(model)), dict(draft_layers=1)):
+        lengths.clear()
+        assert torch.equal(model.generate(ids, 20, **options, **how), want)
+        assert lengths == asked == [*range(6, 26)]
+
+def test_a_chat_goes_on_and_who_leaves_early_keeps_his_cache():
+    model,(ids,_) = small('qwen3'),prompts()
+    draft = noisy(model)
+    for how in (dict(draft=draft), dict(draft_layers=1)):
+        text,cache = ids,model.new_cache(3, 60)
+        for _ in range(3):
+            text = model.generate(text, 7, cache=cache, eos_id=(), **how)
+            assert torch.equal(text, model.generate(ids, text.shape[1]-6, eos_id=()))
+            assert len(cache) == text.shape[1] - 1
+        for left in range(1, 6):
+            cache = model.new_cache(3, 60)
+            columns = stream(model, ids, 9, cache=cache, eos_id=(), **how)
+            said = torch.cat([ids, torch.stack([next(columns) for _ in range(left)], 1)], 1)
+            columns.close()
+            assert len(cache) < said.shape[1]
+            assert torch.equal(model.generate(said, 9-left, cache=cache, eos_id=()),
+                               model.generate(ids, 9, eos_id=()))
+
+def test_interrupted_the_cache_knows_what_it_knew():
+    model,(ids,_) = small('llama'),prompts()
+    cache = model.new_cache(3, 40)
+    first = model.generate(ids, 3, cache=cache, eos_id=())
+    def interrupt(column): raise KeyboardInterrupt
+    for how in (dict(draft=noisy(model)), dict(draft_layers=1)):
+        with pytest.raises(KeyboardInterrupt):
+            model.generate(first, 9, cache=cache, eos_id=(), stream=interrupt, **how)
+        assert len(cache) == 8
+        # in the middle of a pass, with the draft's own layers longer than the others
+        hook = model.decoder.blocks[-1].register_forward_pre_hook(interrupt2 := _third_time())
+        with pytest.raises(KeyboardInterrupt):
+            model.generate(first, 9, cache=cache, eos_id=(), **how)
+        hook.remove()
+        assert len(cache) == 8 and interrupt2.n == 3
+    assert torch.equal(model.generate(first, 6, cache=cache, eos_id=()),
+                       model.generate(ids, 9, eos_id=()))
+
+class _third_time:
+    n = 0
+    def __call__(self, *a):
+        self.n += 1
+        if self.n == 3: raise KeyboardInterrupt
+
+def test_who_listens_hears_the_model_alone():
+    model,(ids,_) = small('llama'),prompts()
+    with record(model) as plain: want = model.generate(ids, 12, eos_id=())
+    for how in (dict(draft=noisy(model)), dict(draft_layers=1)):
+        with record(model) as r: assert torch.equal(model.generate(ids, 12, eos_id=(), **how), want)
+        for one,two in zip(plain.layers, r.layers, strict=True):
+            n = one.weights.shape[-1]
+            assert_close(two.weights[:,:,:n,:n], one.weights, atol=1e-4, rtol=1e-4)
+        with use_attention(model, lambda *a, **kw: attention(*a, **kw)[0]):
+            assert torch.equal(model.generate(ids, 12, eos_id=(), **how), want)
+
+def test_a_model_that_trains_and_another_dtype():
+    model,(ids,_) = Transformer(TransformerConfig(50, d_model=32, n_layers=3, n_heads=4,
+                                                  dropout=.5)),prompts()
+    for w in model.parameters(): w.data.mul_(8)
+    want = model.eval().generate(ids, 12)
+    model.train()
+    for how in (dict(draft=noisy(model)), dict(draft_layers=2)):
+        assert torch.equal(model.generate(ids, 12, **how), want) and model.training
+    half = copy.deepcopy(model).eval().bfloat16()
+    assert torch.equal(model.generate(ids, 12, draft=half), want)
+    with torch.autocast('cpu', torch.bfloat16):
+        want = model.generate(ids, 12)
+        got = model.generate(ids, 12, draft_layers=1)
+    assert (got == want).float().mean() > .6    # passes of several tokens round otherwise
+
+def test_a_border_of_frequencies_is_not_crossed():
+    "Where rotations depend on the length of a text, also with the keys of the first layers"
+    scalings = (dict(rope_type='longrope', short_factor=[1.]*4, long_factor=[3.]*4, factor=4.,
+                     original_max_position_embeddings=16),
+                dict(rope_type='dynamic', factor=4., original_max_position_embeddings=16))
+    for scaling in scalings:
+        torch.manual_seed(2)
+        model = Transformer(TransformerConfig(50, d_model=32, n_layers=3, n_heads=4,
+                                              rope_scaling=scaling)).eval()
+        for w in model.parameters(): w.data.mul_(8)
+        ids,mask = prompts()
+        want = model.generate(ids, 30, mask=mask)
+        for how in (dict(draft=noisy(model)), dict(draft_layers=2)):
+            assert torch.equal(model.generate(ids, 30, mask=mask, **how), want)
+
+def test_the_drafts_steps_may_be_compiled(monkeypatch):
+    model,(ids,_) = small('llama'),prompts()
+    asked = []
+    def step(self, cache, mask=None):
+        asked.append(len(cache.own))
+        return self.token_step(cache, mask)
+    monkeypatch.setattr(Transformer, 'compiled_step', step)
+    want = model.generate(ids, 20, eos_id=())
+    assert torch.equal(model.generate(ids, 20, eos_id=(), draft_layers=1, compiled=True), want)
+    assert asked == [1]
+
+# ---- drawn text
+
+def chi_square(found, p):
+    n = torch.bincount(found, minlength=len(p)).double()
+    some = p > 0
+    assert not n[~some].any()
+    return float(((n[some] - n.sum()*p[some])**2/(n.sum()*p[some])).sum()), int(some.sum())-1
+
+@functools.cache
+def two_models():
+    torch.manual_seed(1)
+    cfg = TransformerConfig(4, d_model=8, n_layers=2, n_heads=1)
+    one,two = (Transformer(cfg).eval() for _ in 'ab')
+    for w in (*one.parameters(), *two.parameters()): w.data.mul_(4)
+    return one,two
+
+settings = [dict(temperature=1.), dict(temperature=.7, top_k=3), dict(top_p=.8), dict(min_p=.3)]
+
+@torch.no_grad()
+def probabilities(model, begin, n, filters):
+    "Of all texts of n tokens"
+    p = torch.ones(1, dtype=torch.double)
+    texts = begin
+    for _ in range(n):
+        next_ = filter_logits(model(texts)[:,-1], **filters).double().softmax(-1)
+        p = (p[:,None]*next_).flatten()
+        texts = torch.cat([texts.repeat_interleave(4, 0),
+                           torch.arange(4).repeat(len(texts))[:,None]], 1)
+    return p
+
+def drawn(model, begin, n, times, rows, filters, **options):
+    chance = torch.Generator().manual_seed(0)
+    each = [model.generate(begin, n, num_return_sequences=rows, generator=chance, **filters,
+                           **options)[:,begin.shape[1]:] for _ in range(times)]
+    return (torch.cat(each) @ torch.tensor([16, 4, 1])[3-n:])
+
+@pytest.mark.parametrize('filters', settings, ids=lambda f: '-'.join(f))
+@pytest.mark.parametrize('how', ['draft', 'layers'])
+def test_drawn_text_has_the_models_distribution(how, filters):
+    one,two = two_models()
+    begin = torch.tensor([[1, 3]])
+    options = dict(draft=two) if how == 'draft' else dict(draft_layers=1)
+    p = probabilities(one, begin, 3, filters)
+    x,n = chi_square(drawn(one, begin, 3, 400, 3, filters, **options), p)
+    assert x < n + 6*(2*n)**.5
+
+def test_counting_finds_a_wrong_rule(monkeypatch):
+    "A draw that keeps too many guesses, or that draws from all of p after a refusal"
+    one,two = two_models()
+    begin,filters = torch.tensor([[1, 3]]),dict(temperature=1.)
+    p = probabilities(one, begin, 3, filters)
+    def keeps(logits, guesses, proposed, *, generator=None): return proposed
+    def all_of_p(logits, guesses, proposed, *, generator=None):
+        p,q,at = logits.softmax(-1),guesses.softmax(-1),proposed[:,None]
+        kept = torch.rand(at.shape, generator=generator)*q.gather(1, at) < p.gather(1, at)
+        return torch.where(kept, at, torch.multinomial(p, 1, generator=generator))[:,0]
+    for wrong in (keeps, all_of_p):
+        monkeypatch.setattr(speculative, 'draw_checked', wrong)
+        x,n = chi_square(drawn(one, begin, 3, 400, 3, filters, draft=two), p)
+        assert x > n + 20*(2*n)**.5, wrong
+
+def test_scores_of_drawn_texts():
+    one,two = two_models()
+    begin = torch.tensor([[1, 3], [2, 0]])
+    out,scores = one.generate(begin, 8, temperature=1., seed=1, draft=two, return_scores=True,
+                              num_return_sequences=2)
+    with torch.no_grad(): p = one(out)[:,1:-1].log_softmax(-1)
+    assert_close(scores, p.gather(-1, out[:,2:,None])[...,0], atol=1e-4, rtol=1e-4)
+    again = one.generate(begin, 8, temperature=1., seed=1, draft=two, num_return_sequences=2)
+    assert torch.equal(out, again)
+
+# ---- refused by name
+
+class NeverForgets(nn.Module):
+    def forward(self, x, **told): return x
+    def new_cache(self, batch, max_len, **kw): return Kept()
+class Kept:
+    def __len__(self): return 0
+    def reset(self): pass
+    def crop(self, n): raise NotImplementedError("a state cannot go back")
+
+def test_what_a_draft_cannot_do_is_refused():
+    model,(ids,mask) = small('llama'),prompts()
+    cfg = dict(d_model=32, n_layers=2, n_heads=4)
+    def refused(error, match, **options):
+        with pytest.raises(error, match=match): model.generate(ids, 4, **options)
+    refused(ValueError, 'draft must have the model.s vocabulary, 50 tokens, got 40',
+            draft=Transformer(TransformerConfig(40, **cfg)))
+    refused(TypeError, 'draft must be a Transformer, got str', draft='small')
+    refused(ValueError, "draft must be a decoder with a head, got kind='encoder'",
+            draft=Transformer(TransformerConfig(50, kind='encoder', **cfg)))
+    both = Transformer(TransformerConfig(50, kind='encoder-decoder', positions='relative',
+                                         decoder_start_id=1, **cfg))
+    refused(NotImplementedError, 'draft must be a decoder, got an encoder-decoder', draft=both)
+    with pytest.raises(NotImplementedError, match='draft is for decoders alone'):
+        both.generate(ids, 4, draft=model)
+    refused(ValueError, 'draft must read 8 tokens, more than its max_len=7',
+            draft=Transformer(TransformerConfig(50, positions='learned', max_len=7, **cfg)))
+    refused(ValueError, 'draft does not go with n_beams=2', draft=model, n_beams=2)
+    refused(ValueError, 'give draft or draft_layers', draft=model, draft_layers=1)
+    refused(ValueError, 'draft_tokens needs draft or draft_layers', draft_tokens=3)
+    refused(ValueError, 'draft_tokens must be', draft=model, draft_tokens=0)
+    refused(TypeError, 'draft_tokens must be an integer', draft=model, draft_tokens=1.5)
+    refused(ValueError, 'draft_layers must be from 1 to 1, got 2', draft_layers=2)
+    slides = small('mistral')
+    with pytest.raises(NotImplementedError, match='layer 0 keeps a ring of 5 and 9 will be read'):
+        slides.generate(ids, 4, draft=model, cache=slides.new_cache(3, 20))
+    state = Transformer(TransformerConfig(50, layer_types=('full','state'), **cfg),
+                        mixers=dict(state=lambda cfg, layer: NeverForgets()))
+    with pytest.raises(NotImplementedError, match='layer 1 cannot: a state cannot go back'):
+        state.generate(ids, 4, draft=model)
+
+class Plain:
+    "What `generate` needs of a model, and nothing else"
+    def __init__(self, model): self.model,self.cfg = model,model.cfg
+    def new_cache(self, *a, **kw): return self.model.new_cache(*a, **kw)
+    def __call__(self, ids, **kw): return self.model(ids, **kw)
+
+def test_any_model_that_writes_may_draft_or_be_helped():
+    model,(ids,_) = small('llama'),prompts()
+    want = model.generate(ids, 12, eos_id=())
+    assert torch.equal(generate(Plain(model), ids, 12, eos_id=(), draft=noisy(model)), want)
+    assert torch.equal(generate(model, ids, 12, eos_id=(), draft=Plain(noisy(model))), want)
+    with pytest.raises(TypeError, match='draft_layers needs a Transformer, got Plain'):
+        generate(Plain(model), ids, 12, draft_layers=1)
+    with pytest.raises(NotImplementedError, match='compiled needs a Transformer'):
+        generate(model, ids, 12, draft=Plain(model), compiled=True)
