@@ -320,17 +320,18 @@ def checked_options(
         checked_flag('compiled', compiled), draft if draft_layers is None else draft_layers,
         checked_integer('draft_tokens', draft_tokens, least=1, most=_largest))
     _check_beams(options)
-    if compiled: _check_compiled(options)
     _check_draft(options, draft, draft_layers)
+    if compiled: _check_compiled(options)
     return options
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d42
 def _check_compiled(o:GenerationOptions)->None:
-    "A compiled step needs a model that has one"
+    "A compiled step needs a model that has one; with a draft it is the draft's step"
     if o.n_beams > 1: raise NotImplementedError("compiled does not go with n_beams")
-    if not hasattr(o.model, 'compiled_step') or o.source is not None:
+    model = o.model if o.draft is None or isinstance(o.draft, int) else o.draft
+    if not hasattr(model, 'compiled_step') or o.source is not None:
         raise NotImplementedError("compiled needs a Transformer that is a decoder, got a "
-                                  f"{type(o.model).__name__} that is a {o.model.cfg.kind}")
+                                  f"{type(model).__name__} that is a {model.cfg.kind}")
 
 def _check_draft(o:GenerationOptions, draft:GenerativeModel|None, layers:int|None)->None:
     "A draft that reads and writes the model's tokens, or some of the model's own layers"
