@@ -268,7 +268,7 @@ def hints(obj):
 
 def explain(app, what, name, obj, options, text):
     "The docstring: sections become tables"
-    if what in ('function', 'class'): del text[:1]     # it is the page's lead
+    if what in ('function', 'class'): del text[0]      # it is the page's lead
     if what == 'data': text.clear()
     if what not in ('function', 'method', 'class'): return
     head,*parts = re.split(r'^(Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)

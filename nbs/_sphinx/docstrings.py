@@ -33,7 +33,8 @@ def parameters(function, lines, said):
     # the last parameter of a line owns its comment
     ends = {(d or x).end_lineno: x.arg for x,d in pairs(function.args)}
     closing = max([function.lineno, *ends, function.returns.end_lineno if function.returns else 0])
-    while not lines[closing-1].split('#')[0].rstrip().endswith(':'): closing += 1
+    body = function.body[0].lineno    # a short one is on the same line
+    while closing < body and not lines[closing-1].split('#')[0].rstrip().endswith(':'): closing += 1
     return {name: said[line] for line,name in ends.items() if line in said
             and line != closing}, said.get(closing, '')
 
