@@ -16,6 +16,7 @@ from torch import Tensor
 from ..checks import Attended, check_sizes, checked_integer
 from ..kernels.positions import Window
 from ..kernels.visibility import Visibility, tensors_of, has_numbers
+from .rounded import RoundedRows
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
 class _Layer(Protocol):
@@ -77,7 +78,7 @@ class KVCache:
         max_len: Most tokens it can hold
         head_dim: Width E of a key
         v_head_dim: Width Ev of a value; None means E, 0 keeps none
-        dtype: Of keys and values; None means torch's default
+        dtype: Of keys and values; None means torch's default, int8 rounds them
         device: Where they are kept
     """
     left:int|None = None    # a full cache drops nothing
@@ -222,7 +223,7 @@ class KVCache:
             raise TypeError(f"rows must be integers (B,), got {rows.dtype} {tuple(rows.shape)}")
         if not len(rows) or not 0 <= rows.min() <= rows.max() < old:
             raise ValueError(f"rows must be from 0 to {old-1}, got {rows.tolist()}")
-        k,v = self.keys.index_select(0, rows),self.values.index_select(0, rows)
+        k,v = (_of_sequences(t, rows, self._filled) for t in (self._k, self._v))
         if len(rows) != old:
             widths = k.shape[3],v.shape[3]
             self._k,self._v = _buffers(len(rows), *self._k.shape[1:3], widths=widths,
@@ -244,7 +245,8 @@ def _new(k:Tensor, v:Tensor, kept:tuple[Tensor,Tensor])->int:
     for name,t,old in zip('kv', (k,v), kept):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if t.dtype != old.dtype:
+        if isinstance(old, RoundedRows): old.check(name, t)
+        elif t.dtype != old.dtype:
             raise TypeError(f"{name} must be {old.dtype} like the cache, got {t.dtype}")
         if t.device != old.device:
             raise ValueError(f"{name} must be on {old.device} like the cache, got {t.device}")
@@ -255,10 +257,20 @@ def _new(k:Tensor, v:Tensor, kept:tuple[Tensor,Tensor])->int:
     return k.shape[2]
 
 def _buffers(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
-             device:torch.device|str|None)->list[Tensor]:
+             device:torch.device|str|None)->list[Any]:
     "Two buffers that may be written to in any mode"
     with torch.inference_mode(False):
+        if dtype is torch.int8: return [RoundedRows(*shape, E, device=device) for E in widths]
         return [torch.empty(*shape, E, dtype=dtype, device=device) for E in widths]
+
+def _of_sequences(buffer:Any, which:Tensor, n:int)->Any:
+    "The first places of some sequences, as they are kept"
+    if isinstance(buffer, RoundedRows): return buffer.of_sequences(which, n)
+    return buffer[:,:,:n].index_select(0, which)
+
+def _as_kept(buffer:Any, new:Tensor)->Tensor:
+    "What new rows will be when they are read again"
+    return RoundedRows.of(new)[...] if isinstance(buffer, RoundedRows) else new
 
 # %% ../../nbs/layers/cache.ipynb #c3b86b8c
 def _columns(options:dict[str,Any], held:Tensor|slice)->dict[str,Any]:
@@ -280,7 +292,7 @@ class SlidingKVCache(KVCache):
         left: How many keys before its own place a query sees
         head_dim: Width E of a key
         v_head_dim: Width Ev of a value; None means E, 0 keeps none
-        dtype: Of keys and values; None means torch's default
+        dtype: Of keys and values; None means torch's default, int8 rounds them
         device: Where they are kept
     """
     def __init__(self, batch:int, n_kv_heads:int, left:int, head_dim:int, *,
@@ -320,7 +332,8 @@ class SlidingKVCache(KVCache):
             return self.keys, self.values
         first,last = max(0, start-self._ring+1),max(0, L-self._ring)
         old,new = self._slots(first, start),self._slots(start+last, start+L)
-        keys,values = torch.cat([self._k[:,:,old], k], 2),torch.cat([self._v[:,:,old], v], 2)
+        keys,values = (torch.cat([kept[:,:,old], _as_kept(kept, t)], 2)
+                       for kept,t in ((self._k, k), (self._v, v)))
         self._write(new, k[:,:,last:], v[:,:,last:])
         self._seen,self._first = start+L,first
         return keys, values

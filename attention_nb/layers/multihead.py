@@ -176,12 +176,16 @@ def rotated_pair(rope:Rope, q:Tensor, k:Tensor, cache:AttentionCache|None,
 def in_cache_dtype(cache:object, *roles:Tensor|None)->list[Tensor|None]:
     "Queries, keys and values in the cache's dtype where autocast made another of them"
     dtype,q = getattr(cache, 'dtype', None),roles[0]
-    if dtype is None or q is None or autocast_dtype(q.device) is None: return [*roles]
+    lowered = None if q is None else autocast_dtype(q.device)
+    if dtype is None or lowered is None: return [*roles]
+    if not dtype.is_floating_point: dtype = lowered    # integers take any
     return [None if t is None else t.to(dtype) for t in roles]
 
 def dtype_of_call(query:Tensor, cache:object)->torch.dtype:
     "Of queries and keys in a call"
-    return getattr(cache, 'dtype', None) or autocast_dtype(query.device) or query.dtype
+    kept:torch.dtype|None = getattr(cache, 'dtype', None)
+    if kept is not None and kept.is_floating_point: return kept
+    return autocast_dtype(query.device) or query.dtype
 
 # %% ../../nbs/layers/multihead.ipynb #37bc77f2
 class MultiHeadAttention(AttentionLayer):

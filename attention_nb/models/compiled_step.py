@@ -144,6 +144,7 @@ def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
     assert isinstance(attn, AttentionLayer)
     if attn.attend is not None: return "has an attention function of its own"
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
+    if not cache.dtype.is_floating_point: return f"keeps {cache.dtype}"
     window:Any = getattr(attn, 'window', None)
     left,most = (window or (None,None))[0],cache.max_len
     if left is not None and most is not None and left < most: return "keeps more than its window"
@@ -296,7 +297,9 @@ class CompiledStep:
         kept,key = _loaded_by(model),_key(cache)
         known = kept.get(key)
         if known is None or not known[1].is_there(()):
-            known = kept[key] = loaded(model, cache),held(model, ())
+            with warnings.catch_warnings():    # torch's, about its own code
+                warnings.simplefilter('ignore', FutureWarning)
+                known = kept[key] = loaded(model, cache),held(model, ())
         self._run,self._held = known[0],held(model, cache.own)
         self._keys,self._values = _buffers(cache)
         # a weight of 0 times what memory happens to hold must be 0

@@ -27,28 +27,28 @@ def simple_quantize(w:Tensor, bits:int=8, group:int|None=None)->tuple[Tensor,Ten
     scale = w.abs().amax(-1, keepdim=True) / (2**(bits-1) - 1)
     return (w/scale).round(), scale
 
-def simple_dequantize(q:Tensor, scale:Tensor)->Tensor:
+def simple_dequantize(codes:Tensor, scale:Tensor)->Tensor:
     """Back to weights
 
     Args:
-        q: Integers
+        codes: Integers
         scale: Their scales
 
     Returns:
         (N, K)
     """
-    return (q*scale).flatten(1)
+    return (codes*scale).flatten(1)
 
 # %% ../../nbs/16_bits.ipynb #ae8f9dee
-def simple_multiply(x:Tensor, q:Tensor, scale:Tensor)->Tensor:
+def simple_multiply(x:Tensor, codes:Tensor, scale:Tensor)->Tensor:
     """Multiply with the integers, then scale
 
     Args:
         x: Vectors (..., K)
-        q: Integers (N, K)
+        codes: Integers (N, K)
         scale: One for each row (N, 1)
 
     Returns:
         (..., N)
     """
-    return (x @ q.T) * scale.T
+    return (x @ codes.T) * scale.T
