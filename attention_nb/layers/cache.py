@@ -78,7 +78,7 @@ class KVCache:
         max_len: Most tokens it can hold
         head_dim: Width E of a key
         v_head_dim: Width Ev of a value; None means E, 0 keeps none
-        dtype: Of keys and values; None means torch's default, int8 rounds them
+        dtype: Of keys and values; None: torch's default; int8 rounds them
         device: Where they are kept
     """
     left:int|None = None    # a full cache drops nothing
@@ -292,7 +292,7 @@ class SlidingKVCache(KVCache):
         left: How many keys before its own place a query sees
         head_dim: Width E of a key
         v_head_dim: Width Ev of a value; None means E, 0 keeps none
-        dtype: Of keys and values; None means torch's default, int8 rounds them
+        dtype: Of keys and values; None: torch's default; int8 rounds them
         device: Where they are kept
     """
     def __init__(self, batch:int, n_kv_heads:int, left:int, head_dim:int, *,

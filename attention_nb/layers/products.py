@@ -145,7 +145,8 @@ def _with_bias(way:Callable[[Tensor,Tensor],Tensor], weight:Tensor, bias:Tensor)
     if way is F.linear: return _added(lambda h: F.linear(h, weight, bias))
     return _added(lambda h: way(h, weight).add_(bias))
 
-def _added(run:Callable[[Tensor],Tensor])->RowProduct: return RowProduct(run, lambda x,h: x + run(h))
+def _added(run:Callable[[Tensor],Tensor])->RowProduct:
+    return RowProduct(run, lambda x,h: x + run(h))
 
 def _may_be_joined(weights:Sequence[Tensor])->bool:
     "Ordinary parameters, which may move"

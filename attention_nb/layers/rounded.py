@@ -21,12 +21,12 @@ class RoundedRows:
         shape: Of the numbers, (..., E)
         device: Where they are kept
     """
-    dtype = torch.int8
-    requires_grad = False
+    dtype:torch.dtype = torch.int8
+    requires_grad:bool = False
     def __init__(self, *shape:int, device:torch.device|str|None=None)->None:
-        self.codes = torch.zeros(*shape, dtype=torch.int8, device=device)
-        self.scales = torch.zeros(*shape[:-1], 1, dtype=torch.float32, device=device)
-        self.like = torch.get_default_dtype()    # of the numbers that come and go
+        self.codes:Tensor = torch.zeros(*shape, dtype=torch.int8, device=device)
+        self.scales:Tensor = torch.zeros(*shape[:-1], 1, dtype=torch.float32, device=device)
+        self.like:torch.dtype = torch.get_default_dtype()    # of the numbers that come and go
 
     @property
     def shape(self)->torch.Size: return self.codes.shape

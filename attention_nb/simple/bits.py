@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/bits.html.md"""
 __all__ = ['simple_quantize', 'simple_dequantize', 'simple_multiply']
 
 # %% ../../nbs/16_bits.ipynb #41ab82d2
-import torch
 from torch import Tensor
 
 # %% ../../nbs/16_bits.ipynb #b8fd81f1
@@ -21,7 +20,7 @@ def simple_quantize(w:Tensor, bits:int=8, group:int|None=None)->tuple[Tensor,Ten
         group: How many weights share a scale; None: a row
 
     Returns:
-        Integers, and scales: (N, K) and (N, 1), or (N, K/group, group) and (..., 1)
+        Integers (N, K) or (N, K/group, group), and scales (..., 1)
     """
     if group is not None: w = w.unflatten(1, (-1, group))
     scale = w.abs().amax(-1, keepdim=True) / (2**(bits-1) - 1)
