@@ -20,7 +20,7 @@ def simple_quantize(w:Tensor, bits:int=8, group:int|None=None)->tuple[Tensor,Ten
         group: How many weights share a scale; None: a row
 
     Returns:
-        Integers (N, K) or (N, K/group, group), and scales (..., 1)
+        Integers (N, K) or (N, K/group, group), scales (..., 1)
     """
     if group is not None: w = w.unflatten(1, (-1, group))
     scale = w.abs().amax(-1, keepdim=True) / (2**(bits-1) - 1)

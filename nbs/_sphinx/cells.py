@@ -38,14 +38,14 @@ def room(name):
 # pages of the library that make nothing a user types: parts, formats, and how the figures are made
 FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
     kernels/triton_flash layers/rope_scaling layers/products layers/rounded
-    models/generation_options models/decoding models/step models/compiled_step models/speculative models/beam_search
-    checkpoints/schema checkpoints/families/common checkpoints/families/llama
+    models/generation_options models/decoding models/step models/compiled_step models/speculative
+    models/beam_search checkpoints/schema checkpoints/families/common checkpoints/families/llama
     checkpoints/families/gpt checkpoints/families/bert checkpoints/families/t5
     checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf
-    checkpoints/save checkpoints/chat_template
-    recording/inputs recording/hooks recording/third_party_hooks recording/steps views/page
-    views/word_senses views/mixing views/arcs views/rope_turns views/cache_steps
-    views/model_shapes views/flash_tiles views/browser_model'''.split())
+    checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
+    recording/third_party_hooks recording/steps views/page views/word_senses views/mixing views/arcs
+    views/rope_turns views/cache_steps views/model_shapes views/flash_tiles
+    views/browser_model'''.split())
 
 def kind(name):
     """'lesson' for NN_name, 'library' for ROOM/name, 'room' for ROOM/index, 'notes' for notes/name,
