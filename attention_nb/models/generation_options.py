@@ -24,9 +24,7 @@ from .sampling import (LogitsProcessor, check_real, checked_above_0,
 from ..text.vocabulary import Tokenizer, checked_flag
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d05
-class StreamOptions(TypedDict, total=False):
-    mask:Tensor|None
-    decoder_ids:Tensor|None
+class TextOptions(TypedDict, total=False):
     temperature:float|None
     top_k:int|None
     top_p:float|None
@@ -34,10 +32,14 @@ class StreamOptions(TypedDict, total=False):
     repetition_penalty:float|None
     logits_processor:LogitsProcessor|Sequence[LogitsProcessor]|None
     eos_id:int|Sequence[int]|None
-    pad_id:int|None
     stop:str|int|Sequence[str|int|Sequence[int]]
     generator:torch.Generator|None
     seed:int|None
+
+class StreamOptions(TextOptions, total=False):
+    mask:Tensor|None
+    decoder_ids:Tensor|None
+    pad_id:int|None
     cache:ModelCache|None
     compiled:bool
     draft:'GenerativeModel|None'

@@ -1,5 +1,5 @@
 "Random models of `transformers`, small and sharp, of any type it knows"
-import inspect, os
+import functools, inspect, os
 import torch
 
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
@@ -47,6 +47,13 @@ def made(kind, kernel='eager', auto=AutoModel, **more):
         for p in model.parameters():
             if p.dim() > 1: p.mul_(3)
     return model
+
+@functools.cache
+def decoder(kind):
+    "Ours, of a family that writes"
+    from attention_nb.checkpoints.pretrained import from_hf
+    more = latent if kind == 'deepseek_v3' else {}
+    return from_hf(made(kind, auto=transformers.AutoModelForCausalLM, **more)).eval()
 
 def inputs(model, padded=False):
     torch.manual_seed(1)

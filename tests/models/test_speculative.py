@@ -1,9 +1,8 @@
 "A draft changes how fast a text comes and not what it says"
 import copy, functools, itertools
-import pytest, torch, transformers
+import pytest, torch
 from torch import nn
 from torch.testing import assert_close
-from attention_nb.checkpoints.pretrained import from_hf
 from attention_nb.layers.base import use_attention
 from attention_nb.kernels.reference import attention
 from attention_nb.models import speculative
@@ -13,15 +12,10 @@ from attention_nb.models.sampling import filter_logits
 from attention_nb.models.transformer import Transformer
 from attention_nb.recording.recorder import record
 from attention_nb.text.bpe import BPETokenizer
-from tests.helpers.tiny_models import latent, made
+from tests.helpers.tiny_models import decoder as small
 
 FAMILIES = ['llama', 'gpt2', 'gemma2', 'gemma3_text', 'qwen3', 'mistral', 'phi3', 'gpt_oss',
             'deepseek_v3', 'bloom', 'mixtral', 'smollm3']
-
-@functools.cache
-def small(family):
-    more = latent if family == 'deepseek_v3' else {}
-    return from_hf(made(family, auto=transformers.AutoModelForCausalLM, **more)).eval()
 
 def noisy(model, share=.05):
     "A draft that is mostly right"
