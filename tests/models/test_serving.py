@@ -16,7 +16,7 @@ def some(n, low=3, high=50): return torch.randint(low, high, (n,))
 
 @pytest.mark.parametrize('family', [
     'llama', 'gpt2', 'gemma2', 'gemma3_text', 'qwen3', 'mistral', 'phi3', 'gpt_oss', 'deepseek_v3',
-    'bloom', 'mixtral', 'smollm3', 'gpt_neox', 'mpt'])
+    'bloom', 'mixtral', 'smollm3', 'gpt_neox', 'olmo2'])
 def test_each_text_is_the_one_it_would_be_alone(family):
     "They come at different times and end at different times, and some begin alike"
     model = decoder(family)
