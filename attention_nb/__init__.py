@@ -36,6 +36,7 @@ _names = {
     'models.config': ['ExpertsConfig', 'TransformerConfig'],
     'models.generation': ['generate', 'stream'],
     'models.sampling': ['filter_logits', 'sample'],
+    'models.serving': ['Batcher'],
     'models.text_stream': ['TextStream'],
     'models.transformer': ['Transformer'],
     'recording.head_scores': ['attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',

@@ -76,6 +76,7 @@ from .models.generation import generate as generate
 from .models.generation import stream as stream
 from .models.sampling import filter_logits as filter_logits
 from .models.sampling import sample as sample
+from .models.serving import Batcher as Batcher
 from .models.text_stream import TextStream as TextStream
 from .models.transformer import Transformer as Transformer
 from .recording.head_scores import attention_entropy as attention_entropy
@@ -131,7 +132,7 @@ __all__ = [
     'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias',
     'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface',
     'from_torch', 'to_torch', 'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual',
-    'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'filter_logits', 'sample', 'TextStream',
+    'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'filter_logits', 'sample', 'Batcher', 'TextStream',
     'Transformer', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
     'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
     'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',

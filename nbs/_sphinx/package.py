@@ -29,8 +29,8 @@ offered = {
         'sinusoidal_positions',
     'Caches': 'KVCache SlidingKVCache ModelCache AttentionCache',
     'Models and generation':
-        'Transformer TransformerConfig generate stream TextStream sample filter_logits Block '
-        'FeedForward MixtureOfExperts ExpertsConfig RMSNorm Residual Mixer',
+        'Transformer TransformerConfig generate stream Batcher TextStream sample filter_logits '
+        'Block FeedForward MixtureOfExperts ExpertsConfig RMSNorm Residual Mixer',
     'Load and save':
         'load_pretrained save_pretrained from_hf read_gguf open_source Source config_from_hf '
         'config_to_hf can_be family_table FAMILIES',

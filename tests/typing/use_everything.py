@@ -425,6 +425,7 @@ def chapter_10b()->None:
     for processor in (flat, [flat, flat]):
         assert_type(nb.generate(model, ids, 3, logits_processor=processor), Tensor)
     for column in nb.stream(model, ids, 2, top_p=.9): assert_type(column, Tensor)
+    for token in nb.Batcher(model, pages=9).submit(ids[0], 2, top_p=.9): assert_type(token, int)
     for piece in nb.stream(spelling, torch.tensor([[3]]), 2, tokenizer=words):
         assert_type(piece, str)
     assert_type(nb.TextStream(words).push(3), str)
