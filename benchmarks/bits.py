@@ -21,10 +21,13 @@ def llama(texts, ids):
     try: import llama_cpp as c
     except ImportError: return None
     import torch
-    threads = torch.get_num_threads()
-    model = c.Llama(str(gguf()), n_ctx=texts*2048, n_threads=threads, n_threads_batch=threads,
-                    n_batch=2048, n_seq_max=texts, verbose=False)
-    vocabulary,context,batch = model.n_vocab(),model.ctx,c.llama_batch_init(2048, 0, 1)
+    ask = c.llama_context_default_params()
+    ask.n_ctx,ask.n_batch,ask.n_seq_max,ask.kv_unified = texts*1024,2048,texts,False
+    ask.n_threads = ask.n_threads_batch = torch.get_num_threads()
+    c.llama_log_set(quiet := c.llama_log_callback(lambda *said: None), None)
+    model = c.llama_model_load_from_file(str(gguf()).encode(), c.llama_model_default_params())
+    context,batch = c.llama_init_from_model(model, ask),c.llama_batch_init(2048, 0, 1)
+    vocabulary = c.llama_vocab_n_tokens(c.llama_model_get_vocab(model))
     memory,ids = c.llama_get_memory(context),ids.tolist()
     def read(tokens, place):
         "The likeliest next token of each text"
@@ -40,7 +43,7 @@ def llama(texts, ids):
         import numpy as np
         return [[int(np.ctypeslib.as_array(scores(t), (vocabulary,)).argmax())]
                 for t in range(texts)]
-    def write(n=NEW):
+    def write(n=NEW, keep=quiet):         # a callback that nobody holds is called all the same
         c.llama_memory_clear(memory, True)
         tokens = read([ids]*texts, 0)
         for i in range(n-1): tokens = read(tokens, len(ids)+i)
