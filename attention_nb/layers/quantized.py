@@ -81,6 +81,27 @@ def _unpack(packed:Tensor, N:int, K:int)->Tensor:
         out[first:last] = both.transpose(1, 2).reshape(-1, K)
     return out
 
+def _transposed(packed:Tensor, scales:Tensor, N:int, K:int, dtype:torch.dtype)->Tensor:
+    "The matrix as floats (K, N), without a step of its own for the kernel's order of columns"
+    flat,block,parts = packed.flatten(),_block_rows(),[]
+    groups,whole = len(scales),N//block*block
+    for first,last in ((0,whole), (whole,N)):
+        rows = min(block, last-first)
+        if not rows: continue
+        n,half,order = (last-first)//rows,rows//2,_order(rows)
+        # from 0 to 15 in half a byte to -8 to 7 with a sign
+        both = flat[first*K//2:last*K//2].view(n, groups, K//groups, half) ^ 0x88
+        ranked = scales[:,first:last].view(groups, n, rows, 2)[:,:,order].to(dtype)
+        out = packed.new_empty(groups, K//groups, n, 2, half, dtype=dtype)
+        for i,codes in enumerate(((both << 4).view(torch.int8) >> 4, both.view(torch.int8) >> 4)):
+            scale,middle = (t.transpose(0, 1)[:,:,None]    # (n, groups, 1, half)
+                            for t in ranked[:,:,i*half:(i+1)*half].unbind(-1))
+            torch.addcmul(middle, codes.to(dtype), scale, out=out[:,:,:,i].permute(2, 0, 1, 3))
+        columns = out.view(K, n, rows)
+        if not torch.equal(order, torch.arange(rows)): columns = columns[...,order.argsort()]
+        parts.append(columns.reshape(K, last-first))
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
 @functools.cache
 def _block_rows()->int:
     "How many rows the kernel keeps together"
@@ -188,9 +209,9 @@ class PackedWeight(nn.Module):
                                "call model.eval(), or train before `quantize`")
         N,K = self.shape
         rows = x.reshape(-1, K)
-        if not self._has_kernel(rows): return F.linear(x, self.dequantize().to(x.dtype))
+        if not self._has_kernel(rows): return self._as_floats(x)
         half = rows.to(torch.bfloat16)
-        if len(rows) >= many_rows: out = self._written_out(half)
+        if len(rows) >= many_rows[self.bits]: out = self._written_out(half)
         elif self.group is None:
             out = torch.ops.aten._weight_int8pack_mm(half, self.codes, self.scales)
         else: out = torch.ops.aten._weight_int4pack_mm_for_cpu(half, self.codes, self.group,
@@ -200,14 +221,23 @@ class PackedWeight(nn.Module):
     def _has_kernel(self, rows:Tensor)->bool:
         "Whether a kernel serves these rows; written out, halves must be fast on this processor"
         if rows.device.type != 'cpu' or rows.requires_grad and torch.is_grad_enabled(): return False
-        if len(rows) >= many_rows and processor_kind() != 'amx': return False
+        if len(rows) >= many_rows[self.bits] and processor_kind() != 'amx': return False
         # the 8-bit kernel reads 16 numbers at a time, and does not look where a row ends
         return not self.in_order if self.group else self.shape[1] % 16 == 0
 
     def _written_out(self, half:Tensor)->Tensor:
         "Many rows: 8 bits are exact in bfloat16, and scales follow"
-        if self.group is not None: return F.linear(half, self.dequantize().to(half.dtype))
-        return F.linear(half, self.codes.to(half.dtype)).mul_(self.scales)
+        if self.group is not None: return self._as_floats(half)
+        codes = self.codes.to(half.dtype)    # and where there are more outputs than weights:
+        if len(half) > self.shape[1]: return F.linear(half, codes.mul_(self.scales[:,None]))
+        return F.linear(half, codes).mul_(self.scales)
+
+    def _as_floats(self, x:Tensor)->Tensor:
+        "The product with the whole matrix in the dtype of `x`"
+        if self.in_order: return F.linear(x, self.dequantize().to(x.dtype))
+        # scales may be too small for float16
+        wide = x.dtype if x.dtype is torch.bfloat16 else torch.float32
+        return x @ _transposed(self.codes, self.scales, *self.shape, wide).to(x.dtype)
 
     @classmethod
     def joined(cls, parts:Sequence['PackedWeight'])->Callable[[Tensor],Tensor]|None:
@@ -272,7 +302,7 @@ class PackedWeight(nn.Module):
         return f'{K}, {N}, bits={self.bits}' + (f', group={self.group}' if self.group else '')
 
 # From so many rows on a matrix is written out as floats
-many_rows = 16
+many_rows = {8: 32, 4: 128}
 
 def checked_bits(bits:int, group:int|None)->tuple[int,int|None]:
     """What may be asked of `quantize`
