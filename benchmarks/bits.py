@@ -10,7 +10,7 @@ import os, tempfile, time
 from decode import read_speed
 from measure import in_process, interleave
 
-PROMPT,NEW = 16,32
+PROMPT,NEW = 1,32    # a prompt of many tokens is measured by itself
 
 def gguf():
     from attention_nb.checkpoints.source import open_source
