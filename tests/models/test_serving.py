@@ -203,3 +203,33 @@ def test_what_has_no_pages_is_refused_by_name():
         batcher.submit(some(3), 3, cache=None, mask=None)
     with pytest.raises(TypeError, match='page must be an integer'):
         Batcher(decoder('llama'), pages=3, page=1.5)
+
+def test_a_text_that_is_still_written_may_be_begun_again():
+    "At every length: a page is shared only when all of its keys are there"
+    model = decoder('llama')
+    torch.manual_seed(7)
+    batcher,ids = Batcher(model, pages=80, page=4),some(3)
+    text,said = batcher.submit(ids, 14, eos_id=()),[]
+    for _ in range(14):
+        said.append(next(text))
+        more = torch.cat([ids, torch.tensor(said), some(1)])
+        assert [*batcher.submit(more, 3, eos_id=())] == alone(model, more, 3)
+
+@pytest.mark.parametrize('how', ['close', 'forget'])
+def test_a_text_that_is_dropped_makes_room_at_once(how):
+    model = decoder('llama')
+    torch.manual_seed(8)
+    batcher,ids = Batcher(model, pages=5, page=4),some(5)
+    texts = [batcher.submit(some(5), 12, eos_id=()), batcher.submit(ids, 6, eos_id=()),
+             batcher.submit(some(4), 6, eos_id=())]
+    next(texts[0])                                      # four pages; the others wait
+    batcher.step()
+    assert batcher.free_pages == 1 and len(batcher._waiting) == 2
+    for text in (texts[0], texts[2]):
+        if how == 'close': text.close()
+    if how == 'close': assert len([*texts[0]]) == 1 and [*texts[2]] == []    # what was ready
+    del text, texts[2], texts[0]
+    gc.collect()
+    batcher.step()
+    assert len(batcher._running) == 1 and not batcher._waiting and batcher.free_pages == 2
+    assert [*texts[0]] == alone(model, ids, 6) and batcher.free_pages == 5
