@@ -208,12 +208,12 @@ def test_a_text_that_is_still_written_may_be_begun_again():
     "At every length: a page is shared only when all of its keys are there"
     model = decoder('llama')
     torch.manual_seed(7)
-    batcher,ids = Batcher(model, pages=80, page=4),some(3)
-    text,said = batcher.submit(ids, 14, eos_id=()),[]
-    for _ in range(14):
-        said.append(next(text))
-        more = torch.cat([ids, torch.tensor(said), some(1)])
-        assert [*batcher.submit(more, 3, eos_id=())] == alone(model, more, 3)
+    batcher = Batcher(model, pages=80, page=4)
+    text = batcher.submit(some(3), 14, eos_id=())
+    batcher.step()
+    while not text._text.over:
+        more = torch.cat([text._text.so_far[0], some(1)])
+        assert [*batcher.submit(more, 1, eos_id=())] == alone(model, more, 1)    # a step of both
 
 @pytest.mark.parametrize('how', ['close', 'forget'])
 def test_a_text_that_is_dropped_makes_room_at_once(how):
