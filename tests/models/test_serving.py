@@ -213,6 +213,9 @@ def test_a_text_that_is_still_written_may_be_begun_again():
     batcher.step()
     while not text._text.over:
         more = torch.cat([text._text.so_far[0], some(1)])
+        for page in batcher._table.known(more.tolist())[0]:
+            keys,_ = batcher._kept[-1]
+            assert keys[4*page:4*page+4].flatten(1).any(1).all()
         assert [*batcher.submit(more, 1, eos_id=())] == alone(model, more, 1)    # a step of both
 
 @pytest.mark.parametrize('how', ['close', 'forget'])
