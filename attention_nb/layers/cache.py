@@ -245,7 +245,7 @@ def _new(k:Tensor, v:Tensor, kept:tuple[Tensor,Tensor])->int:
     for name,t,old in zip('kv', (k,v), kept):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if isinstance(old, RoundedRows): old.check(name, t)
+        if isinstance(old, RoundedRows): old.accept(name, t)
         elif t.dtype != old.dtype:
             raise TypeError(f"{name} must be {old.dtype} like the cache, got {t.dtype}")
         if t.device != old.device:

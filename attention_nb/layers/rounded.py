@@ -86,8 +86,8 @@ class RoundedRows:
         made.codes,made.scales,made.like = codes,scales,like
         return made
 
-    def check(self, name:str, rows:Tensor)->None:
-        """Raise a `TypeError` if they are no numbers that may be rounded
+    def accept(self, name:str, rows:Tensor)->None:
+        """Refuse what cannot be rounded; from now on all rows come back in the dtype of these
 
         Args:
             name: What errors call them
@@ -99,3 +99,4 @@ class RoundedRows:
         if rows.requires_grad and torch.is_grad_enabled():
             raise TypeError(f"a cache of {self.dtype} has no gradients: call under "
                             "torch.no_grad()")
+        self.like = rows.dtype

@@ -1,0 +1,42 @@
+"Caches of integers in every precision that a layer computes in"
+import pytest, torch
+from torch.testing import assert_close
+from attention_nb.layers.cache import KVCache, SlidingKVCache
+from attention_nb.layers.multihead import MultiHeadAttention
+from tests.helpers.tiny_models import decoder
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+def test_choosing_sequences_again_and_again_rounds_nothing_twice(dtype):
+    torch.manual_seed(0)
+    for cache in (KVCache(3, 2, 9, 16, dtype=torch.int8), SlidingKVCache(3, 2, 4, 16,
+                                                                         dtype=torch.int8)):
+        k,v = torch.randn(2, 3, 2, 7, 16).to(dtype)
+        for i in range(7): cache.update(k[:,:,i:i+1], v[:,:,i:i+1])
+        keys,values = cache.keys.clone(),cache.values.clone()
+        assert keys.dtype == values.dtype == dtype
+        for _ in range(60): cache.select(torch.tensor([1, 2, 0]))
+        assert torch.equal(cache.keys, keys) and torch.equal(cache.values, values)
+
+@pytest.mark.parametrize('family', ['llama', 'gemma3_text', 'deepseek_v3'])
+def test_autocast_and_halves(family):
+    "Windows and latents too; each precision is near what it is with a cache of its own"
+    model = decoder(family)
+    torch.manual_seed(1)
+    ids = torch.randint(3, 50, (2, 12))
+    def read(cache):
+        with torch.no_grad(): return torch.cat([model(p, cache=cache) for p in ids.split(5, 1)], 1)
+    for lowered in (False, True):
+        with torch.autocast('cpu', torch.bfloat16, enabled=lowered):
+            want = read(model.new_cache(2, 20)).float()
+            got = read(model.new_cache(2, 20, dtype=torch.int8)).float()
+            assert 0 < (got-want).norm()/want.norm() < .05
+
+def test_what_is_added_to_scores_has_the_dtype_of_the_layer():
+    torch.manual_seed(2)
+    layer,x = MultiHeadAttention(32, 4).eval(),torch.randn(1, 5, 32)
+    bias = torch.randn(5, 5)
+    with torch.no_grad():
+        got = layer(x, cache=layer.new_cache(1, 9, dtype=torch.int8), bias=bias)
+        assert_close(got, layer(x, bias=bias), atol=.02, rtol=.02)
+        with pytest.raises(TypeError, match='bias'):
+            layer(x, cache=layer.new_cache(1, 9, dtype=torch.int8), bias=bias.double())
