@@ -302,7 +302,7 @@ class PackedWeight(nn.Module):
         return f'{K}, {N}, bits={self.bits}' + (f', group={self.group}' if self.group else '')
 
 # From so many rows on a matrix is written out as floats
-many_rows = {8: 32, 4: 128}
+many_rows:dict[int,int] = {8: 32, 4: 128}
 
 def checked_bits(bits:int, group:int|None)->tuple[int,int|None]:
     """What may be asked of `quantize`

@@ -32,7 +32,8 @@ class PageTable:
     free:OrderedDict[int,None]
     users:list[int]
     def __init__(self, n:int, page:int)->None:
-        self.n,self.page = n,page
+        self.n:int = n
+        self.page:int = page
         self.free = OrderedDict.fromkeys(range(1, n+1))    # those that may be taken, oldest first
         self.users = [0]*(n+1)
         # the name of a page's tokens, and what they follow, is a number that never comes again
@@ -111,11 +112,11 @@ class _Slots:
         table = torch.tensor([[*t, *[0]*(most-len(t))] for t in tables], device=device)
         n = torch.tensor(lengths, device=device)[:,None]
         place = torch.arange(S, device=device) - (S-n)    # (B, S), below 0 where it is filling
-        self.real = place >= 0
+        self.real:Tensor = place >= 0
         at = place.clamp(min=0)
-        self.all = (table.gather(1, at//page)*page + at%page).masked_fill(~self.real, 0)
-        self.new = self.all[:,S-L:]
-        self.past = S-L
+        self.all:Tensor = (table.gather(1, at//page)*page + at%page).masked_fill(~self.real, 0)
+        self.new:Tensor = self.all[:,S-L:]
+        self.past:int = S-L
 
 class PagedCache:
     "Pages of one layer, as a cache of the texts of a call"
@@ -155,7 +156,8 @@ class Batcher:
         page: Tokens in a page
     """
     def __init__(self, model:GenerativeModel, *, pages:int, page:int=16)->None:
-        self.model,self._layers = model,_checked_layers(model)
+        self.model:GenerativeModel = model
+        self._layers = _checked_layers(model)
         self._table = PageTable(checked_integer('pages', pages, least=1),
                                 checked_integer('page', page, least=1))
         slots = (pages+1)*page                # page 0 is filling

@@ -71,7 +71,7 @@ class SpeculativeLoop(DecodingLoop):
     "A draft proposes tokens, the model reads them in one pass, and what it agrees with stays"
     def __init__(self, options:GenerationOptions)->None:
         super().__init__(replace(options, compiled=False))
-        self.compiled = options.compiled    # the draft's steps
+        self.compiled:bool = options.compiled    # the draft's steps
         self.draft:DecodingState|None = None
 
     def state(self)->DecodingState:

@@ -66,7 +66,7 @@ def test_a_thousand_texts_leave_no_page_behind():
     assert not any(batcher._table.users)
 
 def test_pages_are_lent_to_whom_they_belong():
-    "Whatever is taken and given: users are counted, and a name leads to the tokens it was given for"
+    "Users are counted, and a name leads to the tokens that it was given for"
     dice = random.Random(1)
     for _ in range(30):
         table,texts,content = PageTable(9, 2),[],{}
