@@ -223,7 +223,7 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
 
 first_pages = {'kv cache': '09_cache', 'rope': '08_position', 'beam search': 'models/beam_search',
                'visualize my bert': 'views/attention_views', 'flash attention': '14_flash',
-               'int8': 'views/browser_model',
+               'int8': '16_bits',
                'multi head attention': '06_multihead', 'softmax': '04_why'}
 
 def test_what_people_type_finds_its_page_first(page, address):
