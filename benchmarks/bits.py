@@ -89,7 +89,7 @@ def smollm2(report, rounds):
             name = '4 bits' if by == 'ours' else by.removeprefix('ours, ')
             if texts > 1 or name not in models: continue
             size = sum(t.nbytes for t in [*models[name].parameters(), *models[name].buffers()])
-            shares.append((f'{name}, {size/1e6:.0f} MB', seconds, 1e3*size/limit/1e3,
+            shares.append((f'{name}, {size/1e6:.0f} MB', seconds, size/limit,
                            seconds*limit/size))
     report.compare('SmolLM2-135M with few bits', found, note='compiled, if nothing is said; *ours* '
                    'has 4 bits, as its file')
@@ -136,7 +136,7 @@ def first_token(folder):
     return time.perf_counter() - start
 
 def perplexity(model, ids, dtype=None, piece=500):
-    "Of pieces of a text; with a cache of this dtype each is read in two halves"
+    "Of pieces of a text; with a cache of this dtype each is read in five parts"
     import torch
     import torch.nn.functional as F
     losses = []

@@ -1,4 +1,4 @@
-"""Weights of 8 or 4 bits with torch's own kernels, in any model: a step fetches a quarter of the bytes, or an eighth
+"""Weights of 8 or 4 bits with torch's own kernels, in any model: a step fetches a quarter of the bytes, or a sixth
 
 Docs: https://attention-nb.github.io/attention_nb/layers/quantized.html.md"""
 
@@ -82,7 +82,7 @@ def _unpack(packed:Tensor, N:int, K:int)->Tensor:
     return out
 
 def _transposed(packed:Tensor, scales:Tensor, N:int, K:int, dtype:torch.dtype)->Tensor:
-    "The matrix as floats (K, N), without a step of its own for the kernel's order of columns"
+    "The matrix as floats, and transposed as it lies there, (K, N)"
     flat,block,parts = packed.flatten(),_block_rows(),[]
     groups,whole = len(scales),N//block*block
     for first,last in ((0,whole), (whole,N)):

@@ -223,7 +223,7 @@ class Batcher:
         with self._lock, torch.inference_mode():
             self._forget_dropped()
             begun = len(self._running)
-            while self._waiting and self._let_in(self._waiting[0]): self._waiting.popleft()
+            while self._waiting and self._let_in(self._waiting[0]): pass
             if texts := self._running[:begun]:
                 logits = self._read(texts, [text.n for text in texts], 1)
                 for i,text in enumerate(texts): self._choose(text, logits[i:i+1])
@@ -251,7 +251,7 @@ class Batcher:
         except BaseException:
             table.give(pages)
             raise
-        self._running.append(text)
+        self._running.append(self._waiting.popleft())
         self._name_pages(text)
         self._choose(text, logits)
         return True

@@ -155,6 +155,20 @@ def test_what_goes_wrong_is_told_to_whom_it_belongs():
     assert at[0] > 4 and said == alone(model, b, 9) and [*two] == alone(model, c, 9)
     assert batcher.free_pages == 40
 
+def test_a_key_on_the_keyboard_in_a_processor_begins_no_text_twice():
+    model,batcher = decoder('llama'),Batcher(decoder('llama'), pages=9, page=4)
+    torch.manual_seed(9)
+    ids,pressed = some(6),[]
+    def processor(ids, logits):
+        if len(pressed) < 2:
+            pressed.append(1)
+            raise KeyboardInterrupt
+        return logits
+    text = batcher.submit(ids, 8, eos_id=(), logits_processor=processor)
+    for _ in 'ab':
+        with pytest.raises(KeyboardInterrupt): next(text)
+    assert [*text] == alone(model, ids, 8) and batcher.free_pages == 9
+
 def test_threads_share_a_batcher():
     model,batcher = decoder('qwen3'),Batcher(decoder('qwen3'), pages=60, page=4)
     torch.manual_seed(5)
