@@ -9,6 +9,7 @@ from . import checkpoints as checkpoints
 from . import recording as recording
 from . import views as views
 from . import distributed as distributed
+from . import training as training
 from .checkpoints.families.registry import FAMILIES as FAMILIES
 from .checkpoints.families.registry import can_be as can_be
 from .checkpoints.families.registry import config_from_hf as config_from_hf
@@ -109,6 +110,11 @@ from .text.glove import WordVectors as WordVectors
 from .text.glove import load_glove as load_glove
 from .text.tokenizer import WordTokenizer as WordTokenizer
 from .text.vocabulary import Tokenizer as Tokenizer
+from .training.data import PackedTexts as PackedTexts
+from .training.data import read_texts as read_texts
+from .training.loop import train as train
+from .training.lora import add_lora as add_lora
+from .training.lora import merge_lora as merge_lora
 from .views.attention_views import head_view as head_view
 from .views.attention_views import model_view as model_view
 from .views.attention_views import show_attention as show_attention
@@ -137,7 +143,7 @@ __all__ = [
     'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
     'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
     'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'Embeddings', 'cosine_similarity',
-    'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer', 'head_view', 'model_view',
-    'show_attention', 'show_tokens', 'permutation_view', 'softmax_view', 'image_view', 'neuron_view', 'View',
-    'show_mask', 'show_weights'
+    'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer', 'PackedTexts', 'read_texts',
+    'train', 'add_lora', 'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens', 'permutation_view',
+    'softmax_view', 'image_view', 'neuron_view', 'View', 'show_mask', 'show_weights'
 ]

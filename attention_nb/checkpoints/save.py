@@ -106,10 +106,10 @@ def _link(file:Path, name:Path, staged:Path)->None:
     twin = staged/'.twin'
     twin.unlink(missing_ok=True)
     try: os.link(file.resolve(), twin)
-    except OSError: shutil.copyfile(file, twin); _flush(twin)
+    except OSError: shutil.copyfile(file, twin); flush(twin)
     os.replace(twin, name)
 
-def _flush(path:Path)->None:
+def flush(path:Path)->None:
     "See to it that a file, or the names in a folder, are on the disk"
     try: number = os.open(path, os.O_RDONLY)
     except OSError: return    # some systems open no folders
@@ -122,17 +122,17 @@ def _switch(staged:Path, folder:Path, weights:list[str], gone:set[str])->None:
     "Make the staged model that of the folder; it is whole after each step"
     old = _old_weights(folder) | gone
     beside = sorted(p.name for p in staged.iterdir() if p.name not in (*weights, *_scratch))
-    for file in staged.iterdir(): _flush(file)
-    _flush(staged)
+    for file in staged.iterdir(): flush(file)
+    flush(staged)
     os.replace(staged/'pointing.json', folder/'config.json')
-    _flush(folder)
+    flush(folder)
     # the index goes last and comes last: as long as files are there, something names them
     for name in sorted(old, key=_index.__eq__):
         if name == more_templates: shutil.rmtree(folder/name, ignore_errors=True)
         else: (folder/name).unlink(missing_ok=True)
     for name in [*beside, *weights]: _link(staged/name, folder/name, staged)
     os.replace(staged/'config.json', folder/'config.json')
-    _flush(folder)
+    flush(folder)
 
 def _stage_beside(staged:Path, folder:Path, beside:Mapping[str,bytes|None])->set[str]:
     "Write what stands beside the weights; names of what the new model lacks"
@@ -152,15 +152,15 @@ else:
     import fcntl
     def _lock(file:BinaryIO)->None: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-def _locked_file(folder:Path)->BinaryIO:
-    "The file `.saving.lock` of a folder, locked"
-    path = folder/'.saving.lock'
+def _locked_file(path:Path, doing:str)->BinaryIO:
+    "A file, made and locked"
     while True:
         file = open(path, 'ab')
         try:
             try: _lock(file)
             except (BlockingIOError, PermissionError):
-                raise RuntimeError(f"{folder}: another save into this folder is running") from None
+                raise RuntimeError(f"{path.parent}: another {doing} is writing into this folder"
+                                   ) from None
             except OSError: pass    # a file system without locks
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()): return file
@@ -168,14 +168,21 @@ def _locked_file(folder:Path)->BinaryIO:
         file.close()    # whoever had it has just taken it away
 
 @contextlib.contextmanager
-def _locked(folder:Path)->Generator[None,None,None]:
-    "Keep other saves out of a folder"
-    file = _locked_file(folder)
+def locked(folder:Path, name:str='.saving.lock', doing:str='save')->Generator[None,None,None]:
+    """Keep others who do the same out of a folder, for as long as this process lasts
+
+    Args:
+        folder: Which must be there
+        name: Of the file in it that is locked, and goes at the end
+        doing: What is done there, for the error
+    """
+    path = folder/name
+    file = _locked_file(path, doing)
     try: yield
     finally:
         if sys.platform == 'win32': file.close()    # there no open file can go away
         try:
-            with contextlib.suppress(OSError): (folder/'.saving.lock').unlink()
+            with contextlib.suppress(OSError): path.unlink()
         finally: file.close()
 
 # %% ../../nbs/checkpoints/save.ipynb #9ca15395
@@ -202,7 +209,7 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
     shards,made = _shards(sizes, most),not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with _locked(folder), _staged(folder) as staged:
+        with locked(folder), _staged(folder) as staged:
             with progress_bar(sum(sizes.values()), folder.name, progress) as bar:
                 for file,held in shards.items():
                     _write(staged/file, {n: tensors[n] for n in held}, tied)

@@ -13,7 +13,7 @@ nbs = Path(__file__).resolve().parents[1]
 # room -> the rooms that its modules may import, besides those which these may import
 ROOMS = dict(checks=(), simple=(), text=('checks',), kernels=('checks',), layers=('kernels',),
              models=('text', 'layers'), checkpoints=('models',), recording=('checkpoints',),
-             views=('recording',), training=('views',), distributed=('training',))
+             views=('recording',), distributed=('views',), training=('distributed',))
 
 # the parts of the site as its top bar shows them: name of the first page -> what the bar says
 PARTS = dict(learn='Learn', play='Play', library='Library', api='API', speed='Speed')
@@ -45,7 +45,7 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
     recording/third_party_hooks recording/steps views/page views/word_senses views/mixing views/arcs
     views/rope_turns views/cache_steps views/model_shapes views/flash_tiles
-    views/browser_model'''.split())
+    views/browser_model training/checkpoint'''.split())
 
 def kind(name):
     """'lesson' for NN_name, 'library' for ROOM/name, 'room' for ROOM/index, 'notes' for notes/name,

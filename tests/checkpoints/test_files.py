@@ -464,7 +464,7 @@ def test_a_second_save_is_refused_while_one_runs(tmp_path, monkeypatch):
     first.start()
     assert began.wait(20)
     monkeypatch.setattr(module, '_write', write)
-    with pytest.raises(RuntimeError, match='m: another save into this folder is running'):
+    with pytest.raises(RuntimeError, match='m: another save is writing into this folder'):
         save_tensors(both(2), dict(n=2), tmp_path/'m')
     go_on.set(); first.join(20)
     assert which(tmp_path/'m') == 1 and len([*(tmp_path/'m').iterdir()]) == 2

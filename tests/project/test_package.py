@@ -35,7 +35,7 @@ contract = {
     'views.attention_views': 'show_attention show_tokens head_view model_view',
     'views.neuron_view': 'neuron_view', 'views.page': 'View', 'views.plots': 'show_mask',
     'views.images': 'image_view', 'views.command': 'main',
-    'distributed.tensor_parallel': 'parallelize'}
+    'distributed.tensor_parallel': 'parallelize', 'training.loop': 'train'}
 
 def test_one_version_and_one_set_of_addresses():
     project = tomllib.loads((root/'pyproject.toml').read_text())

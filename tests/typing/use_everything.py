@@ -405,6 +405,19 @@ def chapter_10a(run:bool=False)->None:
     layer = nb.MultiHeadAttention(8, 2)
     assert_type(nb.load_shard(layer, 'model.safetensors'), nb.MultiHeadAttention)
 
+def training()->None:
+    texts:dict[Path,str] = nb.read_texts(['plays'])
+    data = nb.PackedTexts([range(9) for _ in texts], length=4, batch=2, end=8)
+    assert_type(data(0), tuple[Tensor,Tensor])
+    model = nb.Transformer(small)
+    names:list[str] = nb.add_lora(model, 2)
+    for step in nb.train(model, data, steps=3, lr=1e-3): assert_type(step.loss, float)
+    for step in nb.train(model, lambda n: torch.ones(2, 9, dtype=torch.long), steps=n_steps(names)):
+        assert_type(step.step, int)
+    assert_type(nb.merge_lora(model), int)
+
+def n_steps(names:list[str])->int: return len(names)
+
 def chapter_10b()->None:
     model = nb.Transformer(small)
     words = nb.BPETokenizer.train(texts, 260)
