@@ -28,7 +28,7 @@ from .data import PackedTexts, read_texts
 from .loop import TrainStep, adamw, held_out_loss, train
 from .lora import add_lora, merge_lora
 
-# %% ../../nbs/training/command.ipynb #477bcb7d
+# %% ../../nbs/training/command.ipynb #19dd5442
 _sizes:dict[str,dict[str,Any]] = dict(
     tiny=dict(vocab_size=1024, d_model=128, n_layers=4, n_heads=4, n_kv_heads=2, d_ff=384),
     small=dict(vocab_size=4096, d_model=384, n_layers=6, n_heads=6, n_kv_heads=2, d_ff=1024))
@@ -80,7 +80,7 @@ def _read_settings(folder:Path)->RunSettings:
     settings:dict[str,Any] = said | dict(texts=tuple(said['texts']))
     return RunSettings(**settings)
 
-# %% ../../nbs/training/command.ipynb #25bfe6d6
+# %% ../../nbs/training/command.ipynb #9db01c26
 def _model_settings(config:str)->dict[str,Any]:
     "Fields of a `TransformerConfig`, from a name or a file"
     if config in _sizes: return _sizes[config]
@@ -117,7 +117,7 @@ def _checked_length(cfg:TransformerConfig, length:int)->None:
             raise ValueError(f"length must be at most max_len={cfg.max_len} of the model, "
                              f"got {length}")
 
-# %% ../../nbs/training/command.ipynb #cf067a57
+# %% ../../nbs/training/command.ipynb #83f58b9d
 @dataclass
 class _Prepared:
     "All that a run needs"
@@ -178,7 +178,7 @@ def _go_on(run:_Prepared)->None:
     for path in damaged: print(f"{path} is damaged: going on from step {run.start}",
                                file=sys.stderr)
 
-# %% ../../nbs/training/command.ipynb #4ee3f6f9
+# %% ../../nbs/training/command.ipynb #16969a7a
 def _log_until(path:Path, step:int)->None:
     "Leave the lines of steps up to `step`; what is no line is taken out too"
     kept:list[str] = []
@@ -240,7 +240,7 @@ def _steps(run:_Prepared, save_every:int, came:list[int])->Iterator[TrainStep]:
             yield s
             if came: return
 
-# %% ../../nbs/training/command.ipynb #65fe5815
+# %% ../../nbs/training/command.ipynb #e5ea3cf1
 def _curve(folder:Path)->None:
     "Draw the losses of the log as an SVG file"
     import matplotlib.style

@@ -44,7 +44,7 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf
     checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
     recording/third_party_hooks recording/steps views/page views/word_senses views/mixing views/arcs
-    views/rope_turns views/cache_steps views/model_shapes views/flash_tiles
+    views/rope_turns views/cache_steps views/model_shapes views/flash_tiles views/forming
     views/browser_model training/checkpoint'''.split())
 
 def kind(name):
