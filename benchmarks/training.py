@@ -1,10 +1,10 @@
-"""Training: speed and final loss of `train` beside a loop written out in plain torch, with
-the ingredients of nanoGPT: a GPT-2 whose matrices have no biases, random windows of one text, AdamW,
+"""Training: speed and final loss of `train` beside a loop written out in plain torch, with the
+ingredients of nanoGPT: a GPT-2 whose matrices have no biases, random windows of one text, AdamW,
 warm-up, cosine, clipping. Model, data and batch are the same"""
 import functools, math
 from measure import interleave
 
-# the sizes that nanoGPT recommends for a laptop, and a larger one: layers, heads, width, length, rows
+# what nanoGPT recommends for a laptop, and a larger one: layers, heads, width, length, rows
 SIZES = {'4 layers, width 128, 12 rows of 64': (4, 4, 128, 64, 12),
          '6 layers, width 384, 8 rows of 256': (6, 6, 384, 256, 8)}
 LR,DECAY,BETAS,WARMUP = 1e-3,.1,(.9,.99),20

@@ -55,23 +55,24 @@ def adamw(model:nn.Module, *, lr:float=1e-3, weight_decay:float=.1,
     fused = all(p.is_floating_point() and type(p.data) is Tensor for p in learned)
     return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=fused)
 
-# %% ../../nbs/training/loop.ipynb #a373711c
+# %% ../../nbs/training/loop.ipynb #72a55cf9
 Batch = Tensor | tuple[Tensor,Tensor]    # ids (B, L+1), or ids and documents
 
-def _asked(given:Batch)->tuple[Tensor,Tensor,Tensor|None]:
-    "Inputs (B, L), targets (B, L) with -100 where nothing is asked, documents if there are several"
+def _asked(given:Batch)->tuple[Tensor,Tensor,Tensor|None,int]:
+    "Inputs and targets (B, L), -100 where nothing is asked; documents if several; how many asked"
     ids,documents = given if isinstance(given, tuple) else (given,None)
     if not isinstance(ids, Tensor) or ids.dim() != 2 or ids.shape[1] < 2:
         got = tuple(ids.shape) if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"data must give ids (B, L+1), L at least 1, got {got}")
     inputs,targets = ids[:,:-1],ids[:,1:]
-    if documents is None: return inputs,targets,None
+    if documents is None: return inputs,targets,None,targets.numel()
     if documents.shape != ids.shape:
         raise ValueError(f"documents must be like ids {tuple(ids.shape)}, "
                          f"got {tuple(documents.shape)}")
     same = documents[:,1:] == documents[:,:-1]
-    targets = targets.masked_fill(~same, -100)
-    return inputs,targets,None if bool(same.all()) else documents[:,:-1]
+    n = int(same.sum())
+    if n == same.numel(): return inputs,targets,None,n
+    return inputs,targets.masked_fill(~same, -100),documents[:,:-1],n
 
 def next_token_loss(model:nn.Module, batch:Batch)->tuple[Tensor,int]:
     """How well a model predicts each next token, its own document before it
@@ -83,13 +84,13 @@ def next_token_loss(model:nn.Module, batch:Batch)->tuple[Tensor,int]:
     Returns:
         Sum of -ln p of the tokens that are asked, and how many they are
     """
-    inputs,targets,documents = _asked(batch)
+    inputs,targets,documents,n = _asked(batch)
     device = next(model.parameters()).device
     logits = model(inputs.to(device), **({} if documents is None else
                                          dict(documents=documents.to(device))))
     wide = logits.flatten(0, -2).to(wide_dtype(logits.dtype))
     loss = F.cross_entropy(wide, targets.flatten().to(device), reduction='sum')
-    return loss,int((targets != -100).sum())
+    return loss,n
 
 @torch.no_grad()
 def held_out_loss(model:nn.Module, batches:Iterable[Batch])->float:
@@ -147,7 +148,7 @@ def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim
     lr = learning_rate(step, pace.steps, lr=pace.lr, warmup=pace.warmup, final=pace.final)
     for group in optimizer.param_groups: group['lr'] = lr
     batches = [data(step*pace.accumulate + i) for i in range(pace.accumulate)]
-    asked = sum(int((_asked(b)[1] != -100).sum()) for b in batches)
+    asked = sum(_asked(b)[3] for b in batches)
     if not asked: raise ValueError(f"no token is asked in step {step+1}: its texts are too short")
     total = 0.
     for batch in batches:

@@ -123,7 +123,8 @@ _drawings = dict(
     softmax='explorables.draw_bars', permutation='explorables.draw_paths',
     rope_turns='rope_turns.draw_states', mixing='mixing.draw_planes',
     word_senses='word_senses.draw_map',
-    cache_steps='cache_steps.draw_triangle', flash_tiles='flash_tiles.draw_tiles', forming='forming.draw_moment',
+    cache_steps='cache_steps.draw_triangle', flash_tiles='flash_tiles.draw_tiles',
+    forming='forming.draw_moment',
     arcs='arcs.draw_arcs', model_shapes='model_shapes.draw_rows', image='images.draw_veiled')
 # Colours of heads, as in views_js/look.css
 head_colors = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
