@@ -7,13 +7,14 @@ Docs: https://attention-nb.github.io/attention_nb/training/command.html.md"""
 # %% auto #0
 __all__ = ['RunSettings', 'training_command']
 
-# %% ../../nbs/training/command.ipynb #e9ed98df
+# %% ../../nbs/training/command.ipynb #5f4420d7
 import argparse, contextlib, hashlib, json, math, os, signal, sys
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 import torch
+from ..checks import checked_integer
 from ..checkpoints.families.registry import FAMILIES, can_be, config_from_hf
 from ..checkpoints.pretrained import load_pretrained, save_pretrained
 from ..checkpoints.tensors import read_object
@@ -64,6 +65,13 @@ class RunSettings:
     bfloat16:bool=False
     seed:int=0
 
+    def __post_init__(self)->None:
+        for name in ('steps', 'batch', 'length', 'accumulate', 'lora'):
+            if getattr(self, name) is not None: checked_integer(name, getattr(self, name), least=1)
+        checked_integer('seed', self.seed)
+        if self.lr is not None and not 0 < self.lr < math.inf:
+            raise ValueError(f"lr must be positive, got {self.lr}")
+
     @property
     def pace(self)->float:
         "The highest learning rate"
@@ -87,7 +95,7 @@ def _model_settings(config:str)->dict[str,Any]:
     path = Path(config)
     if not path.is_file():
         raise ValueError(f"config must be {', '.join(_sizes)} or a JSON file, got {config!r}")
-    said = read_object(path)
+    said = dict(vocab_size=4096) | read_object(path)
     return config_from_hf(said)[0].to_dict() if 'model_type' in said else said
 
 def _config(config:str, **own:int|None)->TransformerConfig:
@@ -157,6 +165,9 @@ def _prepare(settings:RunSettings, folder:Path, resume:bool)->_Prepared:
     rows,held_out = data.split(settings.held_out)
     if settings.source is None: model,form = _new_model(settings.config, tokenizer)
     else: model,form = load_pretrained(settings.source),None
+    if model.cfg.kind != 'decoder' or model.head is None:
+        raise ValueError(f"--from needs a decoder that writes, got {settings.source!r}, "
+                         f"kind={model.cfg.kind!r}, head={model.cfg.head!r}")
     _checked_length(model.cfg, settings.length)
     if settings.lora is not None: add_lora(model, settings.lora)
     if torch.cuda.is_available(): model.cuda()
@@ -267,9 +278,13 @@ def _finish(run:_Prepared)->None:
     save_pretrained(run.model.cpu(), run.folder, family=run.form, tokenizer=own)
     _curve(run.folder)
 
-# %% ../../nbs/training/command.ipynb #02db07e8
+# %% ../../nbs/training/command.ipynb #d87c45ee
+class _Parser(argparse.ArgumentParser):
+    "Says in one line what is wrong"
+    def error(self, message:str)->NoReturn: self.exit(2, f'attention_nb.training: {message}\n')
+
 def _parser()->argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
+    p = _Parser(
         'python -m attention_nb.training', allow_abbrev=False,
         description='Train a language model on text files.',
         epilog='Exit codes: 0 done; 2 text, folder or options are wrong, one line says what; '
@@ -323,6 +338,7 @@ def _settings(args:argparse.Namespace)->RunSettings:
 def _run(args:argparse.Namespace)->int:
     "The exit code"
     if args.save_every < 1: raise ValueError(f"--save-every must be at least 1: {args.save_every}")
+    if args.out.exists() and not args.out.is_dir(): raise ValueError(f"{args.out} is no folder")
     with run_folder(args.out) as folder:
         settings = _settings(args)
         with _asked_to_stop() as came:
