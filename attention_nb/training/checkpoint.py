@@ -7,12 +7,13 @@ Docs: https://attention-nb.github.io/attention_nb/training/checkpoint.html.md"""
 # %% auto #0
 __all__ = ['run_state', 'restore', 'save_checkpoint', 'last_checkpoint', 'run_folder']
 
-# %% ../../nbs/training/checkpoint.ipynb #b40a7584
+# %% ../../nbs/training/checkpoint.ipynb #59425c1b
 import contextlib, hashlib, json, os, re, secrets, shutil
 from collections.abc import Generator, Mapping
 from pathlib import Path
 import torch
 from torch import Tensor, nn
+from ..checks import checked_integer
 from ..checkpoints.save import flush, locked
 
 # %% ../../nbs/training/checkpoint.ipynb #99f5e816
@@ -93,7 +94,7 @@ def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, k
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
-    folder = Path(folder)
+    folder,keep = Path(folder),checked_integer('keep', keep, least=1)
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob('.new-*'): shutil.rmtree(left, ignore_errors=True)
     staged,place = folder/f'.new-{secrets.token_hex(8)}',folder/f'step-{step:08}'

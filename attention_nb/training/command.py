@@ -7,9 +7,9 @@ Docs: https://attention-nb.github.io/attention_nb/training/command.html.md"""
 # %% auto #0
 __all__ = ['RunSettings', 'training_command']
 
-# %% ../../nbs/training/command.ipynb #5f4420d7
-import argparse, contextlib, hashlib, json, math, os, signal, sys
-from collections.abc import Generator, Iterator, Mapping
+# %% ../../nbs/training/command.ipynb #6d2eb80b
+import argparse, contextlib, hashlib, json, math, os, shutil, signal, sys
+from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn
@@ -166,8 +166,8 @@ def _prepare(settings:RunSettings, folder:Path, resume:bool)->_Prepared:
     if settings.source is None: model,form = _new_model(settings.config, tokenizer)
     else: model,form = load_pretrained(settings.source),None
     if model.cfg.kind != 'decoder' or model.head is None:
-        raise ValueError(f"--from needs a decoder that writes, got {settings.source!r}, "
-                         f"kind={model.cfg.kind!r}, head={model.cfg.head!r}")
+        raise ValueError("the model must be a decoder with a head, got kind="
+                         f"{model.cfg.kind!r} and head={model.cfg.head!r}")
     _checked_length(model.cfg, settings.length)
     if settings.lora is not None: add_lora(model, settings.lora)
     if torch.cuda.is_available(): model.cuda()
@@ -186,8 +186,9 @@ def _go_on(run:_Prepared)->None:
     if found is None: return
     run.start,tensors,damaged = found
     restore(run.model, run.optimizer, tensors)
-    for path in damaged: print(f"{path} is damaged: going on from step {run.start}",
-                               file=sys.stderr)
+    for path in damaged:
+        print(f"{path} is damaged: going on from step {run.start}", file=sys.stderr)
+        shutil.rmtree(path, ignore_errors=True)    # it must not take the place of a whole one
 
 # %% ../../nbs/training/command.ipynb #16969a7a
 def _log_until(path:Path, step:int)->None:
@@ -220,19 +221,21 @@ def _asked_to_stop()->Generator[list[int]]:
     finally:
         for k,handler in before.items(): signal.signal(k, handler)
 
-def _save(run:_Prepared, s:TrainStep)->dict[str,Any]:
-    "A checkpoint; what is said of the model at this point"
-    save_checkpoint(run.folder/'checkpoints', s.step, run_state(run.model, run.optimizer))
+def _judged(run:_Prepared)->dict[str,Any]:
+    "What is said of the model at this point"
     loss = held_out_loss(run.model, run.held_out.in_order(64))
     return dict(held_out=loss, perplexity=math.exp(min(loss, 50)), sample=_sample(run))
+
+def _save(run:_Prepared, step:int)->None:
+    save_checkpoint(run.folder/'checkpoints', step, run_state(run.model, run.optimizer))
 
 def _told(s:TrainStep, said:Mapping[str,Any])->str:
     return (f"step {s.step}: loss {s.loss:.3f}, held out {said['held_out']:.3f} (perplexity "
             f"{said['perplexity']:.1f}), {s.tokens/s.seconds:,.0f} tokens a second\n"
             f"    {said['sample']!r}")
 
-def _steps(run:_Prepared, save_every:int, came:list[int])->Iterator[TrainStep]:
-    "Take the steps, write a line for each, keep checkpoints"
+def _steps(run:_Prepared, save_every:int, came:list[int])->int:
+    "Take the steps, write a line for each, keep checkpoints; how many there are now"
     from tqdm import tqdm
     o = run.settings
     steps = train(run.model, run.data, steps=o.steps, start=run.start, lr=o.pace,
@@ -242,14 +245,17 @@ def _steps(run:_Prepared, save_every:int, came:list[int])->Iterator[TrainStep]:
     with (open(run.folder/'log.jsonl', 'a') as log,
           tqdm(total=o.steps, initial=run.start, unit='step', disable=None) as bar):
         for s in steps:
-            saves = s.step % save_every == 0 or s.step == o.steps or bool(came)
-            said = _save(run, s) if saves else {}
+            stops = bool(came)    # asked once: a signal that comes later is for the next step
+            saves = s.step % save_every == 0 or s.step == o.steps or stops
+            said = _judged(run) if saves else {}
             print(json.dumps(asdict(s) | said), file=log, flush=True)
+            # after its line: a checkpoint without one would leave a gap in the log for ever
+            if saves: _save(run, s.step)
             bar.set_postfix(loss=f'{s.loss:.3f}', tokens_a_second=f'{s.tokens/s.seconds:,.0f}')
             bar.update()
             if said: bar.write(_told(s, said), file=sys.stderr)
-            yield s
-            if came: return
+            if stops: return s.step
+    return o.steps
 
 # %% ../../nbs/training/command.ipynb #e5ea3cf1
 def _curve(folder:Path)->None:
@@ -343,10 +349,9 @@ def _run(args:argparse.Namespace)->int:
         settings = _settings(args)
         with _asked_to_stop() as came:
             run = _prepare(settings, folder, args.resume)
-            for s in _steps(run, args.save_every, came):
-                if came and s.step < settings.steps:
-                    print(f"stopped after step {s.step}; --resume goes on", file=sys.stderr)
-                    return 130
+            if (step := _steps(run, args.save_every, came)) < settings.steps:
+                print(f"stopped after step {step}; --resume goes on", file=sys.stderr)
+                return 130
             _finish(run)
     print(folder)
     return 0

@@ -65,8 +65,8 @@ class PackedTexts:
 
     def __init__(self, texts:Iterable[Sequence[int]|Tensor], *, length:int, batch:int,
                  end:int|None=None, seed:int=0)->None:
-        tail = [] if end is None else [checked_integer('end', end)]
-        whole = [torch.as_tensor([*t, *tail]) for t in texts]
+        tail = torch.tensor([] if end is None else [checked_integer('end', end)])
+        whole = [torch.cat([torch.as_tensor(t).long(), tail.long()]) for t in texts]
         numbers = [torch.full((len(t),), n) for n,t in enumerate(whole)]
         none = torch.empty(0, dtype=torch.long)
         self._begin(torch.cat([none, *whole]), torch.cat([none, *numbers]), length, batch, seed)

@@ -198,6 +198,8 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     pace = _Pace(total, lr, checked_integer('warmup', warmup), final, clip,
                  checked_integer('accumulate', accumulate, least=1), autocast)
     if optimizer is None: optimizer = adamw(model, lr=lr, weight_decay=weight_decay, betas=betas)
+    elif (weight_decay, betas) != (.1, (.9, .95)):
+        raise ValueError("weight_decay and betas are the given optimizer's own: give them to it")
     return _steps(model, data, optimizer, begin, pace)
 
 def _steps(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim.Optimizer,
