@@ -16,6 +16,8 @@ _names = {
     'checkpoints.pretrained': ['embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained'],
     'checkpoints.source': ['Source', 'open_source'],
     'checkpoints.tokenizers': ['byte_pairs', 'load_tokenizer', 'save_tokenizer'],
+    'distributed.context': ['context_parallel'],
+    'distributed.ring': ['ring_attention', 'ulysses_attention'],
     'distributed.tensor_parallel': ['load_shard', 'parallelize'],
     'kernels.dispatch': ['attention_lse', 'attention_with_weights', 'explain_choice', 'merge_attention',
         'scaled_dot_product_attention'],

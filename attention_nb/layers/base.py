@@ -362,7 +362,7 @@ class AttentionLayer(nn.Module):
         if self.attend is None and not torch.compiler.is_compiling() and not _uses.get(): return
         f,takes,_ = self._function(self._here(), need_weights)
         if takes is None: return
-        for name in plain_options(L, S, options):
+        for name in _told(f, L, S, options):
             if name not in takes:
                 raise NotImplementedError(f"{_name(f)} takes no {name}, "
                                           f"which {self._brief()} needs")
@@ -388,7 +388,7 @@ class AttentionLayer(nn.Module):
         if own and not here: return _first(f(q, k, v, **options), need_weights)
         def run(q:Tensor, k:Tensor, v:Tensor, **options:Any)->Attended:
             if own: return _first(f(q, k, v, **options), need_weights)
-            said = plain_options(q.shape[-2], k.shape[-2], options)
+            said = _told(f, q.shape[-2], k.shape[-2], options)
             if takes is not None and (lacks := said.keys() - takes):
                 raise NotImplementedError(f"{_name(f)} takes no {', '.join(sorted(lacks))}, "
                                           f"which {self._brief()} needs")
@@ -396,6 +396,10 @@ class AttentionLayer(nn.Module):
         for u in sorted((u for u in here if u.around is not None), key=lambda u: u.changes):
             run = _wrapped(self, u.around, run)
         return run(q, k, v, **options)
+
+def _told(f:Function, L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
+    "What `f` is passed; one for parts of a text (`for_parts`) hears the rules as they are"
+    return _plain(options) if getattr(f, 'for_parts', False) else plain_options(L, S, options)
 
 def _first(out:Attended, need_weights:bool)->Attended:
     "The output alone, if no weights were asked for"

@@ -421,6 +421,16 @@ class Block(nn.Module):
         def __call__(self, x:Tensor, memory:Tensor|None=None, *, memory_mask:Tensor|None=None,
                      memory_cache:AttentionCache|None=None, **options:Any)->Tensor: ...
 
+# %% ../../nbs/models/blocks.ipynb #625727e0
+def fills_between(mask:Tensor)->bool:
+    "Whether filling stands between real tokens, as far as numbers can be read"
+    between = _between(mask)
+    return not has_numbers(between) or bool(between.any())
+
+def _between(mask:Tensor)->Tensor:
+    seen = mask.long().cumsum(-1)
+    return ~mask & (seen > 0) & (seen < seen[...,-1:])
+
 # %% ../../nbs/models/blocks.ipynb #46bdf5cf
 def _counted(t:Tensor)->Tensor:
     "`t`, or a copy: what all layers keep of it is kept where writes to it are counted"
@@ -430,9 +440,8 @@ def _counted(t:Tensor)->Tensor:
 def _past_filling(mask:Tensor, L:int)->dict[str,Tensor]:
     "Places for a window where filling stands between real tokens; none where it is at the ends"
     S = mask.shape[-1]
-    at,seen = torch.arange(S, device=mask.device),mask.long().cumsum(-1)
-    between = ~mask & (seen > 0) & (seen < seen[...,-1:])
-    if has_numbers(between) and not between.any(): return {}
+    at,between = torch.arange(S, device=mask.device),_between(mask)
+    if not fills_between(mask): return {}
     places = at - between.long().cumsum(-1)
     # nobody asks what filling sees: what stands near it, which a ring holds
     return dict(q_pos=torch.where(mask, places, at)[...,S-L:], k_pos=places)

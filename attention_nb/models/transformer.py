@@ -170,6 +170,14 @@ def _normal(m:nn.Module)->None:
         if p.dim() > 1: nn.init.normal_(p, std=0.02)
         else: nn.init.zeros_(p)
 
+# %% ../../nbs/models/transformer.ipynb #c5f2c077
+def all_places(told:ForwardContext, n:int, device:torch.device, said:Tensor|None)->Tensor:
+    "Places of `n` tokens, (n,) or (B, n): as said, or as documents and filling let count"
+    if said is not None: return said.to(device)
+    if told.documents is not None: return _in_document(told.documents, told.mask)
+    if told.mask is not None: return (told.mask.long().cumsum(-1) - 1).clamp(min=0)
+    return torch.arange(n, device=device)
+
 # %% ../../nbs/models/transformer.ipynb #85bc951c
 def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, past:int|None=None,
               decoder_ids:Tensor|None=None, decoder_mask:Tensor|None=None,
@@ -370,10 +378,7 @@ class Transformer(nn.Module):
         cache,L,said = told.cache,ids.shape[1],told.places
         past = 0 if cache is None else len(cache)
         if cache is not None: said = cache.all_places(said, L)
-        if said is not None: places = said.to(ids.device)
-        elif told.documents is not None: places = _in_document(told.documents, told.mask)
-        elif told.mask is not None: places = (told.mask.long().cumsum(-1) - 1).clamp(min=0)
-        else: places = torch.arange(past+L, device=ids.device)
+        places = all_places(told, past+L, ids.device, said)
         x = self.embed(ids, places[...,past:], type_ids)
         x = stack(x, replace(told, places=places, placed=said is not None))
         if cache is not None: cache.places = said

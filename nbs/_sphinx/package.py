@@ -45,7 +45,7 @@ offered = {
         'head_view model_view neuron_view image_view View show_attention show_weights show_mask '
         'show_tokens softmax_view permutation_view',
     'Training': 'train PackedTexts read_texts add_lora merge_lora',
-    'Several machines': 'load_shard parallelize',
+    'Several machines': 'context_parallel load_shard parallelize ring_attention ulysses_attention',
     'Short forms of the book': 'SimpleDecoder SimpleMultiHeadAttention simple_attention'}
 
 init = '''"""{doc}"""

@@ -455,8 +455,10 @@ def start(n, folder, names):
     with open(folder/'pids', 'a') as f: print(*children, file=f)
     return not any([os.waitpid(pid, 0)[1] for pid in children])
 
-if __name__ == '__main__':
+def main():
     torch.set_num_threads(1)
     for group in sys.argv[2:]:
         n,*names = group.split(',')
         if not start(int(n), Path(sys.argv[1]), names): sys.exit(1)
+
+if __name__ == '__main__': main()

@@ -404,6 +404,10 @@ def chapter_10a(run:bool=False)->None:
     from torch.distributed.device_mesh import init_device_mesh
     mesh = init_device_mesh('cpu', (2,))
     assert_type(nb.parallelize(nb.Transformer(small), mesh), nb.Transformer)
+    assert_type(nb.context_parallel(nb.Transformer(small), mesh), nb.Transformer)
+    for part in (nb.ring_attention(mesh, order='contiguous'), nb.ulysses_attention(mesh)):
+        assert_type(part(q, q, q, causal=True), Tensor)
+        assert_type(part.join(part.split(q), -2), Tensor)
     layer = nb.MultiHeadAttention(8, 2)
     assert_type(nb.load_shard(layer, 'model.safetensors'), nb.MultiHeadAttention)
 

@@ -1,0 +1,237 @@
+"""One of several processes that prove nbs/distributed/ring.ipynb and context.ipynb; they are
+started by test_ring.py, as parallel_worker.py is by its test, and compare with one process.
+"""
+import copy, sys
+from pathlib import Path
+from unittest import mock
+import pytest, torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+import parallel_worker
+from parallel_worker import configs, full, made, mesh, randomize, rank, same, small
+from attention_nb.distributed.context import context_parallel
+from attention_nb.distributed.ring import ring_attention, ulysses_attention
+from attention_nb.distributed.tensor_parallel import parallelize
+from attention_nb.kernels.reference import attention
+from attention_nb.kernels.visibility import Visibility
+from attention_nb.layers.base import use_attention
+from attention_nb.layers.multihead import MultiHeadAttention
+from attention_nb.models.config import TransformerConfig
+from attention_nb.models.transformer import Transformer
+
+def grid():
+    n = dist.get_world_size()
+    return init_device_mesh('cpu', (n//2, 2), mesh_dim_names=('ring','heads'))
+
+ways = dict(zigzag=lambda: ring_attention(mesh()),
+            contiguous=lambda: ring_attention(mesh(), order='contiguous'),
+            heads=lambda: ulysses_attention(mesh()), both=lambda: ulysses_attention(grid()))
+
+def drawn(L, S, H=4, Hkv=2, dtype=torch.float64, B=2):
+    g = torch.Generator().manual_seed(L+S)
+    q,k,v,grad = (torch.randn(B, h, n, 8, generator=g, dtype=torch.float64).to(dtype)
+                  for h,n in ((H,L), (Hkv,S), (Hkv,S), (H,L)))
+    return q.requires_grad_(), k.requires_grad_(), v.requires_grad_(), grad
+
+def split_rules(attend, options, L, S):
+    "Options about the whole text as those of a process"
+    told = dict(options)
+    for name in ('q_pos','k_pos'):
+        if name in told: told[name] = attend.split(told[name], -1)
+    see = told.get('mask')
+    if isinstance(see, torch.Tensor): told['mask'] = attend.split(see, -1)
+    if isinstance(see, Visibility):
+        own = lambda t: None if t is None else attend.split(t, -1)
+        told['mask'] = Visibility(len(attend.split(torch.arange(L), -1)),
+                                  len(attend.split(torch.arange(S), -1)), causal=see.causal,
+                                  window=see.window, q_doc=own(see.q_doc), k_doc=own(see.k_doc))
+    return told
+
+def compare(attend, L=19, S=None, H=4, Hkv=2, dtype=torch.float64, tol=1e-9, **options):
+    "Output and gradients of a divided text and of the whole one"
+    S = S or L
+    q,k,v,g = drawn(L, S, H, Hkv, dtype)
+    sinks = options.pop('sinks', None)
+    if sinks is not None: sinks = options['sinks'] = sinks.detach().to(dtype).requires_grad_()
+    given = [q,k,v] if sinks is None else [q,k,v,sinks]
+    want = attention(q, k, v, **options)[0]
+    wanted = torch.autograd.grad(want, given, g)
+    told = split_rules(attend, options, L, S)
+    got = attend(*(attend.split(t) for t in (q,k,v)), **told)
+    same(attend.join(got), want, 'output', tol)
+    found = torch.autograd.grad(got, given, attend.split(g))
+    for t in found: dist.all_reduce(t)    # `split` gives each the gradient of its own part
+    for name,a,b in zip(('q','k','v','sinks'), found, wanted):
+        same(a, b, f'gradient of {name}', tol)
+
+docs = torch.arange(19)//5
+filling = (torch.arange(19) < torch.tensor([[14],[19]]))[:,None,None]
+places = torch.randperm(19, generator=torch.Generator().manual_seed(0))
+cases = dict(plain={}, causal=dict(causal=True), window=dict(causal=True, window=(3,None)),
+             two_sides=dict(window=(2,4)), softcap=dict(causal=True, softcap=2., scale=.7),
+             sinks=dict(causal=True, sinks=torch.linspace(-1, 2, 4)),
+             documents=dict(mask=Visibility(19, causal=True, q_doc=docs)),
+             filling=dict(causal=True, mask=filling), longer=dict(causal=True, L=5, S=19),
+             places=dict(causal=True, q_pos=places, k_pos=places), short=dict(causal=True, L=2),
+             one=dict(L=1), equal_heads=dict(causal=True, Hkv=4))
+
+def way(name):
+    def check(folder):
+        attend = ways[name]()
+        for case,options in cases.items():
+            try: compare(attend, **options)
+            except Exception as e: raise AssertionError(f'{case}: {e}') from e
+        compare(attend, L=64, causal=True, dtype=torch.float32, tol=1e-5)
+        compare(attend, L=64, causal=True, dtype=torch.bfloat16, tol=5e-2)
+    return check
+
+def nothing_outside_a_window(folder):
+    "Who is out of reach is sent nothing, and nothing is computed with it"
+    sent = []
+    real = dist.batch_isend_irecv
+    def count(ops):
+        sent.extend(op.tensor.numel() for op in ops if op.op is dist.isend)
+        return real(ops)
+    q = torch.randn(1, 2, 16, 8)
+    def numbers(order, **options):
+        sent.clear()
+        ring = ring_attention(mesh(), order=order)
+        with mock.patch.object(dist, 'batch_isend_irecv', count), torch.no_grad():
+            ring(*(ring.split(q) for _ in 'qkv'), **options)
+        total = torch.tensor(sum(sent))
+        dist.all_reduce(total)
+        return int(total)
+    each = 2*2*4*8    # keys and values of four tokens
+    assert numbers('contiguous') == 12*each
+    assert numbers('contiguous', causal=True) == 6*each
+    assert numbers('contiguous', causal=True, window=(4,0)) == 3*each
+    assert numbers('contiguous', window=(0,0)) == 0
+    assert numbers('zigzag', causal=True) == 9*each    # the late chunk of the early ones stays
+
+def refusals(folder):
+    "All processes say the same, also where one alone has something wrong"
+    ring,q = ring_attention(mesh()),torch.randn(1, 2, 4, 8)
+    with pytest.raises(NotImplementedError, match='bias is a table'): ring(q, q, q, bias=q[...,:4])
+    kind = TypeError if rank() else RuntimeError
+    with pytest.raises(kind, match='refused its part' if not rank() else 'k must'):
+        ring(q, q.half() if rank() else q, q)
+    with pytest.raises(ValueError, match='asked the same'): ring(q, q, q, causal=rank() == 0)
+    odd = q[:,:,:4-rank()]
+    with pytest.raises(ValueError, match='as split makes them'): ring(odd, odd, odd)
+    with pytest.raises(ValueError, match='3 heads'):
+        ulysses_attention(mesh())(*[torch.randn(1, 3, 4, 8)]*3)
+    with pytest.raises(ValueError, match='order must be'): ring_attention(mesh(), order='best')
+
+def layers(folder):
+    "`use_attention`, `attend=`: a layer takes a ring as any attention function"
+    ring,g = ring_attention(mesh()),torch.Generator().manual_seed(3)
+    x = torch.randn(2, 12, 16, generator=g)
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(16, 4, n_kv_heads=2)
+    want = layer(x, causal=True)
+    with use_attention(layer, ring): got = ring.join(layer(ring.split(x), causal=True))
+    same(got, want, 'layer', 1e-5)
+    dist.barrier()
+
+# %% models
+def inputs_of(model, kind):
+    g = torch.Generator().manual_seed(2)
+    ids = torch.randint(0, 51, (2, 13), generator=g)
+    real = torch.arange(13) >= torch.tensor([[3],[0]])
+    if kind == 'mask': return dict(ids=ids, mask=real)
+    if kind == 'documents': return dict(ids=ids, documents=torch.arange(13).expand(2, 13)//5)
+    if kind == 'positions': return dict(ids=ids, positions=torch.arange(13)*2)
+    return dict(ids=ids[:,:dict(short=5, tiny=2).get(kind, 13)])
+
+def loss_of(logits, ids): return F.cross_entropy(logits.flatten(0, 1), ids.roll(-1, 1).flatten())
+
+def gradients(model, named=None):
+    return {n: full(p.grad).clone() for n,p in model.named_parameters() if p.grad is not None}
+
+kinds = 'plain','mask','documents','positions','short','tiny'
+
+def model_check(name, attend='zigzag', kinds=kinds):
+    def check(folder):
+        for kind in kinds:
+            one = made(name)
+            where = grid() if attend == 'both' else mesh()
+            many = context_parallel(copy.deepcopy(one), where, attend=ways[attend]())
+            inputs = inputs_of(one, kind)
+            want,got = one(**inputs),many(**inputs)
+            real = inputs.get('mask', torch.ones_like(inputs['ids'], dtype=torch.bool))
+            same(got[real], want[real], f'{kind}: logits')
+            for logits in (want, got): loss_of(logits, inputs['ids']).backward()
+            found = gradients(many)
+            for n,g in gradients(one).items(): same(found[n], g, f'{kind}: gradient of {n}')
+            same(many(**inputs, last=2), want[:,-2:], f'{kind}: last')
+    return check
+
+def own_part(folder):
+    "With gather=False each takes the loss of its own tokens"
+    one = made('llama')
+    many = context_parallel(copy.deepcopy(one), mesh(), gather=False)
+    inputs,split = inputs_of(one, 'plain'),ring_attention(mesh()).split
+    target = inputs['ids'].roll(-1, 1)
+    loss_of(one(**inputs), inputs['ids']).backward()
+    logits,mine = many(**inputs),split(target, -1)
+    loss = F.cross_entropy(logits.flatten(0, 1), mine.flatten(), reduction='sum')/target.numel()
+    loss.backward()
+    for n,g in gradients(one).items(): same(dict(many.named_parameters())[n].grad, g, n)
+
+def with_tensor_parallel(folder):
+    "Some heads and some tokens on each of four"
+    two = init_device_mesh('cpu', (2,2), mesh_dim_names=('context','tensor'))
+    one = made('llama')
+    many = parallelize(copy.deepcopy(one), two['tensor'])
+    many = context_parallel(many, two['context'])
+    inputs = inputs_of(one, 'plain')
+    want,got = one(**inputs),many(**inputs)
+    same(got, want, 'logits')
+    for logits in (want, got): loss_of(logits, inputs['ids']).backward()
+    found = gradients(many)
+    for n,g in gradients(one).items(): same(found[n], g, f'gradient of {n}')
+
+def with_fsdp(folder):
+    "Parameters divided among the processes that divide the text, and among others with other texts"
+    two = init_device_mesh('cpu', (2,2), mesh_dim_names=('data','context'))
+    one = made('llama')
+    many = context_parallel(copy.deepcopy(one), two['context'])
+    flat = two._flatten('all')
+    for block in many.decoder.blocks: fully_shard(block, mesh=flat)
+    fully_shard(many, mesh=flat)
+    for m in (many, *many.decoder.blocks): m.set_gradient_divide_factor(1.)
+    inputs = inputs_of(one, 'plain')
+    mine = inputs['ids'][two['data'].get_local_rank()][None]
+    loss_of(one(**inputs), inputs['ids']).backward()
+    (loss_of(many(mine), mine)/2).backward()
+    found = gradients(many)
+    for n,g in gradients(one).items(): same(found[n], g, f'gradient of {n}')
+
+def refused_models(folder):
+    model = context_parallel(made('llama'), mesh())
+    ids = torch.zeros(1, 4, dtype=torch.long)
+    with pytest.raises(NotImplementedError, match='cache does not go'):
+        model(ids, cache=model.new_cache(1, 8))
+    with pytest.raises(ValueError, match='already'): context_parallel(model, mesh())
+    gemma = context_parallel(made('gemma2'), mesh())
+    with pytest.raises(NotImplementedError, match='filling between'):
+        gemma(ids, mask=torch.tensor([[True, False, True, True]]))
+    model = context_parallel(made('llama'), mesh(), gather=False)
+    with pytest.raises(NotImplementedError, match='last does not go'): model(ids, last=1)
+
+names = 'gpt2','llama','gpt_oss','gemma2','deepseek','bert'
+checks = {f'way_{name}': way(name) for name in ways} | {
+    f'model_{name}': model_check(name) for name in names} | {
+    f'model_{a}': model_check('gpt_oss4', a, ('plain','mask')) for a in ('heads','both')} | {
+    f.__name__: f for f in (nothing_outside_a_window, refusals, layers, own_part, refused_models,
+                            with_tensor_parallel, with_fsdp)}
+on_four = [*(f'way_{name}' for name in ways), 'model_gpt_oss', 'model_both', 'with_tensor_parallel',
+           'with_fsdp', 'nothing_outside_a_window']
+on_two = [c for c in checks if c not in on_four or c == 'model_gpt_oss' or c.startswith('way_')]
+
+if __name__ == '__main__':
+    parallel_worker.checks = checks
+    parallel_worker.main()
