@@ -26,8 +26,10 @@ from .checkpoints.tokenizers import byte_pairs as byte_pairs
 from .checkpoints.tokenizers import load_tokenizer as load_tokenizer
 from .checkpoints.tokenizers import save_tokenizer as save_tokenizer
 from .distributed.context import context_parallel as context_parallel
+from .distributed.plan import plan as plan
 from .distributed.ring import ring_attention as ring_attention
 from .distributed.ring import ulysses_attention as ulysses_attention
+from .distributed.split_cache import split_cache as split_cache
 from .distributed.tensor_parallel import load_shard as load_shard
 from .distributed.tensor_parallel import parallelize as parallelize
 from .kernels.dispatch import attention_lse as attention_lse
@@ -114,7 +116,6 @@ from .text.glove import load_glove as load_glove
 from .text.tokenizer import WordTokenizer as WordTokenizer
 from .text.vocabulary import Tokenizer as Tokenizer
 from .training.data import PackedTexts as PackedTexts
-from .training.data import read_texts as read_texts
 from .training.loop import train as train
 from .training.lora import add_lora as add_lora
 from .training.lora import merge_lora as merge_lora
@@ -134,19 +135,20 @@ __version__: str
 __all__ = [
     'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'embed_sentences', 'from_hf',
     'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'byte_pairs', 'load_tokenizer', 'save_tokenizer',
-    'context_parallel', 'ring_attention', 'ulysses_attention', 'load_shard', 'parallelize', 'attention_lse',
-    'attention_with_weights', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention', 'flash_attention',
-    'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask', 'allowed', 'visible', 'attention',
-    'Visibility', 'attention_layers', 'use_attention', 'AttentionCache', 'KVCache', 'ModelCache', 'SlidingKVCache',
-    'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
-    'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'quantize',
-    'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts',
-    'RMSNorm', 'Residual', 'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'filter_logits', 'sample',
-    'Batcher', 'TextStream', 'Transformer', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token',
-    'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads',
-    'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention',
-    'SimpleDecoder', 'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'Embeddings', 'cosine_similarity',
-    'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer', 'PackedTexts', 'read_texts',
-    'train', 'add_lora', 'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens', 'permutation_view',
-    'softmax_view', 'image_view', 'neuron_view', 'View', 'show_mask', 'show_weights'
+    'context_parallel', 'plan', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize',
+    'attention_lse', 'attention_with_weights', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention',
+    'flash_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask', 'allowed',
+    'visible', 'attention', 'Visibility', 'attention_layers', 'use_attention', 'AttentionCache', 'KVCache',
+    'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
+    'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
+    'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'Block',
+    'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'ExpertsConfig', 'TransformerConfig',
+    'generate', 'stream', 'filter_logits', 'sample', 'Batcher', 'TextStream', 'Transformer', 'attention_entropy',
+    'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads',
+    'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads',
+    'Recording', 'record', 'simple_attention', 'SimpleDecoder', 'SimpleMultiHeadAttention', 'BPETokenizer',
+    'GPT2_PATTERN', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'WordVectors', 'load_glove',
+    'WordTokenizer', 'Tokenizer', 'PackedTexts', 'train', 'add_lora', 'merge_lora', 'head_view', 'model_view',
+    'show_attention', 'show_tokens', 'permutation_view', 'softmax_view', 'image_view', 'neuron_view', 'View',
+    'show_mask', 'show_weights'
 ]

@@ -25,8 +25,8 @@ from .shards import (KeyBlock, Meeting, Order, Run, block_of, meeting,
                                              of_keys, places_of, rules_of_part, runs_of, shifted,
                                              sides_of, sink_part)
 
-# %% ../../nbs/distributed/ring.ipynb #52997467
-class _Row:
+# %% ../../nbs/distributed/ring.ipynb #5ae11f3c
+class Processes:
     "The processes of a mesh of one dimension"
     group:Any
     n:int
@@ -74,13 +74,13 @@ class _Row:
             sent.clear()    # they had to live so long
         return wait
 
-# %% ../../nbs/distributed/ring.ipynb #5e31018f
+# %% ../../nbs/distributed/ring.ipynb #5ce67660
 _Late:TypeAlias = tuple[Callable[[],None],slice,list[Tensor]]    # wait, for which keys, what comes
 
 @dataclass
 class _Plan:
     "Who needs what of whom, for one call"
-    row:_Row
+    row:Processes
     c:AttentionCall
     see:Visibility
     queries:list[list[Run]] # Of each process, as places of keys
@@ -185,7 +185,7 @@ def _ring_backward(ctx:Any, g:Tensor)->Any:
         d_sinks = took.transpose(-1, -2).reshape(-1, len(sinks)).sum(0).to(sinks.dtype)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), d_sinks, None
 
-# %% ../../nbs/distributed/ring.ipynb #516efada
+# %% ../../nbs/distributed/ring.ipynb #b2fc2de5
 def _natural(parts:Sequence[Tensor], runs:Sequence[Sequence[Run]], dim:int)->Tensor:
     "What all have, in the order of the text"
     at = torch.cat([places_of(r, parts[0].device) for r in runs])
@@ -194,7 +194,7 @@ def _natural(parts:Sequence[Tensor], runs:Sequence[Sequence[Run]], dim:int)->Ten
 class _Join(torch.autograd.Function):
     "The whole of what processes have; a loss of it that all have tells each about its own part"
     @staticmethod
-    def forward(ctx:Any, t:Tensor, row:_Row, runs:list[list[Run]], dim:int)->Tensor:
+    def forward(ctx:Any, t:Tensor, row:Processes, runs:list[list[Run]], dim:int)->Tensor:
         ctx.mine,ctx.dim = places_of(runs[row.rank], t.device),dim
         sizes = [sum(r.n for r in given) for given in runs]
         parts = row.all(t.transpose(dim, -1), sizes)
@@ -212,10 +212,10 @@ class RingAttention:
         order: Which tokens a process keeps
     """
     for_parts:bool = True    # rules about parts are passed as they are, see `AttentionLayer`
-    row:_Row
+    row:Processes
     order:Order
 
-    def __init__(self, row:_Row, order:Order):
+    def __init__(self, row:Processes, order:Order):
         self.row,self.order = row,order
 
     def _runs(self, length:int)->list[list[Run]]:
@@ -301,13 +301,13 @@ def ring_attention(mesh:DeviceMesh, *, order:Order='zigzag')->RingAttention:
     """
     if order not in ('zigzag','contiguous'):
         raise ValueError(f"order must be 'zigzag' or 'contiguous', got {order!r}")
-    return RingAttention(_Row(mesh), order)
+    return RingAttention(Processes(mesh), order)
 
-# %% ../../nbs/distributed/ring.ipynb #76c85800
+# %% ../../nbs/distributed/ring.ipynb #5c037e6c
 class _Trade(torch.autograd.Function):
     "All tokens of some heads for some tokens of all heads, or back"
     @staticmethod
-    def forward(ctx:Any, t:Tensor, row:_Row, sizes:list[int], heads:bool)->Tensor:
+    def forward(ctx:Any, t:Tensor, row:Processes, sizes:list[int], heads:bool)->Tensor:
         ctx.row,ctx.sizes,ctx.heads = row,sizes,heads
         # the first dimension counts the pieces for each process
         out = [*(t.chunk(row.n, -3) if heads else t.split(sizes, -2))]
@@ -332,10 +332,10 @@ class UlyssesAttention:
         ring: Those that send keys
     """
     for_parts:bool = True
-    row:_Row
+    row:Processes
     ring:RingAttention|None
 
-    def __init__(self, row:_Row, ring:RingAttention|None):
+    def __init__(self, row:Processes, ring:RingAttention|None):
         self.row,self.ring = row,ring
 
     def _runs(self, length:int)->list[list[Run]]:
@@ -389,7 +389,7 @@ class UlyssesAttention:
         out:Tensor = trade(attend(*mine, **told), self.row, L, False)
         return out
 
-def _whole_rules(row:_Row, see:Visibility, L:list[int], S:list[int])->Visibility:
+def _whole_rules(row:Processes, see:Visibility, L:list[int], S:list[int])->Visibility:
     "The rules of all in a row as those of one"
     def of(t:Any, sizes:list[int])->Any:
         return None if t is None else torch.cat(row.all(t, sizes), -1)
@@ -411,8 +411,8 @@ def ulysses_attention(mesh:DeviceMesh)->UlyssesAttention:
     """
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
-    if mesh.ndim == 1: return UlyssesAttention(_Row(mesh), None)
+    if mesh.ndim == 1: return UlyssesAttention(Processes(mesh), None)
     if mesh.ndim != 2 or mesh.mesh_dim_names is None:
         raise ValueError(f"mesh must have one dimension, or two with names, got {mesh}")
     ring,heads = mesh.mesh_dim_names
-    return UlyssesAttention(_Row(mesh[heads]), ring_attention(mesh[ring]))
+    return UlyssesAttention(Processes(mesh[heads]), ring_attention(mesh[ring]))

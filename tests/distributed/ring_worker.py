@@ -14,6 +14,7 @@ import parallel_worker
 from parallel_worker import configs, full, made, mesh, randomize, rank, same, small
 from attention_nb.distributed.context import context_parallel
 from attention_nb.distributed.ring import ring_attention, ulysses_attention
+from attention_nb.distributed.split_cache import split_cache
 from attention_nb.distributed.tensor_parallel import parallelize
 from attention_nb.kernels.reference import attention
 from attention_nb.kernels.visibility import Visibility
@@ -222,15 +223,54 @@ def refused_models(folder):
     model = context_parallel(made('llama'), mesh(), gather=False)
     with pytest.raises(NotImplementedError, match='last does not go'): model(ids, last=1)
 
+# %% a cache that is split
+def written(model, cache, ids, mask, new=9):
+    "Logits of all steps, and the tokens they make"
+    logits = []
+    with torch.no_grad():
+        for _ in range(new):
+            logits.append(model(ids[:,len(cache):], mask=mask, cache=cache))
+            ids = torch.cat([ids, logits[-1][:,-1:].argmax(-1)], 1)
+            if mask is not None: mask = torch.cat([mask, mask.new_ones(len(ids), 1)], 1)
+    return torch.cat(logits, 1), ids
+
+def split_text(folder):
+    "Every logit and token of a text with filling; a cache that forgets, turns, and is full"
+    for name in ('llama','gpt_oss','gemma2','bloom'):
+        one,(given,_) = made(name),parallel_worker.batch(made(name))
+        for mask in (given['mask'], None):
+            cache = split_cache(one, 2, 18, mesh(), stretch=2)
+            whole = one.new_cache(2, 18)
+            got,want = (written(one, c, given['ids'], mask) for c in (cache, whole))
+            same(got[0], want[0], f'{name}: logits')
+            assert torch.equal(got[1], want[1])
+    for c in (cache, whole):
+        c.crop(5)
+        c.select(torch.tensor([1, 0]))
+    got,want = (written(one, c, given['ids'].flip(0), None, 3)[0] for c in (cache, whole))
+    same(got, want, 'after crop and select')
+    with torch.no_grad(), pytest.raises(ValueError, match='room for'):
+        one(torch.zeros(2, 30, dtype=torch.long), cache=cache)
+    n,llama = dist.get_world_size(),made('llama')
+    large = split_cache(llama, 2, 64*n, mesh(), stretch=4).nbytes
+    assert large*n == llama.new_cache(2, 64*n).nbytes
+    cache = split_cache(llama, 2, 18, mesh())
+    with pytest.raises(NotImplementedError, match='no_grad'): llama(given['ids'], cache=cache)
+    cache.reset()
+    assert len(cache) == 0
+    with pytest.raises(NotImplementedError, match='LatentAttention'):
+        split_cache(made('deepseek'), 1, 8, mesh())
+
 names = 'gpt2','llama','gpt_oss','gemma2','deepseek','bert'
 checks = {f'way_{name}': way(name) for name in ways} | {
     f'model_{name}': model_check(name) for name in names} | {
     f'model_{a}': model_check('gpt_oss4', a, ('plain','mask')) for a in ('heads','both')} | {
     f.__name__: f for f in (nothing_outside_a_window, refusals, layers, own_part, refused_models,
-                            with_tensor_parallel, with_fsdp)}
+                            split_text, with_tensor_parallel, with_fsdp)}
 on_four = [*(f'way_{name}' for name in ways), 'model_gpt_oss', 'model_both', 'with_tensor_parallel',
-           'with_fsdp', 'nothing_outside_a_window']
-on_two = [c for c in checks if c not in on_four or c == 'model_gpt_oss' or c.startswith('way_')]
+           'with_fsdp', 'nothing_outside_a_window', 'split_text']
+on_two = [c for c in checks if c not in on_four or c.startswith('way_')
+          or c in ('model_gpt_oss', 'split_text')]
 
 if __name__ == '__main__':
     parallel_worker.checks = checks

@@ -404,6 +404,8 @@ def chapter_10a(run:bool=False)->None:
     from torch.distributed.device_mesh import init_device_mesh
     mesh = init_device_mesh('cpu', (2,))
     assert_type(nb.parallelize(nb.Transformer(small), mesh), nb.Transformer)
+    assert_type(nb.split_cache(nb.Transformer(small), 1, 9, mesh), nb.ModelCache)
+    assert_type(str(nb.plan(small, 1024, 4)), str)
     assert_type(nb.context_parallel(nb.Transformer(small), mesh), nb.Transformer)
     for part in (nb.ring_attention(mesh, order='contiguous'), nb.ulysses_attention(mesh)):
         assert_type(part(q, q, q, causal=True), Tensor)
@@ -412,7 +414,7 @@ def chapter_10a(run:bool=False)->None:
     assert_type(nb.load_shard(layer, 'model.safetensors'), nb.MultiHeadAttention)
 
 def training()->None:
-    texts:dict[Path,str] = nb.read_texts(['plays'])
+    texts:dict[Path,str] = {}
     data = nb.PackedTexts([range(9) for _ in texts], length=4, batch=2, end=8)
     assert_type(data(0), tuple[Tensor,Tensor])
     model = nb.Transformer(small)
