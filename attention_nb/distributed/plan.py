@@ -149,7 +149,7 @@ class Cost:
     @property
     def room(self)->float: return sum(self.memory.values())
 
-# %% ../../nbs/distributed/plan.ipynb #485747cd
+# %% ../../nbs/distributed/plan.ipynb #2cc94267
 def _sizes(c:TransformerConfig)->tuple[int,int,int,int]:
     "Width of all queries, of all keys, of the model, of the hidden numbers"
     return (c.n_heads*c.width, (c.n_kv_heads or c.n_heads)*c.width, c.d_model,
@@ -309,7 +309,7 @@ def plan(config:TransformerConfig, tokens:int, machines:int|Machines, *, texts:i
     names = [n for n in vars(Layout()) if n != 'data'] + ['data']
     return Plan(work, m, best, {n: _alone(n, work, m, found, best) for n in names})
 
-# %% ../../nbs/distributed/plan.ipynb #946e2362
+# %% ../../nbs/distributed/plan.ipynb #3afb13f0
 _llama = dict(vocab_size=128256, n_kv_heads=8, tied=False)
 _models:dict[str,dict[str,Any]] = {
     'llama3-8b': _llama | dict(d_model=4096, n_layers=32, n_heads=32, d_ff=14336),

@@ -74,7 +74,7 @@ class Processes:
             sent.clear()    # they had to live so long
         return wait
 
-# %% ../../nbs/distributed/ring.ipynb #5ce67660
+# %% ../../nbs/distributed/ring.ipynb #7fb53f1f
 _Late:TypeAlias = tuple[Callable[[],None],slice,list[Tensor]]    # wait, for which keys, what comes
 
 @dataclass
@@ -185,7 +185,7 @@ def _ring_backward(ctx:Any, g:Tensor)->Any:
         d_sinks = took.transpose(-1, -2).reshape(-1, len(sinks)).sum(0).to(sinks.dtype)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), d_sinks, None
 
-# %% ../../nbs/distributed/ring.ipynb #b2fc2de5
+# %% ../../nbs/distributed/ring.ipynb #29ba324c
 def _natural(parts:Sequence[Tensor], runs:Sequence[Sequence[Run]], dim:int)->Tensor:
     "What all have, in the order of the text"
     at = torch.cat([places_of(r, parts[0].device) for r in runs])
@@ -303,7 +303,7 @@ def ring_attention(mesh:DeviceMesh, *, order:Order='zigzag')->RingAttention:
         raise ValueError(f"order must be 'zigzag' or 'contiguous', got {order!r}")
     return RingAttention(Processes(mesh), order)
 
-# %% ../../nbs/distributed/ring.ipynb #5c037e6c
+# %% ../../nbs/distributed/ring.ipynb #aba915c4
 class _Trade(torch.autograd.Function):
     "All tokens of some heads for some tokens of all heads, or back"
     @staticmethod
