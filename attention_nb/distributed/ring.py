@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/ring.html.md"""
 # %% auto #0
 __all__ = ['RingAttention', 'ring_attention', 'UlyssesAttention', 'ulysses_attention']
 
-# %% ../../nbs/distributed/ring.ipynb #d7d14539
+# %% ../../nbs/distributed/ring.ipynb #5ac55f62
 import math, zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from ..kernels.dispatch import merge_attention, scaled_dot_product_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.reference import group_heads
 from ..kernels.visibility import Visibility, inner_rules
-from .shards import (KeyBlock, Meeting, Order, Run, block_of, meeting,
+from .shards import (KeyBlock, Needed, Order, Run, block_of, meeting,
                                              of_keys, places_of, rules_of_part, runs_of, shifted,
                                              sides_of, sink_part)
 
@@ -74,7 +74,7 @@ class Processes:
             sent.clear()    # they had to live so long
         return wait
 
-# %% ../../nbs/distributed/ring.ipynb #7fb53f1f
+# %% ../../nbs/distributed/ring.ipynb #24f70d3a
 _Late:TypeAlias = tuple[Callable[[],None],slice,list[Tensor]]    # wait, for which keys, what comes
 
 @dataclass
@@ -87,7 +87,7 @@ class _Plan:
     keys:list[list[Run]]
     told:list[list[Tensor]] # What the rules of each say of its keys
 
-    def met(self, r:int, j:int)->Meeting|None:
+    def met(self, r:int, j:int)->Needed|None:
         "Queries of r, keys of j"
         return meeting(self.queries[r], self.keys[j], sides_of(self.see))
 
