@@ -22,7 +22,7 @@ from ..layers.base import attention_layers
 from ..models.blocks import ForwardContext, Stack, fills_between
 from ..models.transformer import Transformer, all_places
 
-# %% ../../nbs/distributed/context.ipynb #c21cd0ec
+# %% ../../nbs/distributed/context.ipynb #bb0cd6a6
 if TYPE_CHECKING: _Base = Transformer
 else: _Base = object    # it stands before the class of a model
 
@@ -36,6 +36,9 @@ class _Divided(_Base):
             if kw.get(name) is not None:
                 raise NotImplementedError(f"{name} does not go with a divided text: a divided "
                                           "model reads whole texts")
+        if self.training and (self.cfg.dropout or self.cfg.attn_dropout):
+            raise NotImplementedError("dropout of a divided text would differ from that of a whole "
+                                      "one: train with dropout=0 and attn_dropout=0")
         if last is not None and not self._gather:
             raise NotImplementedError("last does not go with gather=False: the last tokens are "
                                       "not on every process")
@@ -56,7 +59,7 @@ class _Divided(_Base):
         return stack(x, replace(told, places=mine(places), placed=told.places is not None,
                                 mask=mine(told.mask), documents=mine(told.documents)))
 
-# %% ../../nbs/distributed/context.ipynb #da428e59
+# %% ../../nbs/distributed/context.ipynb #1c46542b
 def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
                      attend:RingAttention|UlyssesAttention|None=None)->Transformer:
     """Divide texts over the processes of a mesh; gradients of parameters are added up over them
@@ -81,7 +84,6 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
                                   "to the scores, and a process has no columns for others' keys")
     if odd := {*cfg.block_types} - {'full','window'}:
         raise NotImplementedError(f"layers of kind {sorted(odd)[0]!r} need the text in one piece")
-    if cfg.dropout: raise NotImplementedError("dropout must be 0 for a divided text")
     if attend is None:
         attend = ring_attention(mesh) if getattr(mesh, 'ndim', 1) == 1 else ulysses_attention(mesh)
     for layer in attention_layers(model): layer.attend = attend

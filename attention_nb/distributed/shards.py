@@ -106,14 +106,12 @@ def meeting(queries:Sequence[Run], keys:Sequence[Run], sides:Window=(None,None))
                 if rows[0].at <= q.at <= rows[-1].at and cols[0].at <= k.at <= cols[-1].at)
     return Needed(slice(rows[0].at, rows[-1].end), slice(cols[0].at, cols[-1].end), whole)
 
-# %% ../../nbs/distributed/shards.ipynb #a3e74008
+# %% ../../nbs/distributed/shards.ipynb #35379cb0
 _plain = 'k_pos','k_doc'
 
 def of_keys(see:Visibility)->list[Tensor]:
     "What rules say of each key, the last dimension counts keys"
-    own = [t for n in _plain if (t := getattr(see, n)) is not None]
-    if isinstance(see.mask, Tensor) and see.mask.dim() and see.mask.shape[-1] == see.S:
-        own.append(see.mask)
+    own = [t for n in (*_plain, 'mask') if isinstance(t := getattr(see, n), Tensor)]
     return own + [t for inner in inner_rules(see) for t in of_keys(inner)]
 
 def _about(see:Visibility, told:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->Visibility:
@@ -123,7 +121,7 @@ def _about(see:Visibility, told:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->Vis
         kw.setdefault('k_pos', k_at)
         kw['q_pos'] = q_at if see.q_pos is None else see.q_pos
     mask:Any = see.mask
-    if isinstance(mask, Tensor) and mask.dim() and mask.shape[-1] == see.S: mask = next(told)
+    if isinstance(mask, Tensor): mask = next(told)
     if isinstance(mask, Visibility): mask = _about(mask, told, q_at, k_at)
     either = None if see.either is None else tuple(_about(s, told, q_at, k_at) for s in see.either)
     return replace(see, S=len(k_at), mask=mask, either=either, **kw)
@@ -141,13 +139,18 @@ def sides_of(see:Visibility)->Window:
     left,right = (min((n for n in side if n is not None), default=None) for side in zip(*given))
     return left,right
 
-def _check_rules(see:Visibility)->None:
-    "Rules that a process can tell the others"
-    mask = see.mask
-    if isinstance(mask, Tensor) and mask.dim() > 1 and mask.shape[-2] > 1:
-        raise NotImplementedError(f"mask {tuple(mask.shape)} has a row for each query: over parts "
-                                  "of a text only a mask of keys, (..., 1, S), or rules can do")
-    for inner in inner_rules(see): _check_rules(inner)
+def _by_keys(see:Visibility)->Visibility:
+    "The same rules, in which each mask says one thing of every key"
+    mask,S = see.mask,see.S
+    if isinstance(mask, Tensor):
+        if mask.dim() > 1 and mask.shape[-2] > 1:
+            raise NotImplementedError(
+                f"mask {tuple(mask.shape)} has a row for each query: over parts of a text only a "
+                "mask of keys, (..., 1, S), or rules can do")
+        mask = mask.expand(*mask.shape[:-1], S)    # one entry for all keys would not be told
+    if isinstance(mask, Visibility): mask = _by_keys(mask)
+    either = None if see.either is None else tuple(map(_by_keys, see.either))
+    return replace(see, mask=mask, either=either)
 
 def rules_of_part(c:AttentionCall, options:AttentionOptions)->Visibility:
     "Who sees whom among the tokens of this process, as rules that others can be told"
@@ -155,16 +158,15 @@ def rules_of_part(c:AttentionCall, options:AttentionOptions)->Visibility:
     mask = options.get('mask')
     see = Visibility(L, S, causal=options.get('causal', False), window=options.get('window'),
                      q_pos=options.get('q_pos'), k_pos=options.get('k_pos'), mask=mask)
-    _check_rules(see)
     if options.get('bias') is not None:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
                                   "columns for the keys of others")
     if options.get('dropout_p'):
         raise NotImplementedError("dropout_p must be 0 for a divided text: each process would "
                                   "drop other weights than one process does")
-    return see
+    return _by_keys(see)
 
-# %% ../../nbs/distributed/shards.ipynb #2bbe3d84
+# %% ../../nbs/distributed/shards.ipynb #d77b0d20
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
@@ -188,23 +190,22 @@ class KeyBlock:
                 and q.shape[-1] == v.shape[-1])
 
     def _pair(self, c:AttentionCall)->tuple[Tensor,Tensor]:
-        if not self._fits(c.q, c.v) or torch.is_grad_enabled():
+        if torch.is_grad_enabled() or not self._fits(c.q, c.v):
             return flash_attention(c.q, c.k, c.v, mask=c.see, scale=c.scale, softcap=c.softcap)
         k,v = group_heads(c.q, c.k, c.v)
         out,lse = _flash(c.q, k, v, 0., c.see is not None, scale=c.scale)
         return out, lse
 
-    def _call(self, q:Tensor, k:Tensor, v:Tensor)->AttentionCall:
-        return AttentionCall(q, k, v, self.see, None, self.scale, self.softcap, None, 0.)
-
     def forward(self, q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
         "Output and log-sum-exp of the queries of the block"
-        return unharmed(self._pair, self._call(q, k, v))
+        c = AttentionCall(q, k, v, self.see, None, self.scale, self.softcap, None, 0.)
+        if torch.is_grad_enabled() or not self._fits(q, v): return self._pair(c)
+        return unharmed(self._pair, c)    # `flash_attention` sees to that itself
 
     def backward(self, g:Tensor, q:Tensor, k:Tensor, v:Tensor, out:Tensor,
                  lse:Tensor)->tuple[Tensor,Tensor,Tensor]:
         "Gradients of the block; `out` and `lse` are those of all keys, so shares come out right"
-        if self._fits(q, v) and bool(lse.isfinite().all()):
+        if self._fits(q, v) and all(bool(t.isfinite().all()) for t in (lse,out)):
             many_k,many_v = group_heads(q, k, v)
             dq,dk,dv = _flash_backward(g, q, many_k, many_v, out, lse, 0., self.see is not None,
                                        scale=self.scale)
@@ -216,12 +217,14 @@ class KeyBlock:
             whole = lse.masked_fill(lse == -math.inf, 0.)
             share = (its.detach()-whole).exp()
             wide = g.to(share.dtype)
-            d_lse = share*((wide*one.detach()).sum(-1) - (wide*out).sum(-1))
+            # where a gradient is 0, it does not matter what the output is
+            less = (one.detach().to(wide.dtype)-out).masked_fill(wide == 0, 0.)
+            d_lse = share*(wide*less).sum(-1)
             grad_out = (share[...,None]*wide).to(one.dtype)
             dq,dk,dv = torch.autograd.grad([one,its], [q,k,v], [grad_out,d_lse])
         return dq, dk, dv
 
-# %% ../../nbs/distributed/shards.ipynb #7060e1b5
+# %% ../../nbs/distributed/shards.ipynb #31cf9458
 def block_of(c:AttentionCall, see:Visibility, at:Needed, told:Sequence[Tensor], q_at:Tensor,
            k_at:Tensor, own:bool)->KeyBlock:
     "What is to be computed where my queries meet keys that stand at `k_at`"
@@ -245,7 +248,7 @@ def cut_rules(see:Visibility, q_at:Tensor, k_at:Tensor)->Visibility:
     "Of rules about the whole text those that a process has: no places are made up"
     def of(t:Tensor|None, at:Tensor)->Tensor|None: return None if t is None else t[...,at]
     mask = cut_rules(see.mask, q_at, k_at) if isinstance(see.mask, Visibility) else see.mask
-    if isinstance(mask, Tensor) and mask.dim() and mask.shape[-1] == see.S: mask = mask[...,k_at]
+    if isinstance(mask, Tensor): mask = mask[...,k_at]
     either = None if see.either is None else tuple(cut_rules(s, q_at, k_at) for s in see.either)
     return replace(see, L=len(q_at), S=len(k_at), mask=mask, either=either,
                    q_pos=of(see.q_pos, q_at), k_pos=of(see.k_pos, k_at),

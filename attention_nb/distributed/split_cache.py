@@ -7,7 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/split_cache.html.m
 # %% auto #0
 __all__ = ['SplitCache', 'split_cache']
 
-# %% ../../nbs/distributed/split_cache.ipynb #f2d44e39
+# %% ../../nbs/distributed/split_cache.ipynb #ab586b9f
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from .shards import sink_part
 from ..kernels.dispatch import merge_attention
 from ..kernels.flash import flash_attention
 from ..kernels.visibility import Visibility
+from ..layers.base import is_used
 from ..layers.cache import KVCache, ModelCache
 from ..layers.multihead import MultiHeadAttention, computed_dtype, like_of
 from ..models.transformer import Transformer
@@ -135,16 +136,20 @@ class SplitCache:
         """
         self.own.select(rows)
 
-# %% ../../nbs/distributed/split_cache.ipynb #457a159b
+# %% ../../nbs/distributed/split_cache.ipynb #33333dac
 def _of_held(o:Any, held:Tensor)->Any:
     "Rules, a mask or a bias about all tokens as those about some"
-    if isinstance(o, Visibility): return o.part(k=held)
+    if isinstance(o, Visibility): return None if o.hides_nothing() else o.part(k=held)
     return o[...,held] if isinstance(o, Tensor) and o.dim() and o.shape[-1] > 1 else o
 
 def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict[str,Any],
                 q_pos:Tensor|None)->None:
     if k is None or v is None:
         raise ValueError("a split cache is for a text that attends to itself")
+    layer = getattr(getattr(attend, 'func', None), '__self__', None)
+    if is_used() or getattr(layer, 'attend', None) is not None:
+        raise NotImplementedError("a split cache attends by itself: nobody can bring a function, "
+                                  "record or change heads beside it")
     if isinstance(attend, partial) and attend.keywords.get('need_weights'):
         raise NotImplementedError("a split cache gives no weights: each process has only some "
                                   "keys")

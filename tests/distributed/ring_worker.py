@@ -9,7 +9,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor
+from torch.testing import assert_close
 import parallel_worker
 from parallel_worker import configs, full, made, mesh, randomize, rank, same, small
 from attention_nb.distributed.context import context_parallel
@@ -43,7 +43,8 @@ def split_rules(attend, options, L, S):
     for name in ('q_pos','k_pos'):
         if name in told: told[name] = attend.split(told[name], -1)
     see = told.get('mask')
-    if isinstance(see, torch.Tensor): told['mask'] = attend.split(see, -1)
+    if isinstance(see, torch.Tensor) and see.shape[-1] == S:
+        told['mask'] = attend.split(see, -1)
     if isinstance(see, Visibility):
         own = lambda t: None if t is None else attend.split(t, -1)
         told['mask'] = Visibility(len(attend.split(torch.arange(L), -1)),
@@ -75,7 +76,11 @@ cases = dict(plain={}, causal=dict(causal=True), window=dict(causal=True, window
              two_sides=dict(window=(2,4)), softcap=dict(causal=True, softcap=2., scale=.7),
              sinks=dict(causal=True, sinks=torch.linspace(-1, 2, 4)),
              documents=dict(mask=Visibility(19, causal=True, q_doc=docs)),
-             filling=dict(causal=True, mask=filling), longer=dict(causal=True, L=5, S=19),
+             filling=dict(causal=True, mask=filling),
+             by_head=dict(mask=filling | (torch.arange(4) % 2 == 0)[:,None,None]),
+             one_text=dict(mask=torch.tensor([True, False])[:,None,None,None]),
+             single=dict(L=4, mask=torch.tensor([True, False, True, True])),
+             longer=dict(causal=True, L=5, S=19),
              places=dict(causal=True, q_pos=places, k_pos=places), short=dict(causal=True, L=2),
              one=dict(L=1), equal_heads=dict(causal=True, Hkv=4))
 
@@ -88,6 +93,18 @@ def way(name):
         compare(attend, L=64, causal=True, dtype=torch.float32, tol=1e-5)
         compare(attend, L=64, causal=True, dtype=torch.bfloat16, tol=5e-2)
     return check
+
+def poison(folder):
+    "What a later token holds has no part in gradients of earlier ones"
+    for ring in (ways[name]() for name in ('zigzag','contiguous')):
+        q,k,v,g = drawn(16, 16)
+        with torch.no_grad(): v[:,:,-1],g[:,:,-1] = torch.nan,0.
+        want,got = attention(q, k, v, causal=True)[0],ring(*map(ring.split, (q,k,v)), causal=True)
+        same(ring.join(got)[:,:,:-1], want[:,:,:-1])
+        found = torch.autograd.grad(got, (q,k,v), ring.split(g))
+        for a,b in zip(found, torch.autograd.grad(want, (q,k,v), g)):
+            dist.all_reduce(a)
+            assert_close(a, b, atol=1e-9, rtol=1e-9, equal_nan=True)
 
 def nothing_outside_a_window(folder):
     "Who is out of reach is sent nothing, and nothing is computed with it"
@@ -222,6 +239,9 @@ def refused_models(folder):
         gemma(ids, mask=torch.tensor([[True, False, True, True]]))
     model = context_parallel(made('llama'), mesh(), gather=False)
     with pytest.raises(NotImplementedError, match='last does not go'): model(ids, last=1)
+    drops = context_parallel(Transformer(TransformerConfig(**small, attn_dropout=.1)), mesh())
+    drops.eval()(ids)
+    with pytest.raises(NotImplementedError, match='dropout'): drops.train()(ids)
 
 # %% a cache that is split
 def written(model, cache, ids, mask, new=9):
@@ -254,7 +274,13 @@ def split_text(folder):
     n,llama = dist.get_world_size(),made('llama')
     large = split_cache(llama, 2, 64*n, mesh(), stretch=4).nbytes
     assert large*n == llama.new_cache(2, 64*n).nbytes
+    rounded = (split_cache(llama, 2, 18, mesh(), dtype=torch.int8),
+               llama.new_cache(2, 18, dtype=torch.int8))
+    got,want = (written(llama, c, given['ids'], None, 3)[0] for c in rounded)
+    same(got, want, 'in eight bits')
     cache = split_cache(llama, 2, 18, mesh())
+    with torch.no_grad(), use_attention(llama, attention), pytest.raises(
+            NotImplementedError, match='attends by itself'): llama(given['ids'], cache=cache)
     with pytest.raises(NotImplementedError, match='no_grad'): llama(given['ids'], cache=cache)
     cache.reset()
     assert len(cache) == 0
@@ -265,8 +291,8 @@ names = 'gpt2','llama','gpt_oss','gemma2','deepseek','bert'
 checks = {f'way_{name}': way(name) for name in ways} | {
     f'model_{name}': model_check(name) for name in names} | {
     f'model_{a}': model_check('gpt_oss4', a, ('plain','mask')) for a in ('heads','both')} | {
-    f.__name__: f for f in (nothing_outside_a_window, refusals, layers, own_part, refused_models,
-                            split_text, with_tensor_parallel, with_fsdp)}
+    f.__name__: f for f in (nothing_outside_a_window, poison, refusals, layers, own_part,
+                            refused_models, split_text, with_tensor_parallel, with_fsdp)}
 on_four = [*(f'way_{name}' for name in ways), 'model_gpt_oss', 'model_both', 'with_tensor_parallel',
            'with_fsdp', 'nothing_outside_a_window', 'split_text']
 on_two = [c for c in checks if c not in on_four or c.startswith('way_')
