@@ -70,7 +70,7 @@ _parts = dict(
     arcs=['arcs'],
     **{kind: ['digits','explorable',kind] for kind in (
         'softmax','permutation','rope_turns','mixing','word_senses','model_shapes','cache_steps',
-        'flash_tiles','forming')},
+        'flash_tiles','forming','ring_steps')},
     live=['head','head_bar','head_words','head_lines','model','digits','arithmetic','grid',
           'neuron','tokens','arcs','live'],
 )
@@ -124,7 +124,7 @@ _drawings = dict(
     rope_turns='rope_turns.draw_states', mixing='mixing.draw_planes',
     word_senses='word_senses.draw_map',
     cache_steps='cache_steps.draw_triangle', flash_tiles='flash_tiles.draw_tiles',
-    forming='forming.draw_moment',
+    forming='forming.draw_moment', ring_steps='ring_steps.draw_ring',
     arcs='arcs.draw_arcs', model_shapes='model_shapes.draw_rows', image='images.draw_veiled')
 # Colours of heads, as in views_js/look.css
 head_colors = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '

@@ -54,6 +54,7 @@ from attention_nb.views.browser_model import int8_pieces, write_live
 from attention_nb.views.cache_steps import cache_view
 from attention_nb.views.flash_tiles import tiles_view
 from attention_nb.views.forming import forming_view
+from attention_nb.views.ring_steps import ring_view
 from attention_nb.views.mixing import mixing_view
 from attention_nb.views.model_shapes import shapes_view
 from attention_nb.views.plots import colors, show_arrows, show_numbers
@@ -363,6 +364,7 @@ def chapter_08()->None:
 def chapter_08b()->None:
     assert_type(cache_view(list('abc'), step=2, keeps=False), nb.View)
     assert_type(forming_view(torch.eye(3)[None,None], [1], [2.], names=['a']), nb.View)
+    assert_type(ring_view(dict(zigzag=[0,1,1,0]), step=1), nb.View)
 
 def chapter_09()->None:
     decoder = nb.SimpleDecoder(36, 8, n_blocks=2, n_heads=4, n_kv_heads=2, d_ff=12)
