@@ -8,18 +8,19 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/context.html.md"""
 __all__ = ['context_parallel']
 
 # %% ../../nbs/distributed/context.ipynb #3732efb2
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 from .ring import (RingAttention, UlyssesAttention, ring_attention,
                                            ulysses_attention)
 from ..layers.base import attention_layers
 from ..models.blocks import ForwardContext, Stack, fills_between
+from ..models.config import TransformerConfig
 from ..models.transformer import Transformer, all_places
 
 # %% ../../nbs/distributed/context.ipynb #bb0cd6a6
@@ -36,14 +37,14 @@ class _Divided(_Base):
             if kw.get(name) is not None:
                 raise NotImplementedError(f"{name} does not go with a divided text: a divided "
                                           "model reads whole texts")
-        if self.training and (self.cfg.dropout or self.cfg.attn_dropout):
-            raise NotImplementedError("dropout of a divided text would differ from that of a whole "
-                                      "one: train with dropout=0 and attn_dropout=0")
+        if self.training: check_divisible(self.cfg, train=True)
         if last is not None and not self._gather:
             raise NotImplementedError("last does not go with gather=False: the last tokens are "
                                       "not on every process")
         out = super().forward(ids, **kw)
-        if out.requires_grad and self._sums.params: out.register_hook(self._sums.begin)
+        # FSDP2 adds gradients up itself
+        if out.requires_grad and not isinstance(self, FSDPModule):
+            out.register_hook(self._sums.begin)
         if self._gather: out = self._ring.join(out, -2)
         return out if last is None else out[:,max(0, out.shape[1]-last):]
 
@@ -58,6 +59,51 @@ class _Divided(_Base):
         x = self.embed(mine(ids), mine(places), mine(type_ids))
         return stack(x, replace(told, places=mine(places), placed=told.places is not None,
                                 mask=mine(told.mask), documents=mine(told.documents)))
+
+# %% ../../nbs/distributed/context.ipynb #5db2e85a
+def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
+    "Raise an error that says why texts cannot be divided"
+    if train and (cfg.dropout or cfg.attn_dropout):
+        raise NotImplementedError("dropout of a divided text would differ from that of a whole "
+                                  "one: train with dropout=0 and attn_dropout=0")
+    if cfg.kind == 'encoder-decoder':
+        raise NotImplementedError("an encoder-decoder has two texts, and neither is divided")
+    if cfg.positions in ('alibi','relative'):
+        raise NotImplementedError(f"positions={cfg.positions!r} add a table of queries and keys "
+                                  "to the scores, and a process has no columns for others' keys")
+    if odd := {*cfg.block_types} - {'full','window'}:
+        raise NotImplementedError(f"layers of kind {sorted(odd)[0]!r} need the text in one piece")
+
+class _Sums:
+    "Adds up over a mesh what a backward pass finds for parameters, when it is over"
+    def __init__(self, model:nn.Module, mesh:DeviceMesh):
+        self.model,self.groups = model,[mesh.get_group(i) for i in range(mesh.ndim)]
+        self.params = list[nn.Parameter]()
+        self.task,self.before = -1,list[Tensor|None]()
+
+    def begin(self, g:Tensor)->None:
+        "Hook of what the model gave: a backward pass reaches it"
+        task = torch._C._current_graph_task_id()
+        if task == self.task: return    # another text of the same loss
+        self.params = [p for p in self.model.parameters() if p.requires_grad]
+        self.task,self.before = task,[p.grad for p in self.params]
+        for p in self.params: p.grad = None
+        engine:Any = torch.autograd.Variable._execution_engine
+        engine.queue_callback(self.end)
+
+    @torch.no_grad()
+    def end(self)->None:
+        "An expert that no token of this process chose has a gradient elsewhere"
+        found = [p.grad is not None for p in self.params]
+        count = torch.tensor(found, dtype=torch.int32, device=self.params[0].device)
+        for group in self.groups: dist.all_reduce(count, group=group)
+        for p,n,before in zip(self.params, count.tolist(), self.before):
+            if n:
+                if p.grad is None: p.grad = torch.zeros_like(p)
+                part = p.grad.to_local() if isinstance(p.grad, DTensor) else p.grad
+                for group in self.groups: dist.all_reduce(part, group=group)
+            if before is not None: p.grad = before if p.grad is None else before.add_(p.grad)
+        self.params,self.before = [],[]
 
 # %% ../../nbs/distributed/context.ipynb #1c46542b
 def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
@@ -77,13 +123,7 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     if isinstance(model, _Divided): raise ValueError("model divides its texts already")
     cfg = model.cfg
-    if cfg.kind == 'encoder-decoder':
-        raise NotImplementedError("an encoder-decoder has two texts, and neither is divided")
-    if cfg.positions in ('alibi','relative'):
-        raise NotImplementedError(f"positions={cfg.positions!r} add a table of queries and keys "
-                                  "to the scores, and a process has no columns for others' keys")
-    if odd := {*cfg.block_types} - {'full','window'}:
-        raise NotImplementedError(f"layers of kind {sorted(odd)[0]!r} need the text in one piece")
+    check_divisible(cfg)
     if attend is None:
         attend = ring_attention(mesh) if getattr(mesh, 'ndim', 1) == 1 else ulysses_attention(mesh)
     for layer in attention_layers(model): layer.attend = attend
@@ -91,34 +131,5 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
     model.__class__ = type(cls.__name__, (_Divided, cls), {})
     assert isinstance(model, _Divided)    # it has become one
     model._ring,model._gather = attend,gather
-    model._sums = _Sums([p for p in model.parameters() if p.requires_grad], mesh)
+    model._sums = _Sums(model, mesh)
     return model
-
-class _Sums:
-    "Adds up over a mesh what a backward pass finds for parameters, when it is over"
-    def __init__(self, params:Sequence[nn.Parameter], mesh:DeviceMesh):
-        self.params,self.groups = [*params],[mesh.get_group(i) for i in range(mesh.ndim)]
-        self.task,self.before = -1,list[Tensor|None]()
-
-    def begin(self, g:Tensor)->None:
-        "Hook of what the model gave: a backward pass reaches it"
-        task = torch._C._current_graph_task_id()
-        if task == self.task: return    # another text of the same loss
-        self.task,self.before = task,[p.grad for p in self.params]
-        for p in self.params: p.grad = None
-        engine:Any = torch.autograd.Variable._execution_engine
-        engine.queue_callback(self.end)
-
-    @torch.no_grad()
-    def end(self)->None:
-        "An expert that no token of this process chose has a gradient elsewhere"
-        found = [p.grad is not None for p in self.params]
-        count = torch.tensor(found, dtype=torch.int32, device=self.params[0].device)
-        for group in self.groups: dist.all_reduce(count, group=group)
-        for p,n,before in zip(self.params, count.tolist(), self.before):
-            if n:
-                if p.grad is None: p.grad = torch.zeros_like(p)
-                part = p.grad.to_local() if isinstance(p.grad, DTensor) else p.grad
-                for group in self.groups: dist.all_reduce(part, group=group)
-            if before is not None: p.grad = before if p.grad is None else before.add_(p.grad)
-        self.before.clear()

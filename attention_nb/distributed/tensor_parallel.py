@@ -180,7 +180,7 @@ def _plan(model:nn.Module)->dict[str,ParallelStyle]:
     return plan
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #95930a65
-def _check_parts(model:nn.Module, mesh:DeviceMesh)->None:
+def check_parts(model:nn.Module, mesh:DeviceMesh)->None:
     "Raise a `TypeError` or `ValueError` that says what cannot be split"
     known = Transformer,MultiHeadAttention,LatentAttention
     if not isinstance(model, known):
@@ -213,7 +213,7 @@ def parallelize(model:_Model, mesh:DeviceMesh)->_Model:
     Returns:
         The same, with the heads and the parts of this process
     """
-    _check_parts(model, mesh)
+    check_parts(model, mesh)
     parallelize_module(model, mesh, _plan(model))
     for m in model.modules():
         if isinstance(m, _LocalHeads):

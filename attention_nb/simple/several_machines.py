@@ -13,7 +13,7 @@ import torch, torch.distributed as dist
 from torch import Tensor
 from .flash import merge
 
-# %% ../../nbs/18_several_machines.ipynb #015e7431
+# %% ../../nbs/18_several_machines.ipynb #ad90f228
 def block(q:Tensor, k:Tensor, v:Tensor, q_at:Tensor|None=None,
           k_at:Tensor|None=None)->tuple[Tensor,Tensor]:
     """What the queries of one process make of the keys of one
@@ -29,7 +29,8 @@ def block(q:Tensor, k:Tensor, v:Tensor, q_at:Tensor|None=None,
         Output (..., L, Ev), log-sum-exp (..., L)
     """
     s = q @ k.mT / math.sqrt(q.shape[-1])                   # (..., L, S)
-    if q_at is not None: s = s.masked_fill(k_at > q_at[:,None], -math.inf)
+    if q_at is not None and k_at is not None:
+        s = s.masked_fill(k_at > q_at[:,None], -math.inf)
     lse = s.logsumexp(-1)                                   # (..., L)
     least = lse.masked_fill(lse == -math.inf, 0.)
     return (s - least[...,None]).exp() @ v, lse

@@ -9,8 +9,8 @@ __all__ = ['RunSettings', 'training_command']
 
 # %% ../../nbs/training/command.ipynb #6d2eb80b
 import argparse, contextlib, hashlib, json, math, os, shutil, signal, sys
-from collections.abc import Generator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
 import torch
@@ -23,11 +23,11 @@ from ..models.config import TransformerConfig
 from ..models.transformer import Transformer
 from ..text.bpe import BPETokenizer
 from ..text.vocabulary import save_whole
-from .checkpoint import (last_checkpoint, restore, run_folder, run_state,
-                                              save_checkpoint)
+from .checkpoint import find_checkpoint, run_folder
 from .data import PackedTexts, read_texts
 from .loop import TrainStep, adamw, held_out_loss, train
 from .lora import add_lora, merge_lora
+from .team import RunTeam
 
 # %% ../../nbs/training/command.ipynb #19dd5442
 _sizes:dict[str,dict[str,Any]] = dict(
@@ -134,9 +134,10 @@ class _Prepared:
     tokenizer:BPETokenizer
     model:Transformer
     form:str|None # What the model is saved as; None: as what it was loaded
-    optimizer:torch.optim.Optimizer
     data:PackedTexts
     held_out:PackedTexts
+    team:RunTeam
+    optimizer:torch.optim.Optimizer = field(init=False)    # of what `divide` leaves here
     start:int=0
 
 def _tokenizer(settings:RunSettings, texts:list[str], folder:Path, resume:bool)->BPETokenizer:
@@ -156,8 +157,8 @@ def _check_texts(data:PackedTexts, folder:Path, resume:bool)->None:
     elif file.read_text() != found:
         raise ValueError(f"the texts are not those with which {folder} was begun")
 
-def _prepare(settings:RunSettings, folder:Path, resume:bool)->_Prepared:
-    "Read, learn the tokens, make the model"
+def _made(settings:RunSettings, folder:Path, resume:bool, team:RunTeam)->_Prepared:
+    "Read, learn the tokens, make the model; on the first process of a new run, write what is known"
     torch.manual_seed(settings.seed)
     texts = [*read_texts(settings.texts).values()]
     tokenizer = _tokenizer(settings, texts, folder, resume)
@@ -171,24 +172,35 @@ def _prepare(settings:RunSettings, folder:Path, resume:bool)->_Prepared:
     _checked_length(model.cfg, settings.length)
     if settings.lora is not None: add_lora(model, settings.lora)
     if torch.cuda.is_available(): model.cuda()
+    team.check(model, settings.batch, settings.lora)
     # nothing is written before all is known to fit
     if not resume:
         save_tokenizer(tokenizer if settings.source is None else settings.source, folder)
     _check_texts(data, folder, resume)
     if not resume: save_whole(folder/'run.json', json.dumps(asdict(settings), indent=2).encode())
-    made = _Prepared(settings, folder, tokenizer, model, form, adamw(model), rows, held_out)
-    if resume: _go_on(made)
-    return made
+    return _Prepared(settings, folder, tokenizer, model, form, rows, held_out, team)
+
+def _prepare(folder:Path, resume:bool, team:RunTeam,
+             settings:Callable[[],RunSettings])->_Prepared:
+    "What the first process has read and made, the others read; then each keeps its part"
+    run = team.once(lambda: _made(settings(), folder, resume, team))
+    run = team.each(lambda: run or _made(_read_settings(folder), folder, True, team))
+    run.model = team.each(lambda: team.divide(run.model))
+    run.optimizer = adamw(run.model)
+    if resume: _go_on(run)
+    return run
 
 def _go_on(run:_Prepared)->None:
     "From the last checkpoint that is whole, if there is one"
-    found = last_checkpoint(run.folder/'checkpoints')
+    found = find_checkpoint(run.folder/'checkpoints')
     if found is None: return
-    run.start,tensors,damaged = found
-    restore(run.model, run.optimizer, tensors)
-    for path in damaged:
-        print(f"{path} is damaged: going on from step {run.start}", file=sys.stderr)
-        shutil.rmtree(path, ignore_errors=True)    # it must not take the place of a whole one
+    run.start,path,damaged = found
+    run.team.restore(path, run.model, run.optimizer)
+    def forget()->None:
+        for path in damaged:
+            print(f"{path} is damaged: going on from step {run.start}", file=sys.stderr)
+            shutil.rmtree(path, ignore_errors=True)    # it must not take the place of a whole one
+    run.team.once(forget)
 
 # %% ../../nbs/training/command.ipynb #16969a7a
 def _log_until(path:Path, step:int)->None:
@@ -199,10 +211,10 @@ def _log_until(path:Path, step:int)->None:
             if json.loads(line)['step'] <= step: kept.append(line)
     save_whole(path, ''.join(f'{line}\n' for line in kept).encode())
 
-def _sample(run:_Prepared, tokens:int=60)->str:
+def _sample(run:_Prepared, model:Transformer, tokens:int=60)->str:
     "What the model writes now"
     begin = run.tokenizer.encode('\n') if run.tokenizer.eos_id is None else [run.tokenizer.eos_id]
-    model,trains = run.model,run.model.training
+    trains = model.training
     ids = torch.tensor([begin], device=next(model.parameters()).device)
     try: out = model.eval().generate(ids, tokens, temperature=.8, seed=0)
     finally: model.train(trains)
@@ -223,11 +235,10 @@ def _asked_to_stop()->Generator[list[int]]:
 
 def _judged(run:_Prepared)->dict[str,Any]:
     "What is said of the model at this point"
-    loss = held_out_loss(run.model, run.held_out.in_order(64))
-    return dict(held_out=loss, perplexity=math.exp(min(loss, 50)), sample=_sample(run))
-
-def _save(run:_Prepared, step:int)->None:
-    save_checkpoint(run.folder/'checkpoints', step, run_state(run.model, run.optimizer))
+    loss = held_out_loss(run.model, run.held_out.in_order(64), run.team)
+    whole = run.team.whole(run.model)
+    sample = '' if whole is None else _sample(run, whole)
+    return dict(held_out=loss, perplexity=math.exp(min(loss, 50)), sample=sample)
 
 def _told(s:TrainStep, said:Mapping[str,Any])->str:
     return (f"step {s.step}: loss {s.loss:.3f}, held out {said['held_out']:.3f} (perplexity "
@@ -239,21 +250,23 @@ def _steps(run:_Prepared, save_every:int, came:list[int])->int:
     from tqdm import tqdm
     o = run.settings
     steps = train(run.model, run.data, steps=o.steps, start=run.start, lr=o.pace,
-                  accumulate=o.accumulate, optimizer=run.optimizer,
+                  accumulate=o.accumulate, optimizer=run.optimizer, team=run.team,
                   autocast=torch.bfloat16 if o.bfloat16 else None)
-    _log_until(run.folder/'log.jsonl', run.start)
-    with (open(run.folder/'log.jsonl', 'a') as log,
-          tqdm(total=o.steps, initial=run.start, unit='step', disable=None) as bar):
+    run.team.once(lambda: _log_until(run.folder/'log.jsonl', run.start))
+    with (open(run.folder/'log.jsonl' if run.team.first else os.devnull, 'a') as log,
+          tqdm(total=o.steps, initial=run.start, unit='step',
+               disable=None if run.team.first else True) as bar):
         for s in steps:
-            stops = bool(came)    # asked once: a signal that comes later is for the next step
+            # asked once: a signal that comes later is for the next step
+            stops = run.team.any(bool(came))
             saves = s.step % save_every == 0 or s.step == o.steps or stops
             said = _judged(run) if saves else {}
             print(json.dumps(asdict(s) | said), file=log, flush=True)
             # after its line: a checkpoint without one would leave a gap in the log for ever
-            if saves: _save(run, s.step)
+            if saves: run.team.save(run.folder/'checkpoints', s.step, run.model, run.optimizer)
             bar.set_postfix(loss=f'{s.loss:.3f}', tokens_a_second=f'{s.tokens/s.seconds:,.0f}')
             bar.update()
-            if said: bar.write(_told(s, said), file=sys.stderr)
+            if said and run.team.first: bar.write(_told(s, said), file=sys.stderr)
             if stops: return s.step
     return o.steps
 
@@ -277,11 +290,11 @@ def _curve(folder:Path)->None:
         fig.savefig(folder/'loss.svg.tmp', format='svg', metadata=dict(Date=None))
     os.replace(folder/'loss.svg.tmp', folder/'loss.svg')
 
-def _finish(run:_Prepared)->None:
+def _finish(run:_Prepared, model:Transformer)->None:
     "The folder as others open it"
-    if run.settings.lora is not None: merge_lora(run.model)
+    if run.settings.lora is not None: merge_lora(model)
     own = run.tokenizer if run.settings.source is None else None
-    save_pretrained(run.model.cpu(), run.folder, family=run.form, tokenizer=own)
+    save_pretrained(model.cpu(), run.folder, family=run.form, tokenizer=own)
     _curve(run.folder)
 
 # %% ../../nbs/training/command.ipynb #d87c45ee
@@ -313,6 +326,9 @@ def _parser()->argparse.ArgumentParser:
         "its name on the hub, or a GGUF file")
     add('--lora', type=int, metavar='RANK', help='with --from: train thin changes only')
     add('--resume', action='store_true', help='go on where the run in the folder stopped')
+    add('--mesh', metavar='DxTxC', help='under torchrun: texts divided among D, heads and hidden '
+        'numbers among T, tokens of a text among C processes, such as 1x2x2; the folder must be '
+        'one that all see')
     return p
 
 def _asked(args:argparse.Namespace)->dict[str,Any]:
@@ -334,6 +350,7 @@ def _settings(args:argparse.Namespace)->RunSettings:
                                  f"{folder/'run.json'}, got {x!r}")
         return found
     if there: raise ValueError(f"{folder} holds a run already: --resume goes on with it")
+    if (folder/'checkpoints').exists(): raise ValueError(f"{folder} holds checkpoints of a run")
     if (folder/'config.json').exists(): raise ValueError(f"{folder} holds a model already")
     if not args.texts: raise ValueError("no text: name files, or folders of .txt and .md")
     if args.lora is not None and args.source is None: raise ValueError("--lora needs --from")
@@ -341,20 +358,37 @@ def _settings(args:argparse.Namespace)->RunSettings:
         raise ValueError("--config is of a new model, --from says which one to go on from")
     return RunSettings(**given)
 
-def _run(args:argparse.Namespace)->int:
+def _run(args:argparse.Namespace, team:RunTeam)->int:
     "The exit code"
     if args.save_every < 1: raise ValueError(f"--save-every must be at least 1: {args.save_every}")
     if args.out.exists() and not args.out.is_dir(): raise ValueError(f"{args.out} is no folder")
-    with run_folder(args.out) as folder:
-        settings = _settings(args)
-        with _asked_to_stop() as came:
-            run = _prepare(settings, folder, args.resume)
-            if (step := _steps(run, args.save_every, came)) < settings.steps:
-                print(f"stopped after step {step}; --resume goes on", file=sys.stderr)
-                return 130
-            _finish(run)
-    print(folder)
+    with contextlib.ExitStack() as stack:
+        team.once(lambda: stack.enter_context(run_folder(args.out)))
+        came = stack.enter_context(_asked_to_stop())
+        # processes that were started again go on with what they had begun
+        args.resume = args.resume or team.any(team.again and (args.out/'run.json').exists())
+        run = _prepare(args.out, args.resume, team, lambda: _settings(args))
+        if (step := _steps(run, args.save_every, came)) < run.settings.steps:
+            if team.first: print(f"stopped after step {step}; --resume goes on", file=sys.stderr)
+            return 130
+        whole = team.whole(run.model)
+        team.once(lambda: None if whole is None else _finish(run, whole))
+    if team.first: print(args.out)
     return 0
+
+def _team(mesh:str|None)->RunTeam:
+    "Who shares the run: nobody, or the processes that torchrun has started"
+    many = int(os.environ.get('WORLD_SIZE', '1'))
+    try:
+        if mesh is None and many == 1: return RunTeam()
+        if mesh is None:
+            raise ValueError(f"torchrun started {many} processes: --mesh says how they share the "
+                             f"work, such as {many}x1x1")
+        from attention_nb.training.mesh import MeshTeam
+        return MeshTeam(mesh)
+    except ValueError:
+        if os.environ.get('RANK', '0') == '0': raise
+        raise SystemExit(2) from None    # one of them says it
 
 def training_command(argv:list[str]|None=None)->int:
     """The command `python -m attention_nb.training`
@@ -365,10 +399,14 @@ def training_command(argv:list[str]|None=None)->int:
     Returns:
         Exit code
     """
-    args = _parser().parse_args(argv)
-    try: return _run(args)
+    args,its = _parser().parse_args(argv),RunTeam()
+    try:
+        its = _team(args.mesh)
+        code = _run(args, its)
+        its.end()
+        return code
     except KeyboardInterrupt: why,code = 'stopped; --resume goes on from the last checkpoint',130
     except (ValueError, TypeError, OSError, RuntimeError, ArithmeticError, ImportError) as e:
-        why,code = str(e) or type(e).__name__,2
-    print('attention_nb.training:', *why.split(), file=sys.stderr)
+        why,code = its.why(e),2
+    if its.first: print('attention_nb.training:', *why.split(), file=sys.stderr)
     return code
