@@ -14,8 +14,8 @@ from measure import Report
 
 # each is a file here, with a function tables(report, rounds)
 TOPICS = ['flash', 'sparse', 'choice', 'glove', 'bpe', 'imports', 'attention', 'multihead',
-          'weights', 'memory', 'views', 'decode', 'bits', 'serving', 'training', 'ring', 'loading',
-          'gpu']
+          'weights', 'memory', 'views', 'decode', 'bits', 'serving', 'training', 'ring', 'plan',
+          'loading', 'gpu']
 
 def main():
     parser = argparse.ArgumentParser(

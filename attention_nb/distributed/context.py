@@ -85,7 +85,10 @@ class _Sums:
         "Hook of what the model gave: a backward pass reaches it"
         task = torch._C._current_graph_task_id()
         if task == self.task: return    # another text of the same loss
-        self.params = [p for p in self.model.parameters() if p.requires_grad]
+        # experts that one process alone keeps have all of their gradients
+        own = {p for m in self.model.modules() if getattr(m, 'of_one_process', False)
+               for p in m.parameters()}
+        self.params = [p for p in self.model.parameters() if p.requires_grad and p not in own]
         self.task,self.before = task,[p.grad for p in self.params]
         for p in self.params: p.grad = None
         engine:Any = torch.autograd.Variable._execution_engine

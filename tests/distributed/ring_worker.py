@@ -13,6 +13,7 @@ from torch.testing import assert_close
 import parallel_worker
 from parallel_worker import configs, full, made, mesh, randomize, rank, same, small
 from attention_nb.distributed.context import context_parallel
+from attention_nb.distributed.expert_parallel import expert_parallel
 from attention_nb.distributed.ring import ring_attention, ulysses_attention
 from attention_nb.distributed.split_cache import split_cache
 from attention_nb.distributed.tensor_parallel import parallelize
@@ -227,6 +228,30 @@ def with_fsdp(folder):
     found = gradients(many)
     for n,g in gradients(one).items(): same(found[n], g, f'gradient of {n}')
 
+def experts(folder):
+    "Experts divided, each process with tokens of its own; where one chose no expert of another too"
+    for name in ('gpt_oss','deepseek'):
+        for kind in ('plain','documents','tiny'):
+            one = made(name)
+            many = expert_parallel(context_parallel(copy.deepcopy(one), mesh()), mesh())
+            inputs = inputs_of(one, kind)
+            want,got = one(**inputs),many(**inputs)
+            same(got, want, f'{name}, {kind}: logits')
+            for logits in (want, got): loss_of(logits, inputs['ids']).backward()
+            found,want = gradients(many),gradients(one)
+            for n in want.keys() & found.keys():
+                same(found[n], want[n], f'{name}, {kind}: gradient of {n}')
+            # each expert has its gradient on one of them
+            own = torch.tensor(sum('.experts.' in n for n in want.keys() & found.keys()))
+            dist.all_reduce(own)
+            assert own == sum('.experts.' in n for n in want) > 0
+            kept = {n.split('.experts.')[1].split('.')[0] for n in found if '.experts.' in n}
+            assert len(kept) == 4//dist.get_world_size()
+            assert {n for n in want if '.experts.' not in n} <= found.keys()
+    with pytest.raises(ValueError, match='4 experts do not divide'):
+        small_ = init_device_mesh('cpu', (dist.get_world_size(),))
+        with mock.patch.object(type(small_), 'size', lambda m: 3): expert_parallel(one, small_)
+
 def refused_models(folder):
     model = context_parallel(made('llama'), mesh())
     ids = torch.zeros(1, 4, dtype=torch.long)
@@ -290,12 +315,12 @@ names = 'gpt2','llama','gpt_oss','gemma2','deepseek','bert'
 checks = {f'way_{name}': way(name) for name in ways} | {
     f'model_{name}': model_check(name) for name in names} | {
     f'model_{a}': model_check('gpt_oss4', a, ('plain','mask')) for a in ('heads','both')} | {
-    f.__name__: f for f in (nothing_outside_a_window, poison, refusals, layers, own_part,
+    f.__name__: f for f in (nothing_outside_a_window, poison, refusals, layers, own_part, experts,
                             refused_models, split_text, with_tensor_parallel, with_fsdp)}
 on_four = [*(f'way_{name}' for name in ways), 'model_gpt_oss', 'model_both', 'with_tensor_parallel',
-           'with_fsdp', 'nothing_outside_a_window', 'split_text']
+           'with_fsdp', 'nothing_outside_a_window', 'split_text', 'experts']
 on_two = [c for c in checks if c not in on_four or c.startswith('way_')
-          or c in ('model_gpt_oss', 'split_text')]
+          or c in ('model_gpt_oss', 'split_text', 'experts')]
 
 if __name__ == '__main__':
     parallel_worker.checks = checks

@@ -99,5 +99,5 @@ def test_pages_for_implementers_make_nothing_that_a_user_types():
     assert cells.FOR_IMPLEMENTERS <= library
     assert cells.FOR_IMPLEMENTERS & offers == {'text/vocabulary', 'kernels/positions',
                                                'checkpoints/gguf', 'views/page'}
-    assert library - offers - cells.FOR_IMPLEMENTERS == {'kernels/patterns', 'views/command',
-                                                         'training/command'}
+    assert library - offers - cells.FOR_IMPLEMENTERS == {
+        'kernels/patterns', 'views/command', 'training/command', 'distributed/expert_parallel'}
