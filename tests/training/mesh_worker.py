@@ -45,7 +45,7 @@ def said(out, rank=0): return (folder/(f'{out}-{rank}.txt' if rank else f'{out}.
 def alone(out, *more):
     pid = child(out, {}, *more)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-def forget(out): shutil.rmtree(folder/out/'checkpoints'/'step-00000012')
+def forget(out): shutil.rmtree(folder/out/'checkpoints'/'step-00000008')
 def differ(out, want='one'):
     "The largest difference of losses, lengths of gradients, and held-out losses"
     a,b = log(out),log(want)
@@ -58,15 +58,15 @@ def steps(n): return ['--steps', str(n)]
 
 def one():
     "One process, without a mesh"
-    return dict(code=alone('one', *new, *steps(12)), steps=len(log('one')))
+    return dict(code=alone('one', *new, *steps(8)), steps=len(log('one')))
 
 def mesh(which):
-    codes = started(which, which, *new, *steps(12))
+    codes = started(which, which, *new, *steps(8))
     return dict(codes=codes, differ=differ(which), files=[p.name for p in (folder/which).iterdir()])
 
 def elsewhere():
-    "A run of four processes goes on with two from step 8, and then again with one"
-    codes = started('moved', '1x2x2', *new, *steps(12))
+    "A run of four processes goes on with two from step 4, and then again with one"
+    codes = started('moved', '1x2x2', *new, *steps(8))
     forget('moved')
     codes += started('moved', '2x1x1', '--resume')
     far = [differ('moved')]
@@ -76,7 +76,7 @@ def elsewhere():
 
 def half():
     "bfloat16: not the same digits, but a run like it"
-    codes = started('half', '1x1x2', *new, *steps(12), '--bfloat16')
+    codes = started('half', '1x1x2', *new, *steps(8), '--bfloat16')
     return dict(codes=codes, differ=differ('half'))
 
 def refused():
