@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 import torch
+from torch import nn
 from ..checks import checked_integer
 from ..checkpoints.families.registry import config_from_hf
 from ..checkpoints.tensors import read_object
+from ..models.blocks import MixtureOfExperts
 from ..models.config import TransformerConfig
 from ..models.transformer import Transformer
 
@@ -83,17 +85,24 @@ class Work:
         config: Of a decoder
         tokens: Of a text
         texts: In a step
-        block: Parameters of a block
+        block: Parameters of a block, on average
+        active: Those of them that a token uses
         rest: Parameters outside of the blocks
     """
     config:TransformerConfig
     tokens:int
     texts:int
     block:int
+    active:int
     rest:int
 
     @property
     def parameters(self)->int: return self.block*self.config.n_layers + self.rest
+
+    @property
+    def used(self)->int:
+        "Parameters that a token uses"
+        return self.active*self.config.n_layers + self.rest
 
     @property
     def keys_seen(self)->float:
@@ -119,14 +128,17 @@ def work_of(config:TransformerConfig, tokens:int, texts:int=1)->Work:
     for name,n in (('tokens',tokens), ('texts',texts)): checked_integer(name, n, least=1)
     odd = {*config.block_types} - {'full','window'}
     for what,is_so in (('an encoder', config.kind != 'decoder'), ('no head', config.head is None),
-                       ('experts', config.experts is not None), (f'layers {odd}', bool(odd)),
+                       (f'layers {odd}', bool(odd)),
                        ('latent attention', config.latent is not None)):
         if is_so: raise NotImplementedError(f"a plan is for decoders, not with {what}")
     with torch.device('meta'): model = Transformer(config)
     assert model.decoder is not None
-    blocks = sum(p.numel() for p in model.decoder.blocks.parameters())
-    rest = sum(p.numel() for p in model.parameters()) - blocks
-    return Work(config, tokens, texts, blocks//config.n_layers, rest)
+    def size(m:nn.Module)->int: return sum(p.numel() for p in m.parameters())
+    blocks = size(model.decoder.blocks)
+    idle = sum(size(m.experts)*(m.cfg.n-m.cfg.active)//m.cfg.n for m in model.modules()
+               if isinstance(m, MixtureOfExperts))
+    return Work(config, tokens, texts, blocks//config.n_layers,
+                (blocks-idle)//config.n_layers, size(model)-blocks)
 
 @dataclass(frozen=True)
 class Cost:
@@ -152,8 +164,9 @@ class Cost:
 # %% ../../nbs/distributed/plan.ipynb #3fa1dcd3
 def _sizes(c:TransformerConfig)->tuple[int,int,int,int]:
     "Width of all queries, of all keys, of the model, of the hidden numbers"
-    return (c.n_heads*c.width, (c.n_kv_heads or c.n_heads)*c.width, c.d_model,
-            c.d_ff or 4*c.d_model)
+    e = c.experts
+    hidden = (c.d_ff or 4*c.d_model) if e is None else (e.active+e.n_shared)*e.d_ff
+    return c.n_heads*c.width, (c.n_kv_heads or c.n_heads)*c.width, c.d_model, hidden
 
 def _seconds(w:Work, m:Machines, at:Layout, recompute:bool, train:bool)->dict[str,float]:
     c,n = w.config,w.config.n_layers/at.pipeline
@@ -161,7 +174,7 @@ def _seconds(w:Work, m:Machines, at:Layout, recompute:bool, train:bool)->dict[st
     mine = w.tokens*w.texts/(at.heads*at.ring*at.data)    # tokens of a processor
     again = int(recompute)
     passes = (3+again, 3.5+again, 2+again) if train else (1, 1, 1)
-    matrices = passes[0]*2*w.block*mine/at.tensor/(m.flops*m.matrices)
+    matrices = passes[0]*2*w.active*mine/at.tensor/(m.flops*m.matrices)
     attention = passes[1]*4*mine*w.keys_seen*Q/at.tensor/(m.flops*m.attention)
     def moved(numbers:float, group:int, messages:float)->float:
         link = m.inner if group <= m.node else m.outer
@@ -258,7 +271,8 @@ class ParallelPlan:
 
     def __str__(self)->str:
         w,m = self.work,self.machines
-        said = [f'{w.parameters/1e9:.1f} billion parameters, {w.texts} x {w.tokens:,} tokens a '
+        use = f', of which a token uses {w.used/1e9:.1f}' if w.active < w.block else ''
+        said = [f'{w.parameters/1e9:.1f} billion parameters{use}, {w.texts} x {w.tokens:,} tokens a '
                 f'step, {m.count} processors of {m.memory/1e9:.0f} GB']
         if self.best is None: said.append('nothing fits')
         else:
