@@ -272,8 +272,8 @@ class ParallelPlan:
     def __str__(self)->str:
         w,m = self.work,self.machines
         use = f', of which a token uses {w.used/1e9:.1f}' if w.active < w.block else ''
-        said = [f'{w.parameters/1e9:.1f} billion parameters{use}, {w.texts} x {w.tokens:,} tokens a '
-                f'step, {m.count} processors of {m.memory/1e9:.0f} GB']
+        said = [f'{w.parameters/1e9:.1f} billion parameters{use}, {w.texts} x {w.tokens:,} tokens '
+                f'a step, {m.count} processors of {m.memory/1e9:.0f} GB']
         if self.best is None: said.append('nothing fits')
         else:
             b = self.best
