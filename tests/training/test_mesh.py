@@ -10,7 +10,7 @@ config = dict(vocab_size=300, d_model=16, n_layers=2, n_heads=4, n_kv_heads=2, d
 
 def texts(folder):
     (folder/'text.txt').write_text('i must go back to my ship and to my crew\n'*60)
-    (folder/'other.txt').write_text('all that is gold does not glitter\n'*17)
+    (folder/'other.txt').write_text('all that is gold does not glitter\n'*23)
     (folder/'config.json').write_text(json.dumps(config))
 
 @pytest.fixture(scope='module')
