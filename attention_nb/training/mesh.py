@@ -35,7 +35,7 @@ from .checkpoint import (begin_checkpoint, end_checkpoint, set_chance,
 from .loop import Batch, asked_of, summed_loss
 from .team import RunTeam
 
-# %% ../../nbs/training/mesh.ipynb #09107a70
+# %% ../../nbs/training/mesh.ipynb #2d889711
 _T = TypeVar('_T')
 
 class MeshTeam(RunTeam):
