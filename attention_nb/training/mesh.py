@@ -35,7 +35,7 @@ from .checkpoint import (begin_checkpoint, end_checkpoint, set_chance,
 from .loop import Batch, asked_of, summed_loss
 from .team import RunTeam
 
-# %% ../../nbs/training/mesh.ipynb #2d889711
+# %% ../../nbs/training/mesh.ipynb #64e85fc3
 _T = TypeVar('_T')
 
 class MeshTeam(RunTeam):
@@ -62,7 +62,7 @@ class MeshTeam(RunTeam):
         # what processes of an earlier start have written there is not for these
         self.store = PrefixStore(f'start {restarts}', store)
         dist.init_process_group('cpu:gloo,cuda:nccl' if cuda else 'gloo', store=self.store,
-                                rank=self.rank, world_size=self.n, timeout=timedelta(minutes=10))
+                                rank=self.rank, world_size=self.n, timeout=timedelta(hours=1))
         # of the two, one sum after another is meant, and nothing is written into views
         logging.getLogger('torch.distributed.tensor._redistribute').setLevel(logging.ERROR)
         warnings.filterwarnings('ignore', 'FSDP2-wrapped module .* returned a view')
