@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from ..models.blocks import MixtureOfExperts
 
-# %% ../../nbs/distributed/expert_parallel.ipynb #4f88ac7d
+# %% ../../nbs/distributed/expert_parallel.ipynb #8182d446
 if TYPE_CHECKING: _Base = MixtureOfExperts
 else: _Base = object    # it stands before the class of a mixture
 
@@ -37,12 +37,11 @@ class _SplitExperts(_Base):
         here = _traded(rows[token], in_sizes, out_sizes, group)
         # what came stands by process and then by expert
         which = torch.arange(n//many, device=x.device).repeat(many).repeat_interleave(come)
-        first,made = self._mesh.get_local_rank()*(n//many),torch.zeros_like(here)
-        for e in range(n//many):
-            at = torch.where(which == e)[0]
-            # also where nothing came, so that all go back the same way
-            made = made.index_add(0, at, self.experts[first+e](here[at]))
-        back = _traded(made, out_sizes, in_sizes, group)
+        first,by = self._mesh.get_local_rank()*(n//many),which.argsort(stable=True)
+        given = here[by].split(come.view(many, -1).sum(0).tolist())
+        # also where nothing came, so that all go back the same way
+        made = torch.cat([self.experts[first+e](t) for e,t in enumerate(given)])
+        back = _traded(made[by.argsort()], out_sizes, in_sizes, group)
         out = torch.zeros_like(rows).index_add(
             0, token, back * weights.flatten()[order,None])
         if self.shared is not None: out = out + self.shared(rows)

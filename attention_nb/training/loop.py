@@ -99,7 +99,7 @@ def next_token_loss(model:nn.Module, batch:Batch)->tuple[Tensor,int]:
     return summed_loss(model, inputs, targets, documents),n
 
 class Team:
-    "The processes that share a step; this one is for a single process, and does what torch does"
+    "What a step asks of the processes that share it; this one is for a single process"
     def loss(self, model:nn.Module, batch:Batch)->tuple[Tensor,int]:
         """The part of a loss that this process computes
 

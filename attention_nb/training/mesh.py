@@ -35,7 +35,7 @@ from .checkpoint import (begin_checkpoint, end_checkpoint, set_chance,
 from .loop import Batch, asked_of, summed_loss
 from .team import RunTeam
 
-# %% ../../nbs/training/mesh.ipynb #64e85fc3
+# %% ../../nbs/training/mesh.ipynb #6c6e66cd
 _T = TypeVar('_T')
 
 class MeshTeam(RunTeam):
@@ -155,12 +155,15 @@ class MeshTeam(RunTeam):
         self.once(lambda: end_checkpoint(Path(place[0]), step, keep=2))
 
     def restore(self, path:Path, model:Transformer, optimizer:torch.optim.Optimizer)->None:
-        for p in model.parameters():
+        reader = HuggingFaceStorageReader(str(path))
+        held = reader.read_metadata().state_dict_metadata
+        for name,p in model.named_parameters():
+            # what is frozen, or was never asked, has no means
+            if f'optimizer.step.{name}' not in held: continue
             on = p.device if optimizer.defaults['fused'] else 'cpu'
             optimizer.state[p] = dict(step=torch.zeros((), device=on), exp_avg=torch.zeros_like(p),
                                       exp_avg_sq=torch.zeros_like(p))
-        reader,state = HuggingFaceStorageReader(str(path)),state_now(model, optimizer)
-        held = reader.read_metadata().state_dict_metadata
+        state = state_now(model, optimizer)
         shapes = {n: tuple(t.shape) for n,t in state.items() if not n.startswith('chance')}
         for name in sorted(shapes.keys() | {n for n in held if not n.startswith('chance')}):
             there:Any = held.get(name)

@@ -70,6 +70,15 @@ def open_view(browser, tmp_path):
     context.close()
     assert not problems, problems
 
+def fits(browser, view, path, width):
+    "Whether a view is no wider than a window, on a narrow one with larger buttons"
+    page = browser.new_page(viewport=dict(width=width, height=800), has_touch=width == 390)
+    page.goto(view.save(path).as_uri())
+    expect(page.locator('[data-ready=yes]')).to_be_attached()
+    found = page.evaluate('document.documentElement.scrollWidth <= innerWidth')
+    page.close()
+    return found
+
 # ---- text from strangers
 hostile = [
     '<script>window.hacked=1</script>', '</script><script>window.hacked=1</script>',

@@ -1,7 +1,7 @@
 "The view of heads that form in a real browser: each moment shows its weights and its loss"
 import pytest, torch
 from attention_nb.views.forming import forming_view
-from helpers.looks import expect, hostile, hostile_title
+from helpers.looks import expect, fits, hostile, hostile_title
 
 steps,losses = [10, 100, 150, 400],[4., 3.5, 2., .25]
 
@@ -48,11 +48,7 @@ def test_it_begins_at_the_moment_that_is_asked_for(open_view): check(open_view(v
 
 @pytest.mark.parametrize('width', [390, 1400])
 def test_nothing_is_wider_than_the_page(browser, tmp_path, width):
-    page = browser.new_page(viewport=dict(width=width, height=800), has_touch=width == 390)
-    page.goto(view().save(tmp_path/'x.html').as_uri())
-    expect(page.locator('[data-ready=yes]')).to_be_attached()
-    assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
-    page.close()
+    assert fits(browser, view(), tmp_path/'x.html', width)
 
 def test_hostile_names_do_nothing(open_view):
     from attention_nb.recording.inputs import readable

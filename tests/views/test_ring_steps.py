@@ -1,7 +1,7 @@
 "The view of a ring in a real browser: each step shows the pairs and the waiting that Python counts"
 import pytest
 from attention_nb.views.ring_steps import pairs_of_steps, ring_view
-from helpers.looks import expect, hostile, hostile_title
+from helpers.looks import expect, fits, hostile, hostile_title
 
 orders = {'in order': [0,0,0,1,1,1,2,2], 'early and late': [0,1,2,2,1,0,0,2]}
 
@@ -55,11 +55,7 @@ def test_it_begins_at_the_step_that_is_asked_for(open_view):
 
 @pytest.mark.parametrize('width', [390, 1400])
 def test_nothing_is_wider_than_the_page(browser, tmp_path, width):
-    page = browser.new_page(viewport=dict(width=width, height=800), has_touch=width == 390)
-    page.goto(view().save(tmp_path/'x.html').as_uri())
-    expect(page.locator('[data-ready=yes]')).to_be_attached()
-    assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
-    page.close()
+    assert fits(browser, view(), tmp_path/'x.html', width)
 
 def test_hostile_names_do_nothing(open_view):
     page = open_view(ring_view({name: [0,1] for name in hostile[:2]}, title=hostile_title))
