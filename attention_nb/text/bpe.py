@@ -256,6 +256,8 @@ def _written_out(pattern:str)->int:
     return lengths[0]
 
 # %% ../../nbs/text/bpe.ipynb #f396861c
+_seconds = 5    # for a text, and one for each 50,000 characters; GPT-2's takes a hundredth
+
 def checked_pattern(pattern:Any)->regex.Pattern[str]:
     """Compile `pattern`, or say what is wrong with it
 
@@ -284,7 +286,7 @@ def split_pieces(text:str, pattern:regex.Pattern[str])->list[str]:
     Returns:
         The pieces; joined, they are the text
     """
-    limit,cuts = 5 + len(text)/50_000,{0, len(text)}    # seconds; GPT-2's takes a hundredth
+    limit,cuts = _seconds + len(text)/50_000,{0, len(text)}
     try:
         pieces = [] if pattern.groups else pattern.findall(text, timeout=limit)
         if ''.join(pieces) == text and all(pieces): return pieces

@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/training/checkpoint.html.md"""
 __all__ = ['run_state', 'restore', 'save_checkpoint', 'find_checkpoint', 'read_checkpoint', 'last_checkpoint', 'run_folder']
 
 # %% ../../nbs/training/checkpoint.ipynb #59425c1b
-import contextlib, hashlib, json, os, re, secrets, shutil
+import contextlib, hashlib, json, os, re, secrets, shutil, warnings
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -177,7 +177,9 @@ def read_checkpoint(path:Path)->dict[str,Tensor]:
     reader = HuggingFaceStorageReader(str(path))
     known:Any = reader.read_metadata().state_dict_metadata
     tensors = {n: torch.empty(t.size, dtype=t.properties.dtype) for n,t in known.items()}
-    load(tensors, storage_reader=reader, no_dist=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', 'torch.distributed is')    # that this is one process
+        load(tensors, storage_reader=reader, no_dist=True)
     return tensors
 
 def last_checkpoint(folder:str|Path)->tuple[int,dict[str,Tensor],list[Path]]|None:

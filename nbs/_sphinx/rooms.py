@@ -1,7 +1,7 @@
 """A picture of the modules of a room and of what they import, `<!-- modules -->` on its first page,
 and of all rooms, `<!-- rooms -->`; both are drawn from the imports when the site is built.
 """
-import ast, html
+import ast, functools, html
 from nbdev.config import get_config
 import cells, package
 
@@ -29,6 +29,7 @@ def imported(text, module):
         name = '.'.join([*above, *filter(None, [node.module])])
         for a in node.names: yield name.removeprefix(lib).lstrip('.'),a.name,where
 
+@functools.cache
 def graph(folder=None):
     "Module -> the modules of the package that it imports, but for what UPWARDS names"
     found,below = package.modules_in(folder or get_config().lib_path),{}
@@ -53,6 +54,7 @@ def floors(below):
 
 def plain(below):
     "Without the arrows that a way over others makes needless"
+    @functools.cache
     def reached(n): return {m for b in below[n] for m in (b, *reached(b))}
     return {n: [b for b in bs if not any(b in reached(o) for o in bs if o != b)]
             for n,bs in below.items()}

@@ -6,7 +6,7 @@ A new function is one more row of `implementations`, and every kernel of the tab
 `scaled_dot_product_attention` is one by itself. A row takes what `attention` takes; what it cannot
 do it refuses with a `NotImplementedError` that says why.
 """
-import functools, itertools, math
+import functools, itertools, math, os
 import pytest, torch
 from torch.testing import assert_close
 from attention_nb.kernels import dispatch as fast, flash
@@ -97,10 +97,12 @@ def choices(B, H, L, S, dtype):
                 scale=dict(scale=.3), minus=dict(scale=-.7), zero=dict(scale=0.),
                 softcap=dict(softcap=1.5), sinks=dict(sinks=rand(H)))
 
-def combinations(options):
-    "No option, each, each pair, and many at once"
+def combinations(options, turn=0):
+    """No option, each, each pair, and many at once; but without WHOLE=1 a third of the pairs,
+    others in each `turn`"""
     yield {}
-    for a,b in itertools.combinations_with_replacement(options, 2):
+    for n,(a,b) in enumerate(itertools.combinations_with_replacement(options, 2)):
+        if a != b and (n+turn)%3 and not os.environ.get('WHOLE'): continue
         if a != b and options[a].keys() & options[b].keys(): continue
         yield options[a] | options[b]
     for names in (('mask','bias','causal','places','scale','softcap','sinks'),
@@ -128,8 +130,9 @@ def in_double(shape):
     torch.manual_seed(sum(shape))
     sizes = (H,L,E),(Hkv,S,E),(Hkv,S,Ev)
     q,k,v = (torch.randn(B, *s, dtype=torch.float64) for s in sizes)
+    each = choices(B, H, L, S, torch.float64)
     return (q,k,v), [(kw, run(attention, q, k, v, kw))
-                     for kw in combinations(choices(B, H, L, S, torch.float64))]
+                     for kw in combinations(each, shapes.index(shape))]
 
 @pytest.mark.parametrize('shape', shapes, ids=str)
 @pytest.mark.parametrize('name', implementations)
@@ -141,7 +144,7 @@ def test_output_and_gradients(name, shape):
         for got,want in zip(run(f, q, k, v, kw), oracle, strict=True):
             assert_close(got, want, msg=lambda m: f'{name} {shape} with {described(kw)}: {m}')
         n += 1
-    assert name in kernels or n > 100
+    assert name in kernels or n > 50
 
 @pytest.mark.parametrize('name', kernels)
 def test_a_kernel_computes_something(name):
