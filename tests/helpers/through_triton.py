@@ -129,7 +129,7 @@ def test_biases_of_all_shapes_and_documents_of_each_text():
     q,k,v = qkv(2, 2, 1, 18, 20, 8, 8)
     torch.manual_seed(0)
     every = (), (2,1,1), (2,2,1,20), (20,), (1,), (1,20), (2,1,1,20)
-    for shape in every if whole else every[:3]:
+    for shape in every if whole else every[1:3]:
         same(q, k, v, bias=torch.randn(shape).double(), causal=True)
     q_doc,k_doc = torch.randint(0, 3, (2,18)),torch.randint(0, 3, (2,20))
     each = ((q_doc,k_doc), (q_doc[0],k_doc), (q_doc,k_doc[0]), (q_doc.to(torch.uint8),k_doc),
@@ -189,7 +189,7 @@ def test_what_is_hidden_may_be_anything_and_nan_is_seen(x, dtype):
                 assert out[:,:,rows:].isnan().all() and not out[:,:,:rows].isnan().any()
 
 def test_what_nobody_sees_is_not_loaded(monkeypatch):
-    "Of a causal text 136 tiles of 256, and rules are asked in 16; values behind a window are NaN"
+    "Of a causal text 36 tiles of 64, and rules are asked in 8; values behind a window are NaN"
     counts = dict(take=0, seen=0)
     def counted(name, f):
         def g(*a, **kw):
@@ -198,23 +198,23 @@ def test_what_nobody_sees_is_not_loaded(monkeypatch):
         return g
     for name in counts: monkeypatch.setattr(kernels, f'_{name}', counted(
         name, getattr(kernels, f'_{name}')))
-    q,k,v = qkv(1, 1, 1, 256, 256, 4, 4)
+    q,k,v = qkv(1, 1, 1, 128, 128, 4, 4)
     triton_attention(q, k, v, causal=True)
-    assert counts == dict(take=136, seen=16)
+    assert counts == dict(take=36, seen=8)
     counts.update(take=0, seen=0)
     triton_attention(q, k, v)
-    assert counts == dict(take=256, seen=0)
+    assert counts == dict(take=64, seen=0)
     for n in (0, 1, 5, 15, 16, 17, 40, 300) if whole else (0, 16, 17):
         counts.update(take=0, seen=0)
         triton_attention(q, k, v, window=(n,0))
-        see = Visibility(256, window=(n,0)).blocks(tile, tile)
+        see = Visibility(128, window=(n,0)).blocks(tile, tile)
         assert counts == dict(take=(see > 0).sum(), seen=(see == 1).sum()), n
     counts.update(take=0)
-    rules = Visibility(256, q_doc=torch.arange(256)//64, causal=True)
+    rules = Visibility(128, q_doc=torch.arange(128)//64, causal=True)
     triton_attention(q, k, v, mask=rules)
-    assert counts['take'] == (rules.blocks(tile, tile) > 0).sum() == 40
+    assert counts['take'] == (rules.blocks(tile, tile) > 0).sum() == 20
     v[:,:,:64] = math.nan
-    out = results(triton_attention, q[:,:,128:], k, v, dict(window=(30,0)))
+    out = results(triton_attention, q[:,:,96:], k, v, dict(window=(30,0)))
     assert not out[0].isnan().any() and not out[1].isnan().any()
 
 def test_the_same_twice_and_under_autocast():

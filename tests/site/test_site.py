@@ -6,7 +6,7 @@ from helpers import root
 from helpers.book import (anchor, article, book, cells, chapters, code_cells, entries, following,
                           home, labels, lessons, markdown, module_of, pages, plain, proofs,
                           public_names, sidebar, top_bar)
-from helpers.looks import contrast, expect, watched
+from helpers.looks import contrast, expect, patience, watched
 
 @pytest.fixture(scope='session')
 def texts(site): return {p: (site/f'{p}.html').read_text(encoding='utf-8') for p in pages}
@@ -291,11 +291,22 @@ outside = """() => [...document.querySelectorAll('article :is(img, svg, table)')
 broken = """() => [...document.images].filter(i =>
     !(i.complete && i.naturalWidth > 0 && (i.alt || i.closest('a')))).map(i => i.outerHTML)"""
 
+@pytest.fixture(scope='module')
+def tab(context, address):
+    "A page of the browser that goes from one to the next, as a new one takes long; what it says"
+    problems,page = [],context.new_page()
+    page.set_default_timeout(patience)
+    yield watched(page, problems, (address, 'data:', 'blob:')), problems
+    page.close()
+
 @pytest.mark.parametrize('name', pages)
-def test_a_page_in_the_browser(page, address, name):
+def test_a_page_in_the_browser(tab, address, name):
     "Wide and narrow, light and dark: nothing fails, nothing sticks out, every picture is there"
-    problems = []
-    watched(page, problems, (address, 'data:', 'blob:'))
+    page,problems = tab
+    page.goto('about:blank')
+    problems.clear()                                    # of the page before, which was left early
+    page.emulate_media(color_scheme='light')
+    page.set_viewport_size(dict(width=1400, height=900))
     page.goto(f'{address}/{name}.html')
     expect(page.locator('.math:not(:has(mjx-container))')).to_have_count(0)
     expect(page.locator('mjx-merror')).to_have_count(0)
