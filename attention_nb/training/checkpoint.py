@@ -76,7 +76,8 @@ def restore(model:nn.Module, optimizer:torch.optim.Optimizer, tensors:Mapping[st
     for key,t in given.items():
         if not key.startswith('optimizer.'): continue
         _,what,name = key.split('.', 2)
-        device = named[name].device if t.dim() else 'cpu'
+        beside = t.dim() or any(map(optimizer.defaults.get, ('fused','capturable')))
+        device = named[name].device if beside else 'cpu'
         optimizer.state[named[name]][what] = t.to(device, copy=True)
 
 # %% ../../nbs/training/checkpoint.ipynb #bd88e67d
@@ -96,10 +97,11 @@ def end_checkpoint(staged:Path, step:int, keep:int)->Path:
     (staged/'whole.json').write_text(json.dumps(said))
     for path in (*files, staged/'whole.json', staged): flush(path)
     folder,place = staged.parent,staged.parent/f'step-{step:08}'
-    if place.exists(): shutil.rmtree(place)
+    if place.exists(): os.replace(place, folder/f'.new-{secrets.token_hex(8)}')
     os.replace(staged, place)
     flush(folder)
-    for old in [*_numbered(folder).values()][keep:]: shutil.rmtree(old, ignore_errors=True)
+    others = [p for p in _numbered(folder).values() if p != place]
+    for old in (*folder.glob('.new-*'), *others[keep-1:]): shutil.rmtree(old, ignore_errors=True)
     return place
 
 # %% ../../nbs/training/checkpoint.ipynb #be83032b

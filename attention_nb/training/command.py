@@ -19,7 +19,7 @@ from ..checkpoints.families.registry import FAMILIES, can_be, config_from_hf
 from ..checkpoints.pretrained import load_pretrained, save_pretrained
 from ..checkpoints.tensors import read_object
 from ..checkpoints.tokenizers import byte_pairs, save_tokenizer
-from ..models.config import TransformerConfig
+from ..models.config import TransformerConfig, max_places
 from ..models.transformer import Transformer
 from ..text.bpe import BPETokenizer
 from ..text.vocabulary import save_whole
@@ -216,7 +216,8 @@ def _sample(run:_Prepared, model:Transformer, tokens:int=60)->str:
     begin = run.tokenizer.encode('\n') if run.tokenizer.eos_id is None else [run.tokenizer.eos_id]
     trains = model.training
     ids = torch.tensor([begin], device=next(model.parameters()).device)
-    try: out = model.eval().generate(ids, tokens, temperature=.8, seed=0)
+    most = int(min(tokens, max_places(model.cfg) - len(begin) + 1))    # with learned places few fit
+    try: out = model.eval().generate(ids, most, temperature=.8, seed=0)
     finally: model.train(trains)
     return run.tokenizer.decode(out[0].tolist()[len(begin):])
 
@@ -276,6 +277,7 @@ def _curve(folder:Path)->None:
     import matplotlib.style
     from matplotlib.figure import Figure
     lines = [json.loads(line) for line in (folder/'log.jsonl').read_text().splitlines()]
+    if not lines: return
     held = [line for line in lines if 'held_out' in line]
     with matplotlib.style.context(['attention_nb.book', {'svg.fonttype': 'none'}]):
         fig = Figure(figsize=(6.2,2.6), layout='constrained')

@@ -106,7 +106,7 @@ class PackedTexts:
     def _starts(self, epoch:int)->Tensor:
         "Where the rows of an epoch begin, in the order in which they are read"
         if self._epoch is None or self._epoch[0] != epoch:
-            chance = torch.Generator().manual_seed(self.seed*1_000_003 + epoch)
+            chance = torch.Generator().manual_seed((self.seed*1_000_003 + epoch) % 2**63)
             slack = len(self.ids)-1 - self.rows*self.length
             offset = torch.randint(slack+1, (), generator=chance)
             order = torch.randperm(self.rows, generator=chance)
