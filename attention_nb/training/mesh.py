@@ -122,9 +122,9 @@ class MeshTeam(RunTeam):
                              "--mesh")
         if model.cfg.experts is not None and self.shard.size() > 1:
             # FSDP2 sends no gradient for an expert that nobody here was asked for
-            raise ValueError("a model with experts can have a --mesh of heads alone, as 1x2x1: rows "
-                             "and tokens are divided by attention_nb.distributed.expert_parallel, "
-                             "in a program of your own")
+            raise ValueError("a model with experts can have a --mesh of heads alone, as 1x2x1; "
+                             "expert_parallel of attention_nb.distributed divides it by rows "
+                             "and tokens, in a program of your own")
         if self.tensor.size() > 1: check_parts(model, self.tensor)
         if self.ring is not None: check_divisible(model.cfg, train=True)
 
