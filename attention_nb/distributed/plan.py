@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/plan.html.md"""
 __all__ = ['Machines', 'Layout', 'Work', 'work_of', 'Cost', 'cost_of', 'layouts', 'ParallelPlan', 'plan', 'plan_command']
 
 # %% ../../nbs/distributed/plan.ipynb #52e889db
-import argparse, itertools, sys
+import argparse, itertools, math, sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -233,7 +233,8 @@ def cost_of(work:Work, machines:Machines, layout:Layout, *, recompute:bool=True,
                 _memory(work, layout, recompute), recompute)
 
 # %% ../../nbs/distributed/plan.ipynb #01139cc3
-def _divisors(n:int)->list[int]: return [d for d in range(1, n+1) if n % d == 0]
+def _divisors(n:int)->list[int]:
+    return sorted({d for m in range(1, math.isqrt(n)+1) if n % m == 0 for d in (m, n//m)})
 
 def layouts(work:Work, machines:Machines)->Iterator[Layout]:
     """All ways to divide a step that a model of this size allows
@@ -368,7 +369,7 @@ def plan_command(argv:list[str]|None=None)->int:
     p.add_argument('--texts', type=int, default=1, help='texts in a step (default 1)')
     args = p.parse_args(argv)
     try: print(plan(_model(args.model), _number(args.tokens), args.gpus, texts=args.texts))
-    except (ValueError, TypeError, OSError, NotImplementedError) as e:
+    except (ValueError, TypeError, OSError, NotImplementedError, OverflowError) as e:
         print('attention_nb.distributed:', *str(e).split(), file=sys.stderr)
         return 2
     return 0

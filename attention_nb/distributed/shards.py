@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from ..checks import checked_integer
 from ..kernels.dispatch import merge_attention
 from ..kernels.flash import flash_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
@@ -56,6 +57,9 @@ def runs_of(length:int, n:int, rank:int, order:Order='zigzag')->list[Run]:
     Returns:
         In the order of the text; empty ones are left out
     """
+    checked_integer('n', n, least=1)
+    if order not in ('zigzag','contiguous'):
+        raise ValueError(f"order must be 'zigzag' or 'contiguous', got {order!r}")
     many,kept = (2*n,(rank,2*n-1-rank)) if order == 'zigzag' else (n,(rank,))
     size,more = divmod(length, many)
     runs,at = [],0
@@ -271,6 +275,7 @@ def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:Order='zigza
         Output (..., L, Ev)
     """
     c = check_attention(q, k, v, **options)
+    n = checked_integer('n', n, least=1)
     (L,S),see = (q.shape[-2],k.shape[-2]),rules_of_part(c, options)
     queries,keys = ([runs_of(m, n, r, order) for r in range(n)] for m in (L,S))
     q_at,k_at = ([places_of(runs, q.device) for runs in given] for given in (queries,keys))
