@@ -57,7 +57,6 @@ def runs_of(length:int, n:int, rank:int, order:Order='zigzag')->list[Run]:
     Returns:
         In the order of the text; empty ones are left out
     """
-    checked_integer('n', n, least=1)
     if order not in ('zigzag','contiguous'):
         raise ValueError(f"order must be 'zigzag' or 'contiguous', got {order!r}")
     many,kept = (2*n,(rank,2*n-1-rank)) if order == 'zigzag' else (n,(rank,))
