@@ -169,7 +169,7 @@ def _sizes(c:TransformerConfig)->tuple[int,int,int,int]:
     return c.n_heads*c.width, (c.n_kv_heads or c.n_heads)*c.width, c.d_model, hidden
 
 def _seconds(w:Work, m:Machines, at:Layout, recompute:bool, train:bool)->dict[str,float]:
-    c,n = w.config,w.config.n_layers/at.pipeline
+    c,n = w.config,math.ceil(w.config.n_layers/at.pipeline)    # of the fullest stretch
     Q,K,D,_ = _sizes(c)
     mine = w.tokens*w.texts/(at.heads*at.ring*at.data)    # tokens of a processor
     again = int(recompute)
@@ -198,8 +198,8 @@ def _seconds(w:Work, m:Machines, at:Layout, recompute:bool, train:bool)->dict[st
     seconds['pipeline'] = sum(seconds.values())*waits
     return seconds
 
-def _memory(w:Work, at:Layout, recompute:bool)->dict[str,float]:
-    c,n = w.config,w.config.n_layers/at.pipeline
+def _memory(w:Work, at:Layout, recompute:bool, train:bool)->dict[str,float]:
+    c,n = w.config,math.ceil(w.config.n_layers/at.pipeline)
     Q,K,D,F = _sizes(c)
     t,shards = at.tensor,at.heads*at.ring*at.data
     mine = w.tokens/(at.heads*at.ring)    # of one text at a time
@@ -208,12 +208,15 @@ def _memory(w:Work, at:Layout, recompute:bool)->dict[str,float]:
     held = n*min(at.pipeline, w.texts/at.data)    # blocks whose texts are still on their way
     kept = held*mine*D*2 + 2*block if recompute else (held+1)*block
     own = (w.block*n + w.rest/at.pipeline)/t
+    ring = 2*2*mine*K/t*2 if at.ring > 1 else 0.
+    if not train:    # whole parameters in two bytes, one block at a time, scores of one word
+        return dict(parameters=2*own, gathered=0., activations=block, words=0., ring=ring)
     return dict(
         parameters=16*own/shards,    # in float32 with two moments, and gradients
         gathered=2*2*(w.block if shards > 1 else 0)/t,
         activations=kept,
         words=mine*c.vocab_size*(2+4)/t/8,    # logits of an eighth of the tokens at a time
-        ring=2*2*mine*K/t*2 if at.ring > 1 else 0.)
+        ring=ring)
 
 def cost_of(work:Work, machines:Machines, layout:Layout, *, recompute:bool=True,
             train:bool=True)->Cost:
@@ -229,8 +232,9 @@ def cost_of(work:Work, machines:Machines, layout:Layout, *, recompute:bool=True,
     Returns:
         Time and memory, by parts
     """
-    return Cost(layout, _seconds(work, machines, layout, recompute and train, train),
-                _memory(work, layout, recompute), recompute)
+    again = recompute and train
+    return Cost(layout, _seconds(work, machines, layout, again, train),
+                _memory(work, layout, again, train), again)
 
 # %% ../../nbs/distributed/plan.ipynb #01139cc3
 def _divisors(n:int)->list[int]:
@@ -253,7 +257,9 @@ def layouts(work:Work, machines:Machines)->Iterator[Layout]:
         for d in _divisors(n//(t*p)):
             if work.texts % d: continue
             for u in _divisors(n//(t*p*d)):
-                if c.n_heads % (t*u) == 0: yield Layout(t, u, n//(t*p*d*u), p, d)
+                # each has a head and a token
+                if c.n_heads % (t*u) == 0 and n//(t*p*d) <= work.tokens:
+                    yield Layout(t, u, n//(t*p*d*u), p, d)
 
 @dataclass(frozen=True)
 class ParallelPlan:

@@ -18,11 +18,12 @@
 import base64, functools, html, re
 from pathlib import Path
 import yaml
-from nbdev.config import get_config
+import nbdev.config
 from nbdev.doclinks import NbdevLookup
 import cells, package
 from tidy import VIEW
 
+config = functools.cache(nbdev.config.get_config)      # else its file is read for each cell
 CARDS = Path(__file__).parent/'_static'/'cards'
 
 def front_matter(cell):
@@ -38,7 +39,7 @@ def described(outputs):
 @functools.cache
 def own_names():
     "Address in the docs -> qualified name, for the names of this project"
-    prefix = get_config().lib_path.name + '.'
+    prefix = config().lib_path.name + '.'
     return {v[0]:k for k,v in NbdevLookup().syms.items()
             if isinstance(v, tuple) and k.startswith(prefix)}
 
@@ -114,7 +115,7 @@ def prose(text, change):
 _link = r'\[([^\[\]]+)\]\((https?://[^)\s]+)\)'
 def address(name):
     "Of a public name, `attention_nb.checks.words`, or of its method, in the API"
-    cfg,owner = get_config(),name.rpartition('.')[0]
+    cfg,owner = config(),name.rpartition('.')[0]
     public = package.all_names(cfg.lib_path)
     own = next((n.split('.')[-1] for n in (name, owner) if n in public), None)
     site = f'{cfg.doc_host}{cfg.doc_baseurl}'
@@ -134,5 +135,5 @@ def myst(text):
     def inline(part):
         for pattern,new in _inline: part = re.sub(pattern, new, part)
         return part
-    site = get_config().doc_host + get_config().doc_baseurl
+    site = config().doc_host + config().doc_baseurl
     return re.sub(rf'\]\({re.escape(site)}/api/[\w.]+\.html#', '](#', to_api(prose(text, inline)))
