@@ -79,10 +79,16 @@ def half():
     codes = started('half', '1x1x2', *new, *steps(8), '--bfloat16')
     return dict(codes=codes, differ=differ('half'))
 
+mixed = ['--config', str(folder/'mixed.json'), '--batch', '4']
+def experts():
+    "A model with experts, its heads and hidden numbers divided"
+    codes = [alone('mixed', *mixed, *steps(6)), *started('parted', '1x2x1', *mixed, *steps(6))]
+    return dict(codes=codes, differ=differ('parted', 'mixed'))
+
 def refused():
     "What cannot be divided is one line, said once, and nothing is written"
     asked = {'heads': ('1x4x1', new), 'batch': ('2x1x1', [*new[:2], '--batch', '3']),
-             'mesh': ('2x2', new), 'many': ('1x2x2', new)}
+             'mesh': ('2x2', new), 'many': ('1x2x2', new), 'mixed rows': ('2x1x1', mixed)}
     found = {}
     for name,(which,more) in asked.items():
         n = dict(mesh=2, many=2).get(name)
@@ -94,7 +100,7 @@ def refused():
 if __name__ == '__main__':
     torch.set_num_threads(1)
     results = {}
-    checks = dict(one=one, elsewhere=elsewhere, half=half, refused=refused) | {
+    checks = dict(one=one, elsewhere=elsewhere, half=half, experts=experts, refused=refused) | {
         which: (lambda which=which: mesh(which)) for which in ('1x2x2','2x2x1','2x1x2','1x1x3')}
     for name,check in checks.items():
         begun = time.monotonic()

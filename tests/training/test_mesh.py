@@ -12,6 +12,8 @@ def texts(folder):
     (folder/'text.txt').write_text('i must go back to my ship and to my crew\n'*60)
     (folder/'other.txt').write_text('all that is gold does not glitter\n'*23)
     (folder/'config.json').write_text(json.dumps(config))
+    mixed = config | dict(experts=dict(n=4, active=2, d_ff=24))
+    (folder/'mixed.json').write_text(json.dumps(mixed))
 
 @pytest.fixture(scope='module')
 def found(tmp_path_factory):
@@ -48,7 +50,14 @@ def test_bfloat16_is_a_run_like_it(found):
     one = of(found, 'half')
     assert not any(one['codes']) and 1e-5 < one['differ'] < .02
 
+def test_the_heads_of_a_model_with_experts_are_divided(found):
+    one = of(found, 'experts')
+    assert not any(one['codes']) and len(one['codes']) == 3 and one['differ'] < 1e-5
+
 @pytest.mark.parametrize('name,said', [
+    ('mixed rows', 'a model with experts can have a --mesh of heads alone, as 1x2x1; '
+     'expert_parallel of attention_nb.distributed divides it by rows and tokens, in a program of '
+     'your own'),
     ('heads', 'n_kv_heads=2 of decoder.blocks.0.attn does not divide among 4 processes'),
     ('batch', '--batch 3 does not divide among the 2 of --mesh'),
     ('mesh', "--mesh must be as 1x2x2, got '2x2'"),
