@@ -321,9 +321,9 @@ def test_settings_that_say_too_much_are_refused_at_once(folder, tmp_path):
         from pathlib import Path
         from attention_nb.checkpoints.pretrained import load_pretrained
         for path in map(Path, sys.argv[1:]):
-            start = time.perf_counter()
+            start = time.process_time()
             try: load_pretrained(path if path.suffix == '.gguf' else path.parent)
-            except ValueError as e: print(json.dumps([str(e), time.perf_counter()-start]))
+            except ValueError as e: print(json.dumps([str(e), time.process_time()-start]))
             else: raise SystemExit(f'{path} was loaded')
         status = Path('/proc/self/status')
         if status.exists(): print(re.search(r'VmHWM:\\s*(\\d+)', status.read_text())[1])
