@@ -45,7 +45,7 @@ function followHeight() {
     const height = Math.ceil(document.body.getBoundingClientRect().height) + 2;
     clearTimeout(later);
     // a view that is being drawn has not its height yet: nothing below it shall jump
-    const drawn = document.querySelector("[data-ready=yes]") || performance.now() > 3000;
+    const drawn = document.querySelector("[data-ready=yes]") || performance.now() > 10_000;
     if (height < frame.clientHeight && !drawn) later = setTimeout(fit, 100);
     else if (height > 2) frame.style.height = height + "px";
   };

@@ -93,7 +93,7 @@ def of_precision(dtype):
         if 'bias' in options and dtype != torch.float32: options['bias'] = options['bias'].to(dtype)
         yield (q,k,v), options
 
-@pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16][:2 if whole else 1], ids=str)
 def test_precision(dtype):
     """Against float64 on the same numbers: forward at most twice the oracle's error and one
     rounding, as in the grid; backward eight roundings, for weights and slopes are rounded too"""
@@ -129,12 +129,12 @@ def test_biases_of_all_shapes_and_documents_of_each_text():
     q,k,v = qkv(2, 2, 1, 18, 20, 8, 8)
     torch.manual_seed(0)
     every = (), (2,1,1), (2,2,1,20), (20,), (1,), (1,20), (2,1,1,20)
-    for shape in every if whole else every[1:3]:
+    for shape in every if whole else every[2:3]:
         same(q, k, v, bias=torch.randn(shape).double(), causal=True)
     q_doc,k_doc = torch.randint(0, 3, (2,18)),torch.randint(0, 3, (2,20))
     each = ((q_doc,k_doc), (q_doc[0],k_doc), (q_doc,k_doc[0]), (q_doc.to(torch.uint8),k_doc),
             (q_doc + 2**40,k_doc + 2**40), (q_doc.sort().values,k_doc.sort().values))
-    for docs in each if whole else each[1::3]:
+    for docs in each if whole else each[1:2]:
         rules = Visibility(18, 20, q_doc=docs[0], k_doc=docs[1])
         same(q, k, v, mask=rules)
         same(q, k, v, mask=rules, window=(7,2), sinks=torch.randn(2).double())

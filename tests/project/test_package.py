@@ -235,6 +235,9 @@ print("fine", attention_nb.__version__)
     assert done.returncode == 1 and 'attention_nb[models]' in done.stderr
     assert done.stderr.count('\n') == 1
 
+weekly = pytest.mark.skipif(not os.environ.get('WHOLE'), reason='weekly, with WHOLE=1')
+
+@weekly
 def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_path):
     """Word vectors and tables with `glove`; with `models` and the weights the command of the
     README, on text and on lines"""
@@ -254,7 +257,7 @@ def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_p
     assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8')
     assert (tmp_path/'a.parquet').stat().st_size > 1000
 
-@pytest.mark.skipif(not os.environ.get('WHOLE'), reason='weekly, with WHOLE=1')
+@weekly
 def test_the_recipe_with_torchao(tmp_path):
     "It is no requirement of the tests: transformers would load it in all of them, and its warnings"
     copy,extra = root/'_build'/'fresh'/'with_torchao.ipynb',tmp_path/'extra'
