@@ -23,6 +23,8 @@ ICONS = {        # name: what is drawn, by strokes, on 24 x 24
     'arrow-up': 'M12 20V4M5 11l7-7 7 7',
     'angle-left': 'M15 5l-7 7 7 7', 'angle-right': 'M9 5l7 7-7 7', 'chevron-down': 'M5 9l7 7 7-7'}
 
+WIDE = 'index', 'play'           # no menu of their own beside the text
+
 THEME = '''{ const {dataset} = document.documentElement;
   if (dataset.mode === "auto")
     dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"; }'''
@@ -46,8 +48,10 @@ def write_icons(app):
     (folder/'icons.css').write_text(icons())
     app.add_css_file('icons.css')
 
-def scripts_later(app, pagename, templatename, context, doctree):
-    "Only what the scripts within the page ask for runs before the text"
+def text_first(app, pagename, templatename, context, doctree):
+    """Only what the scripts within the page ask for runs before the text, and a page without a menu
+    of its own says so before its text has come"""
+    if pagename in WIDE: context['metatags'] += f'<meta name="wide" content="{pagename}" />\n'
     for script in context['script_files']:
         name = str(getattr(script, 'filename', '') or '')
         if name and 'documentation_options' not in name: script.attributes['defer'] = 'defer'
@@ -56,5 +60,5 @@ def scripts_later(app, pagename, templatename, context, doctree):
 def setup(app):
     app.add_js_file(None, body=THEME, priority=0)
     app.connect('builder-inited', write_icons)
-    app.connect('html-page-context', scripts_later, priority=900)     # after all that add some
+    app.connect('html-page-context', text_first, priority=900)     # after all that add some
     return dict(parallel_read_safe=True, parallel_write_safe=True)

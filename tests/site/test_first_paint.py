@@ -58,17 +58,22 @@ def settled(page):
     page.evaluate("""Promise.all([document.fonts.ready, window.MathJax?.startup?.promise])
         .then(() => new Promise(done => setTimeout(done, 300)))""")
 
-def test_a_page_of_which_a_part_has_come_is_drawn_as_the_whole_one(page, address, site):
-    """A view's picture is not shown before its frame has come, nor is room kept for the menu of a
-    page before its text has a place"""
-    text = (site/'09_cache.html').read_text(encoding='utf-8')
-    style = "e => getComputedStyle(document.querySelector(e[0]), e[1])[e[2]]"
-    for end,*asks in (('<iframe title=', 'img[data-still]', None, 'display'),
-                      ('<div class="bd-article-container">', '.bd-content', '::after', 'content')):
-        page.route('**/09_cache.html', lambda route: route.fulfill(
-            body=text.split(end)[0], content_type='text/html; charset=utf-8'), times=1)
-        page.goto(f'{address}/09_cache.html')
-        assert page.evaluate(style, asks) == 'none', end
+@pytest.mark.parametrize('name', ['index', 'play', '09_cache'])
+def test_a_page_of_which_a_part_has_come_is_drawn_as_the_whole_one(page, address, site, name):
+    "Its column has its place before its text; a view's picture does not stand in for its frame"
+    text = (site/f'{name}.html').read_text(encoding='utf-8')
+    def seen(until, script):
+        page.route(f'**/{name}.html', lambda route: route.fulfill(
+            body=text.split(until)[0], content_type='text/html; charset=utf-8'), times=1)
+        page.goto(f'{address}/{name}.html')
+        return page.evaluate(script)
+    column = """(({x, width}) => [x, width])(
+        document.querySelector('.bd-article-container').getBoundingClientRect())"""
+    assert seen('<article', column) == seen('</body>', column)
+    still = "getComputedStyle(document.querySelector('img[data-still]')).display"
+    assert seen('<iframe title=', still) == 'none'
+    menu = "getComputedStyle(document.querySelector('.bd-content'), '::after').content"
+    assert seen('<div class="bd-article-container">', menu) == 'none'
 
 # of the first frame, once it has one that stays for half a second
 height = """() => new Promise(done => {
