@@ -39,8 +39,9 @@ class _SplitExperts(_Base):
         which = torch.arange(n//many, device=x.device).repeat(many).repeat_interleave(come)
         first,by = self._mesh.get_local_rank()*(n//many),which.argsort(stable=True)
         given = here[by].split(come.view(many, -1).sum(0).tolist())
-        # also where nothing came, so that all go back the same way
-        made = torch.cat([self.experts[first+e](t) for e,t in enumerate(given)])
+        # an expert that nobody asked gets no gradient; with `here`, what nobody asked goes back too
+        asked = [self.experts[first+e](t) for e,t in enumerate(given) if len(t)]
+        made = torch.cat([here[:0], *asked])
         back = _traded(made[by.argsort()], out_sizes, in_sizes, group)
         out = torch.zeros_like(rows).index_add(
             0, token, back * weights.flatten()[order,None])
