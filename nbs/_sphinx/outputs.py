@@ -6,7 +6,7 @@ their figures came out as PNG. The processes are forks of one that has imported 
 Here the cells marked `#| whole` run too. A second run changes nothing: a cell marked `#| timed` or
 `#| trained` keeps its stored output if the fresh one differs in numbers only.
 """
-import argparse, ast, math, multiprocessing, os, re, sys, tempfile
+import argparse, ast, math, multiprocessing, os, re, symtable, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from fastcore.nbio import read_nb, write_nb
@@ -31,15 +31,18 @@ def run(path, errors):
     sys.exit(not ok)
 
 def names_of(source):
-    "Names that a cell takes from cells above, and those that it makes or changes"
-    nodes = [*ast.walk(syntax(source))]
-    stored = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    stored |= {n.arg for n in nodes if isinstance(n, ast.arg)}
-    made = {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-    changed = {n.value.id for n in nodes if isinstance(n, (ast.Subscript, ast.Attribute))
+    """Names that a cell takes from cells above, and those that it makes or changes; what is local to
+    a function or a comprehension is neither"""
+    tree = syntax(source)
+    top = symtable.symtable(ast.unparse(tree), 'cell', 'exec')
+    def read(table):
+        return {s.get_name() for s in table.get_symbols() if s.is_referenced() and (
+            table is top or s.is_global())}.union(*map(read, table.get_children()))
+    made = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+    taken = read(top) - made
+    changed = {n.value.id for n in ast.walk(tree) if isinstance(n, (ast.Subscript, ast.Attribute))
                and not isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)}
-    loaded = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return loaded - stored - made, stored | made | changed
+    return taken, made | (changed & taken)
 
 def lighten(nb):
     """Leave out the cells marked `#| whole`, which take long, and those that use what only they

@@ -34,18 +34,21 @@ def kinds(nb):
 def test_cells_that_take_long_run_with_all_that_needs_them_or_not_at_all(tmp_path):
     cells = ['x,y = 1,2', '#| whole\nx,found = 3,{}\ndef f(): return 5', 'print(x)',
              'def g(): return f()', 'y = [g(), y]', 'print(y)', 'x = 4', 'print(x)',
-             'for found in range(2): print(found)', 'assert found == 1']
+             'for found in range(2): print(found)', 'assert found == 1',
+             '#| whole\nz = 5\ndef h(y): return [x for x in y]\nx2 = lambda found: found',
+             'print(x, found)', 'w = {z: 1 for z in "a"}', 'def h2(): return z', 'print(h2)']
     path = project(tmp_path, cells)
     nb = read_nb(path)
     lighten(nb)
     left = [c.source for c in nb.cells if not c.source.startswith('#| eval: false')]
-    assert left == [cells[i] for i in (0, 6, 7, 8, 9)]
+    # what is local to a function of cells left out is missed by nobody
+    assert left == [cells[i] for i in (0, 6, 7, 8, 9, 11, 12)]
     stored = nbformat.read(path, 4)
     stored.cells[2].outputs = [nbformat.v4.new_output('stream', name='stdout', text='3\n')]
     nbformat.write(stored, path)
     assert execute(path, whole=False) is None
     printed = [''.join(o['text'] for o in c.outputs) for c in read_nb(path).cells]
-    assert printed == ['', '', '3\n', '', '', '', '', '4\n', '0\n1\n', '']
+    assert printed == ['', '', '3\n', '', '', '', '', '4\n', '0\n1\n', '', '', '4 1\n', '', '', '']
     error = execute(project(tmp_path/'all', cells[:3] + ['1/0']))
     assert 'ZeroDivisionError' in error
 
