@@ -48,7 +48,8 @@ def test_cells_that_take_long_run_with_all_that_needs_them_or_not_at_all(tmp_pat
     nbformat.write(stored, path)
     assert execute(path, whole=False) is None
     printed = [''.join(o['text'] for o in c.outputs) for c in read_nb(path).cells]
-    assert printed == ['', '', '3\n', '', '', '', '', '4\n', '0\n1\n', '', '', '4 1\n', '', '', '']
+    assert printed == ['', '', '3\n', '', '', '', '', '4\n', '0\n1\n', '', '', '4 1\n',
+                       '', '', '']
     error = execute(project(tmp_path/'all', cells[:3] + ['1/0']))
     assert 'ZeroDivisionError' in error
 
