@@ -31,8 +31,8 @@ def run(path, errors):
     sys.exit(not ok)
 
 def names_of(source):
-    """Names that a cell takes from cells above, and those that it makes or changes; what is local to
-    a function or a comprehension is neither"""
+    """Names that a cell takes from cells above, and those that it makes or changes; what is local
+    to a function or a comprehension is neither"""
     tree = syntax(source)
     top = symtable.symtable(ast.unparse(tree), 'cell', 'exec')
     def read(table):
