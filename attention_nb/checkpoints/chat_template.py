@@ -82,9 +82,10 @@ def _ask(request:str)->list[str]:
     "What `_answer` says in a process of its own"
     code = ('import sys; sys.path[:] = sys.argv[1:]; '
             'from attention_nb.checkpoints.chat_template import _answer; _answer()')
+    wait = 10 + 3*_seconds                  # on a busy machine a process takes long to begin
     try: done = subprocess.run([sys.executable, '-I', '-c', code, *sys.path], input=request,
-            encoding='utf-8', errors='replace', capture_output=True, timeout=3*_seconds)
-    except subprocess.TimeoutExpired: return ['fails', f"it does not end in {3*_seconds} seconds"]
+            encoding='utf-8', errors='replace', capture_output=True, timeout=wait)
+    except subprocess.TimeoutExpired: return ['fails', f"it does not end in {wait} seconds"]
     if done.returncode == 0: return [*json.loads(done.stdout)]
     if done.returncode < 0:
         return ['fails', f"it needs more than {_seconds} seconds, or {_bytes >> 20} MB"]
