@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/save.html.md"""
 __all__ = ['save_tensors']
 
 # %% ../../nbs/checkpoints/save.ipynb #6ad2c8a0
-import contextlib, json, os, re, secrets, shutil, sys
+import contextlib, errno, json, os, re, secrets, shutil, sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -114,7 +114,9 @@ def flush(path:Path)->None:
     try: number = os.open(path, os.O_RDONLY)
     except OSError: return    # some systems open no folders
     try: os.fsync(number)
-    except OSError: pass    # and some file systems cannot be asked
+    except OSError as e:
+        # some file systems cannot be asked; a disk that is full or broken says so
+        if errno.errorcode.get(e.errno or 0) in ('EDQUOT','EIO','ENOSPC'): raise
     finally: os.close(number)
 
 # %% ../../nbs/checkpoints/save.ipynb #ca16a158

@@ -272,7 +272,7 @@ def which(folder, quiet=True):
         assert {*theirs} == {*source.tensors}
     return source.config['n']
 
-@pytest.mark.parametrize('error', [OSError('the disk is full'), Stop()])
+@pytest.mark.parametrize('error', [OSError(28, 'the disk is full'), Stop()])
 def test_a_save_that_stops_anywhere_leaves_the_old_model_or_the_new(tmp_path, monkeypatch, error):
     "Whatever changes a folder fails once, at each of its places; the next save makes all as new"
     changes = 'replace', 'link', 'mkdir', 'unlink', 'rmdir', 'fsync'

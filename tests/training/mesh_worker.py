@@ -2,7 +2,9 @@
 has imported everything: mesh_worker.py FOLDER. Results go to FOLDER/said.json"""
 import contextlib, io, json, math, os, shutil, socket, sys, time, traceback
 from pathlib import Path
+from unittest import mock
 import torch
+from attention_nb.training import command
 from attention_nb.training.command import training_command
 # what a run imports when it needs it, here once for all of them
 import attention_nb.training.mesh
@@ -97,10 +99,21 @@ def refused():
                            left=(folder/name).exists())
     return found
 
+def unseen():
+    "One of two processes cannot read the checkpoints of a run"
+    find = command.find_checkpoint
+    def look(folder):
+        if os.environ['RANK'] == '1': raise OSError('the folder is gone')
+        return find(folder)
+    with mock.patch.object(command, 'find_checkpoint', look):
+        codes = started('one', '2x1x1', '--resume')
+    return dict(codes=codes, said=said('one').splitlines()[-1], quiet=said('one', 1))
+
 if __name__ == '__main__':
     torch.set_num_threads(1)
     results = {}
-    checks = dict(one=one, elsewhere=elsewhere, half=half, experts=experts, refused=refused) | {
+    checks = dict(one=one, elsewhere=elsewhere, half=half, experts=experts, refused=refused,
+                  unseen=unseen) | {
         which: (lambda which=which: mesh(which)) for which in ('1x2x2','2x2x1','2x1x2','1x1x3')}
     for name,check in checks.items():
         begun = time.monotonic()
