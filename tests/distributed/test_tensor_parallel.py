@@ -57,7 +57,8 @@ def test_no_process_is_left(tmp_path, trouble):
     "One process is gone, or waits for ever: the test fails, and soon nobody is there"
     start = time.monotonic()
     with pytest.raises(AssertionError):
-        passed(launch(worker, tmp_path, f'2,{trouble}', timeout=12)[2], trouble)
+        passed(launch(worker, tmp_path, f'2,{trouble}', timeout=4, begun=tmp_path/'pids')[2],
+               trouble)
     assert time.monotonic()-start < 40
     pids,end = (tmp_path/'pids').read_text().split(),time.monotonic()+5
     # a signal takes its time

@@ -1,15 +1,18 @@
 "Programs that run checks in several processes"
-import json, os, signal, subprocess, sys
+import json, os, signal, subprocess, sys, time
 
-def launch(worker, folder, *groups, timeout=120):
+def launch(worker, folder, *groups, timeout=120, begun=None):
     """Run groups of checks of a program, '2,this,that'; no process is left when this returns. What
-    the processes wrote, by their number"""
+    the processes wrote, by their number. `begun`: the time counts once this file is there"""
     path = os.pathsep.join([str(worker.parent.parent), os.environ.get('PYTHONPATH', '')])
     env = os.environ | dict(OMP_NUM_THREADS='1', PYTHONPATH=path)
     command = [sys.executable, '-W', 'ignore', str(worker), str(folder), *groups]
     with open(folder/'log', 'w') as log:
         all_ = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
-        try: code = all_.wait(timeout)
+        end = time.monotonic()+60
+        try:
+            while begun and not begun.exists() and time.monotonic() < end: time.sleep(.05)
+            code = all_.wait(timeout)
         except subprocess.TimeoutExpired: code = f'none after {timeout} s'
         finally:
             try: os.killpg(all_.pid, signal.SIGKILL)

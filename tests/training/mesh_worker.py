@@ -34,7 +34,7 @@ def child(out, env, *more):
         with open(folder/f'{name}.txt', 'a') as said, contextlib.redirect_stderr(said), \
                 contextlib.redirect_stdout(io.StringIO()):
             argv = [str(folder/'text.txt'), str(folder/'other.txt'), '--out', str(folder/out),
-                    '--save-every', '4', '--length', '16', *more]
+                    '--save-every', '3', '--length', '16', *more]
             code = training_command(argv)
     except SystemExit as e: code = e.code
     except BaseException: traceback.print_exc()
@@ -47,7 +47,7 @@ def said(out, rank=0): return (folder/(f'{out}-{rank}.txt' if rank else f'{out}.
 def alone(out, *more):
     pid = child(out, {}, *more)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-def forget(out): shutil.rmtree(folder/out/'checkpoints'/'step-00000008')
+def forget(out): shutil.rmtree(folder/out/'checkpoints'/'step-00000006')
 def differ(out, want='one'):
     "The largest difference of losses, lengths of gradients, and held-out losses"
     a,b = log(out),log(want)
@@ -60,15 +60,15 @@ def steps(n): return ['--steps', str(n)]
 
 def one():
     "One process, without a mesh"
-    return dict(code=alone('one', *new, *steps(8)), steps=len(log('one')))
+    return dict(code=alone('one', *new, *steps(6)), steps=len(log('one')))
 
 def mesh(which):
-    codes = started(which, which, *new, *steps(8))
+    codes = started(which, which, *new, *steps(6))
     return dict(codes=codes, differ=differ(which), files=[p.name for p in (folder/which).iterdir()])
 
 def elsewhere():
-    "A run of four processes goes on with two from step 4, and then again with one"
-    codes = started('moved', '1x2x2', *new, *steps(8))
+    "A run of four processes goes on with two from step 3, and then again with one"
+    codes = started('moved', '1x2x2', *new, *steps(6))
     forget('moved')
     codes += started('moved', '2x1x1', '--resume')
     far = [differ('moved')]
@@ -78,13 +78,13 @@ def elsewhere():
 
 def half():
     "bfloat16: not the same digits, but a run like it"
-    codes = started('half', '1x1x2', *new, *steps(8), '--bfloat16')
+    codes = started('half', '1x1x2', *new, *steps(6), '--bfloat16')
     return dict(codes=codes, differ=differ('half'))
 
 mixed = ['--config', str(folder/'mixed.json'), '--batch', '4']
 def experts():
     "A model with experts, its heads and hidden numbers divided"
-    codes = [alone('mixed', *mixed, *steps(6)), *started('parted', '1x2x1', *mixed, *steps(6))]
+    codes = [alone('mixed', *mixed, *steps(4)), *started('parted', '1x2x1', *mixed, *steps(4))]
     return dict(codes=codes, differ=differ('parted', 'mixed'))
 
 def refused():

@@ -37,7 +37,7 @@ def of(found, name):
 
 @pytest.mark.parametrize('mesh', ['1x2x2', '2x2x1', '2x1x2', '1x1x3'])
 def test_a_mesh_takes_the_steps_of_one_process(found, mesh):
-    assert of(found, 'one')['code'] == 0 and found['one']['steps'] == 8
+    assert of(found, 'one')['code'] == 0 and found['one']['steps'] == 6
     one = of(found, mesh)
     assert not any(one['codes']) and one['differ'] < 1e-5
     assert {'config.json', 'model.safetensors', 'tokenizer.json', 'loss.svg'} <= {*one['files']}
