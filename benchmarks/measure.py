@@ -1,7 +1,8 @@
 "What every topic needs: contestants in turns, functions in a process of their own, tables"
-import json, multiprocessing, statistics, time
+import contextlib, json, multiprocessing, os, statistics, time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 COMPARED = 'task', 'by', 'seconds', 'relative time (ours = 1)'
 
@@ -32,6 +33,12 @@ def in_process(function, *args):
     "What `function` returns in a fresh process; it must be importable"
     with ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as pool:
         return pool.submit(function, *args).result()
+
+@contextlib.contextmanager
+def given_back():
+    """Processes that are started meanwhile give back to the system at once what they free, so that
+    their peaks count what is held; glibc else keeps pieces up to 32 MB, and how many is chance"""
+    with mock.patch.dict(os.environ, MALLOC_MMAP_THRESHOLD_='1000000'): yield
 
 def peak():
     "Kilobytes of memory that this process has had at most (Linux)"

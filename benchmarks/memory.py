@@ -1,5 +1,5 @@
 "Peak memory of forward and backward, by option and length"
-from measure import in_process, peak
+from measure import given_back, in_process, peak
 
 lengths = 1024,2048,4096,8192
 
@@ -26,11 +26,13 @@ short = 'softcap', 'need_weights'                       # not at the last length
 def growth(name, L):
     "Megabytes that a step of length `L` adds to one of 64, in the process that asks"
     import torch
-    from attention_nb.layers.torch_interop import AppendedAttention as MultiHeadAttention
+    from attention_nb import MultiHeadAttention
+    from attention_nb.layers.torch_interop import AppendedAttention
     make,call,by_length = options[name]
+    layer = AppendedAttention if 'add_zero_attn' in make else MultiHeadAttention
     def step(L):
         torch.manual_seed(0)
-        m,x = MultiHeadAttention(512, 8, **make),torch.randn(1, L, 512)
+        m,x = layer(512, 8, **make),torch.randn(1, L, 512)
         out = m(x, **call, **{k: f(L) for k,f in by_length.items()})
         (out[0] if isinstance(out, tuple) else out).sum().backward()
     step(64)
@@ -40,8 +42,9 @@ def growth(name, L):
 
 def tables(report, rounds):
     "`rounds` is not used, since one process measures once"
-    rows = [(name, *(in_process(growth, name, L) for L in lengths
-                     if L < lengths[-1] or name not in short)) for name in options]
+    with given_back():
+        rows = [(name, *(in_process(growth, name, L) for L in lengths
+                         if L < lengths[-1] or name not in short)) for name in options]
     report.show('Memory that a training step of a layer adds', rows,
                 ('option', *(f'{L:,} tokens, MB' for L in lengths)),
                 f'{rows[0][-1]:.0f} MB for {lengths[-1]:,} tokens without options',

@@ -3,7 +3,7 @@ that are sent, and the memory of a training step. The cores are the same, howeve
 import contextlib, multiprocessing, os
 from datetime import timedelta
 from pathlib import Path
-from measure import in_process, interleave, peak
+from measure import given_back, in_process, interleave, peak
 
 SIZES = {'8 heads of 64, 8,192 tokens': (8, 8192), '8 heads of 64, 16,384 tokens': (8, 16384)}
 WAYS = {'ours': (2, 'zigzag'), 'ours, first part and last': (2, 'contiguous'),
@@ -155,11 +155,12 @@ def tables(report, rounds):
                 rows += [(n, name.get(way, way), *map(max, zip(*found)))]
         report.show('Most that a process sends for 8,192 tokens of 8 heads of 64', rows,
                     ('processes', 'by', 'forward (MB)', 'with the way back (MB)'))
-        one = in_process(of_one)
-        found = [(1, one, 1.)]
-        for n in (2, 4):
-            most = max(together(of_each, n, folder))
-            found.append((n, most, most/one))
+        with given_back():
+            one = in_process(of_one)
+            found = [(1, one, 1.)]
+            for n in (2, 4):
+                most = max(together(of_each, n, folder))
+                found.append((n, most, most/one))
         report.show('Memory of a training step of 8,192 tokens', found,
                     ('processes', 'MB of each, at most', 'of one process'),
                     note='beside the parameters; 4 layers, width 512, float32, a ring in zigzag '

@@ -80,8 +80,8 @@ def tables(report, rounds):
         local,path = libraries(folder),Path(folder)/'page.html'
         browser = p.chromium.launch(executable_path=find(), args=['--no-sandbox'])
         texts = (contestants(repeat, model, tokenizer) for repeat in (3, 14, 60))
-        for n,found in (*texts, *long_texts()):
-            for name,(build,token,theirs) in found.items():
+        for n,pictures in (*texts, *long_texts()):
+            for name,(build,token,theirs) in pictures.items():
                 html,built = seconds(build)
                 path.write_text(('<!doctype html><body>' if theirs else '')+html, encoding='utf-8')
                 scripts = local if theirs else {}

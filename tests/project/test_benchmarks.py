@@ -1,5 +1,5 @@
 "The benchmarks: a file a topic, functions in processes of their own, tables as Markdown and JSON"
-import ast, json, re, subprocess, sys
+import ast, json, os, re, subprocess, sys
 import pytest
 from helpers import root
 
@@ -46,6 +46,9 @@ def test_a_function_is_measured_in_a_process_of_its_own(bench):
     assert measure.in_process(imports.import_time, 'json') < 1
     small,large = (measure.in_process(memory.growth, 'no option', L) for L in (64, 2048))
     assert large > small + 10, 'megabytes'
+    name = 'MALLOC_MMAP_THRESHOLD_'
+    with measure.given_back(): assert measure.in_process(os.getenv, name) == '1000000'
+    assert measure.in_process(os.getenv, name) == os.getenv(name)
 
 def test_what_is_no_topic_is_refused():
     command = [sys.executable, folder/'run.py', 'nothing']
