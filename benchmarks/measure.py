@@ -36,8 +36,8 @@ def in_process(function, *args):
 
 @contextlib.contextmanager
 def given_back():
-    """Processes that are started meanwhile give back to the system at once what they free, so that
-    their peaks count what is held; glibc else keeps pieces up to 32 MB, and how many is chance"""
+    """Processes that are started meanwhile give what they free back to the system at once, so that
+    their peaks count what is held. Otherwise glibc keeps pieces of up to 32 MB, more or fewer"""
     with mock.patch.dict(os.environ, MALLOC_MMAP_THRESHOLD_='1000000'): yield
 
 def peak():

@@ -192,7 +192,7 @@ def _prepare(folder:Path, resume:bool, team:RunTeam,
 
 def _go_on(run:_Prepared)->None:
     "From the last checkpoint that is whole, if there is one"
-    found = run.team.each(lambda: find_checkpoint(run.folder/'checkpoints'))
+    found = run.team.told(lambda: find_checkpoint(run.folder/'checkpoints'))
     if found is None: return
     run.start,path,damaged = found
     run.team.restore(path, run.model, run.optimizer)

@@ -88,6 +88,12 @@ class MeshTeam(RunTeam):
         done:Any = found
         return done
 
+    def told(self, do:Callable[[],_T])->_T:
+        found:list[Any] = [self.once(do)]
+        dist.broadcast_object_list(found)
+        done:Any = found[0]
+        return done
+
     def any(self, said:bool)->bool:
         flag = torch.tensor([int(said)])
         dist.all_reduce(flag, dist.ReduceOp.MAX)
@@ -151,17 +157,16 @@ class MeshTeam(RunTeam):
 
     def save(self, folder:Path, step:int, model:Transformer,
              optimizer:torch.optim.Optimizer)->None:
-        place:list[Any] = [self.once(lambda: str(begin_checkpoint(folder)))]
-        dist.broadcast_object_list(place)
-        writer = HuggingFaceStorageWriter(place[0], save_distributed=True)
+        staged = self.told(lambda: begin_checkpoint(folder))
+        writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
         try: save(state_now(model, optimizer), storage_writer=writer)
         except CheckpointException as e:
             raise OSError('; '.join(str(why[0]) for why in e.failures.values())) from None
-        self.once(lambda: end_checkpoint(Path(place[0]), step, keep=2))
+        self.once(lambda: end_checkpoint(staged, step, keep=2))
 
     def restore(self, path:Path, model:Transformer, optimizer:torch.optim.Optimizer)->None:
         reader = HuggingFaceStorageReader(str(path))
-        held = reader.read_metadata().state_dict_metadata
+        held = self.each(reader.read_metadata).state_dict_metadata
         for name,p in model.named_parameters():
             # what is frozen, or was never asked, has no means
             if f'optimizer.step.{name}' not in held: continue

@@ -51,6 +51,17 @@ class RunTeam(Team):
         """
         return self.each(lambda: do() if self.first else None)
 
+    def told(self, do:Callable[[],_T])->_T:
+        """What the first one finds, all know; if it fails, it fails on all
+
+        Args:
+            do: What only the first process does
+
+        Returns:
+            What came out, on all
+        """
+        return do()
+
     def check(self, model:Transformer, batch:int, lora:int|None)->None:
         """Raise an error if they cannot be divided
 

@@ -11,7 +11,8 @@ def launch(worker, folder, *groups, timeout=120, begun=None):
         all_ = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
         end = time.monotonic()+60
         try:
-            while begun and not begun.exists() and time.monotonic() < end: time.sleep(.05)
+            while begun and not begun.exists() and all_.poll() is None and time.monotonic() < end:
+                time.sleep(.05)
             code = all_.wait(timeout)
         except subprocess.TimeoutExpired: code = f'none after {timeout} s'
         finally:

@@ -4,8 +4,8 @@ import contextlib, io, json, math, os, shutil, socket, sys, time, traceback
 from pathlib import Path
 from unittest import mock
 import torch
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from attention_nb.training import command
-from attention_nb.training.command import training_command
 # what a run imports when it needs it, here once for all of them
 import attention_nb.training.mesh
 import matplotlib.figure, matplotlib.pyplot, matplotlib.style, safetensors.torch, tokenizers, tqdm
@@ -35,7 +35,7 @@ def child(out, env, *more):
                 contextlib.redirect_stdout(io.StringIO()):
             argv = [str(folder/'text.txt'), str(folder/'other.txt'), '--out', str(folder/out),
                     '--save-every', '3', '--length', '16', *more]
-            code = training_command(argv)
+            code = command.training_command(argv)
     except SystemExit as e: code = e.code
     except BaseException: traceback.print_exc()
     finally:
@@ -100,12 +100,16 @@ def refused():
     return found
 
 def unseen():
-    "One of two processes cannot read the checkpoints of a run"
-    find = command.find_checkpoint
-    def look(folder):
-        if os.environ['RANK'] == '1': raise OSError('the folder is gone')
-        return find(folder)
-    with mock.patch.object(command, 'find_checkpoint', look):
+    "Only the first of two processes looks for the checkpoint, and the other cannot read it"
+    def failing(do, why):
+        def tried(*args):
+            if os.environ['RANK'] == '1': raise OSError(why)
+            return do(*args)
+        return tried
+    read = failing(HuggingFaceStorageReader.read_metadata, 'the folder is gone')
+    look = failing(command.find_checkpoint, 'asked once more')
+    with (mock.patch.object(HuggingFaceStorageReader, 'read_metadata', read),
+          mock.patch.object(command, 'find_checkpoint', look)):
         codes = started('one', '2x1x1', '--resume')
     return dict(codes=codes, said=said('one').splitlines()[-1], quiet=said('one', 1))
 
