@@ -155,7 +155,7 @@ GROWTH = dict(window='A window of 512, by length',
 
 def growth(record):
     "What the plot shows: machine -> rows, of the tables with these titles"
-    found = {name: {chart.name_of(each['machine']): t['rows'] for each in record
+    found = {name: {chart.short_name(each['machine']): t['rows'] for each in record
                     for t in each['tables'] if t['title'] == title}
              for name,title in GROWTH.items()}
     return pprint.pformat(found, width=90, sort_dicts=False)
