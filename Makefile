@@ -19,11 +19,11 @@ MACHINERY := $(wildcard nbs/references.bib nbs/_sphinx/*.py $(addprefix nbs/_sph
 PACKAGING := settings.ini setup.py constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup docs pdf test check lab serve slides student bench steady lesson outputs tidy \
+.PHONY: help setup docs pdf test test-all check lab serve slides student bench steady lesson outputs tidy \
 	hooks clean
 
 help:  ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' \
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' \
 		| awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## The environment in .venv, and nothing else; all others do it first
@@ -32,9 +32,12 @@ docs: $(SITE)  ## Set up, export the modules, build the site; says how to open i
 	@echo "The site is in _build/html. To read it: $(BIN)/python -m http.server -d _build/html" \
 		"$(PORT), then open http://localhost:$(PORT)"
 
-test: $(EXPORTED)  ## Every notebook and test; ARGS="-k name" some, STANDALONE=1 each notebook alone
+test: $(EXPORTED)  ## Every notebook and every kind of test; some: make test ARGS="-k name"
 	$(BIN)/python tests/find_browser.py --install
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+test-all: ARGS += -m "full or not full"
+test-all: test  ## Also the same on more inputs, families, screens and pages: an hour
 
 check: $(EXPORTED)  ## One notebook, its module's help and types: make check NB=nbs/layers/multihead.ipynb
 	@test -f "$(NB)" || { echo "Which notebook? make check NB=nbs/layers/multihead.ipynb"; exit 1; }

@@ -1,4 +1,4 @@
-import os, re, shutil, subprocess, sys, venv
+import os, re, shutil, sys, time, venv
 from pathlib import Path
 import pytest
 
@@ -40,10 +40,10 @@ def concerns(item, page):
     module = item.name == 'test_the_module_of_a_page'
     return module or page in {cells.name_of(p) for p in params if isinstance(p, Path)}
 
-def pytest_terminal_summary(terminalreporter, config):
+def named_after(terminalreporter, page):
     "After `make check`: what else tests the module"
     from helpers.book import module_of
-    if not (page := page_of(config)) or not (module := module_of(page)): return
+    if not (module := module_of(page)): return
     if found := [str(p.relative_to(root)) for p in sorted(tests.rglob('test_*.py'))
                  if imports(p, module)]:
         terminalreporter.write_line(f'{module} is also tested by: make test '
@@ -67,6 +67,32 @@ def pytest_collection_modifyitems(config, items):
     for i in items:
         alone = i.originalname in apart
         i.add_marker(pytest.mark.xdist_group(i.name if alone else i.path.stem))
+
+# ---- the time that the tests take, at their end
+
+started = time.monotonic()
+processor_times = []                    # of the workers, in seconds, with the processes they ran
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, 'workeroutput'):
+        session.config.workeroutput['processor_time'] = sum(os.times()[:4])
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    processor_times.append(getattr(node, 'workeroutput', {}).get('processor_time', 0))
+
+def pytest_terminal_summary(terminalreporter, config):
+    if page := page_of(config): return named_after(terminalreporter, page)
+    reports = [r for of in ('passed', 'failed') for r in terminalreporter.stats.get(of, [])]
+    notebooks = sorted(((seconds, r.nodeid.rpartition('[')[2].partition(']')[0]) for r in reports
+                        for name,seconds in r.user_properties if name == 'notebook'), reverse=True)
+    of_notebooks = sum(seconds for seconds,_ in notebooks)
+    total = sum(os.times()[:4]) + sum(processor_times) + of_notebooks
+    write = terminalreporter.write_line
+    write(f'{time.monotonic()-started:.0f} s, {total:.0f} s of processor time')
+    if not notebooks: return
+    longest = ', '.join(f'{name} {seconds:.1f}' for seconds,name in notebooks[:5])
+    write(f'{len(notebooks)} notebooks: {of_notebooks:.0f} s of processor time; {longest}')
 
 # ---- the site, built by the first test that asks for it
 

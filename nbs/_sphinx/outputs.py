@@ -9,16 +9,27 @@ Here the cells marked `#| whole` run too. A second run changes nothing: a cell m
 import argparse, ast, math, multiprocessing, os, re, symtable, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 from fastcore.nbio import read_nb, write_nb
-import cells, stale
+import cells, package, stale
 from cells import syntax
 from tidy import tidy
 
 here = Path(__file__).resolve().parent
-SLOW = ['nbdev.test', 'torch._dynamo', 'matplotlib.pyplot', 'transformers.modeling_utils']
 
-def run(path, errors):
-    "In a process of its own: run the notebook at `path` in place, write errors to a file"
+def preloaded():
+    "The modules that notebooks import, which take seconds: nbdev, torch, transformers, the package"
+    ours = (f'attention_nb.{m}' for m in package.modules_in(here.parents[1]/'attention_nb'))
+    return ['nbdev.test', 'torch._dynamo', 'matplotlib.pyplot', 'transformers.modeling_utils',
+            *ours]
+
+class Run(NamedTuple):
+    error:str|None
+    seconds:float                       # of processor time
+
+def run(path, errors, seconds):
+    "In a process of its own: run the notebook at `path` in place, write errors and time to files"
+    began = sum(os.times()[:4])
     with open(errors, 'w', encoding='utf-8') as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -28,6 +39,7 @@ def run(path, errors):
     cfg = get_config()
     ok,_ = test_nb(path, skip_flags=cfg.tst_flags.split(), basepath=cfg.config_path, save=True,
                    cell_timeout=cfg.cell_timeout)
+    Path(seconds).write_text(str(sum(os.times()[:4]) - began))
     sys.exit(not ok)
 
 def names_of(source):
@@ -55,22 +67,24 @@ def lighten(nb):
         else: gone -= made
 
 def execute(path, timeout=1800, whole=True):
-    "Run the notebook at `path` in place, `whole` or lightened; what went wrong, or None"
+    "Run the notebook at `path` in place, `whole` or lightened"
     if not whole:
         lighten(nb := read_nb(path))
         write_nb(nb, path)
     kind = 'forkserver' if 'forkserver' in multiprocessing.get_all_start_methods() else 'spawn'
     processes = multiprocessing.get_context(kind)
-    if kind == 'forkserver': processes.set_forkserver_preload(SLOW)
+    if kind == 'forkserver': processes.set_forkserver_preload(preloaded())
     with tempfile.TemporaryDirectory() as folder:
-        errors = Path(folder, 'errors.txt')
-        process = processes.Process(target=run, args=(str(Path(path).resolve()), str(errors)))
+        errors,seconds = Path(folder, 'errors.txt'),Path(folder, 'seconds.txt')
+        process = processes.Process(target=run, args=(str(Path(path).resolve()), str(errors),
+                                                      str(seconds)))
         process.start()
         process.join(timeout)
         if process.is_alive(): process.kill()
         process.join()
         said = errors.read_text(encoding='utf-8', errors='replace') if errors.exists() else ''
-        return None if process.exitcode == 0 else f'{said[-6000:]}\nexit {process.exitcode}'
+        error = None if process.exitcode == 0 else f'{said[-6000:]}\nexit {process.exitcode}'
+        return Run(error, float(seconds.read_text()) if seconds.exists() else math.nan)
 
 # %% what may differ from run to run
 _number = re.compile(r'[-+]?(?:\d+(?:,\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
@@ -121,7 +135,7 @@ def store(path):
     "Run the notebook at `path` and store its outputs, clean; an error message, or None"
     from nbdev.clean import clean_nb
     before,stored = Path(path).read_bytes(),{c.id: c for c in read_nb(path).cells}
-    if (error := execute(path)) is not None:
+    if (error := execute(path).error) is not None:
         Path(path).write_bytes(before)
         return f'{path}\n{error}'
     nb = read_nb(path)

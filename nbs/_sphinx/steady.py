@@ -32,7 +32,7 @@ def differs(path):
     with tempfile.TemporaryDirectory(dir=folder) as work:
         fresh = Path(work)/path.name
         shutil.copy(path, fresh)
-        if (error := execute(fresh)) is not None: return error
+        if (error := execute(fresh).error) is not None: return error
         return '\n'.join(f'cell {i}: stored\n{old}\nhere\n{new}'
                          for i,old,new in moved(read_nb(path), read_nb(fresh)))
 

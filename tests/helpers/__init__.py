@@ -1,8 +1,16 @@
 "What several tests need: folders, environments, a server for files"
 import configparser, contextlib, functools, http.server, os, shutil, subprocess, threading
 from pathlib import Path
+import pytest
 
 root = Path(__file__).resolve().parents[2]
+
+full = pytest.mark.full            # runs with `make test-all` alone
+
+def short(kept, cases):
+    "Parameters of a test: all `cases`, of which only those that are `kept` run in `make test`"
+    return [c if c in kept else pytest.param(*c if isinstance(c, tuple) else [c], marks=full)
+            for c in cases]
 
 def clean_env(**extra):
     "This process's environment without what points to the repository or to its own environment"
