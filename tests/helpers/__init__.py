@@ -1,5 +1,5 @@
 "What several tests need: folders, environments, a server for files"
-import configparser, contextlib, functools, http.server, os, shutil, subprocess, threading
+import configparser, contextlib, functools, http.server, itertools, os, shutil, subprocess, threading
 from pathlib import Path
 import pytest
 
@@ -11,6 +11,12 @@ def short(kept, cases):
     "Parameters of a test: all `cases`, of which only those that are `kept` run in `make test`"
     return [c if c in kept else pytest.param(*c if isinstance(c, tuple) else [c], marks=full)
             for c in cases]
+
+def spread(*axes):
+    "Parameters: all combinations of axes, of which `make test` runs so many that no value is missing"
+    n = max(map(len, axes))
+    kept = [tuple(axis[i % len(axis)] for axis in axes) for i in range(n)]
+    return short(kept, itertools.product(*axes))
 
 def clean_env(**extra):
     "This process's environment without what points to the repository or to its own environment"
