@@ -1,5 +1,6 @@
 "What several tests need: folders, environments, a server for files"
-import configparser, contextlib, functools, http.server, itertools, os, shutil, subprocess, threading
+import configparser, contextlib, functools, http.server, itertools, os, shutil, subprocess
+import threading
 from pathlib import Path
 import pytest
 
@@ -13,7 +14,8 @@ def short(kept, cases):
             for c in cases]
 
 def spread(*axes):
-    "Parameters: all combinations of axes, of which `make test` runs so many that no value is missing"
+    "Parameters: all combinations of axes; `make test` runs so many that no value is missing"
+    axes = [[*axis] for axis in axes]
     n = max(map(len, axes))
     kept = [tuple(axis[i % len(axis)] for axis in axes) for i in range(n)]
     return short(kept, itertools.product(*axes))
