@@ -12,7 +12,8 @@ from attention_nb.kernels.dispatch import (attention_lse, explain_choice,
                                            scaled_dot_product_attention)
 from attention_nb.kernels.flash import flash_attention
 from attention_nb.layers.multihead import MultiHeadAttention
-from attention_nb.kernels.visibility import Visibility, joined
+from attention_nb.kernels.visibility import Visibility
+from helpers import short, spread
 
 def tiles(*args, **kw): return scaled_dot_product_attention(*args, kernel='tiles', **kw)
 
@@ -59,7 +60,7 @@ def results(f, tensors, options, g):
     out = f(*given[:3], **options | dict(zip(names, given[3:])))
     return out, *torch.autograd.grad(out, given, g, allow_unused=True, materialize_grads=True)
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls(), st.tuples(st.integers(1, 9), st.integers(1, 9)), st.integers(1, 4000))
 def test_any_call_with_tiles_of_any_size(poisoned, call, sizes, room):
     tensors,options = call
@@ -87,12 +88,12 @@ def test_no_further_off_than_torchs_kernel(dtype, kw):
         if theirs else attention(*a, **o)[0]).items()}
     assert off['tiles'] < 2*off['others'] + 1e-6, off
 
-@pytest.mark.parametrize('threads', [1, 2])
-@pytest.mark.parametrize('least', [0, 1<<40])
+@pytest.mark.parametrize('threads,least', short([(2,0), (1,1<<40)],
+                                                [(2,0), (1,1<<40), (1,0), (2,1<<40)]))
 def test_threads_change_nothing_and_stay_as_they_were(monkeypatch, threads, least):
     torch.manual_seed(0)
     q,k,v = torch.randn(3, 2, 3, 500, 16)
-    want = [*results(attention_of, (q,k,v), dict(causal=True), torch.ones(2, 3, 500, 16))]
+    want = results(attention_of, (q,k,v), dict(causal=True), torch.ones(2, 3, 500, 16))
     monkeypatch.setattr(flash, '_least_spread', least)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -130,9 +131,6 @@ def test_what_tiles_have_not_is_said():
     out = tiles(q, k, v, softcap=2.)
     first, = torch.autograd.grad(out.sum(), q, create_graph=True)
     with pytest.raises(NotImplementedError, match="kernel='oracle'"): first.sum().backward()
-    with pytest.raises(NotImplementedError, match='vmap'):
-        torch.func.vmap(lambda t: flash_attention(t, t, t)[0])(q)
-    with pytest.raises(NotImplementedError, match='dropout'): flash_attention(q, k, v, dropout_p=.1)
     with pytest.raises(NotImplementedError, match='compiler or transform'):
         torch.func.vmap(lambda t: tiles(t, t, t))(q)
     # left alone, the table of kernels finds what has them
@@ -192,12 +190,6 @@ def test_a_batch_that_is_written_to_again(mode):
                 assert_close(tiles(q, k, v, mask=see), attention_of(q, k, v, mask=see))
             change()
 
-def test_who_writes_to_blocks_changes_no_later_call():
-    q,k,v = torch.randn(3, 1, 2, 300, 8)
-    sizes = [flash._even(300, most) for most in flash._sizes]
-    joined(q, k, causal=True).blocks(*sizes, device='cpu').zero_()
-    assert_close(tiles(q, k, v, causal=True), attention_of(q, k, v, causal=True))
-
 def shapes_of(options, L, device=None):
     "Shapes of what each function and two layers give, with gradients; and what the functions give"
     def rand(*n): return torch.randn(*n, device=device, requires_grad=True)
@@ -220,10 +212,10 @@ def shapes_of(options, L, device=None):
     if 'mask' in said: called.append(layers[1](x, mask=said['mask']))
     return [(t.shape, t.dtype) for t in (*found, *gradients, *called)], found
 
-@pytest.mark.parametrize('options', [
+@pytest.mark.parametrize('options,L', spread([
     dict(window=(20,3)), dict(causal=True, window=(9,0)), dict(mask=True), dict(docs=True),
-    dict(causal=True, q_pos=True), dict(sinks=True, window=(9,0)), dict(softcap=5.)], ids=str)
-@pytest.mark.parametrize('L', [40, 700])
+    dict(causal=True, q_pos=True), dict(sinks=True, window=(9,0)), dict(softcap=5.)],
+    [40, 700]), ids=str)
 def test_shapes_without_numbers(options, L):
     "Fake, on meta, with meta as the default: shapes; and nothing is left for a call with numbers"
     with FakeTensorMode(): fake = shapes_of(options, L)[0]

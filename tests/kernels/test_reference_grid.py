@@ -6,7 +6,7 @@ A new function is one more row of `implementations`, and every kernel of the tab
 `scaled_dot_product_attention` is one by itself. A row takes what `attention` takes; what it cannot
 do it refuses with a `NotImplementedError` that says why.
 """
-import functools, itertools, math, os
+import functools, itertools, math
 import pytest, torch
 from torch.testing import assert_close
 from attention_nb.kernels import dispatch as fast, flash
@@ -16,8 +16,7 @@ from attention_nb.kernels.dispatch import (KERNELS, attention_lse, attention_wit
 from attention_nb.kernels.flash import flash_attention
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.kernels.visibility import Visibility, joined
-
-whole = bool(os.environ.get('WHOLE'))
+from helpers import short, spread
 
 def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None, **kw):
     "Attention in three blocks of keys, one of them empty, and a block for the sink"
@@ -68,7 +67,7 @@ def refuses(name, f, *args, **kw):
 # (H, Hkv, L, S, E, Ev): equal, more keys, more queries, one query, one key, shared heads, widths
 # of 1, lengths of no block
 shapes = [(4,4,5,5,8,8), (4,2,3,6,8,5), (4,1,6,3,8,8), (2,2,1,4,8,8), (2,1,4,1,3,2), (3,3,4,4,1,1),
-          (6,2,7,33,5,9)]
+          (6,2,7,17,5,9)]
 
 def choices(B, H, L, S, dtype):
     "Name -> what is passed; a row of the mask sees nothing"
@@ -99,14 +98,13 @@ def choices(B, H, L, S, dtype):
                 scale=dict(scale=.3), minus=dict(scale=-.7), zero=dict(scale=0.),
                 softcap=dict(softcap=1.5), sinks=dict(sinks=rand(H)))
 
-def combinations(options, turn=0):
-    """No option, each, each pair, and many at once; but without WHOLE=1 a third of the pairs,
-    others in each `turn`"""
+def combinations(options, whole, turn):
+    """No option, each, each pair, and many at once; unless `whole` a third of the options and a
+    ninth of the pairs, others in each `turn`"""
     yield {}
-    for n,(a,b) in enumerate(itertools.combinations_with_replacement(options, 2)):
-        if a != b and (n+turn)%3 and not whole: continue
-        if a != b and options[a].keys() & options[b].keys(): continue
-        yield options[a] | options[b]
+    yield from [o for n,o in enumerate(options.values()) if whole or (n+turn)%3 == 0]
+    for n,(a,b) in enumerate(itertools.combinations(options.values(), 2)):
+        if (whole or (n+turn)%9 == 0) and not a.keys() & b.keys(): yield a | b
     for names in (('mask','bias','causal','places','scale','softcap','sinks'),
                   ('heads','full_bias','window','each','minus','sinks')):
         yield {n:o for name in names for n,o in options[name].items()}
@@ -125,8 +123,13 @@ def described(kw):
     return ', '.join(f'{n}={tuple(o.shape) if isinstance(o, torch.Tensor) else o}'
                      for n,o in kw.items())
 
+def graded(some, every):
+    "Parameters: `make test` tries `some` cases with a part of the options, the long run all"
+    kept = [(*case, False) for case in some]
+    return short(kept, kept + [(*case, True) for case in every])
+
 @functools.cache
-def in_double(shape):
+def in_double(shape, whole=False):
     "Queries, keys, values, and for each combination the oracle's output and gradients"
     (H,Hkv,L,S,E,Ev),B = shape,2
     torch.manual_seed(sum(shape))
@@ -134,27 +137,28 @@ def in_double(shape):
     q,k,v = (torch.randn(B, *s, dtype=torch.float64) for s in sizes)
     each = choices(B, H, L, S, torch.float64)
     return (q,k,v), [(kw, run(attention, q, k, v, kw))
-                     for kw in combinations(each, shapes.index(shape))]
+                     for kw in combinations(each, whole, shapes.index(shape))]
 
-@pytest.mark.parametrize('shape', shapes, ids=str)
-@pytest.mark.parametrize('name', implementations)
-def test_output_and_gradients(name, shape):
+two_each = [(name, shapes[(i+n)%len(shapes)]) for i,name in enumerate(implementations)
+            for n in range(2)]
+
+@pytest.mark.parametrize('name,shape,whole', graded(
+    two_each, itertools.product(implementations, shapes)), ids=str)
+def test_output_and_gradients(name, shape, whole):
     f,n = implementations[name],0
-    (q,k,v),cases = in_double(shape)
+    (q,k,v),cases = in_double(shape, whole)
     for kw,oracle in cases:
         if refuses(name, f, q, k, v, **kw): continue
         for got,want in zip(run(f, q, k, v, kw), oracle, strict=True):
             assert_close(got, want, msg=lambda m: f'{name} {shape} with {described(kw)}: {m}')
         n += 1
-    assert name in kernels or n > (100 if whole else 50)
+    assert name in kernels or n > (100 if whole else 20)
 
 @pytest.mark.parametrize('name', kernels)
 def test_a_kernel_computes_something(name):
-    "It may be for some shapes alone; there it takes more than one or two calls"
-    def taken(shape):
-        (q,k,v),cases = in_double(shape)
-        return sum(not refuses(name, kernels[name], q, k, v, **kw) for kw,_ in cases)
-    assert any(taken(shape) > 8 for shape in shapes)
+    taken = sum(not refuses(name, kernels[name], *tensors, **kw)
+                for tensors,cases in map(in_double, shapes) for kw,_ in cases)
+    assert taken > 20
 
 def hiding(B, H, L, S):
     "Options that hide keys, some from everybody"
@@ -179,6 +183,12 @@ def table(q, k, kw):
 
 no_numbers = [math.nan, math.inf, -math.inf, 1e30, torch.finfo(torch.float64).max]
 
+def with_each(numbers):
+    "Parameters: `make test` tries one that is infinite or NaN and one that is finite of each name"
+    kept = [(name, x) for i,name in enumerate(implementations) for x in (numbers[i%3],
+                                                                         numbers[3 + i%2])]
+    return short(kept, itertools.product(implementations, numbers))
+
 def as_value(x): return 1e30 if 1e30 < x < math.inf else x    # a gradient is multiplied by it
 
 def spoilt(dtype=torch.float64):
@@ -190,8 +200,7 @@ def spoilt(dtype=torch.float64):
         if 'bias' in kw: kw['bias'] = kw['bias'].to(dtype)
         yield (q,k,v), kw, table(q, k, kw)
 
-@pytest.mark.parametrize('x', no_numbers, ids=str)
-@pytest.mark.parametrize('name', implementations)
+@pytest.mark.parametrize('name,x', with_each(no_numbers), ids=str)
 def test_what_nobody_sees_may_be_anything(name, x):
     "Output and gradients are those of zeros in its place, and nothing is asked of it"
     f,n = implementations[name],0
@@ -200,8 +209,8 @@ def test_what_nobody_sees_may_be_anything(name, x):
         if not unseen.any() or refuses(name, f, q, k, v, **kw): continue
         bare = k.masked_fill(unseen, 0.),v.masked_fill(unseen, 0.)
         want = run(attention, q, *bare, kw)
-        for keys,values in itertools.product((bare[0], k.masked_fill(unseen, x)),
-                                             (bare[1], v.masked_fill(unseen, as_value(x)))):
+        spoilt_k,spoilt_v = k.masked_fill(unseen, x),v.masked_fill(unseen, as_value(x))
+        for keys,values in ((spoilt_k,bare[1]), (bare[0],spoilt_v), (spoilt_k,spoilt_v)):
             for got,right in zip(run(f, q, keys, values, kw), want, strict=True):
                 assert_close(got, right, msg=lambda m: f'{name} with {described(kw)}: {m}')
         n += 1
@@ -209,8 +218,9 @@ def test_what_nobody_sees_may_be_anything(name, x):
 
 # of a score above 1e16 the rounding is larger than 1: on an old processor torch's kernel then finds
 # other weights in its backward pass than in its forward pass, and their ratio may be infinite
-@pytest.mark.parametrize('x', [1e7 if x == 1e30 else x for x in no_numbers], ids=str)
-@pytest.mark.parametrize('name', implementations)
+smaller = [1e7 if x == 1e30 else x for x in no_numbers]
+
+@pytest.mark.parametrize('name,x', with_each(smaller), ids=str)
 def test_what_some_do_not_see_is_nothing_to_them(name, x):
     "A key that others see: no part in the rest, nor in gradients when only the rest is asked for"
     f = implementations[name]
@@ -233,8 +243,9 @@ def test_what_some_do_not_see_is_nothing_to_them(name, x):
             assert_close(got, right, msg=lambda m: f'{name} with {described(kw)}: {m}')
             if name == 'blocks': break    # to merge is to multiply by NaN, gradients of 0 too
 
-@pytest.mark.parametrize('dtype', [torch.float64, torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize('name', implementations)
+precisions = torch.float64,torch.float32,torch.bfloat16
+
+@pytest.mark.parametrize('name,dtype', spread(implementations, precisions), ids=str)
 def test_who_sees_no_number_says_so(name, dtype):
     "NaN comes out where it goes in, in each row that sees it and no other, and in gradients"
     f = implementations[name]
@@ -250,8 +261,7 @@ def test_who_sees_no_number_says_so(name, dtype):
         assert torch.equal(got[0].isnan(), rows), f'{name} with {described(kw)}'
         if rows.any(): assert all(t.isnan().any() for t in got[1:4]), (name, described(kw))
 
-@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float64], ids=str)
-@pytest.mark.parametrize('name', implementations)
+@pytest.mark.parametrize('name,dtype', spread(implementations, precisions[::-1]), ids=str)
 def test_large_keys_whose_scores_are_small(name, dtype):
     "Keys of 2^80 and queries of 2^-80 are other numbers of the same scores, to the bit"
     for (q,k,v),kw,_ in spoilt(dtype):
@@ -266,7 +276,8 @@ def test_compiled_too(name):
     (q,k,v),*_ = next(spoilt(torch.float32))
     torch._dynamo.reset()
     compiled = torch.compile(f, backend='eager')
-    for see in (seen, seen.expand(7, 9), seen.expand(2, 4, 7, 9)):
+    masks = seen,seen.expand(7, 9),seen.expand(2, 4, 7, 9)
+    for see in masks if name == 'fast' else masks[:1]:
         want = f(q, k.masked_fill(~seen[:,None], 0.), v, mask=see)
         for x in (math.nan, math.inf, 3e38):
             assert_close(compiled(q, k.masked_fill(~seen[:,None], x), v, mask=see), want)
@@ -274,13 +285,13 @@ def test_compiled_too(name):
     torch._dynamo.reset()
 
 @functools.cache
-def in_lower(dtype):
+def in_lower(dtype, whole):
     "Queries, keys, values; for each combination the float64 result and the largest error"
     B,H,Hkv,L,S,E,Ev = 2,4,2,9,16,8,8
     torch.manual_seed(0)
     q,k,v = (torch.randn(B, *s).to(dtype) for s in ((H,L,E), (Hkv,S,E), (Hkv,S,Ev)))
     cases = []
-    for kw in combinations(choices(B, H, L, S, dtype)):
+    for kw in combinations(choices(B, H, L, S, dtype), whole, dtype.itemsize):
         doubled = {n: o.double() if isinstance(o, torch.Tensor) and o.is_floating_point() else o
                    for n,o in kw.items()}
         exact = attention(*(t.double() for t in (q,k,v)), **doubled)[0]
@@ -288,11 +299,14 @@ def in_lower(dtype):
         cases.append((kw, exact, 2*error + 2*torch.finfo(dtype).eps*exact.abs().max()))
     return (q,k,v), cases
 
-@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize('name', implementations)
-def test_precision(name, dtype):
+lower = torch.float32,torch.bfloat16,torch.float16
+
+@pytest.mark.parametrize('name,dtype,whole', graded(
+    [(name, lower[i%3]) for i,name in enumerate(implementations)],
+    itertools.product(implementations, lower)), ids=str)
+def test_precision(name, dtype, whole):
     "Against float64 on the same numbers: at most twice the oracle's error, and one rounding"
-    (q,k,v),cases = in_lower(dtype)
+    (q,k,v),cases = in_lower(dtype, whole)
     f = implementations[name]
     for kw,exact,limit in cases:
         if refuses(name, f, q, k, v, **kw): continue
