@@ -1,5 +1,5 @@
 "Properties that must hold for any input"
-import os, random, subprocess, sys, unicodedata
+import os, random, subprocess, sys
 from pathlib import Path
 import numpy as np, pytest, torch
 from hypothesis import HealthCheck, example, given, settings, strategies as st
@@ -8,21 +8,13 @@ from attention_nb.text import glove
 from attention_nb.text.glove import load_glove
 from attention_nb.kernels.reference import attention
 from attention_nb.kernels.dispatch import scaled_dot_product_attention
-from attention_nb.text.bpe import apply_merges, learn_merges, merge_heap, merge_scan
-from attention_nb.simple.tokenizer import apply_merges_naive, learn_merges_naive
 from attention_nb.text.bpe import GPT2_PATTERN, BPETokenizer
 from attention_nb.text.tokenizer import WordTokenizer
-from attention_nb.text.vocabulary import nfc
-from attention_nb.kernels.visibility import Visibility, joined, spelled
 
 # how fast a machine is must not decide
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 text = st.text(st.characters(exclude_categories=['Cs']))
 bpe = BPETokenizer.train(['the ship and the crew of the ship', 'naïve 你好 🙂'], 300)
-
-@calm
-@given(text)
-def test_bpe_round_trip(s): assert bpe.decode(bpe.encode(s)) == s
 
 # gaps, groups, empty matches, lookaround, search from the right
 patterns = [GPT2_PATTERN, r'\w+', r'x', r'\w*', r'(\w)(\s)?', r'(?=(..))\S', r'\w\K\w',
@@ -39,35 +31,6 @@ def test_bpe_loses_nothing_whatever_the_pattern_and_forges_nothing(parts, tok):
     assert not tok.special_ids & set(plain)
     assert tok.decode(plain) == s and tok.decode(read, skip_special=False) == s
     assert bool(tok.special_ids & set(read)) == any(t in s for t in special)
-
-symbols = st.lists(st.sampled_from('aab'), max_size=12).map(tuple)
-
-@calm
-@given(st.dictionaries(symbols, st.integers(1, 3), max_size=8), st.integers(0, 20), symbols)
-def test_bpe_fast_and_naive_agree(words, n, word):
-    merges = learn_merges(words, n)
-    assert merges == learn_merges_naive(words, n)[0]
-    tokens = [*dict.fromkeys([*'ab', *map(''.join, merges)])]
-    ids = {t:i for i,t in enumerate(tokens)}
-    ranks = {(ids[a],ids[b]): (r,ids[a+b]) for r,(a,b) in enumerate(merges)}
-    named = {pair:r for r,pair in enumerate(merges)}
-    want = [ids[t] for t in apply_merges_naive(word, named)]
-    for f in (merge_scan, merge_heap, apply_merges): assert f([ids[c] for c in word], ranks) == want
-
-marks = st.sampled_from('\u0301\u0323\u0344\u0345\u034f\u093c\u0f71\u0f73\u3099\u20dd')
-runs = st.lists(marks, min_size=30, max_size=90).map(''.join)
-
-@calm
-@given(st.lists(st.one_of(text, runs), max_size=4).map(''.join))
-def test_words_are_composed_as_python_does_it(s): assert nfc(s) == unicodedata.normalize('NFC', s)
-
-@calm
-@given(st.text())
-def test_bpe_refuses_lone_surrogates_only(s):
-    try: s.encode()
-    except UnicodeEncodeError:
-        with pytest.raises(ValueError, match='lone surrogate'): bpe.encode(s)
-    else: bpe.encode(s)
 
 @calm
 @given(st.lists(text, max_size=4))
@@ -113,7 +76,7 @@ line = st.one_of(st.tuples(field, number, number).map(b' '.join),
                  st.lists(field, max_size=5).map(b' '.join))
 ending = st.sampled_from([b'\n', b'\n', b'\n', b'\r\n', b' \n', b'  \n', b' \r\n', b'\n\n', b'\r'])
 
-@settings(deadline=None, max_examples=400, suppress_health_check=fixtures)
+@settings(deadline=None, max_examples=200, suppress_health_check=fixtures)
 @given(st.lists(st.tuples(line, ending), min_size=1, max_size=8), st.booleans(), st.booleans())
 @example([(b'a 0 0', b'\n'), (b'', b'\n'), (b'\rb 0 0', b'\n')], False, False)
 @example([(b'a 0 0\rb 0 0', b'\n\n')], False, False)
@@ -223,41 +186,30 @@ def test_a_cache_is_for_those_who_may_read_the_file(tmp_path, monkeypatch):
     assert (tmp_path/'.v.txt.safetensors').stat().st_mode & 0o777 == 0o640
 
 writer = """
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from attention_nb.text import glove
 read = glove._read_cache
 def one(i):
     # every second load writes it once more, while others read
     glove._read_cache = (lambda *_: None) if i % 2 else read
-    wv = glove.load_glove(sys.argv[1], progress=False)
+    wv = glove.load_glove(path, progress=False)
     assert wv.words == ['a','b'] and wv.vectors.tolist() == [[1,2],[3,4]], wv
-with ThreadPoolExecutor(4) as pool: list(pool.map(one, range(40)))
+print('ready', flush=True)
+with ThreadPoolExecutor(4) as pool: list(pool.map(one, range(60)))
 """
 
-def test_processes_and_threads_write_one_cache_at_once(tmp_path):
+def test_processes_and_threads_write_one_cache_at_once(tmp_path, monkeypatch):
     path = kept(tmp_path/'v.txt', 'a 1 2\nb 3 4\n')
-    command = [sys.executable, '-c', writer, path]
-    running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    for p in running:
-        _,errors = p.communicate()
-        assert p.returncode == 0, errors
+    monkeypatch.setattr(glove, '_read_cache', glove._read_cache)    # back afterwards
+    other = subprocess.Popen([sys.executable, '-c', f'path = {str(path)!r}\n{writer}'], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    other.stdout.readline()
+    exec(writer, dict(path=path))
+    _,errors = other.communicate()
+    assert other.returncode == 0, errors
     assert sorted(p.name for p in tmp_path.iterdir()) == ['.v.txt.safetensors', 'v.txt']
 
-def test_a_cache_that_was_cut_is_not_believed(tmp_path):
-    path = kept(tmp_path/'v.txt', 'ship 1 2 3\nthe crew 4 5 6\nback 7 8 9\n')
-    truth = load_glove(path, progress=False)
-    cache,stat = glove._cache_files(path)[0],path.stat()
-    whole = cache.read_bytes()
-    assert glove._read_cache(path, stat).words == truth.words
-    for end in range(0, len(whole), 7):
-        cache.write_bytes(whole[:end])
-        assert glove._read_cache(path, stat) is None
-        wv = load_glove(path, progress=False)
-        assert wv.words == truth.words and torch.equal(wv.vectors, truth.vectors)
-        assert glove._read_cache(path, stat).words == truth.words       # written anew
-
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_fast_attention_equals_readable_attention(data):
     draw = data.draw
@@ -275,54 +227,3 @@ def test_fast_attention_equals_readable_attention(data):
               mask=torch.rand(some(B,Hkv*group,L,S)) > .4 if draw(st.booleans()) else None,
               bias=torch.randn(some(B,Hkv*group,L,S)).double() if draw(st.booleans()) else None)
     assert_close(scaled_dot_product_attention(q, k, v, **kw), attention(q, k, v, **kw)[0])
-
-@st.composite
-def rules(draw, L, S, B, depth=2):
-    "Who sees whom, of any kind, joined in any way"
-    if depth and draw(st.booleans()):
-        a,b = draw(rules(L, S, B, depth-1)),draw(rules(L, S, B, depth-1))
-        return a & b if draw(st.booleans()) else a | b
-    def ids(n, most, ordered):
-        lead = draw(st.sampled_from([(), (1,), (B,)]))
-        t = torch.randint(0, most, (*lead, n))
-        return t.sort(-1).values if ordered else t
-    kind,ordered,n,m = (draw(s) for s in (st.integers(0, 4), st.booleans(), st.integers(1, 5),
-                                          st.integers(1, 5)))
-    said = dict(causal=draw(st.booleans()),
-                window=draw(st.sampled_from([None, (0,0), (2,None), (None,1), (1,3)])))
-    if kind == 1: said |= dict(q_pos=ids(L, L+S, ordered), k_pos=ids(S, L+S, ordered))
-    if kind == 2: said |= dict(q_doc=ids(L, n, ordered), k_doc=ids(S, n, ordered))
-    if kind == 3: said |= dict(rule=lambda q, k: (q-k) % n < m)
-    if kind == 4:
-        lead = draw(st.sampled_from([(), (1,1), (B,1), (1,3), (B,3)]))
-        said |= dict(q_doc=ids(L, n, ordered), k_doc=ids(S, m, ordered),
-                     table=torch.rand(*lead, n, m) > .4)
-    batches = {len(t) for name,t in said.items() if isinstance(t, torch.Tensor) and t.dim() == 2
-               and name != 'table' and len(t) > 1}
-    assert len(batches) < 2
-    return Visibility(L, S, **said)
-
-def shown(see, L, S):
-    table = None if see is None else see.dense()
-    return (torch.ones(L, S).bool() if table is None else table).expand(2, 3, L, S)
-
-@calm
-@given(st.data())
-def test_blocks_tiles_and_parts_are_of_one_table(data):
-    draw = data.draw
-    torch.manual_seed(draw(st.integers(0, 99)))
-    L,S,q_block,k_block = (draw(st.integers(1, n)) for n in (9,9,4,4))
-    see = draw(rules(L, S, 2))
-    table = shown(see, L, S)
-    kinds = see.blocks(q_block, k_block).expand(2, 3, -1, -1)
-    for i,rows in enumerate(table.split(q_block, -2)):
-        for j,tile in enumerate(rows.split(k_block, -1)):
-            some,every = tile.flatten(-2).any(-1),tile.flatten(-2).all(-1)
-            right = torch.where(kinds[...,i,j] == 0, ~some, (kinds[...,i,j] == 1) | every)
-            assert right.all(), see
-            got = see.tile(slice(i*q_block, (i+1)*q_block), slice(j*k_block, (j+1)*k_block))
-            assert every.all() if got is None else torch.equal(got.expand_as(tile), tile), see
-    at = torch.randint(L, (3,)),torch.randint(S, (2,))
-    assert torch.equal(shown(see.part(*at), 3, 2), table[:,:,at[0]][...,at[1]]), see
-    said = joined(torch.ones(1, L, 1), torch.ones(1, S, 1), **spelled(see))
-    assert torch.equal(shown(said, L, S), table), see
