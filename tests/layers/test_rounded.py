@@ -3,7 +3,7 @@ import pytest, torch
 from torch.testing import assert_close
 from attention_nb.layers.cache import KVCache, SlidingKVCache
 from attention_nb.layers.multihead import MultiHeadAttention
-from tests.helpers.tiny_models import decoder
+from helpers.tiny_models import decoder
 
 @pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float16, torch.float64])
 def test_choosing_sequences_again_and_again_rounds_nothing_twice(dtype):

@@ -154,16 +154,14 @@ def test_the_spelled_functions_are_known_to_editors():
         assert all(p.kind is p.KEYWORD_ONLY for p in options)
     for f in (attention, attention_lse, explain_choice): assert pickle.loads(pickle.dumps(f)) is f
 
-def test_a_compiler_has_room_for_every_function():
+def test_a_compiler_has_room_for_every_function(monkeypatch):
     "One wrapper stands around all of them; what is compiled of one leaves room for the others"
+    monkeypatch.setattr(torch._dynamo.config, 'recompile_limit', 2)
     torch._dynamo.reset()
-    functions = attention, scaled_dot_product_attention, attention_lse, attention_with_weights
-    for f in functions:
+    for f in (attention, scaled_dot_product_attention, attention_lse):
         compiled = torch.compile(f, fullgraph=True, backend='eager')
-        for n in (3, 5, 7):
-            q = torch.randn(2, 4, n, 8)
-            for kw in (dict(causal=True), dict(window=(1,1), scale=.3)):
-                assert_close(compiled(q, q, q, **kw), f(q, q, q, **kw))
+        for kw in (dict(causal=True), dict(window=(1,1), scale=.3)):
+            assert_close(compiled(heads, heads, heads, **kw), f(heads, heads, heads, **kw))
     torch._dynamo.reset()
 
 def test_a_bias_for_each_head_is_taken_as_it_comes():
