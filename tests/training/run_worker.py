@@ -1,117 +1,265 @@
-"""Runs of `python -m attention_nb.training` in processes of their own, forked from this one, which
-has imported everything: run_worker.py FOLDER. Results go to FOLDER/said.json"""
-import contextlib, io, json, os, random, signal, sys, time, traceback
+"""Runs of `python -m attention_nb.training`, alone and as several processes of a mesh, forked from
+this one, which has imported everything; test_mesh.py starts run_worker.py FOLDER 1,CHECK,CHECK"""
+import contextlib, functools, io, json, math, os, random, runpy, shutil, signal, socket, sys, time
+import traceback
 from pathlib import Path
+from unittest import mock
 import torch
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from attention_nb.training import command
 from attention_nb.training.checkpoint import last_checkpoint
-from attention_nb.training.command import training_command
+from helpers.processes import run_checks
 # what a run imports when it needs it, here once for all of them
-import matplotlib.figure, matplotlib.style, matplotlib.pyplot, safetensors.torch, tokenizers, tqdm
+import attention_nb.training.mesh
+import matplotlib.backends.backend_svg, matplotlib.figure, matplotlib.style
+import safetensors.torch, tokenizers, torch._dynamo, tqdm
 
 folder = Path(sys.argv[1])
-STEPS,EVERY = 40,8
-begin = [str(folder/'text.txt'), '--config', str(folder/'config.json'), '--steps', str(STEPS),
-         '--length', '16', '--batch', '2', '--save-every', str(EVERY)]
+sizes = dict(vocab_size=300, d_model=16, n_layers=1, n_heads=4, n_kv_heads=2, d_ff=24)
+STEPS,EVERY = 20,5                                          # of runs of one process
+begin = [*(str(folder/'play'/name) for name in ('text.txt', 'other.txt')), '--length', '16']
 
-def lines(out):
-    log = folder/out/'log.jsonl'
-    return log.read_text().splitlines() if log.exists() else []
+def config(**more): return ['--config', str(folder/f'{"".join(more) or "plain"}.json')]
+one_plan = [*config(), '--steps', str(STEPS), '--save-every', str(EVERY), '--batch', '2']
+mesh_plan = [*config(), '--steps', '4', '--save-every', '2', '--batch', '4']
+experts_plan = [*config(experts=1), *mesh_plan[2:]]
 
-def child(out, *more, before=lambda: None):
-    "Start a run; its number"
+# %% processes
+def work(out, argv, name):
+    "Be a run; its exit code"
+    with open(folder/f'{name}.txt', 'a') as said, contextlib.redirect_stderr(said), \
+            contextlib.redirect_stdout(io.StringIO()):
+        return command.training_command([*begin, '--out', str(folder/out), *argv])
+
+def child(out, *argv, env={}, before=lambda: None):
+    "Start a run in a process of its own; the number of the process"
     if pid := os.fork(): return pid
     code = 99
     try:
+        os.environ.update(env)
         before()
-        with open(folder/f'{out}.txt', 'a') as said, contextlib.redirect_stderr(said), \
-                contextlib.redirect_stdout(io.StringIO()):
-            code = training_command([*begin, '--out', str(folder/out), *more])
+        code = work(out, argv, f'{out}-{rank}' if (rank := env.get('RANK', '0')) != '0' else out)
+    except SystemExit as e: code = e.code
     except BaseException: traceback.print_exc()
     finally:
         sys.stderr.flush()
         os._exit(code)
 
 def ended(pid): return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-def until(out, n, pid):
+def alone(out, *argv, **kw): return ended(child(out, *argv, **kw))
+
+def meshed(out, mesh, *argv, n=None):
+    "Run the processes of a mesh to their end; their exit codes"
+    n = n or math.prod(map(int, mesh.split('x')))
+    with socket.socket() as s:
+        s.bind(('localhost', 0))
+        port = s.getsockname()[1]
+    shared = dict(WORLD_SIZE=str(n), MASTER_ADDR='localhost', MASTER_PORT=str(port))
+    pids = [child(out, '--mesh', mesh, *argv,
+                  env=shared | dict(RANK=str(r), LOCAL_RANK=str(r))) for r in range(n)]
+    return [ended(pid) for pid in pids]
+
+def signal_at(step, kind):
+    "The run of this process gets a signal as it begins a step"
+    real = command.train
+    def train(*args, **kw):
+        for s in real(*args, **kw):
+            if s.step == step: os.kill(os.getpid(), kind)
+            yield s
+    command.train = train
+
+def lines(out):
+    log = folder/out/'log.jsonl'
+    return log.read_text().splitlines() if log.exists() else []
+
+def until(out, n):
     "Wait until a run has written `n` lines"
-    end = time.monotonic()+60
+    end = time.monotonic()+120
     while len(lines(out)) < n and time.monotonic() < end: time.sleep(.003)
-    assert len(lines(out)) >= n, (folder/f'{out}.txt').read_text()
-def losses(out): return [json.loads(line)['loss'] for line in lines(out)]
+    assert len(lines(out)) >= n, said(out)
+
+def said(out, rank=0): return (folder/(f'{out}-{rank}.txt' if rank else f'{out}.txt')).read_text()
 def saved(out):
     found = last_checkpoint(folder/out/'checkpoints')
     return found[0] if found else 0
 
-def uninterrupted():
-    return dict(code=ended(child('whole')), steps=len(losses('whole')))
+@functools.cache
+def reference(name):
+    "A run of one process that nothing disturbs, to compare others with"
+    plan = dict(one=one_plan, mesh_of_one=mesh_plan, experts=experts_plan)[name]
+    assert alone(name, *plan) == 0, said(name)
+    return name
+
+def equal(got, want): assert got == want, f'{got} != {want}'
+
+def same_losses(out): equal(*([json.loads(l)['loss'] for l in lines(n)]
+                              for n in (out, reference('one'))))
+
+def differ(out, want='mesh_of_one', steps=4):
+    "The largest difference of losses, lengths of gradients, and held-out losses"
+    a,b = ([json.loads(l) for l in lines(n)[:steps]] for n in (out, reference(want)))
+    equal((len(a), len(b)), (steps, steps))
+    return max(abs(x[key]-y[key]) for x,y in zip(a, b) for key in ('loss','gradient','held_out')
+               if key in y)
+
+# %% one process
+def uninterrupted(): equal(len(lines(reference('one'))), STEPS)
 
 def killed():
-    "kill -9 at random moments; what each kill has cost"
-    chance,cost,n = random.Random(0),[],0
-    for round in range(4):
-        pid = child('killed', *(['--resume'] if round else []))
-        until('killed', n + chance.randrange(2, 9), pid)
-        time.sleep(chance.random()*.02)
+    "kill -9 at random moments costs no more than the steps since the last checkpoint"
+    chance,n = random.Random(0),0
+    for start in range(4):
+        pid = child('killed', *one_plan, *(['--resume'] if start else []))
+        until('killed', min(n + chance.randrange(2, EVERY), STEPS))
+        time.sleep(chance.random()*.02)                     # any moment will do
         os.kill(pid, signal.SIGKILL)
         ended(pid)
         n = saved('killed')
-        cost.append(len(lines('killed')) - n)
-    code = ended(child('killed', '--resume'))
-    return dict(cost=cost, code=code, same=losses('killed') == losses('whole'))
+        assert 0 <= len(lines('killed')) - n <= EVERY
+    equal(alone('killed', *one_plan, '--resume'), 0)
+    same_losses('killed')
 
-def stopped():
-    "Ctrl-C, and the signal by which a system ends its processes"
-    found = {}
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        out = f'stopped{kind.value}'
-        pid = child(out)
-        until(out, 10, pid)
-        os.kill(pid, kind)
-        code = ended(pid)
-        at = len(lines(out))
-        found[kind.name] = dict(code=code, saved=saved(out) == at, early=at < STEPS,
-                                said=(folder/f'{out}.txt').read_text().splitlines()[-1],
-                                then=ended(child(out, '--resume')),
-                                same=losses(out) == losses('whole'))
-    return found
+def stopped(kind):
+    "Ctrl-C, and the signal by which a system ends its processes: the step is saved"
+    out = f'stopped{kind}'
+    equal(alone(out, *one_plan, before=lambda: signal_at(8, kind)), 130)
+    assert said(out).endswith('stopped after step 8; --resume goes on\n'), said(out)
+    equal((saved(out), len(lines(out))), (8, 8))
+    equal(alone(out, *one_plan, '--resume'), 0)
+    same_losses(out)
 
 def twice():
-    "A second run into a folder in which one is running"
-    first = child('twice')
-    until('twice', 1, first)
-    second = ended(child('twice', '--resume'))
-    said = (folder/'twice.txt').read_text().splitlines()[-1]
-    return dict(second=second, said=said, first=ended(first),
-                same=losses('twice') == losses('whole'))
+    "A second run into a folder in which one is running is refused"
+    first = child('twice', *one_plan)
+    until('twice', 1)
+    os.kill(first, signal.SIGSTOP)
+    equal(alone('twice', *one_plan, '--resume'), 2)
+    os.kill(first, signal.SIGCONT)
+    assert 'another run is writing into this folder' in said('twice').splitlines()[-1]
+    equal(ended(first), 0)
+    same_losses('twice')
 
 def no_room():
     "No file may grow beyond a size: the first steps fit, a checkpoint does not"
     import resource
     def limit(): resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-    code = ended(child('full', before=limit))
-    said = (folder/'full.txt').read_text().splitlines()
-    left = [p.name for p in (folder/'full').rglob('*') if p.name.startswith('.')]
-    return dict(code=code, said=said, left=left, then=ended(child('full', '--resume')),
-                same=losses('full') == losses('whole'))
+    equal(alone('full', *one_plan, before=limit), 2)
+    assert said('full').startswith('attention_nb.training: ') and said('full').count('\n') == 1
+    equal([p.name for p in (folder/'full').rglob('*') if p.name.startswith('.')], [])
+    equal(alone('full', *one_plan, '--resume'), 0)
+    same_losses('full')
 
 def damaged():
     "A bit of the last checkpoint is another; a line of the log is half written"
-    pid = child('damaged')
-    until('damaged', 2*EVERY + 3, pid)
-    os.kill(pid, signal.SIGKILL)
-    ended(pid)
+    equal(alone('damaged', *one_plan, before=lambda: signal_at(2*EVERY+2, signal.SIGKILL)), -9)
     file = folder/'damaged'/'checkpoints'/f'step-{saved("damaged"):08}'/'state.safetensors'
     file.write_bytes(file.read_bytes()[:-1] + b'?')
     with open(folder/'damaged'/'log.jsonl', 'a') as f: f.write('{"step": 2')
-    code = ended(child('damaged', '--resume'))
-    said = (folder/'damaged.txt').read_text()
-    return dict(code=code, named='is damaged: going on from step' in said,
-                same=losses('damaged') == losses('whole'))
+    equal(alone('damaged', *one_plan, '--resume'), 0)
+    assert 'is damaged: going on from step' in said('damaged')
+    same_losses('damaged')
+
+def command_line():
+    "As a user types it: a folder of texts, paths from here"
+    os.chdir(folder)
+    typed = 'python play --out typed --config plain.json --steps 1 --length 16'.split()
+    if not (pid := os.fork()):
+        code = 99
+        try:
+            with (mock.patch.object(sys, 'argv', typed), open('typed.txt', 'w') as err,
+                  open('printed.txt', 'w') as out, contextlib.redirect_stderr(err),
+                  contextlib.redirect_stdout(out)):
+                runpy.run_module('attention_nb.training', run_name='__main__')
+        except SystemExit as e: code = e.code
+        finally: os._exit(code)
+    equal((ended(pid), (folder/'printed.txt').read_text()), (0, 'typed\n'))
+    assert 'perplexity' in said('typed')
+
+# %% a mesh
+def elsewhere(first, then):
+    """The steps are those of one process; from step 2, a run goes on with processes of another
+    mesh, and then with one; others can open the folder"""
+    last = folder/first/'checkpoints'/'step-00000004'
+    for start in (lambda: meshed(first, first, *mesh_plan),
+                  lambda: meshed(first, then, *mesh_plan, '--resume'),
+                  lambda: [alone(first, *mesh_plan, '--resume')]):
+        if last.exists(): shutil.rmtree(last)
+        equal({*start()}, {0})
+        assert differ(first) < 1e-5
+    files = {p.name for p in (folder/first).iterdir()}
+    assert {'config.json', 'model.safetensors', 'tokenizer.json', 'loss.svg'} <= files, files
+
+def half():
+    "bfloat16: not the same digits, but a run like it"
+    equal(meshed('half', '1x1x2', *mesh_plan, '--bfloat16'), [0, 0])
+    assert 1e-5 < differ('half') < .02
+
+def experts():
+    "A model with experts, its heads and hidden numbers divided"
+    equal(meshed('parted', '1x2x1', *experts_plan), [0, 0])
+    assert differ('parted', 'experts') < 1e-5
+
+def refused():
+    "What cannot be divided is one line, said once, and nothing is written"
+    for name,(which,n,plan,why) in dict(
+        rows_of_experts=('2x1x1', 2, experts_plan,
+            'a model with experts can have a --mesh of heads alone, as 1x2x1; expert_parallel of '
+            'attention_nb.distributed divides it by rows and tokens, in a program of your own'),
+        heads=('1x4x1', 4, mesh_plan,
+            'n_kv_heads=2 of decoder.blocks.0.attn does not divide among 4 processes'),
+        batch=('2x1x1', 2, [*mesh_plan, '--batch', '3'],
+            '--batch 3 does not divide among the 2 of --mesh'),
+        mesh=('2x2', 2, mesh_plan, "--mesh must be as 1x2x2, got '2x2'"),
+        many=('1x2x2', 2, mesh_plan, '--mesh 1x2x2 needs 4 processes, torchrun started 2')).items():
+        equal({*meshed(name, which, *plan, n=n)}, {2})
+        equal((said(name), said(name, 1)), (f'attention_nb.training: {why}\n', ''))
+        assert not (folder/name).exists()
+
+def unseen():
+    "Only the first of two processes looks for the checkpoint, and the other cannot read it"
+    def failing(do, why):
+        def tried(*args):
+            if os.environ['RANK'] == '1': raise OSError(why)
+            return do(*args)
+        return tried
+    read = failing(HuggingFaceStorageReader.read_metadata, 'the folder is gone')
+    look = failing(command.find_checkpoint, 'asked once more')
+    out = reference('mesh_of_one')
+    with (mock.patch.object(HuggingFaceStorageReader, 'read_metadata', read),
+          mock.patch.object(command, 'find_checkpoint', look)):
+        codes = meshed(out, '2x1x1', *mesh_plan, '--resume')
+    equal((codes, said(out, 1)), ([2, 2], ''))
+    equal(said(out).splitlines()[-1], 'attention_nb.training: process 1: the folder is gone')
+
+def its_part(out, *argv):
+    "Be one of the processes that torchrun's agent has started"
+    first = os.environ['TORCHELASTIC_RESTART_COUNT'] == '0'
+    if first and os.environ['RANK'] == '1': signal_at(3, signal.SIGKILL)
+    if code := work(out, argv, out): sys.exit(code)
+
+def lost():
+    "One of three is gone: it is named, and what torchrun starts again takes the steps of one"
+    launch = LaunchConfig(min_nodes=1, max_nodes=1, nproc_per_node=3, max_restarts=1, run_id='lost',
+                          rdzv_backend='c10d', rdzv_endpoint='localhost:0', monitor_interval=.1,
+                          start_method='fork')
+    elastic_launch(launch, its_part)('lost', '--mesh', '1x1x3', *mesh_plan)
+    equal(said('lost').count('process 1 of 3 ended while the others were at work'), 1)
+    assert differ('lost') < 1e-5 and (folder/'lost'/'model.safetensors').exists()
+
+checks = {f.__name__: f for f in (uninterrupted, killed, twice, no_room, damaged, command_line,
+                                  half, experts, refused, unseen, lost)} | {
+    f'stopped_{kind.name}': functools.partial(stopped, kind)
+    for kind in (signal.SIGINT, signal.SIGTERM)} | {
+    f'elsewhere_{first}': functools.partial(elsewhere, first, then) for first,then in (
+        ('2x2x1', '1x1x2'), ('2x1x2', '1x2x1'), ('1x2x2', '2x1x1'))}
 
 if __name__ == '__main__':
     torch.set_num_threads(1)
-    said = {}
-    for check in (uninterrupted, killed, stopped, twice, no_room, damaged):
-        try: said[check.__name__] = check()
-        except Exception: said[check.__name__] = dict(failed=traceback.format_exc())
-    (folder/'said.json').write_text(json.dumps(said))
+    (folder/'play').mkdir()
+    (folder/'play'/'text.txt').write_text('i must go back to my ship and to my crew\n'*60)
+    (folder/'play'/'other.txt').write_text('all that is gold does not glitter\n'*23)
+    (folder/'plain.json').write_text(json.dumps(sizes))
+    mixed = sizes | dict(experts=dict(n=4, active=2, d_ff=24))
+    (folder/'experts.json').write_text(json.dumps(mixed))
+    run_checks(checks, sys.argv[2].split(',')[1:], folder/'1-0.json')
