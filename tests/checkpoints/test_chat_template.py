@@ -1,10 +1,11 @@
 "Conversations as texts: the same as transformers makes, and templates that would never end"
-import itertools, json
+import contextlib, io, itertools, json, sys
 import pytest, torch
 from attention_nb.checkpoints import chat_template as chat
 from attention_nb.checkpoints.source import open_source
 from attention_nb.checkpoints.save import save_tensors
 from attention_nb.checkpoints.tokenizers import files_of
+from helpers import short
 from helpers.gguf_model import write
 
 tokenizers = pytest.importorskip('tokenizers')
@@ -82,8 +83,18 @@ settings = [dict(zip(('tools', 'documents'), both), **more) for both,more in ite
     [(None, None), ([], None), ([tool], [dict(title='t', text=None)])],
     [{}, dict(enable_thinking=False, bos_token='<mine>', deep=dict(b=1, a=[1.5, None]))])]
 
+def ask_here(request):
+    "What the process says that fills in a template, without starting one"
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as m, contextlib.redirect_stdout(said):
+        m.setattr(chat, '_limit_this_process', lambda seconds: None)
+        m.setattr(sys, 'stdin', io.StringIO(request))
+        chat._answer()
+    return json.loads(said.getvalue())
+
 @pytest.mark.parametrize('name', folders)
-def test_a_conversation_is_the_text_that_transformers_makes(tmp_path, name):
+def test_a_conversation_is_the_text_that_transformers_makes(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(chat, '_ask', ask_here)
     said,files = folders[name]
     folder = folder_of(tmp_path/'m', said, **files)
     source,tokenizer = open_source(folder),theirs(folder)
@@ -137,18 +148,17 @@ def test_the_templates_of_a_gguf_file(tmp_path):
     assert json.loads(files_of(source)['tokenizer_config.json'])['chat_template'] == listed(
         'default', 'tool_use')
 
-# %% templates that would never end
+# %% templates that would never end; the notebook has loops, and a long text
 hostile = dict(
-    loops="{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     macros="{% macro f(n) %}{% if n %}{{ f(n-1) }}{{ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
-    power="{{ 10 ** (10 ** 10) }}", words="{{ lipsum(n=10**8) }}", long="{{ 'a' * 10**10 }}",
+    power="{{ 10 ** (10 ** 10) }}", words="{{ lipsum(n=10**8) }}",
     doubled="{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}"
             "{% endfor %}{{ n.x }}",
     padded="{{ '%10000000000d' % 1 }}", spaced="{{ 'a' | center(10**11) }}",
     range="{{ range(10**12) | list }}", itself="{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
     deep="{{ " + '('*10**5 + '1' + ')'*10**5 + " }}")
 
-@pytest.mark.parametrize('name', hostile)
+@pytest.mark.parametrize('name', short(['power', 'range', 'itself', 'deep'], hostile))
 def test_a_template_that_takes_too_much_ends_with_an_error(tmp_path, monkeypatch, name):
     monkeypatch.setattr(chat, '_seconds', 1)
     talk = [dict(role='user', content='Hello')]
@@ -171,24 +181,10 @@ def test_an_error_names_the_file_that_says_the_template(tmp_path):
     path = write(tmp_path/'m.gguf', more={'tokenizer.chat_template': bad})
     fails(open_source(path), path)
 
-long = """{%- set ns = namespace(last=-1, tools=0) -%}
-{%- for m in messages[::-1] -%}
-    {%- if m.role == 'user' and ns.last < 0 -%}{%- set ns.last = messages|length - loop.index -%}
-    {%- endif -%}
-{%- endfor -%}
-{%- macro mark(m, last) -%}
-    <|{{ m.role }}|>{% if m.content is string %}{{ m.content.split('</think>')[-1].strip() }}
-    {%- else %}{% for part in m.content %}{{ part.text | trim }}{% endfor %}{% endif %}
-{%- endmacro -%}
-{%- for m in messages -%}
-    {%- set ns.tools = ns.tools + (m.tool_calls or []) | length -%}
-    {{- mark(m, loop.index0 > ns.last) }}{{ m.tool_calls | tojson if m.tool_calls else '' }}
-    {%- for other in messages[:20] %}{% if other.content == m.content %}.{% endif %}{% endfor %}
-{% endfor %}{{ ns.tools }}{{ messages | tojson(indent=2) }}"""
-
-def test_a_long_conversation_is_no_crime(tmp_path):
-    source = open_source(folder_of(tmp_path/'m', dict(chat_template=long)))
-    talk = [dict(role=('user', 'assistant')[i%2], content=f'{i} <think>é</think> ' + 'word '*300,
-                 tool_calls=[call]*(i%2)) for i in range(2000)]
+def test_a_long_conversation_fits_the_limits(tmp_path):
+    "Two thousand messages of two kilobytes, asked twice each"
+    text = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}{{ messages }}"
+    source = open_source(folder_of(tmp_path/'m', dict(chat_template=text)))
+    talk = [dict(role='user', content=f'{i} <think>é</think> ' + 'word '*300) for i in range(2000)]
     want = theirs(source.folder).apply_chat_template(talk, tokenize=False)
     assert source.chat(talk, reply=False) == want and len(want) > 6e6
