@@ -1,5 +1,5 @@
 "Every family against transformers: tiny random models, one line each, through all checks below"
-import copy, inspect, json, os, resource, time
+import copy, functools, inspect, json, os, resource, time
 from dataclasses import fields
 import pytest, torch
 from torch.testing import assert_close
@@ -11,6 +11,7 @@ from attention_nb.checkpoints.families.registry import (FAMILIES, config_from_hf
                                                         family_table, model_features)
 from attention_nb.checkpoints.convert import build_model, tensors_to_hf
 from attention_nb.recording.recorder import record
+from helpers import short
 
 transformers.utils.logging.set_verbosity_error()
 
@@ -18,39 +19,38 @@ V = dict(vocab_size=97)
 deep = dict(**V, hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4,
             max_position_embeddings=64)
 grouped,flat = dict(**deep, num_key_value_heads=2),dict(**deep, num_key_value_heads=4)
-bert = dict(**deep) | dict(num_hidden_layers=2, type_vocab_size=2, hidden_act='gelu')
-t5 = dict(**V, d_model=32, d_kv=6, d_ff=40, num_layers=2, num_heads=4,
-          relative_attention_num_buckets=8,
-          relative_attention_max_distance=12, decoder_start_token_id=0)
 tokens = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)
+gpt2 = dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, **tokens)
+bert = dict(**deep) | dict(num_hidden_layers=2, type_vocab_size=2, hidden_act='gelu')
+distil = dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4, max_position_embeddings=64)
+bloom = dict(**V, hidden_size=32, n_layer=2, n_head=4)
+t5 = dict(**V, d_model=32, d_kv=6, d_ff=40, num_layers=2, num_heads=4,
+          relative_attention_num_buckets=8, relative_attention_max_distance=12,
+          decoder_start_token_id=0)
 gemma = dict(**grouped, head_dim=10, sliding_window=5, query_pre_attn_scalar=12)
-latent = dict(**deep, num_key_value_heads=4, moe_intermediate_size=16, n_routed_experts=8,
-              n_group=4, topk_group=2,
+latent = dict(**flat, moe_intermediate_size=16, n_routed_experts=8, n_group=4, topk_group=2,
               num_experts_per_tok=3, first_k_dense_replace=1, q_lora_rank=12, kv_lora_rank=16,
-              qk_rope_head_dim=8,
-              qk_nope_head_dim=6, v_head_dim=10)
+              qk_rope_head_dim=8, qk_nope_head_dim=6, v_head_dim=10)
+mixed = ['sliding_attention','full_attention','sliding_attention']
 def scaled(kind, **more): return dict(rope_parameters=dict(rope_type=kind, rope_theta=100., **more))
+short_context = dict(original_max_position_embeddings=16)
 linear = scaled('linear', factor=3.)
 dynamic = scaled('dynamic', factor=3.) | dict(max_position_embeddings=16)
-yarn = scaled('yarn', factor=4., original_max_position_embeddings=16)
-llama3 = scaled('llama3', factor=4., original_max_position_embeddings=16, low_freq_factor=1.,
-                high_freq_factor=4.)
-longrope = dict(original_max_position_embeddings=16) | scaled(
+yarn = scaled('yarn', factor=4., **short_context)
+llama3 = scaled('llama3', factor=4., low_freq_factor=1., high_freq_factor=4., **short_context)
+longrope = short_context | scaled(
     'longrope', short_factor=[1., 1.5, 2., 3.], long_factor=[1., 4., 8., 16.])
-deepyarn = scaled('yarn', factor=4., original_max_position_embeddings=16, mscale=.7,
-                  mscale_all_dim=.9)
+deepyarn = scaled('yarn', factor=4., mscale=.7, mscale_all_dim=.9, **short_context)
 two = dict(rope_parameters=dict(full_attention=dict(rope_type='linear', factor=4., rope_theta=500.),
                                 sliding_attention=dict(rope_type='default', rope_theta=100.)))
 
 # name: class, settings
 rows = {
-    'gpt2': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64,
-        **tokens)),
-    'gpt2-odd': ('GPT2LMHeadModel', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64,
-        n_inner=40, activation_function='relu',
+    'gpt2': ('GPT2LMHeadModel', gpt2),
+    'gpt2-odd': ('GPT2LMHeadModel', gpt2 | dict(n_inner=40, activation_function='relu',
         scale_attn_weights=False, reorder_and_upcast_attn=True, tie_word_embeddings=False,
-        layer_norm_epsilon=.1, **tokens)),
-    'gpt2-base': ('GPT2Model', dict(**V, n_embd=32, n_layer=2, n_head=4, n_positions=64, **tokens)),
+        layer_norm_epsilon=.1)),
+    'gpt2-base': ('GPT2Model', gpt2),
     'bert': ('BertForMaskedLM', bert),
     'bert-odd': ('BertForMaskedLM', bert | dict(hidden_act='relu', type_vocab_size=3,
         layer_norm_eps=.1, tie_word_embeddings=False)),
@@ -59,21 +59,16 @@ rows = {
     'roberta-odd': ('RobertaForMaskedLM', bert | dict(hidden_act='gelu_new', pad_token_id=3,
         tie_word_embeddings=False)),
     'roberta-base': ('RobertaModel', bert | dict(type_vocab_size=1)),
-    'distilbert': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4,
-        max_position_embeddings=64)),
-    'distilbert-odd': ('DistilBertForMaskedLM', dict(**V, dim=32, hidden_dim=40, n_layers=2,
-        n_heads=4,
-        max_position_embeddings=64, activation='relu', sinusoidal_pos_embds=True,
-        tie_word_embeddings=False)),
-    'distilbert-base': ('DistilBertModel', dict(**V, dim=32, hidden_dim=40, n_layers=2, n_heads=4,
-        max_position_embeddings=64)),
+    'distilbert': ('DistilBertForMaskedLM', distil),
+    'distilbert-odd': ('DistilBertForMaskedLM', distil | dict(activation='relu',
+        sinusoidal_pos_embds=True, tie_word_embeddings=False)),
+    'distilbert-base': ('DistilBertModel', distil),
     'modernbert': ('ModernBertForMaskedLM', deep | dict(num_hidden_layers=4, local_attention=6,
         **tokens)),
     'modernbert-odd': ('ModernBertForMaskedLM', deep | two | dict(local_attention=9, norm_bias=True,
-        mlp_bias=True, attention_bias=True,
-        decoder_bias=False, classifier_bias=True, classifier_activation='tanh',
-        hidden_activation='silu', tie_word_embeddings=False,
-        layer_types=['sliding_attention','full_attention','sliding_attention'], **tokens)),
+        mlp_bias=True, attention_bias=True, decoder_bias=False, classifier_bias=True,
+        classifier_activation='tanh', hidden_activation='silu', tie_word_embeddings=False,
+        layer_types=mixed, **tokens)),
     'modernbert-base': ('ModernBertModel', deep | dict(layer_types=['full_attention']*3, **tokens)),
     'llama': ('LlamaForCausalLM', grouped | llama3),
     'llama-odd': ('LlamaForCausalLM', grouped | linear | dict(head_dim=6, attention_bias=True,
@@ -81,8 +76,8 @@ rows = {
         pretraining_tp=2)),
     'llama-yarn': ('LlamaForCausalLM', deep | yarn),
     'llama-dynamic': ('LlamaForCausalLM', grouped | dynamic),
-    'llama-untruncated': ('LlamaForCausalLM', grouped | scaled('yarn', factor=4.,
-        original_max_position_embeddings=16, truncate=None)),
+    'llama-untruncated': ('LlamaForCausalLM', grouped | scaled('yarn', factor=4., truncate=None,
+        **short_context)),
     'llama-base': ('LlamaModel', grouped),
     'mistral': ('MistralForCausalLM', grouped | dict(sliding_window=5)),
     'mistral-odd': ('MistralForCausalLM', flat | linear | dict(sliding_window=None, head_dim=10,
@@ -97,8 +92,7 @@ rows = {
         tie_word_embeddings=True)),
     'qwen3': ('Qwen3ForCausalLM', grouped | dict(head_dim=10, tie_word_embeddings=True)),
     'qwen3-odd': ('Qwen3ForCausalLM', flat | yarn | dict(head_dim=10, attention_bias=True,
-        use_sliding_window=True, sliding_window=5,
-        layer_types=['sliding_attention','full_attention','sliding_attention'])),
+        use_sliding_window=True, sliding_window=5, layer_types=mixed)),
     'gemma2': ('Gemma2ForCausalLM', gemma),
     'gemma2-odd': ('Gemma2ForCausalLM', gemma | llama3 | dict(num_key_value_heads=4,
         attn_logit_softcapping=None, final_logit_softcapping=None, attention_bias=True,
@@ -123,8 +117,7 @@ rows = {
     'gpt_oss': ('GptOssForCausalLM', grouped | yarn | dict(head_dim=10, sliding_window=5,
         num_local_experts=4, num_experts_per_tok=2)),
     'gpt_oss-odd': ('GptOssForCausalLM', flat | dict(head_dim=8, sliding_window=5,
-        num_local_experts=4, num_experts_per_tok=3,
-        swiglu_limit=.5, attention_bias=False,
+        num_local_experts=4, num_experts_per_tok=3, swiglu_limit=.5, attention_bias=False,
         layer_types=['full_attention','full_attention','sliding_attention'],
         tie_word_embeddings=True)),
     't5': ('T5ForConditionalGeneration', t5),
@@ -136,10 +129,10 @@ rows = {
     't5-null': ('T5ForConditionalGeneration', t5 | dict(scale_decoder_outputs=None)),
     't5-base': ('T5Model', t5),
     't5-encoder': ('T5EncoderModel', t5),
-    'bloom': ('BloomForCausalLM', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
-    'bloom-odd': ('BloomForCausalLM', dict(**V, hidden_size=30, n_layer=2, n_head=5,
-        tie_word_embeddings=False, pretraining_tp=2)),
-    'bloom-base': ('BloomModel', dict(**V, hidden_size=32, n_layer=2, n_head=4)),
+    'bloom': ('BloomForCausalLM', bloom),
+    'bloom-odd': ('BloomForCausalLM', bloom | dict(hidden_size=30, n_head=5, pretraining_tp=2,
+        tie_word_embeddings=False)),
+    'bloom-base': ('BloomModel', bloom),
     'smollm3': ('SmolLM3ForCausalLM', grouped | dict(pad_token_id=0, no_rope_layer_interval=2)),
     'smollm3-odd': ('SmolLM3ForCausalLM', flat | yarn | dict(pad_token_id=0,
         no_rope_layers=[0, 1, 1], use_sliding_window=True, sliding_window=5, attention_bias=True,
@@ -151,6 +144,12 @@ rows = {
         routed_scaling_factor=1.5, rms_norm_eps=.1, tie_word_embeddings=True)),
     'deepseek_v3-base': ('DeepseekV3Model', latent),
 }
+mains = [n for n in rows if '-' not in n]                   # one of each family
+# what runs everywhere in `make test`: each kind of model, of positions and of layers once
+chosen = '''gpt2 bert modernbert-odd llama-dynamic mistral mixtral gemma2-capped gemma3 phi3
+    gpt_neox gpt_oss t5 t5-v1.1 bloom smollm3 deepseek_v3'''.split()
+def of(names): return pytest.mark.parametrize('name', short(chosen, names))
+each = pytest.mark.parametrize('name', rows)
 # longrope: transformers computes its cache anew where the lists change;
 # T5: its cache has a layer too few
 no_generate = {'phi3','t5-deep'}
@@ -196,7 +195,7 @@ def call(model, ids, mask=None, **kw):
 
 def first(out): return out.logits if 'logits' in out else out.last_hidden_state
 def some_ids(length=24, batch=2, low=4): return torch.randint(low, 97, (batch, length))
-each = pytest.mark.parametrize('name', rows)
+@functools.cache
 def settings(name):
     "As a file would say them"
     cls,given = rows[name]
@@ -227,50 +226,38 @@ def matches(layer, kind, mine):
     if 'cross' in layer.name: return kind == 'cross'
     return kind == ('decoder' if layer.name.startswith('decoder') else 'self')
 
-@each
-def test_full(name):
-    "Past windows and past the context of the scaling"
-    model = made(name)
-    torch.manual_seed(1)
-    agree(name, model, ours(model), some_ids())
+fillings = dict(none=slice(0), left=slice(7), right=slice(-7, None))
+some_filled = [(n, side) for side in fillings for n in (rows if side == 'none' else chosen)]
 
-@each
-@pytest.mark.parametrize('side', ['left','right'])
-def test_padding(name, side):
+@pytest.mark.parametrize('name,side', short(some_filled, [(n, s) for n in rows for s in fillings]))
+def test_logits_and_weights(name, side):
+    "Past windows and past the context of the scaling; with filling on either side"
     model = made(name)
     torch.manual_seed(1)
     ids,mask = some_ids(),torch.ones(2, 24, dtype=torch.bool)
-    if side == 'left': mask[0,:7] = False
-    else: mask[0,-7:] = False
+    mask[0,fillings[side]] = False
     ids[~mask] = model.config.pad_token_id or 0
-    agree(name, model, ours(model), ids, mask)
+    agree(name, model, ours(model), ids, None if side == 'none' else mask)
 
-def steps(model, mine, ids, mask):
-    "One token after the other, each with its own cache"
-    cache = mine.new_cache(len(ids), ids.shape[1])
-    past = None
-    for n in range(ids.shape[1]):
-        known = mask[:,:n+1]
-        at = (known.long().cumsum(-1)-1).clamp(min=0)[:,-1:]
-        with torch.no_grad():
-            want = run(model, ids[:,n:n+1], known, at, past_key_values=past, use_cache=True)
-            got = mine(ids[:,n:n+1], mask=known, cache=cache)
-        past = want.past_key_values
-        yield first(want)[:,0], got[:,0]
-
-alone = [n for n in decoders if not n.startswith('t5')]
-
-@pytest.mark.parametrize('name', alone)
+@of([n for n in decoders if not n.startswith('t5')])
 def test_cache(name):
-    "Step by step, padded on the left: as transformers, also where scaling changes with length"
+    "Eight tokens, then one by one, padded on the left, also where scaling changes with length"
     model = made(name)
     torch.manual_seed(1)
-    ids,mask = some_ids(),torch.ones(2, 24, dtype=torch.bool)
+    ids,mask,past = some_ids(),torch.ones(2, 24, dtype=torch.bool),None
     mask[0,:3] = False
-    for n,(want,got) in enumerate(steps(model, ours(model), ids, mask)):
-        assert_close(got[mask[:,n]], want[mask[:,n]], atol=1e-4, rtol=1e-4)
+    at = (mask.long().cumsum(-1)-1).clamp(min=0)
+    mine = ours(model)
+    cache = mine.new_cache(2, 24)
+    for part in (slice(8), *(slice(n, n+1) for n in range(8, 24))):
+        known,real = mask[:,:part.stop],mask[:,part]
+        with torch.no_grad():
+            want = run(model, ids[:,part], known, at[:,part], past_key_values=past, use_cache=True)
+            got = mine(ids[:,part], mask=known, cache=cache)
+        past = want.past_key_values
+        assert_close(got[real], first(want)[real], atol=1e-4, rtol=1e-4)
 
-@pytest.mark.parametrize('name', [n for n in decoders if n.startswith('t5')])
+@of([n for n in decoders if n.startswith('t5')])
 def test_decoder_cache(name):
     model,(ids,told) = made(name),(some_ids(9),some_ids(12))
     mask = torch.ones(2, 9, dtype=torch.bool)
@@ -299,21 +286,21 @@ def greedy(mine, ids, mask, new):
         if not both: mask = torch.cat([mask, mask.new_ones(len(ids), 1)], 1)
     return out
 
-@pytest.mark.parametrize('name',
-                         [n for n in decoders
-                          if rows[n][0].endswith(('LM','LMHeadModel','Generation'))
-                          and n not in no_generate])
+@of([n for n in decoders if rows[n][0].endswith(('LM','LMHeadModel','Generation'))
+     and n not in no_generate])
 def test_greedy(name):
     model = made(name)
     torch.manual_seed(2)
     ids,mask = some_ids(10),torch.ones(2, 10, dtype=torch.bool)
     mask[0,:4] = False
     for config in (model.config, model.generation_config): config.eos_token_id = None
-    want = model.generate(ids, attention_mask=mask.long(), max_new_tokens=12, do_sample=False,
+    want = model.generate(ids, attention_mask=mask.long(), max_new_tokens=8, do_sample=False,
                           pad_token_id=0)
-    assert_close(greedy(ours(model), ids, mask, 12), want)
+    assert_close(greedy(ours(model), ids, mask, 8), want)
 
-@each
+some_folders = [*mains, 'gpt2-base', 'modernbert-odd', 'llama-odd', 'gpt_oss-odd', 't5-v1.1']
+
+@pytest.mark.parametrize('name', short(some_folders, rows))
 def test_folder(name, tmp_path):
     "As transformers saves it, and back into transformers as we save it"
     model = made(name)
@@ -399,78 +386,63 @@ def test_old_spelling(kind):
     if kind == 'gemma3_text': [c.update(num_key_value_heads=4) for c in (first_, second)]
     assert config_from_hf(first_) == config_from_hf(second)
 
+# one field each, which the error names
+refused_fields = dict(
+    llama=dict(hidden_act='quick_gelu', attention_bias=None, partial_rotary_factor=.5,
+        is_decoder=True, add_cross_attention=True, quantization_config=dict(quant_method='fp8'),
+        unheard_of=1, sliding_window=5, head_dim=7, num_key_value_heads=3, hidden_size=33,
+        per_layer_config={0: dict(head_dim=4)}, rope_interleaved=True, rms_norm_eps=0.),
+    gpt2=dict(scale_attn_by_inverse_layer_idx=True, add_cross_attention=True,
+        activation_function='mish', is_encoder_decoder=True, scale_attn_weights=None),
+    bert=dict(is_decoder=True, position_embedding_type='relative_key', hidden_act='gelu_10',
+        embedding_size=16, pruned_heads={0: [1]}),
+    roberta=dict(pad_token_id=None, is_decoder=True),
+    modernbert=dict(layer_types=['full_attention'], hidden_activation='mish', local_attention=0,
+        position_embedding_type='alibi', rope_scaling=dict(type='linear', factor=2.)),
+    mistral=dict(layer_types=['full_attention']*32, sliding_window=0),
+    mixtral=dict(num_experts_per_tok=0),
+    qwen2=dict(use_mrope=True, attention_bias=False),
+    qwen3=dict(layer_types=['chunked_attention']*32),
+    gemma2=dict(use_bidirectional_attention=True, attn_logit_softcapping=-1., hidden_act='relu'),
+    gemma3_text=dict(use_bidirectional_attention=True, attn_logit_softcapping=50.,
+        sliding_window_pattern=0, rope_scaling=dict(type='linear', factor=8.),
+        rope_parameters=[]),
+    olmo2=dict(clip_qkv=8.),
+    phi3=dict(attention_bias=True, rope_scaling=dict(type='yarn', factor=2.)),
+    gpt_neox=dict(head_dim=8, rotary_pct=.27, rope_parameters=dict(partial_rotary_factor=.27)),
+    gpt_oss=dict(hidden_act='gelu', swiglu_alpha=1., experts_per_token=2,
+        quantization_config=dict(quant_method='mxfp4')),
+    t5=dict(is_decoder=True, feed_forward_proj='swish-gelu', tie_word_embeddings=1,
+        is_encoder_decoder=False),
+    bloom=dict(apply_residual_connection_post_layernorm=True, slow_but_exact=True, n_inner=32),
+    smollm3=dict(no_rope_layers=[1], no_rope_layer_interval=0,
+        layer_types=['sliding_attention']*36),
+    deepseek_v3=dict(num_key_value_heads=8, n_group=None, head_dim=7, moe_layer_freq=2,
+        scoring_func='softmax', topk_method='greedy', rope_interleave=None,
+        first_k_dense_replace=-1, qk_head_dim=5, topk_group=9, num_experts_per_tok=200))
 refused = [    # model type, settings, what the error names
-    *(('llama', {k:v}, k) for k,v in dict(hidden_act='quick_gelu', attention_bias=None,
-        partial_rotary_factor=.5, is_decoder=True,
-        add_cross_attention=True, quantization_config=dict(quant_method='fp8'), unheard_of=1,
-        sliding_window=5, head_dim=7,
-        num_key_value_heads=3, per_layer_config={0: dict(head_dim=4)}, hidden_size=33,
-        rope_interleaved=True).items()),
-    *(('llama', dict(rope_scaling=p), 'rope_scaling') for p in (dict(rope_type='proportional'),
-        dict(type='mrope'), dict(rope_type='linear'),
-        dict(rope_type='linear', factor=2., unheard_of=1),
+    *((kind, {k: v}, k) for kind,said in refused_fields.items() for k,v in said.items()),
+    *(('llama', dict(rope_scaling=p), 'rope_scaling') for p in (
+        dict(rope_type='proportional'), dict(type='mrope'), dict(rope_type='linear'),
+        dict(rope_type='linear', factor=2., unheard_of=1), dict(rope_type='linear', factor='2.0'),
         dict(type='yarn', rope_type='linear', factor=2.),
-        dict(rope_type='longrope', short_factor=[1.], long_factor=[1.]))),
+        dict(rope_type='longrope', short_factor=[1.], long_factor=[1.]),
+        dict(rope_type='yarn', factor=4., attention_factor=0., **short_context),
+        dict(rope_type='llama3', factor=4., low_freq_factor=1., high_freq_factor=1.,
+             **short_context))),
+    *(('llama', dict(rope_theta=x), 'rope_theta') for x in (0., .5, True)),
+    *(('llama', {k: x}, k) for k in ('rope_scaling','rope_parameters') for x in ([], 0, False, '')),
     ('llama', dict(rope_scaling=dict(rope_type='linear', factor=2.),
         rope_parameters=dict(rope_type='linear', factor=3.)), 'rope_scaling'),
     ('llama', dict(rope_theta=5., rope_parameters=dict(rope_theta=6.)), 'rope_theta'),
-    *(('llama', dict(rope_scaling=dict(rope_type=k, original_max_position_embeddings=16, **p)),
-        'rope_scaling') for k,p in (
-        ('yarn', dict(factor=4., attention_factor=0.)), ('linear', dict(factor='2.0')),
-        ('llama3', dict(factor=4., low_freq_factor=1., high_freq_factor=1.)))),
-    *(('llama', dict(rope_theta=x), 'rope_theta') for x in (0., .5, True)),
-    ('llama', dict(rms_norm_eps=0.), 'rms_norm_eps'),
-    *(('llama', {k:x}, k) for k in ('rope_scaling','rope_parameters') for x in ([], 0, False, '')),
-    ('gemma3_text', dict(rope_parameters=[]), 'rope_parameters'),
+    ('llama', dict(rope_parameters=dict(full_attention=dict(rope_theta=6.))), 'rope_parameters'),
     ('llama', dict(my_note=1), r"ignore=\['my_note'\] passes over it"),
-    ('gpt_neox', dict(rope_parameters=dict(partial_rotary_factor=.27)), 'rope_parameters'),
     ('gemma3_text', dict(rope_parameters=dict(full_attention=dict(rope_type='yarn', factor=2.,
         truncate=None))), 'rope_parameters'),
     ('mixtral', dict(num_local_experts=1), 'num_experts_per_tok'),
     ('gpt_oss', dict(num_local_experts=2), 'num_experts_per_tok'),
-    ('deepseek_v3', dict(topk_group=9), 'topk_group'),
-    ('deepseek_v3', dict(num_experts_per_tok=200), 'num_experts_per_tok'),
-    ('llama', dict(rope_parameters=dict(full_attention=dict(rope_theta=6.))), 'rope_parameters'),
-    *(('gpt2', {k:v}, k) for k,v in dict(scale_attn_by_inverse_layer_idx=True,
-        add_cross_attention=True, activation_function='mish',
-        is_encoder_decoder=True, scale_attn_weights=None).items()),
     ('gpt2', dict(hidden_size=32, n_embd=64), 'n_embd'),
-    *(('bert', {k:v}, k) for k,v in dict(is_decoder=True, position_embedding_type='relative_key',
-        hidden_act='gelu_10', embedding_size=16,
-        pruned_heads={0: [1]}).items()),
-    ('roberta', dict(pad_token_id=None), 'pad_token_id'),
-    ('roberta', dict(is_decoder=True), 'is_decoder'),
-    *(('modernbert', {k:v}, k) for k,v in dict(layer_types=['full_attention'],
-        hidden_activation='mish', local_attention=0,
-        position_embedding_type='alibi', rope_scaling=dict(type='linear', factor=2.)).items()),
-    ('mistral', dict(layer_types=['full_attention']*32), 'layer_types'),
-    ('mistral', dict(sliding_window=0), 'sliding_window'),
-    ('mixtral', dict(num_experts_per_tok=0), 'num_experts_per_tok'),
-    ('qwen2', dict(layer_types=['sliding_attention']*32), 'sliding_window'),
-    ('qwen2', dict(use_mrope=True), 'use_mrope'),
-    ('qwen2', dict(attention_bias=False), 'attention_bias'),
-    ('qwen3', dict(layer_types=['chunked_attention']*32), 'layer_types'),
-    *(('gemma2', {k:v}, k) for k,v in dict(use_bidirectional_attention=True,
-        attn_logit_softcapping=-1., hidden_act='relu').items()),
-    *(('gemma3_text', {k:v}, k) for k,v in dict(use_bidirectional_attention=True,
-        attn_logit_softcapping=50., sliding_window_pattern=0,
-        rope_scaling=dict(type='linear', factor=8.)).items()),
-    ('olmo2', dict(clip_qkv=8.), 'clip_qkv'), ('phi3', dict(attention_bias=True), 'attention_bias'),
-    ('phi3', dict(rope_scaling=dict(type='yarn', factor=2.)), 'rope_scaling'),
-    ('gpt_neox', dict(head_dim=8), 'head_dim'), ('gpt_neox', dict(rotary_pct=.27), 'rotary_pct'),
-    *(('gpt_oss', {k:v}, k) for k,v in dict(hidden_act='gelu', swiglu_alpha=1., experts_per_token=2,
-        quantization_config=dict(quant_method='mxfp4')).items()),
-    *(('t5', {k:v}, k) for k,v in dict(is_decoder=True, feed_forward_proj='swish-gelu',
-        tie_word_embeddings=1, is_encoder_decoder=False).items()),
-    *(('bloom', {k:v}, k) for k,v in dict(apply_residual_connection_post_layernorm=True,
-        slow_but_exact=True, n_inner=32).items()),
-    *(('smollm3', {k:v}, k) for k,v in dict(no_rope_layers=[1], no_rope_layer_interval=0,
-        layer_types=['sliding_attention']*36).items()),
-    *(('deepseek_v3', {k:v}, k) for k,v in dict(num_key_value_heads=8, n_group=None, head_dim=7,
-        moe_layer_freq=2, scoring_func='softmax',
-        topk_method='greedy', rope_interleave=None, first_k_dense_replace=-1,
-        qk_head_dim=5).items()),
-]
+    ('qwen2', dict(layer_types=['sliding_attention']*32), 'sliding_window')]
 
 @pytest.mark.parametrize('kind,changes,names', refused,
                          ids=lambda x: x if isinstance(x, str) else '')
@@ -495,16 +467,20 @@ def test_unknown_family():
                    dict(model_type='gemma3', text_config={}), {}):
         with pytest.raises(NotImplementedError, match='model_type'): config_from_hf(config)
 
-mains = [n for n in rows if '-' not in n]
 values = (0, -1, 3, 10**6, 2**31-1, 10**5000, .5, float('inf'), float('nan'), True, None, 'x',
           [1], {'a': 1})
 
-@pytest.mark.parametrize('name', mains)
+# one of each file of attention_nb/checkpoints/families
+of_files = pytest.mark.parametrize('name', short(
+    'gpt2 bert llama t5 deepseek_v3'.split(), mains))
+
+@of_files
 def test_any_value_of_any_field_is_read_or_refused(name):
     "A wrong one is an error that names the family, at once, and nothing large is made"
     model = made(name)
     c,tensors = published(model),model.state_dict()
     base,family = config_from_hf(c)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for field in sorted({f.name for f in family.every_field()}):
         for value in values:
             start = time.process_time()
@@ -513,8 +489,8 @@ def test_any_value_of_any_field_is_read_or_refused(name):
                 if cfg != base: build_model(cfg, family, tensors)
             except (ValueError,NotImplementedError) as e:
                 assert str(e).startswith(family.model_type), (field, e)
-            assert time.process_time() - start < 1, (field, value)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**21
+            assert time.process_time() - start < 20, (field, value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20    # a GB
 
 # fields said to have no effect, each tried with another value
 other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor=2.,
@@ -536,7 +512,7 @@ other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor
 nameless = {'model_type','architectures','transformers_version','dtype','id2label','label2id',
             '_name_or_path','return_dict','output_hidden_states','output_attentions'}
 
-@pytest.mark.parametrize('name', mains)
+@of_files
 def test_without_effect(name):
     "Whatever is ignored, and dropout, changes nothing in the reference itself"
     from attention_nb.checkpoints.schema import always_ignored
@@ -582,7 +558,7 @@ def broken(name, **changes):
     tensors = {**model.state_dict(), **changes}
     return build_model(cfg, family, {n:t for n,t in tensors.items() if t is not None})
 
-@pytest.mark.parametrize('name', mains)
+@of_files
 def test_every_tensor(name):
     "Without one of its tensors, or with one of another shape, a model is refused"
     model = made(name)
