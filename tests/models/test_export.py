@@ -1,24 +1,22 @@
 """Every family leaves Python: torch.export with every input, of one shape and of any; ONNX for
-a few; and runs where only shapes are known. Families that are built alike run with WHOLE=1 alone
+a few; and runs where only shapes are known. `make test` takes few, where they can with one layer
 """
-import os
+from dataclasses import replace
 import pytest, torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim, export
 from torch.testing import assert_close
 from attention_nb.checkpoints.families.registry import FAMILIES, config_from_hf
 from attention_nb.models.transformer import Transformer
+from helpers import full, short
 from helpers.tiny_models import said
 
-some = 'llama', 'gemma3_text', 'deepseek_v3', 'bert', 'modernbert', 't5'
-whole = bool(os.environ.get('WHOLE'))
-families = FAMILIES if whole else some
-on_onnx = [('llama', 'documents'), ('mixtral', 'mask'), ('gemma3_text', 'documents'),
-           ('bert', 'type_ids')]
+two = {0: Dim('B', min=2, max=64), 1: Dim('L', min=2, max=60)}
 
-def made(name):
+def made(name, layers=None):
     cfg,_ = config_from_hf(said(name))
     torch.manual_seed(0)
+    if layers: cfg = replace(cfg, n_layers=layers, layer_types=None, rope_layers=None)
     return Transformer(cfg).eval().requires_grad_(False)
 
 def inputs(cfg, B, L):
@@ -33,44 +31,54 @@ def inputs(cfg, B, L):
     own |= dict(type_ids=ids % 2) if cfg.n_types > 1 else {}
     return ids, {'': more, 'mask': more | dict(mask=mask), **{n: {n: t} for n,t in own.items()}}
 
-@pytest.mark.parametrize('name', families)
-def test_a_family_is_exported_with_every_input_for_any_batch_and_length(name):
-    model = made(name)
-    two = {0: Dim('B', min=2, max=64), 1: Dim('L', min=2, max=60)}
-    (ids,options),(others,more) = inputs(model.cfg, 2, 9),inputs(model.cfg, 3, 13)
-    # those that share their way through the model once
-    for said in options if name in ('llama','t5') else (*options,)[1:3]:
-        given,shapes = options[said],dict(ids=two) | dict.fromkeys(options[said], two)
-        program = export(model, (ids,), given, dynamic_shapes=shapes, strict=False).module()
-        assert_close(program(ids, **given), model(ids, **given), atol=1e-4, rtol=1e-4)
-        assert_close(program(others, **more[said]), model(others, **more[said]),
-                     atol=1e-4, rtol=1e-4)
+def same(f, model, ids, given):
+    assert_close(f(ids, **given), model(ids, **given), atol=1e-4, rtol=1e-4)
 
-@pytest.mark.parametrize('name', ['mixtral', 'gpt_oss', 'deepseek_v3'])
-def test_experts_are_exported_strictly_and_of_one_shape(name):
-    model = made(name)
-    ids,options = inputs(model.cfg, 2, 9)
-    program = export(model, (ids,), options['mask'], strict=True).module()
-    given = options['mask']
-    assert_close(program(ids, **given), model(ids, **given), atol=1e-4, rtol=1e-4)
+# families share most of their way through the model: what each has of its own is tried with it
+asked = {'llama': ['', 'mask', 'documents', 'positions'], 't5': ['', 'mask'],
+         'bert': ['documents', 'type_ids']}
+every = [(name, option, None) for name in FAMILIES
+         for option in asked.get(name, ['mask', 'documents'])]
+some = [('llama','documents',1), ('llama','positions',1), ('gemma3_text','mask',None), ('t5','',1),
+        ('bert','type_ids',1)]
 
-@pytest.mark.parametrize('name,said', on_onnx if whole else on_onnx[1::2])
-def test_onnx_says_the_same(name, said, tmp_path):
+@pytest.mark.parametrize('name,option,layers', short(some, dict.fromkeys([*some, *every])))
+def test_a_family_is_exported_for_any_batch_and_length(name, option, layers):
+    model = made(name, layers)
+    (ids,given),(others,more) = inputs(model.cfg, 2, 9),inputs(model.cfg, 3, 13)
+    shapes = dict(ids=two) | dict.fromkeys(given[option], two)
+    program = export(model, (ids,), given[option], dynamic_shapes=shapes, strict=False).module()
+    same(program, model, ids, given[option])
+    same(program, model, others, more[option])
+
+@pytest.mark.parametrize('name,layers', [
+    ('mixtral',1), *(pytest.param(n, None, marks=full) for n in ('gpt_oss', 'deepseek_v3'))])
+def test_experts_are_exported_strictly_and_of_one_shape(name, layers):
+    model = made(name, layers)
+    ids,given = inputs(model.cfg, 2, 9)
+    same(export(model, (ids,), given['mask'], strict=True).module(), model, ids, given['mask'])
+
+@pytest.mark.parametrize('name,option,layers', short([('bert','type_ids',1)], [
+    ('bert','type_ids',1), ('llama','documents',None), ('mixtral','mask',None),
+    ('gemma3_text','documents',None), ('bert','type_ids',None)]))
+def test_onnx_says_the_same(name, option, layers, tmp_path):
     runtime = pytest.importorskip('onnxruntime')
     pytest.importorskip('onnxscript')
-    model = made(name)
-    ids,options = inputs(model.cfg, 2, 9)
-    two = {0: Dim('B', min=2, max=64), 1: Dim('L', min=2, max=60)}
-    torch.onnx.export(model, (ids,), str(tmp_path/'m.onnx'), kwargs=options[said], dynamo=True,
-                      dynamic_shapes={'ids': two, said: two}, verbose=False)
+    model = made(name, layers)
+    ids,given = inputs(model.cfg, 2, 9)
+    torch.onnx.export(model, (ids,), str(tmp_path/'m.onnx'), kwargs=given[option], dynamo=True,
+                      dynamic_shapes={'ids': two, option: two}, verbose=False)
     session = runtime.InferenceSession(str(tmp_path/'m.onnx'))
+    names = [i.name for i in session.get_inputs()]
+    def program(ids, **given):
+        tensors = [t.numpy() for t in (ids, *given.values())]
+        return torch.from_numpy(session.run(None, dict(zip(names, tensors)))[0])
     others,more = inputs(model.cfg, 3, 13)
-    for a,given in ((ids,options[said]), (others,more[said])):
-        names = [i.name for i in session.get_inputs()]
-        out = session.run(None, dict(zip(names, [t.numpy() for t in (a, *given.values())])))[0]
-        assert_close(torch.from_numpy(out), model(a, **given), atol=1e-4, rtol=1e-4)
+    for a,kw in ((ids,given), (others,more)): same(program, model, a, kw[option])
 
-@pytest.mark.parametrize('name', families)
+unlike = 'gemma3_text','deepseek_v3','modernbert','t5'
+
+@pytest.mark.parametrize('name', short(unlike, FAMILIES))
 def test_a_family_runs_where_only_shapes_are_known_and_leaves_nothing_behind(name):
     model = made(name)
     ids,options = inputs(model.cfg, 2, 9)

@@ -153,10 +153,10 @@ def test_a_row_is_its_own_unpadded_generation(pair):
 
 # ---- beams
 
-every = [*itertools.product((0., 1., 2., -.5), (False, True, 'never'))]
+some = (0.,'never'),(1.,False),(2.,True),(-.5,'never')
 
-@pytest.mark.parametrize('penalty,early', short([(0.,'never'), (1.,False), (2.,True), (-.5,'never')],
-                                                every))
+@pytest.mark.parametrize('penalty,early', short(some, itertools.product((0., 1., 2., -.5),
+                                                                        (False, True, 'never'))))
 def test_beams_are_those_of_transformers(pair, penalty, early):
     ours,theirs = pair
     ids,mask = prompts()
@@ -709,13 +709,15 @@ def test_misuse_of_models_and_caches():
     model = Transformer(TransformerConfig(N, **cfg))
     cache = model.new_cache(2, 9)
     model.generate(ids, 3, cache=cache)
-    for new,given,message in ((2, dict(cache=cache), 'the cache knows 5 tokens'),
-                              (4, dict(cache=model.new_cache(2, 5)), 'holds 5 tokens, and 6 will'),
-                              (2, dict(cache=model.new_cache(3, 5)), 'batch of 2, got one for 3'),
-                              (2, dict(cache=model.new_cache(2, 5), n_beams=2), 'does not go with'),
-                              (2, dict(cache=model.new_cache(2, 5), num_return_sequences=2, top_k=2),
-                               'cache does not go with num_return_sequences')):
-        with pytest.raises(ValueError, match=message): model.generate(ids, new, **given)
+    small = model.new_cache(2, 5)
+    for new,cache,options,message in (
+            (2, cache, {}, 'the cache knows 5 tokens'),
+            (4, small, {}, 'holds 5 tokens, and 6 will be read'),
+            (2, model.new_cache(3, 5), {}, 'batch of 2, got one for 3'),
+            (2, small, dict(n_beams=2), 'cache does not go with n_beams'),
+            (2, small, dict(num_return_sequences=2, top_k=2), 'cache does not go with num_return')):
+        with pytest.raises(ValueError, match=message):
+            model.generate(ids, new, cache=cache, **options)
     with pytest.raises(ValueError, match='one text'):
         stream(model, ids, 2, tokenizer=WordTokenizer.train(['a']))
     two = Transformer(TransformerConfig(N, **cfg, kind='encoder-decoder', positions='learned',

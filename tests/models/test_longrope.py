@@ -5,6 +5,7 @@ import pytest, torch, transformers
 from attention_nb.models import decoding
 from attention_nb.checkpoints.pretrained import from_hf
 from attention_nb.models.generation import generate, stream
+from helpers import spread
 
 N,new = 16,14
 sizes = dict(vocab_size=97, hidden_size=32, intermediate_size=40, num_hidden_layers=3,
@@ -37,9 +38,8 @@ def without_cache(model, ids, mask):
         ids,mask = torch.cat([ids, column], 1),torch.cat([mask, mask[:,-1:]], 1)
     return ids
 
-@pytest.mark.parametrize('window', [None, 5])
-@pytest.mark.parametrize('length', [N-6, N-1, N, N+1, N+9])
-def test_cached_texts_are_those_of_transformers_and_of_no_cache(window, length, monkeypatch):
+@pytest.mark.parametrize('length,window', spread([N-6, N-1, N, N+1, N+9], [None, 5]))
+def test_cached_texts_are_those_of_transformers_and_of_no_cache(length, window, monkeypatch):
     monkeypatch.setattr(decoding, '_piece', 4)    # a window's text comes in pieces
     theirs,model = models(window)
     ids,mask = texts(length)

@@ -7,16 +7,18 @@ from attention_nb.models.config import TransformerConfig
 from attention_nb.models.serving import Batcher, PageTable
 from attention_nb.models.transformer import Transformer
 from attention_nb.text.bpe import BPETokenizer
-from tests.helpers.tiny_models import decoder
+from helpers import short
+from helpers.tiny_models import decoder
 
 def alone(model, ids, n, **options):
     return model.generate(ids[None], n, eos_id=(), **options)[0,len(ids):].tolist()
 
 def some(n, low=3, high=50): return torch.randint(low, high, (n,))
 
-@pytest.mark.parametrize('family', [
-    'llama', 'gpt2', 'gemma2', 'gemma3_text', 'qwen3', 'mistral', 'phi3', 'gpt_oss', 'deepseek_v3',
-    'bloom', 'mixtral', 'smollm3', 'gpt_neox', 'olmo2'])
+unlike = 'llama','gpt2','gemma3_text','gpt_oss','deepseek_v3','bloom','smollm3','gpt_neox'
+
+@pytest.mark.parametrize('family', short(unlike, [*unlike, 'gemma2', 'qwen3', 'mistral', 'phi3',
+                                                  'mixtral', 'olmo2']))
 def test_each_text_is_the_one_it_would_be_alone(family):
     "They come at different times and end at different times, and some begin alike"
     model = decoder(family)
@@ -35,7 +37,7 @@ def test_each_text_is_the_one_it_would_be_alone(family):
     for got,ids,n in zip(out, prompts, lengths): assert got == alone(model, ids, n)
     assert batcher.free_pages == 30 and not batcher.step()
 
-def test_a_thousand_texts_leave_no_page_behind():
+def test_hundreds_of_texts_leave_no_page_behind():
     "Also those that are dropped, closed, refused, or that share; no text sees another one's page"
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(20, d_model=8, n_layers=1, n_heads=2)).eval()
@@ -43,7 +45,7 @@ def test_a_thousand_texts_leave_no_page_behind():
     batcher,dice = Batcher(model, pages=23, page=4),random.Random(0)
     begins = [some(n, 0, 20) for n in (4, 9, 13)]
     held,done = [],0
-    for i in range(1000):
+    for i in range(400):
         ids = torch.cat([dice.choice(begins), some(dice.randint(1, 5), 0, 20)])
         n = dice.randint(0, 9)
         held.append([batcher.submit(ids, n, eos_id=()), ids, n, []])
@@ -62,7 +64,7 @@ def test_a_thousand_texts_leave_no_page_behind():
         done += 1
     del held, text, row
     gc.collect()
-    assert not batcher.step() and batcher.free_pages == 23 and done > 100
+    assert not batcher.step() and batcher.free_pages == 23 and done > 50
     assert not any(batcher._table.users)
 
 def test_pages_are_lent_to_whom_they_belong():

@@ -1,30 +1,29 @@
 "The quick step of a model that writes: the long way's tokens, and how little it does"
-import pytest, torch, transformers
+import copy
+import pytest, torch
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
-from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
 from attention_nb.layers import products
+from attention_nb.models.config import TransformerConfig
 from attention_nb.models.generation import stream
 from attention_nb.models.step import TokenStep, why_not
 from attention_nb.models.transformer import Transformer
 from attention_nb.recording.recorder import record
-from tests.helpers.tiny_models import latent, made
+from helpers import spread
+from helpers.tiny_models import decoder
 
 QUICK = ['llama', 'mistral', 'qwen2', 'qwen3', 'smollm3', 'olmo2', 'phi3', 'gemma2',
          'gemma3_text', 'mixtral', 'gpt_oss', 'gpt2', 'gpt_neox']
 SLOW = {'bloom': 'its positions are alibi', 'deepseek_v3': 'layer 0 is a LatentAttention'}
 
-def small(family):
-    more = latent if family == 'deepseek_v3' else {}
-    return from_hf(made(family, auto=transformers.AutoModelForCausalLM, **more)).eval()
+def small(family): return copy.deepcopy(decoder(family))
 
-@pytest.mark.parametrize('rows,filled', [(1,False), (3,False), (3,True)])
-@pytest.mark.parametrize('family', QUICK)
-def test_short_is_long(family, rows, filled, monkeypatch):
-    model,asked = small(family),[]
+@pytest.mark.parametrize('family,texts', spread(QUICK, ['one', 'several', 'filled up']))
+def test_short_is_long(family, texts, monkeypatch):
+    model,asked,rows = small(family),[],1 if texts == 'one' else 3
     torch.manual_seed(1)
     ids,mask = torch.randint(3, 50, (rows, 6)),None
-    if filled:
+    if texts == 'filled up':
         mask = torch.ones(rows, 6, dtype=torch.bool)
         mask[0,:3] = mask[1,:1] = False
     def write():
@@ -58,9 +57,10 @@ class Calls(TorchDispatchMode):
 
 @pytest.mark.parametrize('way,most', [('linear',600), ('halves',1200)])
 def test_calls_of_a_token(way, most, monkeypatch):
-    "Operators of torch that a token of SmolLM2 calls, 30 layers: 1,500 the long way"
+    "Operators of torch that a token calls in 30 layers, as SmolLM2 has: 1,500 the long way"
     monkeypatch.setattr(products, 'way_for', lambda *a: products.ways[way])
-    model,counts = load_pretrained('smollm2'),[]
+    cfg = TransformerConfig(50, d_model=48, n_layers=30, n_heads=3, n_kv_heads=1)
+    model,counts = Transformer(cfg).eval(),[]
     for n in (2, 3, 5):    # the first call moves matrices together
         with Calls() as calls: model.generate(torch.tensor([[5, 9, 23]]), n, eos_id=())
         counts.append(calls.n)
