@@ -1,5 +1,5 @@
 "Damaged, cut, foreign and hostile model files: beside the proofs in nbs/checkpoints"
-import contextlib, dataclasses, json, os, pickle, shutil, struct, threading
+import contextlib, dataclasses, json, os, pickle, shutil, socket, struct, threading
 from pathlib import Path
 import numpy as np, pytest, torch
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -873,3 +873,23 @@ def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_p
                          HF_HUB_OFFLINE='1').splitlines()
     assert found == '5 abc'
     assert "'other/model' is neither a folder nor a model that the hub gives" in missed
+
+def test_a_name_that_no_hub_answers_for_is_asked_once(tmp_path):
+    "One error, which names it, of what the package of the hub really raises"
+    calls = []
+    with socket.socket() as server:
+        server.bind(('127.0.0.1', 0))
+        server.listen()
+        def hang_up():
+            with contextlib.suppress(OSError):
+                while True:
+                    calls.append(server.accept()[0])
+                    calls[-1].close()
+        threading.Thread(target=hang_up, daemon=True).start()
+        said = apart("""if True:
+            from attention_nb.checkpoints.source import locate
+            try: locate('nobody/nothing', ask=True)
+            except FileNotFoundError as e: print(e)""", HF_HUB_OFFLINE='0', HF_HOME=str(tmp_path),
+            HF_ENDPOINT='http://127.0.0.1:%d' % server.getsockname()[1], NO_PROXY='127.0.0.1')
+    assert said.startswith("'nobody/nothing' is neither a folder nor a model that the hub gives")
+    assert said.count('\n') == 1 and len(calls) <= 2

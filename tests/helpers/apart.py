@@ -33,8 +33,11 @@ def started():
     process = subprocess.Popen([sys.executable, '-W', 'ignore', '-c', server], env=env, text=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                start_new_session=True)
-    atexit.register(process.kill)
+    atexit.register(stop, process)
     return process
+
+def stop(process):
+    with process: pass                                  # who hears no more requests ends
 
 def apart(code, *argv, timeout=120, **env):
     "What a program prints; it must end, and well"

@@ -3,9 +3,6 @@ that runs published weights as they are"""
 import ast, sys
 import pytest, torch
 from torch.testing import assert_close
-from attention_nb.checkpoints.source import open_source
-from attention_nb.checkpoints.pretrained import load_pretrained
-from attention_nb.checkpoints.tokenizers import load_tokenizer
 from attention_nb.simple.cache import SimpleKVCache
 from attention_nb.simple.decoder import SimpleDecoder, greedy
 from helpers import root
@@ -33,14 +30,6 @@ def code_lines(text):
     return [l for n,l in enumerate(lines, 1)
             if n not in drop and l.strip() and not l.lstrip().startswith('#')]
 
-def test_lines_are_counted_as_they_should():
-    text = ('"""Doc\n\nand more"""\n# a comment\nimport torch\n\ndef f(\n    x:int, # Number\n'
-            '    *,\n    y:int=1 # Another\n)->int: # Sum\n    """One\n\n    Two\n    """\n'
-            '    z = x    # its own\n    return z + y\n\nclass A:\n    "Doc"\n    a:int\n')
-    assert [l.strip() for l in code_lines(text)] == [
-        'import torch', 'def f(', '*,', ')->int: # Sum', 'z = x    # its own', 'return z + y',
-        'class A:', 'a:int']
-
 def test_all_of_it_is_read_in_one_sitting():
     sizes = {name: len(code_lines(text)) for name,text in texts.items()}
     assert {'attention', 'mask', 'multihead', 'position', 'cache', 'decoder', 'latent',
@@ -60,43 +49,13 @@ def foreign(text):
 def test_a_short_form_imports_torch_and_short_forms_alone(name):
     assert foreign(texts[name]) == []
 
-def test_what_is_foreign():
-    assert foreign('import torch, math\nfrom torch import nn\n'
-                   'from .mask import causal') == []
-    bad = ('import numpy as np\ndef f():\n    from ..kernels import a\n'
-           'import attention_nb.kernels.dispatch')
-    assert sorted(foreign(bad)) == ['..kernels', 'attention_nb.kernels.dispatch', 'numpy']
-
-# ---- a decoder that runs published models
+# ---- a decoder that runs published models; nbs/12_pretrained.ipynb does it with SmolLM2
 
 def of_config(config):
     "What `from_tensors` is told of a config.json"
     rope = config.get('rope_parameters') or {}
     return dict(n_heads=config['num_attention_heads'], n_kv_heads=config['num_key_value_heads'],
                 base=config.get('rope_theta') or rope['rope_theta'], eps=config['rms_norm_eps'])
-
-@pytest.fixture(scope='module')
-def smollm2():
-    source = open_source('smollm2')
-    short = SimpleDecoder.from_tensors(source.tensors, **of_config(source.config))
-    return short, load_pretrained('smollm2'), load_tokenizer('smollm2'), source
-
-def test_smollm2_gives_the_logits_of_the_library(smollm2):
-    short,library,tokenizer,_ = smollm2
-    rows = [tokenizer.encode(t).ids[:8] for t in ('i must go back to my ship and to my crew',
-                                                  'The capital of France is the city of')]
-    ids = torch.tensor(rows)
-    with torch.no_grad(): ours,theirs = short(ids),library(ids)
-    assert_close(ours, theirs, atol=1e-3, rtol=0)
-    assert ours.shape == (2, 8, 49_152) and theirs.std() > 1
-
-def test_smollm2_writes_what_the_library_writes(smollm2):
-    short,library,tokenizer,source = smollm2
-    chat = source.chat([dict(role='user', content='What is the capital of France?')])
-    ids = torch.tensor([tokenizer.encode(chat, add_special_tokens=False).ids])
-    want = library.generate(ids, 12)
-    assert torch.equal(greedy(short, ids, want.shape[1] - ids.shape[1]), want)
-    assert 'The capital of France is Paris.' in tokenizer.decode(want[0,ids.shape[1]:].tolist())
 
 def random_llama(tied):
     "Of transformers: the model, its tensors as they are published, and what `from_tensors` is told"
@@ -129,22 +88,6 @@ def test_a_llama_of_transformers(tied):
     theirs = llama.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=6,
                             do_sample=False, eos_token_id=None, pad_token_id=0)
     assert torch.equal(greedy(short, ids, 6), theirs)
-
-def test_a_head_of_its_own_is_not_the_table():
-    for tied in (True, False):
-        _,state,said = random_llama(tied)
-        short = SimpleDecoder.from_tensors(state, **said)
-        assert (short.head is short.token.weight) == tied
-        assert sum(p.numel() for p in short.parameters()) == sum(t.numel() for t in state.values())
-
-def test_each_tensor_has_a_place_and_each_place_a_tensor():
-    _,state,said = random_llama(True)
-    for name in state:
-        with pytest.raises((RuntimeError,KeyError)):    # KeyError: what says a size is missing
-            SimpleDecoder.from_tensors({n: t for n,t in state.items() if n != name}, **said)
-    with pytest.raises(RuntimeError, match='Unexpected key'):
-        bias = {'model.layers.0.self_attn.q_proj.bias': torch.ones(24)}
-        SimpleDecoder.from_tensors({**state, **bias}, **said)
 
 def test_weights_of_half_precision_are_read():
     _,state,said = random_llama(False)
