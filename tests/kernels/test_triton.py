@@ -4,8 +4,7 @@ import json, os, sys
 from importlib.util import find_spec
 from pathlib import Path
 import pytest
-from attention_nb.kernels.triton_flash import why_not_triton    # noqa: F401, anywhere
-from helpers import root, run
+from helpers import full, root, run
 
 here = pytest.mark.skipif(find_spec('triton') is None,
                           reason="Triton is missing: pip install 'attention-nb[gpu]'")
@@ -18,6 +17,7 @@ def alone(*command, **extra):
     path = os.pathsep.join(filter(None, paths))
     return run(sys.executable, *command, cwd=root, env=keep | extra | dict(PYTHONPATH=path))
 
+@full
 @here
 def test_through_the_interpreter():
     said = alone('-m', 'pytest', '-q', '-p', 'no:cacheprovider', helpers/'through_triton.py',
@@ -27,8 +27,9 @@ def test_through_the_interpreter():
 asked = ((90, 'bfloat16', 64, 'every'), (80, 'float16', 128, 'plain'),
          (90, 'bfloat16', 256, 'plain'), (80, 'float32', 64, 'plain'))
 
+@full
 @here
-@pytest.mark.parametrize('arch,dtype,width,which', asked[:4 if os.environ.get('WHOLE') else 1])
+@pytest.mark.parametrize('arch,dtype,width,which', asked)
 def test_compiles_for_a_gpu_that_is_not_there(arch, dtype, width, which, tmp_path):
     """Every kernel becomes code of the GPU, products of half precision go to tensor cores, and what
     it keeps in shared memory fits into the 99 KB of the smaller cards"""
@@ -48,6 +49,7 @@ def blocked(folder):
     (folder/'triton'/'__init__.py').write_text('raise ImportError("not installed")')
     return str(folder)
 
+@full
 def test_without_triton_the_page_runs_and_calls_name_the_extra(tmp_path):
     said = alone('-c', '\n'.join((
         'import torch; from attention_nb.kernels.triton_flash import *',
@@ -59,8 +61,8 @@ def test_without_triton_the_page_runs_and_calls_name_the_extra(tmp_path):
     page = tmp_path/'page.ipynb'
     page.write_bytes((root/'nbs'/'kernels/triton_flash.ipynb').read_bytes())
     alone('-c', 'import sys; sys.path.insert(0, "nbs/_sphinx"); from pathlib import Path\n'
-          f'from outputs import execute; error = execute(Path({str(page)!r}))\n'
-          'assert error is None, error', first=str(tmp_path))
+          f'from outputs import execute; done = execute(Path({str(page)!r}))\n'
+          'assert done.error is None, done', first=str(tmp_path))
 
 def test_the_table_of_kernels_waits_for_neither_ours_of_triton_nor_a_compiler():
     names = 'attention_nb.kernels.triton_flash','torch._dynamo'
