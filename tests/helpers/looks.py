@@ -1,5 +1,5 @@
 "What a browser shows: patience, colours, and views that are opened and watched"
-import re
+import functools, re
 import pytest, torch
 
 patience = 90_000       # milliseconds that a busy machine may take for one answer
@@ -38,6 +38,21 @@ def numbers(page, want, side='right', where=''):
     "Wait until the column shows these numbers"
     expect(page.locator(f'{where} .{side} .n')).to_have_text([near(x) for x in want.tolist()])
 
+def floats(texts):
+    "The numbers that a page has written"
+    return torch.tensor([float(t.replace('−', '-')) for t in texts], dtype=torch.float64)
+
+def close(texts, want):
+    torch.testing.assert_close(floats(texts), want.double(), atol=1e-6, rtol=1e-6)
+
+def titles(page, rows):
+    "The titles of all cells but a row's first, in which numbers stand in full"
+    return page.locator(rows).evaluate_all(
+        'rows => rows.map(r => [...r.cells].slice(1).map(c => c.title))')
+
+def press(page, *keys):
+    for key in keys: page.keyboard.press(key)
+
 def lines(page, n): expect(page.locator('canvas.lines')).to_have_attribute('data-lines', str(n))
 
 def watched(page, problems, inside=('file:', 'data:', 'blob:')):
@@ -55,29 +70,58 @@ def watched(page, problems, inside=('file:', 'data:', 'blob:')):
     page.on('dialog', lambda d: (problems.append(d.message), d.dismiss()))
     return page
 
-@pytest.fixture
-def open_view(browser, tmp_path):
-    "Open a saved view, with no network, and fail at the end on any error, request or dialog"
-    context = browser.new_context(viewport=dict(width=900, height=700), offline=True)
+still = """async () => {
+    await document.fonts.ready
+    await window.MathJax?.startup?.promise
+    // a frame that is out of sight draws nothing
+    const frame = () => new Promise(d => { requestAnimationFrame(d); setTimeout(d, 50) })
+    const moving = () => document.getAnimations().filter(a => a.playState === 'running'
+        && isFinite(a.effect.getComputedTiming().endTime))
+    do { await Promise.allSettled(moving().map(a => a.finished)); await frame(); await frame() }
+    while (moving().length)
+}"""
+
+def settled(page):
+    "Wait until all has come, formulas are set and nothing is in motion, in frames too"
+    page.wait_for_load_state('networkidle')
+    expect(page.locator('.math:not(:has(mjx-container))')).to_have_count(0)
+    for frame in page.frames: frame.evaluate(still)
+
+@functools.cache
+def tab(browser, kind):
+    """A page without a network in which one view after another is opened, and what it complained
+    of; a page for each view would cost more than the view. `kind`: mouse, touch, or clock, whose
+    time the test moves"""
+    context = browser.new_context(offline=True, has_touch=kind == 'touch')
     context.set_default_timeout(patience)
     problems = []
-    def go(view, name='view'):
-        page = watched(context.new_page(), problems)
-        page.goto(view.save(tmp_path/f'{name}.html').as_uri())
-        expect(page.locator('[data-ready=yes]').first).to_be_attached()
+    page = watched(context.new_page(), problems)
+    if kind == 'clock': page.clock.install()
+    return page, problems
+
+@pytest.fixture
+def open_view(browser, tmp_path):
+    """Open a view, or a page that holds some; at the end no error, request or dialog may have come.
+    The page is the same for all tests"""
+    used = []
+    def go(view, width=900, height=700, kind='mouse', theme='light', motion='no-preference'):
+        page,problems = tab(browser, kind)
+        if problems not in used: used.append(problems)
+        if kind == 'clock': page.clock.resume()
+        page.mouse.move(0, 0)
+        page.set_viewport_size(dict(width=width, height=height))
+        page.emulate_media(media='screen', color_scheme=theme, reduced_motion=motion)
+        path = tmp_path/'view.html'
+        if isinstance(view, str): path.write_text(view, encoding='utf-8')
+        else: view.save(path)
+        page.goto(path.as_uri())
+        if not isinstance(view, str):
+            expect(page.locator('[data-ready=yes]').first).to_be_attached()
         return page
     yield go
-    context.close()
-    assert not problems, problems
-
-def fits(browser, view, path, width):
-    "Whether a view is no wider than a window, on a narrow one with larger buttons"
-    page = browser.new_page(viewport=dict(width=width, height=800), has_touch=width == 390)
-    page.goto(view.save(path).as_uri())
-    expect(page.locator('[data-ready=yes]')).to_be_attached()
-    found = page.evaluate('document.documentElement.scrollWidth <= innerWidth')
-    page.close()
-    return found
+    found = [p for problems in used for p in problems]
+    for problems in used: problems.clear()
+    assert not found, found
 
 # ---- text from strangers
 hostile = [

@@ -2,7 +2,7 @@
 import pytest, torch
 from attention_nb.views.arcs import arc_view
 from attention_nb.views.page import unpack_weights
-from helpers.looks import expect, hostile, hostile_title
+from helpers.looks import expect
 
 words = 'the chicken crossed the road because it wanted'.split()
 
@@ -21,15 +21,15 @@ def should(view, head, query):
     w = unpack_weights(view._data['weights'], len(view._data['heads']), 8, 8)[head, query].tolist()
     return sorted(1 + 9*x for j,x in enumerate(w) if x >= .03 and j != query)
 
-@pytest.mark.parametrize('width', [900, 390])
-def test_arcs_are_weights(open_view, weights, width):
+def test_arcs_are_weights(open_view, weights):
     view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
     page = open_view(view)
-    page.set_viewport_size(dict(width=width, height=700))
     assert drawn(page) == pytest.approx(should(view, 0, 6))
     page.get_by_role('button', name='layer 1, head 2').click()
     page.get_by_role('option', name='road').hover()
-    assert drawn(page) == pytest.approx(should(view, 1, 4))
+    for width in (390, 900):
+        page.set_viewport_size(dict(width=width, height=700))
+        assert drawn(page) == pytest.approx(should(view, 1, 4)), width
     page.get_by_role('option', name='crossed').click()
     page.get_by_role('option', name='road').hover()
     assert drawn(page) == pytest.approx(should(view, 1, 4)), 'pointing previews'
@@ -40,7 +40,6 @@ def test_arcs_are_weights(open_view, weights, width):
     page.keyboard.press('ArrowRight')
     assert drawn(page) == pytest.approx(should(view, 1, 6))
     assert page.locator('.says').inner_text().startswith('it takes ')
-    assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
 
 def test_tab_begins_at_the_chosen_word(open_view, weights):
     page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
@@ -60,19 +59,20 @@ def test_a_page_that_moves_below_a_resting_mouse_points_at_nothing(open_view, we
     page.evaluate('document.body.style.padding = "400px 8px 2000px"')
     page.mouse.move(at['x'] + 5, at['y'] + 5)
     page.evaluate('scrollTo(0, 392)')
-    page.wait_for_timeout(1000)
+    # the browser knows by itself what now lies below the mouse
+    expect(page.locator('.word:hover')).to_be_attached()
     expect(page.locator('.word.asks .t')).to_have_text('it')
     page.mouse.move(at['x'] + 8, at['y'] + 5)
     expect(page.locator('.word.asks .t')).to_have_text('road')
 
 def test_heads_take_turns_until_touched(open_view, weights):
-    view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
-    page = open_view(view)
+    page = open_view(arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2]), kind='clock')
     shown = page.locator('.turns [aria-pressed=true]')
     expect(shown).to_contain_text('layer 0, head 1')
-    expect(shown).to_contain_text('layer 1, head 2', timeout=8000)
+    page.clock.fast_forward(4000)
+    expect(shown).to_contain_text('layer 1, head 2')
     page.get_by_role('option', name='road').hover()
-    page.wait_for_timeout(4500)
+    page.clock.fast_forward(9000)
     expect(shown).to_contain_text('layer 1, head 2')
 
 def test_each_head_says_what_the_word_takes(open_view, weights):
@@ -95,29 +95,11 @@ def test_shares_and_marks_are_said(open_view):
     expect(page.locator('.word .n')).to_have_text(['15\u00a0%', '50\u00a0%'])
     expect(page.locator('.word .n').first).to_be_visible()
 
-def test_arcs_move_unless_that_is_unwanted(browser, tmp_path, weights):
-    where = arc_view(weights, words, queries=[6]).save(tmp_path/'x.html').as_uri()
+def test_arcs_move_unless_that_is_unwanted(open_view, weights):
+    view = arc_view(weights, words, queries=[6])
     for motion,moves in (('no-preference', 'yes'), ('reduce', 'no')):
-        page = browser.new_page(reduced_motion=motion)
-        page.goto(where)
+        page = open_view(view, motion=motion)
         expect(page.locator('[data-moving=no]')).to_be_attached()
         found = page.evaluate("""document.querySelectorAll('.word')[1].click(),
             document.querySelector('[data-moving]').dataset.moving""")
         assert found == moves
-        page.close()
-
-def test_a_finger_has_room_on_a_phone(browser, tmp_path, weights):
-    page = browser.new_page(viewport=dict(width=390, height=844), has_touch=True, is_mobile=True)
-    page.goto(arc_view(weights, words, queries=[6]).save(tmp_path/'x.html').as_uri())
-    expect(page.locator('[data-ready=yes]')).to_be_attached()
-    heights = page.get_by_role('option').or_(page.get_by_role('button')).evaluate_all(
-        'es => es.map(e => e.getBoundingClientRect().height)')
-    assert len(heights) > 8 and min(heights) >= 44
-    page.close()
-
-def test_hostile_words_are_text(open_view):
-    names = ['first', *(t for t in hostile if t.strip())][:40]
-    page = open_view(arc_view(torch.full((1, 1, 40, 40), 1/40), names, title=hostile_title))
-    assert page.evaluate('window.hacked') is None
-    assert page.get_by_role('option').nth(1).text_content() == names[1]
-    assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')

@@ -55,30 +55,32 @@ strongest = """c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c
     for (let p = 0; p < d.length; p += 4) if (d[p+3] > best[3]) best = [...d.slice(p, p+4)]
     return best }"""
 
-@pytest.mark.parametrize('theme', palettes)
-def test_a_line_of_seven_hundredths_is_seen(browser, tmp_path, theme):
+def test_a_line_of_seven_hundredths_is_seen(open_view):
     w = torch.zeros(1, 24, 2, 2)
     w[:,:12,0,0] = 0.07
-    page = browser.new_page(color_scheme=theme)
-    page.goto(head_view(w, ['a', 'b'], threshold=0.05).save(tmp_path/'x.html').as_uri())
+    page = open_view(head_view(w, ['a', 'b'], threshold=0.05))
     seen = []
     for h in range(12):
         page.locator('.heads button').nth(h+1).dblclick()
         page.locator('.heads button').nth(h+13).click()           # one alone has that of weights
         expect(page.locator('.status')).to_contain_text(f'(head {h})')
-        *ink,alpha = page.locator('canvas').evaluate(strongest)
-        paper = rgb(papers[theme])
-        seen.append(contrast(paper + alpha/255*(np.array(ink)/255-paper), paper))
-    page.close()
+        for theme in palettes:
+            page.emulate_media(color_scheme=theme)
+            expect(page.locator(':root')).to_have_attribute('data-theme', theme)
+            *ink,alpha = page.locator('canvas').evaluate(strongest)
+            paper = rgb(papers[theme])
+            seen.append(contrast(paper + alpha/255*(np.array(ink)/255-paper), paper))
     assert min(seen) >= 1.2, seen
 
 def test_one_head_alone_is_drawn_in_the_colour_of_weights(open_view):
     page = open_view(head_view(weights(1, 3), words, heads=1))
-    weight = [107, 79, 160]
-    assert page.locator('canvas').evaluate(strongest)[:3] == pytest.approx(weight, abs=3)
     one,other = (page.locator('.heads button').nth(n) for n in (2, 1))
     border = 'b => getComputedStyle(b).borderTopColor'
-    assert one.evaluate(border) == f'rgb({", ".join(map(str, weight))})'
+    for theme,weight in (('dark', [185,165,227]), ('light', [107,79,160])):
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator(':root')).to_have_attribute('data-theme', theme)
+        assert page.locator('canvas').evaluate(strongest)[:3] == pytest.approx(weight, abs=3)
+        assert one.evaluate(border) == f'rgb({", ".join(map(str, weight))})'
     other.click()                                       # two: each has its own again
     expect(page.locator('.heads.one')).to_have_count(0)
     assert one.evaluate(border) == 'rgb(45, 0, 240)'
@@ -162,8 +164,7 @@ def test_special_tokens_dim_on_request(open_view):
     page.locator('.left .token').nth(5).click()
     lines(page, 1)
     assert page.locator('canvas').evaluate(strongest)[3] < before/2
-    expect(open_view(head_view(w, words),
-                     'none').get_by_label('dim special tokens')).to_have_count(0)
+    expect(open_view(head_view(w, words)).get_by_label('dim special tokens')).to_have_count(0)
 
 def box(locator): return locator.bounding_box()
 
@@ -237,12 +238,9 @@ def test_scores_of_what_is_not_square():
     assert list(model_view(torch.ones(1, 1, 1),
                            ['a'])._data['groups'][0]['layers'][0]['scores']) == ['entropy']
 
-def test_a_head_opens_in_place_and_is_scrolled_to(browser, tmp_path):
-    view = model_view(weights(6, 12), words)
-    body = f'<!doctype html><body>{"<p>text</p>"*20}{view._repr_html_()}{"<p>text</p>"*40}'
-    (tmp_path/'host.html').write_text(body, encoding='utf-8')
-    page = browser.new_page(viewport=dict(width=900, height=700))
-    page.goto((tmp_path/'host.html').as_uri())
+def test_a_head_opens_in_place_and_is_scrolled_to(open_view):
+    view,text = model_view(weights(6, 12), words),'<p>text</p>'
+    page = open_view(f'<!doctype html><body>{text*20}{view._repr_html_()}{text*40}')
     f = page.frame_locator('iframe')
     page.locator('iframe').scroll_into_view_if_needed()
     chosen,below = (f.get_by_label(f'layer {l}, head 2', exact=True) for l in (4, 5))
@@ -260,7 +258,6 @@ def test_a_head_opens_in_place_and_is_scrolled_to(browser, tmp_path):
     f.get_by_label('close').click()
     expect(large).to_have_count(0)
     expect(chosen).to_be_focused()
-    page.close()
 
 def test_thumbnails_by_keyboard(open_view):
     page = open_view(model_view(weights(3, 4), words))
@@ -278,9 +275,8 @@ def test_thumbnails_by_keyboard(open_view):
     expect(page.locator('.large .heads [aria-pressed=true]')).to_have_text(['0'])
     expect(page.locator('.grid button[tabindex="0"]')).to_have_count(1)
 
-def test_on_a_phone_thumbnails_keep_their_size_and_scroll_in_their_box(browser, tmp_path):
-    page = browser.new_page(viewport=dict(width=390, height=800))
-    page.goto(model_view(weights(2, 12), words).save(tmp_path/'x.html').as_uri())
+def test_on_a_phone_thumbnails_keep_their_size_and_scroll_in_their_box(open_view):
+    page = open_view(model_view(weights(2, 12), words), width=390, height=800)
     button = page.get_by_label('layer 0, head 11', exact=True)
     page.get_by_label('layer 0, head 0', exact=True).click()
     for name in ('0', '11'):
@@ -297,15 +293,12 @@ def test_on_a_phone_thumbnails_keep_their_size_and_scroll_in_their_box(browser, 
     assert box(button)['x']+box(button)['width'] <= 390
     assert box(page.locator('.large')) == large                          # it stays in sight
     assert box(page.locator('.layer').first)['x'] >= 0
-    page.close()
 
-# ---- paper, motion
+# ---- paper
 
-def test_on_paper_a_frame_gives_way_to_its_still(browser, tmp_path):
-    (tmp_path/'host.html').write_text('<!doctype html><html data-theme="dark"><body>'
-                                      + head_view(weights(), words)._repr_html_(), encoding='utf-8')
-    page = browser.new_page()
-    page.goto((tmp_path/'host.html').as_uri())
+def test_on_paper_a_frame_gives_way_to_its_still(open_view):
+    page = open_view('<!doctype html><html data-theme="dark"><body>'
+                     + head_view(weights(), words)._repr_html_())
     expect(page.frame_locator('iframe').locator('[data-ready=yes]')).to_be_attached()
     still,frame = page.locator('[data-still]'),page.locator('iframe')
     for media,shown,hidden in (('screen', frame, still), ('print', still, frame),
@@ -313,31 +306,13 @@ def test_on_paper_a_frame_gives_way_to_its_still(browser, tmp_path):
         page.emulate_media(media=media)
         expect(shown).to_be_visible()
         expect(hidden).to_be_hidden()
-    page.close()
 
-def test_a_page_of_its_own_prints_all_words_on_white(browser, tmp_path):
+def test_a_page_of_its_own_prints_all_words_on_white(open_view):
     n = 80
-    page = browser.new_page(color_scheme='dark')
-    page.goto(head_view(torch.eye(n)[None,None],
-                        [f'w{i}' for i in range(n)]).save(tmp_path/'x.html').as_uri())
-    expect(page.locator('[data-ready=yes]')).to_be_attached()
+    page = open_view(head_view(torch.eye(n)[None,None], [f'w{i}' for i in range(n)]), theme='dark')
     assert box(page.locator('.stage'))['height'] < 22*n
     page.emulate_media(media='print', color_scheme='dark')
     expect(page.locator(':root')).to_have_attribute('data-theme', 'light')
     expect(page.locator('.bar')).to_be_hidden()
     assert box(page.locator('.stage'))['height'] >= 22*n
     assert box(page.locator('canvas'))['height'] >= 22*n
-    page.close()
-
-def test_nothing_moves_for_those_who_asked_for_rest(browser, tmp_path):
-    page = browser.new_page(reduced_motion='reduce')
-    page.goto(model_view(weights(), words).save(tmp_path/'x.html').as_uri())
-    page.get_by_label('layer 0, head 1', exact=True).click()
-    expect(page.locator('.large .token').first).to_be_visible()
-    moving = (
-        "es => es.filter(e => { const s = getComputedStyle(e); return s.transitionDuration !== "
-        "'0s' || s.animationName !== 'none' || s.scrollBehavior === 'smooth'; }).length")
-    assert page.locator('*').evaluate_all(moving) == 0
-    page.emulate_media(reduced_motion='no-preference')
-    assert page.locator('*').evaluate_all(moving) > 0                    # the check can fail
-    page.close()

@@ -1,0 +1,136 @@
+"""What is asked of every kind of view: text from strangers does nothing and is shown as given, it
+fits a phone, fingers find what they press, its still is drawn anywhere"""
+import json, re, subprocess, sys, xml.etree.ElementTree as xml
+from collections.abc import Callable
+from typing import NamedTuple
+import pytest, torch
+from attention_nb.kernels.visibility import Visibility
+from attention_nb.recording.inputs import readable
+from attention_nb.views.arcs import arc_view
+from attention_nb.views.attention_views import head_view, model_view, show_tokens
+from attention_nb.views.cache_steps import cache_view
+from attention_nb.views.explorables import permutation_view, softmax_view
+from attention_nb.views.flash_tiles import tiles_view
+from attention_nb.views.forming import forming_view
+from attention_nb.views.images import image_view
+from attention_nb.views.mixing import mixing_view
+from attention_nb.views.model_shapes import shapes_view
+from attention_nb.views.neuron_view import neuron_view
+from attention_nb.views.page import View, _parts
+from attention_nb.views.ring_steps import ring_view
+from attention_nb.views.rope_turns import rotation_view
+from attention_nb.views.word_senses import sense_view
+from helpers import full
+from helpers.looks import expect, hostile, hostile_title, weights
+
+title = dict(title=hostile_title)
+
+def square(names): return weights(1, 1, len(names), len(names))
+
+def rows(names): return torch.randn(len(names), 4, generator=torch.Generator().manual_seed(0))
+
+def neurons(names):
+    x = rows(names)[None,None]
+    return neuron_view(x, x, names, **title)
+
+def picture(names):
+    return image_view(weights(1, 1, len(names), 12), torch.zeros(60, 80, 3), tokens=names, **title)
+
+def moments(names):
+    return forming_view(torch.full((1, len(names), 3, 3), .1), [1], [1.], names=names, **title)
+
+def senses(names):
+    x = rows(names)
+    return sense_view(names[0], [names, [names[0], hostile_title]], [x, -rows(names)[:2] + 2*x[0]],
+                      names, x, shown=2, **title)
+
+class Kind(NamedTuple):
+    "A view of at most `most` names, and where its page shows them, in their order"
+    of: Callable
+    where: str
+    most: int = 40
+
+kinds = dict(
+    tokens=Kind(lambda t: show_tokens(t, **title), '.boxes span', 200),
+    head=Kind(lambda t: head_view(square(t), t, **title), '.right .t', 200),
+    model=Kind(lambda t: model_view(square(t), t, **title), '.large .right .t', 200),
+    neuron=Kind(neurons, 'tbody th', 200),
+    image=Kind(picture, '.bar button', 20),
+    arcs=Kind(lambda t: arc_view(square(t), t, **title), '.word .t'),
+    softmax=Kind(lambda t: softmax_view(rows(t)[0], rows(t), t, **title), 'tbody tr:not(.sink) th'),
+    permutation=Kind(lambda t: permutation_view(rows(t), t, **title), '.words:first-child .word'),
+    rope_turns=Kind(lambda t: rotation_view(*torch.ones(2, 2), t, **title), '.chip', 2),
+    mixing=Kind(lambda t: mixing_view(torch.eye(2), [f'{n} {"w"*60}' for n in t], t, **title),
+                '.sliders label > span', 2),
+    word_senses=Kind(senses, '.sentence:first-of-type .token'),
+    cache_steps=Kind(lambda t: cache_view(t, **title), '.cells thead tr > *', 24),
+    flash_tiles=Kind(lambda t: tiles_view({n: Visibility(70) for n in t}, sides=[8], **title),
+                     'option', 200),
+    forming=Kind(moments, 'figcaption', 2),
+    ring_steps=Kind(lambda t: ring_view({n: [0,1] for n in t}, **title), 'option', 2),
+    model_shapes=Kind(lambda t: shapes_view(**title), '.nothing', 0))
+
+# no mark of a model, which arcs leave out, and each once
+names = [t for t in dict.fromkeys(hostile) if not re.fullmatch('</?[a-z]+>', t)]
+sideways = """() => [...document.querySelectorAll('body, body *')].filter(e => {
+    const {left, right, width} = e.getBoundingClientRect()
+    for (let p = e.parentElement; p; p = p.parentElement)
+        if (getComputedStyle(p).overflowX !== 'visible' || p.localName === 'svg') return false
+    return width && (left < 0 || right > innerWidth + 1)
+}).map(e => e.outerHTML.slice(0, 80))"""
+
+moving = """() => [...document.querySelectorAll('*')].filter(e => {
+    const {transitionDuration, animationName, scrollBehavior} = getComputedStyle(e)
+    return transitionDuration !== '0s' || animationName !== 'none' || scrollBehavior === 'smooth'
+}).map(e => e.outerHTML.slice(0, 80))"""
+
+def check(page, kind, names):
+    "No name has done anything, each is shown as it was given"
+    if kind == 'model': page.locator('.grid button').first.click()
+    shown = page.locator(kinds[kind].where)
+    expect(shown).to_have_count(len(names))
+    assert shown.all_text_contents() == [readable(t) for t in names]
+    assert page.evaluate('window.hacked') is None and page.locator('h1').inner_text()
+    assert page.locator('script').count() == 2
+    high = shown.evaluate_all('es => es.map(e => e.getBoundingClientRect().height)')
+    assert max(high, default=0) <= 100
+
+@pytest.mark.parametrize('kind', kinds)
+def test_hostile_text_does_nothing_and_all_fits_a_phone_and_a_finger(open_view, kind):
+    of,_,most = kinds[kind]
+    page = open_view(of(names[1:most+1]), width=390, kind='touch', theme='dark',
+                     motion='reduce')
+    check(page, kind, names[1:most+1])
+    pressed = page.locator('button, select, input:not([type=checkbox]), label.check, .track > div')
+    assert not pressed.evaluate_all("""es => es.filter(e => e.getClientRects().length
+        && e.getBoundingClientRect().height < 44).map(e => e.outerHTML)""")
+    assert page.evaluate(moving) == []
+    for width in (390, 1400):
+        page.set_viewport_size(dict(width=width, height=800))
+        assert page.evaluate('document.documentElement.scrollWidth') <= width
+        assert page.evaluate(sideways) == [], width
+
+@full
+@pytest.mark.parametrize('kind', [k for k in kinds if kinds[k].most])
+def test_all_hostile_text_in_pages_and_pictures(open_view, tmp_path, kind):
+    of,_,most = kinds[kind]
+    for n in range(0, len(names)-1, most):
+        some = names[n:n+most]
+        check(open_view(of(some)), kind, some)
+        for suffix in ('svg', 'png')[:most-2]: of(some).save(tmp_path/f'x.{suffix}')
+
+def test_a_stored_view_is_drawn_in_a_process_that_knows_none(tmp_path):
+    "As the site and a notebook make it: only `View` is imported. Hostile text stays text"
+    assert {*kinds, 'live'} == {*_parts}
+    hard = ['</script><script>', '$\\frac{$', '&lt;b&gt;', '\ud800', '\x1b[31m', 'x'*10_000, '', 'שלום']
+    views = {k: kinds[k].of(hard[:kinds[k].most]) for k in kinds}
+    (tmp_path/'views.json').write_text(json.dumps({k: v._stored() for k,v in views.items()}))
+    code = """import json; from attention_nb import View
+for name,d in json.load(open('views.json')).items(): View.from_data(**d).save(f'{name}.svg')
+View.from_data(**d).save('last.png')"""
+    subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True)
+    for name,view in views.items():
+        found = (tmp_path/f'{name}.svg').read_text(encoding='utf-8')
+        assert found == view._repr_svg_(), name
+        tags = {e.tag.rpartition('}')[2] for e in xml.fromstring(found).iter()}
+        assert not tags & {'script', 'foreignObject', 'iframe'}, name
