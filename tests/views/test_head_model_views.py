@@ -1,14 +1,15 @@
-"The head view and the model view in a real browser: colours, swatches, words, scores, phone, paper"
+"The head view, the model view and the boxes of tokens in a real browser; their colours"
 import re
+from types import SimpleNamespace
 import numpy as np
 import pytest, torch
 from attention_nb.recording.head_scores import (attention_entropy, first_token, next_token,
                                                 previous_token)
+from attention_nb.text.tokenizer import WordTokenizer
 from attention_nb.views.page import head_colors
-from attention_nb.views.attention_views import head_view, model_view
+from attention_nb.views.attention_views import head_view, model_view, show_tokens
 from helpers import root
-from helpers.looks import contrast, expect, lines, numbers, weights, words
-
+from helpers.looks import contrast, expect, lines, numbers, press, weights, words
 
 style = (root/'attention_nb'/'views_js'/'look.css').read_text()
 dark_at = style.index('[data-theme="dark"]')
@@ -18,35 +19,30 @@ papers = dict(light='#ffffff', dark='#121212')
 
 def rgb(colour): return np.array([int(colour[i:i+2], 16) for i in (1, 3, 5)])/255
 
-def distances(palette, vision):
-    "How far apart two colours are (CAM02-UCS, about 1 is just seen) for one way of seeing"
+def in_cam(rgb):
+    "Places of colours in CAM02-UCS, where a distance of about 1 is just seen"
     from colorspacious import cspace_convert
-    seen = np.array([rgb(c) for c in palette])
-    if vision:
-        seen = cspace_convert(seen, dict(name='sRGB1+CVD', cvd_type=vision, severity=100),
-                              'sRGB1').clip(0, 1)
-    place = cspace_convert(seen, 'sRGB1', 'CAM02-UCS')
-    return np.linalg.norm(place[:,None]-place, axis=-1)[np.triu_indices(len(place), 1)]
+    return cspace_convert(rgb, 'sRGB1', 'CAM02-UCS')
 
 # ---- colours
 
-@pytest.mark.parametrize('theme', palettes)
 @pytest.mark.parametrize('vision,least', [(None, 20), ('deuteranomaly', 14), ('protanomaly', 14),
                                           ('tritanomaly', 11)])
-def test_twelve_colours_are_told_apart(theme, vision, least):
-    assert len(palettes[theme]) == 12
-    assert distances(palettes[theme], vision).min() >= least
+def test_twelve_colours_are_told_apart(vision, least):
+    from colorspacious import cspace_convert
+    for theme,palette in palettes.items():
+        seen = np.array([rgb(c) for c in palette])
+        if vision:
+            eye = dict(name='sRGB1+CVD', cvd_type=vision, severity=100)
+            seen = cspace_convert(seen, eye, 'sRGB1').clip(0, 1)
+        place = in_cam(seen)
+        apart = np.linalg.norm(place[:,None]-place, axis=-1)[np.triu_indices(12, 1)]
+        assert len(place) == 12 and apart.min() >= least, theme
 
 def test_a_head_has_one_hue_in_light_and_dark():
-    from colorspacious import cspace_convert
-    light,dark = (cspace_convert(np.array([rgb(c) for c in palettes[t]]), 'sRGB1', 'CAM02-UCS')
-                  for t in ('light', 'dark'))
+    light,dark = (in_cam(np.array([rgb(c) for c in palette])) for palette in palettes.values())
     turns = np.degrees(np.arctan2(light[:,2], light[:,1]) - np.arctan2(dark[:,2], dark[:,1]))
     assert np.abs((turns + 180) % 360 - 180).max() <= 15
-
-@pytest.mark.parametrize('theme,least', [('light', 2.2), ('dark', 3.5)])
-def test_colours_are_seen_on_their_paper(theme, least):
-    assert min(contrast(rgb(c), rgb(papers[theme])) for c in palettes[theme]) >= least
 
 def test_the_still_has_the_colours_of_the_page(): assert head_colors == palettes['light']
 
@@ -55,47 +51,126 @@ strongest = """c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c
     for (let p = 0; p < d.length; p += 4) if (d[p+3] > best[3]) best = [...d.slice(p, p+4)]
     return best }"""
 
-def test_a_line_of_seven_hundredths_is_seen(open_view):
+def themes(page):
+    for theme in palettes:
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator(':root')).to_have_attribute('data-theme', theme)
+        yield theme
+
+def test_colours_are_seen_on_their_paper_and_a_line_of_seven_hundredths_is(open_view):
     w = torch.zeros(1, 24, 2, 2)
     w[:,:12,0,0] = 0.07
     page = open_view(head_view(w, ['a', 'b'], threshold=0.05))
-    seen = []
-    for h in range(12):
-        page.locator('.heads button').nth(h+1).dblclick()
-        page.locator('.heads button').nth(h+13).click()           # one alone has that of weights
-        expect(page.locator('.status')).to_contain_text(f'(head {h})')
-        for theme in palettes:
-            page.emulate_media(color_scheme=theme)
-            expect(page.locator(':root')).to_have_attribute('data-theme', theme)
-            *ink,alpha = page.locator('canvas').evaluate(strongest)
-            paper = rgb(papers[theme])
-            seen.append(contrast(paper + alpha/255*(np.array(ink)/255-paper), paper))
-    assert min(seen) >= 1.2, seen
+    for theme,least in zip(themes(page), (2.2, 3.5)):
+        paper = rgb(papers[theme])
+        seen = [contrast(rgb(c), paper) for c in palettes[theme]]
+        assert min(seen) >= least
+        pale = int(np.argmin(seen))
+        page.locator('.heads button').nth(pale+1).dblclick()
+        page.locator('.heads button').nth(pale+13).click()        # one alone has that of weights
+        expect(page.locator('.status')).to_contain_text(f'(head {pale})')
+        *ink,alpha = page.locator('canvas').evaluate(strongest)
+        assert contrast(paper + alpha/255*(np.array(ink)/255-paper), paper) >= 1.2
 
 def test_one_head_alone_is_drawn_in_the_colour_of_weights(open_view):
     page = open_view(head_view(weights(1, 3), words, heads=1))
     one,other = (page.locator('.heads button').nth(n) for n in (2, 1))
     border = 'b => getComputedStyle(b).borderTopColor'
-    for theme,weight in (('dark', [185,165,227]), ('light', [107,79,160])):
-        page.emulate_media(color_scheme=theme)
-        expect(page.locator(':root')).to_have_attribute('data-theme', theme)
+    for theme in themes(page):
+        weight = dict(dark=[185,165,227], light=[107,79,160])[theme]
         assert page.locator('canvas').evaluate(strongest)[:3] == pytest.approx(weight, abs=3)
         assert one.evaluate(border) == f'rgb({", ".join(map(str, weight))})'
+    page.emulate_media(color_scheme='light')
     other.click()                                       # two: each has its own again
     expect(page.locator('.heads.one')).to_have_count(0)
-    assert one.evaluate(border) == 'rgb(45, 0, 240)'
+    expect(one).to_have_css('border-top-color', 'rgb(45, 0, 240)')
 
 def test_heads_beyond_twelve_are_dashed_and_numbered(open_view):
     page = open_view(head_view(weights(1, 30), words))
-    buttons = page.locator('.heads button')
-    looks = buttons.evaluate_all('bs => bs.slice(1).map(b => [b.textContent, '
-                                 'getComputedStyle(b).borderTopStyle, '
-                                 'getComputedStyle(b).borderTopColor])')
-    assert [l[0] for l in looks] == [str(h) for h in range(30)]
-    assert [l[1] for l in looks] == ['solid']*12 + ['dashed']*12 + ['dotted']*6
-    assert len({tuple(l[1:]) for l in looks}) == 30
+    names,styles,colours = zip(*page.locator('.heads button').evaluate_all("""all => all.map(b =>
+        (s => [b.textContent, s.borderTopStyle, s.borderTopColor])(getComputedStyle(b)))""")[1:])
+    assert [*names] == [str(h) for h in range(30)]
+    assert [*styles] == ['solid']*12 + ['dashed']*12 + ['dotted']*6
+    assert len({*zip(styles, colours)}) == 30
 
 # ---- head view
+
+def token(page, side, i, where=''): return page.locator(f'{where} .{side} .token').nth(i)
+
+def test_layers_heads_and_threshold(open_view):
+    w = weights()
+    page = open_view(head_view(w, words))
+    lines(page, (w[0] >= 0.05).sum().item())
+    ink = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter(x => x).length"
+    assert page.locator('canvas').evaluate(ink) > 100
+    page.locator('select').select_option('1')
+    for h in (0, 2): page.locator('.heads button').nth(1+h).click()              # off
+    token(page, 'right', 2).hover()
+    numbers(page, w[1,1,:,2], 'left')
+    token(page, 'left', 3).hover()
+    numbers(page, w[1,1,3])
+    expect(page.locator('.status')).to_contain_text('(head 1)')
+    page.locator('input[type=range]').fill('1')
+    lines(page, 0)
+    assert page.locator('canvas').evaluate(ink) == 0
+    page.get_by_label('next layer').click()              # round to the first, and the button stays
+    expect(page.locator('select')).to_have_value('0')
+    expect(page.get_by_label('next layer')).to_be_focused()
+    page.locator('.heads button').nth(3).dblclick()
+    pressed = page.locator('.heads button[aria-pressed=true]')
+    expect(pressed).to_have_text(['2'])
+    page.locator('.heads button').first.click()
+    expect(pressed).to_have_text(['0', '1', '2'])
+    page.locator('.heads button').first.click()
+    expect(pressed).to_have_count(0)
+
+def test_weights_below_the_threshold_leave_an_empty_picture(open_view):
+    even = torch.full((1,2,24,24), 1/24)
+    tokens = [f't{n}' for n in range(24)]
+    lines(open_view(head_view(even, tokens, threshold=0.05)), 0)
+    lines(open_view(head_view(even, tokens)), 2*24*24)         # left to itself it shows them
+    lines(open_view(head_view(torch.zeros(1,1,1,1), ['one'])), 0)
+
+def test_keyboard_and_tap(open_view):
+    page = open_view(head_view(weights(), words))
+    on,status = page.locator('.token.on .t'),page.locator('.status')
+    token(page, 'left', 0).focus()
+    press(page, 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowUp')
+    expect(page.locator('.right .token.on .t')).to_have_text(['flies'])
+    press(page, 'Enter')
+    expect(status).to_contain_text('kept')
+    token(page, 'left', 5).hover()                        # a look at another one, and back
+    expect(on).to_have_text(['.'])
+    page.mouse.move(1, 1)
+    expect(on).to_have_text(['flies'])
+    for key,text in (('End', ['.']), ('Home', ['time']), ('Escape', [])):
+        press(page, key)
+        expect(on).to_have_text(text)
+    token(page, 'left', 3).click()
+    expect(status).to_contain_text('kept')
+    page.mouse.move(1, 1)
+    expect(on).to_have_text(['an'])
+    page.locator('summary').click()
+    table = page.locator('details table')
+    expect(table.locator('tbody th')).to_have_text(words)
+    expect(table.locator('tbody tr').first.locator('td')).to_have_count(3)
+
+def test_pairs_and_named_attentions(open_view):
+    w = weights(1, 2, 6, 6)
+    page = open_view(head_view(w, words, split=4))
+    large = w[0] >= 0.05
+    lines(page, large.sum().item())
+    parts = [q.sum().item() for rows in (large[:,:4], large[:,4:])
+             for q in (rows[...,:4], rows[...,4:])]
+    for value,n in enumerate(parts, 1):
+        page.locator('select').select_option(str(value))
+        lines(page, n)
+    names = dict(encoder=weights(2, 3, 6, 6), cross=weights(1, 2, 3, 6))
+    page = open_view(head_view(names, dict(encoder=words, cross=list('abc')), dict(cross=words)))
+    page.locator('select').first.select_option('1')
+    expect(page.locator('.left .t')).to_have_text(list('abc'))
+    token(page, 'left', 1).hover()
+    numbers(page, names['cross'][0,:,1].mean(0))
 
 def test_many_heads_share_a_line_and_have_swatches(open_view):
     w = weights(1, 12)
@@ -103,27 +178,21 @@ def test_many_heads_share_a_line_and_have_swatches(open_view):
     w[0,3,1,2] = 1.
     page = open_view(head_view(w, words))
     lines(page, (w[0].amax(0) >= 0.05).sum().item())
-    page.locator('.left .token').nth(1).click()
+    token(page, 'left', 1).click()
     lines(page, 1)
-    at = """([c, h, j, side]) => { const wide = 9, left = side ? 0 : c.clientWidth - 12*wide;
+    at = """(c, [h, j, side]) => { const wide = 9, left = side ? 0 : c.clientWidth - 12*wide;
         const x = (left + (h+.4)*wide)*devicePixelRatio, y = (4+22*(j+.5)-5)*devicePixelRatio
         return [...c.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3); }"""
-    def swatch(h, j, side=0):
-        return page.evaluate(at, [page.locator('canvas').element_handle(), h, j, side])
-    panel = [243, 244, 245]
-    assert swatch(3, 2) == (255*rgb(palettes['light'][3])).round().tolist()
-    assert swatch(2, 2) == swatch(3, 1) == panel
-    page.keyboard.press('Escape')
-    page.locator('.right .token').nth(2).click()                       # now beside the queries
+    def swatch(h, j, side=0): return page.locator('canvas').evaluate(at, [h, j, side])
+    colour,panel = (255*rgb(palettes['light'][3])).round().tolist(),[243, 244, 245]
+    assert [swatch(3, 2), swatch(2, 2), swatch(3, 1)] == [colour, panel, panel]
+    press(page, 'Escape')
+    token(page, 'right', 2).click()                                    # now beside the queries
     expect(page.locator('.status')).to_contain_text('kept')
-    assert swatch(3, 1, 1) == (255*rgb(palettes['light'][3])).round().tolist()
-    assert swatch(2, 1, 1) == panel
+    assert [swatch(3, 1, 1), swatch(2, 1, 1)] == [colour, panel]
+    press(page, 'Escape')
     for h in range(8, 12): page.locator('.heads button').nth(h+1).click()
-    page.keyboard.press('Escape')
-    page.locator('.left .token').first.focus()
-    page.keyboard.press('Escape')
-    # eight heads: a line for each
-    lines(page, (w[0,:8] >= 0.05).sum().item())
+    lines(page, (w[0,:8] >= 0.05).sum().item())                        # eight: a line for each
 
 def test_the_strongest_links_are_said_in_words(open_view):
     w = weights(1, 2)
@@ -131,22 +200,22 @@ def test_the_strongest_links_are_said_in_words(open_view):
     w[0,0,1,2],w[0,1,3,2] = 0.9,0.8
     page = open_view(head_view(w, words))
     status = page.locator('.status')
+    def says(pattern): expect(status).to_have_text(re.compile(pattern.replace(' %', '\u00a0%')))
     expect(status).to_have_attribute('aria-live', 'polite')
-    expect(status).to_contain_text('Strongest: flies from like 90\u00a0% (head 0), '
-                                   'an from like 80\u00a0% (head 1)')
+    says(r'Strongest: flies from like 90 % \(head 0\), an from like 80 % \(head 1\)')
     page.locator('.heads button').nth(2).dblclick()
-    expect(status).to_contain_text('Strongest of head 1: an from like 80\u00a0%,')
-    page.locator('.left .token').nth(3).click()
-    expect(status).to_have_text(re.compile(r'^an takes from like 80\u00a0%, .*\(head 1\); kept$'))
-    page.locator('.right .token').nth(2).click()
-    expect(status).to_have_text(re.compile(r'^like gives to an 80\u00a0%, .*\(head 1\); kept$'))
-    page.locator('.left .token').nth(1).hover()             # a look at another, then back
-    expect(status).to_have_text(re.compile(r'^flies takes from .*\(head 1\)$'))
+    says('Strongest of head 1: an from like 80 %,')
+    token(page, 'left', 3).click()
+    says(r'^an takes from like 80 %, .*\(head 1\); kept$')
+    token(page, 'right', 2).click()
+    says(r'^like gives to an 80 %, .*\(head 1\); kept$')
+    token(page, 'left', 1).hover()                          # a look at another, then back
+    says(r'^flies takes from .*\(head 1\)$')
     page.mouse.move(1, 1)
-    expect(status).to_have_text(re.compile(r'^like gives to an 80\u00a0%, .*\(head 1\); kept$'))
-    page.keyboard.press('Escape')
+    says(r'^like gives to an 80 %, .*\(head 1\); kept$')
+    press(page, 'Escape')
     page.locator('input[type=range]').fill('1')
-    expect(status).to_have_text('No weight is this large.')
+    says('^No weight is this large.$')
 
 def test_special_tokens_dim_on_request(open_view):
     tokens = ['[CLS]', 'to', 'ship', '[SEP]', '<s>', '<']
@@ -159,33 +228,33 @@ def test_special_tokens_dim_on_request(open_view):
     page.get_by_label('dim special tokens').check()
     expect(page.locator('.token.dim .t')).to_have_text(['[CLS]', '[SEP]', '<s>']*2)
     expect(page.locator('.status')).to_have_text('Strongest of head 0: to from ship 30\u00a0%')
-    page.locator('.left .token').nth(1).click()
+    token(page, 'left', 1).click()
     expect(page.locator('.status')).to_contain_text('to takes from ship 30\u00a0% (')
-    page.locator('.left .token').nth(5).click()
+    token(page, 'left', 5).click()
     lines(page, 1)
     assert page.locator('canvas').evaluate(strongest)[3] < before/2
     expect(open_view(head_view(w, words)).get_by_label('dim special tokens')).to_have_count(0)
 
-def box(locator): return locator.bounding_box()
+def box(locator):
+    "Left, top, right, bottom"
+    at = locator.bounding_box()
+    return at['x'], at['y'], at['x']+at['width'], at['y']+at['height']
+
+def high(locator): return locator.bounding_box()['height']
 
 def test_the_stage_fills_the_column_and_fits_the_words(open_view):
     page = open_view(head_view(weights(), words))
-    stage = box(page.locator('.stage'))
-    assert stage['width'] >= 900-2*8-1 and abs(stage['height'] - (6*22+2*4)) <= 1
-    assert box(page.locator('canvas'))['height'] == 6*22+2*4
+    assert page.locator('.stage').bounding_box()['width'] >= 900-2*8-1
+    assert abs(high(page.locator('.stage')) - (6*22+2*4)) <= 1
+    assert high(page.locator('canvas')) == 6*22+2*4
 
 def test_texts_are_kept_apart_by_name(open_view):
-    class Seen:
-        def __init__(self, tokens, split=None, **w): self.tokens,self.split,self.w = tokens,split,w
-        def shown(self):
-            if len(self.w) == 1:
-                return dict(weights=self.w['one'], tokens=self.tokens, k_tokens=None,
-                            split=self.split)
-            return dict(weights=self.w, tokens={k:self.tokens for k in self.w}, k_tokens={},
-                        split=None)
     a,b,c = weights(1, 2, 6, 6),weights(2, 3, 3, 3),weights(1, 1, 3, 3, seed=2)
-    seen = dict(first=Seen(words, 4, one=a), second=Seen(list('abc'), encoder=b, decoder=c))
-    page = open_view(head_view(seen))
+    one = SimpleNamespace(shown=lambda: dict(weights=a, tokens=words, k_tokens=None, split=4))
+    two = SimpleNamespace(shown=lambda: dict(
+        weights=dict(encoder=b, decoder=c), k_tokens={}, split=None,
+        tokens=dict(encoder=list('abc'), decoder=list('abc'))))
+    page = open_view(head_view(dict(first=one, second=two)))
     names = page.locator('select').first
     expect(names.locator('option')).to_have_text(['first', 'second, encoder', 'second, decoder'])
     # the first is a pair, the others are not
@@ -194,125 +263,125 @@ def test_texts_are_kept_apart_by_name(open_view):
     names.select_option('2')
     expect(names).to_be_focused()
     expect(page.get_by_label('texts')).to_have_count(0)
-    page.locator('.left .token').nth(1).hover()
+    token(page, 'left', 1).hover()
     numbers(page, c[0,0,1])
     with pytest.raises(TypeError, match='must be what look gives'):
-        head_view(dict(first=seen['first'], second=3))
-    assert [g['q'] for g in model_view(seen['first'])._data['groups']] == [words]
+        head_view(dict(first=one, second=3))
+    assert [g['q'] for g in model_view(one)._data['groups']] == [words]
+
+def test_a_page_of_its_own_prints_all_words_on_white(open_view):
+    n = 80
+    page = open_view(head_view(torch.eye(n)[None,None], [f'w{i}' for i in range(n)]), theme='dark')
+    assert high(page.locator('.stage')) < 22*n
+    page.emulate_media(media='print', color_scheme='dark')
+    expect(page.locator(':root')).to_have_attribute('data-theme', 'light')
+    expect(page.locator('.bar')).to_be_hidden()
+    for what in ('.stage', 'canvas'): assert high(page.locator(what)) >= 22*n
 
 # ---- model view
 
-def scores(w):
-    return {'previous token': previous_token(w), 'next token': next_token(w),
-            'first token': first_token(w), 'entropy': attention_entropy(w)}
+def head(page, l, h): return page.get_by_label(f'layer {l}, head {h}', exact=True)
+
+def test_thumbnails_open_by_keyboard_and_by_click(open_view):
+    w = weights(3, 4)
+    page = open_view(model_view(w, words, average=True, rollout=True))
+    expect(page.locator('.grid button')).to_have_count(3*4+3+1+1)
+    one = page.locator('.grid button[tabindex="0"]')
+    expect(one).to_have_count(1)
+    page.get_by_label('sort by').focus()
+    press(page, 'Tab')
+    for key,l,h in (('ArrowRight', 0, 1), ('ArrowDown', 1, 1), ('ArrowDown', 2, 1),
+                    ('ArrowLeft', 2, 0), ('ArrowLeft', 2, 0), ('ArrowUp', 1, 0)):
+        press(page, key)
+        expect(head(page, l, h)).to_be_focused()
+        expect(page.locator('.scores')).to_contain_text(f'layer {l}, head {h}:')
+    press(page, 'Enter')
+    for l,h in ((1, 0), (2, 1)):
+        expect(page.locator('.large .heads [aria-pressed=true]')).to_have_text([str(h)])
+        token(page, 'left', 2, '.large').hover()
+        numbers(page, w[l,h,2], where='.large')
+        head(page, 2, 1).click()
+    expect(one).to_have_count(1)
 
 def test_a_head_tells_its_scores_and_they_sort(open_view):
     w = weights(3, 4)
-    want = scores(w)
+    want = {'previous token': previous_token(w), 'next token': next_token(w),
+            'first token': first_token(w), 'entropy': attention_entropy(w)}
     page = open_view(model_view(w, words, average=True))
-    page.get_by_label('layer 2, head 1', exact=True).hover()
-    *shares,entropy = [t[2,1].item() for t in want.values()]
-    told = [*(f'{100*x:.0f}\u00a0%' for x in shares), f'{entropy:.2f}']
-    expect(page.locator('.scores')).to_have_text(
-        'layer 2, head 1: ' + ', '.join(map(' '.join, zip(want, told))))
+    head(page, 2, 1).hover()
+    told = [f'{name} {t[2,1]:.2f}' if name == 'entropy' else f'{name} {100*t[2,1]:.0f}\u00a0%'
+            for name,t in want.items()]
+    expect(page.locator('.scores')).to_have_text('layer 2, head 1: ' + ', '.join(told))
     page.get_by_label('mean of all').hover()
     expect(page.locator('.scores')).to_have_text('layer mean of all, head 0')
     for n,(name,t) in enumerate(want.items(), 1):
         page.get_by_label('sort by').select_option(str(n))
         expect(page.locator('.across')).to_contain_text(name)
         labels = page.locator('.grid button').evaluate_all('bs => bs.map(b => b.ariaLabel)')
-        best = t.flatten().argsort(descending=True).tolist()
-        assert labels[:12] == [f'layer {x//4}, head {x % 4}' for x in best]
-        assert len(labels) == 12+3+1
-        expect(page.locator('.grid small').first).to_have_text(re.compile(rf'{best[0]//4}, '
-                                                                          rf'{best[0] % 4}: '
-                                                                          r'(\d+\W%|\d\.\d\d)$'))
+        best = [divmod(x, 4) for x in t.flatten().argsort(descending=True).tolist()]
+        assert labels[:12] == [f'layer {l}, head {h}' for l,h in best] and len(labels) == 12+3+1
+        expect(page.locator('.grid small').first).to_have_text(
+            re.compile(r'%d, %d: (\d+\W%%|\d\.\d\d)$' % best[0]))
     page.get_by_label('sort by').select_option('0')
     expect(page.locator('.grid button').first).to_have_attribute('aria-label', 'layer 0, head 0')
     expect(page.locator('.axis')).to_have_text(['head', 'layer'])
 
 def test_scores_of_what_is_not_square():
-    cross = model_view(weights(1, 2, 3, 6), list('abc'),
-                       words)._data['groups'][0]['layers'][0]['scores']
-    assert list(cross) == ['first token', 'entropy']
-    assert list(model_view(torch.ones(1, 1, 1),
-                           ['a'])._data['groups'][0]['layers'][0]['scores']) == ['entropy']
+    for view,names in ((model_view(weights(1, 2, 3, 6), list('abc'), words),
+                        ['first token', 'entropy']),
+                       (model_view(torch.ones(1, 1, 1), ['a']), ['entropy'])):
+        assert [*view._data['groups'][0]['layers'][0]['scores']] == names
 
 def test_a_head_opens_in_place_and_is_scrolled_to(open_view):
     view,text = model_view(weights(6, 12), words),'<p>text</p>'
     page = open_view(f'<!doctype html><body>{text*20}{view._repr_html_()}{text*40}')
     f = page.frame_locator('iframe')
     page.locator('iframe').scroll_into_view_if_needed()
-    chosen,below = (f.get_by_label(f'layer {l}, head 2', exact=True) for l in (4, 5))
+    chosen,large = head(f, 4, 2),f.locator('.large')
     chosen.click()
-    large = f.locator('.large')
     expect(large.locator('.stage')).to_be_in_viewport(ratio=1)
     expect(chosen).to_have_attribute('aria-pressed', 'true')
-    bottom = box(chosen)['y']+box(chosen)['height']
-    assert bottom <= box(large)['y'] and box(large)['y']+box(large)['height'] <= box(below)['y']+1
+    (*_,bottom),(_,top,_,end) = box(chosen),box(large)
+    assert bottom <= top and end <= box(head(f, 5, 2))[1]+1
     expect(large.locator('.title strong')).to_have_text('layer 4, head 2')
-    # it moves with its thumbnail
-    f.get_by_label('sort by').select_option('4')
-    bottom = box(chosen)['y']+box(chosen)['height']
-    assert bottom <= box(large)['y'] <= bottom+12
+    f.get_by_label('sort by').select_option('4')                 # it moves with its thumbnail
+    assert box(chosen)[3] <= box(large)[1] <= box(chosen)[3]+12
     f.get_by_label('close').click()
     expect(large).to_have_count(0)
     expect(chosen).to_be_focused()
 
-def test_thumbnails_by_keyboard(open_view):
-    page = open_view(model_view(weights(3, 4), words))
-    expect(page.locator('.grid button[tabindex="0"]')).to_have_count(1)
-    page.get_by_label('sort by').focus()
-    page.keyboard.press('Tab')
-    for key,name in (('ArrowRight', '0, head 1'), ('ArrowDown', '1, head 1'),
-                     ('ArrowDown', '2, head 1'), ('ArrowDown', '2, head 1'),
-                     ('ArrowLeft', '2, head 0'), ('ArrowLeft', '2, head 0'),
-                     ('ArrowUp', '1, head 0')):
-        page.keyboard.press(key)
-        expect(page.get_by_label(f'layer {name}', exact=True)).to_be_focused()
-        expect(page.locator('.scores')).to_contain_text(f'layer {name}:')
-    page.keyboard.press('Enter')
-    expect(page.locator('.large .heads [aria-pressed=true]')).to_have_text(['0'])
-    expect(page.locator('.grid button[tabindex="0"]')).to_have_count(1)
-
 def test_on_a_phone_thumbnails_keep_their_size_and_scroll_in_their_box(open_view):
     page = open_view(model_view(weights(2, 12), words), width=390, height=800)
-    button = page.get_by_label('layer 0, head 11', exact=True)
-    page.get_by_label('layer 0, head 0', exact=True).click()
-    for name in ('0', '11'):
-        assert box(page.get_by_label(f'layer 1, head {name}', exact=True))['width'] >= 40
+    head(page, 0, 0).click()
+    for h in (0, 11): assert head(page, 1, h).bounding_box()['width'] >= 40
     canvas = page.locator('.grid canvas').first
     # nothing of it is hidden
-    assert abs(box(canvas)['width'] - box(canvas.locator('..'))['width']) <= 3
+    assert abs(box(canvas)[2]-box(canvas)[0] - box(canvas.locator('..'))[2]
+               + box(canvas.locator('..'))[0]) <= 3
     assert page.evaluate('document.documentElement.scrollWidth') <= 390
     large = box(page.locator('.large'))
-    assert 0 <= large['x'] and large['x']+large['width'] <= 390
+    assert 0 <= large[0] and large[2] <= 390
     expect(page.locator('.axes')).to_have_class(re.compile('cut'))
-    button.scroll_into_view_if_needed()
+    head(page, 0, 11).scroll_into_view_if_needed()
     expect(page.locator('.axes')).not_to_have_class(re.compile('cut'))
-    assert box(button)['x']+box(button)['width'] <= 390
+    assert box(head(page, 0, 11))[2] <= 390
     assert box(page.locator('.large')) == large                          # it stays in sight
-    assert box(page.locator('.layer').first)['x'] >= 0
+    assert box(page.locator('.layer').first)[0] >= 0
 
-# ---- paper
+# ---- tokens
 
-def test_on_paper_a_frame_gives_way_to_its_still(open_view):
-    page = open_view('<!doctype html><html data-theme="dark"><body>'
-                     + head_view(weights(), words)._repr_html_())
-    expect(page.frame_locator('iframe').locator('[data-ready=yes]')).to_be_attached()
-    still,frame = page.locator('[data-still]'),page.locator('iframe')
-    for media,shown,hidden in (('screen', frame, still), ('print', still, frame),
-                               ('screen', frame, still)):
-        page.emulate_media(media=media)
-        expect(shown).to_be_visible()
-        expect(hidden).to_be_hidden()
-
-def test_a_page_of_its_own_prints_all_words_on_white(open_view):
-    n = 80
-    page = open_view(head_view(torch.eye(n)[None,None], [f'w{i}' for i in range(n)]), theme='dark')
-    assert box(page.locator('.stage'))['height'] < 22*n
-    page.emulate_media(media='print', color_scheme='dark')
-    expect(page.locator(':root')).to_have_attribute('data-theme', 'light')
-    expect(page.locator('.bar')).to_be_hidden()
-    assert box(page.locator('.stage'))['height'] >= 22*n
-    assert box(page.locator('canvas'))['height'] >= 22*n
+def test_tokens_are_boxes_and_those_of_a_tokenizer_have_ids(open_view):
+    page = open_view(show_tokens([*words, '  ']))
+    boxes,status = page.locator('.boxes span'),page.locator('.status')
+    boxes.nth(2).hover()
+    expect(status).to_have_text('token 2 of 7')
+    narrow,wide = (boxes.nth(n).bounding_box()['width'] for n in (5, 6))
+    assert wide > 1.3*narrow                            # two spaces are seen as two
+    tokenizer = WordTokenizer.train(['my ship'])
+    page = open_view(show_tokens('my ship sails', tokenizer))
+    expect(boxes).to_have_text(['my', 'ship', '<unk>'])
+    ids = [str(i) for i in tokenizer.encode('my ship sails')]
+    expect(page.locator('.boxes small')).to_have_text(ids)
+    expect(page.locator('.boxes .special')).to_have_text(['<unk>'])
+    boxes.nth(2).hover()
+    expect(status).to_have_text('token 2 of 3, id 1, special')
