@@ -452,16 +452,6 @@ def test_refused(kind, changes, names):
     with pytest.raises((NotImplementedError,ValueError), match=rf'^{kind}: .*{names}'):
         config_from_hf({**small(cls), **changes})
 
-@pytest.mark.parametrize('kind', FAMILIES)
-def test_heads(kind):
-    "A head we do not have, and a file that does not say which"
-    with pytest.raises(NotImplementedError,
-                       match=f'{kind}: architecture .*ForSequenceClassification'):
-        config_from_hf(dict(model_type=kind), architecture='XForSequenceClassification')
-    for names in ([], None, ['A','B']):
-        with pytest.raises(ValueError, match='architectures'):
-            config_from_hf(dict(model_type=kind, architectures=names))
-
 def test_unknown_family():
     for config in (dict(model_type='falcon'), dict(model_type=['llama']),
                    dict(model_type='gemma3', text_config={}), {}):

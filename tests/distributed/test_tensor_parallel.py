@@ -1,5 +1,5 @@
 """Models on several processes against one: nbs/distributed/tensor_parallel.ipynb. Two processes,
-then four, started once, with gloo; on four with data parallelism, and files that two wrote"""
+then four, started once, with gloo; on four with data parallelism"""
 from pathlib import Path
 import pytest, torch
 from helpers import short
@@ -14,11 +14,9 @@ import parallel_worker
 families = 'gpt2 gpt_oss gemma olmo2 bloom deepseek bert t5'.split()
 kept = [*(f'tp_{name}' for name in families), 'trains_gpt2', 'ddp_llama', 'fsdp_gpt2']
 others = '''everything_is_split attention_alone latent_alone heads_taken_out drawn_together
-    not_recorded rules_of_heads not_saved loads_in_little_memory rank_zero_decides refused writes
-    reads_its_share'''.split()
+    rules_of_heads loads_in_little_memory rank_zero_decides refused writes reads_its_share'''.split()
 grid = [c for c in parallel_worker.checks if c.startswith(('tp_','trains_','ddp_','fsdp_'))]
-cases = [(2, check) for check in [*others, *grid, 'single_precision']] + [
-    (4, 'both_ways'), (4, 'loads')]
+cases = [*((2, check) for check in [*others, *grid]), (4, 'both_ways')]
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory): return tmp_path_factory.mktemp('parallel')

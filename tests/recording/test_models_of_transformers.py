@@ -19,8 +19,19 @@ from helpers import short
 from helpers.tiny_models import inputs, made, tiny
 
 close = dict(rtol=0, atol=1e-5)
-own_names = dict(self='attentions', encoder='encoder_attentions', decoder='decoder_attentions',
-                 cross='cross_attentions')
+
+def given_by(model, **given):
+    "What a model gives when it is asked for its weights"
+    with torch.no_grad(): return model(**given, output_attentions=True)
+
+def are_of(r, own, n=0, parts=None):
+    "The weights that are recorded of text `n` are those that the model gave"
+    for part in parts or r.kinds():
+        theirs = own['attentions' if part == 'self' else f'{part}_attentions']
+        for a,b in zip(r.weights(n, part), theirs, strict=True): assert_close(a, b[n], **close)
+
+def equal_weights(r, other):
+    for a,b in zip(r.weights(), other.weights(), strict=True): assert torch.equal(a, b)
 
 # ---- asked
 
@@ -43,24 +54,20 @@ def test_a_family_that_is_asked(kind):
     given = dict(input_ids=inputs(model)['input_ids'])
     if model.config.is_encoder_decoder: given['decoder_input_ids'] = given['input_ids'][:,:5]
     with torch.no_grad():
-        want,own = model(**given),model(**given, output_attentions=True)
+        want,own = model(**given),given_by(model, **given)
         with warnings.catch_warnings(), record(model) as r:
             warnings.simplefilter('error', UserWarning)
             got = model(**given)
             as_tuple = model(**given, return_dict=False)
-            kept = model(**given, output_attentions=True)
+            kept = given_by(model, **given)
     assert list(got) == list(want) and not [n for n in got if n.endswith('attentions')]
     assert torch.equal(got[0], want[0]) and type(as_tuple) is tuple
-    assert len(as_tuple) == len(want.to_tuple())
-    assert list(kept) == list(own)
+    assert len(as_tuple) == len(want.to_tuple()) and list(kept) == list(own)
     assert 'as the model gave them' in repr(r)
     assert all(n.q is None and n.k is None for n in r.layers)
     with pytest.raises(ValueError, match='no queries and keys'): r.neurons(kind=r.kinds()[0])
-    for part in r.kinds():
-        if (kind, part) == ('led', 'encoder'):
-            continue         # a band of keys; its own test is below
-        for ours,theirs in zip(r.weights(1, part), own[own_names[part]], strict=True):
-            assert_close(ours, theirs[1], **close)
+    # of led's encoder there is a band of keys: its own test is below
+    are_of(r, own, 1, [part for part in r.kinds() if (kind, part) != ('led', 'encoder')])
 
 def test_more_kinds_of_answers():
     "What a model calls its weights is their kind"
@@ -72,11 +79,8 @@ def test_more_kinds_of_answers():
     given = dict(input_ids=torch.randint(3, 50, (2, 7)), visual_feats=torch.randn(2, 3, 8),
                  visual_pos=torch.rand(2, 3, 4))
     with record(model) as r, torch.no_grad(): model(**given)
-    own = model(**given, output_attentions=True)
     assert r.kinds() == ['language', 'vision', 'cross_encoder']
-    for kind in r.kinds():
-        for ours,theirs in zip(r.weights(1, kind), own[f'{kind}_attentions'], strict=True):
-            assert_close(ours, theirs[1], **close)
+    are_of(r, given_by(model, **given), 1)
 
 @pytest.mark.parametrize('kind, tower', [('longformer', ''), ('led', 'encoder')])
 def test_a_band_of_keys(kind, tower):
@@ -116,14 +120,12 @@ def test_anyone_can_be_asked(kind):
     "Also a model that is loaded with another kernel, whose output is then rounded another way"
     model = made(kind, 'sdpa') if kind != 'bigbird_pegasus' else made(kind)
     with torch.no_grad():
-        want,own = model(**inputs(model)),made(kind)(**inputs(model), output_attentions=True)
+        want,own = model(**inputs(model)),given_by(made(kind), **inputs(model))
         with record(model, ask=True) as r, record(model) as heard: got = model(**inputs(model))
     assert_close(got[0], want[0])
     assert model.config._attn_implementation == ('eager' if kind == 'bigbird_pegasus' else 'sdpa')
     assert not r.missing
-    for part in r.kinds():
-        for ours,theirs in zip(r.weights(0, part), own[own_names[part]], strict=True):
-            assert_close(ours, theirs[0], **close)
+    are_of(r, own)
     if kind in ('llama', 'bert'):
         for a,b in zip(r.weights(), heard.weights(), strict=True): assert_close(a, b, **close)
 
@@ -131,11 +133,10 @@ def test_who_attends_in_his_own_way_is_told_to_be_asked():
     model = made('git', pad_token_id=0)
     given = dict(input_ids=torch.randint(3, 50, (1, 6)))
     says = pytest.warns(UserWarning, match=r'record\(model, ask=True\)')
-    with record(model) as r, torch.no_grad(), says:
-        model(**given)
+    with record(model) as r, torch.no_grad(), says: model(**given)
     with record(model, ask=True) as r, torch.no_grad(): model(**given)
-    own = model(**given, output_attentions=True).attentions
-    for a,b in zip(r.weights(), own, strict=True): assert_close(a, b[0], **close)
+    for a,b in zip(r.weights(), given_by(model, **given).attentions, strict=True):
+        assert_close(a, b[0], **close)
 
 @pytest.mark.parametrize('kind', ['bloom', 'falcon', 'gptj', 'xglm'])
 def test_written_by_who_is_asked(kind):
@@ -148,7 +149,7 @@ def test_written_by_who_is_asked(kind):
         want = model.generate(ids, **plan)
         with record(model) as r: got = model.generate(ids, **plan)
         assert torch.equal(got, want)
-        with torch.no_grad(): whole = model(got[:,:-1], output_attentions=True).attentions
+        whole = given_by(model, input_ids=got[:,:-1]).attentions
         for ours,theirs in zip(r.layers, whole, strict=True):
             assert ours.weights.shape == theirs.shape == (2*beams, 4, 9, 9)
             if beams == 1: assert_close(ours.weights, theirs, **close)
@@ -324,13 +325,8 @@ def test_a_text_and_its_answer(kind, tokenizer):
     assert seen.parts == dict(encoder=(source, source), decoder=(answer, answer),
                               cross=(answer, source))
     ids = tokenizer('time flies', return_tensors='pt').input_ids
-    with torch.no_grad():
-        own = eager(model)(input_ids=ids, decoder_input_ids=torch.tensor([[1, 9, 10, 11]]),
-                           output_attentions=True)
-    for part in seen.parts:
-        for ours,theirs in zip(seen.recording.weights(kind=part), own[own_names[part]],
-                               strict=True):
-            assert_close(ours, theirs[0], **close)
+    told = torch.tensor([[1, 9, 10, 11]])
+    are_of(seen.recording, given_by(eager(model), input_ids=ids, decoder_input_ids=told))
     all_shown(seen)
     wrote = look('time flies', model, tokenizer, write=5)
     got = model.generate(ids, max_new_tokens=5, do_sample=False)[0]
@@ -391,15 +387,12 @@ def test_a_picture(kind):
     "Patches are named by row and column, behind special tokens; the weights are the model's own"
     model = made(kind, 'sdpa', image_size=[16, 24] if kind == 'vit' else 16)
     pixels = torch.rand(3, 16, 24 if kind == 'vit' else 16)
-    seen = look(pixels, model)
-    with torch.no_grad():
-        own = eager(model)(pixel_values=pixels[None], output_attentions=True).attentions
-    for ours,theirs in zip(seen.recording.weights(kind='self'), own, strict=True):
-        assert_close(ours, theirs[0], **close)
+    seen,own = look(pixels, model),given_by(eager(model), pixel_values=pixels[None])
+    are_of(seen.recording, own, parts=['self'])          # siglip's head attends, too
     assert seen.grid == (2, 3 if kind == 'vit' else 2)
     assert seen.n_special == visions[kind] and seen.image_kind == 'self'
     places = [f'{r},{c}' for r in range(seen.grid[0]) for c in range(seen.grid[1])]
-    assert seen.tokens[seen.n_special:] == places and len(seen.tokens) == own[0].shape[-1]
+    assert seen.tokens[seen.n_special:] == places and len(seen.tokens) == own.attentions[0].shape[-1]
     assert seen.n_special == 0 or seen.tokens[0] == '[CLS]'
     assert_close(seen.image, (pixels*255).round().to(torch.uint8).permute(1, 2, 0))
     all_shown(seen)
@@ -412,9 +405,7 @@ def test_a_picture_as_one_has_it(tmp_path):
     seens = [look(x, model, processor)
              for x in (picture, np.asarray(picture), tmp_path/'picture.png',
                        str(tmp_path/'picture.png'))]
-    for seen in seens[1:]:
-        for a,b in zip(seen.recording.weights(), seens[0].recording.weights(), strict=True):
-            assert torch.equal(a, b)
+    for seen in seens[1:]: equal_weights(seen.recording, seens[0].recording)
     small = np.asarray(picture.resize((16, 16), Image.BILINEAR)).astype(int)
     assert abs(seens[0].image.numpy().astype(int)-small).max() <= 2
     grey = look(picture.convert('L'), model, processor)
@@ -461,15 +452,11 @@ def test_a_text_with_a_picture(tokenizer):
     assert seen.recording.kinds() == ['vision_model']
     assert (seen.grid, seen.n_special, seen.image_kind) == ((2, 2), 1, 'vision_model')
     given,twin = processor(text='a cat', images=picture, return_tensors='pt'),eager(model)
-    with torch.no_grad():
-        own = dict(text_model=twin.text_model(given['input_ids'], given['attention_mask'],
-                                              output_attentions=True).attentions,
-                   vision_model=twin.vision_model(given['pixel_values'],
-                                                  output_attentions=True).attentions)
+    pixels = given.pop('pixel_values')
+    own = dict(text_model_attentions=given_by(twin.text_model, **given).attentions,
+               vision_model_attentions=given_by(twin.vision_model, pixel_values=pixels).attentions)
     for one in (both, alone, seen):
-        for kind in one.recording.kinds():
-            for ours,theirs in zip(one.recording.weights(kind=kind), own[kind], strict=True):
-                assert_close(ours, theirs[0], **close)
+        are_of(one.recording, own)
         all_shown(one)
     assert both.hidden[0].shape == (3, 32)
 
@@ -489,13 +476,8 @@ def test_a_sound(tokenizer):
     assert seen.recording.kinds() == ['encoder', 'decoder', 'cross']
     assert seen.parts['cross'] == (answer, moments)
     features = processor(sound, sampling_rate=16000, return_tensors='pt')['input_features']
-    with torch.no_grad():
-        own = eager(model)(features, decoder_input_ids=torch.tensor([[1, 4, 5]]),
-                           output_attentions=True)
-    for part in seen.parts:
-        for ours,theirs in zip(seen.recording.weights(kind=part), own[own_names[part]],
-                               strict=True):
-            assert_close(ours, theirs[0], **close)
+    are_of(seen.recording, given_by(eager(model), input_features=features,
+                                    decoder_input_ids=torch.tensor([[1, 4, 5]])))
     all_shown(seen)
     wrote = look(sound, model, processor, write=4)
     first,*rest = wrote.parts['decoder'][0]
