@@ -6,8 +6,6 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from torch.testing import assert_close
 from attention_nb.text import glove
 from attention_nb.text.glove import load_glove
-from attention_nb.kernels.reference import attention
-from attention_nb.kernels.dispatch import scaled_dot_product_attention
 from attention_nb.text.bpe import GPT2_PATTERN, BPETokenizer
 from attention_nb.text.tokenizer import WordTokenizer
 
@@ -208,22 +206,3 @@ def test_processes_and_threads_write_one_cache_at_once(tmp_path, monkeypatch):
     _,errors = other.communicate()
     assert other.returncode == 0, errors
     assert sorted(p.name for p in tmp_path.iterdir()) == ['.v.txt.safetensors', 'v.txt']
-
-@settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_fast_attention_equals_readable_attention(data):
-    draw = data.draw
-    B,Hkv,group,L,S,E,Ev = (draw(st.integers(1, n)) for n in (2,3,3,6,6,9,9))
-    torch.manual_seed(draw(st.integers(0, 99)))
-    shapes = (B,Hkv*group,L,E),(B,Hkv,S,E),(B,Hkv,S,Ev)
-    q,k,v = (torch.randn(s).double() for s in shapes)
-    def some(*shape):
-        return [n if draw(st.booleans()) else 1 for n in shape][draw(st.integers(0, 3)):]
-    kw = dict(causal=draw(st.booleans()),
-              window=draw(st.sampled_from([None, (0,0), (2,None), (None,1), (1,3)])),
-              scale=draw(st.sampled_from([None, 0., -1.5, .3])),
-              softcap=draw(st.sampled_from([None, None, 2.])),
-              sinks=torch.randn(Hkv*group).double() if draw(st.booleans()) else None,
-              mask=torch.rand(some(B,Hkv*group,L,S)) > .4 if draw(st.booleans()) else None,
-              bias=torch.randn(some(B,Hkv*group,L,S)).double() if draw(st.booleans()) else None)
-    assert_close(scaled_dot_product_attention(q, k, v, **kw), attention(q, k, v, **kw)[0])

@@ -157,8 +157,8 @@ def test_output_and_gradients(name, shape, whole):
 @pytest.mark.parametrize('name', kernels)
 def test_a_kernel_computes_something(name):
     taken = sum(not refuses(name, kernels[name], *tensors, **kw)
-                for tensors,cases in map(in_double, shapes) for kw,_ in cases)
-    assert taken > 20
+                for tensors,cases in map(in_double, shapes[:3]) for kw,_ in cases)
+    assert taken > 8
 
 def hiding(B, H, L, S):
     "Options that hide keys, some from everybody"

@@ -1,8 +1,7 @@
-"Who comes from torch's attention: names, polarity, states; see checks and layers/torch_interop"
+"Who comes from torch's attention: names, states; see checks and layers/torch_interop"
 import copy, inspect, pickle, sys
 from collections import Counter
 import pytest, torch
-import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 from attention_nb.kernels.reference import attention
@@ -10,9 +9,7 @@ from attention_nb.layers.self_attention import SelfAttention
 from attention_nb.kernels.dispatch import (attention_lse, attention_with_weights, explain_choice,
                                            scaled_dot_product_attention)
 from attention_nb.kernels.flash import flash_attention
-from attention_nb.layers.torch_interop import from_torch
 from attention_nb.layers.latent import LatentAttention
-from attention_nb.kernels.mask import padding_mask
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.kernels.options import AttentionOptions
 from attention_nb.layers.position import alibi_bias
@@ -50,27 +47,6 @@ def test_every_argument_of_torchs_function_is_taken_or_answered(f):
         f(heads, heads, heads, caual=True)
     with pytest.raises(TypeError, match='takes q, k, v by place, got 4'):
         f(heads, heads, heads, None)
-
-def test_the_advice_gives_torchs_answer():
-    "What the messages say is what the two libraries do"
-    old = nn.MultiheadAttention(16, 4, batch_first=True).eval()
-    new,real = from_torch(old),torch.tensor([[1,1,1,1,1], [1,1,1,0,0]]).bool()
-    attn_mask = torch.rand(5, 5) > 0.5
-    attn_mask.fill_diagonal_(False)
-    assert_close(new(x, mask=~attn_mask), old(x, x, x, attn_mask=attn_mask)[0])
-    key_padding_mask = ~real
-    assert_close(new(x, mask=padding_mask(~key_padding_mask)),
-                 old(x, x, x, key_padding_mask=key_padding_mask)[0])
-    assert_close(new(x, need_weights='mean')[1], old(x, x, x)[1])
-    mask = torch.rand(5, 5) > 0.5
-    mask.fill_diagonal_(True)
-    assert_close(attention(heads, heads, heads, mask=mask)[0],
-                 F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask))
-    short = heads[:,:,:2]       # bottom right here, top left there
-    assert_close(attention(short, heads, heads, causal=True)[0][:,:,1],
-                 attention(short, heads, heads)[0][:,:,1])
-    first = F.scaled_dot_product_attention(short, heads, heads, is_causal=True)[:,:,0]
-    assert_close(first, heads[:,:,0])
 
 def test_one_head():
     m = SelfAttention(16, 8)

@@ -49,17 +49,6 @@ def test_cached_texts_are_those_of_transformers_and_of_no_cache(length, window, 
     columns = torch.stack([*stream(model, ids, new, mask=mask)], 1)
     assert torch.equal(columns, want[:,length:])
 
-def test_the_lists_matter():
-    "The text above would be another one with the kept keys of before"
-    _,model = models()
-    ids,mask = texts(N-6)
-    want,cache,out = generate(model, ids, new, mask=mask),model.new_cache(3, 64),ids
-    for _ in range(new):
-        with torch.no_grad():
-            logits = model(out[:,len(cache):], mask=mask, cache=cache, last=1)
-        out,mask = torch.cat([out, logits[:,-1:].argmax(-1)], 1),torch.cat([mask, mask[:,-1:]], 1)
-    assert not torch.equal(out, want)
-
 @pytest.mark.parametrize('window', [None, 5])
 def test_a_cache_that_is_given_crosses_the_border_and_comes_back(window):
     _,model = models(window)
