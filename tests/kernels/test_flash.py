@@ -13,7 +13,7 @@ from attention_nb.kernels.dispatch import (attention_lse, explain_choice,
 from attention_nb.kernels.flash import flash_attention
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.kernels.visibility import Visibility
-from helpers import short, spread
+from helpers import spread
 
 def tiles(*args, **kw): return scaled_dot_product_attention(*args, kernel='tiles', **kw)
 
@@ -38,7 +38,7 @@ def calls(draw):
     "Queries, keys, values and options"
     torch.manual_seed(draw(st.integers(0, 2**16)))
     few = st.integers(1, 3)
-    Hkv,rep,L,S = draw(few),draw(few),draw(st.integers(0, 17)),draw(st.integers(0, 17))
+    Hkv,rep,L,S = draw(few),draw(few),draw(st.integers(0, 11)),draw(st.integers(0, 11))
     lead = draw(st.lists(few, min_size=1, max_size=2))
     E,Ev = draw(st.integers(1, 5)),draw(st.integers(1, 5))
     q,k,v = (laid(draw, *lead, H, n, e) for H,n,e in ((Hkv*rep,L,E), (Hkv,S,E), (Hkv,S,Ev)))
@@ -52,6 +52,8 @@ def calls(draw):
     if draw(st.booleans()): options['mask'] = torch.rand(table()).expand(*lead, -1, -1, -1) > .4
     if draw(st.booleans()): options['bias'] = torch.randn(table(), dtype=torch.float64)
     return (q,k,v),options
+
+def attention_of(*args, **kw): return attention(*args, **kw)[0]
 
 def results(f, tensors, options, g):
     given = [t.detach().requires_grad_() for t in (*tensors, *(options[n] for n in ('sinks','bias')
@@ -75,37 +77,6 @@ def test_any_call_with_tiles_of_any_size(poisoned, call, sizes, room):
         lse = flash_attention(*tensors, **options)[1]
     for a,b in zip(got, want): assert_close(a, b)
     assert_close(lse, attention_lse(*tensors, **options)[1])
-
-@pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16, torch.float32])
-@pytest.mark.parametrize('kw', [{}, dict(causal=True), dict(window=(40,3)), dict(softcap=5.)])
-def test_no_further_off_than_torchs_kernel(dtype, kw):
-    "From the result in float64, in the real sizes of tiles, with scores up to about 20"
-    torch.manual_seed(0)
-    q,k,v = (f*torch.randn(2, 2, 300, 64, dtype=torch.float64) for f in (4, 1, 1))
-    q,k,v = (t.to(dtype) for t in (q,k,v))
-    want = attention(q.double(), k.double(), v.double(), **kw)[0]
-    theirs = {} if 'softcap' in kw else dict(kernel='table' if 'window' in kw else 'fused')
-    off = {name: (f(q, k, v, **kw).double()-want).abs().max().item() for name,f in dict(
-        tiles=tiles, others=lambda *a, **o: scaled_dot_product_attention(*a, **o, **theirs)
-        if theirs else attention(*a, **o)[0]).items()}
-    assert off['tiles'] < 2*off['others'] + 1e-6, off
-
-@pytest.mark.parametrize('threads,least', short([(2,0), (1,1<<40)],
-                                                [(2,0), (1,1<<40), (1,0), (2,1<<40)]))
-def test_threads_change_nothing_and_stay_as_they_were(monkeypatch, threads, least):
-    torch.manual_seed(0)
-    q,k,v = torch.randn(3, 2, 3, 500, 16)
-    want = results(attention_of, (q,k,v), dict(causal=True), torch.ones(2, 3, 500, 16))
-    monkeypatch.setattr(flash, '_least_spread', least)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        got = results(tiles, (q,k,v), dict(causal=True), torch.ones(2, 3, 500, 16))
-        assert torch.get_num_threads() == threads
-    finally: torch.set_num_threads(before)
-    for a,b in zip(got, want): assert_close(a, b)
-
-def attention_of(*args, **kw): return attention(*args, **kw)[0]
 
 def test_an_error_in_a_thread_comes_out(monkeypatch):
     monkeypatch.setattr(flash, '_least_spread', 0)

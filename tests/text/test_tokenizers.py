@@ -91,7 +91,7 @@ def test_a_stream_is_what_decode_says(kind):
     "Joined, whole texts and any ids, of any length; nothing is taken back, little is held back"
     tok,decode,encode,n = decoded(kind)
     rng = random.Random(0)
-    for turn in range(30):
+    for turn in range(20):
         ids = encode(some_text(rng, rng.randrange(1, 40)))
         if turn%2: ids = [rng.choice([i, i, rng.randrange(n)]) for i in ids]
         whole,flow,said = decode(ids),TextStream(tok),''
@@ -105,11 +105,7 @@ def test_a_stream_is_what_decode_says(kind):
         if before.endswith('\ufffd') or not whole.startswith(before): continue
         flow = TextStream(tok, after=ids[:k])
         assert before + ''.join([*map(flow.push, ids[k:]), flow.flush()]) == whole
-
-@pytest.mark.parametrize('kind', kinds)
-def test_a_stream_holds_back_no_whole_words(kind):
-    "And decodes few tokens again"
-    tok,decode,encode,_ = decoded(kind)
+    # whole words come out at once, and few tokens are decoded again
     ids = encode('the ship goes back. '*60)
     flow,said = TextStream(tok),''
     for k,i in enumerate(ids, 1):
@@ -132,7 +128,7 @@ def test_a_string_to_stop_at_may_end_within_a_run_of_bytes():
 
 @pytest.mark.parametrize('kind', kinds)
 def test_generate_and_stream_with_a_tokenizer_of_any_kind(kind, tmp_path):
-    "Tables have more rows than tokenizers have words: ids beyond spell nothing; marks end texts too"
+    "Ids beyond the words of a tokenizer, which tables have, spell nothing; marks end texts too"
     tok,decode,encode,n = decoded(kind)
     if isinstance(tok, tokenizers.Tokenizer):
         tok.save(str(tmp_path/'tokenizer.json'))
@@ -177,8 +173,8 @@ beside = {
     'names of tokens': gpt2(extra_special_tokens=dict(video_token='<img>'),
         added_tokens_decoder={'258': added('<|endoftext|>')})}
 
-def two_files(folder, said, vocab=()):
-    vocab = [*sorted(char_to_byte), 'he', 'Ġhe', '<|endoftext|>', *vocab]
+def two_files(folder, said):
+    vocab = [*sorted(char_to_byte), 'he', 'Ġhe', '<|endoftext|>']
     (folder/'vocab.json').write_text(json.dumps({t: i for i,t in enumerate(vocab)}))
     (folder/'merges.txt').write_text('#version: 0.2\nh e\nĠ he\n', encoding='utf-8')
     for name,content in said.items(): (folder/f'{name}.json').write_text(json.dumps(content))
@@ -192,7 +188,7 @@ def test_two_files_and_what_is_beside_them_are_read_as_by_transformers(name, tmp
     rng = random.Random(0)
     parts = ['he', ' he', '  ', '<|user|>', '[m]', '[x]', '<s>', '</s>', '<pad>', '<img>',
              '<|endoftext|>', 'é😀', 'a', '\n', ' ']
-    for _ in range(200):
+    for _ in range(99):
         text = ''.join(rng.choice(parts) for _ in range(8))
         ids = ours.encode(text).ids
         assert ids == theirs(text)['input_ids'], text
@@ -310,17 +306,6 @@ def test_a_pattern_that_would_fill_the_memory_is_refused(pattern, tmp_path):
     (tmp_path/'t.json').write_text(json.dumps(said | dict(pattern=pattern)))
     with pytest.raises(ValueError, match='t.json: pattern is'): load_tokenizer(tmp_path/'t.json')
 
-def test_a_panic_of_tokenizers_is_an_error_that_names_the_file(tmp_path):
-    tok,_ = cutting(r'\w*\w*\w*\w*\s')
-    tok.save(str(tmp_path/'tokenizer.json'))
-    loaded = load_tokenizer(tmp_path)
-    assert loaded.encode('ab').ids == tok.encode('ab').ids
-    for call in (lambda: loaded.encode('a'*1000), lambda: loaded.encode_batch(['a', 'a'*1000]),
-                 lambda: loaded.batch(['a'*1000])):
-        with pytest.raises(ValueError, match='its tokenizer fails at this text') as e: call()
-        assert str(e.value).startswith(str(tmp_path/'tokenizer.json'))
-    with pytest.raises(TypeError): loaded.encode(3)
-
 # %% batches, files
 @pytest.mark.parametrize('left', [False, True])
 def test_what_load_tokenizer_gives_has_a_batch(left, tmp_path):
@@ -341,39 +326,33 @@ def test_what_load_tokenizer_gives_has_a_batch(left, tmp_path):
     with pytest.raises(TypeError, match='left must be True or False'): tok.batch(texts, left=1)
     assert isinstance(tok, tokenizers.Tokenizer)
 
-@pytest.mark.parametrize('copied', [copy.copy, copy.deepcopy,
+@pytest.mark.parametrize('copied', [lambda tok: tok, copy.copy, copy.deepcopy,
                                     lambda tok: pickle.loads(pickle.dumps(tok))])
-def test_a_copy_fills_up_and_names_its_file_as_the_first(copied, tmp_path):
+def test_a_panic_of_tokenizers_names_the_file_also_from_a_copy_which_fills_up(copied, tmp_path):
     bare,_ = cutting(r'\w*\w*\w*\w*\s')
     bare.enable_padding(pad_id=7, pad_token='x')
     bare.enable_truncation(3)
     bare.save(str(tmp_path/'tokenizer.json'))
-    first = load_tokenizer(tmp_path)
-    texts = ['ab ab ab ab ab', 'a ']
-    for tok in (copied(first), copied(copied(first))):
-        assert tok is not first and tok.batch is not first.batch
-        for got,want in zip(tok.batch(texts), first.batch(texts), strict=True):
-            assert torch.equal(got, want)
-        assert 7 in tok.batch(texts)[0] and tok.batch(texts)[0].shape[1] > 3
-        with pytest.raises(ValueError, match='its tokenizer fails at this text') as e:
-            tok.encode('a'*1000)
+    first,texts,long = load_tokenizer(tmp_path),['ab ab ab ab ab', 'a '],'a'*1000
+    tok = copied(copied(first))
+    assert tok is first or tok.batch is not first.batch
+    for got,want in zip(tok.batch(texts), first.batch(texts), strict=True):
+        assert torch.equal(got, want)
+    assert 7 in tok.batch(texts)[0] and tok.batch(texts)[0].shape[1] > 3
+    for call in (lambda: tok.encode(long), lambda: tok.encode_batch(['a', long]),
+                 lambda: tok.batch([long])):
+        with pytest.raises(ValueError, match='its tokenizer fails at this text') as e: call()
         assert str(e.value).startswith(str(tmp_path/'tokenizer.json'))
+    with pytest.raises(TypeError): tok.encode(3)
     first.enable_padding(pad_id=7, pad_token='x', length=9)      # what its owner asks for stays
     assert len(copied(first).encode('a ').ids) == 9
 
-def saved(tok, folder):
-    "A folder with the files of a tokenizer"
-    files = save_tokenizer(tok, folder)
-    assert {p.name for p in files} == {'tokenizer.json', 'tokenizer_config.json'}
-    return folder
-
 def test_our_own_files_are_loaded_by_load_tokenizer(tmp_path):
     for own in (WordTokenizer.train(scripts), BPETokenizer.train(scripts, 300, special=['<a>'])):
-        for name in ('tokenizer.json', 'mine.json'):
+        for name,source in (('mine.json', tmp_path/'mine.json'), ('tokenizer.json', tmp_path)):
             own.save(tmp_path/name)
-            for source in (tmp_path/name, *([tmp_path] if name == 'tokenizer.json' else [])):
-                found = load_tokenizer(source)
-                assert type(found) is type(own) and found._state() == own._state()
+            found = load_tokenizer(source)
+            assert type(found) is type(own) and found._state() == own._state()
     assert byte_pairs(tmp_path/'mine.json').vocab == own.vocab
     WordTokenizer.train(scripts).save(tmp_path/'words.json')
     with pytest.raises(ValueError, match='WordTokenizer is not plain'):
@@ -390,7 +369,9 @@ def test_our_byte_pairs_are_saved_for_others_with_the_same_ids(special, tmp_path
     own.save(tmp_path/'mine.json')
     rng = random.Random(0)
     for k,source in enumerate((own, tmp_path/'mine.json', doubled)):
-        folder = saved(source, tmp_path/str(k))
+        folder = tmp_path/str(k)
+        files = save_tokenizer(source, folder)
+        assert {p.name for p in files} == {'tokenizer.json', 'tokenizer_config.json'}
         theirs = transformers.AutoTokenizer.from_pretrained(folder)
         bare = tokenizers.Tokenizer.from_file(str(folder/'tokenizer.json'))
         for _ in range(150):
