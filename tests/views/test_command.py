@@ -1,43 +1,24 @@
 "The command as a program: on a real terminal, in a pipe, and what its page says of it"
-import json, os, re, select, subprocess, sys
+import json, re, subprocess, sys
 import pytest
 from attention_nb.views.command import _parser, main
 from helpers import root
 
-def at_terminal(code, answer, cwd):
-    """Run Python at a terminal of its own where `answer` is typed after the question; exit code and
-    what is seen"""
-    pty = pytest.importorskip('pty', reason='NO TERMINAL: this system has none to make')
-    import termios
-    ours,theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 80))
-    with subprocess.Popen([sys.executable, '-c', code], cwd=cwd, stdin=theirs, stdout=theirs,
-                          stderr=theirs) as p:
-        os.close(theirs)
-        seen = b''
-        while True:
-            if not select.select([ours], [], [], 240)[0]:
-                p.kill()
-                pytest.fail(f'no answer: {seen!r}')
-            try: more = os.read(ours, 1000)
-            except OSError: break                                  # the program has ended
-            if not more: break
-            seen += more
-            if answer and b'[y/N]' in seen:
-                os.write(ours, answer.encode())
-                answer = ''
-        os.close(ours)
-    return p.returncode, seen.decode()
-
 def test_a_person_at_a_terminal_is_asked_and_sees_a_bar(tmp_path):
+    pexpect = pytest.importorskip('pexpect', reason='NO TERMINAL: this system has none to make')
     (tmp_path/'old.svg').write_text('work')
     (tmp_path/'lines.txt').write_text('one line\nand another\n')
-    code,seen = at_terminal("""import sys; from attention_nb.views.command import main
+    code = """import sys; from attention_nb.views.command import main
 sys.exit(main(['time flies', '--no-open', '--out', 'old.svg'])
-         or main(['--file', 'lines.txt', '--scores', 'scores.PARQUET']))""", 'y\n', tmp_path)
-    assert code == 0 and 'old.svg is there already. Replace it? [y/N]' in seen, seen
+         or main(['--file', 'lines.txt', '--scores', 'scores.PARQUET']))"""
+    program = pexpect.spawn(sys.executable, ['-c', code], cwd=tmp_path, encoding='utf-8',
+                            timeout=240, dimensions=(24, 80))
+    program.expect_exact('old.svg is there already. Replace it? [y/N]')
+    program.sendline('y')
+    program.expect(pexpect.EOF)
+    program.close()
+    assert program.exitstatus == 0 and '2/2' in program.before, program.before
     assert (tmp_path/'old.svg').read_text().startswith('<?xml')
-    assert '2/2' in seen and 'scores.PARQUET' in seen, seen
     assert {p.name for p in tmp_path.iterdir()} == {'old.svg', 'lines.txt', 'scores.PARQUET'}
     import pyarrow.parquet as parquet
     table = parquet.read_table(tmp_path/'scores.PARQUET')

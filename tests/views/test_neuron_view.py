@@ -4,7 +4,7 @@ import math, re
 import pytest, torch
 from attention_nb.kernels.reference import attention, attention_scores, hide
 from attention_nb.recording.recorder import record
-from attention_nb.views.neuron_view import neuron_view
+from attention_nb.views.neuron_view import _shown, neuron_view
 from attention_nb.kernels.visibility import Visibility
 from helpers import short
 from helpers.looks import expect, words
@@ -77,21 +77,9 @@ cases = {
          'large': dict(scale=30.),
 }
 
-@pytest.mark.parametrize('name', cases)
-def test_every_number_of_every_step_is_that_of_attention(open_view, name):
-    "Five queries, six keys, four query heads on two key heads, values narrower than keys"
-    kw = cases[name]
-    torch.manual_seed(1)
-    q,k,v = 2*torch.randn(2,4,5,8),torch.randn(2,2,6,8),torch.randn(2,2,6,3)
-    page = open_view(neuron_view(q, k, words[:5], words, v=v, **kw))
-    l,h,i = [(0,0,0), (1,1,3), (1,2,4), (0,3,2)][list(cases).index(name) % 4]
-    choose(page, layer=l, head=h, query=i)
-    columns,out,keys,values,asks = chain(q, k, v, l, h, i, **kw)
+def check(seen, columns, out, keys, values, asks):
+    "The tables of all steps against those of `chain`"
     products,w = keys*asks,columns['weight']
-    seen = page.evaluate(at_every_step % read)
-    names = [step for step,_ in seen]
-    assert names[:4] == ['query', 'key', 'product', 'sum']
-    assert names[-4:] == ['softmax', 'value', 'weight × value', 'output']
     for step,numbers in seen:
         heads,query,rows,feet = numbers_in(*numbers)
         assert [name for name,_ in rows] == words
@@ -108,14 +96,27 @@ def test_every_number_of_every_step_is_that_of_attention(open_view, name):
         else:
             if step == 'softmax':
                 assert heads[-2:] == ['exp', 'weight']
-                exps = [row[-2] for row in cells]
-                total = feet['sum'][-2]
-                close([[x/total if total else 0. for x in exps]], w[None])
-                close([[feet['sum'][-1]]], torch.tensor([[float(total > 0)]]))
-                sink = feet.get('sink', [0.])[-1]
-                close([[w.sum().item() + sink]], torch.tensor([[float(total > 0)]]))
+                total,one = feet['sum'][-2:]
+                close([[row[-2]/total if total else 0. for row in cells]], w[None])
+                all_of = torch.tensor([[float(total > 0)]*2])
+                close([[one, w.sum().item() + feet.get('sink', [0.])[-1]]], all_of)
                 cells,heads = [row[:-2] + row[-1:] for row in cells],heads[:-2] + heads[-1:]
             close(cells, torch.stack([columns[name] for name in heads], 1))
+
+@pytest.mark.parametrize('name', cases)
+def test_every_number_of_every_step_is_that_of_attention(open_view, name):
+    "Five queries, six keys, four query heads on two key heads, values narrower than keys"
+    kw = cases[name]
+    torch.manual_seed(1)
+    q,k,v = 2*torch.randn(2,4,5,8),torch.randn(2,2,6,8),torch.randn(2,2,6,3)
+    page = open_view(neuron_view(q, k, words[:5], words, v=v, **kw))
+    for l,h,i in [(0,0,0), (1,1,3), (1,2,4), (0,3,2)][[*cases].index(name) % 2::2]:
+        choose(page, layer=l, head=h, query=i)
+        seen = page.evaluate(at_every_step % read)
+        names = [step for step,_ in seen]
+        assert names[:4] == ['query', 'key', 'product', 'sum']
+        assert names[-4:] == ['softmax', 'value', 'weight × value', 'output']
+        check(seen, *chain(q, k, v, l, h, i, **kw))
 
 def test_steps_that_change_nothing_are_left_out_of_buttons_and_formula(open_view):
     q,k,v = torch.randn(2,1,3,4),torch.randn(2,1,3,4),torch.randn(2,1,3,2)
@@ -144,8 +145,7 @@ def test_buttons_arrows_and_play_walk_the_steps_and_light_the_formula(open_view)
     expect(lit).to_have_text(['qie', 'kje'])
     names = steps(page)
     for step,terms in (('sum', ['Σe']), ('scale', ['α ']), ('softmax', ['softmaxj']),
-                       ('value', ['vj']),
-                       ('weight × value', ['vj']), ('output', ['oi', 'Σj'])):
+                       ('value', ['vj']), ('weight × value', ['vj']), ('output', ['oi', 'Σj'])):
         page.get_by_label('next step').click()
         expect(now).to_have_text(step)
         expect(lit).to_have_text(terms)
@@ -265,53 +265,41 @@ def test_names_stand_beside_numbers_and_nothing_is_wider_than_the_page(open_view
         for step,found in page.evaluate(at_every_step % looks):
             assert found == [True]*4, (width, step)
 
-def tiny():
-    "A random model of each family, by the way it knows positions"
-    from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, LlamaConfig, LlamaModel
+@pytest.mark.parametrize('family', short(['bert', 'llama'], ['bert', 'gpt2', 'llama']))
+def test_the_weights_are_the_recorded_ones(family):
+    "Of absolute places without a mask, with one, and of turned ones with shared keys"
+    from transformers import AutoConfig, AutoModel
     sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
                  vocab_size=50)
+    if family == 'llama': sizes['num_key_value_heads'] = 2
     torch.manual_seed(0)
-    gpt2 = GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=50)
-    return dict(absolute=BertModel(BertConfig(**sizes)), causal=GPT2Model(gpt2),
-                grouped_rotary=LlamaModel(LlamaConfig(**sizes, num_key_value_heads=2)))
-
-@pytest.mark.parametrize('family', short(['absolute', 'grouped_rotary'],
-                                         ['absolute', 'causal', 'grouped_rotary']))
-def test_the_weights_are_the_recorded_ones(open_view, family):
-    model = tiny()[family].eval()
+    model = AutoModel.from_config(AutoConfig.for_model(family, **sizes)).eval()
     for p in model.parameters(): p.data.mul_(6 if p.dim() > 1 else 1)     # large enough to see
     with torch.no_grad(), record(model) as r: model(torch.arange(3, 9)[None])
-    page = open_view(neuron_view(**r.neurons(), tokens=words, layer=1, head=3, query=4,
-                                 stage='softmax'))
     for layer,head,i in ((1,3,4), (0,2,5), (0,0,0)):
-        choose(page, layer=layer, head=head, query=i)
-        heads,_,rows,_ = grid(page)
-        got = torch.tensor([cells[-1] for _,cells in rows])
-        torch.testing.assert_close(got, r.layers[layer].weights[0,head,i], atol=1e-5, rtol=1e-4)
-        hidden = [name for name,cells in rows
-                  if cells[heads.index('masked')] == -math.inf] if 'masked' in heads else []
-        assert hidden == ([] if family == 'absolute' else words[i+1:])
+        view = neuron_view(**r.neurons(), tokens=words, layer=layer, head=head, query=i)
+        *_,scores,weights,_ = _shown(view._data)
+        torch.testing.assert_close(weights, r.layers[layer].weights[0,head,i], atol=1e-5, rtol=1e-4)
+        assert (scores == -math.inf).tolist() == [family != 'bert' and j > i for j in range(6)]
 
 @pytest.mark.parametrize('S', short([600], [600, 30_000]))
 def test_of_many_keys_those_in_sight_are_elements(open_view, S):
     best = 2*S//3
-    q,k = torch.zeros(1,1,S,4),torch.zeros(1,1,S,4)
+    q,k = torch.zeros(2,1,1,S,4)
     q[0,0,-1] = k[0,0,best] = 4.
-    view = neuron_view(q, k, [f'w{n}' for n in range(S)], causal=True, stage='softmax')
-    assert len(view.html) < 2e6
-    page = open_view(view)
-    expect(page.locator('tr.on')).to_be_in_viewport()               # the largest weight, far down
-    expect(page.locator('tr.on th')).to_have_text([f'w{best}'])
-    expect(page.locator('tr.on td').last).to_have_text('100\u00a0%')
-    expect(page.locator('tbody th')).to_have_count(100)
+    page = open_view(neuron_view(q, k, [f'w{n}' for n in range(S)], causal=True, stage='softmax'))
+    on,names = page.locator('tr.on'),page.locator('tbody th')
+    expect(on.locator('td').last).to_have_text('100\u00a0%')         # the largest weight, far down
+    expect(names).to_have_count(100)
     page.locator('.numbers').focus()
-    for _ in range(60): page.keyboard.press('ArrowDown')            # past the last that was there
-    expect(page.locator('tr.on th')).to_have_text([f'w{best+60}'])
-    expect(page.locator('tr.on')).to_be_in_viewport()
-    page.locator('.numbers').evaluate('e => { e.scrollTop = 0 }')
-    expect(page.locator('tbody th').first).to_have_text('w0')
+    for down in (0, 40):                                             # out of what was in sight
+        for _ in range(down): page.keyboard.press('ArrowDown')
+        expect(on).to_be_in_viewport()
+        expect(on.locator('th')).to_have_text([f'w{best+down}'])
+    top = 'e => { e.scrollTop = 0 }'
+    page.locator('.numbers').evaluate(top)
+    expect(names.first).to_have_text('w0')
     choose(page, query=10)
-    page.locator('.numbers').evaluate('e => { e.scrollTop = 0 }')
-    row = page.locator('tbody tr')
-    expect(row.nth(11).locator('td').nth(2)).to_have_text('−∞')
-    expect(row.nth(10).locator('td').nth(2)).to_have_text('0.00')
+    page.locator('.numbers').evaluate(top)
+    for n,masked in ((11, '−∞'), (10, '0.00')):
+        expect(page.locator('tbody tr').nth(n).locator('td').nth(2)).to_have_text(masked)
