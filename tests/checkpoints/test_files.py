@@ -69,16 +69,16 @@ def test_no_config_an_empty_folder_no_folder(folder, tmp_path):
         with pytest.raises(TypeError, match='source must be'): open_source(wrong)
 
 @pytest.mark.parametrize('text,says', [
-    ('', 'not a JSON'), ('[1]', 'must hold a JSON object {...}, got list'), ('null', 'NoneType'),
-    ('{"a": ', 'not a JSON'), ('"x"', 'got str'), ('['*100_000, 'nested too deep')])
+    (b'', 'not a JSON'), (b'[1]', 'must hold a JSON object {...}, got list'), (b'null', 'NoneType'),
+    (b'{"a": ', 'not a JSON'), (b'"x"', 'got str'), (b'['*100_000, 'nested too deep'),
+    (b'{"a": "\xff"}', 'is not a text')], ids=lambda x: x if isinstance(x, str) else 'text')
 def test_config_is_no_object(folder, text, says):
-    (folder/'config.json').write_text(text)
+    (folder/'config.json').write_bytes(text)
     refused(folder, str(folder/'config.json'), says)
 
-def test_config_is_no_text(folder):
-    (folder/'config.json').write_bytes(b'{"a": "\xff"}')
-    refused(folder, 'config.json is not a text')
-    (folder/'config.json').unlink(); (folder/'config.json').mkdir()
+def test_config_is_a_folder(folder):
+    (folder/'config.json').unlink()
+    (folder/'config.json').mkdir()
     refused(folder, 'config.json is not a text')
 
 class Bomb:
@@ -99,39 +99,30 @@ def test_a_pickle_is_never_opened(folder, tmp_path, monkeypatch):
     refused(folder, 'model.safetensors', "torch.save")
     assert not (tmp_path/'exploded').exists()
 
+def lying(end=16, **changes):
+    "A safetensors file whose header is changed, and bytes behind it"
+    head = {'a': dict(dtype='F32', shape=[2, 2], data_offsets=[0, 16]) | changes}
+    text = json.dumps(head).encode()
+    return struct.pack('<Q', len(text)) + text + bytes(end)
+
 @pytest.mark.parametrize('data,says', [
     (b'', 'it is empty'), (b'hello', 'safetensors'),
     (b'version https://git-lfs.github.com/spec/v1\n', 'Git LFS'),
     (b'<!DOCTYPE html>', 'web page'), (b'GGUF' + bytes(40), 'open it by its own path'),
     (struct.pack('<Q', 2**62) + b'{}', 'safetensors'),
-    (struct.pack('<Q', 3) + b'[1]', 'safetensors'),
-    (struct.pack('<Q', 2) + b'{x', 'safetensors')])
-def test_foreign_files_under_the_right_name(folder, data, says):
-    (folder/'model.safetensors').write_bytes(data)
-    refused(folder, str(folder/'model.safetensors'), says)
-
-def lying(**changes):
-    "A safetensors file whose header is changed"
-    head = {'a': dict(dtype='F32', shape=[2, 2], data_offsets=[0, 16])}
-    head['a'] |= changes
-    text = json.dumps(head).encode()
-    return struct.pack('<Q', len(text)) + text + bytes(16)
-
-@pytest.mark.parametrize('changes', [
-    dict(shape=[2, 3]), dict(shape=[2**40, 2**40]), dict(data_offsets=[0, 32]), dict(dtype='F99'),
-    dict(data_offsets=[16, 0]), dict(data_offsets=[-4, 12]), dict(shape=[-2, -2]), dict(shape='x'),
-    dict(data_offsets=[4, 20]), dict(dtype='F64')])
-def test_a_header_that_lies(folder, changes):
-    (folder/'model.safetensors').write_bytes(lying())
-    assert open_source(folder).tensors.shape('a') == (2, 2)
-    (folder/'model.safetensors').write_bytes(lying(**changes))
-    refused(folder, str(folder/'model.safetensors'))
-
-@pytest.mark.parametrize('shape', [[0, 2**63], [2**40, 0, 2**40]])
-def test_an_empty_tensor_of_sizes_that_torch_cannot_have(folder, shape):
+    (struct.pack('<Q', 3) + b'[1]', 'safetensors'), (struct.pack('<Q', 2) + b'{x', 'safetensors'),
+    *((lying(**{name: x}), '') for name,values in dict(
+        shape=([2, 3], [2**40, 2**40], [-2, -2], 'x'), dtype=('F99', 'F64'),
+        data_offsets=([0, 32], [16, 0], [-4, 12], [4, 20])).items() for x in values),
+    # of sizes that torch cannot have
+    *((lying(0, shape=shape, data_offsets=[0, 0]), f"'a' is {tuple(shape)}")
+      for shape in ([0, 2**63], [2**40, 0, 2**40]))])
+def test_a_file_that_is_not_what_its_name_or_header_says(folder, data, says):
     file = folder/'model.safetensors'
-    file.write_bytes(lying(shape=shape, data_offsets=[0, 0])[:-16])
-    refused(folder, str(file), f"'a' is {tuple(shape)}")
+    file.write_bytes(lying())
+    assert open_source(folder).tensors.shape('a') == (2, 2)
+    file.write_bytes(data)
+    refused(folder, str(file), says)
 
 @few
 @given(st.data())
@@ -159,24 +150,22 @@ def test_a_missing_shard(shards):
     (shards/'model-00002-of-00003.safetensors').unlink()
     refused(shards, 'lacks 1 of 3', 'model-00002-of-00003', error=FileNotFoundError)
 
-def test_an_index_that_names_what_is_not_there(shards):
-    edit(shards, lambda said: said['weight_map'].update(ghost='model-00001-of-00003.safetensors'))
-    refused(shards, 'index.json', "promises ['ghost']")
-
-def test_a_shard_with_more_than_the_index_says(shards):
-    edit(shards, lambda said: said['weight_map'].pop('c'))
-    refused(shards, "holds ['c']", 'says nothing')
-
 @pytest.mark.parametrize('weight_map', [None, {}, [], {'a': 1}, 'x'])
 def test_an_index_without_a_map(shards, weight_map):
     edit(shards, lambda said: said.update(weight_map=weight_map))
     refused(shards, 'index.json has no weight_map')
 
-@pytest.mark.parametrize('name', ['../model.safetensors', '/etc/passwd', 'x.bin', '', '..',
-                                  'a/b.safetensors'])
-def test_an_index_that_points_elsewhere(shards, name):
-    edit(shards, lambda said: said['weight_map'].update(c=name))
-    refused(shards, 'names what is no safetensors file beside it', repr(name))
+@pytest.mark.parametrize('changes,says', [
+    (dict(ghost='model-00001-of-00003.safetensors'), "promises ['ghost']"),
+    (dict(c=None), "holds ['c'], of which"), *(
+        (dict(c=name), f'names what is no safetensors file beside it: [{name!r}]')
+        for name in ('../model.safetensors', '/etc/passwd', 'x.bin', '', '..', 'a/b.safetensors'))])
+def test_an_index_that_says_what_is_not_so(shards, changes, says):
+    def change(said):
+        kept = {**said['weight_map'], **changes}
+        said['weight_map'] = {n: file for n,file in kept.items() if file is not None}
+    edit(shards, change)
+    refused(shards, 'model.safetensors', says)
 
 @pytest.mark.parametrize('name', ['..\\\\m.safetensors', 'C:m.safetensors', False])
 def test_settings_that_name_weights_elsewhere(folder, name):
@@ -249,25 +238,21 @@ class Stop(BaseException): "Nobody catches it"
 
 def both(n, size=60): return {f'w{i}': torch.full((9,), float(n)) for i in range(size//20)}
 
-def weight_map(index): return json.loads(index.read_text())['weight_map']
-
 def names(folder): return {p.name for p in folder.iterdir()}
 
-def which(folder, quiet=True):
-    "The one model that a folder holds, and where nobody writes also by the rules of transformers"
+def which(folder):
+    "The one model that a folder holds, also by the rules of transformers"
     source = open_source(folder)
     assert {float(x) for t in source.tensors.values() for x in t} == {source.config['n']}
-    if quiet:
-        named = source.config.get('transformers_weights', 'model.safetensors')
-        if not (folder/named).exists(): named = 'model.safetensors.index.json'
-        files = {named}
-        if named.endswith('.json'): files = weight_map(folder/named).values()
-        theirs = {name: t for file in files for name,t in load_file(folder/file).items()}
-        assert {*theirs} == {*source.tensors}
+    named = source.config.get('transformers_weights', 'model.safetensors')
+    if not (folder/named).exists(): named = 'model.safetensors.index.json'
+    index = json.loads((folder/named).read_text()) if named.endswith('.json') else {}
+    files = {*index.get('weight_map', {'': named}).values()}
+    assert {name for file in files for name in load_file(folder/file)} == {*source.tensors}
     return source.config['n']
 
 @contextlib.contextmanager
-def stopping(at, error):
+def stopping(at, error, changes=('replace', 'link', 'mkdir', 'unlink', 'rmdir', 'fsync')):
     "Whatever changes a folder fails once, at one of its steps; how many steps there were"
     steps = [0]
     def counted(do):
@@ -277,8 +262,7 @@ def stopping(at, error):
             return do(*args, **kw)
         return step
     with pytest.MonkeyPatch.context() as m:
-        for name in ('replace', 'link', 'mkdir', 'unlink', 'rmdir', 'fsync'):
-            m.setattr(os, name, counted(getattr(os, name)))
+        for name in changes: m.setattr(os, name, counted(getattr(os, name)))
         yield steps
 
 @pytest.mark.parametrize('error', [OSError(28, 'the disk is full'), Stop()])
@@ -410,7 +394,7 @@ def test_kill_9_while_two_save_and_one_reads(tmp_path):
     save_tensors(both(3), dict(n=3), folder)
     assert names(folder) == {'config.json', 'model.safetensors'}
 
-def test_transformers_loads_what_a_killed_save_leaves(tmp_path, monkeypatch):
+def test_transformers_loads_what_a_killed_save_leaves(tmp_path):
     "After the switch and before the end, in one file and in several"
     load = transformers.AutoModelForCausalLM.from_pretrained
     def save(n, folder, size):
@@ -421,17 +405,10 @@ def test_transformers_loads_what_a_killed_save_leaves(tmp_path, monkeypatch):
             for p in model.parameters(): p.fill_(n/8)
         config = {**model.config.to_dict(), 'architectures': ['LlamaForCausalLM']}
         save_tensors(model.state_dict(), config, folder, max_shard_size=size)
-    replace = os.replace
     for size,last in ((10**9, 2), (10**9, 3), (20_000, 2), (20_000, 3)):
-        folder,steps = tmp_path/f'{size}-{last}',[]
-        def stops(a, b):
-            steps.append(b)
-            if len(steps) == last: raise Stop
-            replace(a, b)
+        folder = tmp_path/f'{size}-{last}'
         save(1, folder, 30_000)
-        with monkeypatch.context() as m, pytest.raises(Stop):
-            m.setattr(os, 'replace', stops)
-            save(2, folder, size)
+        with pytest.raises(Stop), stopping(last, Stop(), ['replace']): save(2, folder, size)
         assert 'transformers_weights' in json.loads((folder/'config.json').read_text())
         for loaded in (load(folder), load_pretrained(folder)):
             assert {float(p.detach().unique()) for p in loaded.parameters()} == {2/8}
@@ -517,9 +494,8 @@ def test_a_gguf_file_gives_the_tensors_of_transformers(tmp_path, kind, tied):
     assert theirs.keys() == s.tensors.keys() and s.config['tie_word_embeddings'] == tied
     for n,t in theirs.items(): assert torch.equal(s.tensors[n].to(t.dtype), t), n
     ours = transformers.LlamaConfig(**s.config)
-    for k in ('hidden_size', 'num_key_value_heads', 'head_dim', 'rope_parameters', 'vocab_size',
-              'max_position_embeddings', 'intermediate_size', 'tie_word_embeddings',
-              'eos_token_id'):
+    for k in '''hidden_size num_key_value_heads head_dim rope_parameters vocab_size eos_token_id
+            max_position_embeddings intermediate_size tie_word_embeddings'''.split():
         assert getattr(ours, k) == getattr(model.config, k), k
     assert_close(ours.rms_norm_eps, model.config.rms_norm_eps)
 
@@ -534,17 +510,15 @@ def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
 @pytest.mark.parametrize('more,says', [
     ({'llama.expert_count': 8}, 'llama.expert_count'),
     ({'llama.rope.scaling.type': 'yarn'}, "'yarn'"),
-    ({'llama.attention.sliding_window': 4096}, 'sliding_window'),
-    ({'llama.new_thing': 1}, 'llama.new_thing'),
+    ({'llama.attention.sliding_window': 4096}, 'sliding_window'), ({'llama.new_thing': 1}, '.new_'),
     ({'llama.attention.head_count_kv': [2, 1]}, 'not a whole number'),
-    ({'llama.block_count': 1}, "'blk.1."),
-    ({'llama.vocab_size': 41}, '41 tokens'), ({'llama.block_count': 'x'}, 'block_count'),
+    ({'llama.block_count': 1}, "'blk.1."), ({'llama.block_count': 'x'}, 'block_count'),
+    ({'llama.vocab_size': 41}, '41 tokens'), ({'llama.attention.head_count': 3}, 'make 3 heads'),
     ({'llama.attention.value_length': 16}, 'value_length'),
     ({'llama.attention.layer_norm_rms_epsilon': 0.}, 'epsilon'),
     ({'llama.rope.freq_base': np.float64(1e300)}, 'freq_base is inf'),
     ({'llama.block_count': [2, 3]*999}, 'llama.block_count is [2, 3'),
-    ({'llama.new_thing': [2, 3]*999}, 'not understood'),
-    ({'llama.attention.head_count': 3}, 'do not make 3 heads')])
+    ({'llama.new_thing': [2, 3]*999}, 'not understood')])
 def test_settings_that_are_not_understood_are_refused_by_name(tmp_path, more, says):
     refused(write(tmp_path/'m.gguf', more=more), str(tmp_path/'m.gguf'), says)
 
@@ -610,37 +584,37 @@ def test_a_gguf_file_cut_short_or_changed_at_random(tmp_path, data):
 def raw(version=3, tensors=0, values=0, rest=b''):
     return b'GGUF' + struct.pack('<IQQ', version, tensors, values) + rest
 
+def one_value(form, name, *x, times=1):
+    "A file of one value: a name, the number of a kind and what follows"
+    return raw(values=times, rest=struct.pack(f'<Q{len(name)}s{form}', len(name), name, *x)*times)
+
+def tensor(sizes=1, size=4, kind=0, at=0, name=b'a'):
+    return struct.pack(f'<Q{len(name)}sIQIQ', len(name), name, sizes, size, kind, at)
+
+def one_tensor(**how): return raw(tensors=1, rest=tensor(**how))
+many = bytes(9999*4)
+
 @pytest.mark.parametrize('data,says', [
     (b'', 'empty'), (b'GGML' + bytes(40), 'not a GGUF'), (b'PK\3\4xx', 'archive'),
-    (b'GGUF', 'ends within'),
-    (raw(version=1), 'version is 1'), (raw(version=0x03000000), 'version'),
-    (raw(), 'architecture None'),
-    (raw(values=2**63), 'ends within'), (raw(tensors=2**63), 'ends within'),
+    (b'GGUF', 'ends within'), (raw(version=1), 'version is 1'), (raw(version=3<<24), 'version'),
+    (raw(), 'architecture None'), (raw(values=2**63), 'ends within'),
+    (raw(tensors=2**63), 'ends within'),
     (raw(values=1, rest=struct.pack('<Q', 2**63)), 'ends within'),
-    (raw(values=1, rest=struct.pack('<Q1sI', 1, b'a', 77)), 'unknown type 77'),
-    (raw(values=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 9, 9, 1)), 'unknown type 9'),
-    (raw(values=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 9, 12, 2**61)), 'ends within'),
-    (raw(values=1, rest=struct.pack('<Q1sIQ1s', 1, b'a', 8, 1, b'\xff')), 'utf-8'),
-    (raw(values=2, rest=struct.pack('<Q1sIB', 1, b'a', 0, 1)*2), "'a' twice"),
-    (raw(values=1, rest=struct.pack('<Q17sII', 17, b'general.alignment', 4, 0)), 'alignment is 0'),
-    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 99, 0, 0)), "'a' should end"),
-    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 5)), 'no multiple of 32'),
-    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 777, 0)), 'not known: 777'),
-    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 33, 8, 0)), "multiple of Q8_0's 32"),
+    (one_value('I', b'a', 77), 'type 77'), (one_value('IIQ', b'a', 9, 9, 1), 'unknown type 9'),
+    (one_value('IIQ', b'a', 9, 12, 2**61), 'ends within'),
+    (one_value('IQ1s', b'a', 8, 1, b'\xff'), 'utf-8'),
+    (one_value('IB', b'a', 0, 1, times=2), "'a' twice"),
+    (one_value('II', b'general.alignment', 4, 0), 'alignment is 0'),
+    (one_value('IIQ', b'general.alignment', 9, 4, 9999) + many, 'its alignment is [0, 0'),
+    (one_value('IIQ', b'split.count', 9, 4, 9999) + many, 'split.count is [0, 0'),
+    (one_value('IQ9999s', b'general.architecture', 8, 9999, b'a'*9999), "architecture 'aaa"),
+    (one_tensor(size=99), "'a' should end"), (one_tensor(at=5), 'no multiple of 32'),
+    (one_tensor(kind=777), 'not known: 777'), (one_tensor(sizes=0), 'has 0 sizes'),
+    (one_tensor(size=33, kind=8), "multiple of Q8_0's 32"), (one_tensor(size=0), 'has sizes (0,)'),
     (raw(tensors=1, rest=struct.pack('<Q1sI', 1, b'a', 2**18) + bytes(2**22)), 'has 262144 sizes'),
-    (raw(tensors=2, rest=(struct.pack('<Q9999sIQIQ', 9999, b'a'*9999, 1, 4, 0, 0)*2)
-         + bytes(99)), 'it holds'),
-    (raw(values=1, rest=struct.pack('<Q17sIIQ', 17, b'general.alignment', 9, 4, 9999)
-         + bytes(9999*4)), 'its alignment is [0, 0'),
-    (raw(values=1, rest=struct.pack('<Q11sIIQ', 11, b'split.count', 9, 4, 9999)
-         + bytes(9999*4)), 'split.count is [0, 0'),
-    (raw(values=1, rest=struct.pack('<Q20sIQ9999s', 20, b'general.architecture', 8, 9999,
-         b'a'*9999)), "architecture 'aaa"),
-    (raw(tensors=1, rest=struct.pack('<Q1sIIQ', 1, b'a', 0, 0, 0)), 'has 0 sizes'),
-    (raw(tensors=1, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 0, 0, 0)), 'has sizes (0,)'),
-    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0)*2 + bytes(99)), "'a' twice"),
-    (raw(tensors=2, rest=struct.pack('<Q1sIQIQ', 1, b'a', 1, 4, 0, 0) +
-         struct.pack('<Q1sIQIQ', 1, b'b', 1, 4, 0, 0) + bytes(99)), 'overlap')],
+    (raw(tensors=2, rest=tensor(name=b'a'*9999)*2 + bytes(99)), 'it holds'),
+    (raw(tensors=2, rest=tensor()*2 + bytes(99)), "'a' twice"),
+    (raw(tensors=2, rest=tensor() + tensor(name=b'b') + bytes(99)), 'overlap')],
     ids=lambda x: x if isinstance(x, str) else 'header')
 def test_a_gguf_header_that_lies(tmp_path, data, says):
     (tmp_path/'m.gguf').write_bytes(data)
@@ -663,9 +637,8 @@ def test_each_part_of_a_split_gguf_file_leads_to_the_whole(tmp_path, more):
         assert not source.config['tie_word_embeddings']
         for n,t in whole.tensors.items(): assert torch.equal(source.tensors[n], t), n
         assert read_gguf(part)[1].keys() == read_gguf(tmp_path/'m.gguf')[1].keys()
-        tokenizer = load_tokenizer(part)
-        assert tokenizer.encode('abc ab').ids == load_tokenizer(tmp_path/'m.gguf').encode(
-            'abc ab').ids
+        tokens = [load_tokenizer(f).encode('abc ab').ids for f in (part, tmp_path/'m.gguf')]
+        assert tokens[0] == tokens[1]
 
 def test_a_split_gguf_file_that_is_not_whole_is_refused(tmp_path):
     first,second,last = in_parts(tmp_path/'m.gguf')
