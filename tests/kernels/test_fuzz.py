@@ -7,12 +7,10 @@ from torch.testing import assert_close
 from attention_nb.text import glove
 from attention_nb.text.glove import load_glove
 from attention_nb.text.bpe import GPT2_PATTERN, BPETokenizer
-from attention_nb.text.tokenizer import WordTokenizer
 
 # how fast a machine is must not decide
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 text = st.text(st.characters(exclude_categories=['Cs']))
-bpe = BPETokenizer.train(['the ship and the crew of the ship', 'naïve 你好 🙂'], 300)
 
 # gaps, groups, empty matches, lookaround, search from the right
 patterns = [GPT2_PATTERN, r'\w+', r'x', r'\w*', r'(\w)(\s)?', r'(?=(..))\S', r'\w\K\w',
@@ -29,27 +27,6 @@ def test_bpe_loses_nothing_whatever_the_pattern_and_forges_nothing(parts, tok):
     assert not tok.special_ids & set(plain)
     assert tok.decode(plain) == s and tok.decode(read, skip_special=False) == s
     assert bool(tok.special_ids & set(read)) == any(t in s for t in special)
-
-@calm
-@given(st.lists(text, max_size=4))
-def test_words_round_trip_on_normalized_text(texts):
-    tok = WordTokenizer.train(texts)
-    for s in texts:
-        normal = tok.decode(tok.encode(s))
-        assert tok.decode(tok.encode(normal)) == normal
-        assert tok.unk_id not in tok.encode(s)
-
-@calm
-@given(st.lists(text, max_size=4), st.booleans(), st.booleans(), st.integers(2, 9))
-def test_batches_are_rectangles(texts, bos, eos, max_len):
-    for tok in (bpe, WordTokenizer.train(texts)):
-        ids,mask = tok.batch(texts, bos=bos, eos=eos, max_len=max_len)
-        assert ids.shape == mask.shape and ids.shape[0] == len(texts)
-        assert not texts or ids.shape[1] <= max_len
-        for s,row,m in zip(texts, ids, mask):
-            whole = tok.encode(s, bos=bos, eos=eos)
-            cut = [*whole[:max_len-eos], *whole[len(whole)-eos:]]
-            assert row[m].tolist() == (whole if len(whole) <= max_len else cut)
 
 fixtures = [HealthCheck.function_scoped_fixture]
 

@@ -2,7 +2,6 @@
 process because it must be chosen before Triton is imported, and through Triton's compiler"""
 import json, os, sys
 from importlib.util import find_spec
-from pathlib import Path
 import pytest
 from helpers import full, root, run
 

@@ -1,7 +1,8 @@
 """Generation: equal to transformers token for token, rows independent of their batch, every option
 honoured or refused; threads, modes, autocast, interruptions
 """
-import contextlib, functools, inspect, itertools, re, sys, threading, warnings
+import contextlib, functools, inspect, itertools, re, sys, warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 import numpy as np
@@ -69,12 +70,6 @@ def reference(theirs, ids, n, *, mask=None, eos_id=(), **options):
     return theirs.generate(ids, attention_mask=mask, max_new_tokens=n, do_sample=False,
                            pad_token_id=PAD, eos_token_id=list(eos_id) or None, **options)
 
-def test_logits_of_the_last_tokens_only(ours):
-    ids,mask = prompts()
-    with torch.no_grad():
-        for n in (1, 3, 7, 9):
-            assert_close(ours(ids, mask=mask, last=n), ours(ids, mask=mask)[:,-n:])
-
 # ---- filters
 
 def scores(seed=0, ties=False, rows=6):
@@ -95,19 +90,16 @@ def test_a_row_of_a_filter_does_not_see_the_others():
 
 def test_scores_and_tokens_of_the_wrong_kind_are_named():
     x,ids = scores(rows=2),torch.tensor([[1],[2]])
-    every = [sample, lambda x: filter_top_k(x, 2), lambda x: filter_top_p(x, .5),
-             lambda x: filter_min_p(x, .5), lambda x: filter_logits(x, temperature=2.),
-             lambda x: penalize_repetition(x, ids, 1.2)]
-    for f in every:
+    def penalized(x, ids=ids): return penalize_repetition(x, ids, 1.2)
+    for f in (sample, penalized, lambda x: filter_top_k(x, 2), lambda x: filter_top_p(x, .5),
+              lambda x: filter_min_p(x, .5), lambda x: filter_logits(x, temperature=2.)):
         for odd in (x.long(), [1.]):
             with pytest.raises(TypeError, match='logits must be a tensor of floats'): f(odd)
         with pytest.raises(ValueError, match=r'logits must be \('): f(torch.tensor(1.))
-    for f in (every[0], every[-1]):
-        for odd in (x[0], x[None]):
-            with pytest.raises(ValueError, match=r'logits must be \(B, N\)'): f(odd)
+    for f,odd in itertools.product((sample, penalized), (x[0], x[None])):
+        with pytest.raises(ValueError, match=r'logits must be \(B, N\)'): f(odd)
     for odd in (ids[:1], ids.float(), [[1],[2]], torch.tensor(3)):
-        with pytest.raises(ValueError, match=r'ids must be integers \(2, L\)'):
-            penalize_repetition(x, odd, 1.2)
+        with pytest.raises(ValueError, match=r'ids must be integers \(2, L\)'): penalized(x, odd)
 
 # ---- greedy
 
@@ -221,16 +213,22 @@ def test_a_stream_goes_on_with_the_text_before(bpe):
                    mask=torch.tensor([[False, True], [True, True]]))
     assert out.shape[1] == 3
 
-def test_streams_of_tokens_are_the_generation(ours):
+def test_streams_of_tokens_are_the_generation_and_columns_belong_to_their_reader(ours):
     ids,mask = prompts()
+    seen = []
+    def note(column):
+        seen.append(column.clone())
+        column.fill_(3)                                             # its own
     for options in (dict(mask=mask), dict(temperature=1., seed=3, top_k=9),
-                    dict(eos_id=(5, 11, 17), pad_id=0)):
-        seen = []
-        out = ours.generate(ids, 9, stream=seen.append, **options)
-        assert torch.equal(torch.stack(seen, 1), out[:,7:])
-        assert torch.equal(torch.stack([*stream(ours, ids, 9, **options)], 1), out[:,7:])
-        found = *seen,out,ours.generate(ids, 2, n_beams=2)
-        assert not any(t.is_inference() for t in found)
+                    dict(eos_id=(5, 11, 17), pad_id=0), dict(stop=[[11]])):
+        want = ours.generate(ids, 9, **options)
+        seen.clear()
+        out = ours.generate(ids, 9, stream=note, **options)
+        assert torch.equal(out, want) and torch.equal(torch.stack(seen, 1), want[:,7:])
+        seen.clear()
+        for column in stream(ours, ids, 9, **options): note(column)
+        assert torch.equal(torch.stack(seen, 1), want[:,7:])
+        assert not any(t.is_inference() for t in (*seen, out, ours.generate(ids, 2, n_beams=2)))
 
 def test_a_stream_can_be_left_and_changes_no_mode(ours):
     ids,_ = prompts()
@@ -249,33 +247,18 @@ def test_a_stream_can_be_left_and_changes_no_mode(ours):
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
     ours.eval()
 
-def test_a_callback_may_write_into_its_column(ours):
-    ids,_ = prompts()
-    for options in ({}, dict(eos_id=(5, 11), pad_id=0), dict(stop=[[11]])):
-        want = ours.generate(ids, 9, **options)
-        assert torch.equal(ours.generate(ids, 9, stream=lambda column: column.fill_(3), **options),
-                           want)
-        columns = []
-        for column in stream(ours, ids, 9, **options):
-            columns.append(column.clone())
-            column.fill_(3)
-        assert torch.equal(torch.stack(columns, 1), want[:,7:])
-
 # ---- chance
 
-def test_seeds(ours):
+def test_chance_comes_from_a_seed_a_generator_or_torch(ours):
     ids,_ = prompts()
     options = dict(temperature=1.3, top_p=.95)
     state = torch.get_rng_state()
-    a,b,c = (ours.generate(ids, 12, seed=s, **options) for s in (1, 1, 2))
-    assert torch.equal(a, b) and not torch.equal(a, c)
-    assert torch.equal(a, ours.generate(ids, 12, generator=torch.Generator().manual_seed(1),
-                                        **options))
+    want = ours.generate(ids, 12, seed=1, **options)
+    assert torch.equal(want, ours.generate(ids, 12, generator=torch.Generator().manual_seed(1),
+                                           **options))
     assert torch.equal(state, torch.get_rng_state())
-    def by_torchs_own():
-        torch.manual_seed(1)
-        return ours.generate(ids, 12, **options)
-    assert torch.equal(by_torchs_own(), by_torchs_own())
+    torch.manual_seed(1)
+    assert torch.equal(want, ours.generate(ids, 12, **options))
     assert not torch.equal(state, torch.get_rng_state())
     for narrow in (dict(top_k=1), dict(top_p=0.), dict(min_p=1.), dict(temperature=1e-4)):
         assert torch.equal(ours.generate(ids, 12, seed=0, **narrow), ours.generate(ids, 12))
@@ -291,15 +274,14 @@ def test_the_coldest_temperature_is_the_likeliest_token(dtype):
 
 def test_going_on_with_a_cache(ours):
     ids,mask = prompts()
+    cache = ours.new_cache(3, 40)
+    first = ours.generate(ids, 5, cache=cache, mask=mask)
+    assert len(cache) == 11                                        # the last token is not read yet
+    asked = torch.cat([first, ids[:,:3]], 1)
     real = torch.cat([mask, torch.ones(3, 8, dtype=torch.bool)], 1)
-    for options,more in (({}, {}), (dict(mask=mask), dict(mask=real))):
-        cache = ours.new_cache(3, 40)
-        first = ours.generate(ids, 5, cache=cache, **options)
-        assert len(cache) == 11                                    # the last token is not read yet
-        asked = torch.cat([first, ids[:,:3]], 1)
-        assert torch.equal(ours.generate(asked, 6, cache=cache, **more),
-                           ours.generate(asked, 6, **more))
-        assert len(cache) == 20
+    assert torch.equal(ours.generate(asked, 6, cache=cache, mask=real),
+                       ours.generate(asked, 6, mask=real))
+    assert len(cache) == 20
 
 # ---- encoder-decoders
 
@@ -744,36 +726,21 @@ def restless(layers=2, **options):
     for p in model.parameters(): p.data.mul_(8)
     return model.train()
 
-def at_once(*jobs):
-    "What each job gives, all at the same time, the threads taking turns as often as they can"
-    found,before = [None]*len(jobs),sys.getswitchinterval()
-    def work(n): found[n] = jobs[n]()
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(len(jobs))]
-    sys.setswitchinterval(1e-6)
-    try:
-        for t in threads: t.start()
-        for t in threads: t.join()
-    finally: sys.setswitchinterval(before)
-    return found
-
 def test_threads_generate_on_a_model_that_trains_and_set_no_mode():
+    "They take turns as often as they can"
     model = restless()
     ids,_ = prompts()
-    want,modes = model.eval().generate(ids, 9),set()
+    want,modes,before = model.eval().generate(ids, 9),set(),sys.getswitchinterval()
     model.train()
-    done = threading.Event()
-    def watch():
-        while not done.is_set(): modes.update(m.training for m in model.modules())
-    def write(**options):
-        return lambda: [model.generate(ids, 9, **options) for _ in range(4)]
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try: found = at_once(write(), write(n_beams=1), write(stream=lambda column: None))
-    finally:
-        done.set()
-        watcher.join()
-    assert all(torch.equal(out, want) for outs in found for out in outs)
-    assert modes == {True}
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            jobs = [pool.submit(model.generate, ids, 9, **options) for _ in range(4)
+                    for options in ({}, dict(n_beams=1), dict(stream=lambda column: None))]
+            while not all(job.done() for job in jobs):
+                modes.update(m.training for m in model.modules())
+    finally: sys.setswitchinterval(before)
+    assert all(torch.equal(job.result(), want) for job in jobs) and modes == {True}
 
 def test_what_is_set_during_a_stream_stays_set():
     model = restless()

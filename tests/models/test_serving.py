@@ -118,19 +118,6 @@ def test_a_key_on_the_keyboard_loses_no_text():
     assert at[0] > 4 and said == alone(model, b, 9) and [*two] == alone(model, c, 9)
     assert batcher.free_pages == 40
 
-def test_an_error_of_a_text_is_told_each_time_it_is_asked():
-    model,batcher = decoder('gpt2'),Batcher(decoder('gpt2'), pages=40, page=4)
-    ids,calls = some(5),[]
-    def bad(ids, logits):
-        calls.append(1)
-        if len(calls) == 3: raise RuntimeError('mine')
-        return logits
-    text = batcher.submit(ids, 9, eos_id=(), logits_processor=bad)
-    assert [next(text), next(text)] == alone(model, ids, 2)
-    for _ in 'ab':
-        with pytest.raises(RuntimeError, match='mine'): next(text)
-    assert batcher.free_pages == 40
-
 def test_a_key_on_the_keyboard_in_a_processor_begins_no_text_twice():
     model,batcher = decoder('llama'),Batcher(decoder('llama'), pages=9, page=4)
     torch.manual_seed(9)
