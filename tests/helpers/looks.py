@@ -50,6 +50,13 @@ def titles(page, rows):
     return page.locator(rows).evaluate_all(
         'rows => rows.map(r => [...r.cells].slice(1).map(c => c.title))')
 
+def themes(page):
+    "Go through light and dark; the page follows"
+    for theme in ('light', 'dark'):
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator(':root')).to_have_attribute('data-theme', theme)
+        yield theme
+
 def press(page, *keys):
     for key in keys: page.keyboard.press(key)
 
@@ -70,22 +77,19 @@ def watched(page, problems, inside=('file:', 'data:', 'blob:')):
     page.on('dialog', lambda d: (problems.append(d.message), d.dismiss()))
     return page
 
-still = """async () => {
+drawn = """async () => {
     await document.fonts.ready
     await window.MathJax?.startup?.promise
     // a frame that is out of sight draws nothing
     const frame = () => new Promise(d => { requestAnimationFrame(d); setTimeout(d, 50) })
-    const moving = () => document.getAnimations().filter(a => a.playState === 'running'
-        && isFinite(a.effect.getComputedTiming().endTime))
-    do { await Promise.allSettled(moving().map(a => a.finished)); await frame(); await frame() }
-    while (moving().length)
+    await frame(); await frame()
 }"""
 
 def settled(page):
-    "Wait until all has come, formulas are set and nothing is in motion, in frames too"
+    "Wait until all has come and formulas and frames are drawn"
     page.wait_for_load_state('networkidle')
     expect(page.locator('.math:not(:has(mjx-container))')).to_have_count(0)
-    for frame in page.frames: frame.evaluate(still)
+    for frame in page.frames: frame.evaluate(drawn)
 
 @functools.cache
 def tab(browser, kind):

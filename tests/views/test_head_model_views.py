@@ -9,7 +9,7 @@ from attention_nb.text.tokenizer import WordTokenizer
 from attention_nb.views.page import head_colors
 from attention_nb.views.attention_views import head_view, model_view, show_tokens
 from helpers import root
-from helpers.looks import contrast, expect, lines, numbers, press, weights, words
+from helpers.looks import contrast, expect, lines, numbers, press, themes, weights, words
 
 style = (root/'attention_nb'/'views_js'/'look.css').read_text()
 dark_at = style.index('[data-theme="dark"]')
@@ -50,12 +50,6 @@ strongest = """c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c
     let best = [0, 0, 0, 0]
     for (let p = 0; p < d.length; p += 4) if (d[p+3] > best[3]) best = [...d.slice(p, p+4)]
     return best }"""
-
-def themes(page):
-    for theme in palettes:
-        page.emulate_media(color_scheme=theme)
-        expect(page.locator(':root')).to_have_attribute('data-theme', theme)
-        yield theme
 
 def test_colours_are_seen_on_their_paper_and_a_line_of_seven_hundredths_is(open_view):
     w = torch.zeros(1, 24, 2, 2)

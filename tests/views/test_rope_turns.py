@@ -84,7 +84,8 @@ def test_words_are_dragged_and_answer_the_keyboard(open_view):
 
 def test_the_arrows_that_are_drawn_have_the_angles_that_are_said(open_view):
     page = open_view(one(places=(3,14)))
-    def angles(points): return torch.tensor([math.degrees(math.atan2(-y, x)) for x,y in points])
+    def angles(points):
+        return torch.tensor([math.degrees(math.atan2(-y, x)) for x,y in points])
     ends = page.locator('line:not(.ghost)').evaluate_all(
         "es => es.map(e => [+e.getAttribute('x2'), +e.getAttribute('y2')])")
     arc = page.locator('.arc').get_attribute('points').split()

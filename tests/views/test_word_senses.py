@@ -2,7 +2,7 @@
 import re
 import torch
 from attention_nb.views.word_senses import _near, _new_vector, _read, sense_view
-from helpers.looks import channels, close, contrast, expect, floats, press
+from helpers.looks import channels, close, contrast, expect, floats, press, themes
 
 sentences = ['the mouse ran and the cat slept'.split(), 'click the mouse button'.split()]
 others = 'dog screen rat touch'.split()
@@ -22,7 +22,8 @@ def check(page, d, temperature):
     for n,(t,at) in enumerate(rows):
         w,vector = _new_vector(t, at, temperature)
         new.append(vector)
-        share,near = (page.locator('.sentence').nth(n).locator(what) for what in ('.share', '.near b'))
+        box = page.locator('.sentence').nth(n)
+        share,near = box.locator('.share'),box.locator('.near b')
         close(share.evaluate_all('es => es.map(e => e.title)'), w)
         assert share.all_inner_texts() == [f'{100*x:.0f}\u00a0%' for x in w.tolist()]
         best = _near(vector, y, d['shown'])
@@ -82,9 +83,7 @@ def test_nothing_below_jumps_while_the_slider_moves(open_view):
 
 def test_its_inks_are_readable(open_view):
     page = open_view(view(shown=4))
-    for theme in ('light', 'dark'):
-        page.emulate_media(color_scheme=theme)
-        expect(page.locator(':root')).to_have_attribute('data-theme', theme)
+    for theme in themes(page):
         paper = page.evaluate('getComputedStyle(document.body).backgroundColor')
         for what in ('.tip.plus', '.tip.minus', '.map text'):
             ink = page.locator(what).first.evaluate('e => getComputedStyle(e).fill')
