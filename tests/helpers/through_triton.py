@@ -10,7 +10,7 @@ import pytest, torch
 from torch.testing import assert_close
 from attention_nb.kernels import triton_flash as kernels
 from attention_nb.kernels.reference import attention
-from attention_nb.kernels.triton_flash import triton_attention, triton_decode, why_not_triton
+from attention_nb.kernels.triton_flash import triton_attention, triton_decode
 from attention_nb.kernels.visibility import Visibility
 
 assert os.environ.get('TRITON_INTERPRET') == '1' and kernels._interpreted
@@ -140,12 +140,3 @@ def test_what_nobody_sees_is_not_loaded(monkeypatch):
     v[:,:,:64] = math.nan
     out = results(triton_attention, q[:,:,96:], k, v, dict(window=(30,0)))
     assert not out[0].isnan().any() and not out[1].isnan().any()
-
-def test_refusals():
-    q,k,v = qkv(1, 2, 2, 5, 5, 8, 8)
-    with pytest.raises(NotImplementedError, match='a compiler or a transform'):
-        torch.func.vmap(triton_attention)(q, k, v)
-    assert why_not_triton(q, k, v, q_pos=torch.arange(5)+3) is None    # places alone hide nothing
-    with pytest.MonkeyPatch.context() as m:
-        m.setattr(kernels, '_known', kernels._known[:-2])
-        assert why_not_triton(q, k, v, causal=True) == 'it knows no _memo'

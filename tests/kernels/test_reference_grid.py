@@ -154,12 +154,6 @@ def test_output_and_gradients(name, shape, whole):
         n += 1
     assert name in kernels or n > (100 if whole else 20)
 
-@pytest.mark.parametrize('name', kernels)
-def test_a_kernel_computes_something(name):
-    taken = sum(not refuses(name, kernels[name], *tensors, **kw)
-                for tensors,cases in map(in_double, shapes[:3]) for kw,_ in cases)
-    assert taken > 8
-
 def hiding(B, H, L, S):
     "Options that hide keys, some from everybody"
     g = torch.Generator().manual_seed(L)
@@ -219,7 +213,6 @@ def test_what_nobody_sees_may_be_anything(name, x):
 # of a score above 1e16 the rounding is larger than 1: on an old processor torch's kernel then finds
 # other weights in its backward pass than in its forward pass, and their ratio may be infinite
 smaller = [1e7 if x == 1e30 else x for x in no_numbers]
-
 @pytest.mark.parametrize('name,x', with_each(smaller), ids=str)
 def test_what_some_do_not_see_is_nothing_to_them(name, x):
     "A key that others see: no part in the rest, nor in gradients when only the rest is asked for"
@@ -300,7 +293,6 @@ def in_lower(dtype, whole):
     return (q,k,v), cases
 
 lower = torch.float32,torch.bfloat16,torch.float16
-
 @pytest.mark.parametrize('name,dtype,whole', graded(
     [(name, lower[i%3]) for i,name in enumerate(implementations)],
     itertools.product(implementations, lower)), ids=str)
@@ -327,17 +319,3 @@ def test_a_wrong_argument_is_named(name):
             (dict(window=3), ValueError, 'window must be'),
             (dict(mask=Visibility(2)), ValueError, 'mask is a Visibility of 2 queries')):
         with pytest.raises(error, match=message): f(q, q, q, **kw)
-
-def test_only_the_oracle_asks_for_the_whole_table(monkeypatch):
-    calls = []
-    dense = Visibility.dense
-    monkeypatch.setattr(Visibility, 'dense', lambda *a, **kw: calls.append(1) or dense(*a, **kw))
-    q = torch.randn(1, 2, 7, 4)
-    for kw in (dict(causal=True, window=(2,0)), dict(mask=Visibility(7, q_doc=torch.arange(7)//3))):
-        for name,f in implementations.items():
-            calls.clear()
-            if refuses(name, f, q, q, q, **kw): continue
-            f(q, q, q, **kw)
-            assert not calls, name
-        attention(q, q, q, **kw)
-        assert len(calls) == 1

@@ -71,8 +71,6 @@ def test_quantized_while_it_is_loaded(bits, tmp_path):
             wanted = quantize(load_pretrained(tmp_path/folder), bits)
             with torch.no_grad(): assert torch.equal(loaded(ids), wanted(ids))
             assert {*loaded.state_dict()} == {*wanted.state_dict()}
-    with pytest.raises(ValueError, match='bits must be 8 or 4, got 3'):
-        load_pretrained(tmp_path/'own', bits=3)
     with pytest.raises(ValueError, match='group needs bits=4'):
         load_pretrained(tmp_path/'own', group=32)
 
@@ -80,13 +78,11 @@ def test_quantized_while_it_is_loaded(bits, tmp_path):
 def test_smollm2_keeps_to_its_bits():
     "Its file has 4 bits in groups of 32, which come back almost as they were, in 100 MB"
     loaded,wanted = load_pretrained('smollm2', bits=4),load_pretrained('smollm2')
-    size = sum(t.nbytes for t in [*loaded.parameters(), *loaded.buffers()])
-    assert size < 105e6
-    ours = dict(loaded.named_modules())
+    assert sum(t.nbytes for t in [*loaded.parameters(), *loaded.buffers()]) < 105e6
     for name,m in wanted.named_modules():
         if isinstance(m, torch.nn.Linear):
-            off = (ours[name].weight - m.weight).norm()/m.weight.norm()
-            assert off < .02, name
+            off = loaded.get_submodule(name).weight - m.weight
+            assert off.norm() < .02*m.weight.norm(), name
 
 def test_what_a_file_says_must_fit(tmp_path):
     save_pretrained(quantize(model_of()), tmp_path, family='attention_nb')
@@ -147,11 +143,3 @@ def test_joined_is_each_by_itself():
     for linear,bits in ((torch.nn.Linear(32, 64), 4), (torch.nn.Linear(32, 48), 8),
                         (torch.nn.Linear(40, 64), 8)):
         assert QuantizedLinear.joined([QuantizedLinear(linear, bits)]*2) is None
-
-@full
-def test_compiled_text_is_the_models(tmp_path, monkeypatch):
-    monkeypatch.setenv('TORCHINDUCTOR_CACHE_DIR', str(tmp_path))
-    model = quantize(model_of(), 4)
-    wanted = model.generate(ids, 9, eos_id=())
-    assert torch.equal(model.generate(ids, 9, eos_id=(), compiled=True), wanted)
-    assert [*(tmp_path/'attention_nb').iterdir()]

