@@ -23,7 +23,7 @@ def should(view, head, query):
 
 def test_arcs_are_weights(open_view, weights):
     view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
-    page = open_view(view)
+    page = open_view(view, motion='reduce')
     assert drawn(page) == pytest.approx(should(view, 0, 6))
     page.get_by_role('button', name='layer 1, head 2').click()
     page.get_by_role('option', name='road').hover()
