@@ -117,10 +117,9 @@ def test_what_no_template_is_given(tmp_path):
     for name in ('add_generation_prompt', 'continue_final_message', 'tokenize'):
         with pytest.raises(TypeError, match=f'chat takes no {name}'):
             source.chat(talk, **{name: True})
-    for name,wrong in dict(tools=[lambda: 1], documents='a', messages=dict(role='user')).items():
-        given = [talk] if name != 'messages' else [wrong]
+    for name,wrong in dict(tools=[lambda: 1], documents='a').items():
         with pytest.raises(TypeError, match=f'{name} must be a list of dictionaries'):
-            source.chat(*given, **({} if name == 'messages' else {name: wrong}))
+            source.chat(talk, **{name: wrong})
     with pytest.raises(TypeError, match='image must be what JSON can say'):
         source.chat(talk, image=object())
     with pytest.raises(ValueError, match='messages is empty'): source.chat([])
@@ -139,9 +138,8 @@ def test_templates_travel_with_a_tokenizer(tmp_path):
 
 def test_the_templates_of_a_gguf_file(tmp_path):
     key = 'tokenizer.chat_template'
-    source = open_source(write(tmp_path/'m.gguf', more={
-        key: template('default'), f'{key}.tool_use': template('tool_use'),
-        'tokenizer.chat_templates': ['tool_use']}))
+    source = open_source(write(tmp_path/'m.gguf', more={key: template('default'),
+        f'{key}.tool_use': template('tool_use'), 'tokenizer.chat_templates': ['tool_use']}))
     talk = [dict(role='user', content='Hello')]
     assert source.chat(talk).startswith('default|')
     assert source.chat(talk, tools=[tool]).startswith('tool_use|')

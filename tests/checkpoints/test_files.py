@@ -1,6 +1,6 @@
 "Damaged, cut, foreign and hostile model files: beside the proofs in nbs/checkpoints"
-import contextlib, dataclasses, json, os, pickle, shutil, socket, struct, threading
-from pathlib import Path
+import contextlib, dataclasses, json, os, pickle, re, shutil, socket, struct, threading
+from types import SimpleNamespace
 import numpy as np, pytest, torch
 from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.torch import load_file, save_file
@@ -10,9 +10,8 @@ from attention_nb.checkpoints.source import open_source
 from attention_nb.checkpoints.gguf import read_gguf
 from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
 from attention_nb.checkpoints.save import save_tensors
-from attention_nb.checkpoints.tensors import Tensors
 from attention_nb.checkpoints.tokenizers import byte_pairs, load_tokenizer
-from helpers.apart import apart
+from helpers.apart import apart, said_of
 from helpers.gguf_model import E, H, KV, N, V, byte_chars, said, shapes, write
 
 gguf = pytest.importorskip('gguf')
@@ -56,17 +55,13 @@ def test_round_trip_keeps_every_type_and_empty_tensors(folder, shards, tensors):
     assert len([*shards.glob('*.safetensors')]) == 3
     assert load_file(folder/'model.safetensors').keys() == tensors.keys()
 
-def test_no_config_an_empty_folder_no_folder(folder, tmp_path):
+def test_no_config_an_empty_folder(folder, tmp_path):
     (folder/'config.json').unlink()
     refused(folder, str(folder), 'no config.json', error=FileNotFoundError)
     (tmp_path/'empty').mkdir()
     refused(tmp_path/'empty', 'no config.json', error=FileNotFoundError)
-    refused(tmp_path/'absent', 'absent is neither', error=FileNotFoundError)
-    refused('./no/such/place', 'neither a folder', error=FileNotFoundError)
     (tmp_path/'empty'/'config.json').write_text('{}')
     refused(tmp_path/'empty', 'no model.safetensors', error=FileNotFoundError)
-    for wrong in (3, None, ['minilm']):
-        with pytest.raises(TypeError, match='source must be'): open_source(wrong)
 
 @pytest.mark.parametrize('text,says', [
     (b'', 'not a JSON'), (b'[1]', 'must hold a JSON object {...}, got list'), (b'null', 'NoneType'),
@@ -75,11 +70,6 @@ def test_no_config_an_empty_folder_no_folder(folder, tmp_path):
 def test_config_is_no_object(folder, text, says):
     (folder/'config.json').write_bytes(text)
     refused(folder, str(folder/'config.json'), says)
-
-def test_config_is_a_folder(folder):
-    (folder/'config.json').unlink()
-    (folder/'config.json').mkdir()
-    refused(folder, 'config.json is not a text')
 
 class Bomb:
     def __reduce__(self): return exec, ("import pathlib; pathlib.Path(BOMB).touch()",)
@@ -128,8 +118,7 @@ def test_a_file_that_is_not_what_its_name_or_header_says(folder, data, says):
 @given(st.data())
 def test_cut_short_or_changed_at_random(folder, data):
     file = folder/'model.safetensors'
-    whole = getattr(test_cut_short_or_changed_at_random, 'whole', None) or file.read_bytes()
-    test_cut_short_or_changed_at_random.whole = whole
+    whole = file.read_bytes()
     try:
         file.write_bytes(whole[:data.draw(st.integers(0, len(whole)-1))])
         refused(folder, str(file))
@@ -146,8 +135,11 @@ def edit(shards, change):
     index = shards/'model.safetensors.index.json'
     said = json.loads(index.read_text()); change(said); index.write_text(json.dumps(said))
 
-def test_a_missing_shard(shards):
-    (shards/'model-00002-of-00003.safetensors').unlink()
+def test_a_damaged_shard_and_a_missing_one_are_named(shards):
+    file = shards/'model-00002-of-00003.safetensors'
+    file.write_bytes(file.read_bytes()[:-1])
+    refused(shards, str(file))
+    file.unlink()
     refused(shards, 'lacks 1 of 3', 'model-00002-of-00003', error=FileNotFoundError)
 
 @pytest.mark.parametrize('weight_map', [None, {}, [], {'a': 1}, 'x'])
@@ -191,11 +183,6 @@ def test_names_of_a_million_letters_make_no_long_error(shards, folder):
     save_file({'a'*10**6: torch.ones(1, dtype=torch.uint16)}, folder/'model.safetensors')
     refused(folder, "'aaa")
 
-def test_a_damaged_shard_is_named(shards):
-    file = shards/'model-00001-of-00003.safetensors'
-    file.write_bytes(file.read_bytes()[:-1])
-    refused(shards, str(file))
-
 @pytest.mark.parametrize('name,text', [
     ('config.json', '{"n": 1, "m": 2, "n": 3}'), ('config.json', '{"n": {"a": 1, "a": null}}'),
     ('generation_config.json', '{"n": 1, "n": 2}'), ('tokenizer_config.json', '{"n": 1, "n": 2}'),
@@ -223,17 +210,6 @@ def test_a_link_to_nothing_is_missing_not_absent(folder, name):
     refused(folder, str(folder/name))
 
 # %% saving
-def test_nothing_is_left_of_a_save_that_fails(tmp_path, monkeypatch, tensors):
-    import attention_nb.checkpoints.save as module
-    written,write = [],module._write
-    def fails(path, *args):
-        if written: raise OSError('the disk is full')
-        written.append(write(path, *args))
-    monkeypatch.setattr(module, '_write', fails)
-    with pytest.raises(OSError, match='disk is full'):
-        save_tensors(tensors, config, tmp_path/'new', max_shard_size=60)
-    assert written and not (tmp_path/'new').exists()
-
 class Stop(BaseException): "Nobody catches it"
 
 def both(n, size=60): return {f'w{i}': torch.full((9,), float(n)) for i in range(size//20)}
@@ -274,6 +250,10 @@ def test_a_save_that_stops_anywhere_leaves_the_old_model_or_the_new(tmp_path, er
         folder = tmp_path/f'{at}'
         save_tensors(both(1), dict(n=1), folder, max_shard_size=40)
         (folder/'notes.txt').write_text('mine')
+        new = tmp_path/f'new{at}'
+        with contextlib.suppress(OSError, Stop), stopping(at, error):
+            save_tensors(both(2), dict(n=2), new, max_shard_size=80)
+        assert isinstance(error, Stop) or not new.exists() or which(new) == 2
         with stopping(at, error) as steps:
             try: save_tensors(both(2), dict(n=2), folder, max_shard_size=80)
             except (OSError, Stop): found.append(which(folder))
@@ -417,21 +397,6 @@ def test_transformers_loads_what_a_killed_save_leaves(tmp_path):
         assert names(folder) == {'config.json', 'generation_config.json', 'model.safetensors'}
         assert 'transformers_weights' not in json.loads((folder/'config.json').read_text())
 
-def test_a_second_save_is_refused_while_one_runs(tmp_path, monkeypatch):
-    "Of two threads too; nothing of the second is written"
-    import attention_nb.checkpoints.save as module
-    write,began,go_on = module._write,threading.Event(),threading.Event()
-    def waits(*args): began.set(); assert go_on.wait(20); write(*args)
-    monkeypatch.setattr(module, '_write', waits)
-    first = threading.Thread(target=save_tensors, args=(both(1), dict(n=1), tmp_path/'m'))
-    first.start()
-    assert began.wait(20)
-    monkeypatch.setattr(module, '_write', write)
-    with pytest.raises(RuntimeError, match='m: another save is writing into this folder'):
-        save_tensors(both(2), dict(n=2), tmp_path/'m')
-    go_on.set(); first.join(20)
-    assert which(tmp_path/'m') == 1 and len([*(tmp_path/'m').iterdir()]) == 2
-
 def test_a_folder_without_links_or_locks_is_saved_too(tmp_path, monkeypatch):
     import attention_nb.checkpoints.save as module
     def no(*args, **kw): raise OSError(95, 'Operation not supported')
@@ -452,8 +417,7 @@ def test_saving_over_the_files_one_reads_from(folder, tensors):
 def test_tied_weights_are_written_once_and_overlapping_ones_whole(tmp_path):
     base = torch.arange(12.)
     tied = dict(embed=base, head=base, part=base[2:6], turned=base.view(3, 4).t(),
-                same=base.clone(),
-                both=base.view(3, 4), wide=torch.ones(1).expand(5))
+                same=base.clone(), both=base.view(3, 4), wide=torch.ones(1).expand(5))
     save_tensors(tied, {}, tmp_path/'m')
     read = open_source(tmp_path/'m').tensors
     assert {*read} == {*tied} - {'head'}
@@ -738,37 +702,26 @@ def prefixed(prefix, **more): return dict(continuing_subword_prefix=prefix, **mo
 nobody = dict(SpecialToken=dict(id='x', type_id=0))
 fails = 'its tokenizer fails at this text'
 # the package's engine gives up after ten million steps back, in a panic
-for_ever = {
-    'a pattern for ever': dict(pre_tokenizer=split('(a|a)*$')),
-    'one inside others': dict(pre_tokenizer=dict(
-        type='Sequence', pretokenizers=[split('b'), split('(a+)+b')])),
-    'one in a normalizer': dict(normalizer=replaced('(a|a)*$'))}
-hostile = {
-    'a panic while it is read': (dict(normalizer=dict(
-        type='Precompiled', precompiled_charsmap='')), 'Precompiled'),
-    'another': (dict(model=prefixed('#####')), 'lacks the prefix'),
-    'the end of the process': (dict(model=prefixed('#', merges=['a é'])), 'lacks the prefix'),
-    'a panic at the first text': (dict(pre_tokenizer=dict(
-        type='FixedLength', length=0)), 'fails at'),
-    'and at any': (dict(post_processor=dict(
-        type='TemplateProcessing', single=[nobody], pair=[], special_tokens={})), 'fails at')}
+for_ever = [
+    dict(pre_tokenizer=split('(a|a)*$')), dict(normalizer=replaced('(a|a)*$')),
+    dict(pre_tokenizer=dict(type='Sequence', pretokenizers=[split('b'), split('(a+)+b')]))]
+# a panic while it is read, two ends of the process, a panic at the first text, and at any
+hostile = [(parts, f': {fails}') for parts in for_ever] + [
+    (dict(normalizer=dict(type='Precompiled', precompiled_charsmap='')), '.*Precompiled'),
+    (dict(model=prefixed('#####')), '.*lacks the prefix'),
+    (dict(model=prefixed('#', merges=['a é'])), '.*lacks the prefix'),
+    (dict(pre_tokenizer=dict(type='FixedLength', length=0)), '.*fails at'),
+    (dict(post_processor=dict(type='TemplateProcessing', single=[nobody], pair=[],
+                              special_tokens={})), '.*fails at')]
 
 def test_hostile_tokenizers(tmp_path):
     "In a process of its own, which some of them would hang or end"
-    code = """if True:
-        import sys
-        from attention_nb.checkpoints.tokenizers import load_tokenizer
-        for path in sys.argv[1:]:
-            try: load_tokenizer(path).encode('a'*40 + '!')
-            except ValueError as e: print(' '.join(str(e).split()), flush=True)
-            else: raise SystemExit(path)"""
-    parts = for_ever | {name: said for name,(said,_) in hostile.items()}
-    files = {name: tmp_path/f'{name}.json' for name in parts}
-    for name,file in files.items(): file.write_text(spoiled(**parts[name]))
-    for name,line in zip(parts, apart(code, *files.values()).splitlines(), strict=True):
-        what = f': {fails}' if name in for_ever else ' is not a tokenizer'
-        assert line.startswith(f'{files[name]}{what}'), line
-        assert name in for_ever or hostile[name][1] in line, line
+    files = [tmp_path/f'{n}.json' for n in range(len(hostile))]
+    for file,(parts,_) in zip(files, hostile): file.write_text(spoiled(**parts))
+    said,_ = said_of("load_tokenizer(path).encode('a'*40 + '!')", *files)
+    for file,line,(_,says) in zip(files, said, hostile):
+        says = says if says[0] == ':' else f' is not a tokenizer{says}'
+        assert re.match(re.escape(str(file)) + says, line), line
 
 def test_what_looks_hostile_and_is_not(tmp_path):
     good = tmp_path/'good.json'
@@ -778,10 +731,8 @@ def test_what_looks_hostile_and_is_not(tmp_path):
 
 def test_an_interrupt_is_no_fault_of_a_tokenizer(tmp_path, monkeypatch):
     (tmp_path/'tokenizer.json').write_text(spoiled())
-    class Interrupted:
-        @staticmethod
-        def from_str(text): raise KeyboardInterrupt
-    monkeypatch.setattr(tokenizers, 'Tokenizer', Interrupted)
+    def interrupted(text): raise KeyboardInterrupt
+    monkeypatch.setattr(tokenizers, 'Tokenizer', SimpleNamespace(from_str=interrupted))
     with pytest.raises(KeyboardInterrupt): load_tokenizer(tmp_path/'tokenizer.json')
 
 @pytest.mark.parametrize('how,says', [
@@ -836,15 +787,9 @@ def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_p
     snapshot = tmp_path/'hub'/'models--some--model'
     shutil.copytree(folder, snapshot/'snapshots'/'abc')
     (snapshot/'refs').mkdir(); (snapshot/'refs'/'main').write_text('abc')
-    code = """if True:
-        import sys
-        from attention_nb.checkpoints.source import open_source
-        for name in sys.argv[1:]:
-            try: print(len(open_source(name).tensors), open_source(name).folder.name)
-            except FileNotFoundError as e: print(e)"""
-    found,missed = apart(code, 'some/model', 'other/model', HF_HUB_CACHE=str(tmp_path/'hub'),
-                         HF_HUB_OFFLINE='1').splitlines()
-    assert found == '5 abc'
+    (found,missed),_ = said_of('len(open_source(path).tensors)', 'some/model', 'other/model',
+                               HF_HUB_CACHE=str(tmp_path/'hub'), HF_HUB_OFFLINE='1')
+    assert found == '5'
     assert "'other/model' is neither a folder nor a model that the hub gives" in missed
 
 def test_a_name_that_no_hub_answers_for_is_asked_once(tmp_path):
@@ -859,10 +804,8 @@ def test_a_name_that_no_hub_answers_for_is_asked_once(tmp_path):
                     calls.append(server.accept()[0])
                     calls[-1].close()
         threading.Thread(target=hang_up, daemon=True).start()
-        said = apart("""if True:
-            from attention_nb.checkpoints.source import locate
-            try: locate('nobody/nothing', ask=True)
-            except FileNotFoundError as e: print(e)""", HF_HUB_OFFLINE='0', HF_HOME=str(tmp_path),
-            HF_ENDPOINT='http://127.0.0.1:%d' % server.getsockname()[1], NO_PROXY='127.0.0.1')
+        (said,),_ = said_of('locate(path, ask=True)', 'nobody/nothing', HF_HUB_OFFLINE='0',
+                            HF_HOME=str(tmp_path), NO_PROXY='127.0.0.1',
+                            HF_ENDPOINT='http://127.0.0.1:%d' % server.getsockname()[1])
     assert said.startswith("'nobody/nothing' is neither a folder nor a model that the hub gives")
-    assert said.count('\n') == 1 and len(calls) <= 2
+    assert len(calls) <= 2

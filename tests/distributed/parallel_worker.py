@@ -1,11 +1,8 @@
 """One of several processes that prove nbs/distributed/tensor_parallel.ipynb; they are started by
-test_tensor_parallel.py.
-
-`python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK` runs some checks on two processes, then
-one on four. Each compares with the same model on one process, in float64 where nothing else is
-said: rounding is then far below the tolerance, and an error is not. What failed is written to
-FOLDER/N-RANK.json.
-"""
+test_tensor_parallel.py. `python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK` runs some checks
+on two processes, then one on four. Each compares with the same model on one process, in float64
+where nothing else is said: rounding is then far below the tolerance, and an error is not. What
+failed is written to FOLDER/N-RANK.json"""
 import copy, faulthandler, os, sys, traceback
 from datetime import timedelta
 from pathlib import Path
@@ -28,7 +25,6 @@ from attention_nb.recording.head_scores import remove_heads
 from attention_nb.layers.latent import LatentAttention, LatentConfig
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.distributed.tensor_parallel import load_shard, parallelize
-from attention_nb.recording.recorder import record
 from attention_nb.models.transformer import Transformer
 from attention_nb.kernels.visibility import Visibility
 from helpers.processes import run_checks
@@ -64,6 +60,14 @@ def mesh(n=None):
 def full(t): return t.full_tensor() if isinstance(t, DTensor) else t
 def same(a, b, what='', tol=1e-9):
     assert_close(full(a).detach(), b.detach(), atol=tol, rtol=tol, msg=lambda m: f'{what}: {m}')
+def same_parameters(many, one, of=lambda p: p, what=''):
+    "Those of two models, or what `of` gives of them; names of a wrapper are passed over"
+    named = {n.removeprefix('module.'): p for n,p in many.named_parameters()}
+    for n,p in one.named_parameters():
+        assert named[n].requires_grad == p.requires_grad, n
+        assert (of(named[n]) is None) == (of(p) is None), n
+        if of(p) is not None: same(of(named[n]), of(p), f'{n} {what}')
+def gradient(p): return p.grad
 
 def randomize(model):
     "Every parameter matters: none is zero, none the same everywhere"
@@ -124,22 +128,9 @@ def tp(family):
         one,many = one.train(),many.train()
         same(many(**inputs), one(**inputs), 'logits')
         for model in (one, many): loss_of(model, inputs, target).backward()
-        names = dict(many.named_parameters())
-        for name,p in one.named_parameters():
-            assert names[name].requires_grad == p.requires_grad, name
-            assert (names[name].grad is None) == (p.grad is None), name
-            if p.grad is not None: same(names[name].grad, p.grad, f'gradient of {name}')
+        same_parameters(many, one, gradient, 'gradient')
         if one.cfg.kind != 'encoder':
             assert torch.equal(greedy(many, inputs)[0], greedy(one, inputs)[0]), 'greedy text'
-    return check
-
-def trains(family):
-    def check(folder):
-        one = made(family)
-        many,(inputs,target) = parallelize(copy.deepcopy(one), mesh()),batch(one)
-        same(trained(many, inputs, target), trained(one, inputs, target), 'losses and norms')
-        names = dict(many.named_parameters())
-        for name,p in one.named_parameters(): same(names[name], p, f'{name} after all steps')
     return check
 
 def everything_is_split(folder):
@@ -209,12 +200,6 @@ def heads_taken_out(folder):
         same(many(**inputs), whole, 'given back')
         fails(ValueError, 'got (0, 4)', lambda: remove_heads(many, [(0,4)]).__enter__())
 
-def everyone(t):
-    "What each process has of a small tensor"
-    each = [torch.empty_like(t) for _ in range(dist.get_world_size())]
-    dist.all_gather(each, t)
-    return each
-
 def drawn_together(folder):
     """One text on all processes, whatever chance each of them has: with seeds of torch's own, with
     generators that differ, with none; another text the next time; and greedy and beams as one"""
@@ -226,7 +211,9 @@ def drawn_together(folder):
         generator=torch.Generator().manual_seed(rank())))]
     texts.append(torch.stack([*stream(many, ids, 3, temperature=3.)], 1))
     for text in texts:
-        assert all(torch.equal(text, other) for other in everyone(text)), text
+        each = [torch.empty_like(text) for _ in range(dist.get_world_size())]
+        dist.all_gather(each, text)
+        assert all(torch.equal(text, other) for other in each), text
     assert not torch.equal(texts[0], texts[1])
     for rows,kw in ((6, {}), (2, dict(n_beams=3)), (6, dict(temperature=1., seed=3))):
         want = one.generate(ids[:rows], 3, **kw)
@@ -301,11 +288,10 @@ def data_parallel(wrap, config):
         with torch.no_grad(): same(many(**mine), one(**inputs)[own], 'logits')
         loss_of(one, inputs, target).backward()
         loss_of(many, mine, target[own]).backward()
-        names = {n.removeprefix('module.'): p for n,p in many.named_parameters()}
-        for name,p in one.named_parameters(): same(names[name].grad, p.grad, f'gradient of {name}')
+        same_parameters(many, one, gradient, 'gradient')
         want,got = trained(one, inputs, target),trained(many, mine, target[own])
         same(got[1::2], want[1::2], 'norms of gradients')
-        for name,p in one.named_parameters(): same(names[name], p, f'{name} after all steps')
+        same_parameters(many, one, what='after all steps')
         raw = getattr(many, 'module', many)
         writer = raw if isinstance(many, DistributedDataParallel) else many
         assert torch.equal(greedy(writer, inputs)[0], greedy(one, inputs)[0])
@@ -314,24 +300,10 @@ def data_parallel(wrap, config):
         assert torch.equal(text, one.generate(inputs['ids'], 4, mask=inputs['mask'])[own])
     return check
 
-def sharded(model, on=None):
-    on = on or init_device_mesh('cpu', (dist.get_world_size(),))
-    for stack in (model.encoder, model.decoder):
-        for block in stack.blocks if stack is not None else (): fully_shard(block, mesh=on)
+def sharded(model):
+    on = init_device_mesh('cpu', (dist.get_world_size(),))
+    for block in model.decoder.blocks: fully_shard(block, mesh=on)
     return fully_shard(model, mesh=on)
-
-def both_ways(folder):
-    "Four processes: two halves of the model for each of two halves of the data"
-    grid = init_device_mesh('cpu', (2,2), mesh_dim_names=('data','tp'))
-    one = made('olmo2', n_layers=1)
-    many = sharded(parallelize(copy.deepcopy(one), grid['tp']), grid['data'])
-    inputs,target = batch(one, rows=4)
-    own = slice(grid.get_local_rank('data')*2, grid.get_local_rank('data')*2+2)
-    mine = {n: t[own] for n,t in inputs.items()}
-    want,got = trained(one, inputs, target),trained(many, mine, target[own])
-    same(got[1::2], want[1::2], 'norms of gradients')
-    names = dict(many.named_parameters())
-    for name,p in one.named_parameters(): same(names[name], p, f'{name} after all steps')
 
 # %% files
 def writes(folder):
@@ -372,21 +344,18 @@ def reads_its_share(folder):
     dist.barrier()
     filled_with(model)
     fails(ValueError, 'missing: [', lambda: load_shard(model, folder/'less.safetensors'))
-    fails(ValueError, f'{sorted(whole_shapes(model))[-1]} must be',
+    fails(ValueError, f'{sorted(model.state_dict())[-1]} must be',
           lambda: load_shard(model, folder/'odd.safetensors'))
     assert all(full(p).isnan().all() for p in model.parameters())
     load_shard(model, folder/'two')
     with torch.no_grad(): same(model(**batch(model)[0]), want)
 
-def whole_shapes(model): return {n: tuple(p.shape) for n,p in model.state_dict().items()}
-
-families = [name for name in configs if name != 'gpt_oss4']
-checks = {f'{kind.__name__}_{name}': kind(name) for kind in (tp, trains) for name in families} | {
+checks = {f'tp_{name}': tp(name) for name in configs if name != 'gpt_oss4'} | {
     f'{kind}_{name}': data_parallel(wrap, name) for name in ('gpt2', 'llama')
     for kind,wrap in dict(ddp=DistributedDataParallel, fsdp=sharded).items()} | {
     f.__name__: f for f in (
         everything_is_split, attention_alone, latent_alone, heads_taken_out, drawn_together,
-        rules_of_heads, loads_in_little_memory, rank_zero_decides, refused, both_ways, writes,
+        rules_of_heads, loads_in_little_memory, rank_zero_decides, refused, writes,
         reads_its_share)}
 
 # %% processes

@@ -1,8 +1,6 @@
 """One of several processes that prove nbs/distributed/ring.ipynb and context.ipynb; they are
-started by test_ring.py, as parallel_worker.py is by its test, and compare with one process.
-"""
-import copy, sys
-from pathlib import Path
+started by test_ring.py, as parallel_worker.py is by its test, and compare with one process"""
+import copy
 from unittest import mock
 import pytest, torch
 import torch.distributed as dist
@@ -11,7 +9,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.testing import assert_close
 import parallel_worker
-from parallel_worker import configs, full, made, mesh, randomize, rank, same, small
+from parallel_worker import full, gradient, made, mesh, rank, same, same_parameters, small
 from attention_nb.distributed.context import context_parallel
 from attention_nb.distributed.expert_parallel import expert_parallel
 from attention_nb.distributed.ring import ring_attention, ulysses_attention
@@ -20,7 +18,6 @@ from attention_nb.distributed.tensor_parallel import parallelize
 from attention_nb.kernels.reference import attention
 from attention_nb.kernels.visibility import Visibility
 from attention_nb.layers.base import use_attention
-from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.transformer import Transformer
 
@@ -147,17 +144,6 @@ def refusals(folder):
         ulysses_attention(mesh())(*[torch.randn(1, 3, 4, 8)]*3)
     with pytest.raises(ValueError, match='order must be'): ring_attention(mesh(), order='best')
 
-def layers(folder):
-    "`use_attention`, `attend=`: a layer takes a ring as any attention function"
-    ring,g = ring_attention(mesh()),torch.Generator().manual_seed(3)
-    x = torch.randn(2, 12, 16, generator=g)
-    torch.manual_seed(0)
-    layer = MultiHeadAttention(16, 4, n_kv_heads=2)
-    want = layer(x, causal=True)
-    with use_attention(layer, ring): got = ring.join(layer(ring.split(x), causal=True))
-    same(got, want, 'layer', 1e-5)
-    dist.barrier()
-
 # %% models
 def inputs_of(model, kind):
     g = torch.Generator().manual_seed(2)
@@ -173,6 +159,15 @@ def loss_of(logits, ids): return F.cross_entropy(logits.flatten(0, 1), ids.roll(
 def gradients(model, named=None):
     return {n: full(p.grad).clone() for n,p in model.named_parameters() if p.grad is not None}
 
+def same_model(many, one, inputs, what=''):
+    "Logits and all gradients; those logits"
+    want,got = one(**inputs),many(**inputs)
+    real = inputs.get('mask', torch.ones_like(inputs['ids'], dtype=torch.bool))
+    same(got[real], want[real], f'{what}: logits')
+    for logits in (want, got): loss_of(logits, inputs['ids']).backward()
+    same_parameters(many, one, gradient, f'{what}: gradient')
+    return want
+
 kinds = 'plain','mask','documents','positions','short','tiny'
 
 def model_check(name, attend='zigzag', kinds=kinds):
@@ -182,12 +177,7 @@ def model_check(name, attend='zigzag', kinds=kinds):
             where = grid() if attend == 'both' else mesh()
             many = context_parallel(copy.deepcopy(one), where, attend=ways[attend]())
             inputs = inputs_of(one, kind)
-            want,got = one(**inputs),many(**inputs)
-            real = inputs.get('mask', torch.ones_like(inputs['ids'], dtype=torch.bool))
-            same(got[real], want[real], f'{kind}: logits')
-            for logits in (want, got): loss_of(logits, inputs['ids']).backward()
-            found = gradients(many)
-            for n,g in gradients(one).items(): same(found[n], g, f'{kind}: gradient of {n}')
+            want = same_model(many, one, inputs, kind)
             same(many(**inputs, last=2), want[:,-2:], f'{kind}: last')
     return check
 
@@ -201,7 +191,7 @@ def own_part(folder):
     logits,mine = many(**inputs),split(target, -1)
     loss = F.cross_entropy(logits.flatten(0, 1), mine.flatten(), reduction='sum')/target.numel()
     loss.backward()
-    for n,g in gradients(one).items(): same(dict(many.named_parameters())[n].grad, g, n)
+    same_parameters(many, one, gradient)
 
 def with_tensor_parallel(folder):
     "Some heads and some tokens on each of four"
@@ -209,12 +199,7 @@ def with_tensor_parallel(folder):
     one = made('llama')
     many = parallelize(copy.deepcopy(one), two['tensor'])
     many = context_parallel(many, two['context'])
-    inputs = inputs_of(one, 'plain')
-    want,got = one(**inputs),many(**inputs)
-    same(got, want, 'logits')
-    for logits in (want, got): loss_of(logits, inputs['ids']).backward()
-    found = gradients(many)
-    for n,g in gradients(one).items(): same(found[n], g, f'gradient of {n}')
+    same_model(many, one, inputs_of(one, 'plain'))
 
 def with_fsdp(folder):
     "Parameters divided among the processes that divide the text, and among others with other texts"
@@ -228,8 +213,7 @@ def with_fsdp(folder):
     mine = inputs['ids'][two['data'].get_local_rank()][None]
     loss_of(one(**inputs), inputs['ids']).backward()
     (4*loss_of(many(mine), mine)/2).backward()    # it takes the mean over four
-    found = gradients(many)
-    for n,g in gradients(one).items(): same(found[n], g, f'gradient of {n}')
+    same_parameters(many, one, gradient)
 
 def experts(folder):
     "Experts divided, each process with tokens of its own; where one chose no expert of another too"
@@ -323,7 +307,7 @@ checks = {f'way_{name}': way(name) for name in ways} | {
     f'model_{name}': model_check(name, kinds=its) for name,its in some.items()} | {
     f'all_{name}': model_check(name) for name in some} | {
     f'model_{a}': model_check('gpt_oss4', a, ('mask',)) for a in ('heads','both')} | {
-    f.__name__: f for f in (nothing_outside_a_window, poison, refusals, layers, own_part, experts,
+    f.__name__: f for f in (nothing_outside_a_window, poison, refusals, own_part, experts,
                             refused_models, split_text, with_tensor_parallel, with_fsdp)}
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
-"""Models on several processes against one: nbs/distributed/tensor_parallel.ipynb. Two processes,
-then four, started once, with gloo; on four with data parallelism"""
+"""Models on two processes against one: nbs/distributed/tensor_parallel.ipynb. With data parallelism
+too, on four processes, are the runs of tests/training/test_mesh.py"""
 from pathlib import Path
 import pytest, torch
 from helpers import short
@@ -10,23 +10,19 @@ if not torch.distributed.is_gloo_available():
     pytest.skip('torch has no gloo here', allow_module_level=True)
 import parallel_worker
 
-# each way to divide a layer in one family, and each way to train
-families = 'gpt2 gpt_oss gemma olmo2 bloom deepseek bert t5'.split()
-kept = [*(f'tp_{name}' for name in families), 'trains_gpt2', 'ddp_llama', 'fsdp_gpt2']
-others = '''everything_is_split attention_alone latent_alone heads_taken_out drawn_together
-    rules_of_heads loads_in_little_memory rank_zero_decides refused writes reads_its_share'''.split()
-grid = [c for c in parallel_worker.checks if c.startswith(('tp_','trains_','ddp_','fsdp_'))]
-cases = [*((2, check) for check in [*others, *grid]), (4, 'both_ways')]
+# each way to divide a layer, and to divide the data, is in one family
+repeated = 'tp_llama', 'ddp_gpt2', 'fsdp_llama'
+kept = [check for check in parallel_worker.checks if check not in repeated]
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory): return tmp_path_factory.mktemp('parallel')
 
 @pytest.fixture(scope='module')
 def results(request, folder):
-    return launch(request, Path(parallel_worker.__file__), folder, first=[(2, 'writes')])
+    return launch(request, Path(parallel_worker.__file__), folder, [(2, 'writes')], n=2)[2]
 
-@pytest.mark.parametrize('n,check', short([(2, check) for check in [*others, *kept]], cases))
-def test_several_processes_give_what_one_gives(results, n, check): passed(results[n], check)
+@pytest.mark.parametrize('check', short(kept, parallel_worker.checks))
+def test_two_processes_give_what_one_gives(results, check): passed(results, check)
 
 def agrees(model, folder):
     with torch.no_grad(): logits = model(**parallel_worker.batch(model)[0])

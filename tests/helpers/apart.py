@@ -39,6 +39,29 @@ def started():
 def stop(process):
     with process: pass                                  # who hears no more requests ends
 
+opening = """
+import re, sys
+from pathlib import Path
+from attention_nb.checkpoints.pretrained import load_pretrained
+from attention_nb.checkpoints.source import locate, open_source
+from attention_nb.checkpoints.tokenizers import load_tokenizer
+def memory(name):
+    status = Path('/proc/self/status')
+    if not status.exists(): return 0
+    return int(re.search(name + r':\\s*(\\d+)', status.read_text())[1])
+before = memory('VmRSS')
+for path in sys.argv[1:]:
+    try: print(DO, flush=True)
+    except (FileNotFoundError, ValueError) as e: print(' '.join(str(e).split()), flush=True)
+print(memory('VmHWM') - before)
+"""
+
+def said_of(do, *paths, **more):
+    "What an expression gives of each `path`, or why not; and how many KB of memory it took"
+    *said,grown = apart(opening.replace('DO', do), *paths, **more).splitlines()
+    assert len(said) == len(paths), said
+    return said, int(grown)
+
 def apart(code, *argv, timeout=120, **env):
     "What a program prints; it must end, and well"
     process = started()

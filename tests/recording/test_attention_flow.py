@@ -40,8 +40,7 @@ def test_narrow_pipes_are_counted_exactly():
 def test_flow_is_flatter_than_rollout_in_a_real_model():
     "What the page says of MiniLM on 13 tokens: every row"
     seen = look('time flies like an arrow and fruit flies like a banana', *load_hf('minilm'))
-    w = torch.stack(seen.recording.weights())
-    assert w.shape == (6, 12, 13, 13)
+    w = torch.stack(seen.recording.weights())                       # (6, 12, 13, 13)
     flow,rollout = (attention_entropy(m[:,None]/m.sum(-1)[:,None,None])
                     for m in (attention_flow(w), attention_rollout(w)))
     assert (flow > rollout).all(), flow-rollout

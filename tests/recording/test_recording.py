@@ -4,7 +4,7 @@ import pytest, torch
 from torch.testing import assert_close
 
 transformers = pytest.importorskip('transformers')
-from transformers import AutoModel, AutoModelForCausalLM, DynamicCache
+from transformers import AutoModelForCausalLM, DynamicCache
 from attention_nb.kernels.reference import attention
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.transformer import Transformer
@@ -54,21 +54,6 @@ def test_family(kind):
                     if padded and part in ('self','encoder') and 'attention_mask' in given:
                         seen = given['attention_mask'][:,None,:,None]
                     assert_close(ours*seen, their*seen, rtol=1e-4, atol=2e-5)
-
-def test_a_model_without_attention_is_refused_before_it_runs():
-    model = AutoModel.from_config(tiny('resnet', depths=[1, 1], hidden_sizes=[8, 8]))
-    for ask in (None, True, False):
-        with pytest.raises(ValueError, match='ResNetModel has no attention that can be recorded'):
-            with record(model, ask=ask): pass
-
-def test_attentions_that_cannot_be_recorded_are_named_and_the_others_recorded():
-    model = made('minimax')
-    missing = 'MiniMaxLightningAttention'
-    with torch.no_grad(), record(model) as r, pytest.warns(UserWarning, match=missing) as said:
-        for _ in range(2): model(**inputs(model))
-    assert len([w for w in said if 'cannot be recorded' in str(w.message)]) == 1
-    assert list(r.missing.values()) == [missing] and r.kinds() == ['self']
-    agree(r)
 
 def at_once(model, text, real):
     places = (real.cumsum(1)-1).clamp(min=0)
@@ -256,7 +241,8 @@ def all_at_once(jobs, times=6):
     return found
 
 def test_threads_that_record_two_models_of_one_family_see_their_own():
-    models,texts = [made('llama', 'sdpa') for _ in range(2)],[torch.ones(1, n).long() for n in (5, 9)]
+    models = [made('llama', 'sdpa') for _ in range(2)]
+    texts = [torch.ones(1, n).long() for n in (5, 9)]
     def shapes(n):
         with record(models[n]) as r, torch.no_grad(): models[n](texts[n])
         return [tuple(x.weights.shape) for x in r.layers]

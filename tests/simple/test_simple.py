@@ -23,8 +23,7 @@ def code_lines(text):
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             drop |= set(range(first.lineno, first.end_lineno+1))
         if not isinstance(node, ast.FunctionDef): continue
-        a = node.args
-        given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+        given = [n for n in ast.walk(node.args) if isinstance(n, ast.arg)]
         drop |= {p.lineno for p in given if p.lineno > node.lineno and '#' in lines[p.lineno-1]
                  and lines[p.lineno-1].lstrip(' *').startswith(p.arg)}
     return [l for n,l in enumerate(lines, 1)
@@ -36,18 +35,15 @@ def test_all_of_it_is_read_in_one_sitting():
             'flash'} <= sizes.keys()
     assert sum(sizes.values()) <= LINES, sizes
 
-def foreign(text):
-    "What a module imports that is neither torch, Python's own, nor a short form"
+@pytest.mark.parametrize('name', texts)
+def test_a_short_form_imports_torch_and_short_forms_alone(name):
+    "And what Python brings"
     found = []
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(ast.parse(texts[name])):
         if isinstance(node, ast.Import): found += [a.name for a in node.names]
         if isinstance(node, ast.ImportFrom) and node.level != 1:
             found.append('.'*node.level + (node.module or ''))
-    return [n for n in found if n.partition('.')[0] not in {'torch', *sys.stdlib_module_names}]
-
-@pytest.mark.parametrize('name', texts)
-def test_a_short_form_imports_torch_and_short_forms_alone(name):
-    assert foreign(texts[name]) == []
+    assert {n.partition('.')[0] for n in found} <= {'torch', *sys.stdlib_module_names}
 
 # ---- a decoder that runs published models; nbs/12_pretrained.ipynb does it with SmolLM2
 
