@@ -1,5 +1,5 @@
 "What a browser shows: patience, colours, and views that are opened and watched"
-import functools, re
+import functools, re, time
 import pytest, torch
 
 patience = 90_000       # milliseconds that a busy machine may take for one answer
@@ -10,6 +10,13 @@ def expect(locator):
     from playwright import sync_api
     sync_api.expect.set_options(timeout=patience)
     return sync_api.expect(locator)
+
+def until(holds, seconds=patience/1000):
+    "Ask again and again: a browser's own wait takes a promise for an answer"
+    end = time.monotonic()+seconds
+    while not holds():
+        assert time.monotonic() < end, 'it never came to that'
+        time.sleep(.05)
 
 def channels(color):
     "Red, green and blue from 0 to 1 of `#rrggbb` or what a browser says of a color"

@@ -6,10 +6,7 @@ from helpers.looks import expect, press
 
 words = 'the chicken crossed the road because it wanted'.split()
 
-@pytest.fixture
-def weights():
-    torch.manual_seed(0)
-    return (2*torch.randn(2, 3, 8, 8)).softmax(-1)
+weights = (2*torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))).softmax(-1)
 
 def drawn(page):
     "The widths of the arcs, once they have come to rest"
@@ -21,12 +18,19 @@ def should(view, head, query):
     w = unpack_weights(view._data['weights'], len(view._data['heads']), 8, 8)[head, query].tolist()
     return sorted(1 + 9*x for j,x in enumerate(w) if x >= .03 and j != query)
 
-def test_arcs_are_weights(open_view, weights):
+def test_arcs_are_weights(open_view):
     view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
     page = open_view(view, motion='reduce')
+    def others(queries):
+        "Below each head: what it gives most of, to a query"
+        w = weights.clone().diagonal_scatter(torch.zeros(2, 3, 8), dim1=2, dim2=3)
+        best = (w[l,h,q].argmax() for (l,h),q in zip([(0,1), (1,2)], queries))
+        return [f'{words[q]} ← {words[j]}' for q,j in zip(queries, best)]
     assert drawn(page) == pytest.approx(should(view, 0, 6))
+    expect(page.locator('.turns .of')).to_have_text(others([6, 2]))
     page.get_by_role('button', name='layer 1, head 2').click()
     page.get_by_role('option', name='road').hover()
+    expect(page.locator('.turns .of')).to_have_text(others([4, 4]))
     for width in (390, 900):
         page.set_viewport_size(dict(width=width, height=700))
         assert drawn(page) == pytest.approx(should(view, 1, 4)), width
@@ -41,7 +45,7 @@ def test_arcs_are_weights(open_view, weights):
     assert drawn(page) == pytest.approx(should(view, 1, 6))
     assert page.locator('.says').inner_text().startswith('it takes ')
 
-def test_tab_begins_at_the_chosen_word(open_view, weights):
+def test_tab_begins_at_the_chosen_word(open_view):
     page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
     focused = 'document.activeElement.querySelector(".t")?.textContent'
     press(page, 'Tab')
@@ -52,7 +56,7 @@ def test_tab_begins_at_the_chosen_word(open_view, weights):
     assert page.evaluate(focused) == 'because'
     assert page.locator('.word[tabindex="0"]').count() == 1
 
-def test_a_page_that_moves_below_a_resting_mouse_points_at_nothing(open_view, weights):
+def test_a_page_that_moves_below_a_resting_mouse_points_at_nothing(open_view):
     page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
     at = page.get_by_role('option', name='road').bounding_box()
     page.evaluate('document.body.style.padding = "400px 8px 2000px"')
@@ -64,7 +68,7 @@ def test_a_page_that_moves_below_a_resting_mouse_points_at_nothing(open_view, we
     page.mouse.move(at['x'] + 8, at['y'] + 5)
     expect(page.locator('.word.asks .t')).to_have_text('road')
 
-def test_heads_take_turns_until_touched(open_view, weights):
+def test_heads_take_turns_until_touched(open_view):
     page = open_view(arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2]), kind='clock')
     shown = page.locator('.turns [aria-pressed=true]')
     expect(shown).to_contain_text('layer 0, head 1')
@@ -75,17 +79,6 @@ def test_heads_take_turns_until_touched(open_view, weights):
     page.clock.fast_forward(4000)
     assert shown.inner_text() == now
 
-def test_each_head_says_what_the_word_takes(open_view, weights):
-    page = open_view(arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2]))
-    def said(queries):
-        others = weights.clone().diagonal_scatter(torch.zeros(2, 3, 8), dim1=2, dim2=3)
-        best = [words[others[l, h, q].argmax()] for (l,h),q in zip([(0,1), (1,2)], queries)]
-        return [f'{words[q]} ← {word}' for q,word in zip(queries, best)]
-    labels = page.locator('.turns .of')
-    expect(labels).to_have_text(said([6, 2]))
-    page.get_by_role('option', name='road').hover()
-    expect(labels).to_have_text(said([4, 4]))
-
 def test_shares_and_marks_are_said(open_view):
     w = torch.tensor([[.2,.1,.6,.1], [.25,.15,.5,.1], [.3,.3,.2,.2], [.25]*4])[None,None]
     page = open_view(arc_view(w, ['[CLS]','a','b','[SEP]'], queries=[1]))
@@ -95,7 +88,7 @@ def test_shares_and_marks_are_said(open_view):
     expect(page.locator('.word .n')).to_have_text(['15\u00a0%', '50\u00a0%'])
     expect(page.locator('.word .n').first).to_be_visible()
 
-def test_arcs_move_unless_that_is_unwanted(open_view, weights):
+def test_arcs_move_unless_that_is_unwanted(open_view):
     view = arc_view(weights, words, queries=[6])
     for motion,moves in (('no-preference', 'yes'), ('reduce', 'no')):
         page = open_view(view, motion=motion)

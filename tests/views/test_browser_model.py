@@ -4,7 +4,7 @@ import base64, json, os, re, time
 from types import SimpleNamespace
 import pytest, torch
 from helpers import root, serve
-from helpers.looks import contrast, expect
+from helpers.looks import contrast, expect, until
 
 sentences = [
     'The animal was too tired to cross the street.', 'Time flies like an arrow.', 'a', '',
@@ -37,13 +37,6 @@ def live(page):
         box=box, text=box.locator('textarea').first, status=box.locator('.live-status'),
         result=box.locator('.live-result'), frame=page.frame_locator('.live iframe'),
         button=lambda name, **kw: box.get_by_role('button', name=name, **kw))
-
-def until(holds, seconds=90):
-    "Ask again and again: a browser's own wait takes a promise for an answer"
-    end = time.time()+seconds
-    while not holds():
-        assert time.time() < end, 'it never came to that'
-        time.sleep(.05)
 
 # many numbers are sent as bytes
 packed = """async text => {
@@ -274,7 +267,7 @@ def own(page):
     yield found
     page.set_viewport_size(dict(width=1400, height=900))
 
-def test_a_sentence_opens_with_a_pronoun_or_with_its_clearest_arc(page, own):
+def test_a_sentence_opens_with_a_pronoun_or_its_clearest_arc_and_examples_are_pressed(page, own):
     clear = 'The keys of the cabinet are old.'
     w = torch.tensor(page.evaluate('t => attentionNb.run(t)', clear)['weights'])[3,1,1:-1,1:-1]
     at = torch.arange(len(w))
@@ -286,6 +279,13 @@ def test_a_sentence_opens_with_a_pronoun_or_with_its_clearest_arc(page, own):
         own.read(text)
         for what in ('.word.asks .t', '.says b >> nth=0'):
             expect(own.frame.locator(what)).to_have_text(word)
+    examples = own.box.locator('.live-examples button')
+    assert examples.count() >= 3
+    said = examples.nth(1).inner_text()
+    examples.nth(1).click()
+    expect(own.text).to_have_value(said)
+    expect(own.frame.locator('.word')).to_have_count(len(re.findall(r'\w+|[^\w\s]', said)))
+    assert own.box.locator('.live-tools select').count() == 1       # as this page says
 
 def test_the_toolbar_stands_under_the_picture_and_does_not_move_it(page, own):
     own.read('The dog chased the cats until they ran.')
@@ -321,15 +321,6 @@ def test_whoever_asks_sees_the_picture_each_time(page, own):
             const {top, bottom} = document.querySelector('.live iframe').getBoundingClientRect()
             return top >= 0 && (bottom <= innerHeight || top < 120) }"""))
     assert page.locator('.live iframe').bounding_box()['height'] > 200
-
-def test_examples_are_pressed_and_views_are_what_the_page_says(own):
-    examples = own.box.locator('.live-examples button')
-    assert examples.count() >= 3
-    said = examples.nth(1).inner_text()
-    examples.nth(1).click()
-    expect(own.text).to_have_value(said)
-    expect(own.frame.locator('.word')).to_have_count(len(re.findall(r'\w+|[^\w\s]', said)))
-    assert own.box.locator('.live-tools select').count() == 1
 
 def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(browser, tmp_path):
     "Scripts are asked for as they were named; what no kept page needs is kept no longer"

@@ -4,19 +4,16 @@ import json, re, subprocess, sys, xml.etree.ElementTree as xml
 from collections.abc import Callable
 from typing import NamedTuple
 import pytest, torch
-from attention_nb.kernels.visibility import Visibility
+from attention_nb import (head_view, image_view, model_view, neuron_view, permutation_view,
+                          show_tokens, softmax_view, Visibility)
 from attention_nb.recording.inputs import readable
 from attention_nb.views.arcs import arc_view
-from attention_nb.views.attention_views import head_view, model_view, show_tokens
 from attention_nb.views.cache_steps import cache_view
-from attention_nb.views.explorables import permutation_view, softmax_view
 from attention_nb.views.flash_tiles import tiles_view
 from attention_nb.views.forming import forming_view
-from attention_nb.views.images import image_view
 from attention_nb.views.mixing import mixing_view
 from attention_nb.views.model_shapes import shapes_view
-from attention_nb.views.neuron_view import neuron_view
-from attention_nb.views.page import View, _parts
+from attention_nb.views.page import _parts
 from attention_nb.views.ring_steps import ring_view
 from attention_nb.views.rope_turns import rotation_view
 from attention_nb.views.word_senses import sense_view
@@ -26,12 +23,9 @@ from helpers.looks import expect, hostile, hostile_title, weights
 title = dict(title=hostile_title)
 
 def square(names): return weights(1, 1, len(names), len(names))
-
 def rows(names): return torch.randn(len(names), 4, generator=torch.Generator().manual_seed(0))
 
-def neurons(names):
-    x = rows(names)[None,None]
-    return neuron_view(x, x, names, **title)
+def neurons(names): return neuron_view(*[rows(names)[None,None]]*2, names, **title)
 
 def picture(names):
     return image_view(weights(1, 1, len(names), 12), torch.zeros(60, 80, 3), tokens=names, **title)
@@ -82,7 +76,6 @@ sideways = """() => [...document.querySelectorAll('body, body *')].filter(e => {
         if (getComputedStyle(p).overflowX !== 'visible' || p.localName === 'svg') return false
     return width && (left < 0 || right > innerWidth + 1)
 }).map(e => e.outerHTML.slice(0, 80))"""
-
 moving = """() => [...document.querySelectorAll('*')].filter(e => {
     const {transitionDuration, animationName, scrollBehavior} = getComputedStyle(e)
     return transitionDuration !== '0s' || animationName !== 'none' || scrollBehavior === 'smooth'
@@ -101,9 +94,8 @@ def check(page, kind, names):
 
 @pytest.mark.parametrize('kind', kinds)
 def test_hostile_text_does_nothing_and_all_fits_a_phone_and_a_finger(open_view, kind):
-    of,_,most = kinds[kind]
-    some = names[1:most+1]
-    page = open_view(of(some), width=390, kind='touch', theme='dark', motion='reduce')
+    some = names[1:kinds[kind].most+1]
+    page = open_view(kinds[kind].of(some), width=390, kind='touch', theme='dark', motion='reduce')
     check(page, kind, some)
     pressed = page.locator('button, select, input:not([type=checkbox]), label.check, .track > div')
     assert not pressed.evaluate_all("""es => es.filter(e => e.getClientRects().length

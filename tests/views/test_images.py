@@ -52,6 +52,10 @@ def test_the_veil_is_thin_where_the_weight_is_large(open_view):
     assert at == ['50%', f'{100/3:.4f}%', '25%']
     page.mouse.move(0, 0)                                  # away: the query that was chosen
     shows(page, w[1,:,0].mean(0))
+    for theme in themes(page):                             # the veil has the colour of the page
+        red = page.locator('canvas').evaluate(
+            "c => c.getContext('2d').getImageData(0, 0, 1, 1).data[0]")
+        assert abs(red - dict(light=255, dark=20)[theme]) <= 2
 
 def test_layers_heads_and_the_opposite_question(open_view):
     w = weights()
@@ -113,13 +117,6 @@ def test_tokens_behind_the_patches(open_view):
     of_patches = w[0,:,14,1:13].mean(0)
     shows(page, of_patches)
     says(page, f'{about(1-of_patches.sum())} from .CLS., .EXTRA 1., .EXTRA 2.')
-
-def test_the_veil_has_the_colour_of_the_page(open_view):
-    page = open_view(image_view(torch.eye(13)[None], picture, query=5))
-    for theme in themes(page):
-        red = page.locator('canvas').evaluate(
-            "c => c.getContext('2d').getImageData(0, 0, 1, 1).data[0]")
-        assert abs(red - dict(light=255, dark=20)[theme]) <= 2
 
 def test_a_wide_and_a_tall_picture_keep_their_shape_and_the_phone_its_width(open_view):
     for tall,wide in ((20,200), (200,20), (100,100)):

@@ -1,11 +1,12 @@
 "The hosts of views: pages that hold several, paper, no scripts, Jupyter; and long texts"
-import json, re, subprocess, sys, time
+import json, re, subprocess, sys
 import pytest, torch
 from attention_nb.views.page import View
 from attention_nb.views.attention_views import head_view, model_view
 from attention_nb.views.neuron_view import neuron_view
 from helpers import full, short
-from helpers.looks import expect, hostile, hostile_title, numbers, patience, press, weights, words
+from helpers.looks import (expect, hostile, hostile_title, numbers, patience, press, until,
+                           weights, words)
 
 def test_hostile_text_in_a_frame_and_in_stored_data():
     view = head_view(weights(1, 1, 20, 20), hostile[:20], title=hostile_title)
@@ -90,32 +91,24 @@ def test_of_many_keys_those_in_sight_are_elements(open_view, S):
     expect(page.locator('.status')).to_contain_text(f'query takes from key {S-2} 50\u00a0%, ')
     page.locator('.stage').evaluate('e => { e.scrollTop = e.scrollHeight }')
     expect(right.locator('.t').last).to_have_text(f'key {S-1}')
-    expect(right.locator('.n').nth(97)).to_have_text('20\u00a0%')
-    expect(right.locator('.n').nth(98)).to_have_text('50\u00a0%')
+    for n,share in ((97, 20), (98, 50)):
+        expect(right.locator('.n').nth(n)).to_have_text(f'{share}\u00a0%')
     expect(right.last).to_be_in_viewport()
     page.locator('.stage').evaluate('e => { e.scrollTop = 0 }')
     expect(right.locator('.t').first).to_have_text('key 0')
     right.nth(3).focus()
-    page.keyboard.press('End')
-    expect(page.locator('.right .token.on .t')).to_have_text([f'key {S-1}'])
-    expect(right.last).to_be_focused()
-    for _ in range(45): page.keyboard.press('ArrowUp')              # past the first that were there
-    expect(page.locator('.right .token.on .t')).to_have_text([f'key {S-46}'])
-    expect(page.locator('.right .token.on')).to_be_in_viewport()
+    on = page.locator('.right .token.on')
+    for keys,n in ((['End'], S-1), (['ArrowUp']*45, S-46)):         # past the first that were there
+        press(page, *keys)
+        expect(on.locator('.t')).to_have_text([f'key {n}'])
+        expect(on).to_be_in_viewport()
+        expect(on).to_be_focused()
     page.locator('summary').click()
     rows = page.locator('details tbody tr')
     expect(rows).to_have_count(1000)
     expect(rows.first.locator('th')).to_have_text(f'key {S-2}')
 
 # ---- Jupyter
-
-def started(server, log):
-    "The address that a server has written into its log"
-    for _ in range(1200):
-        if found := re.search(r'http://127\.0\.0\.1:\d+/', log.read_text()): return found[0]
-        assert server.poll() is None, log.read_text()[-2000:]
-        time.sleep(0.2)
-    raise TimeoutError(log.read_text()[-2000:])
 
 @pytest.mark.parametrize('app', short(['notebooks'], ['lab/tree', 'notebooks']))
 def test_a_view_answers_in_jupyter(browser, tmp_path, app):
@@ -129,24 +122,26 @@ def test_a_view_answers_in_jupyter(browser, tmp_path, app):
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)],
                                   metadata=dict(kernelspec=kernel))
     nbformat.write(nb, tmp_path/'view.ipynb')
-    module = 'jupyterlab' if app.startswith('lab') else 'notebook'
+    module,log = 'jupyterlab' if app.startswith('lab') else 'notebook',tmp_path/'log.txt'
     options = ['--no-browser', '--allow-root', '--ServerApp.ip=127.0.0.1', '--ServerApp.port=0',
                '--IdentityProvider.token=', '--ServerApp.password=',
-               f'--ServerApp.root_dir={tmp_path}', "--ServerApp.jpserver_extensions="
+               f'--ServerApp.root_dir={tmp_path}', '--ServerApp.jpserver_extensions='
                "{'jupyter_lsp': False, 'jupyter_server_terminals': False}"]
-    log = tmp_path/'log.txt'
     with open(log, 'w') as out:
         server = subprocess.Popen([sys.executable, '-m', module, *options], stdout=out,
                                   stderr=subprocess.STDOUT, cwd=tmp_path)
+    def address(): return re.search(r'http://127\.0\.0\.1:\d+/', log.read_text())
     page = browser.new_page(viewport=dict(width=1200, height=900))
     page.set_default_timeout(patience)
     try:
-        page.goto(f'{started(server, log)}{app}/view.ipynb', wait_until='domcontentloaded')
+        until(lambda: address() or server.poll() is not None)
+        assert address(), log.read_text()[-2000:]
+        page.goto(f'{address()[0]}{app}/view.ipynb', wait_until='domcontentloaded')
         # the status is idle, too, before there is a kernel
         expect(page.locator('.jp-KernelName')).to_contain_text('Python')
         expect(page.locator('[data-status]').first).to_have_attribute('data-status', 'idle')
         page.locator('.jp-Cell .cm-content').first.click()
-        page.keyboard.press('Control+Enter')
+        press(page, 'Control+Enter')
         frame = page.frame_locator('.jp-OutputArea iframe')
         frame.locator('.left .token').nth(1).hover()
         expect(frame.locator('.status')).to_contain_text('two takes from two 100\u00a0%')

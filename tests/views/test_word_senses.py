@@ -54,7 +54,7 @@ def test_weights_words_and_arrows_follow_the_slider(open_view):
         torch.testing.assert_close(line @ fit, shown[:,n:n+1], atol=.01, rtol=0)
         assert (fit[0] > 0) == (n == 0)                # up is less in a page
 
-def test_it_begins_where_python_says_and_answers_the_keyboard(open_view):
+def test_it_begins_where_python_says_answers_the_keyboard_and_can_be_read(open_view):
     senses = view(temperature=4, shown=2)
     page,data = open_view(senses),senses._data
     check(page, data, 4)
@@ -67,6 +67,11 @@ def test_it_begins_where_python_says_and_answers_the_keyboard(open_view):
     near = page.locator('.near').first.inner_text()
     expect(page.locator('.map')).to_have_attribute('aria-label', re.compile(f'near {near} in'))
     expect(page.locator('.map')).to_have_attribute('role', 'img')
+    for theme in themes(page):
+        paper = page.evaluate('getComputedStyle(document.body).backgroundColor')
+        for what in ('.tip.plus', '.tip.minus', '.map text'):
+            ink = page.locator(what).first.evaluate('e => getComputedStyle(e).fill')
+            assert contrast(channels(ink), channels(paper)) > 4.5, (theme, what)
 
 def test_nothing_below_jumps_while_the_slider_moves(open_view):
     torch.manual_seed(0)
@@ -80,11 +85,3 @@ def test_nothing_below_jumps_while_the_slider_moves(open_view):
             page.get_by_label('temperature').fill(str(at))
             rows.add(page.locator('.chips').first.evaluate('e => e.offsetHeight'))
         assert len(rows) == 1, width
-
-def test_its_inks_are_readable(open_view):
-    page = open_view(view(shown=4))
-    for theme in themes(page):
-        paper = page.evaluate('getComputedStyle(document.body).backgroundColor')
-        for what in ('.tip.plus', '.tip.minus', '.map text'):
-            ink = page.locator(what).first.evaluate('e => getComputedStyle(e).fill')
-            assert contrast(channels(ink), channels(paper)) > 4.5, (theme, what)
