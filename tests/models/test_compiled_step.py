@@ -47,7 +47,7 @@ def exported(monkeypatch):
         warnings.filterwarnings('error', '.*cannot be compiled here')
         yield
 
-unlike = [('llama',1), ('gemma3_text',3), ('gpt_oss',3), ('deepseek_v3',3), ('llama of 4 bits',1)]
+unlike = [('llama',1), ('gemma3_text',3), ('deepseek_v3',3), ('llama of 4 bits',1)]
 
 @pytest.mark.parametrize('family,rows', short(unlike, itertools.product(FAMILIES, (1, 3))))
 def test_exported_text_is_the_models(family, rows, exported):
@@ -63,7 +63,9 @@ def test_exported_text_is_the_models(family, rows, exported):
 def test_compiled_text_is_the_models(family, tmp_path, monkeypatch):
     "Also by the file that the first process has left"
     monkeypatch.setenv('TORCHINDUCTOR_CACHE_DIR', str(tmp_path))
-    monkeypatch.setattr(torch._inductor.config.cpp, 'vec_isa_ok', True)    # asked by compiling
+    # what it would ask by compiling, and what surrounds the step, which need not be quick
+    monkeypatch.setattr(torch._inductor.config.cpp, 'vec_isa_ok', True)
+    monkeypatch.setattr(torch._inductor.config.aot_inductor, 'compile_wrapper_opt_level', 'O0')
     model,(ids,mask) = small(family),prompts(3)
     wanted = model.generate(ids, 40, mask=mask, eos_id=())
     assert torch.equal(model.generate(ids, 40, mask=mask, eos_id=(), compiled=True), wanted)

@@ -39,7 +39,7 @@ asked = {'llama': ['', 'mask', 'documents', 'positions'], 't5': ['', 'mask'],
          'bert': ['documents', 'type_ids']}
 every = [(name, option, None) for name in FAMILIES
          for option in asked.get(name, ['mask', 'documents'])]
-some = [('llama','documents',1), ('llama','positions',1), ('gemma3_text','mask',None), ('t5','',1),
+some = [('llama','documents',1), ('llama','positions',1), ('gemma3_text','mask',1), ('t5','',1),
         ('bert','type_ids',1)]
 
 @pytest.mark.parametrize('name,option,layers', short(some, dict.fromkeys([*some, *every])))

@@ -91,7 +91,7 @@ def test_a_stream_is_what_decode_says(kind):
     "Joined, whole texts and any ids, of any length; nothing is taken back, little is held back"
     tok,decode,encode,n = decoded(kind)
     rng = random.Random(0)
-    for turn in range(20):
+    for turn in range(14):
         ids = encode(some_text(rng, rng.randrange(1, 40)))
         if turn%2: ids = [rng.choice([i, i, rng.randrange(n)]) for i in ids]
         whole,flow,said = decode(ids),TextStream(tok),''
@@ -234,7 +234,7 @@ def cutting(pattern):
     trainer = trainers.BpeTrainer(vocab_size=600, show_progress=False,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     rng = random.Random(1)
-    tok.train_from_iterator([some_signs(rng, 3) for _ in range(1000)], trainer)
+    tok.train_from_iterator([some_signs(rng, 3) for _ in range(600)], trainer)
     return tok, cut
 
 def some_signs(rng, n): return ''.join(rng.choice(signs) for _ in range(n))
