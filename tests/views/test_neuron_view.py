@@ -32,11 +32,9 @@ def steps(page): return page.locator('.steps button').all_inner_texts()[2:-1]
 
 def press(page, step): page.locator('.steps').get_by_role('button', name=step, exact=True).click()
 
-def box(page, label):
-    return page.locator('.bar label').filter(has_text=re.compile(f'^{label} ')).locator('select')
-
 def choose(page, **values):
-    for label,value in values.items(): box(page, label).select_option(str(value))
+    for name,value in values.items():
+        page.get_by_label(re.compile(f'^{name} ')).select_option(str(value))
 
 def close(got, want):
     got = torch.tensor([[math.nan if x is None else x for x in row] for row in got],
@@ -44,23 +42,21 @@ def close(got, want):
     torch.testing.assert_close(got, want.double(), atol=1e-6, rtol=1e-6)
 
 def chain(q, k, v, l, h, i, *, causal=False, window=None, **kw):
-    "All steps of one query in float64: a dict of columns (S,), the weights (S,), the output (Ev,)"
+    "All steps of one query in float64: a dict of columns (S,), its output, keys, values, numbers"
     one = {name: x[l] if isinstance(x, list) else x for name,x in kw.items()}
     one = {name: x.double() if torch.is_tensor(x) and x.is_floating_point() else x
            for name,x in one.items()}
-    mask,bias = one.pop('mask', None),one.get('bias')
-    q,k,v = q[l:l+1].double(),k[l:l+1].double(),v[l:l+1].double()
-    keys = k.repeat_interleave(q.shape[1]//k.shape[1], 1)
-    scale,cap = one.get('scale'),one.get('softcap')
-    see = Visibility(q.shape[-2], k.shape[-2], causal=causal, window=window, mask=mask).dense()
-    scores = hide(attention_scores(q, keys, scale=scale, softcap=cap, bias=bias), see)
-    out,w = attention(q, k, v, mask=mask, causal=causal, window=window, **one)
-    columns = {'q · k': q @ keys.mT, 'scaled': attention_scores(q, keys, scale=scale),
-               'capped': attention_scores(q, keys, scale=scale, softcap=cap),
-               '+ bias': attention_scores(q, keys, scale=scale, softcap=cap, bias=bias),
-               'masked': scores, 'weight': w}
-    values = v.repeat_interleave(q.shape[1]//k.shape[1], 1)[0,h]
-    return {name: x[0,h,i] for name,x in columns.items()}, out[0,h,i], keys[0,h], values, q[0,h,i]
+    q,k,v = (t[l:l+1].double() for t in (q, k, v))
+    out,w = attention(q, k, v, causal=causal, window=window, **one)
+    keys,values = (t.repeat_interleave(q.shape[1]//k.shape[1], 1) for t in (k, v))
+    columns,options = {'q · k': q @ keys.mT},{}
+    for name,option in (('scaled', 'scale'), ('capped', 'softcap'), ('+ bias', 'bias')):
+        options[option] = one.get(option)
+        columns[name] = attention_scores(q, keys, **options)
+    see = Visibility(5, 6, causal=causal, window=window, mask=one.get('mask')).dense()
+    columns |= {'masked': hide(columns['+ bias'], see), 'weight': w}
+    return ({name: x[0,h,i] for name,x in columns.items()}, out[0,h,i], keys[0,h], values[0,h],
+            q[0,h,i])
 
 torch.manual_seed(0)
 cases = {
@@ -124,11 +120,11 @@ def test_steps_that_change_nothing_are_left_out_of_buttons_and_formula(open_view
                                  causal=True, stage='softmax'))
     assert steps(page) == ['query', 'key', 'product', 'sum', 'mask', 'softmax', 'value',
                            'weight × value', 'output']
-    formula = page.locator('.formula')
-    expect(formula).to_have_text('oi = Σj softmaxj(Σe qie kje + ln Mij) vj')
+    expect(page.locator('.formula')).to_have_text('oi = Σj softmaxj(Σe qie kje + ln Mij) vj')
     choose(page, layer=1)
     assert steps(page)[4:7] == ['scale', 'cap', 'mask']
-    expect(formula).to_have_text('oi = Σj softmaxj(cap(α Σe qie kje) + ln Mij) vj')
+    formula = 'oi = Σj softmaxj(cap(α Σe qie kje) + ln Mij) vj'
+    expect(page.locator('.formula')).to_have_text(formula)
     press(page, 'cap')
     choose(page, layer=0)                         # has no cap: the view goes on with the weights
     expect(page.locator('[aria-current=step]')).to_have_text('softmax')

@@ -4,8 +4,8 @@ import pytest, torch
 from attention_nb.views.page import View
 from attention_nb.views.attention_views import head_view, model_view
 from attention_nb.views.neuron_view import neuron_view
-from helpers import full, short
-from helpers.looks import (expect, hostile, hostile_title, numbers, patience, press, until,
+from helpers import short
+from helpers.looks import (expect, hostile, hostile_title, patience, press, until,
                            weights, words)
 
 def test_hostile_text_in_a_frame_and_in_stored_data():
@@ -70,13 +70,6 @@ def test_on_paper_a_frame_gives_way_to_its_still(open_view):
         expect(hidden).to_be_hidden()
 
 # ---- long texts
-
-@full
-def test_a_long_text(open_view):
-    w = weights(1, 12, 2000, 2000)
-    page = open_view(head_view(w, [f'w{i}' for i in range(2000)]))
-    page.locator('.left .token').nth(7).hover()
-    numbers(page, w[0,:,7].mean(0))
 
 @pytest.mark.parametrize('S', short([2500], [2500, 50_000]))
 def test_of_many_keys_those_in_sight_are_elements(open_view, S):
