@@ -129,7 +129,8 @@ def test_anyone_can_be_asked(kind):
     if kind in ('llama', 'bert'): assert_close(r.weights(), heard.weights(), **close)
 
 def test_who_attends_in_his_own_way_is_told_to_be_asked():
-    model = made('git', pad_token_id=0)
+    sees = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, image_size=16)
+    model = made('git', pad_token_id=0, vision_config=sees | dict(intermediate_size=48))
     given = dict(input_ids=torch.randint(3, 50, (1, 6)))
     says = pytest.warns(UserWarning, match=r'record\(model, ask=True\)')
     with record(model) as r, torch.no_grad(), says: model(**given)
