@@ -67,6 +67,17 @@ def themes(page):
 def press(page, *keys):
     for key in keys: page.keyboard.press(key)
 
+def walk(page, *steps):
+    """Do one thing after another: press a key, click a place, or call; after each wait until a text
+    stands in its place: a part of it, or the texts of all places, or a pattern"""
+    for do,where,text in steps:
+        if isinstance(do, str): page.keyboard.press(do)
+        elif callable(do): do()
+        else: do.click()
+        found = expect(page.locator(where) if isinstance(where, str) else where)
+        if isinstance(text, str): found.to_contain_text(text)
+        else: found.to_have_text(text)
+
 def lines(page, n): expect(page.locator('canvas.lines')).to_have_attribute('data-lines', str(n))
 
 def watched(page, problems, inside=('file:', 'data:', 'blob:')):

@@ -34,15 +34,14 @@ def test_arcs_are_weights(open_view):
     for width in (390, 900):
         page.set_viewport_size(dict(width=width, height=700))
         assert drawn(page) == pytest.approx(should(view, 1, 4)), width
-    page.get_by_role('option', name='crossed').click()
-    page.get_by_role('option', name='road').hover()
-    assert drawn(page) == pytest.approx(should(view, 1, 4)), 'pointing previews'
-    page.locator('.says').hover()
-    assert drawn(page) == pytest.approx(should(view, 1, 2)), 'and leaving returns to the pin'
-    press(page, 'Escape')
-    page.get_by_role('option', name='because').focus()
-    press(page, 'ArrowRight')
-    assert drawn(page) == pytest.approx(should(view, 1, 6))
+    word = {name: page.get_by_role('option', name=name) for name in words}
+    word['crossed'].click()
+    for do,query in ((word['road'].hover, 4),           # pointing previews,
+                     (page.locator('.says').hover, 2),  # and leaving returns to the pin
+                     (lambda: press(page, 'Escape'), 2), (word['because'].focus, 5),
+                     (lambda: press(page, 'ArrowRight'), 6)):
+        do()
+        assert drawn(page) == pytest.approx(should(view, 1, query)), query
     assert page.locator('.says').inner_text().startswith('it takes ')
 
 def test_tab_begins_at_the_chosen_word(open_view):

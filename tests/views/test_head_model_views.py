@@ -9,7 +9,7 @@ from attention_nb.text.tokenizer import WordTokenizer
 from attention_nb.views.page import head_colors
 from attention_nb.views.attention_views import head_view, model_view, show_tokens
 from helpers import root
-from helpers.looks import contrast, expect, lines, numbers, press, themes, weights, words
+from helpers.looks import contrast, expect, lines, numbers, press, themes, walk, weights, words
 
 style = (root/'attention_nb'/'views_js'/'look.css').read_text().split('[data-theme="dark"]')
 palettes = {theme: re.findall(r'--head-\d+: (#\w{6})', part)
@@ -120,22 +120,13 @@ def test_weights_below_the_threshold_leave_an_empty_picture(open_view):
 def test_keyboard_and_tap(open_view):
     page = open_view(head_view(weights(), words))
     on,status = page.locator('.token.on .t'),page.locator('.status')
+    def away(): page.mouse.move(1, 1)
     token(page, 'left', 0).focus()
-    press(page, 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowUp')
-    expect(page.locator('.right .token.on .t')).to_have_text(['flies'])
-    press(page, 'Enter')
-    expect(status).to_contain_text('kept')
-    token(page, 'left', 5).hover()                        # a look at another one, and back
-    expect(on).to_have_text(['.'])
-    page.mouse.move(1, 1)
-    expect(on).to_have_text(['flies'])
-    for key,text in (('End', ['.']), ('Home', ['time']), ('Escape', [])):
-        press(page, key)
-        expect(on).to_have_text(text)
-    token(page, 'left', 3).click()
-    expect(status).to_contain_text('kept')
-    page.mouse.move(1, 1)
-    expect(on).to_have_text(['an'])
+    press(page, 'ArrowDown', 'ArrowDown', 'ArrowRight')
+    walk(page, ('ArrowUp', '.right .token.on .t', ['flies']), ('Enter', status, 'kept'),
+         (token(page, 'left', 5).hover, on, ['.']), (away, on, ['flies']),   # a look at another
+         ('End', on, ['.']), ('Home', on, ['time']), ('Escape', on, []),
+         (token(page, 'left', 3), status, 'kept'), (away, on, ['an']))
     page.locator('summary').click()
     table = page.locator('details table')
     expect(table.locator('tbody th')).to_have_text(words)
@@ -186,22 +177,20 @@ def test_the_strongest_links_are_said_in_words(open_view):
     w[0,0,1,2],w[0,1,3,2] = 0.9,0.8
     page = open_view(head_view(w, words))
     status = page.locator('.status')
-    def says(pattern): expect(status).to_have_text(re.compile(pattern.replace(' %', '\u00a0%')))
+    def pattern(text): return re.compile(text.replace(' %', '\u00a0%'))
     expect(status).to_have_attribute('aria-live', 'polite')
-    says(r'Strongest: flies from like 90 % \(head 0\), an from like 80 % \(head 1\)')
-    page.locator('.heads button').nth(2).dblclick()
-    says('Strongest of head 1: an from like 80 %,')
-    token(page, 'left', 3).click()
-    says(r'^an takes from like 80 %, .*\(head 1\); kept$')
-    token(page, 'right', 2).click()
-    says(r'^like gives to an 80 %, .*\(head 1\); kept$')
-    token(page, 'left', 1).hover()                          # a look at another, then back
-    says(r'^flies takes from .*\(head 1\)$')
-    page.mouse.move(1, 1)
-    says(r'^like gives to an 80 %, .*\(head 1\); kept$')
+    expect(status).to_have_text(pattern(
+        r'Strongest: flies from like 90 % \(head 0\), an from like 80 % \(head 1\)'))
+    kept = pattern(r'^like gives to an 80 %, .*\(head 1\); kept$')
+    walk(page, (page.locator('.heads button').nth(2).dblclick, status,
+                pattern('Strongest of head 1: an from like 80 %,')),
+         (token(page, 'left', 3), status, pattern(r'^an takes from like 80 %, .* 1\); kept$')),
+         (token(page, 'right', 2), status, kept),
+         (token(page, 'left', 1).hover, status, pattern(r'^flies takes from .*\(head 1\)$')),
+         (lambda: page.mouse.move(1, 1), status, kept))     # a look at another, then back
     press(page, 'Escape')
     page.locator('input[type=range]').fill('1')
-    says('^No weight is this large.$')
+    expect(status).to_have_text('No weight is this large.')
 
 def test_special_tokens_dim_on_request(open_view):
     tokens = ['[CLS]', 'to', 'ship', '[SEP]', '<s>', '<']
@@ -211,11 +200,10 @@ def test_special_tokens_dim_on_request(open_view):
     expect(page.locator('.token.dim')).to_have_count(0)
     expect(page.locator('.status')).to_contain_text('to from [CLS] 70\u00a0%')
     before = page.locator('canvas').evaluate(strongest)[3]
-    page.get_by_label('dim special tokens').check()
-    expect(page.locator('.token.dim .t')).to_have_text(['[CLS]', '[SEP]', '<s>']*2)
+    walk(page, (page.get_by_label('dim special tokens').check, '.token.dim .t',
+                ['[CLS]', '[SEP]', '<s>']*2))
     expect(page.locator('.status')).to_have_text('Strongest of head 0: to from ship 30\u00a0%')
-    token(page, 'left', 1).click()
-    expect(page.locator('.status')).to_contain_text('to takes from ship 30\u00a0% (')
+    walk(page, (token(page, 'left', 1), '.status', 'to takes from ship 30\u00a0% ('))
     token(page, 'left', 5).click()
     lines(page, 1)
     assert page.locator('canvas').evaluate(strongest)[3] < before/2

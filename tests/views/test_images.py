@@ -2,7 +2,7 @@
 import math, re
 import torch
 from attention_nb.views.images import image_view
-from helpers.looks import expect, press, themes
+from helpers.looks import expect, themes, walk
 
 rows,columns = 3,4
 
@@ -63,29 +63,23 @@ def test_layers_heads_and_the_opposite_question(open_view):
     shows(page, w[0,2,2])
     page.get_by_label('next layer').click()
     shows(page, w[1,2,2])
-    page.locator('select').nth(1).select_option('1')       # head 0
-    shows(page, w[1,0,2])
-    page.locator('select').nth(2).select_option('1')       # what it gives to
-    shows(page, w[1,0,:,2])
+    for n,value,shown in ((1, '1', w[1,0,2]), (2, '1', w[1,0,:,2])):    # head 0; what it gives to
+        page.locator('select').nth(n).select_option(value)
+        shows(page, shown)
     page.locator('select').first.select_option('2')        # rollout, which has one head
     expect(page.locator('select')).to_have_count(2)
-    page.get_by_label('veil').fill('0')
-    expect(page.locator('.status')).to_contain_text('patch 0,1')
+    walk(page, (lambda: page.get_by_label('veil').fill('0'), '.status', 'patch 0,1'))
     assert veil(page).max() == 0
 
 def test_keys_clicks_and_taps(open_view):
     w = weights()
     page = open_view(image_view(w, picture))
-    stage,status = page.locator('.picture'),page.locator('.status')
-    stage.focus()
-    for key,name in dict(ArrowRight='patch 0,0', ArrowDown='patch 1,0', End='patch 2,3',
-                         ArrowUp='patch 1,3', Home='patch 0,0', ArrowLeft='patch 0,0',
-                         Escape='[CLS]').items():
-        press(page, key)
-        expect(status).to_contain_text(f'{name} takes')
+    page.locator('.picture').focus()
+    keys = dict(ArrowRight='patch 0,0', ArrowDown='patch 1,0', End='patch 2,3', ArrowUp='patch 1,3',
+                Home='patch 0,0', ArrowLeft='patch 0,0', Escape='[CLS]')
+    walk(page, *((key, '.status', f'{name} takes') for key,name in keys.items()))
     point(page, 2, 1, 'click')
-    page.mouse.move(0, 0)
-    expect(status).to_contain_text('patch 2,1 takes')
+    walk(page, (lambda: page.mouse.move(0, 0), '.status', 'patch 2,1 takes'))
     button = page.get_by_role('button', name='[CLS]')
     expect(button).to_have_attribute('aria-pressed', 'false')
     button.click()
@@ -105,8 +99,7 @@ def test_words_that_ask_a_picture(open_view):
     point(page, 2, 3)                                      # a key that is pointed at, not a query
     says(page, f'crew takes .*; patch 2,3: {about(w[0,:,4,11].mean())}')
     page.locator('.picture').focus()
-    press(page, 'Home')
-    expect(page.locator('.status')).to_contain_text('; patch 0,0: ')
+    walk(page, ('Home', '.status', '; patch 0,0: '))
 
 def test_tokens_behind_the_patches(open_view):
     "A model that finds objects has tokens in front and behind"

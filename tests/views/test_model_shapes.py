@@ -1,6 +1,6 @@
 "The view of shapes in a real browser: what its sliders give is what Python counts"
 from attention_nb.views.model_shapes import _counts, shapes_view
-from helpers.looks import expect, press
+from helpers.looks import expect, press, walk
 
 def sizes_of(page):
     said = page.locator('.sliders label').evaluate_all(
@@ -54,20 +54,19 @@ def test_steps_follow_buttons_and_keys_and_have_a_sheet_for_each_head(open_view)
     page = open_view(shapes_view(n_heads=4, n_kv_heads=2, step=3))
     current = page.locator('.step[aria-current=step]')
     back,after = (page.get_by_role('button', name=name) for name in ('back', 'next step'))
-    def at(name, sheets):
-        expect(current).to_contain_text(name)
-        assert page.locator('svg rect').count() == sheets
-    at('queries', 4)
+    sheets = page.locator('svg rect')
+    expect(current).to_contain_text('queries')
     expect(page.locator('.status')).to_contain_text('queries: (B, H, L, E)')
-    after.click()
-    at('keys', 2)
+    expect(sheets).to_have_count(4)
+    walk(page, (after, current, 'keys'))
+    expect(sheets).to_have_count(2)
     current.focus()
-    press(page, 'ArrowUp', 'ArrowUp')
-    at('norm', 1)
-    press(page, *['ArrowUp']*9)
-    at('ids', 1)
+    press(page, 'ArrowUp')
+    walk(page, ('ArrowUp', current, 'norm'))
+    press(page, *['ArrowUp']*8)
+    walk(page, ('ArrowUp', current, 'ids'))
     expect(back).to_be_disabled()
-    press(page, 'ArrowRight')
-    at('embedding', 1)
+    walk(page, ('ArrowRight', current, 'embedding'))
     page.locator('.step').last.click()
     expect(after).to_be_disabled()
+    expect(sheets).to_have_count(1)

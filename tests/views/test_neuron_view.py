@@ -7,7 +7,7 @@ from attention_nb.recording.recorder import record
 from attention_nb.views.neuron_view import _shown, neuron_view
 from attention_nb.kernels.visibility import Visibility
 from helpers import short
-from helpers.looks import expect, words
+from helpers.looks import expect, walk, words
 
 def numbers_of(x): return [float(t.replace('−', '-')) if t else None for t in x]
 
@@ -137,36 +137,25 @@ def test_buttons_arrows_and_play_walk_the_steps_and_light_the_formula(open_view)
     q,k,v = torch.randn(1,1,3,4),torch.randn(1,1,3,4),torch.randn(1,1,3,2)
     page = open_view(neuron_view(q, k, list('abc'), v=v), kind='clock')
     now,lit = page.locator('.steps [aria-current=step]'),page.locator('.formula .lit')
+    after,play = page.get_by_label('next step'),page.locator('.play')
     expect(now).to_have_text('product')
     expect(lit).to_have_text(['qie', 'kje'])
-    names = steps(page)
     for step,terms in (('sum', ['Σe']), ('scale', ['α ']), ('softmax', ['softmaxj']),
                        ('value', ['vj']), ('weight × value', ['vj']), ('output', ['oi', 'Σj'])):
-        page.get_by_label('next step').click()
-        expect(now).to_have_text(step)
+        walk(page, (after, now, [step]))
         expect(lit).to_have_text(terms)
-    expect(page.get_by_label('next step')).to_be_disabled()
+    expect(after).to_be_disabled()
     page.locator('.numbers').focus()
-    for _ in names: page.keyboard.press('ArrowLeft')
-    expect(now).to_have_text('query')
+    names = steps(page)
+    walk(page, *(('ArrowLeft', now, [step]) for step in names[-2::-1]))
     expect(lit).to_have_text(['qie'])
     expect(page.get_by_label('previous step')).to_be_disabled()
-    for step in names[1:]:
-        page.keyboard.press('ArrowRight')
-        expect(now).to_have_text(step)
+    walk(page, *(('ArrowRight', now, [step]) for step in names[1:]))
     page.clock.pause_at(page.evaluate('Date.now()') + 1)
-    play = page.locator('.play')
-    play.click()                                        # from the end it begins anew
-    expect(now).to_have_text('query')
-    expect(play).to_have_text('Pause')
-    page.clock.run_for(2000)
-    expect(now).to_have_text('key')
-    play.click()
-    page.clock.run_for(5000)
-    expect(now).to_have_text('key')
-    play.click()
-    page.clock.run_for(30_000)
-    expect(now).to_have_text('output')
+    def later(ms): return lambda: page.clock.run_for(ms)
+    walk(page, (play, now, ['query']),                  # from the end it begins anew
+         (later(2000), play, ['Pause']), (lambda: None, now, ['key']), (play, play, ['Play']),
+         (later(5000), now, ['key']), (play, play, ['Pause']), (later(30_000), now, ['output']))
     expect(play).to_have_text('Play')
 
 def test_the_sentence_says_the_numbers_of_the_key_in_focus(open_view):
@@ -189,14 +178,10 @@ def test_the_sentence_says_the_numbers_of_the_key_in_focus(open_view):
         press(page, step)
         expect(says).to_have_text(sentence)
     page.locator('.numbers').focus()
-    page.keyboard.press('ArrowDown')
-    expect(on).to_contain_text('down')
-    press(page, 'weight × value')
-    expect(says).to_have_text('Weight times value: number 0 of “down” is '
-                              '8\u00a0% × −1.00 = −0.08.')
-    page.locator('tbody tr').first.click()
-    expect(on).to_contain_text('up')
-    expect(page.locator('[aria-current=true] th')).to_have_text('up')
+    walk(page, ('ArrowDown', on, 'down'),
+         (lambda: press(page, 'weight × value'), says,
+          ['Weight times value: number 0 of “down” is 8\u00a0% × −1.00 = −0.08.']),
+         (page.locator('tbody tr').first, '[aria-current=true] th', ['up']))
 
 def test_of_many_numbers_the_largest_are_drawn_and_the_rest_is_summed(open_view):
     torch.manual_seed(0)

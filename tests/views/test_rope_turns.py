@@ -4,7 +4,7 @@ import pytest, torch
 from attention_nb.layers.rope_scaling import rope_frequencies
 from attention_nb.views.page import unpack_floats
 from attention_nb.views.rope_turns import _between, _placed, rotation_view
-from helpers.looks import close, expect, floats, press, titles
+from helpers.looks import close, expect, floats, press, titles, walk
 
 def check(page, d, i, j, added=False):
     "All numbers of the page against Python's, which the notebook holds against `apply_rope`"
@@ -60,26 +60,23 @@ def drag(page, what, places, length=24):
 def test_words_are_dragged_and_answer_the_keyboard(open_view):
     page = open_view(one())
     status = page.locator('.status')
-    ship,crew,both = (page.get_by_label(name) for name in ('place of ship', 'place of crew',
-                                                           'both places'))
+    ship,crew,both = map(page.get_by_label, ('place of ship', 'place of crew', 'both places'))
     expect(status).to_have_text('crew is 4 places after ship. Angle between the arrows 101°, score '
                                 '−0.257.')
-    drag(page, '.both', 7)
+    walk(page, (lambda: drag(page, '.both', 7), status, 'Angle between the arrows 101°, score −0.2'))
     expect(ship).to_have_value('13')
     expect(crew).to_have_value('17')
-    expect(status).to_contain_text('Angle between the arrows 101°, score −0.257.')
-    drag(page, '.chip.k', -4)
-    expect(status).to_contain_text('crew is in the place of ship. Angle between the arrows 21°')
-    drag(page, '.chip.q', 100)                           # not beyond the last place
-    expect(status).to_contain_text('crew is 10 places before ship.')
-    page.mouse.move(0, 0)                                # nothing is held any more
-    expect(ship).to_have_value('23')
+    walk(page, (lambda: drag(page, '.chip.k', -4), status,
+                'crew is in the place of ship. Angle between the arrows 21°'),
+         (lambda: drag(page, '.chip.q', 100), status,    # not beyond the last place
+          'crew is 10 places before ship.'),
+         (lambda: page.mouse.move(0, 0), status,         # nothing is held any more
+          'crew is 10 places before ship.'))
     crew.focus()
     press(page, 'ArrowRight', 'ArrowRight', 'ArrowRight')
     expect(crew).to_have_value('16')
     both.focus()
-    press(page, 'Home')
-    expect(status).to_contain_text('crew is 7 places before ship.')
+    walk(page, ('Home', status, 'crew is 7 places before ship.'))
     expect(ship).to_have_value('7')
 
 def test_the_arrows_that_are_drawn_have_the_angles_that_are_said(open_view):
