@@ -4,7 +4,7 @@ import base64, json, os, re, time
 from types import SimpleNamespace
 import pytest, torch
 from helpers import root, serve
-from helpers.looks import contrast, expect, until
+from helpers.looks import contrast, expect, until, walk
 
 sentences = [
     'The animal was too tired to cross the street.', 'Time flies like an arrow.', 'a', '',
@@ -170,28 +170,24 @@ def test_nothing_is_fetched_before_the_reader_asks_and_once_if_all_is_well(brows
     for answer,error in ((lambda r: r.fulfill(body='short'), 'did not arrive as it was made'),
                          (lambda r: r.abort(), 'That did not work')):
         page.route('**/*.safetensors', answer, times=1)
-        show.click()
-        expect(own.status).to_contain_text(error)
-    show.click()
-    expect(own.status).to_contain_text('tokens, read in')
+        walk(page, (show, own.status, error))
+    walk(page, (show, own.status, 'tokens, read in'))
     assert weights() and not page.locator('img[src=x]').count()
     assert all(url.startswith((address, 'data:', 'blob:')) for url in asked)
     # it follows the typing, and a second visit has kept the weights
-    own.text.fill('Birds fly.')
-    expect(own.status).to_contain_text('5 tokens, read in')
+    walk(page, (lambda: own.text.fill('Birds fly.'), own.status, '5 tokens, read in'))
     expect(own.frame.locator('.words .word')).to_have_count(3)
     for name,inside in (('lines', '.column.left > *'), ('all heads', '.grid button'),
                         ('arithmetic', '.numbers td'), ('tokens', '.boxes')):
         own.box.locator('select').select_option(label=name)
         expect(own.frame.locator(inside).first).to_be_visible()
     own.box.locator('summary').click()
-    own.box.get_by_label('How similar is another sentence?').fill('A bird flies.')
-    similar = re.compile(r'^(Very s|S)imilar: cosine 0\.')
-    expect(own.box.locator('.live-similar')).to_have_text(similar)
+    other = own.box.get_by_label('How similar is another sentence?')
+    walk(page, (lambda: other.fill('A bird flies.'), '.live-similar',
+                re.compile(r'^(Very s|S)imilar: cosine 0\.')))
     asked.clear()
     page.reload()
-    show.click()
-    expect(own.status).to_contain_text('tokens, read in')
+    walk(page, (show, own.status, 'tokens, read in'))
     assert not weights()
     context.close()
 
@@ -205,23 +201,20 @@ def test_the_picture_of_the_front_page_becomes_the_readers(context, address):
     said,hidden = own.frame.locator('.says'),own.box.locator('.live-tokens [aria-pressed=true]')
     expect(picture).to_be_visible()
     own.text.fill("The animal didn't cross the street because it was too tired.")
-    own.text.press('Enter')
-    expect(own.status).to_contain_text('16 tokens, read in')
+    walk(page, (lambda: own.text.press('Enter'), own.status, '16 tokens, read in'),
+         (own.frame.get_by_role('option', name='it', exact=True), said,
+          'it takes 67\u00a0% from animal'))
     expect(picture).to_have_count(0)
-    own.frame.get_by_role('option', name='it', exact=True).click()
-    expect(said).to_contain_text('it takes 67\u00a0% from animal')
     own.button('hide a word').click()
-    own.button('tired', exact=True).click()
+    walk(page, (own.button('tired', exact=True), said, 'it takes 46\u00a0% from animal'))
     expect(hidden).to_be_focused()
-    expect(said).to_contain_text('it takes 46\u00a0% from animal')
     expect(own.frame.locator('.word.hidden')).to_have_text('tired')
     expect(own.result).to_contain_text(re.compile(
         r"^Without “tired” the sentence's vector changes \w+( little)?: cosine 0\.9\d\. Most of "))
     out = own.button('remove head 3.1')
     assert contrast(*out.evaluate("""e => [getComputedStyle(e).color,
         getComputedStyle(document.body).backgroundColor]""")) > 7
-    out.click()
-    expect(own.frame.locator('.turns .out')).to_have_text(re.compile('layer 3, head 1'))
+    walk(page, (out, own.frame.locator('.turns .out'), 'layer 3, head 1'))
     for where,text in (
             (said, 'it takes 46\u00a0% from animal'),   # what it adds is gone, no more
             (said, 'this head is switched off'),
@@ -302,11 +295,9 @@ def test_the_toolbar_stands_under_the_picture_and_does_not_move_it(page, own):
         return tools > picture + own.frame.locator('body').evaluate('e => e.clientHeight') - 1
     until(below)
     page.evaluate('tops.clear()')
-    for name,said in (('remove head 3.1', 'Without head 3.1'),
-                      ('hide a word', 'Without head 3.1'), ('cats', 'Hidden: “cats”.'),
-                      ('put head 3.1 back', 'With head 3.1 back the sentence')):
-        own.button(name, exact=True).click()
-        expect(own.result).to_contain_text(said)
+    walk(page, *((own.button(name, exact=True), own.result, said) for name,said in (
+        ('remove head 3.1', 'Without head 3.1'), ('hide a word', 'Without head 3.1'),
+        ('cats', 'Hidden: “cats”.'), ('put head 3.1 back', 'With head 3.1 back the sentence'))))
     expect(own.frame.locator('[data-moving=no]')).to_be_attached()
     assert page.evaluate('tops.size') == 1
     assert '%' in own.result.inner_text()
@@ -380,14 +371,12 @@ def test_weights_of_ones_own(page, tmp_path):
     config,vocab = tmp_path/'config.json',tmp_path/'vocab.txt'
     vocab.write_text('\n'.join(words))
     own,run = live(page),'text => attentionNb.run(text)'
-    def choose(*names):
-        own.box.locator('input[type=file]').set_input_files([tmp_path/n for n in names])
+    files = [config, vocab, tmp_path/'model.safetensors']
+    def choose(n=3): own.box.locator('input[type=file]').set_input_files(files[:n])
     own.box.locator('.live-more').evaluate('fold => fold.open = true')
-    choose('config.json', 'vocab.txt')
-    expect(own.status).to_contain_text('model.safetensors is missing')
+    walk(page, (lambda: choose(2), own.status, 'model.safetensors is missing'))
     own.text.fill('Birds flying.')
-    choose('config.json', 'vocab.txt', 'model.safetensors')
-    expect(own.status).to_contain_text('6 tokens, read in')
+    walk(page, (choose, own.status, '6 tokens, read in'))
     found = page.evaluate(run, 'Birds flying.')
     ids = torch.tensor([[words.index(t) for t in found['tokens']]])
     with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions
@@ -396,8 +385,7 @@ def test_weights_of_ones_own(page, tmp_path):
     expect(own.frame.locator('.words .word')).to_have_count(4)
     said = config.read_text()
     config.write_text(json.dumps(json.loads(said) | dict(model_type='gpt2')))
-    choose('config.json', 'vocab.txt', 'model.safetensors')
-    expect(own.status).to_contain_text('config.json says "gpt2", not "bert"')
+    walk(page, (choose, own.status, 'config.json says "gpt2", not "bert"'))
     assert page.evaluate(run, 'Birds flying.') == found, 'the old one stays'
     config.write_text(said)
     vocab.write_text('\n'.join(words).replace('birds', 'Birds'))     # capitals are kept

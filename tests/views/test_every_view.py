@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 import pytest, torch
 from attention_nb import (head_view, image_view, model_view, neuron_view, permutation_view,
-                          show_tokens, softmax_view, Visibility)
+                          show_tokens, softmax_view, View, Visibility)
 from attention_nb.recording.inputs import readable
 from attention_nb.views.arcs import arc_view
 from attention_nb.views.cache_steps import cache_view
@@ -127,6 +127,9 @@ View.from_data(**d).save('last.png')"""
     subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True)
     for name,view in views.items():
         found = (tmp_path/f'{name}.svg').read_text(encoding='utf-8')
-        if name in ('image', 'permutation'): assert found == view._repr_svg_()
+        if name in ('image', 'permutation'):
+            assert found == view._repr_svg_()
+            frame = View.from_data(view._data, '"><script>1</script>', found)._repr_html_()
+            assert frame.count('<iframe') == 1 and '<script' not in frame
         tags = {e.tag.rpartition('}')[2] for e in xml.fromstring(found).iter()}
         assert not tags & {'script', 'foreignObject', 'iframe'}, name

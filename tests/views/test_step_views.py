@@ -9,10 +9,11 @@ from attention_nb.views.ring_steps import pairs_of_steps, ring_view
 from helpers import short
 from helpers.looks import expect, words
 
-def said(page, picture):
+def said(page, picture, step):
     "The sentence of the step, which is also the label of the picture"
     says = page.locator('.status').inner_text()
     assert page.locator(picture).get_attribute('aria-label') == says
+    assert step or says == 'Nothing is computed yet.'
     return says
 
 # ---- what each must show of its data at a step
@@ -20,14 +21,12 @@ def said(page, picture):
 def check_cache(page, d, step, keeps=True):
     shown = page.locator('.counts tbody tr').evaluate_all("""rows => rows.map(r =>
         [...r.cells].slice(1).map(c => +c.textContent.replaceAll(',', '')))""")
-    with_it,without = zip(*shown)
-    assert with_it == _counted(step, d['bytes'], True)
-    assert without == _counted(step, d['bytes'], False)
+    assert [*zip(*shown)] == [_counted(step, d['bytes'], on) for on in (True, False)]
     def square(i, j): return '' if i >= step or j > i else 'read' if keeps and j < i else 'made'
     squares = page.locator('.cells tbody tr').evaluate_all("""rows => rows.map(r =>
         [...r.cells].map(c => c.className.replace('now', '').trim()))""")
     assert squares == [[square(i, j) for j in range(6)] for i in range(6)]
-    says = said(page, '.grid')
+    says = said(page, '.grid', step)
     assert says.startswith(f'Step {step}, {words[step-1]}: ')
     assert (f'{(step-1)*d["bytes"]:,} bytes' in says) == keeps
 
@@ -46,10 +45,8 @@ def check_tiles(page, d, step, rule=0, side=0):
         .map(c => [c.contains('none'), c.contains('done'), c.contains('now')])""")
     assert tiles == [[kind == '0', (i, j) in order[:step], step > 0 and (i, j) == order[step-1]]
                      for i,row in enumerate(kinds) for j,kind in enumerate(row)]
-    says = said(page, '.tiles')
-    if not step:
-        assert says == 'Nothing is computed yet.'
-        return
+    says = said(page, '.tiles', step)
+    if not step: return
     i,j = order[step-1]
     assert says.startswith(f'Queries {i*n} to {min((i+1)*n, L)-1} meet '
                            f'keys {j*n} to {min((j+1)*n, S)-1}')
@@ -64,7 +61,8 @@ def check_forming(page, d, step):
         .getImageData(0, 0, 8, 8).data].filter((_, n) => n % 4 === 3))""")
     shown = torch.tensor(dark).view(2, 8, 8)/255
     torch.testing.assert_close(shown, formed[step], atol=.004, rtol=0)
-    assert said(page, '.heads') == f'After {steps[step]} steps the loss is {losses[step]:.2f}.'
+    says = f'After {steps[step]} steps the loss is {losses[step]:.2f}.'
+    assert said(page, '.heads', says) == says
     x,y = (float(page.locator('.curve circle').get_attribute(a)) for a in ('cx','cy'))
     assert abs(x - (4 + 392*steps[step]/400)) < .01 and abs(y - (104 - 98*losses[step]/4)) < .01
 
@@ -83,10 +81,8 @@ def check_ring(page, d, step, order=0):
     widths = page.locator('.lanes rect').evaluate_all("r => r.map(r => +r.getAttribute('width'))")
     assert widths == pytest.approx([max(0, 284*n/whole - .8) for pairs in each[:step]
                                     for n in pairs])
-    says = said(page, '.rings')
-    if not step:
-        assert says == 'Nothing is computed yet.'
-        return
+    says = said(page, '.rings', step)
+    if not step: return
     last,so_far = each[step-1],sum(map(max, each[:step]))
     waits = sum(n < max(last) for n in last)
     idle = round(100*(1 - sum(map(sum, each[:step]))/(3*so_far)))

@@ -5,19 +5,18 @@ from attention_nb.views.page import _bare, _joined, _parts
 from helpers import root
 
 scripts = sorted((root/'attention_nb'/'views_js').glob('*'))
-
 worker = sorted((root/'attention_nb'/'live_js').glob('*'))
 
 @pytest.mark.parametrize('path', scripts + worker, ids=lambda p: p.name)
 def test_a_script_is_short_and_narrow(path):
     lines = path.read_text(encoding='utf-8').splitlines()
     assert len(lines) <= 200 and max(map(len, lines)) <= 100
-    assert not [l for l in lines
-                if l.count('`') % 2], 'a string over several lines loses its indentation'
+    # a string over several lines loses its indentation
+    assert not [l for l in lines if l.count('`') % 2]
 
 def test_a_page_gets_no_comments_and_no_indentation():
-    assert _bare('// why\nf();\n\n  // so\n  /* a */\n  g("// x");  // '
-                 'y\n') == 'f();\ng("// x");  // y\n'
+    text = '// why\nf();\n\n  // so\n  /* a */\n  g("// x");  // y\n'
+    assert _bare(text) == 'f();\ng("// x");  // y\n'
     assert not [l for l in _joined('model', 'js').splitlines() if l.startswith((' ', '//'))]
 
 def test_every_file_belongs_to_a_view_and_every_view_has_its_function():
@@ -28,8 +27,6 @@ def test_every_file_belongs_to_a_view_and_every_view_has_its_function():
 def test_a_page_gets_the_scripts_of_its_kind_only():
     for kind,names in _parts.items():
         others = {n for other in _parts.values() for n in other} - set(names)
-        for ending in ('js', 'css'):
-            got = _joined(kind, ending)
-            for p in scripts:
-                if p.suffix == f'.{ending}':
-                    assert (_bare(p.read_text(encoding='utf-8')) in got) == (p.stem not in others)
+        for p in scripts:
+            got = _bare(p.read_text(encoding='utf-8')) in _joined(kind, p.suffix[1:])
+            assert got == (p.stem not in others)
