@@ -227,8 +227,7 @@ def matches(layer, kind, mine):
     return kind == ('decoder' if layer.name.startswith('decoder') else 'self')
 
 fillings = dict(none=slice(0), left=slice(7), right=slice(-7, None))
-some_filled = [(n, side) for side,names in dict(none=rows, left=chosen, right=chosen[::2]).items()
-               for n in names]
+some_filled = [(n, s) for s,names in zip(fillings, (rows, chosen, chosen[::2])) for n in names]
 
 @pytest.mark.parametrize('name,side', short(some_filled, [(n, s) for n in rows for s in fillings]))
 def test_logits_and_weights(name, side):

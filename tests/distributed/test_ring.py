@@ -1,6 +1,5 @@
-"""Divided texts against whole ones: nbs/distributed/ring.ipynb and context.ipynb. Two processes,
-then four, started once, with gloo; on four what two cannot show: a ring of several steps, two
-divisions at once, and what is sent"""
+"""Divided texts against whole ones: nbs/distributed/ring.ipynb and context.ipynb. On four processes
+what two cannot show: a ring of several steps, two divisions at once, and what is sent"""
 from pathlib import Path
 import pytest, torch
 from helpers import short
