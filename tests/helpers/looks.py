@@ -145,6 +145,22 @@ def open_view(browser, tmp_path):
     for problems in used: problems.clear()
     assert not found, found
 
+def sticks_out(page):
+    "What reaches beyond the window, but in a box that scrolls or cuts"
+    return page.evaluate("""() => [...document.querySelectorAll('body, body *')].filter(e => {
+        const {left, right, width} = e.getBoundingClientRect()
+        for (let p = e.parentElement; p; p = p.parentElement)
+            if (getComputedStyle(p).overflowX !== 'visible' || p.localName === 'svg') return false
+        return width && (left < 0 || right > innerWidth + 1)
+    }).map(e => e.outerHTML.slice(0, 80))""")
+
+def moving(page):
+    "What would move: nothing may where little motion is wanted"
+    return page.evaluate("""() => [...document.querySelectorAll('*')].filter(e => {
+        const {transitionDuration, animationName, scrollBehavior} = getComputedStyle(e)
+        return transitionDuration !== '0s' || animationName !== 'none' || scrollBehavior === 'smooth'
+    }).map(e => e.outerHTML.slice(0, 80))""")
+
 # ---- text from strangers
 hostile = [
     '<script>window.hacked=1</script>', '</script><script>window.hacked=1</script>',

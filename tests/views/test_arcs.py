@@ -2,7 +2,7 @@
 import pytest, torch
 from attention_nb.views.arcs import arc_view
 from attention_nb.views.page import unpack_weights
-from helpers.looks import expect, press
+from helpers.looks import expect, press, walk
 
 words = 'the chicken crossed the road because it wanted'.split()
 
@@ -46,13 +46,8 @@ def test_arcs_are_weights(open_view):
 
 def test_tab_begins_at_the_chosen_word(open_view):
     page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
-    focused = 'document.activeElement.querySelector(".t")?.textContent'
-    press(page, 'Tab')
-    assert page.evaluate(focused) == 'it'
-    press(page, 'ArrowLeft', 'Tab')
-    assert page.evaluate('document.activeElement.textContent').startswith('layer 0, head 1')
-    press(page, 'Shift+Tab')
-    assert page.evaluate(focused) == 'because'
+    walk(page, ('Tab', ':focus .t', 'it'), ('ArrowLeft', ':focus .t', 'because'),
+         ('Tab', 'button:focus', 'layer 0, head 1'), ('Shift+Tab', ':focus .t', 'because'))
     assert page.locator('.word[tabindex="0"]').count() == 1
 
 def test_a_page_that_moves_below_a_resting_mouse_points_at_nothing(open_view):

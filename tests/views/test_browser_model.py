@@ -159,7 +159,7 @@ def test_nothing_is_fetched_before_the_reader_asks_and_once_if_all_is_well(brows
     context = browser.new_context()
     page,asked = context.new_page(),[]
     page.on('request', lambda r: asked.append(r.url))
-    def weights(): return [url for url in asked if url.endswith('.safetensors')]
+    def weights(): return any(url.endswith('.safetensors') for url in asked)
     hostile = '<img src=x onerror="document.title=1">'
     page.goto(f'{address}/views/browser_model.html#text=' + hostile)
     own,show = live(page),live(page).button('Show attention')
@@ -224,9 +224,9 @@ def test_the_picture_of_the_front_page_becomes_the_readers(context, address):
     moved = own.result.get_by_role('button', name='show head')
     layer,head = re.search(r'([45])\.(\d+)$', moved.inner_text()).groups()
     moved.click()
+    shown,turns = f'layer {layer}, head {head}','.turns [aria-pressed=true]'
     expect(own.frame.locator('.turns button')).to_have_count(4)      # the one that moved, too
-    shown = f'layer {layer}, head {head}'
-    expect(own.frame.locator('.turns [aria-pressed=true]')).to_contain_text(shown)
+    expect(own.frame.locator(turns)).to_contain_text(shown)
     expect(own.button(f'remove head {layer}.{head}')).to_be_visible()
     own.button('copy link').click()
     for part in (f'head={layer}.{head}', 'hide=13', 'out=3.1'): assert part in page.url
@@ -234,7 +234,7 @@ def test_the_picture_of_the_front_page_becomes_the_readers(context, address):
     other.goto(page.url)                                # read at once: the weights are here
     again = live(other)
     expect(again.result).to_have_text('Hidden: “tired”. Switched off: head 3.1.')
-    expect(again.frame.locator('.turns [aria-pressed=true]')).to_contain_text(shown)
+    expect(again.frame.locator(turns)).to_contain_text(shown)
     other.evaluate('navigator.serviceWorker.ready.then(() => null)')
     until(lambda: other.evaluate("caches.open('attention_nb pages').then(c => c.keys()).then("
                                  "keys => keys.some(k => k.url.endsWith('view.html')))"))
@@ -245,6 +245,8 @@ def test_the_picture_of_the_front_page_becomes_the_readers(context, address):
     context.set_offline(False)
     for p in (page, other): p.close()
 
+def words_of(text): return re.findall(r'\w+|[^\w\s]', text.lower())
+
 @pytest.fixture
 def own(page):
     "The box of a page as it is at first, which also can read a sentence"
@@ -252,8 +254,7 @@ def own(page):
     def read(text):
         found.text.fill(text)
         found.button('Show attention').click()
-        words = re.findall(r'\w+|[^\w\s]', text.lower())
-        expect(found.frame.locator('.word .t')).to_have_text(words)
+        expect(found.frame.locator('.word .t')).to_have_text(words_of(text))
     found.read = read
     page.reload()
     yield found
@@ -274,9 +275,8 @@ def test_a_sentence_opens_with_a_pronoun_or_its_clearest_arc_and_examples_are_pr
     examples = own.box.locator('.live-examples button')
     assert examples.count() >= 3
     said = examples.nth(1).inner_text()
-    examples.nth(1).click()
+    walk(page, (examples.nth(1), own.frame.locator('.word .t'), words_of(said)))
     expect(own.text).to_have_value(said)
-    expect(own.frame.locator('.word')).to_have_count(len(re.findall(r'\w+|[^\w\s]', said)))
     assert own.box.locator('.live-tools select').count() == 1       # as this page says
 
 def test_the_toolbar_stands_under_the_picture_and_does_not_move_it(page, own):
@@ -381,8 +381,7 @@ def test_weights_of_ones_own(page, tmp_path):
     ids = torch.tensor([[words.index(t) for t in found['tokens']]])
     with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions
     assert (torch.tensor(found['weights']) - torch.cat(theirs)).abs().max() < 1e-4
-    # in a layer and head that this model has
-    expect(own.frame.locator('.words .word')).to_have_count(4)
+    expect(own.frame.locator('.words .word')).to_have_count(4)      # a layer and head that are there
     said = config.read_text()
     config.write_text(json.dumps(json.loads(said) | dict(model_type='gpt2')))
     walk(page, (choose, own.status, 'config.json says "gpt2", not "bert"'))

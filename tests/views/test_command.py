@@ -29,8 +29,7 @@ def test_without_pyarrow_nothing_is_loaded_before_the_error(tmp_path, monkeypatc
     (tmp_path/'lines.txt').write_text('one line')
     monkeypatch.setattr(c, 'load_hf', lambda name: pytest.fail('a model is loaded'))
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None if name == 'pyarrow'
-                        else real(name))
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: name != 'pyarrow' and real(name))
     assert main(['--file', str(tmp_path/'lines.txt'), '--scores', str(tmp_path/'a.parquet')]) == 1
     assert 'attention_nb[glove]' in capsys.readouterr().err and not (tmp_path/'a.parquet').exists()
 

@@ -18,7 +18,7 @@ from attention_nb.views.ring_steps import ring_view
 from attention_nb.views.rope_turns import rotation_view
 from attention_nb.views.word_senses import sense_view
 from helpers import full
-from helpers.looks import expect, hostile, hostile_title, weights
+from helpers.looks import expect, hostile, hostile_title, moving, sticks_out, weights
 
 title = dict(title=hostile_title)
 
@@ -70,16 +70,6 @@ kinds = dict(
 
 # no mark of a model, which arcs leave out, and each once
 names = [t for t in dict.fromkeys(hostile) if not re.fullmatch('</?[a-z]+>', t)]
-sideways = """() => [...document.querySelectorAll('body, body *')].filter(e => {
-    const {left, right, width} = e.getBoundingClientRect()
-    for (let p = e.parentElement; p; p = p.parentElement)
-        if (getComputedStyle(p).overflowX !== 'visible' || p.localName === 'svg') return false
-    return width && (left < 0 || right > innerWidth + 1)
-}).map(e => e.outerHTML.slice(0, 80))"""
-moving = """() => [...document.querySelectorAll('*')].filter(e => {
-    const {transitionDuration, animationName, scrollBehavior} = getComputedStyle(e)
-    return transitionDuration !== '0s' || animationName !== 'none' || scrollBehavior === 'smooth'
-}).map(e => e.outerHTML.slice(0, 80))"""
 
 def check(page, kind, names):
     "No name has done anything, each is shown as it was given"
@@ -100,11 +90,11 @@ def test_hostile_text_does_nothing_and_all_fits_a_phone_and_a_finger(open_view, 
     pressed = page.locator('button, select, input:not([type=checkbox]), label.check, .track > div')
     assert not pressed.evaluate_all("""es => es.filter(e => e.getClientRects().length
         && e.getBoundingClientRect().height < 44).map(e => e.outerHTML)""")
-    assert page.evaluate(moving) == []
+    assert moving(page) == []
     for width in (390, 1400):
         page.set_viewport_size(dict(width=width, height=800))
         assert page.evaluate('document.documentElement.scrollWidth') <= width
-        assert page.evaluate(sideways) == [], width
+        assert sticks_out(page) == [], width
 
 @full
 @pytest.mark.parametrize('kind', [k for k in kinds if kinds[k].most])

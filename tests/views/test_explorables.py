@@ -3,7 +3,7 @@ import itertools, math, re
 import torch
 from attention_nb.kernels.reference import attention
 from attention_nb.views.explorables import permutation_view, softmax_view
-from helpers.looks import close, expect, press, titles, words
+from helpers.looks import close, expect, press, titles, walk, words
 
 # ---- softmax
 
@@ -39,13 +39,14 @@ def test_bars_and_slopes_follow_the_sliders(open_view):
     # each slider has its own way of saying a value
     at = dict(temperature=math.log2, width=int, cap=lambda c: 20.5 if c is None else c,
               sink=lambda z: -5.5 if z is None else z)
-    for n,values in enumerate((
-            (1/16, 1, None, None), (1., 7, None, -5.), (2**.75, 12, None, 2.5), (16., 1, .5, -5.),
-            (1/16, 7, .5, 2.5), (1., 12, .5, None), (2**.75, 1, 9.5, None), (16., 7, 9.5, 2.5))):
+    for *values,scaled in (
+            (1/16, 1, None, None, 1), (1., 7, None, -5., 0), (2**.75, 12, None, 2.5, 1),
+            (16., 1, .5, -5., 0), (1/16, 7, .5, 2.5, 1), (1., 12, .5, None, 0),
+            (2**.75, 1, 9.5, None, 1), (16., 7, 9.5, 2.5, 0)):
         values = dict(zip(at, values))
         for name,value in values.items(): slider(page, name).fill(str(at[name](value)))
-        page.get_by_label('divide by').set_checked(n % 2 == 0)
-        w = check_softmax(page, q, k, scaled=n % 2 == 0, **values)
+        page.get_by_label('divide by').set_checked(scaled)
+        w = check_softmax(page, q, k, scaled=scaled, **values)
     expect(page.locator('.status')).to_contain_text(f'The sink has {100*w[6]:.1f}\u00a0%')
     # bars take .12 s to their length
     page.evaluate('Promise.all(document.getAnimations().map(a => a.finished)).then(() => 0)')
@@ -65,13 +66,11 @@ def test_the_softmax_view_shows_the_sliders_that_are_asked_for(open_view):
 
 # ---- permutation
 
-def order_of(page):
-    right = page.locator('.words').last.locator('li')
-    return [int(n) for n in right.evaluate_all('es => es.map(e => e.dataset.word)')]
-
 def check_order(page, x, places, order=None):
-    "How far the output of each word is from what it was, against attention in the new order"
-    right,shown = page.locator('.words').last.locator('li'),order_of(page)
+    """How far the output of each word is from what it was, against attention in the new order,
+    which is returned"""
+    right = page.locator('.words').last.locator('li')
+    shown = [int(n) for n in right.evaluate_all('es => es.map(e => e.dataset.word)')]
     assert shown == (order or shown)
     p = places.double()*page.get_by_label('add positions').is_checked()
     causal = page.get_by_label('causal mask').is_checked()
@@ -84,6 +83,7 @@ def check_order(page, x, places, order=None):
     assert paths == ['same' if s else 'moved' for s in same]
     expect(page.locator('.status')).to_contain_text(
         'The output of every word follows it' if all(same) else f'{same.count(False)} of 7 words')
+    return shown
 
 def opened(open_view, **kw):
     torch.manual_seed(0)
@@ -99,8 +99,7 @@ def test_outputs_follow_their_words_or_not_as_torch_says(open_view):
         page.get_by_label('causal mask').set_checked(causal)
         for button in ('shuffle', 'reverse'):
             page.get_by_role('button', name=button).click()
-            check_order(page, x, places)
-            seen.add(tuple(order_of(page)))
+            seen.add(tuple(check_order(page, x, places)))
     assert len(seen) > 4                                # shuffled, not always the same
     page.get_by_role('button', name='reset').click()
     check_order(page, x, places, list(range(7)))        # whatever is added or hidden
@@ -109,8 +108,7 @@ def test_outputs_follow_their_words_or_not_as_torch_says(open_view):
 def test_words_are_moved_by_pointer_and_keyboard(open_view):
     page,x,places = opened(open_view, order=range(7), causal=True)
     right = page.locator('button.word')
-    right.nth(1).click()
-    expect(right.nth(1)).to_have_attribute('aria-pressed', 'true')
+    walk(page, (right.nth(1), 'button.word[aria-pressed=true]', 'flies'))
     right.nth(5).click()                                # the two change places
     check_order(page, x, places, [0,5,2,3,4,1,6])
     expect(page.locator('button.word[aria-pressed=true]')).to_have_count(0)

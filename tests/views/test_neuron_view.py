@@ -21,12 +21,11 @@ at_every_step = """() => [...document.querySelectorAll('.steps button')].slice(2
     return [b.textContent, (%s)(document.querySelector('.numbers table'))]; })"""
 
 def numbers_in(heads, query, rows, feet):
+    "Names of the columns, the query's cells, cells by row, cells at the foot: every number in full"
     def of(x): return [(name, numbers_of(cells)) for name,cells in x]
     return heads, of([query])[0] if query else None, of(rows), dict(of(feet))
 
-def grid(page):
-    "Names of the columns, the query's cells, cells by row, cells at the foot: every number in full"
-    return numbers_in(*page.locator('.numbers table').evaluate(read))
+def grid(page): return numbers_in(*page.locator('.numbers table').evaluate(read))
 
 def steps(page): return page.locator('.steps button').all_inner_texts()[2:-1]
 
@@ -75,25 +74,23 @@ cases = {
 
 def check(seen, columns, out, keys, values, asks):
     "The tables of all steps against those of `chain`"
-    products,w = keys*asks,columns['weight']
+    products,w = keys*asks,columns['weight'][:,None]
+    want = {'key': keys, 'product': products, 'value': torch.cat([w, values], 1),
+            'sum': torch.cat([products.cumsum(1), products.sum(1, keepdim=True)], 1),
+            'weight × value': torch.cat([w, w*values], 1)}
     for step,numbers in seen:
         heads,query,rows,feet = numbers_in(*numbers)
         assert [name for name,_ in rows] == words
         cells = [cells for _,cells in rows]
         if query: close([query[1][:8]], asks[None])
         if step == 'query': assert {x for row in cells for x in row} == {None}
-        elif step == 'key': close(cells, keys)
-        elif step == 'product': close(cells, products)
-        elif step == 'sum':
-            close(cells, torch.cat([products.cumsum(1), products.sum(1, keepdim=True)], 1))
-        elif step == 'value': close(cells, torch.cat([w[:,None], values], 1))
-        elif step == 'weight × value': close(cells, torch.cat([w[:,None], w[:,None]*values], 1))
+        elif step in want: close(cells, want[step])
         elif step == 'output': close([feet['output'][1:]], out[None])
         else:
             if step == 'softmax':
                 assert heads[-2:] == ['exp', 'weight']
                 total,one = feet['sum'][-2:]
-                close([[row[-2]/total if total else 0. for row in cells]], w[None])
+                close([[row[-2]/total if total else 0.] for row in cells], w)
                 all_of = torch.tensor([[float(total > 0)]*2])
                 close([[one, w.sum().item() + feet.get('sink', [0.])[-1]]], all_of)
                 cells,heads = [row[:-2] + row[-1:] for row in cells],heads[:-2] + heads[-1:]
@@ -110,8 +107,8 @@ def test_every_number_of_every_step_is_that_of_attention(open_view, name):
         choose(page, layer=l, head=h, query=i)
         seen = page.evaluate(at_every_step % read)
         names = [step for step,_ in seen]
-        assert names[:4] == ['query', 'key', 'product', 'sum']
-        assert names[-4:] == ['softmax', 'value', 'weight × value', 'output']
+        assert names[:4] + names[-4:] == ['query', 'key', 'product', 'sum', 'softmax', 'value',
+                                          'weight × value', 'output']
         check(seen, *chain(q, k, v, l, h, i, **kw))
 
 def test_steps_that_change_nothing_are_left_out_of_buttons_and_formula(open_view):

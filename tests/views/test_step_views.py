@@ -147,15 +147,13 @@ def test_rules_and_sizes_of_tiles(open_view, rule, side):
     page = open_view(view)
     page.get_by_label('rule').select_option(str(rule))
     page.get_by_role('combobox', name='tiles of').select_option(str(side))
-    last = len(_order(view._data['rules'][rule]['kinds'][side]))
-    for step in (last, last//2):
-        page.get_by_label('tiles', exact=True).fill(str(step))
-        check_tiles(page, view._data, step, rule, side)
+    step = len(_order(view._data['rules'][rule]['kinds'][side]))//2
+    page.get_by_label('tiles', exact=True).fill(str(step))
+    check_tiles(page, view._data, step, rule, side)
 
 def test_moments_and_orders_are_what_was_asked_for(open_view):
     page = open_view(forming(moment=2))
     check_forming(page, None, 2)
-    assert page.locator('figcaption').all_text_contents() == ['one', 'two']
     expect(page.get_by_label('moment', exact=True)).to_have_attribute('aria-valuetext', 'step 150')
     for view in (ring(), ring(step=2)):
         page = open_view(view)

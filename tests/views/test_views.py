@@ -13,16 +13,17 @@ def test_many_views_on_one_page_do_not_disturb_each_other(open_view):
     page = open_view('<!doctype html><html data-theme="dark">'
                      '<style>.token,button{display:none!important}</style><body>'
                      + ''.join(v._repr_html_() for v in views))
-    frames = [page.frame_locator('iframe').nth(n) for n in range(5)]
-    expect(page.locator('iframe')).to_have_count(5)
+    all_of = page.locator('iframe')
+    expect(all_of).to_have_count(5)
+    frames = [all_of.nth(n).content_frame for n in range(5)]
     for n,f in enumerate(frames):
-        page.locator('iframe').nth(n).scroll_into_view_if_needed()
+        all_of.nth(n).scroll_into_view_if_needed()
         expect(f.locator('[data-ready=yes]')).to_be_attached()
         expect(f.locator(':root')).to_have_attribute('data-theme', 'dark')
     frames[1].locator('.left .token').nth(2).click()
     for f,n in zip(frames, (0, 1, 0)): expect(f.locator('.token.on')).to_have_count(n)
     for still in page.locator('[data-still]').all(): expect(still).to_be_hidden()
-    host = page.locator('iframe').first
+    host = all_of.first
     host.evaluate("f => { const w = f.contentWindow; w.drawn = 0; w.addEventListener('redraw', () "
                   "=> w.drawn++); }")
     # an attribute that says nothing about the theme; observers are told before a timer runs
@@ -32,8 +33,8 @@ def test_many_views_on_one_page_do_not_disturb_each_other(open_view):
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     for f in frames: expect(f.locator(':root')).to_have_attribute('data-theme', 'light')
     assert host.evaluate("f => f.contentWindow.drawn") == 1
-    inside = "e => e.clientHeight - e.contentDocument.body.getBoundingClientRect().height >= 0"
-    assert page.locator('iframe').first.evaluate(inside)
+    assert host.evaluate(
+        "f => f.clientHeight >= f.contentDocument.body.getBoundingClientRect().height")
 
 def test_without_scripts_a_picture_remains(browser):
     body = head_view(weights(), words)._repr_html_()
@@ -65,15 +66,15 @@ def test_of_many_keys_those_in_sight_are_elements(open_view, S):
     w[0,:,0,-3:] = torch.tensor([0.2, 0.5, 0.1])
     page = open_view(head_view(w, ['query'], [f'key {n}' for n in range(S)]))
     right = page.locator('.right .token')
-    expect(right.locator('.t').first).to_have_text('key 0')
     expect(right).to_have_count(100)
-    def scroll(to): return lambda: page.locator('.stage').evaluate('(e, to) => e.scrollTo(0, to)', to)
-    walk(page, (page.locator('.left .token').first, '.status', f'query takes from key {S-2} 50\u00a0%'),
-         (scroll(10**7), right.locator('.t').last, f'key {S-1}'))
+    stage,names = page.locator('.stage'),right.locator('.t')
+    def scroll(to): return lambda: stage.evaluate('(e, to) => e.scrollTo(0, to)', to)
+    walk(page, (stage.locator('.left .token'), '.status', f'takes from key {S-2} 50\u00a0%, '),
+         (scroll(10**7), names.last, f'key {S-1}'))
     for n,share in ((97, 20), (98, 50)):
         expect(right.locator('.n').nth(n)).to_have_text(f'{share}\u00a0%')
     expect(right.last).to_be_in_viewport()
-    walk(page, (scroll(0), right.locator('.t').first, 'key 0'))
+    walk(page, (scroll(0), names.first, 'key 0'))
     right.nth(3).focus()
     on = page.locator('.right .token.on')
     for keys,n in ((['End'], S-1), (['ArrowUp']*45, S-46)):         # past the first that were there
