@@ -158,7 +158,8 @@ def moving(page):
     "What would move: nothing may where little motion is wanted"
     return page.evaluate("""() => [...document.querySelectorAll('*')].filter(e => {
         const {transitionDuration, animationName, scrollBehavior} = getComputedStyle(e)
-        return transitionDuration !== '0s' || animationName !== 'none' || scrollBehavior === 'smooth'
+        return transitionDuration !== '0s' || animationName !== 'none'
+            || scrollBehavior === 'smooth'
     }).map(e => e.outerHTML.slice(0, 80))""")
 
 # ---- text from strangers

@@ -1,5 +1,4 @@
-"""The model in the page: its worker against Python, what a reader does with the box, what it
-fetches and when"""
+"The model in the page: its worker against Python, what it fetches, what a reader does with it"
 import base64, json, os, re, time
 from types import SimpleNamespace
 import pytest, torch
@@ -381,7 +380,7 @@ def test_weights_of_ones_own(page, tmp_path):
     ids = torch.tensor([[words.index(t) for t in found['tokens']]])
     with torch.no_grad(): theirs = model.float()(ids, output_attentions=True).attentions
     assert (torch.tensor(found['weights']) - torch.cat(theirs)).abs().max() < 1e-4
-    expect(own.frame.locator('.words .word')).to_have_count(4)      # a layer and head that are there
+    expect(own.frame.locator('.words .word')).to_have_count(4)      # of a head that is there
     said = config.read_text()
     config.write_text(json.dumps(json.loads(said) | dict(model_type='gpt2')))
     walk(page, (choose, own.status, 'config.json says "gpt2", not "bert"'))

@@ -1,8 +1,5 @@
-"""What is asked of every kind of view: text from strangers does nothing and is shown as given, it
-fits a phone, fingers find what they press, its still is drawn anywhere"""
+"What is asked of every kind of view: of text from strangers, on a phone, of its still"
 import json, re, subprocess, sys, xml.etree.ElementTree as xml
-from collections.abc import Callable
-from typing import NamedTuple
 import pytest, torch
 from attention_nb import (head_view, image_view, model_view, neuron_view, permutation_view,
                           show_tokens, softmax_view, View, Visibility)
@@ -41,32 +38,27 @@ def senses(names):
 def turns(E, names):
     return rotation_view(*torch.ones(2, E), names, places=(0,99), length=100, **title)
 
-class Kind(NamedTuple):
-    "A view of at most `most` names, and where its page shows them, in their order"
-    of: Callable
-    where: str
-    most: int = 40
-
+# a view of some names, where its page shows them, in their order, and how many at most
 kinds = dict(
-    tokens=Kind(lambda t: show_tokens(t, **title), '.boxes span', 200),
-    head=Kind(lambda t: head_view(square(t), t, **title), '.right .t', 200),
-    model=Kind(lambda t: model_view(square(t), t, **title), '.large .right .t', 200),
-    neuron=Kind(neurons, 'tbody th', 200),
-    image=Kind(picture, '.bar button', 20),
-    arcs=Kind(lambda t: arc_view(square(t), t, **title), '.word .t'),
-    softmax=Kind(lambda t: softmax_view(rows(t)[0], rows(t), t, **title), 'tbody tr:not(.sink) th'),
-    permutation=Kind(lambda t: permutation_view(rows(t), t, **title), '.words:first-child .word'),
-    rope_turns=Kind(lambda t: turns(2, t), '.chip', 2),
-    rope_turns_of_eight=Kind(lambda t: turns(16, t), '.chip', 2),
-    mixing=Kind(lambda t: mixing_view(torch.eye(2), [f'{n} {"w"*60}' for n in t], t, **title),
-                '.sliders label > span', 2),
-    word_senses=Kind(senses, '.sentence:first-of-type .token'),
-    cache_steps=Kind(lambda t: cache_view(t, **title), '.cells thead tr > *', 24),
-    flash_tiles=Kind(lambda t: tiles_view({n: Visibility(70) for n in t}, sides=[8], **title),
-                     'option', 200),
-    forming=Kind(moments, 'figcaption', 2),
-    ring_steps=Kind(lambda t: ring_view({n: [0,1] for n in t}, **title), 'option', 2),
-    model_shapes=Kind(lambda t: shapes_view(**title), '.nothing', 0))
+    tokens=(lambda t: show_tokens(t, **title), '.boxes span', 200),
+    head=(lambda t: head_view(square(t), t, **title), '.right .t', 200),
+    model=(lambda t: model_view(square(t), t, **title), '.large .right .t', 200),
+    neuron=(neurons, 'tbody th', 200),
+    image=(picture, '.bar button', 20),
+    arcs=(lambda t: arc_view(square(t), t, **title), '.word .t', 40),
+    softmax=(lambda t: softmax_view(rows(t)[0], rows(t), t, **title), 'tbody tr:not(.sink) th', 40),
+    permutation=(lambda t: permutation_view(rows(t), t, **title), '.words:first-child .word', 40),
+    rope_turns=(lambda t: turns(2, t), '.chip', 2),
+    rope_turns_of_eight=(lambda t: turns(16, t), '.chip', 2),
+    mixing=(lambda t: mixing_view(torch.eye(2), [f'{n} {"w"*60}' for n in t], t, **title),
+            '.sliders label > span', 2),
+    word_senses=(senses, '.sentence:first-of-type .token', 40),
+    cache_steps=(lambda t: cache_view(t, **title), '.cells thead tr > *', 24),
+    flash_tiles=(lambda t: tiles_view({n: Visibility(70) for n in t}, sides=[8], **title),
+                 'option', 200),
+    forming=(moments, 'figcaption', 2),
+    ring_steps=(lambda t: ring_view({n: [0,1] for n in t}, **title), 'option', 2),
+    model_shapes=(lambda t: shapes_view(**title), '.nothing', 0))
 
 # no mark of a model, which arcs leave out, and each once
 names = [t for t in dict.fromkeys(hostile) if not re.fullmatch('</?[a-z]+>', t)]
@@ -74,7 +66,7 @@ names = [t for t in dict.fromkeys(hostile) if not re.fullmatch('</?[a-z]+>', t)]
 def check(page, kind, names):
     "No name has done anything, each is shown as it was given"
     if kind == 'model': page.locator('.grid button').first.click()
-    shown = page.locator(kinds[kind].where)
+    shown = page.locator(kinds[kind][1])
     expect(shown).to_have_count(len(names))
     assert shown.all_text_contents() == [readable(t) for t in names]
     assert page.evaluate('window.hacked') is None and page.locator('h1').inner_text()
@@ -84,8 +76,9 @@ def check(page, kind, names):
 
 @pytest.mark.parametrize('kind', kinds)
 def test_hostile_text_does_nothing_and_all_fits_a_phone_and_a_finger(open_view, kind):
-    some = names[1:kinds[kind].most+1]
-    page = open_view(kinds[kind].of(some), width=390, kind='touch', theme='dark', motion='reduce')
+    of,_,most = kinds[kind]
+    some = names[1:most+1]
+    page = open_view(of(some), width=390, kind='touch', theme='dark', motion='reduce')
     check(page, kind, some)
     pressed = page.locator('button, select, input:not([type=checkbox]), label.check, .track > div')
     assert not pressed.evaluate_all("""es => es.filter(e => e.getClientRects().length
@@ -97,7 +90,7 @@ def test_hostile_text_does_nothing_and_all_fits_a_phone_and_a_finger(open_view, 
         assert sticks_out(page) == [], width
 
 @full
-@pytest.mark.parametrize('kind', [k for k in kinds if kinds[k].most])
+@pytest.mark.parametrize('kind', [k for k,(*_,most) in kinds.items() if most])
 def test_all_hostile_text_in_pages_and_pictures(open_view, tmp_path, kind):
     of,_,most = kinds[kind]
     for n in range(0, len(names)-1, most):
@@ -108,7 +101,7 @@ def test_all_hostile_text_in_pages_and_pictures(open_view, tmp_path, kind):
 def test_a_stored_view_is_drawn_in_a_process_that_knows_none(tmp_path):
     "As the site and a notebook make it: only `View` is imported. Hostile text stays text"
     hard = ['</script>', '$\\frac{$', '&lt;b&gt;', '\ud800', '\x1b[31m', 'x'*10_000, '', 'שלום']
-    views = {k: kinds[k].of(hard[:kinds[k].most]) for k in kinds}
+    views = {k: of(hard[:most]) for k,(of,_,most) in kinds.items()}
     assert {v._data['kind'] for v in views.values()} | {'live'} == {*_parts}
     (tmp_path/'views.json').write_text(json.dumps({k: v._stored() for k,v in views.items()}))
     code = """import json; from attention_nb import View

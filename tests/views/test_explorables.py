@@ -31,8 +31,7 @@ def test_bars_and_slopes_follow_the_sliders(open_view):
     first = dict(temperature=4, scaled=False, sink=1.)
     page = open_view(softmax_view(q, k, words, width=5, softcap=2.5, **first))
     check_softmax(page, q, k, width=5, cap=2.5, **first)
-    slider(page, 'width').focus()
-    press(page, 'ArrowRight')
+    slider(page, 'width').press('ArrowRight')
     check_softmax(page, q, k, width=6, cap=2.5, **first)
     for name,text in dict(temperature='4.00', width='6', cap='2.50', sink='1.00').items():
         expect(slider(page, name)).to_have_attribute('aria-valuetext', text)
@@ -67,8 +66,7 @@ def test_the_softmax_view_shows_the_sliders_that_are_asked_for(open_view):
 # ---- permutation
 
 def check_order(page, x, places, order=None):
-    """How far the output of each word is from what it was, against attention in the new order,
-    which is returned"""
+    "How far each word's output is from what it was, against attention in the order it returns"
     right = page.locator('.words').last.locator('li')
     shown = [int(n) for n in right.evaluate_all('es => es.map(e => e.dataset.word)')]
     assert shown == (order or shown)

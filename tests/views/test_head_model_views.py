@@ -254,8 +254,7 @@ def test_thumbnails_open_by_keyboard_and_by_click(open_view):
     expect(page.locator('.grid button')).to_have_count(3*4+3+1+1)
     one = page.locator('.grid button[tabindex="0"]')
     expect(one).to_have_count(1)
-    page.get_by_label('sort by').focus()
-    press(page, 'Tab')
+    page.get_by_label('sort by').press('Tab')
     for key,l,h in (('ArrowRight', 0, 1), ('ArrowDown', 1, 1), ('ArrowDown', 2, 1),
                     ('ArrowLeft', 2, 0), ('ArrowLeft', 2, 0), ('ArrowUp', 1, 0)):
         press(page, key)

@@ -18,10 +18,8 @@ def veil(page):
     return torch.tensor(pixels).view(rows, columns)/255
 
 def about(x, digits=0):
-    """A share as the page writes it, to one step of its last digit: weights travel as whole numbers
-    of a step"""
-    step = 10**-digits
-    near = (f'{max(0, 100*x+d):.{digits}f}' for d in (-step, 0, step))
+    "A share as the page writes it, to one step of its last digit: weights travel in such steps"
+    near = (f'{max(0, 100*x + d*10**-digits):.{digits}f}' for d in (-1, 0, 1))
     return '(' + '|'.join(near).replace('.', r'\.') + ')\u00a0%'
 
 def says(page, pattern): expect(page.locator('.status')).to_contain_text(re.compile(pattern))
@@ -97,8 +95,7 @@ def test_words_that_ask_a_picture(open_view):
     shows(page, w[0,:,4].mean(0))
     point(page, 2, 3)                                      # a key that is pointed at, not a query
     says(page, f'crew takes .*; patch 2,3: {about(w[0,:,4,11].mean())}')
-    page.locator('.picture').focus()
-    walk(page, ('Home', '.status', '; patch 0,0: '))
+    walk(page, (lambda: page.locator('.picture').press('Home'), '.status', '; patch 0,0: '))
 
 def test_tokens_behind_the_patches(open_view):
     "A model that finds objects has tokens in front and behind"

@@ -1,7 +1,7 @@
 "The page of two sliders in a real browser: its arithmetic is torch's"
 import torch
 from attention_nb.views.mixing import _mixture, _nearest, mixing_view
-from helpers.looks import close, expect, press, walk
+from helpers.looks import close, expect, walk
 
 def check(page, values, wanted, heads, weights):
     "Output, how far it is from what is wanted, and how near it can come"
@@ -38,18 +38,15 @@ def test_words_buttons_and_keyboard(open_view):
                                 'It cannot come nearer than 1.79.')
     expect(page.get_by_role('img')).to_have_attribute('aria-label', status.inner_text())
     assert drawn() == (1, 0)
-    sliders.first.focus()
-    press(page, 'ArrowRight')
+    sliders.first.press('ArrowRight')
     for s in (sliders.first, sliders.last):
         expect(s).to_have_attribute('aria-valuetext', 'my 51\u00a0%, crew 49\u00a0%')
-    two.focus()
-    walk(page, ('Enter', status, 'They can reach it.'))
+    walk(page, (lambda: two.press('Enter'), status, 'They can reach it.'))
     expect(two).to_have_attribute('aria-pressed', 'true')
     assert drawn() == (0, 1)
-    sliders.first.focus()
-    press(page, 'End')
-    sliders.last.focus()
-    walk(page, ('Home', status, 'Two heads make (4.00, 3.00), what is wanted.'))
+    sliders.first.press('End')
+    walk(page, (lambda: sliders.last.press('Home'), status,
+                'Two heads make (4.00, 3.00), what is wanted.'))
     page.get_by_role('button', name='reset').click()
     expect(sliders.last).to_have_value('0.5')
     expect(one).to_have_attribute('aria-pressed', 'true')

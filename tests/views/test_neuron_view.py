@@ -1,5 +1,4 @@
-"""The neuron view in a real browser: every number of every step is attention's, and the steps
-are easy to walk"""
+"The neuron view in a real browser: every number of every step is attention's"
 import math, re
 import pytest, torch
 from attention_nb.kernels.reference import attention, attention_scores, hide

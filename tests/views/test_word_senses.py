@@ -59,8 +59,7 @@ def test_it_begins_where_python_says_answers_the_keyboard_and_can_be_read(open_v
     page,data = open_view(senses),senses._data
     check(page, data, 4)
     slider = page.get_by_label('temperature')
-    slider.focus()
-    press(page, 'ArrowRight')
+    slider.press('ArrowRight')
     check(page, data, 2**2.25)
     press(page, 'Tab', 'Enter')                        # to the reset
     expect(slider).to_have_attribute('aria-valuetext', '4.00')
