@@ -192,9 +192,9 @@ def test_a_name_with_two_values(folder, name, text):
     if 'index' in name: (folder/'model.safetensors').unlink()
     (folder/name).write_text(text)
     refused(folder, str(folder/name), 'stands there twice')
-    if name == 'config.json': return
+    if name.startswith(('config', 'model')): return
     (folder/name).write_text('{"n": 1, "n": 1}')
-    if 'index' not in name: assert open_source(folder).config['vocab_size'] == 12
+    assert open_source(folder).config['vocab_size'] == 12
 
 @pytest.mark.skipif(os.name == 'nt', reason='links')
 @pytest.mark.parametrize('name', ['config.json', 'model.safetensors', 'generation_config.json',

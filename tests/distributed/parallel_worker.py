@@ -3,7 +3,7 @@ test_tensor_parallel.py. `python parallel_worker.py FOLDER 2,CHECK,CHECK 4,CHECK
 on two processes, then one on four. Each compares with the same model on one process, in float64
 where nothing else is said: rounding is then far below the tolerance, and an error is not. What
 failed is written to FOLDER/N-RANK.json"""
-import copy, faulthandler, os, sys, traceback
+import copy, faulthandler, os, re, sys, traceback
 from datetime import timedelta
 from pathlib import Path
 from unittest import mock
@@ -40,14 +40,16 @@ configs = dict(
                      4, 2, 8, router='top_softmax', router_bias=True, bias=True, clamp=7.)),
     # its heads divide among four too
     gpt_oss4=dict(n_kv_heads=4, sinks=True, window=(3,0), tied=False),
-    gemma=dict(n_kv_heads=2, norm_offset=1., norm_place='sandwich', softcap=5., logit_softcap=3.,
-               embed_scale=4., window=(3,0), layer_types=('window','full'), head_dim=6,
-               qk_norm='rms'),
+    gemma2=dict(n_kv_heads=2, norm_offset=1., norm_place='sandwich', softcap=5., logit_softcap=3.,
+                embed_scale=4., window=(3,0), layer_types=('window','full'), head_dim=6),
+    qwen3=dict(n_kv_heads=2, qk_norm='rms'),
     olmo2=dict(n_kv_heads=2, qk_norm='rms', qk_norm_over='width', norm_place='output'),
-    bloom=dict(positions='alibi', embed_norm=True, parallel=True, **layer),
+    bloom=dict(positions='alibi', embed_norm=True, **layer),
+    neox=dict(parallel=True, rotary_dim=2, tied=False, head_bias=True, **layer),
     deepseek=dict(latent=LatentConfig(q_rank=10, kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5),
                   dense_layers=1, rope_interleaved=True, experts=ExpertsConfig(
                       4, 2, 8, router='sigmoid', n_groups=2, active_groups=1, n_shared=1)),
+    latent_lite=dict(latent=LatentConfig(kv_rank=6, nope_dim=4, rope_dim=2, v_dim=5, bias=True)),
     bert=dict(kind='encoder', positions='learned', n_types=2, embed_norm=True, norm_place='post',
               final_norm=False, head='masked', head_bias=True, **layer),
     t5=dict(kind='encoder-decoder', positions='relative', relative_buckets=8,
@@ -92,7 +94,7 @@ def batch(model, rows=2):
 def loss_of(model, inputs, target):
     return F.cross_entropy(model(**inputs).flatten(0, 1), target.flatten())
 
-def trained(model, inputs, target, steps=2):
+def trained(model, inputs, target, steps=3):
     "Losses and gradient norms of some steps of AdamW; the model is changed"
     opt = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
     seen = []
@@ -104,6 +106,12 @@ def trained(model, inputs, target, steps=2):
         opt.step()
         seen += [loss.detach(), full(norm)]
     return torch.stack(seen)
+
+def same_steps(one, given, many, mine):
+    "The lengths of gradients in three steps, and the parameters after them"
+    want,got = trained(one, *given),trained(many, *mine)
+    same(got[1::2], want[1::2], 'norms of gradients')
+    same_parameters(many, one, what='after three steps')
 
 def greedy(model, inputs, new=4):
     "Token after token through a cache; the window of some configs is passed"
@@ -120,12 +128,12 @@ def greedy(model, inputs, new=4):
     return torch.cat(out, 1), cache
 
 # %% tensor parallel
-def tp(family):
-    "Logits, gradients and greedy text of a model and the same one on all processes"
+def tp(family, trains=False):
+    "Logits, gradients and greedy text, or three steps, of a model and the same on all processes"
     def check(folder):
-        one = made(family)
+        one = made(family).train()
         many,(inputs,target) = parallelize(copy.deepcopy(one), mesh()),batch(one)
-        one,many = one.train(),many.train()
+        if trains: return same_steps(one, (inputs, target), many, (inputs, target))
         same(many(**inputs), one(**inputs), 'logits')
         for model in (one, many): loss_of(model, inputs, target).backward()
         same_parameters(many, one, gradient, 'gradient')
@@ -258,22 +266,19 @@ def refused(folder):
     many = split()
     fails(ValueError, 'split already', lambda: parallelize(many, mesh()))
 
-def memory(name):
-    "A line of /proc/self/status, in bytes"
-    lines = Path('/proc/self/status').read_text().splitlines()
-    return next(int(line.split()[1])*1024 for line in lines if line.startswith(name))
-
 def loads_in_little_memory(folder):
     "What a process needs to load its share is that share, and not the file"
     cfg = TransformerConfig(vocab_size=6144, d_model=512, n_layers=1, n_heads=8, tied=False)
     if rank() == 0: save_file(Transformer(cfg).state_dict(), folder/'large.safetensors')
     dist.barrier()
-    if not Path('/proc/self/status').exists(): return
+    status = Path('/proc/self/status')
+    if not status.exists(): return
+    def memory(): return int(re.search(r'RssAnon:\s*(\d+)', status.read_text())[1])*1024
     with torch.device('meta'): model = Transformer(cfg)
     parallelize(model, mesh())
-    before,size = memory('RssAnon'),(folder/'large.safetensors').stat().st_size
+    before,size = memory(),(folder/'large.safetensors').stat().st_size
     load_shard(model.to_empty(device='cpu'), folder/'large.safetensors')
-    grown = (memory('RssAnon')-before)/size
+    grown = (memory()-before)/size
     assert grown < .8, grown     # its share is half of the file
 
 # %% data parallel
@@ -289,9 +294,7 @@ def data_parallel(wrap, config):
         loss_of(one, inputs, target).backward()
         loss_of(many, mine, target[own]).backward()
         same_parameters(many, one, gradient, 'gradient')
-        want,got = trained(one, inputs, target),trained(many, mine, target[own])
-        same(got[1::2], want[1::2], 'norms of gradients')
-        same_parameters(many, one, what='after all steps')
+        same_steps(one, (inputs, target), many, (mine, target[own]))
         raw = getattr(many, 'module', many)
         writer = raw if isinstance(many, DistributedDataParallel) else many
         assert torch.equal(greedy(writer, inputs)[0], greedy(one, inputs)[0])
@@ -300,10 +303,20 @@ def data_parallel(wrap, config):
         assert torch.equal(text, one.generate(inputs['ids'], 4, mask=inputs['mask'])[own])
     return check
 
-def sharded(model):
-    on = init_device_mesh('cpu', (dist.get_world_size(),))
+def sharded(model, on=None):
+    on = on or init_device_mesh('cpu', (dist.get_world_size(),))
     for block in model.decoder.blocks: fully_shard(block, mesh=on)
     return fully_shard(model, mesh=on)
+
+def both_ways(folder):
+    "Four processes: two halves of the model for each of two halves of the data"
+    grid = init_device_mesh('cpu', (2,2), mesh_dim_names=('data','tp'))
+    one = made('qwen3')
+    many = sharded(parallelize(copy.deepcopy(one), grid['tp']), grid['data'])
+    inputs,target = batch(one, rows=4)
+    own = slice(grid.get_local_rank('data')*2, grid.get_local_rank('data')*2+2)
+    mine = {n: t[own] for n,t in inputs.items()}
+    same_steps(one, (inputs, target), many, (mine, target[own]))
 
 # %% files
 def writes(folder):
@@ -325,6 +338,14 @@ def filled_with(model, value=float('nan')):
     with torch.no_grad():
         for p in model.parameters(): p.fill_(value)
     return model
+
+def loads(folder):
+    "The same logits from the checkpoint, split over these processes"
+    model = filled_with(parallelize(on_meta('gpt_oss4'), mesh()))
+    state = model.state_dict()
+    dcp.load(state, checkpoint_id=str(folder/'checkpoint'))
+    model.load_state_dict(state)
+    with torch.no_grad(): same(model(**batch(model)[0]), torch.load(folder/'logits.pt'))
 
 def reads_its_share(folder):
     "Half of a model, read from a file; what does not fit changes nothing"
@@ -350,13 +371,15 @@ def reads_its_share(folder):
     load_shard(model, folder/'two')
     with torch.no_grad(): same(model(**batch(model)[0]), want)
 
-checks = {f'tp_{name}': tp(name) for name in configs if name != 'gpt_oss4'} | {
+families = [name for name in configs if name != 'gpt_oss4']
+checks = {f'tp_{name}': tp(name) for name in families} | {
+    f'trains_{name}': tp(name, trains=True) for name in families} | {
     f'{kind}_{name}': data_parallel(wrap, name) for name in ('gpt2', 'llama')
     for kind,wrap in dict(ddp=DistributedDataParallel, fsdp=sharded).items()} | {
     f.__name__: f for f in (
         everything_is_split, attention_alone, latent_alone, heads_taken_out, drawn_together,
-        rules_of_heads, loads_in_little_memory, rank_zero_decides, refused, writes,
-        reads_its_share)}
+        rules_of_heads, loads_in_little_memory, rank_zero_decides, refused, both_ways, writes,
+        loads, reads_its_share)}
 
 # %% processes
 def run(me, n, folder, names):

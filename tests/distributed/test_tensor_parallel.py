@@ -1,5 +1,5 @@
-"""Models on two processes against one: nbs/distributed/tensor_parallel.ipynb. With data parallelism
-too, on four processes, are the runs of tests/training/test_mesh.py"""
+"""Models on several processes against one: nbs/distributed/tensor_parallel.ipynb. With data
+parallelism too, on four processes, are also the runs of tests/training/test_mesh.py"""
 from pathlib import Path
 import pytest, torch
 from helpers import short
@@ -10,19 +10,21 @@ if not torch.distributed.is_gloo_available():
     pytest.skip('torch has no gloo here', allow_module_level=True)
 import parallel_worker
 
+on_four = 'both_ways', 'loads'
+cases = [(4 if check in on_four else 2, check) for check in parallel_worker.checks]
 # each way to divide a layer, and to divide the data, is in one family
-repeated = 'tp_llama', 'ddp_gpt2', 'fsdp_llama'
-kept = [check for check in parallel_worker.checks if check not in repeated]
+repeated = 'tp_llama', 'tp_latent_lite', 'ddp_gpt2', 'fsdp_llama', *on_four
+kept = [(n, check) for n,check in cases if check not in repeated and 'trains' not in check]
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory): return tmp_path_factory.mktemp('parallel')
 
 @pytest.fixture(scope='module')
 def results(request, folder):
-    return launch(request, Path(parallel_worker.__file__), folder, [(2, 'writes')], n=2)[2]
+    return launch(request, Path(parallel_worker.__file__), folder, [(2, 'writes')])
 
-@pytest.mark.parametrize('check', short(kept, parallel_worker.checks))
-def test_two_processes_give_what_one_gives(results, check): passed(results, check)
+@pytest.mark.parametrize('n,check', short(kept, cases))
+def test_several_processes_give_what_one_gives(results, n, check): passed(results[n], check)
 
 def agrees(model, folder):
     with torch.no_grad(): logits = model(**parallel_worker.batch(model)[0])

@@ -17,13 +17,13 @@ def run_checks(checks, names, path, *args):
         except Exception: ended[name] = traceback.format_exc()
         path.write_text(json.dumps(ended))
 
-def launch(request, worker, folder, first=(), n=1, timeout=600):
+def launch(request, worker, folder, first=(), timeout=600):
     """Run a worker program, `worker.py FOLDER 2,CHECK,CHECK 4,CHECK`, with the checks that the
     selected tests of this file have as parameters check and n, if any; those of `first` before
     them. What each process wrote, by number of processes; none is left when this returns"""
     params = [i.callspec.params for i in request.session.items
               if i.path == request.path and hasattr(i, 'callspec')]
-    asked = [*first, *((p.get('n', n), p['check']) for p in params if 'check' in p)]
+    asked = [*first, *((p.get('n', 1), p['check']) for p in params if 'check' in p)]
     groups = {n: dict.fromkeys(check for m,check in asked if m == n)
               for n in sorted({n for n,_ in asked})}
     path = os.pathsep.join([str(worker.parent.parent), os.environ.get('PYTHONPATH', '')])

