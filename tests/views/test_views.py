@@ -104,8 +104,9 @@ def test_a_view_answers_in_jupyter(browser, tmp_path, app):
     module,log = 'jupyterlab' if app.startswith('lab') else 'notebook',tmp_path/'log.txt'
     options = ['--no-browser', '--allow-root', '--ServerApp.ip=127.0.0.1', '--ServerApp.port=0',
                '--IdentityProvider.token=', '--ServerApp.password=',
-               f'--ServerApp.root_dir={tmp_path}', '--ServerApp.jpserver_extensions='
-               "{'jupyter_lsp': False, 'jupyter_server_terminals': False}"]
+               f'--ServerApp.root_dir={tmp_path}', '--ServerApp.jpserver_extensions=' + str(dict(
+                   jupyterlab=module == 'jupyterlab', jupyter_lsp=False,
+                   jupyter_server_terminals=False))]
     with open(log, 'w') as out:
         server = subprocess.Popen([sys.executable, '-m', module, *options], stdout=out,
                                   stderr=subprocess.STDOUT, cwd=tmp_path)
