@@ -33,6 +33,7 @@ docs: $(SITE)  ## Set up, export the modules, build the site; says how to open i
 		"$(PORT), then open http://localhost:$(PORT)"
 
 test: $(EXPORTED)  ## Every notebook and every kind of test; some: make test ARGS="-k name"
+	$(BIN)/ruff check -q
 	$(BIN)/python tests/find_browser.py --install
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
@@ -41,6 +42,7 @@ test-all: test  ## Also the same on more inputs, families, screens and pages: an
 
 check: $(EXPORTED)  ## One notebook, its module's help and types: make check NB=nbs/layers/multihead.ipynb
 	@test -f "$(NB)" || { echo "Which notebook? make check NB=nbs/layers/multihead.ipynb"; exit 1; }
+	$(BIN)/ruff check -q
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --page=$(NB) $(ARGS)
 
 pdf: $(SITE)  ## The book as a PDF in _build; ARGS=--answers opens hints and answers (minutes)

@@ -16,7 +16,7 @@ def learned(f, *tensors):
     return torch.autograd.grad(out, given, torch.ones_like(out))
 
 def against_torch(report, rounds, dtype, shapes, back=False):
-    import torch, torch.nn.functional as F
+    import torch.nn.functional as F
     from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
     found = {}
     for B,H,Hkv,L,E in shapes:

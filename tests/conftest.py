@@ -14,7 +14,9 @@ from helpers.looks import open_view, patience                                 # 
 # ---- which tests run, and where
 
 whole = 'budgets', 'docstrings', 'notebooks', 'types'         # ask something of every page
-apart = 'test_runs_and_outputs_are_true', 'test_a_page_in_the_browser'
+# long ones, each in whichever process is free
+apart = ('test_runs_with_the_cells_that_take_long', 'test_runs_and_outputs_are_true',
+         'test_a_page_in_the_browser')
 
 def pytest_addoption(parser):
     parser.addoption('--page', help='only what concerns this notebook and its module: make check')
@@ -59,9 +61,9 @@ def turn(item, late):
 def pytest_collection_modifyitems(config, items):
     "With --page no other page, no site; each file stays in one process, but for long tests"
     page = page_of(config)
-    if page: kept = [i for i in items if concerns(i, page)]
-    else: kept = [i for i in items if i.name != 'test_the_module_of_a_page']
-    config.hook.pytest_deselected(items=[i for i in items if i not in kept])
+    def asked(i): return concerns(i, page) if page else i.name != 'test_the_module_of_a_page'
+    kept = [i for i in items if asked(i)]
+    config.hook.pytest_deselected(items=[i for i in items if not asked(i)])
     late = {i.path for i in kept if 'site' in i.fixturenames and i.originalname not in apart}
     items[:] = sorted(kept, key=lambda i: turn(i, late))
     for i in items:
@@ -116,10 +118,10 @@ def address(site):
 
 @pytest.fixture(scope='session')
 def parsed(site):
-    "Page -> its links"
+    "Page -> its links, its anchors and what it loads"
     from helpers.book import Links
     found = (p for p in site.rglob('*.html') if p.stem != '404' and '_static' not in p.parts)
-    return {p.relative_to(site).as_posix(): Links(p.read_text(encoding='utf-8')) for p in found}
+    return {p.relative_to(site).as_posix(): Links.of(p.read_text('utf-8')) for p in found}
 
 @pytest.fixture(scope='session')
 def browser():
@@ -163,7 +165,7 @@ def built(tmp_path_factory):
     dist,source = tmp_path_factory.mktemp('dist'),tmp_path_factory.mktemp('source')/'project'
     shutil.copytree(root, source, ignore=shutil.ignore_patterns(
         '.*', '_build', 'build', 'dist', '*.egg-info', '__pycache__'))
-    run(sys.executable, '-m', 'build', '--outdir', dist, source)
+    run(sys.executable, '-m', 'build', '--no-isolation', '--outdir', dist, source)
     return next(dist.glob('*.whl')), next(dist.glob('*.tar.gz'))
 
 @pytest.fixture(scope='session')

@@ -77,11 +77,14 @@ def interface(name):
     text = ast.unparse(ast.fix_missing_locations(Interface().visit(copy.deepcopy(node_of(name)))))
     return f'{name} = ...' if is_constant(node_of(name)) and len(text) > LONG else text
 
+@functools.cache
+def modules_of(room):
+    return [m for m in package.modules_in(config().lib_path) if m.split('.')[0] == room]
+
 def seen(name):
     "All that its page shows of the package"
     bases = {getattr(b, 'id', 'Protocol') for b in getattr(node_of(name), 'bases', ())}
-    room = homes()[name].split('.')[0]
-    near = [m for m in package.modules_in(config().lib_path) if m.split('.')[0] == room]
+    near = modules_of(homes()[name].split('.')[0])
     words = lines('checks') if 'explained' in ast.dump(node_of(name)) else ()
     return [interface(name), words, [lines(m) for m in near if bases - {'Protocol'}]]
 
@@ -109,8 +112,11 @@ def failures(page):
     def called(f):
         if isinstance(f, ast.Name): return f.id if f.id in homes() else made.get(f.id)
         if isinstance(f, ast.Attribute): return f.attr if f.attr in homes() else called(f.value)
-    for n in (n for c in page if c['cell_type'] == 'code'
-              for n in ast.walk(Unrolled().visit(cells.syntax(cells.source(c))))):
+    texts = [cells.source(c) for c in page if c['cell_type'] == 'code']
+    if not any('expect_fail' in text for text in texts): return
+    trees = ((text, cells.syntax(text)) for text in texts)
+    for n in (n for text,tree in trees
+              for n in ast.walk(Unrolled().visit(tree) if 'expect_fail' in text else tree)):
         if isinstance(n, ast.Assign):
             t,v = (getattr(x, 'elts', [x]) for x in (n.targets[0], n.value))
             made |= {a.id: called(b.func) for a,b in zip(t, v)

@@ -6,13 +6,12 @@ their figures came out as PNG. The processes are forks of one that has imported 
 Here the cells marked `#| whole` run too. A second run changes nothing: a cell marked `#| timed` or
 `#| trained` keeps its stored output if the fresh one differs in numbers only.
 """
-import argparse, ast, math, multiprocessing, os, re, symtable, sys, tempfile
+import argparse, math, multiprocessing, os, re, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from fastcore.nbio import read_nb, write_nb
 import cells, package, stale
-from cells import syntax
 from tidy import tidy
 
 here = Path(__file__).resolve().parent
@@ -20,8 +19,10 @@ here = Path(__file__).resolve().parent
 def preloaded():
     "The modules that notebooks import, which take seconds: nbdev, torch, transformers, the package"
     ours = (f'attention_nb.{m}' for m in package.modules_in(here.parents[1]/'attention_nb'))
-    return ['nbdev.test', 'torch._dynamo', 'matplotlib.pyplot', 'transformers.modeling_utils',
-            *ours]
+    models = (f'transformers.models.{m}.modeling_{m}' for m in ('auto', 'llama', 'gpt2', 'bert'))
+    return ['nbdev.test', 'torch._dynamo', 'torch.nn.attention.flex_attention',
+            'matplotlib.pyplot', 'transformers.models.auto.tokenization_auto', *models,
+            'transformers.convert_slow_tokenizer', 'gguf', 'pyarrow', 'networkx', *ours]
 
 class Run(NamedTuple):
     error:str|None
@@ -42,29 +43,10 @@ def run(path, errors, seconds):
     Path(seconds).write_text(str(sum(os.times()[:4]) - began))
     sys.exit(not ok)
 
-def names_of(source):
-    """Names that a cell takes from cells above, and those that it makes or changes; what is local
-    to a function or a comprehension is neither"""
-    tree = syntax(source)
-    top = symtable.symtable(ast.unparse(tree), 'cell', 'exec')
-    def read(table):
-        return {s.get_name() for s in table.get_symbols() if s.is_referenced() and (
-            table is top or s.is_global())}.union(*map(read, table.get_children()))
-    made = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
-    taken = read(top) - made
-    changed = {n.value.id for n in ast.walk(tree) if isinstance(n, (ast.Subscript, ast.Attribute))
-               and not isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)}
-    return taken, made | (changed & taken)
-
 def lighten(nb):
-    """Leave out the cells marked `#| whole`, which take long, and those that use what only they
-    make; their stored outputs stay"""
-    gone = set()
-    for c in (c for c in nb.cells if c.cell_type == 'code'):
-        taken,made = names_of(c.source)
-        if marked(c, 'whole') or taken & gone:
-            c.source,gone = f'#| eval: false\n{c.source}',gone | made
-        else: gone -= made
+    "Leave out the cells marked `#| whole`, which take long; their stored outputs stay"
+    for c in nb.cells:
+        if marked(c, 'whole'): c.source = f'#| eval: false\n{c.source}'
 
 def execute(path, timeout=1800, whole=True):
     "Run the notebook at `path` in place, `whole` or lightened"

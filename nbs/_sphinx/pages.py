@@ -173,12 +173,14 @@ def name_toggles(app, pagename, templatename, context, doctree):
         return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
                       r'\1\2\3<summary aria-label="Pages of \2">', str(draw(*args, **options)))
     if draw: context['generate_toctree_html'] = named
-    body = re.sub(r'<(dl|dd)>(?=\s*(?:<dd>)?<em class="sig-param)', r'<\1 role="presentation">',
-                  context.get('body') or '')
+    def in_a_row(m):
+        text = m[0].replace('<dd>', '<span class="sig-line">').replace('</dd>', '</span>')
+        return re.sub(r'<(/?)dl>', r'<\1span>', text)
+    body = re.sub(r'<dt class="sig.*?</dt>', in_a_row, context.get('body') or '', flags=re.S)
     context['body'] = re.sub(r'<th class="head[^"]*">(<p></p>)?</th>', '<td></td>', body)
 
 def setup(app):
-    global read
+    global read                         # noqa: PLW0603, MyST-NB asks for it by its name
     read = Reader(app)
     def fail(app, exception):
         "Also a build that does not take warnings for errors fails"

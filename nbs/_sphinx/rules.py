@@ -2,7 +2,7 @@
 
 A problem is a pair: what kind it is, and a sentence that says where.
 """
-import ast, difflib, re
+import difflib, re
 from cells import *                                     # the tests know both as rules
 
 WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows

@@ -1,6 +1,6 @@
 "The notebooks, and the pages that the site makes of them"
-import ast, functools, html, re
-from html.parser import HTMLParser
+import ast, html, re
+from typing import NamedTuple
 import package, rules                                   # the tests know cells as rules
 from helpers import root
 
@@ -55,19 +55,23 @@ def promise(page):
 def plain(text): return html.unescape(re.sub(r'<[^>]*>', '', text))
 def article(text): return text[text.index('<article'):text.index('</article>')]
 
-class Links(HTMLParser):
-    "Targets of links and anchors of a page"
-    def __init__(self, text):
-        super().__init__()
-        self.links,self.ids,self.loaded = [],set(),[]
-        self.feed(text)
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        if 'id' in attrs: self.ids.add(attrs['id'])
-        if tag == 'a' and attrs.get('href'): self.links.append(attrs['href'])
-        self.loaded += [attrs[name] for name in ('src', 'poster', 'data') if attrs.get(name)]
-        loads = attrs.get('rel') in ('stylesheet', 'icon', 'preload')
-        if tag == 'link' and loads: self.loaded.append(attrs['href'])
+class Links(NamedTuple):
+    "Targets of links, anchors of a page, and addresses that it loads; what a view holds is a text"
+    links:list[str]
+    ids:set[str]
+    loaded:list[str]
+
+    @classmethod
+    def of(cls, text):
+        head,_,body = text.partition('</head>')
+        found = {'href': [], 'id': [], 'src': [], 'poster': [], 'data': []}
+        for name,value in re.findall(r'(?<![\w-])(href|id|src|poster|data)="([^"]*)"', body):
+            found[name].append(html.unescape(value))
+        sheets = re.findall(r'<link [^>]*rel="(?:stylesheet|icon|preload)"[^>]*>', head)
+        loaded = [m for s in sheets for m in re.findall('href="([^"]*)"', s)]
+        loaded += re.findall(r'<script[^>]* src="([^"]*)"', head)
+        return cls(found['href'], {*found['id']}, loaded + found['src'] + found['poster']
+                   + found['data'])
 
 def labels(text):
     "What stands on the folds of a page that are no proofs"

@@ -1,9 +1,9 @@
 """`help(f)`, `f?` and editors say of every public name what it is, and of every parameter its
 shape and meaning"""
-import ast, importlib, inspect, re
+import importlib, inspect, re
 from dataclasses import fields, is_dataclass
-import api, attention_nb, docstrings, jedi, package, pytest
-from helpers import root
+import api, attention_nb, jedi, package, pytest
+from helpers import full, root
 from helpers.book import module_of, name_of, notebooks
 
 modules = [importlib.import_module(f'attention_nb.{m}')
@@ -27,9 +27,6 @@ def of(path, names):
     "Those of its module"
     return {n: x for n,x in names.items()
             if n.startswith(f'attention_nb.{module_of(name_of(path))}.')}
-
-def test_there_is_much_to_ask():
-    assert len(public) > 100 and len(functions) > 200 and len(tables) > 8
 
 def said(doc):
     "Name -> meaning, as the docstring says"
@@ -78,6 +75,7 @@ def test_options_that_are_passed_on_are_named():
         missing = options.__optional_keys__ - set(re.findall(r'\w+', inspect.getdoc(f)))
         assert options.__optional_keys__ and not missing, (f.__qualname__, missing)
 
+@full
 def test_editors_see_it_too():
     "Without running anything: for the function behind the package, and for a class that is called"
     project = jedi.Project(root)
@@ -85,80 +83,6 @@ def test_editors_see_it_too():
                       ('import attention_nb\nattention_nb.MultiHeadAttention',
                        'n_heads: Number of query heads H')):
         assert any(line in n.docstring() for n in jedi.Script(code, project=project).help()), line
-
-source = '''
-@decorated
-def f(
-    x:Tensor, # Rows, (L, D)
-    *more:int, y=(1,
-       2), # A pair
-    **rest # The rest
-)->Tensor: # As `x`
-    "What it does"
-    return x
-
-def two(a, b): # Not about one of them
-    "Nothing to add"
-    # a remark
-    return a
-
-class A(Module):
-    "Text with a \\\\ sign"
-    n:int=1 # Number
-    def __init__(self,
-        width:int # Of the input
-    ):
-        # a remark
-        self.width = width
-    def _hidden(self,
-        x # Not shown
-    ): "Private"
-
-class Table:
-    "Two fields"
-    n:int # Number
-    _m:int # Private
-'''
-
-def test_docments_become_docstrings():
-    text = docstrings.explain(source)
-    made = {}
-    exec(text.replace('@decorated\n', ''), dict(Tensor=object, Module=object), made)
-    assert inspect.getdoc(made['f']) == (
-        'What it does\n\nArgs:\n    x: Rows, (L, D)\n    y: A pair\n    rest: The rest\n\n'
-        'Returns:\n    As `x`')
-    assert made['two'].__doc__ == 'Nothing to add' and made['A']._hidden.__doc__ == 'Private'
-    both = 'Text with a \\ sign\n\nArgs:\n    width: Of the input'
-    assert inspect.getdoc(made['A']) == both and not made['A'].__init__.__doc__, 'said once'
-    assert inspect.getdoc(made['Table']) == 'Two fields\n\nAttributes:\n    n: Number'
-    assert docstrings.explain(text) == text, 'a second run changes something'
-
-def test_what_a_docstring_says_no_comment_says_again():
-    text = docstrings.explain(source)
-    kept = [l.strip() for l in text.splitlines() if '#' in l]
-    assert kept == ['def two(a, b): # Not about one of them', '# a remark', 'n:int=1 # Number',
-                    '# a remark', 'x # Not shown', '_m:int # Private']
-    for line in ('def f(x:Tensor, *more:int, y=(1, 2), **rest)->Tensor:',
-                 '    def __init__(self, width:int):', '    n:int'):
-        assert line in text.splitlines(), text
-    silenced = 'class A:\n    "A"\n    n:int=None # type: ignore[assignment] # Number'
-    assert silenced.splitlines()[-1] in docstrings.explain(silenced).splitlines()
-    assert '        n: Number\n' in docstrings.explain(silenced)
-
-@pytest.mark.parametrize('name', ['f', 'a_name_that_takes_more_than_half_of_a_line_for_itself'])
-def test_a_signature_is_wrapped_where_a_parameter_ends(name):
-    given = [f"p{i}:list[int, str]='a, (b # {i}'" for i in range(9)]
-    first,*rest = given
-    code = (f'def {name}(\n    {first}, # First\n    ' + ', # More\n    '.join(rest)
-            + ' # Last\n)->tuple[int, str]: # A pair\n    "What it does"\n    return 1, "a"\n')
-    text = docstrings.explain(code)
-    lines = text[:text.index('"""')].splitlines()[:-1]
-    assert '# More' not in text and 'p3: More' in text
-    assert max(map(len, lines[1:])) <= 100 and len(lines) in (4, 5), text
-    both = [ast.parse(c).body[0] for c in (code, text)]
-    assert ast.dump(both[0].args) == ast.dump(both[1].args)
-    assert ast.unparse(both[0].returns) == ast.unparse(both[1].returns)
-    assert all(sum(p in line for line in lines) == 1 for p in given), 'a parameter is parted'
 
 def test_every_layer_that_is_offered_says_what_a_call_gives():
     "torch declares the call of a module as `Any`; short forms leave it so"

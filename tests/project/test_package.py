@@ -1,9 +1,11 @@
 """Packaging: one version everywhere, wheel and sdist that install alone, light imports, the
 names that the package offers"""
 import ast, json, os, re, shutil, subprocess, sys, tarfile, tomllib, zipfile
-from pathlib import Path
+from importlib import metadata
 import package, pytest
-from helpers import base, clean_env, copied, pip_of, python_of, root, run, settings
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from helpers import base, clean_env, copied, full, pip_of, python_of, root, run, settings
 
 modules = package.modules_in(root/'attention_nb')
 documented = {m: set(package.public_names(path)) for m,path in modules.items()}
@@ -53,10 +55,10 @@ def test_one_version_and_one_set_of_addresses():
 
 def test_every_extra_is_constrained():
     "Each requirement of settings.ini has an exact version in constraints.txt"
-    def canon(name): return re.sub(r'[-_.]+', '-', re.match(r'[\w.-]+', name)[0]).lower()
-    pinned = {canon(l) for l in (root/'constraints.txt').read_text().splitlines() if '==' in l}
-    asked = {canon(r) for key,value in settings.items() if key.endswith('requirements')
-             for r in value.split()}
+    lines = (root/'constraints.txt').read_text().splitlines()
+    pinned = {canonicalize_name(l.split('==')[0]) for l in lines if '==' in l}
+    asked = {canonicalize_name(Requirement(r).name) for key,value in settings.items()
+             if key.endswith('requirements') for r in value.split()}
     assert asked <= pinned, asked - pinned
 
 def test_links_in_docstrings_lead_to_pages(site):
@@ -77,13 +79,13 @@ def test_importing_the_package_imports_nothing_heavy():
     assert {*rooms, '__version__', *(n for found in offered for n in found)} <= set(names), (
         'completion does not know all names')
 
-@pytest.mark.parametrize('module', contract)
-def test_a_module_has_the_names_of_the_contract(module):
+def test_modules_have_the_names_of_the_contract():
     "Importable from the module, wherever it is made, and the same in the package"
     import attention_nb, importlib
-    m = importlib.import_module(f'attention_nb.{module}')
-    for name in set(contract[module].split()) - {'main'}:
-        assert getattr(m, name) is getattr(attention_nb, name)
+    for module,names in contract.items():
+        m = importlib.import_module(f'attention_nb.{module}')
+        for name in set(names.split()) - {'main'}:
+            assert getattr(m, name) is getattr(attention_nb, name), (module, name)
 
 def test_the_package_offers_what_a_user_types():
     "At most 120 names, each that of its module; the others stay where they are made"
@@ -99,30 +101,10 @@ def test_the_package_offers_what_a_user_types():
     with pytest.raises(AttributeError, match="'attention_nb' has no attribute 'main'"):
         attention_nb.main
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
-        from attention_nb import nothing
+        from attention_nb import nothing    # noqa: F401
     every = {}
     exec('from attention_nb import *', every)
     assert set(every) - {'__builtins__'} == set(attention_nb.__all__)
-
-def package_of(folder, files):
-    "A package of these modules, each with the names that it exports"
-    for m,names in files.items():
-        path = folder/f'{m.replace(".", "/")}.py'
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f'__all__ = {names}')
-    return folder
-
-def test_too_many_names_and_names_that_are_gone_are_refused(tmp_path, monkeypatch):
-    every = [f'f{n}' for n in range(121)]
-    folder = package_of(tmp_path, {'kernels.a': every, 'views.b': ['g']})
-    monkeypatch.setattr(package, 'offered', dict(kernels=' '.join(every)))
-    with pytest.raises(ValueError, match='121 names at the top level, 120 at most'):
-        package.table(folder)
-    monkeypatch.setattr(package, 'offered', dict(kernels='f1', views='g'))
-    assert package.table(folder) == {'kernels.a': ['f1'], 'views.b': ['g']}
-    for names,message in (('g h', 'no module exports h'), ('g f1 g', 'g is offered twice')):
-        monkeypatch.setattr(package, 'offered', dict(One=names))
-        with pytest.raises(ValueError, match=message): package.table(folder)
 
 def test_what_a_lesson_and_the_readme_show_is_offered():
     "A reader who types what stands in the open needs no submodule, but for the colours of figures"
@@ -142,36 +124,19 @@ def test_init_and_declarations_are_in_step_with_the_modules():
     for name,text in package.texts(root/'attention_nb').items():
         assert (root/'attention_nb'/name).read_text() == text, f'run nbs/_sphinx/package.py: {name}'
 
-@pytest.mark.parametrize('files,message', [
-    ({'kernels.a': ['f'], 'views.b': ['f']}, 'kernels.a and views.b both export f'),
-    ({'kernels.a': ['views']}, 'kernels.a.views bears the name of a room')])
-def test_names_that_collide_are_refused(tmp_path, files, message):
-    with pytest.raises(ValueError, match=message): package.table(package_of(tmp_path, files))
-
-def test_private_modules_are_not_offered(tmp_path, monkeypatch):
-    folder = package_of(tmp_path, {'_hidden': ['f'], '__main__': ['g'], 'kernels.a': ['h']})
-    assert [*package.modules_in(folder)] == ['kernels.a']
-    monkeypatch.setattr(package, 'offered', dict(kernels='h'))
-    assert package.table(folder) == {'kernels.a': ['h']}
-
-@pytest.fixture(scope='session')
-def imported():
-    """Module -> its names for `import *`, and what importing it loads that torch and the
-    modules before it do not"""
-    return json.loads(run(sys.executable, '-c', f"""import torch, sys, json
+def test_modules_export_the_documented_names_and_import_what_is_slow_when_used():
+    "What importing a module loads that torch and the modules before it do not"
+    found = json.loads(run(sys.executable, '-c', f"""import torch, sys, json
 found = {{}}
 for module in {[*modules]}:
     before,names = set(sys.modules),{{}}
     exec(f"from attention_nb.{{module}} import *", names)
     found[module] = sorted(names.keys() - {{"__builtins__"}}), sorted(set(sys.modules) - before)
 print(json.dumps(found))"""))
-
-@pytest.mark.parametrize('module', modules)
-def test_a_module_exports_the_documented_names_and_imports_what_is_slow_when_used(imported, module):
-    names,loaded = imported[module]
-    assert set(names) == documented[module]
-    assert not {'matplotlib', 'pyarrow', 'IPython', 'nbdev', 'tqdm', 'safetensors',
-                'transformers'} & {m.split('.')[0] for m in loaded}
+    for module,(names,loaded) in found.items():
+        assert set(names) == documented[module], module
+        slow = {'matplotlib', 'pyarrow', 'IPython', 'nbdev', 'tqdm', 'safetensors', 'transformers'}
+        assert not slow & {m.split('.')[0] for m in loaded}, module
 
 def test_wheel_and_sdist_hold_what_they_must(built):
     wheel,sdist = built
@@ -191,10 +156,7 @@ def test_wheel_and_sdist_hold_what_they_must(built):
                          meta), 'a relative link, which the package index cannot follow'
     assert any(n.endswith('/py.typed') for n in tarfile.open(sdist).getnames())
 
-def test_wheel_works_alone_in_an_empty_environment(plain, tmp_path):
-    """Only the runtime dependencies: every module imports and works, and what needs an extra
-    says which"""
-    script = '''
+works = '''
 import importlib, pkgutil, attention_nb, torch
 for m in pkgutil.walk_packages(attention_nb.__path__, "attention_nb."):
     if not m.name.endswith("__main__"): importlib.import_module(m.name)
@@ -225,8 +187,41 @@ for extra,needs in dict(glove=lacking,
         else: raise AssertionError(f"it worked without {extra}")
 print("fine", attention_nb.__version__)
 '''
+
+def runtime_packages():
+    "The names that the runtime requirements and what they require can be imported by"
+    asked,found = [*map(Requirement, settings['requirements'].split())],set()
+    while asked:
+        r = asked.pop()
+        name = canonicalize_name(r.name)
+        if name in found or r.marker and not r.marker.evaluate(dict(extra='')): continue
+        found.add(name)
+        asked += map(Requirement, metadata.requires(name) or [])
+    return {m for m,of in metadata.packages_distributions().items()
+            if found & {*map(canonicalize_name, of)}}
+
+def test_wheel_works_with_its_runtime_requirements_alone(wheel, tmp_path):
+    """Nothing else can be imported: every module works, and what needs an extra says which; in an
+    environment of its own below"""
+    zipfile.ZipFile(wheel).extractall(tmp_path/'site')
+    allowed = sorted(runtime_packages() | sys.stdlib_module_names | {'attention_nb', '__main__'})
+    hide = f'''
+import importlib.machinery, sys
+class Only(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        known = name.split(".")[0] in {allowed} or name.startswith("_sysconfigdata")
+        return super().find_spec(name, path, target) if known else None
+sys.meta_path[2:] = [Only]        # after the built-in modules
+'''
+    said = run(sys.executable, '-c', hide + works, cwd=tmp_path,
+               env=clean_env(PYTHONPATH=str(tmp_path/'site')))
+    assert f"fine {settings['version']}" in said
+
+@full
+def test_wheel_works_in_an_empty_environment(plain, tmp_path):
     python = python_of(plain)
-    assert f"fine {settings['version']}" in run(python, '-c', script, cwd=tmp_path, env=clean_env())
+    assert f"fine {settings['version']}" in run(python, '-c', works, cwd=tmp_path, env=clean_env())
     view = python.with_name('attention-view')
     assert run(view, '--version', cwd=tmp_path,
                env=clean_env()) == f"attention-view {settings['version']}\n"
@@ -235,9 +230,7 @@ print("fine", attention_nb.__version__)
     assert done.returncode == 1 and 'attention_nb[models]' in done.stderr
     assert done.stderr.count('\n') == 1
 
-weekly = pytest.mark.skipif(not os.environ.get('WHOLE'), reason='weekly, with WHOLE=1')
-
-@weekly
+@full
 def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_path):
     """Word vectors and tables with `glove`; with `models` and the weights the command of the
     README, on text and on lines"""
@@ -257,7 +250,7 @@ def test_what_the_extras_bring_works_in_an_empty_environment(built, plain, tmp_p
     assert 'arrow' in (tmp_path/'a.html').read_text(encoding='utf-8')
     assert (tmp_path/'a.parquet').stat().st_size > 1000
 
-@weekly
+@full
 def test_the_recipe_with_torchao(tmp_path):
     "It is no requirement of the tests: transformers would load it in all of them, and its warnings"
     copy,extra = root/'_build'/'fresh'/'with_torchao.ipynb',tmp_path/'extra'
@@ -271,22 +264,3 @@ def test_the_recipe_with_torchao(tmp_path):
     run(sys.executable, tmp_path/'once.py', cwd=root, env=os.environ | dict(PYTHONPATH=paths))
     for path in (copy, root/'nbs'/'guide'/'recipes.ipynb'):
         assert re.search(r'logits differ by 0\.\d+ at most', path.read_text(encoding='utf-8')), path
-
-def test_a_page_writes_the_module_of_its_place(tmp_path, monkeypatch):
-    "A lesson one of `simple`, a page of the library its own, others none"
-    monkeypatch.setattr(package, 'root', tmp_path)
-    def problem(name, module):
-        path = tmp_path/'nbs'/f'{name}.ipynb'
-        path.parent.mkdir(parents=True, exist_ok=True)
-        cell = f'"#| default_exp {module}"' if module else '"x = 1"'
-        path.write_text(f'{{"source": [\n    {cell}\n]}}', encoding='utf-8')
-        try: package.check_names([path])
-        except ValueError as e: return str(e)
-    assert problem('kernels/fast', 'kernels.fast') is problem('03_mask', 'simple.mask') is None
-    assert problem('views/live/x', 'views.live.x') is problem('06_a', '') is None
-    for name,module,wanted in (('kernels/fast', 'kernels.quick', 'kernels.fast'),
-                               ('03_mask', 'kernels.mask', 'simple.mask'),
-                               ('notes/runs', 'notes.runs', 'none'), ('index', 'checks', 'none')):
-        assert problem(name, module) == (
-            f'{name}.ipynb writes the module {module}: it should write {wanted}')
-    assert 'writes no module: #| default_exp layers.x' in problem('layers/x', '')

@@ -2,7 +2,7 @@
 no module takes a private name of another; pages and modules have one place.
 """
 import re
-import pytest, cells, package, rooms
+import cells, package, rooms
 from helpers import root
 from helpers.book import module_of, names
 
@@ -49,30 +49,6 @@ def test_no_private_name_leaves_its_module():
 def test_no_module_is_long():
     assert {m: n for m,p in modules.items()
             if (n := len(p.read_text(encoding='utf-8').splitlines())) > LINES} == {}
-
-@pytest.mark.parametrize('module,text,bad', [
-    ('kernels.a', 'from ..layers.b import f', True),
-    ('layers.b', 'from ..kernels.a import f', False),
-    ('kernels.a', 'def f():\n    from attention_nb.layers.b import g', True),
-    ('kernels.a', 'if TYPE_CHECKING: from ..layers import b', True),
-    ('kernels.a', 'import attention_nb.layers.b', True), ('views.c', 'from ..text import d', False),
-    ('simple.e', 'from ..checks import f', True), ('text.d', 'from ..kernels import a', True)])
-def test_the_check_of_imports_can_fail(tmp_path, module, text, bad):
-    for name in ('kernels.a', 'layers.b', 'views.c', 'text.d', 'simple.e', 'checks'):
-        path = tmp_path/f'{name.replace(".", "/")}.py'
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text if name == module else '')
-    assert bool(upwards(rooms.graph(tmp_path))) == bad
-
-def test_the_checks_of_circles_and_private_names_can_fail():
-    ring = dict(a=['b'], b=['c'], c=['a'], d=['a'])
-    assert circles(ring) == {'a', 'b', 'c'} and circles(ring | dict(c=[])) == set()
-    texts = {'kernels.a': 'from .b import _f, g', 'kernels.b': 'from attention_nb.checks import h'}
-    assert private(texts) == {('kernels.a', '_f')}
-    method = 'class Transformer:\n    def {}(self): from ..checkpoints.pretrained import f'
-    for name,where in (('save_pretrained', True), ('forward', False)):
-        found = [*rooms.imported(method.format(name), 'models.transformer')]
-        assert (found[0][2] in rooms.UPWARDS.values()) == where
 
 def test_a_page_writes_the_module_of_its_place():
     for name in names:

@@ -1,11 +1,9 @@
 """Every notebook runs as a single file: alone in an empty folder, by plain nbclient, in an
-environment made from its own install cell and the wheel of this project. That takes minutes:
-`make test STANDALONE=1`, a job of its own in .github/workflows/test.yml."""
-import ast, json, os, re, shlex, shutil, subprocess, sys, time
+environment made from its own install cell and the wheel of this project"""
+import ast, json, re, shlex, shutil, sys, time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 import pytest, rules
-from helpers import clean_env, copied, pip_of, root, run, settings
+from helpers import clean_env, copied, full, pip_of, run, settings
 from helpers.book import markdown, name_of, runnable
 
 def install_lines(path):
@@ -71,27 +69,25 @@ def results(request, wheel, plain, tmp_path_factory):
         list(pool.map(group, sorted(groups.items(), key=lambda g: -len(g[1]))))
     return found
 
-@pytest.mark.skipif(os.environ.get('STANDALONE', '') in ('', '0'),
-                    reason='NOT RUN without the switch: make test STANDALONE=1')
+@full
 @pytest.mark.parametrize('path', runnable, ids=name_of)
 def test_runs_alone(results, path):
     assert results[path] is None, results[path]
 
-@pytest.mark.parametrize('path', runnable, ids=name_of)
-def test_a_single_file_has_all_it_needs(path):
+def test_a_single_file_has_all_it_needs():
     """A literal install cell, no import of nbdev that is not guarded, no image beside the
     notebook, flagged cells that say why they do nothing"""
-    cells = json.loads(path.read_text(encoding='utf-8'))['cells']
-    code,prose = (['\n'+''.join(c['source']) for c in cells if c['cell_type'] == kind]
-                  for kind in ('code', 'markdown'))
-    assert '\n#| hide\n' in code[0] and install_lines(path)[0].split()[-1]
-    assert re.search(r'attention_nb\b', install_lines(path)[0])
-    assert not [c for c in code if re.search(r'\n(from|import) nbdev',
-                                             c)], 'nbdev is imported without a guard'
-    assert not re.findall(r'\]\((?!https?:|#|attachment:)[^)\s]+\.(?:svg|png|jpe?g|gif)',
-                          '\n'.join(prose)), 'a single file does not have this image'
-    for c in cells:
-        if c['cell_type'] == 'code': assert guards_itself(''.join(c['source'])), c['source']
+    for path in runnable:
+        cells,name = json.loads(path.read_text(encoding='utf-8'))['cells'],name_of(path)
+        code,prose = (['\n'+''.join(c['source']) for c in cells if c['cell_type'] == kind]
+                      for kind in ('code', 'markdown'))
+        assert '\n#| hide\n' in code[0] and install_lines(path)[0].split()[-1], name
+        assert re.search(r'attention_nb\b', install_lines(path)[0]), name
+        assert not [c for c in code if re.search(r'\n(from|import) nbdev', c)], (
+            f'{name}: nbdev is imported without a guard')
+        assert not re.findall(r'\]\((?!https?:|#|attachment:)[^)\s]+\.(?:svg|png|jpe?g|gif)',
+                              '\n'.join(prose)), f'{name}: a single file does not have this image'
+        for c in code: assert guards_itself(c), (name, c)
 
 def asked(lines, *, alone):
     "The packages that arguments of `pip install` name, with (`alone`) or without --no-deps"
@@ -124,11 +120,3 @@ def guards_itself(source):
     body = rules.syntax(source).body
     return bool(body) and isinstance(body[-1], ast.If) and any(isinstance(n, ast.Call)
         and getattr(n.func, 'id', '') == 'print' for b in body[-1].orelse for n in ast.walk(b))
-
-def test_the_check_of_flagged_cells_can_fail():
-    assert guards_itself('x = 1')
-    assert guards_itself('#| gpu\nif torch.cuda.is_available(): measure()\nelse: print("no GPU '
-                         'here: nothing measured")')
-    for bad in ('#| net\ndownload()', '#| eval: false\nx = 1', '#| slow\nif ready: work()',
-                '#| gpu\nif ready: work()\nelse: x = 1'):
-        assert not guards_itself(bad), bad

@@ -1,13 +1,15 @@
-"""pyright, strict, passes on the package and on a program that uses all of it, and finds every
-wrong call. What is relaxed stands in pyproject.toml, with its reason. It looks at everything once.
+"""pyright, strict, passes on the package and on a program that states what calls give, and finds
+every wrong call; the example of each offered name has no error either. What is relaxed stands in
+pyproject.toml, with its reason. It looks at everything once
 """
-import ast, json, os, re, subprocess, sys
+import json, os, re, shutil, subprocess, sys
 from pathlib import Path
-import attention_nb, package, pytest
-from helpers import root
+import cells, package, pytest
+from helpers import root, run
+from helpers.book import code_cells, names
 
 typing = root/'tests'/'typing'
-everything,wrong = typing/'use_everything.py',typing/'wrong_calls.py'
+returns,wrong = typing/'returns.py',typing/'wrong_calls.py'
 pytest.importorskip('pyright', reason='NO PYRIGHT: install the extra dev')
 
 def pyright(*command):
@@ -26,9 +28,21 @@ def errors(*paths):
             for d in pyright(*paths)['generalDiagnostics'] if d['severity'] == 'error']
 
 @pytest.fixture(scope='module')
-def found(): return errors('attention_nb', typing)
+def found():
+    "Errors in the package, in the programs of tests/typing, and in the examples of the notebooks"
+    shutil.rmtree(folder := root/'_build'/'examples', ignore_errors=True)
+    folder.mkdir(parents=True)
+    for n,c in enumerate(c for page in names for c in code_cells(page)
+                         if cells.directive(c, 'example')):
+        options,code = cells.split_options(cells.source(c))
+        path = folder/f'{n}_{options["example"].split(",")[0]}.py'
+        # as somebody pastes it: a last line that is shown, functions without annotations
+        off = 'UnusedExpression', 'PrivateImportUsage', 'OptionalMemberAccess'
+        settings = ', '.join(['# pyright: basic', *(f'report{n}=false' for n in off)])
+        path.write_text(f'{settings}\n{code}', 'utf-8')
+    return errors('attention_nb', typing, folder)
 
-def test_no_error_in_the_package_and_in_a_program_that_uses_it(found):
+def test_no_error_in_the_package_and_in_programs_that_use_it(found):
     ours = [e for e in found if e[0] != str(wrong.relative_to(root))]
     assert not ours, '\n'.join(f'{f}:{n}: {m}' for f,n,m in ours[:50])
 
@@ -46,21 +60,9 @@ def test_the_module_of_a_page(pytestconfig):
     if not (module := module_of(page_of(pytestconfig))): pytest.skip('a page without a module')
     assert not errors(path_of(module))
 
-def test_the_program_uses_every_public_name():
-    "None by hand: the package's own table says what there is"
-    used = {n.attr for n in ast.walk(ast.parse(everything.read_text()))
-            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
-            and n.value.id == 'nb'}
-    missing,unknown = set(attention_nb.__all__) - used,used - {*attention_nb.__all__,
-        *attention_nb._rooms, '__version__'}
-    assert not missing, f'use in tests/typing/use_everything.py: {sorted(missing)}'
-    assert not unknown, (
-        f'no longer public, and used in tests/typing/use_everything.py: {sorted(unknown)}')
-
 def test_the_program_runs():
-    done = subprocess.run([sys.executable, everything], cwd=typing, capture_output=True, text=True,
-                          env=os.environ | dict(PYTHONPATH=str(root), MPLBACKEND='agg'))
-    assert done.returncode == 0, done.stderr[-3000:]
+    run(sys.executable, returns, cwd=typing,
+        env=os.environ | dict(PYTHONPATH=str(root), MPLBACKEND='agg'))
 
 def test_nothing_is_silenced():
     "No comment tells a checker to look away without saying what from"

@@ -1,9 +1,9 @@
-"The pages of the site on a phone, a dark screen, with a keyboard and on paper"
+"Dark pages, the keyboard, what a reader has read, and paper; test_pages.py opens each page"
 import re
 import folds, pytest
-from helpers.book import code_cells, home, lessons, names, plain
+from helpers import full, short
+from helpers.book import home, lessons, plain
 from helpers.looks import contrast, expect
-from tidy import VIEW
 
 @pytest.fixture
 def lesson(): return home()['simple_attention'][0]
@@ -12,57 +12,6 @@ def ready(page, url):
     page.goto(url)
     page.evaluate('window.MathJax?.startup?.promise.then(() => null)')
     return page
-
-@pytest.mark.parametrize('name', lessons + ['kernels/visibility', 'views/flash_tiles'])
-def test_on_a_phone_no_figure_and_no_formula_is_cut(page, address, name):
-    "Letters of 9 points have 7.4 pixels or more, formulas three quarters of the text's size"
-    page.set_viewport_size(dict(width=390, height=900))
-    ready(page, f'{address}/{name}.html')
-    page.wait_for_timeout(200)                          # formulas are fitted
-    scales = page.evaluate("""[...document.querySelectorAll('figure img:not([data-still])')].map(
-        e => e.getBoundingClientRect().width / e.naturalWidth)""")
-    assert all(scale*12 >= 7.4 for scale in scales), scales
-    cut = page.evaluate("""[...document.querySelectorAll(
-        'figure, .cell_output:has(figure), mjx-container[display="true"]')].filter(
-        e => e.scrollWidth > e.clientWidth + 1).map(e => e.outerHTML.slice(0, 200))""")
-    assert not cut, cut
-    left = page.evaluate("""[...document.querySelectorAll('figcaption')].map(e =>
-        e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft))""")
-    assert all(abs(x - 16) < 1 for x in left), left     # where the text begins
-    small = page.evaluate("""[...document.querySelectorAll('mjx-container[display="true"]')].map(
-        e => parseFloat(getComputedStyle(e).fontSize))""")
-    assert all(size >= 12 for size in small)
-
-def test_no_figure_is_wider_than_a_phone_allows():
-    for page in names:
-        outputs = (out.get('data', {}) for c in code_cells(page) for out in c['outputs'])
-        for svg in (''.join(d.get('image/svg+xml', '')) for d in outputs if VIEW not in d):
-            width = re.search(r'<svg[^>]* width="([\d.]+)pt', svg)
-            assert not width or float(width[1]) <= 468, f'{page}: {float(width[1])/72:.1f} inches'
-
-def test_what_is_too_wide_scrolls_in_its_box(page, address):
-    kinds = set()
-    page.set_viewport_size(dict(width=390, height=900))
-    for name in ('03_attention', '06_multihead', 'checkpoints/families/registry'):
-        ready(page, f'{address}/{name}.html')
-        kinds |= {tuple(k) for k in page.evaluate("""[...document.querySelectorAll(
-            '.bd-article :is(pre, .pst-scrollable-table-container)')].filter(
-            e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth).map(
-            e => [e.localName, getComputedStyle(e).overflowX])""")}
-    assert {kind for kind,_ in kinds} >= {'pre', 'div'}, 'each kind was seen'
-    assert {scrolls for _,scrolls in kinds} <= {'auto', 'scroll'}, kinds
-
-def test_an_output_wraps_on_a_phone_unless_it_has_columns(page, address):
-    page.set_viewport_size(dict(width=390, height=900))
-    seen = set()
-    for name in lessons[:4]:
-        ready(page, f'{address}/{name}.html')
-        for kind,over in page.evaluate("""[...document.querySelectorAll('.output .highlight > pre')]
-            .filter(e => e.clientWidth).map(e => [
-                e.closest('.output').matches('.columns'), e.scrollWidth > e.clientWidth + 1])"""):
-            assert kind or not over, name
-            seen.add((kind, over))
-    assert {(True, True), (False, False)} <= seen, 'columns that scroll, and lines that wrap'
 
 def test_columns_are_told_from_sentences():
     assert folds.is_table('first   18.8   0.97\nsecond   3.1   0.12\n')
@@ -101,10 +50,9 @@ def test_a_lesson_counts_as_read_once_its_end_was_seen(browser, address):
     page.goto(f'{address}/kernels/dispatch.html')
     expect(page.locator('.bd-toc-nav')).to_be_visible()
     expect(said).to_have_count(0)
-    for broken in ('not JSON', '7', 'null'):
-        page.evaluate("s => localStorage.setItem('lessons-read', s)", broken)
-        page.goto(f'{address}/{lessons[0]}.html')
-        expect(said).to_have_text(f'0 of {of} lessons read')
+    page.evaluate("localStorage.setItem('lessons-read', 'not JSON')")
+    page.goto(f'{address}/{lessons[0]}.html')
+    expect(said).to_have_text(f'0 of {of} lessons read')
     context.close()
 
 def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson):
@@ -192,7 +140,8 @@ bars = """[...document.querySelectorAll(`.bd-sidebar-primary, .bd-sidebar-second
     button, dialog`)].filter(
     e => e.getClientRects().length).map(e => e.className)"""
 
-@pytest.mark.parametrize('name', ['03_attention', '07_seeing', 'checkpoints/families/registry'])
+@pytest.mark.parametrize('name', short(['03_attention'], ['03_attention', '07_seeing',
+                                                          'checkpoints/families/registry']))
 def test_nothing_is_cut_on_paper(paper, name):
     page = paper(name)
     theme = 'document.documentElement.dataset.theme'
@@ -223,6 +172,7 @@ def test_answers_are_printed_if_asked_for(paper):
     assert page.evaluate('opened.length > 5 && opened.every(Boolean)')
     assert page.locator('details:is(.answer, .hint)[open]').count() == 0, 'and closed again'
 
+@full
 def test_a_pdf_has_numbers_an_outline_answers_and_links_inside(browser, address, tmp_path):
     import pdf
     from pypdf import PdfReader

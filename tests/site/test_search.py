@@ -3,7 +3,7 @@ import html, json, re
 from xml.etree import ElementTree
 import jsonschema, package, pytest, rules, search, yaml
 from helpers import base, root, serve, settings
-from helpers.book import anchor, book, home, markdown, pages, plain, promise
+from helpers.book import anchor, book, home, markdown, pages, promise
 from helpers.looks import expect, watched
 
 lib = root/'attention_nb'

@@ -2,7 +2,7 @@
 import re, subprocess, sys
 import nbformat, pytest, rules
 from nbdev.config import get_config
-from helpers import root, serve
+from helpers import full, root, serve
 from helpers.book import cells, code_cells, lessons
 
 LESSON = '03_attention'
@@ -85,10 +85,11 @@ def test_slides_in_the_browser(slides, text, browser):
     assert len(measured) == len(leaves) > len(titles(text)) > 15
     wrong = [m for m in measured if not (m['title'] and m['inside'] and m['pictures'])]
     assert not wrong, wrong
-    full = [m for m in measured if m['high'] > m['room'] + 1]
-    assert all(m['scrolls'] == 'auto' for m in full)
-    assert len(full) <= len(measured)/8, 'most slides fit without scrolling'
+    high = [m for m in measured if m['high'] > m['room'] + 1]
+    assert all(m['scrolls'] == 'auto' for m in high)
+    assert len(high) <= len(measured)/8, 'most slides fit without scrolling'
 
+@full
 def test_a_full_slide_is_broken_and_its_heading_repeated(tmp_path):
     nb = nbformat.v4.new_notebook(metadata=dict(kernelspec=dict(name='python3',
         display_name='python3', language='python')))
@@ -107,10 +108,6 @@ def test_a_full_slide_is_broken_and_its_heading_repeated(tmp_path):
     assert found.count('Exercises') == 1
     assert 'What?' in text and 'The hint' not in text
     assert all(f'Paragraph {i}.' in text for i in range(12))
-
-def test_no_lesson_is_asked_for():
-    done = make_slides(root/'_build'/'slides')
-    assert done.returncode == 2 and 'which lesson?' in done.stderr
 
 def test_a_student_gets_no_answer_no_output_and_all_else(tmp_path):
     done = subprocess.run([sys.executable, root/'nbs'/'_sphinx'/'student.py', tmp_path], cwd=root,
