@@ -70,8 +70,3 @@ def test_a_table_is_frozen_deep_down():
     assert cfg.to_dict() == told
     told['rope_scaling']['short_factor'][0] = 5.
     assert cfg.to_dict() != told and cfg == TransformerConfig.from_dict(cfg.to_dict())
-
-def test_half_a_rotation_of_windows_can_be_saved():
-    cfg,_ = config_from_hf(said('gemma3_text'))
-    for half in (dict(base=70.), dict(scaling=dict(type='linear', factor=2.))):
-        assert can_be(dataclasses.replace(cfg, window_rope=half), 'gemma3_text') == []

@@ -236,7 +236,7 @@ def test_drawn_text_has_the_models_distribution(filters, how, two_models):
     options = filters | (dict(draft=two) if how == 'draft' else dict(draft_layers=1))
     chance = torch.Generator().manual_seed(0)
     each = [one.generate(begin, 3, num_return_sequences=12, generator=chance, **options)[:,2:]
-            for _ in range(60)]
+            for _ in range(45)]
     p = probabilities(one, begin, filters)
     x,n = chi_square(torch.cat(each) @ torch.tensor([16, 4, 1]), p)
     assert x < n + 6*(2*n)**.5
