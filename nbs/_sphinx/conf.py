@@ -5,6 +5,8 @@ from nbdev.config import get_config
 
 here = Path(__file__).parent
 sys.path.insert(0, str(here))
+# nbformat's checks would build grammars for addresses that no notebook has, which takes 4 s
+sys.modules.setdefault('rfc3987_syntax', None)
 import cells, fresh
 cfg = get_config()
 ini = configparser.ConfigParser(delimiters=['='])

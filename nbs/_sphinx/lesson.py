@@ -6,7 +6,7 @@ what is there stays. Then it says what is still missing, here and elsewhere.
 import re, sys
 from pathlib import Path
 import nbformat
-import cells, package, rules
+import cells, rules
 
 root = Path(__file__).resolve().parents[2]
 CARD = '''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 120">
@@ -85,16 +85,10 @@ def missing(path, folder=root):
     module = next((m[1] for c in here if (m := re.match(r'#\|\s*default_exp ([\w.]+)',
                                                         cells.source(c)))), None)
     file = folder/'attention_nb'/f'{str(module).replace(".", "/")}.py'
-    public = package.public_names(file) if file.exists() else []
     for _,problem in rules.budget_problems(here, name, names): yield problem
     if module and not file.exists(): yield f'{file.name} is not exported: make tidy'
     yield from linked(name, folder/'nbs')
     title = cells.title(here)
-    used = (folder/'tests'/'typing'/'use_everything.py').read_text(encoding='utf-8')
-    offered = ' '.join(package.offered.values()).split()
-    for n in public:
-        if n in offered and not re.search(rf'\bnb\.{n}\b', used):
-            yield f'tests/typing/use_everything.py: use {n}'
     card = folder/'nbs'/'_sphinx'/'_static'/'cards'/f'{name[:2]}.svg'
     if card.exists() and card.read_text() == CARD.format(title=title):
         yield f'{card.name}, the picture of its card, is the one of every new lesson: draw its own'

@@ -160,7 +160,7 @@ hostile = dict(
 def test_a_template_that_takes_too_much_ends_with_an_error(tmp_path, monkeypatch, name):
     monkeypatch.setattr(chat, '_seconds', 1)
     talk = [dict(role='user', content='Hello')]
-    key,file = 'chat_template.jinja',tmp_path/'m'/'chat_template.jinja'
+    file = tmp_path/'m'/'chat_template.jinja'
     source = open_source(folder_of(tmp_path/'m', {}, chat_template_jinja=hostile[name]))
     with pytest.raises(ValueError, match='its chat template fails: ') as e: source.chat(talk)
     assert str(e.value).startswith(f'{file}: ')

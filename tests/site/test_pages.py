@@ -25,7 +25,8 @@ asked = dict(
         .map(i => i.outerHTML.slice(0, 200))""",
     the_page_is_too_wide="""document.documentElement.scrollWidth > innerWidth
         ? [document.documentElement.scrollWidth] : []""",
-    something_sticks_out="""[...document.querySelectorAll('article :is(img, svg, table)')]
+    something_sticks_out="""[...document.querySelectorAll(
+        'article :is(img, svg, table, p, li, h1, h2, h3)')]
         .filter(e => e.getBoundingClientRect().right > innerWidth + 1
             && !e.closest('.table-wrapper, .pst-scrollable-table-container, .output')
             && getComputedStyle(e.parentElement).overflowX !== 'auto'

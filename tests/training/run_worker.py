@@ -10,7 +10,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from attention_nb.training import command
 from attention_nb.training.checkpoint import last_checkpoint
 from helpers.processes import run_checks
-# what a run imports when it needs it, here once for all of them
+# ruff: noqa: F401, what a run imports when it needs it, here once for all of them
 import attention_nb.training.mesh
 import matplotlib.backends.backend_svg, matplotlib.figure, matplotlib.style
 import safetensors.torch, tokenizers, torch._dynamo, tqdm

@@ -11,7 +11,8 @@ sentences = [
     'Crème brûlée, naïve façade; the coöperative élite.',
     "Don't (ever) e-mail: 100% $5 <b>&amp;</b>",
     'ＡＢＣ full width, ﬁ ligature, ½', 'I like 🍕 and 🤖!', 'Быстрая коричневая лиса прыгает.',
-    'Η γρήγορη καφέ αλεπού. ΟΔΟΣ', 'השועל החום המהיר', 'الثعلب البني السريع', '我喜欢猫。東京へ行きます',
+    'Η γρήγορη καφέ αλεπού. ΟΔΟΣ', 'השועל החום המהיר', 'الثعلب البني السريع',
+    '我喜欢猫。東京へ行きます',
     'तेज़ भूरी लोमड़ी', 'İstanbul ve ığdır', 'tab\there\nnew\u00a0line\u200bzero\x07bell \ufffd',
     'pneumonoultramicroscopicsilicovolcanoconiosis ' + 'x'*101 + ' end',
     'word '*10_000, 'Many words make a text that is long. '*14]        # the last one just fits
