@@ -32,6 +32,7 @@ from .distributed.ring import ulysses_attention as ulysses_attention
 from .distributed.split_cache import split_cache as split_cache
 from .distributed.tensor_parallel import load_shard as load_shard
 from .distributed.tensor_parallel import parallelize as parallelize
+from .kernels.attention_mask import AttentionMask as AttentionMask
 from .kernels.dispatch import attention_lse as attention_lse
 from .kernels.dispatch import attention_with_weights as attention_with_weights
 from .kernels.dispatch import explain_choice as explain_choice
@@ -46,7 +47,6 @@ from .kernels.mask import window_mask as window_mask
 from .kernels.positions import allowed as allowed
 from .kernels.positions import visible as visible
 from .kernels.reference import attention as attention
-from .kernels.visibility import Visibility as Visibility
 from .layers.base import attention_layers as attention_layers
 from .layers.base import use_attention as use_attention
 from .layers.cache import AttentionCache as AttentionCache
@@ -136,13 +136,13 @@ __all__ = [
     'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'embed_sentences', 'from_hf',
     'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'byte_pairs', 'load_tokenizer', 'save_tokenizer',
     'context_parallel', 'plan', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize',
-    'attention_lse', 'attention_with_weights', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention',
-    'flash_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask', 'allowed',
-    'visible', 'attention', 'Visibility', 'attention_layers', 'use_attention', 'AttentionCache', 'KVCache',
-    'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
-    'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
-    'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'Block',
-    'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'ExpertsConfig', 'TransformerConfig',
+    'AttentionMask', 'attention_lse', 'attention_with_weights', 'explain_choice', 'merge_attention',
+    'scaled_dot_product_attention', 'flash_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask',
+    'window_mask', 'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'AttentionCache',
+    'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'MultiHeadAttention',
+    'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
+    'relative_bias', 'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch',
+    'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'ExpertsConfig', 'TransformerConfig',
     'generate', 'stream', 'filter_logits', 'sample', 'Batcher', 'TextStream', 'Transformer', 'attention_entropy',
     'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads',
     'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads',

@@ -4,9 +4,9 @@ from measure import interleave, sized
 def cases():
     "What, queries, keys, dtype, options: shapes that the numbers in `fast` do not come from"
     import torch
-    from attention_nb.kernels.visibility import Visibility
+    from attention_nb.kernels.attention_mask import AttentionMask
     f,b = torch.float32,torch.bfloat16
-    def docs(n, each): return Visibility(n, causal=True, q_doc=torch.arange(n)//each)
+    def docs(n, each): return AttentionMask(n, causal=True, q_doc=torch.arange(n)//each)
     for dtype in (f, b):
         for shape in ((2,6,200,48), (1,12,700,64), (4,16,300,80), (1,3,1500,128), (1,16,3000,96)):
             B,H,L,E = shape

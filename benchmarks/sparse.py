@@ -58,14 +58,14 @@ def prefill(report, rounds):
 
 def tables(report, rounds):
     import torch
-    from attention_nb.kernels.visibility import Visibility
+    from attention_nb.kernels.attention_mask import AttentionMask
     rounds = min(rounds, 3)
     q,k,v = made(1, H, H, L, 64, torch.float32)
     ids = torch.arange(L)//1024
     forward,back = {},{}
     for name,see,rule in (
-            ('window of 512', Visibility(L, causal=True, window=(511,0)), window(512)),
-            ('16 documents of 1,024 tokens', Visibility(L, causal=True, q_doc=ids), document(ids))):
+            ('window of 512', AttentionMask(L, causal=True, window=(511,0)), window(512)),
+            ('16 documents of 1,024 tokens', AttentionMask(L, causal=True, q_doc=ids), document(ids))):
         calls = peers(see, rule)
         with torch.no_grad():
             forward[name] = interleave({n: partial(f, q, k, v) for n,f in calls.items()}, rounds,

@@ -20,16 +20,16 @@ from torch.distributed.device_mesh import DeviceMesh
 from ..kernels.dispatch import merge_attention, scaled_dot_product_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.reference import group_heads
-from ..kernels.visibility import Visibility, inner_rules
+from ..kernels.attention_mask import AttentionMask, inner_rules
 from .shards import (KeyBlock, Needed, Order, Run, block_of, meeting,
                                              of_keys, places_of, rules_of_part, runs_of, shifted,
                                              sides_of, sink_part)
 
 # %% ../../nbs/distributed/ring.ipynb #45bc8728
 _T = TypeVar('_T')
-_Call:TypeAlias = tuple[AttentionCall,Visibility]    # and its rules, as others can be told
+_Call:TypeAlias = tuple[AttentionCall,AttentionMask]    # and its rules, as others can be told
 
-def _said(see:Visibility)->str:
+def _said(see:AttentionMask)->str:
     "Which rules there are, without the numbers of tokens"
     given = [f'{n} {tuple(t.shape[:-1])}' for n in ('q_pos','k_pos','q_doc','k_doc','table','mask')
              if isinstance(t := getattr(see, n), Tensor)]
@@ -106,7 +106,7 @@ class _Plan:
     "Who needs what of whom, for one call"
     row:Processes
     c:AttentionCall
-    see:Visibility
+    see:AttentionMask
     queries:list[list[Run]] # Of each process, as places of keys
     keys:list[list[Run]]
     told:list[list[Tensor]] # What the rules of each say of its keys
@@ -357,14 +357,14 @@ def _traded(t:Tensor, row:Processes, sizes:list[int], heads:bool)->Tensor:
     out:Tensor = trade(t, row, sizes, heads)
     return out
 
-def _whole_rules(row:Processes, see:Visibility, L:list[int], S:list[int])->Visibility:
+def _whole_rules(row:Processes, see:AttentionMask, L:list[int], S:list[int])->AttentionMask:
     "The rules of all in a row as those of one, for its heads"
     def of(t:Any, sizes:list[int])->Any:
         return None if t is None else torch.cat(row.all(t, sizes), -1)
     def heads(t:Tensor)->Tensor:
         return t.chunk(row.n, -3)[row.rank] if t.dim() > 2 and t.shape[-3] > 1 else t
     mask,table = see.mask,see.table if see.table is None else heads(see.table)
-    if isinstance(mask, Visibility): mask = _whole_rules(row, mask, L, S)
+    if isinstance(mask, AttentionMask): mask = _whole_rules(row, mask, L, S)
     elif mask is not None: mask = heads(of(mask, S))    # others send theirs for my heads
     either = None if see.either is None else tuple(_whole_rules(row, s, L, S) for s in see.either)
     return replace(see, L=sum(L), S=sum(S), mask=mask, table=table, either=either,

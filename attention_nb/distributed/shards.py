@@ -21,7 +21,7 @@ from ..kernels.flash import flash_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.positions import Window
 from ..kernels.reference import group_heads, unharmed
-from ..kernels.visibility import Visibility, inner_rules
+from ..kernels.attention_mask import AttentionMask, inner_rules
 
 # %% ../../nbs/distributed/shards.ipynb #c96d4483
 # Who keeps which tokens: each an early and a late chunk, or one stretch
@@ -112,12 +112,12 @@ def meeting(queries:Sequence[Run], keys:Sequence[Run], sides:Window=(None,None))
 # %% ../../nbs/distributed/shards.ipynb #35379cb0
 _plain = 'k_pos','k_doc'
 
-def of_keys(see:Visibility)->list[Tensor]:
+def of_keys(see:AttentionMask)->list[Tensor]:
     "What rules say of each key, the last dimension counts keys"
     own = [t for n in (*_plain, 'mask') if isinstance(t := getattr(see, n), Tensor)]
     return own + [t for inner in inner_rules(see) for t in of_keys(inner)]
 
-def _about(see:Visibility, told:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->Visibility:
+def _about(see:AttentionMask, told:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->AttentionMask:
     "The same rules about other keys, which stand at `k_at`"
     kw:dict[str,Any] = {n: next(told) for n in _plain if getattr(see, n) is not None}
     if see.sides() != (None,None) or see.rule is not None:
@@ -125,24 +125,24 @@ def _about(see:Visibility, told:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->Vis
         kw['q_pos'] = q_at if see.q_pos is None else see.q_pos
     mask:Any = see.mask
     if isinstance(mask, Tensor): mask = next(told)
-    if isinstance(mask, Visibility): mask = _about(mask, told, q_at, k_at)
+    if isinstance(mask, AttentionMask): mask = _about(mask, told, q_at, k_at)
     either = None if see.either is None else tuple(_about(s, told, q_at, k_at) for s in see.either)
     return replace(see, S=len(k_at), mask=mask, either=either, **kw)
 
-def _is_plain(see:Visibility)->bool:
+def _is_plain(see:AttentionMask)->bool:
     "Whether the order of tokens says all"
     tensors = see.q_pos,see.k_pos,see.q_doc,see.k_doc,see.rule,see.either
     return (all(t is None for t in tensors) and not isinstance(see.mask, Tensor)
             and all(map(_is_plain, inner_rules(see))))
 
-def sides_of(see:Visibility)->Window:
+def sides_of(see:AttentionMask)->Window:
     "How far a query sees by the order of tokens, as far as all rules agree on it"
     given = [see.sides() if see.q_pos is None and see.k_pos is None else (None,None)]
-    if isinstance(see.mask, Visibility): given.append(sides_of(see.mask))
+    if isinstance(see.mask, AttentionMask): given.append(sides_of(see.mask))
     left,right = (min((n for n in side if n is not None), default=None) for side in zip(*given))
     return left,right
 
-def _by_keys(see:Visibility)->Visibility:
+def _by_keys(see:AttentionMask)->AttentionMask:
     "The same rules, in which each mask says one thing of every key"
     mask,S = see.mask,see.S
     if isinstance(mask, Tensor):
@@ -151,15 +151,15 @@ def _by_keys(see:Visibility)->Visibility:
                 f"mask {tuple(mask.shape)} has a row for each query: over parts of a text only a "
                 "mask of keys, (..., 1, S), or rules can do")
         mask = mask.expand(*mask.shape[:-1], S)    # one entry for all keys would not be told
-    if isinstance(mask, Visibility): mask = _by_keys(mask)
+    if isinstance(mask, AttentionMask): mask = _by_keys(mask)
     either = None if see.either is None else tuple(map(_by_keys, see.either))
     return replace(see, mask=mask, either=either)
 
-def rules_of_part(c:AttentionCall, options:AttentionOptions)->Visibility:
+def rules_of_part(c:AttentionCall, options:AttentionOptions)->AttentionMask:
     "Who sees whom among the tokens of this process, as rules that others can be told"
     L,S = c.q.shape[-2],c.k.shape[-2]
     mask = options.get('mask')
-    see = Visibility(L, S, causal=options.get('causal', False), window=options.get('window'),
+    see = AttentionMask(L, S, causal=options.get('causal', False), window=options.get('window'),
                      q_pos=options.get('q_pos'), k_pos=options.get('k_pos'), mask=mask)
     if options.get('bias') is not None:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
@@ -181,7 +181,7 @@ class KeyBlock:
         see: None: all is seen
     """
     at:Needed
-    see:Visibility|None
+    see:AttentionMask|None
     scale:float
     softcap:float|None
 
@@ -228,13 +228,13 @@ class KeyBlock:
         return dq, dk, dv
 
 # %% ../../nbs/distributed/shards.ipynb #31cf9458
-def block_of(c:AttentionCall, see:Visibility, at:Needed, told:Sequence[Tensor], q_at:Tensor,
+def block_of(c:AttentionCall, see:AttentionMask, at:Needed, told:Sequence[Tensor], q_at:Tensor,
            k_at:Tensor, own:bool)->KeyBlock:
     "What is to be computed where my queries meet keys that stand at `k_at`"
     plain,rules = _is_plain(see),None
     # my tokens stand in the order of the text, so what is causal in it is causal among them
     if plain and own and sides_of(see) == (None,0) and q_at.equal(k_at):
-        rules = Visibility(len(q_at), len(k_at), causal=True)
+        rules = AttentionMask(len(q_at), len(k_at), causal=True)
     elif not (plain and at.whole):
         rules = _about(see, iter(told), q_at, k_at).part(at.rows, at.cols)
     return KeyBlock(at, rules, c.scale, c.softcap)
@@ -247,10 +247,10 @@ def sink_part(out:Tensor, lse:Tensor, sinks:Tensor)->tuple[Tensor,Tensor]:
 def shifted(runs:Sequence[Run], by:int)->list[Run]:
     return [replace(r, first=r.first+by, last=r.last+by) for r in runs]
 
-def cut_rules(see:Visibility, q_at:Tensor, k_at:Tensor)->Visibility:
+def cut_rules(see:AttentionMask, q_at:Tensor, k_at:Tensor)->AttentionMask:
     "Of rules about the whole text those that a process has: no places are made up"
     def of(t:Tensor|None, at:Tensor)->Tensor|None: return None if t is None else t[...,at]
-    mask = cut_rules(see.mask, q_at, k_at) if isinstance(see.mask, Visibility) else see.mask
+    mask = cut_rules(see.mask, q_at, k_at) if isinstance(see.mask, AttentionMask) else see.mask
     if isinstance(mask, Tensor): mask = mask[...,k_at]
     either = None if see.either is None else tuple(cut_rules(s, q_at, k_at) for s in see.either)
     return replace(see, L=len(q_at), S=len(k_at), mask=mask, either=either,

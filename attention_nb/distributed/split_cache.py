@@ -20,7 +20,7 @@ from .ring import Processes
 from .shards import sink_part
 from ..kernels.dispatch import merge_attention
 from ..kernels.flash import flash_attention
-from ..kernels.visibility import Visibility
+from ..kernels.attention_mask import AttentionMask
 from ..layers.base import is_used
 from ..layers.cache import KVCache, ModelCache
 from ..layers.multihead import MultiHeadAttention, computed_dtype, like_of
@@ -139,7 +139,7 @@ class SplitCache:
 # %% ../../nbs/distributed/split_cache.ipynb #33333dac
 def _of_held(o:Any, held:Tensor)->Any:
     "Rules, a mask or a bias about all tokens as those about some"
-    if isinstance(o, Visibility): return None if o.hides_nothing() else o.part(k=held)
+    if isinstance(o, AttentionMask): return None if o.hides_nothing() else o.part(k=held)
     return o[...,held] if isinstance(o, Tensor) and o.dim() and o.shape[-1] > 1 else o
 
 def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict[str,Any],

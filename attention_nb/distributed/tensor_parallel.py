@@ -23,7 +23,7 @@ from ..models.config import TransformerConfig
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, norm_width
 from ..models.transformer import LMHead, TokenEmbeddings, Transformer
-from ..kernels.visibility import Visibility
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #e885eba1
 def _whole(x:Tensor, mesh:DeviceMesh)->DTensor:
@@ -64,7 +64,7 @@ class _Local(_Base):
 class _LocalHeads(_Local):
     "An attention with the heads of this process"
     n_heads:int
-    def forward(self, *args:Any, mask:Tensor|Visibility|None=None, bias:Tensor|None=None,
+    def forward(self, *args:Any, mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None,
                 need_weights:bool|Literal['mean']=False, **kw:Any)->Any:
         mask,bias = self._own_rules(mask),self._own(bias)
         out = super().forward(*args, mask=mask, bias=bias, need_weights=need_weights, **kw)
@@ -81,11 +81,11 @@ class _LocalHeads(_Local):
         layer:Any = super()
         return layer.call_attention(q, k, v, need_weights, **options)
 
-    def _own_rules(self, see:Tensor|Visibility|None)->Tensor|Visibility|None:
+    def _own_rules(self, see:Tensor|AttentionMask|None)->Tensor|AttentionMask|None:
         "Rules say the same of all heads; a mask or table among them may not"
-        return self._own_part(see) if isinstance(see, Visibility) else self._own(see)
+        return self._own_part(see) if isinstance(see, AttentionMask) else self._own(see)
 
-    def _own_part(self, see:Visibility)->Visibility:
+    def _own_part(self, see:AttentionMask)->AttentionMask:
         if see.mask is None and see.table is None and see.either is None: return see
         either = None if see.either is None else tuple(map(self._own_part, see.either))
         return replace(see, mask=self._own_rules(see.mask), table=self._own(see.table),

@@ -28,7 +28,7 @@ from .reference import (looks_at, attention_scores, group_heads, hide,
 from .flash import as_four_dims, can_round, tiled_attention
 from .options import AttentionCall, AttentionOptions, check_attention
 from .positions import Window
-from .visibility import (Visibility, has_numbers, inner_rules, is_eager,
+from .attention_mask import (AttentionMask, has_numbers, inner_rules, is_eager,
                                              kept_for, over)
 
 # %% ../../nbs/kernels/dispatch.ipynb #273616f0
@@ -168,7 +168,7 @@ def _reason(c:AttentionCall)->str|None:
         return f"sinks divided by a scale of {c.scale:g} are too large for {c.q.dtype}"
     return None
 
-def _has_rules(see:Visibility)->bool:
+def _has_rules(see:AttentionMask)->bool:
     "Whether it holds more than a mask"
     own = see.q_doc is not None or see.rule is not None or see.sides() != (None,None)
     return own or any(_has_rules(inner) for inner in inner_rules(see))
@@ -190,7 +190,7 @@ _rounded = 1<<26     # in all, in bfloat16 where products may round: torch's ker
 _single = 1<<15      # of a single query there: one product with all keys, and little beside it
 
 # %% ../../nbs/kernels/dispatch.ipynb #e507a04e
-def _seen_share(see:Visibility)->float:
+def _seen_share(see:AttentionMask)->float:
     "How many of the blocks someone sees something of"
     found:float = kept_for(see, 'share', lambda: float((
         see.blocks(128, 128, device='cpu') > 0).double().mean()))
@@ -303,7 +303,7 @@ def dispatch(c:AttentionCall, kernel:str|None=None)->Tensor:
 
 @explained('function')
 def scaled_dot_product_attention(
-        q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|Visibility|None=None, bias:Tensor|None=None,
+        q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None,
         causal:bool=False, window:Window|None=None, q_pos:Tensor|None=None, k_pos:Tensor|None=None,
         scale:float|None=None, softcap:float|None=None, sinks:Tensor|None=None, dropout_p:float=0.,
         kernel:str|None=None)->Tensor:

@@ -21,7 +21,7 @@ from ..checks import wide_dtype, explained
 from .reference import group_heads, reference, unharmed
 from .options import AttentionCall, check_attention
 from .positions import Window
-from .visibility import Visibility, has_numbers, kept_for
+from .attention_mask import AttentionMask, has_numbers, kept_for
 
 # %% ../../nbs/kernels/flash.ipynb #26ad5be6
 _sizes = 128,128    # queries and keys of a block
@@ -43,7 +43,7 @@ class _Plan:
     blank:bool # A query may see nothing
 
 # %% ../../nbs/kernels/flash.ipynb #425550e5
-def _hidden(see:Visibility|None, i:int, j:int, lead:tuple[int,...], sizes:tuple[int,...])->Tensor:
+def _hidden(see:AttentionMask|None, i:int, j:int, lead:tuple[int,...], sizes:tuple[int,...])->Tensor:
     "(tables, q_block, k_block), True where block i of queries may not see block j of keys"
     L,S,qb,kb = sizes
     rows,cols = slice(i*qb, min((i+1)*qb, L)),slice(j*kb, min((j+1)*kb, S))
@@ -54,7 +54,7 @@ def _hidden(see:Visibility|None, i:int, j:int, lead:tuple[int,...], sizes:tuple[
     if tile is not None: hidden[...,:n,:m] = ~tile
     return hidden.reshape(-1, qb, kb)
 
-def _kinds(see:Visibility|None, L:int, S:int, qb:int, kb:int)->Tensor:
+def _kinds(see:AttentionMask|None, L:int, S:int, qb:int, kb:int)->Tensor:
     "int8 (..., blocks of queries, blocks of keys): 0 nobody, 2 everybody, 1 some"
     if see is None: kinds = torch.full((-(-L//qb), -(-S//kb)), 2, dtype=torch.int8, device='cpu')
     else: kinds = see.blocks(qb, kb, device='cpu')
@@ -62,7 +62,7 @@ def _kinds(see:Visibility|None, L:int, S:int, qb:int, kb:int)->Tensor:
     return kinds
 
 # %% ../../nbs/kernels/flash.ipynb #e71ea9a1
-def _patterns(see:Visibility|None, kinds:Tensor, sizes:tuple[int,...])->tuple[Tensor,Tensor]:
+def _patterns(see:AttentionMask|None, kinds:Tensor, sizes:tuple[int,...])->tuple[Tensor,Tensor]:
     "All patterns (patterns, q_block, k_block), the first hides nothing; which one each block has"
     lead,kinds = tuple(kinds.shape[:-2]),kinds.flatten(0, -3) if kinds.dim() > 2 else kinds[None]
     which = torch.zeros_like(kinds, dtype=torch.long)
@@ -76,7 +76,7 @@ def _patterns(see:Visibility|None, kinds:Tensor, sizes:tuple[int,...])->tuple[Te
             which[n,i,j] = number[key]
     return torch.stack(found), which
 
-def _made(see:Visibility|None, L:int, S:int, qb:int, kb:int)->_Plan:
+def _made(see:AttentionMask|None, L:int, S:int, qb:int, kb:int)->_Plan:
     kinds = _kinds(see, L, S, qb, kb)
     hidden,which = _patterns(see, kinds, (L,S,qb,kb))
     lead,seen = tuple(kinds.shape[:-2]),kinds.reshape(which.shape) > 0
@@ -96,7 +96,7 @@ def _made(see:Visibility|None, L:int, S:int, qb:int, kb:int)->_Plan:
 @lru_cache(32)
 def _of_all(L:int, S:int, qb:int, kb:int)->_Plan: return _made(None, L, S, qb, kb)
 
-def _plan(see:Visibility|None, L:int, S:int, qb:int, kb:int)->_Plan:
+def _plan(see:AttentionMask|None, L:int, S:int, qb:int, kb:int)->_Plan:
     if see is None: return _of_all(L, S, qb, kb)
     found:_Plan = kept_for(see, ('tiles',qb,kb), lambda: _made(see, L, S, qb, kb))
     return found
@@ -348,7 +348,7 @@ def _backward(w:_Work, g:Tensor, delta:Tensor, lse:Tensor|None, bias:Tensor|None
 @dataclass(frozen=True)
 class _Options:
     "What has no gradient"
-    see:Visibility|None
+    see:AttentionMask|None
     lead:tuple[int,...] # Dimensions of the call before (L, E)
     scale:float
     softcap:float|None
@@ -445,7 +445,7 @@ def as_four_dims(t:Tensor, q:Tensor)->Tensor:
     if any(n > 1 for n in t.shape[:-3]): t = t.expand(*q.shape[:-3], *t.shape[-3:])
     return t.flatten(0, -4)
 
-def tiled_attention(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None,
+def tiled_attention(q:Tensor, k:Tensor, v:Tensor, see:AttentionMask|None, bias:Tensor|None,
                     scale:float, softcap:float|None, sinks:Tensor|None, with_lse:bool=False,
                     rough:bool=False)->tuple[Tensor,Tensor]:
     "Output and log-sum-exp of any leading dimensions"
@@ -476,7 +476,7 @@ def _flash(c:AttentionCall)->tuple[Tensor,Tensor]:
     return out, lse
 
 @explained('function')
-def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|Visibility|None=None,
+def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|None=None,
                     bias:Tensor|None=None, causal:bool=False, window:Window|None=None,
                     q_pos:Tensor|None=None, k_pos:Tensor|None=None, scale:float|None=None,
                     softcap:float|None=None, sinks:Tensor|None=None,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from ..checks import checked_integer
 from .positions import allowed
-from .visibility import has_numbers
+from .attention_mask import has_numbers
 
 # %% ../../nbs/kernels/mask.ipynb #d1fe6ad2
 def causal_mask(L:int, S:int|None=None, *, device:torch.device|str|None=None)->Tensor:

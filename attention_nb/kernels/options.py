@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from ..checks import (wide_dtype, autocast_dtype, check_broadcast, check_number,
                                  checked_window, explain)
 from .positions import Window
-from .visibility import Visibility, joined
+from .attention_mask import AttentionMask, joined
 
 # %% ../../nbs/kernels/options.ipynb #5d1e7a02
 class AttentionOptions(TypedDict, total=False):
     "What every attention function takes by name, beside q (..., L, E), k and v (..., S, E)"
     # Bool, broadcastable to the scores (..., L, S), True = may attend, or rules; None: all is seen
-    mask:Tensor|Visibility|None
+    mask:Tensor|AttentionMask|None
     # Added to the scores, broadcastable to them; None: nothing
     bias:Tensor|None
     # Hide keys after the query's own place; by default it sees them
@@ -57,7 +57,7 @@ def _is_understood(t:Tensor)->bool:
 def check_tensor(name:str, t:object, device:torch.device)->None:
     "A tensor that is understood, on the device of `q`"
     if not isinstance(t, Tensor):
-        what = 'a tensor or a Visibility' if name == 'mask' else 'a tensor'
+        what = 'a tensor or an AttentionMask' if name == 'mask' else 'a tensor'
         raise TypeError(f"{name} must be {what}, got {type(t).__name__}")
     if not _is_understood(t):
         raise TypeError(f"{name} must be a plain tensor, got a {type(t).__name__}")
@@ -93,7 +93,7 @@ def _check_qkv(q:Tensor, k:Tensor, v:Tensor)->None:
 
 # %% ../../nbs/kernels/options.ipynb #39e73204
 def check_added(shape:tuple[int,...], dtype:torch.dtype, device:torch.device, *,
-                mask:Tensor|Visibility|None, bias:Tensor|None)->None:
+                mask:Tensor|AttentionMask|None, bias:Tensor|None)->None:
     """Raise a `TypeError` or `ValueError` for a mask or a bias that does not fit the scores
 
     Args:
@@ -103,7 +103,7 @@ def check_added(shape:tuple[int,...], dtype:torch.dtype, device:torch.device, *,
         mask: Bool, broadcastable to the scores, or rules
         bias: Broadcastable to the scores
     """
-    if isinstance(mask, Visibility): mask.check_fits(shape, device)
+    if isinstance(mask, AttentionMask): mask.check_fits(shape, device)
     elif mask is not None: check_tensor('mask', mask, device)
     if isinstance(mask, Tensor):
         if mask.dtype != torch.bool:
@@ -155,7 +155,7 @@ class AttentionCall:
     q:Tensor
     k:Tensor
     v:Tensor
-    see:Visibility|None
+    see:AttentionMask|None
     bias:Tensor|None
     scale:float
     softcap:float|None
@@ -170,7 +170,7 @@ class AttentionCall:
         if self.q.shape[-2] != self.k.shape[-2]: return False
         return True
 
-def _seen(q:Tensor, k:Tensor, options:AttentionOptions)->Visibility|None:
+def _seen(q:Tensor, k:Tensor, options:AttentionOptions)->AttentionMask|None:
     "Who sees whom, if anything is hidden"
     mask,window,causal = options.get('mask'),options.get('window'),options.get('causal', False)
     q_pos,k_pos = options.get('q_pos'),options.get('k_pos')

@@ -11,10 +11,10 @@ __all__ = ['all_see_first', 'streaming', 'prefix_window', 'global_local', 'choos
 import torch
 from torch import Tensor
 from ..checks import checked_integer
-from .visibility import Visibility
+from .attention_mask import AttentionMask
 
 # %% ../../nbs/kernels/patterns.ipynb #cd636834
-def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True)->Visibility:
+def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True)->AttentionMask:
     """Every query sees the first keys and no others
 
     Args:
@@ -28,10 +28,10 @@ def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True)->Visibilit
     """
     S = L if S is None else S
     checked_integer('n', n, least=0)
-    return Visibility(L, S, causal=causal, q_doc=torch.zeros(L, dtype=torch.long),
+    return AttentionMask(L, S, causal=causal, q_doc=torch.zeros(L, dtype=torch.long),
                       k_doc=(torch.arange(S) >= n).long())
 
-def streaming(L:int, S:int|None=None, *, window:int, first:int=4)->Visibility:
+def streaming(L:int, S:int|None=None, *, window:int, first:int=4)->AttentionMask:
     """A causal window and the first tokens (Xiao et al. 2023, arXiv 2309.17453)
 
     Args:
@@ -45,10 +45,10 @@ def streaming(L:int, S:int|None=None, *, window:int, first:int=4)->Visibility:
     """
     checked_integer('window', window, least=1)
     S = L if S is None else S
-    return Visibility(L, S, causal=True, window=(window-1,0)) | all_see_first(L, S, n=first)
+    return AttentionMask(L, S, causal=True, window=(window-1,0)) | all_see_first(L, S, n=first)
 
 # %% ../../nbs/kernels/patterns.ipynb #7da31064
-def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int)->Visibility:
+def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int)->AttentionMask:
     """A prefix that is read as a whole, then a causal window
 
     Args:
@@ -62,10 +62,10 @@ def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int)->Visibility
     """
     checked_integer('window', window, least=1)
     S = L if S is None else S
-    return (Visibility(L, S, causal=True, window=(window-1,0))
+    return (AttentionMask(L, S, causal=True, window=(window-1,0))
             | all_see_first(L, S, n=prefix, causal=False))
 
-def global_local(L:int, *, tokens:Tensor, window:int)->Visibility:
+def global_local(L:int, *, tokens:Tensor, window:int)->AttentionMask:
     """Local windows and global tokens (Beltagy et al. 2020, Longformer, arXiv 2004.05150)
 
     Args:
@@ -80,12 +80,12 @@ def global_local(L:int, *, tokens:Tensor, window:int)->Visibility:
     if tokens.dtype != torch.bool: raise TypeError(f"tokens must be bool, got {tokens.dtype}")
     all_see = torch.zeros(L, dtype=torch.long, device=tokens.device)
     others = (~tokens).long()
-    return (Visibility(L, window=(window,window)) | Visibility(L, q_doc=all_see, k_doc=others)
-            | Visibility(L, q_doc=others, k_doc=all_see))
+    return (AttentionMask(L, window=(window,window)) | AttentionMask(L, q_doc=all_see, k_doc=others)
+            | AttentionMask(L, q_doc=others, k_doc=all_see))
 
 # %% ../../nbs/kernels/patterns.ipynb #4d41b96f
 def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True,
-                  scores:Tensor|None=None)->Visibility:
+                  scores:Tensor|None=None)->AttentionMask:
     """For each block of queries the blocks of keys that fit best
 
     Args:
@@ -117,7 +117,7 @@ def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True
     chosen = torch.zeros_like(best, dtype=torch.bool)
     chosen.scatter_(-1, best.topk(min(top, n)).indices, True)
     chosen &= seen | own    # of a short past nothing is left to choose
-    return Visibility.from_blocks(chosen.repeat_interleave(H//Hkv, 1), (block,block), L, S,
+    return AttentionMask.from_blocks(chosen.repeat_interleave(H//Hkv, 1), (block,block), L, S,
                                   causal=causal)
 
 def _means(t:Tensor, block:int)->Tensor:

@@ -20,7 +20,7 @@ from ..checks import wide_dtype, explained
 from .options import (AttentionCall, check_attention, in_float32,
                                           in_own_precision)
 from .positions import Window
-from .visibility import Visibility, has_numbers, over
+from .attention_mask import AttentionMask, has_numbers, over
 
 # %% ../../nbs/kernels/reference.ipynb #dc020aa2
 def group_heads(q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
@@ -197,7 +197,7 @@ def reference(c:AttentionCall)->tuple[Tensor,Tensor]:
     return unharmed(_formula, c)
 
 @explained('function')
-def attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|Visibility|None=None,
+def attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|None=None,
               bias:Tensor|None=None, causal:bool=False, window:Window|None=None,
               q_pos:Tensor|None=None, k_pos:Tensor|None=None, scale:float|None=None,
               softcap:float|None=None, sinks:Tensor|None=None,

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from ..checks import wide_dtype, checked_integer, explained
 from .options import AttentionCall, AttentionOptions, check_attention
-from .visibility import Visibility, is_aligned, flat_rules, is_eager
+from .attention_mask import AttentionMask, is_aligned, flat_rules, is_eager
 
 # %% ../../nbs/kernels/triton_flash.ipynb #5282ce62
 # kernels are no Python: Triton reads their text, types follow from the call
@@ -264,12 +264,12 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
 # %% ../../nbs/kernels/triton_flash.ipynb #3566b800
 _known = 'L','S','causal','window','q_pos','k_pos','q_doc','k_doc','mask','_memo'
 
-def _rules_not(see:Visibility|None)->str|None:
+def _rules_not(see:AttentionMask|None)->str|None:
     "Why the kernels do not know these rules"
     if see is None: return None
     told = [f.name for f in fields(see) if getattr(see, f.name) is not None]
     if more := [name for name in told if name not in _known]: return f"it knows no {more[0]}"
-    if isinstance(see.mask, Visibility) and (why := _rules_not(see.mask)): return why
+    if isinstance(see.mask, AttentionMask) and (why := _rules_not(see.mask)): return why
     see = flat_rules(see)
     if isinstance(see.mask, Tensor): return "it knows rules, and the mask is a table"
     if see.mask is not None: return "it knows one set of rules, and these are two"
@@ -277,7 +277,7 @@ def _rules_not(see:Visibility|None)->str|None:
         return "it counts places from the last key, and these are others"
     return None
 
-def _reason(q:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, dropout_p:float)->str|None:
+def _reason(q:Tensor, v:Tensor, see:AttentionMask|None, bias:Tensor|None, dropout_p:float)->str|None:
     "Why the kernels cannot do a call; None: they can"
     if triton is None: return _missing
     if not is_eager(): return "a compiler or a transform cannot look into it"
@@ -333,7 +333,7 @@ def _launch(kernel:Any, programs:int, *args:Any, **said:Any)->None:
 def _strides(*ts:Tensor|None)->list[tuple[int,...]|None]:
     return [None if t is None else t.stride()[:3] for t in ts]
 
-def _spans(see:Visibility, M:int, N:int, device:torch.device, turned:bool)->Tensor:
+def _spans(see:AttentionMask, M:int, N:int, device:torch.device, turned:bool)->Tensor:
     "(1 or B, blocks, 2): the first block of columns that a block of rows sees, and the end"
     some = (see.blocks(M, N, device=device) > 0).int()
     some = some.reshape(-1, *some.shape[-2:])
@@ -350,7 +350,7 @@ def _said(q:Tensor, k:Tensor, v:Tensor, scale:float, softcap:float|None)->dict[s
                 CAP=0. if softcap is None else softcap*math.log2(math.e),
                 PRECISION='tf32' if fast and q.dtype == torch.float32 else 'ieee')
 
-def _asked(q:Tensor, k:Tensor, see:Visibility|None, M:int, N:int, turned:bool)->dict[str,Any]:
+def _asked(q:Tensor, k:Tensor, see:AttentionMask|None, M:int, N:int, turned:bool)->dict[str,Any]:
     "Lengths, heads, and who sees whom"
     (_,H,L,_),S = q.shape,k.shape[2]
     said:dict[str,Any] = dict(H=H, G=H//k.shape[1], L=L, S=S, left=None, right=None, q_doc=None,
@@ -372,7 +372,7 @@ class _Attention(torch.autograd.Function):
     "Attention of (B, H, L, E) by the kernels"
     @staticmethod
     def forward(ctx:Any, q:Tensor, k:Tensor, v:Tensor, bias:Tensor|None, sinks:Tensor|None,
-                see:Visibility|None, scale:float, softcap:float|None)->Tensor:
+                see:AttentionMask|None, scale:float, softcap:float|None)->Tensor:
         q,k,v = _rows(q),_rows(k),_rows(v)
         (B,H,L,E),(S,EV) = q.shape,v.shape[2:]
         out,lse = q.new_zeros(B, H, L, EV),q.new_empty(B, H, L, dtype=wide_dtype(q.dtype))
@@ -428,7 +428,7 @@ def _backward(ctx:Any, g:Tensor)->Any:
     return dq, dk, dv, d_bias, d_sinks, None, None, None
 
 # %% ../../nbs/kernels/triton_flash.ipynb #f791ec76
-def _attend(q:Tensor, k:Tensor, v:Tensor, see:Visibility|None, bias:Tensor|None, scale:float,
+def _attend(q:Tensor, k:Tensor, v:Tensor, see:AttentionMask|None, bias:Tensor|None, scale:float,
             softcap:float|None, sinks:Tensor|None)->Tensor:
     "A call that nothing speaks against"
     if q.dtype == torch.float64: q,scale = q*(scale*math.log2(math.e)),1/math.log2(math.e)

@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from ..checks import Attended, check_number, checked_window, wide_dtype
 from ..kernels.options import AttentionCall, AttentionOptions, call_of, check_added
 from ..kernels.positions import Window
-from ..kernels.visibility import Visibility, spelled
+from ..kernels.attention_mask import AttentionMask, spelled
 
 # %% ../../nbs/layers/base.ipynb #0e2bf0a1
 class AttentionFunction(Protocol):
     "What layers call: queries, keys and values by place, options by name, see `AttentionOptions`"
-    def __call__(self, q:Tensor, k:Tensor, v:Tensor, /, *, mask:Tensor|Visibility|None=None,
+    def __call__(self, q:Tensor, k:Tensor, v:Tensor, /, *, mask:Tensor|AttentionMask|None=None,
                  bias:Tensor|None=None, causal:bool=False, window:Window|None=None,
                  q_pos:Tensor|None=None, k_pos:Tensor|None=None, scale:float|None=None,
                  softcap:float|None=None, sinks:Tensor|None=None, dropout_p:float=0.)->Attended:
@@ -89,7 +89,7 @@ def _plain(options:Mapping[str,Any])->dict[str,Any]:
 _places = 'mask','causal','window','q_pos','k_pos'
 
 def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
-    """What is passed to a function that may know nothing of `Visibility`
+    """What is passed to a function that may know nothing of `AttentionMask`
 
     Args:
         L: Queries
@@ -97,28 +97,28 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
         options: Of an attention function
 
     Returns:
-        Those that differ from their defaults, a `Visibility` in the plainest words
+        Those that differ from their defaults, an `AttentionMask` in the plainest words
     """
     said = _plain(options)
     mask,hides = said.get('mask'),'causal' in said or 'window' in said
     if not hides: said = {n: o for n,o in said.items() if n not in ('q_pos','k_pos')}
-    if not isinstance(mask, Visibility) and 'q_pos' not in said and 'k_pos' not in said: return said
+    if not isinstance(mask, AttentionMask) and 'q_pos' not in said and 'k_pos' not in said: return said
     rules = {n: said[n] for n in _places if n in said}
-    see = Visibility(L, S, **rules) if hides else mask
+    see = AttentionMask(L, S, **rules) if hides else mask
     rest = {n: o for n,o in said.items() if n not in _places}
     return spelled(see) | rest
 
 # %% ../../nbs/layers/base.ipynb #c412c2a9
-def check_layer_mask(name:str, t:Tensor|Visibility|None)->None:
+def check_layer_mask(name:str, t:Tensor|AttentionMask|None)->None:
     """Raise a `ValueError` for a mask of three dimensions, of a batch or of heads; a bias has heads
 
     Args:
         name: 'mask' or 'bias'
         t: What a layer of several heads was given
     """
-    if t is None or name == 'mask' and isinstance(t, Visibility): return
+    if t is None or name == 'mask' and isinstance(t, AttentionMask): return
     if not isinstance(t, Tensor):
-        what = 'a tensor or a Visibility' if name == 'mask' else 'a tensor'
+        what = 'a tensor or an AttentionMask' if name == 'mask' else 'a tensor'
         raise TypeError(f"{name} must be {what}, got {type(t).__name__}")
     if t.dim() == 3 and name == 'mask':
         n,L,S = t.shape
@@ -126,7 +126,7 @@ def check_layer_mask(name:str, t:Tensor|Visibility|None)->None:
                          f"({n}, 1, {L}, {S}) is one for each sequence, "
                          f"(1, {n}, {L}, {S}) one for each head")
 
-def one_head_mask(mask:Tensor|Visibility|None, x:Tensor)->Tensor|Visibility|None:
+def one_head_mask(mask:Tensor|AttentionMask|None, x:Tensor)->Tensor|AttentionMask|None:
     """The mask of a layer that has one head; three dimensions are refused
 
     Args:
@@ -185,7 +185,7 @@ def check_inputs(query:Tensor, key:Tensor, value:Tensor, widths:tuple[int,int,in
                          f"got {tuple(value.shape)}")
 
 def check_call(query:Tensor, new:int, *, heads:int, kept:int=0, dtype:torch.dtype|None=None,
-               mask:Tensor|Visibility|None, bias:Tensor|None, scale:float|None=None,
+               mask:Tensor|AttentionMask|None, bias:Tensor|None, scale:float|None=None,
                softcap:float|None=None)->None:
     """Raise a `TypeError` or `ValueError` for what does not fit the scores that are to come
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from ..checks import Attended, check_sizes, checked_integer
 from ..kernels.positions import Window
-from ..kernels.visibility import Visibility, tensors_of, has_numbers
+from ..kernels.attention_mask import AttentionMask, tensors_of, has_numbers
 from .rounded import RoundedRows
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
@@ -276,7 +276,7 @@ def _as_kept(buffer:Any, new:Tensor)->Tensor:
 def _columns(options:dict[str,Any], held:Tensor|slice)->dict[str,Any]:
     "Options about all tokens so far as options about those that are held"
     def cut(name:str, o:Any)->Any:
-        if isinstance(o, Visibility):
+        if isinstance(o, AttentionMask):
             by_place = isinstance(held, slice) or o.q_pos is not None or o.k_pos is not None
             return (o if by_place else replace(o, causal=False, window=None)).part(k=held)
         if name not in ('mask','bias','k_pos') or o is None: return o
@@ -345,9 +345,9 @@ class SlidingKVCache(KVCache):
         said = {n: options[n] for n in ('mask','causal','window','q_pos','k_pos') if n in options}
         mask = said.get('mask')
         names:set[str] = {n for n,o in said.items() if o is not None}
-        if isinstance(mask, Visibility): names |= {n for n,_ in tensors_of(mask)}
+        if isinstance(mask, AttentionMask): names |= {n for n,_ in tensors_of(mask)}
         if not names & {'q_pos','k_pos'}: return    # by the order of words
-        see = Visibility(L, S, **said)
+        see = AttentionMask(L, S, **said)
         tensors = tensors_of(see)
         if not has_numbers(*(t for _,t in tensors)): return
         see = see.part(k=slice(0, gone))
@@ -374,8 +374,8 @@ class SlidingKVCache(KVCache):
         "Whether the newest word sees, by place, all that the ring holds"
         see = options.get('mask')
         rules = [options.get('window')]
-        if isinstance(see, Visibility):
-            if see.q_pos is not None or see.k_pos is not None or isinstance(see.mask, Visibility):
+        if isinstance(see, AttentionMask):
+            if see.q_pos is not None or see.k_pos is not None or isinstance(see.mask, AttentionMask):
                 return False
             rules.append(see.window)
         lefts = [w[0] for w in rules if w is not None and w[0] is not None]

@@ -23,7 +23,7 @@ from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, like_of,
                                            merge_heads, rotated_pair, split_heads)
 from ..kernels.options import AttentionCall, check_places
 from .position import Rope
-from ..kernels.visibility import Visibility
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/latent.ipynb #2abf1302
 def expand_latent(q:Tensor, kept:Tensor, w_k:Tensor, w_v:Tensor)->tuple[Tensor,Tensor,Tensor]:
@@ -103,7 +103,7 @@ def _normed(norm:nn.RMSNorm, x:Tensor)->Tensor:
 # %% ../../nbs/layers/latent.ipynb #e8d313ca
 class _Options(TypedDict, total=False):
     "Of the self-attention in a block"
-    mask:Tensor|Visibility|None
+    mask:Tensor|AttentionMask|None
     bias:Tensor|None
     causal:bool
     cache:AttentionCache|None
@@ -179,10 +179,10 @@ def _rows(t:Tensor|None, H:int, L:int)->Tensor|None:
     t = t[(None,)*(4-t.dim())]
     return t.expand(len(t), H, L, t.shape[-1]).transpose(1, 2).flatten(1, 2)[:,None]
 
-def _row_rules(see:Visibility, H:int)->Visibility:
+def _row_rules(see:AttentionMask, H:int)->AttentionMask:
     "Who may see whom, for the same rows"
     inner = see.mask
-    inner = _row_rules(inner, H) if isinstance(inner, Visibility) else _rows(inner, H, see.L)
+    inner = _row_rules(inner, H) if isinstance(inner, AttentionMask) else _rows(inner, H, see.L)
     either = see.either and tuple(_row_rules(other, H) for other in see.either)
     each = torch.arange(see.L).repeat_interleave(H)
     for t in (see.q_pos, see.q_doc, see.mask):
@@ -268,7 +268,7 @@ class LatentAttention(_LatentProjections):
         return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
                        dtype=dtype or computed_dtype(w), device=device or w.device)
 
-    def forward(self, query:Tensor, *, mask:Tensor|Visibility|None=None, bias:Tensor|None=None,
+    def forward(self, query:Tensor, *, mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None,
                 causal:bool=False, cache:AttentionCache|None=None, positions:Tensor|None=None,
                 rotation:tuple[Tensor,Tensor]|None=None,
                 need_weights:bool|Literal['mean']=False)->Tensor|tuple[Tensor,Tensor]:

@@ -21,7 +21,7 @@ from .base import AttentionLayer, Function, check_call, check_inputs, check_laye
 from ..kernels.options import AttentionCall, check_places
 from ..kernels.positions import Window
 from .position import Rope, apply_rope
-from ..kernels.visibility import Visibility
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/multihead.ipynb #2cbbcab1
 def split_heads(x:Tensor, n_heads:int)->Tensor:
@@ -84,7 +84,7 @@ class MultiHeadAttentionLoop(AttentionLayer):
         self.out_proj = nn.Linear(d_model, d_model, bias)
 
     def forward(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                mask:Tensor|Visibility|None=None, causal:bool=False)->tuple[Tensor,Tensor]:
+                mask:Tensor|AttentionMask|None=None, causal:bool=False)->tuple[Tensor,Tensor]:
         """Attend with each head and mix the results
 
         Args:
@@ -112,7 +112,7 @@ class MultiHeadAttentionLoop(AttentionLayer):
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|Visibility|None=None, causal:bool=False)->tuple[Tensor,Tensor]: ...
+                     mask:Tensor|AttentionMask|None=None, causal:bool=False)->tuple[Tensor,Tensor]: ...
 
 # %% ../../nbs/layers/multihead.ipynb #b7f38858
 def norm_width(norm:nn.Module)->int|None:
@@ -278,7 +278,7 @@ class MultiHeadAttention(AttentionLayer):
 
     @explained('call')
     def forward(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
+                mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
                 cache:AttentionCache|None=None, positions:Tensor|None=None,
                 rotation:tuple[Tensor,Tensor]|None=None,
                 need_weights:bool|Literal['mean']=False)->Tensor|tuple[Tensor,Tensor]:
@@ -326,10 +326,10 @@ class MultiHeadAttention(AttentionLayer):
         return out if weights is None else (out,weights)
 
     def _options(self, query:Tensor, positions:Tensor|None, cache:AttentionCache|None,
-                 mask:Tensor|Visibility|None, bias:Tensor|None, causal:bool)->dict[str,Any]:
+                 mask:Tensor|AttentionMask|None, bias:Tensor|None, causal:bool)->dict[str,Any]:
         "All options of the attention, about all tokens so far"
         window = self.window
-        if isinstance(mask, Visibility) and mask.window == window: window = None    # said already
+        if isinstance(mask, AttentionMask) and mask.window == window: window = None    # said already
         options = dict(mask=mask, bias=bias, causal=causal, window=window, scale=self.scale,
                        softcap=self.softcap, sinks=self.sinks,
                        dropout_p=self.dropout if self.training else 0.)
@@ -381,19 +381,19 @@ class MultiHeadAttention(AttentionLayer):
     if TYPE_CHECKING:    # what a call returns depends on `need_weights`
         @overload
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
+                     mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
                      cache:AttentionCache|None=None, positions:Tensor|None=None,
                      rotation:tuple[Tensor,Tensor]|None=None,
                      need_weights:Literal[False]=False)->Tensor: ...
         @overload
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
+                     mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
                      cache:AttentionCache|None=None, positions:Tensor|None=None,
                      rotation:tuple[Tensor,Tensor]|None=None,
                      need_weights:Literal[True,'mean'])->tuple[Tensor,Tensor]: ...
         @overload
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|Visibility|None=None, bias:Tensor|None=None, causal:bool=False,
+                     mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
                      cache:AttentionCache|None=None, positions:Tensor|None=None,
                      rotation:tuple[Tensor,Tensor]|None=None,
                      need_weights:bool|Literal['mean'])->Attended: ...

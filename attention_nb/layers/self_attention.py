@@ -15,7 +15,7 @@ from ..checks import Attended, check_sizes, explained
 from ..kernels.reference import reference
 from .base import AttentionLayer, one_head_mask
 from ..kernels.options import AttentionCall, check_added
-from ..kernels.visibility import Visibility
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/self_attention.ipynb #1e919b75
 class SelfAttention(AttentionLayer):
@@ -40,7 +40,7 @@ class SelfAttention(AttentionLayer):
         self.v_proj = nn.Linear(d_in, d_v, bias)
 
     @explained('call')
-    def forward(self, x:Tensor, *, mask:Tensor|Visibility|None=None, causal:bool=False,
+    def forward(self, x:Tensor, *, mask:Tensor|AttentionMask|None=None, causal:bool=False,
                 need_weights:bool=False)->Tensor|tuple[Tensor,Tensor]:
         """Attend over `x`
 
@@ -66,12 +66,12 @@ class SelfAttention(AttentionLayer):
 
     if TYPE_CHECKING:    # what a call returns depends on `need_weights`
         @overload
-        def __call__(self, x:Tensor, *, mask:Tensor|Visibility|None=None, causal:bool=False,
+        def __call__(self, x:Tensor, *, mask:Tensor|AttentionMask|None=None, causal:bool=False,
                      need_weights:Literal[False]=False)->Tensor: ...
         @overload
-        def __call__(self, x:Tensor, *, mask:Tensor|Visibility|None=None, causal:bool=False,
+        def __call__(self, x:Tensor, *, mask:Tensor|AttentionMask|None=None, causal:bool=False,
                      need_weights:Literal[True])->tuple[Tensor,Tensor]: ...
         @overload
-        def __call__(self, x:Tensor, *, mask:Tensor|Visibility|None=None, causal:bool=False,
+        def __call__(self, x:Tensor, *, mask:Tensor|AttentionMask|None=None, causal:bool=False,
                      need_weights:bool)->Attended: ...
         def __call__(self, *args:Any, **kw:Any)->Any: ...

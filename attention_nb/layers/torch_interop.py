@@ -18,7 +18,7 @@ from .base import Function
 from .multihead import MultiHeadAttention
 from .position import Rope
 from ..kernels.positions import Window
-from ..kernels.visibility import joined
+from ..kernels.attention_mask import joined
 
 # %% ../../nbs/layers/torch_interop.ipynb #1cf1ec12
 def _append(

@@ -21,7 +21,7 @@ from ..layers.latent import LatentAttention
 from ..layers.base import AttentionLayer
 from ..layers.multihead import MultiHeadAttention
 from ..layers.position import Rope, alibi_bias, relative_bias
-from ..kernels.visibility import Visibility, has_numbers, is_eager
+from ..kernels.attention_mask import AttentionMask, has_numbers, is_eager
 
 # %% ../../nbs/models/blocks.ipynb #d4847924
 if TYPE_CHECKING:
@@ -469,7 +469,7 @@ class ForwardContext:
         cache: Keys and values of earlier calls
         memory: What another text became, (B, S', D)
         memory_mask: Bool (B, S'), True = a real token
-        visibility: Kind of block -> who sees whom
+        masks: Kind of block -> who sees whom
         rotations: Likewise, its tables
         bias: What distances add to the scores, (1 or B, H, L, S)
     """
@@ -482,7 +482,7 @@ class ForwardContext:
     memory:Tensor|None=None
     memory_mask:Tensor|None=None
     # made once, for all blocks
-    visibility:Mapping[str,Visibility]=field(default_factory=dict)
+    masks:Mapping[str,AttentionMask]=field(default_factory=dict)
     rotations:Mapping[str,tuple[Tensor,Tensor]]=field(default_factory=dict)
     bias:Tensor|None=None
 
@@ -525,7 +525,7 @@ class ForwardContext:
         Returns:
             What attention takes
         """
-        return dict(mask=self.visibility[kind], bias=self.bias, cache=self._own(layer),
+        return dict(mask=self.masks[kind], bias=self.bias, cache=self._own(layer),
                     rotation=None if turn is None else self.rotations[turn])
 
 # %% ../../nbs/models/blocks.ipynb #2c73d3e9
@@ -588,11 +588,11 @@ class Stack(nn.Module):
     def _prepared(self, context:ForwardContext, x:Tensor)->ForwardContext:
         "The context with what is the same for all blocks: who sees whom, rotations, a bias"
         now = context.now(x.shape[1])
-        return replace(context, visibility=self._visibility(context, x.shape[1]),
+        return replace(context, masks=self._masks(context, x.shape[1]),
                        rotations={kind: rope.tables(now) for kind,rope in self.ropes.items()},
                        bias=self._bias(context, now, x.dtype))
 
-    def _visibility(self, context:ForwardContext, L:int)->dict[str,Visibility]:
+    def _masks(self, context:ForwardContext, L:int)->dict[str,AttentionMask]:
         "Who may see whom in each kind of layer, made once for all of them"
         places,mask,documents = context.places,context.mask,context.documents
         assert places is not None    # `_prepared` has asked for them
@@ -601,7 +601,7 @@ class Stack(nn.Module):
         if long and mask is not None: mask = _counted(mask)
         rules:dict[str,Any] = dict(causal=self.causal, q_doc=documents)
         if mask is not None: rules['mask'] = mask[:,None,None]
-        see:dict[str,Visibility] = {}
+        see:dict[str,AttentionMask] = {}
         for kind in {*self.types} & {'full','window'}:
             window = self.cfg.window if kind == 'window' else None
             # tokens of a document stand in its order, but perhaps not side by side
@@ -609,7 +609,7 @@ class Stack(nn.Module):
             by:dict[str,Any] = dict(q_pos=context.now(L), k_pos=places) if at else {}
             if not at and window is not None and mask is not None: by = _past_filling(mask, L)
             if long: by = {n: _counted(t) for n,t in by.items()}
-            see[kind] = Visibility(L, S, window=window, **rules, **by)
+            see[kind] = AttentionMask(L, S, window=window, **rules, **by)
         return see
 
     def _bias(self, context:ForwardContext, now:Tensor, dtype:torch.dtype)->Tensor|None:

@@ -33,7 +33,7 @@ from .generation_options import GenerateOptions
 from ..layers.base import AttentionLayer, Function, is_used
 from ..layers.multihead import computed_dtype, like_of
 from ..layers.quantized import QuantizedEmbedding
-from ..kernels.visibility import has_numbers
+from ..kernels.attention_mask import has_numbers
 
 # %% ../../nbs/models/transformer.ipynb #c09dbe77
 class SaveOptions(TypedDict, total=False):

@@ -22,7 +22,7 @@ from ..layers.self_attention import SelfAttention
 from ..layers.base import AttentionLayer, standing_by, twin_of
 from .steps import (by_place, Call, filled, kept_options, Key, Rows,
                                           same_sequences, Step, Told)
-from ..kernels.visibility import joined, over, Visibility
+from ..kernels.attention_mask import joined, over, AttentionMask
 
 # %% ../../nbs/recording/hooks.ipynb #5d50c373
 present_watches:ContextVar[tuple['Watch',...]] = ContextVar('attention_nb_present', default=())
@@ -345,7 +345,7 @@ def _ring_places(cache:Any, L:int, options:dict[str,Any])->tuple[Tensor,Tensor]:
     "Places of new queries, of a ring's keys; these are in order where places hide some"
     see,k_pos = options.get('mask'),copied(cache.positions)
     hides = options.get('causal') or options.get('window') is not None
-    hides = hides or isinstance(see, Visibility) and see.sides() != (None,None)
+    hides = hides or isinstance(see, AttentionMask) and see.sides() != (None,None)
     return torch.arange(len(cache)-L, len(cache)), k_pos.sort().values if hides else k_pos
 
 def copied(t:Any)->Any:

@@ -14,7 +14,7 @@ from ..checks import checked_integer
 from ..recording.inputs import readable
 from .page import View, view_of
 from .plots import colors
-from ..kernels.visibility import Visibility
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/views/flash_tiles.ipynb #e189886f
 def _order(
@@ -42,7 +42,7 @@ def _passed(
             sum(high(i)*E for i in begun-behind))
 
 # %% ../../nbs/views/flash_tiles.ipynb #089c0eb8
-def tiles_view(see:Visibility|Mapping[str,Visibility], *, sides:Sequence[int]=(64,128),
+def tiles_view(see:AttentionMask|Mapping[str,AttentionMask], *, sides:Sequence[int]=(64,128),
                width:int=64, step:int|None=None, title:str='')->View:
     """A table of scores computed tile by tile: what is at hand, moved and left out
 
@@ -62,8 +62,8 @@ def tiles_view(see:Visibility|Mapping[str,Visibility], *, sides:Sequence[int]=(6
     sides = [checked_integer('sides', n, least=1) for n in sides]
     rules,tiles = [],0
     for name,each in named.items():
-        if not isinstance(each, Visibility):
-            raise TypeError(f"see must be Visibility, got {type(each).__name__}")
+        if not isinstance(each, AttentionMask):
+            raise TypeError(f"see must be AttentionMask, got {type(each).__name__}")
         kinds = [_kinds_of(each, n) for n in sides]
         rules.append(dict(name=readable(name, 'names of rules'), L=each.L, S=each.S, kinds=kinds))
         if len(rules) == 1: tiles = len(_order(kinds[0]))
@@ -71,7 +71,7 @@ def tiles_view(see:Visibility|Mapping[str,Visibility], *, sides:Sequence[int]=(6
     return view_of('flash_tiles', title, f"Tiles view: {tiles} tiles of {sides[0]} by {sides[0]}",
                    size=1, rules=rules, sides=sides, width=width, step=step)
 
-def _kinds_of(see:Visibility, n:int)->list[str]:
+def _kinds_of(see:AttentionMask, n:int)->list[str]:
     "A string for each block of queries"
     if max(see.L, see.S) > 32*n or not see.L or not see.S:
         raise ValueError(f"1 to 32 tiles of {n} must cover each side, got {see.L} by {see.S}")

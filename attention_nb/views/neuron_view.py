@@ -21,7 +21,7 @@ from .page import clipped, inflate, pack_floats, unpack_floats, View, view_of
 from .plots import colors
 from .attention_views import (check_length, check_one_sequence, most_weights,
                                                 refuse_kind)
-from ..kernels.visibility import Visibility
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/views/neuron_view.ipynb #57a8b3cb
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _one_query(q:Tensor, k:Tensor, v:Tensor, i:int, *, mask:Tensor|None, bias:Te
                causal:bool=False, window:tuple[int|None,int|None]|None=None,
                **options:Any)->tuple[Tensor,Tensor,Tensor]:
     "Scores, weights (H, S) and output (H, Ev) of query `i` of one layer; `attention` checks all"
-    rules = Visibility(q.shape[1], k.shape[1], causal=causal, window=window,
+    rules = AttentionMask(q.shape[1], k.shape[1], causal=causal, window=window,
                        mask=None if mask is None else mask[None])
     see = rules.tile(slice(i, i+1), slice(None))
     if bias is not None: bias = bias[None,:,min(i, bias.shape[1]-1),None]

@@ -18,8 +18,8 @@ offered = {
     'Attention functions':
         'attention scaled_dot_product_attention attention_with_weights attention_lse '
         'merge_attention flash_attention explain_choice',
-    'Masks and visibility':
-        'causal_mask padding_mask document_mask prefix_mask window_mask Visibility allowed visible',
+    'Masks':
+        'causal_mask padding_mask document_mask prefix_mask window_mask AttentionMask allowed visible',
     'Layers':
         'MultiHeadAttention SelfAttention LatentAttention LatentConfig from_torch to_torch '
         'TorchInterface use_attention attention_layers quantize split_heads merge_heads '

@@ -26,7 +26,7 @@ from attention_nb.layers.latent import LatentAttention, LatentConfig
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.distributed.tensor_parallel import load_shard, parallelize
 from attention_nb.models.transformer import Transformer
-from attention_nb.kernels.visibility import Visibility
+from attention_nb.kernels.attention_mask import AttentionMask
 from helpers.processes import run_checks
 
 # 51: an uneven split
@@ -233,8 +233,8 @@ def rules_of_heads(folder):
     x,mask = torch.randn(2,6,16),torch.rand(2,4,6,6) > .3
     one = randomize(MultiHeadAttention(16, 4, n_kv_heads=2))
     many = parallelize(copy.deepcopy(one), mesh())
-    inner = Visibility(6, causal=True, mask=mask)
-    for see in (Visibility(6, window=(2,0)), inner, Visibility(6, window=(2,0), mask=inner)):
+    inner = AttentionMask(6, causal=True, mask=mask)
+    for see in (AttentionMask(6, window=(2,0)), inner, AttentionMask(6, window=(2,0), mask=inner)):
         same(many(x, mask=see), one(x, mask=see), tol=1e-5)
 
 def rank_zero_decides(folder):

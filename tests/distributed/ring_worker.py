@@ -16,7 +16,7 @@ from attention_nb.distributed.ring import ring_attention, ulysses_attention
 from attention_nb.distributed.split_cache import split_cache
 from attention_nb.distributed.tensor_parallel import parallelize
 from attention_nb.kernels.reference import attention
-from attention_nb.kernels.visibility import Visibility
+from attention_nb.kernels.attention_mask import AttentionMask
 from attention_nb.layers.base import use_attention
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.transformer import Transformer
@@ -43,9 +43,9 @@ def split_rules(attend, options, L, S):
     see = told.get('mask')
     if isinstance(see, torch.Tensor) and see.shape[-1] == S:
         told['mask'] = attend.split(see, -1)
-    if isinstance(see, Visibility):
+    if isinstance(see, AttentionMask):
         own = lambda t: None if t is None else attend.split(t, -1)
-        told['mask'] = Visibility(len(attend.split(torch.arange(L), -1)),
+        told['mask'] = AttentionMask(len(attend.split(torch.arange(L), -1)),
                                   len(attend.split(torch.arange(S), -1)), causal=see.causal,
                                   window=see.window, q_doc=own(see.q_doc), k_doc=own(see.k_doc))
     return told
@@ -73,7 +73,7 @@ places = torch.randperm(19, generator=torch.Generator().manual_seed(0))
 cases = dict(plain={}, causal=dict(causal=True), window=dict(causal=True, window=(3,None)),
              two_sides=dict(window=(2,4)), softcap=dict(causal=True, softcap=2., scale=.7),
              sinks=dict(causal=True, sinks=torch.linspace(-1, 2, 4)),
-             documents=dict(mask=Visibility(19, causal=True, q_doc=docs)),
+             documents=dict(mask=AttentionMask(19, causal=True, q_doc=docs)),
              filling=dict(causal=True, mask=filling),
              by_head=dict(mask=filling | (torch.arange(4) % 2 == 0)[:,None,None]),
              one_text=dict(mask=torch.tensor([True, False])[:,None,None,None]),

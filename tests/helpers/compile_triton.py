@@ -8,7 +8,7 @@ import json, sys
 import torch, triton
 from triton.backends.compiler import GPUTarget
 from attention_nb.kernels import triton_flash as kernels
-from attention_nb.kernels.visibility import Visibility
+from attention_nb.kernels.attention_mask import AttentionMask
 
 class Absent:
     "What Triton asks of a driver before it launches: here nothing is launched"
@@ -31,7 +31,7 @@ def main():
     kernels._launch,kernels._reason = compiled,lambda *a: None
     q,k,v = (torch.randn(2, H, L, E).to(dtype).requires_grad_()
              for H,L in ((4,100), (2,130), (2,130)))
-    rules = Visibility(100, 130, q_doc=torch.arange(100)//9, k_doc=torch.arange(130)//9)
+    rules = AttentionMask(100, 130, q_doc=torch.arange(100)//9, k_doc=torch.arange(130)//9)
     learned = dict(bias=torch.zeros(4, 1, 130), sinks=torch.zeros(4))
     for t in learned.values(): t.requires_grad_()
     every = dict(mask=rules, window=(5,2), softcap=30., **learned)

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from attention_nb.kernels import triton_flash as kernels
 from attention_nb.kernels.reference import attention
 from attention_nb.kernels.triton_flash import triton_attention, triton_decode
-from attention_nb.kernels.visibility import Visibility
+from attention_nb.kernels.attention_mask import AttentionMask
 
 assert os.environ.get('TRITON_INTERPRET') == '1' and kernels._interpreted
 pytestmark = pytest.mark.filterwarnings('ignore:.*encountered in:RuntimeWarning')
@@ -43,7 +43,7 @@ def qkv(B, H, Hkv, L, S, E, Ev, dtype=torch.float64):
 def test_windows_of_one_side_documents_in_disorder_and_all_at_once():
     H,L,S = 2,18,35
     g = torch.Generator().manual_seed(0)
-    mixed = Visibility(L, S, window=(7,4), q_doc=torch.randint(0, 3, (1, L), generator=g),
+    mixed = AttentionMask(L, S, window=(7,4), q_doc=torch.randint(0, 3, (1, L), generator=g),
                        k_doc=torch.randint(0, 3, (S,), generator=g))
     many = dict(causal=True, mask=mixed, bias=torch.randn(H, 1, S, generator=g).double(),
                 scale=-.7, softcap=1.5, sinks=torch.randn(H, generator=g).double())
@@ -74,7 +74,7 @@ def test_biases_of_all_shapes_and_documents_of_each_text():
     q_doc,k_doc = torch.randint(0, 3, (2,18)),torch.randint(0, 3, (2,20))
     for docs in ((q_doc,k_doc), (q_doc[0],k_doc), (q_doc,k_doc[0]), (q_doc.to(torch.uint8),k_doc),
                  (q_doc + 2**40,k_doc + 2**40), (q_doc.sort().values,k_doc.sort().values)):
-        rules = Visibility(18, 20, q_doc=docs[0], k_doc=docs[1])
+        rules = AttentionMask(18, 20, q_doc=docs[0], k_doc=docs[1])
         same(q, k, v, mask=rules, window=(7,2), sinks=torch.randn(2).double())
         same(q[:,0], k[:,0], v[:,0], mask=rules, bias=torch.randn(2, 1, 20).double())
     same(q, k, v, causal=True, q_pos=torch.arange(18)+2+5, k_pos=torch.arange(20)+5)
@@ -95,7 +95,7 @@ def test_what_is_hidden_may_be_anything_and_nan_is_seen(x, dtype):
     B,H,L,S,j = 1,2,19,21,17
     q,k,v = (t.to(dtype) for t in qkv(B, H, 1, L, S, 8, 8))
     odd,one = torch.arange(S)%5 == 0,torch.arange(S) == j
-    docs = Visibility(L, S, q_doc=torch.zeros(L).long(), k_doc=odd.long())
+    docs = AttentionMask(L, S, q_doc=torch.zeros(L).long(), k_doc=odd.long())
     def put(x, t, where): return t.masked_fill(where[:,None], x)
     for options in (dict(mask=docs), dict(mask=docs, causal=True, sinks=torch.ones(H).to(dtype))):
         got,want = (results(triton_attention, q, put(y, k, odd), put(y, v, odd), options)
@@ -128,11 +128,11 @@ def test_what_nobody_sees_is_not_loaded(monkeypatch):
     for name in counts: monkeypatch.setattr(kernels, f'_{name}', counted(
         name, getattr(kernels, f'_{name}')))
     q,k,v = qkv(1, 1, 1, 128, 128, 4, 4)
-    docs = Visibility(128, q_doc=torch.arange(128)//64, causal=True)
-    windows = [Visibility(128, window=(n,0)) for n in (0, 1, 15, 16, 17, 300)]
+    docs = AttentionMask(128, q_doc=torch.arange(128)//64, causal=True)
+    windows = [AttentionMask(128, window=(n,0)) for n in (0, 1, 15, 16, 17, 300)]
     kinds = [see.blocks(tile, tile) for see in windows]
     of_windows = [(see, (n > 0).sum(), (n == 1).sum()) for see,n in zip(windows, kinds)]
-    for rules,take,seen in ((Visibility(128, causal=True), 36, 8), (Visibility(128), 64, 0),
+    for rules,take,seen in ((AttentionMask(128, causal=True), 36, 8), (AttentionMask(128), 64, 0),
                             (docs, 20, 20), *of_windows):
         counts.update(take=0, seen=0)
         triton_attention(q, k, v, mask=rules)

@@ -12,7 +12,7 @@ from attention_nb.kernels.dispatch import (attention_lse, explain_choice,
                                            scaled_dot_product_attention)
 from attention_nb.kernels.flash import flash_attention
 from attention_nb.layers.multihead import MultiHeadAttention
-from attention_nb.kernels.visibility import Visibility
+from attention_nb.kernels.attention_mask import AttentionMask
 from helpers import spread
 
 def tiles(*args, **kw): return scaled_dot_product_attention(*args, kernel='tiles', **kw)
@@ -141,9 +141,9 @@ def test_a_batch_that_is_written_to_again(mode):
     q,k,v = torch.randn(3, 1, 2, L, 8)
     with mode():
         doc,place,mask = torch.arange(L)//100,torch.arange(L),torch.rand(L, L) > .3
-        rules = [Visibility(L, q_doc=doc), Visibility(L, window=(40,0), q_pos=place),
-                 Visibility(L, mask=mask), Visibility(L, causal=True) & mask,
-                 Visibility(L, window=(9,9)) | Visibility(L, q_doc=doc)]
+        rules = [AttentionMask(L, q_doc=doc), AttentionMask(L, window=(40,0), q_pos=place),
+                 AttentionMask(L, mask=mask), AttentionMask(L, causal=True) & mask,
+                 AttentionMask(L, window=(9,9)) | AttentionMask(L, q_doc=doc)]
         for change in (lambda: doc.copy_(doc.flip(0)), lambda: place.sub_(70),
                        lambda: mask.logical_not_(), lambda: doc.fill_(0), lambda: 0):
             for see in rules:
@@ -155,7 +155,7 @@ def shapes_of(options, L, device=None):
     def rand(*n): return torch.randn(*n, device=device, requires_grad=True)
     def arange(): return torch.arange(L, device=device)
     made = dict(mask=lambda: rand(1, 1, L, L) > .3, q_pos=lambda: arange()+1,
-                docs=lambda: Visibility(L, q_doc=arange()//9), sinks=lambda: rand(2))
+                docs=lambda: AttentionMask(L, q_doc=arange()//9), sinks=lambda: rand(2))
     said = {n: made[n]() if o is True and n in made else o for n,o in options.items()}
     if 'docs' in said: said['mask'] = said.pop('docs')
     q,k,v = (rand(1, 2, L, 8) for _ in 'qkv')

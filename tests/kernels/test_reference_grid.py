@@ -15,7 +15,7 @@ from attention_nb.kernels.dispatch import (KERNELS, attention_lse, attention_wit
                                            merge_attention, scaled_dot_product_attention)
 from attention_nb.kernels.flash import flash_attention
 from attention_nb.layers.multihead import MultiHeadAttention
-from attention_nb.kernels.visibility import Visibility, joined
+from attention_nb.kernels.attention_mask import AttentionMask, joined
 from helpers import short, spread
 
 def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None, **kw):
@@ -24,7 +24,7 @@ def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None,
     q_pos = torch.arange(L)+S-L if q_pos is None else q_pos
     k_pos = torch.arange(S) if k_pos is None else k_pos
     def cut(t, s):
-        if isinstance(t, Visibility): return t.part(k=s)
+        if isinstance(t, AttentionMask): return t.part(k=s)
         return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[..., s]
     parts = [attention_lse(q, k[..., s, :], v[..., s, :], mask=cut(mask, s), bias=cut(bias, s),
                            q_pos=q_pos, k_pos=k_pos[..., s], **kw)
@@ -77,15 +77,15 @@ def choices(B, H, L, S, dtype):
     mask[0,0,0] = False
     docs = dict(q_doc=torch.randint(0, 3, (B, L), generator=g),
                 k_doc=torch.randint(0, 3, (S,), generator=g).sort().values)
-    placed = Visibility(L, S, window=(3,1), k_pos=torch.randperm(S, generator=g), mask=mask)
+    placed = AttentionMask(L, S, window=(3,1), k_pos=torch.randperm(S, generator=g), mask=mask)
     each = [torch.stack([torch.randperm(n, generator=g)[:m] for _ in range(B)]) for n,m in
             ((L+S, L), (S, S))]
-    causal = Visibility(L, S, causal=True)
-    rule = Visibility(L, S, rule=lambda q, k: (q-k) % 3 < 2, q_pos=each[0], k_pos=torch.arange(S))
-    union = Visibility(L, S, window=(1,0)) | rule | Visibility(L, S, q_doc=docs['q_doc'],
+    causal = AttentionMask(L, S, causal=True)
+    rule = AttentionMask(L, S, rule=lambda q, k: (q-k) % 3 < 2, q_pos=each[0], k_pos=torch.arange(S))
+    union = AttentionMask(L, S, window=(1,0)) | rule | AttentionMask(L, S, q_doc=docs['q_doc'],
                                                                k_doc=docs['k_doc'])
     table = torch.rand(B, H, -(-L//2), -(-S//3), generator=g) > .4
-    by_table = Visibility.from_blocks(table, (2,3), L, S)
+    by_table = AttentionMask.from_blocks(table, (2,3), L, S)
     return dict(union=dict(mask=union), rule=dict(mask=rule), table=dict(mask=by_table),
                 both=dict(mask=by_table & union & mask & causal), mask=dict(mask=mask),
                 heads=dict(mask=torch.rand(B, H, L, S, generator=g) > .2),
@@ -94,7 +94,7 @@ def choices(B, H, L, S, dtype):
                 causal=dict(causal=True), window=dict(window=(2,1)), left=dict(window=(1,None)),
                 places=dict(q_pos=torch.arange(L)+1, k_pos=torch.randperm(S, generator=g)),
                 each=dict(q_pos=each[0], k_pos=each[1]),
-                rules=dict(mask=Visibility(L, S, causal=True, **docs)), placed=dict(mask=placed),
+                rules=dict(mask=AttentionMask(L, S, causal=True, **docs)), placed=dict(mask=placed),
                 scale=dict(scale=.3), minus=dict(scale=-.7), zero=dict(scale=0.),
                 softcap=dict(softcap=1.5), sinks=dict(sinks=rand(H)))
 
@@ -158,7 +158,7 @@ def hiding(B, H, L, S):
     "Options that hide keys, some from everybody"
     g = torch.Generator().manual_seed(L)
     keys,each = torch.rand(B, 1, 1, S, generator=g) > .4,torch.rand(B, H, L, S, generator=g) > .3
-    docs = Visibility(L, S, causal=True, q_doc=torch.zeros(L).long(), k_doc=torch.arange(S)%2)
+    docs = AttentionMask(L, S, causal=True, q_doc=torch.zeros(L).long(), k_doc=torch.arange(S)%2)
     bias = torch.zeros(H, 1, S).double().masked_fill(torch.arange(S)%3 == 0, -math.inf)
     yield from (dict(mask=keys), dict(mask=each & keys), dict(mask=docs), dict(bias=bias),
                 dict(window=(1,0), q_pos=torch.arange(L)+1), dict(window=(1,0), mask=keys),
@@ -317,5 +317,5 @@ def test_a_wrong_argument_is_named(name):
             (dict(scale=1e39), ValueError, 'scale must be a finite number'),
             (dict(q_pos=torch.arange(2)), ValueError, 'q_pos must be'),
             (dict(window=3), ValueError, 'window must be'),
-            (dict(mask=Visibility(2)), ValueError, 'mask is a Visibility of 2 queries')):
+            (dict(mask=AttentionMask(2)), ValueError, 'mask is an AttentionMask of 2 queries')):
         with pytest.raises(error, match=message): f(q, q, q, **kw)

@@ -17,7 +17,7 @@ contract = {
     'text.embedding': 'cosine_similarity sinusoidal_positions Embeddings',
     'text.glove': 'load_glove WordVectors',
     'kernels.reference': 'attention', 'kernels.positions': 'visible allowed',
-    'kernels.visibility': 'Visibility', 'kernels.flash': 'flash_attention',
+    'kernels.attention_mask': 'AttentionMask', 'kernels.flash': 'flash_attention',
     'kernels.dispatch': 'scaled_dot_product_attention attention_lse merge_attention explain_choice '
                         'attention_with_weights',
     'kernels.mask': 'causal_mask padding_mask window_mask document_mask prefix_mask',

@@ -40,10 +40,10 @@ def functions()->None:
     every:list[AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention,
                                      nb.attention_lse, nb.attention_with_weights]
     assert_type(every[0](q, k, v, causal=True), Tensor|Pair)
-    see = nb.Visibility(5, 6, causal=True, window=(3,0))
+    see = nb.AttentionMask(5, 6, causal=True, window=(3,0))
     assert_type(see.dense(), Tensor|None)
-    assert_type(see & nb.Visibility(5, 6, rule=lambda q, k: q != k) | see, nb.Visibility)
-    assert_type(nb.Visibility.from_block_mask(see.to_block_mask(2)), nb.Visibility)
+    assert_type(see & nb.AttentionMask(5, 6, rule=lambda q, k: q != k) | see, nb.AttentionMask)
+    assert_type(nb.AttentionMask.from_block_mask(see.to_block_mask(2)), nb.AttentionMask)
 
 def layers()->None:
     asked = bool(len(x))

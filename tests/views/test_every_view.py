@@ -2,7 +2,7 @@
 import json, re, subprocess, sys, xml.etree.ElementTree as xml
 import pytest, torch
 from attention_nb import (head_view, image_view, model_view, neuron_view, permutation_view,
-                          show_tokens, softmax_view, View, Visibility)
+                          show_tokens, softmax_view, View, AttentionMask)
 from attention_nb.recording.inputs import readable
 from attention_nb.views.arcs import arc_view
 from attention_nb.views.cache_steps import cache_view
@@ -54,7 +54,7 @@ kinds = dict(
             '.sliders label > span', 2),
     word_senses=(senses, '.sentence:first-of-type .token', 40),
     cache_steps=(lambda t: cache_view(t, **title), '.cells thead tr > *', 24),
-    flash_tiles=(lambda t: tiles_view({n: Visibility(70) for n in t}, sides=[8], **title),
+    flash_tiles=(lambda t: tiles_view({n: AttentionMask(70) for n in t}, sides=[8], **title),
                  'option', 200),
     forming=(moments, 'figcaption', 2),
     ring_steps=(lambda t: ring_view({n: [0,1] for n in t}, **title), 'option', 2),

@@ -4,7 +4,7 @@ import pytest, torch
 from attention_nb.kernels.reference import attention, attention_scores, hide
 from attention_nb.recording.recorder import record
 from attention_nb.views.neuron_view import _shown, neuron_view
-from attention_nb.kernels.visibility import Visibility
+from attention_nb.kernels.attention_mask import AttentionMask
 from helpers import short
 from helpers.looks import expect, walk, words
 
@@ -51,7 +51,7 @@ def chain(q, k, v, l, h, i, *, causal=False, window=None, **kw):
     for name,option in (('scaled', 'scale'), ('capped', 'softcap'), ('+ bias', 'bias')):
         options[option] = one.get(option)
         columns[name] = attention_scores(q, keys, **options)
-    see = Visibility(5, 6, causal=causal, window=window, mask=one.get('mask')).dense()
+    see = AttentionMask(5, 6, causal=causal, window=window, mask=one.get('mask')).dense()
     columns |= {'masked': hide(columns['+ bias'], see), 'weight': w}
     return ({name: x[0,h,i] for name,x in columns.items()}, out[0,h,i], keys[0,h], values[0,h],
             q[0,h,i])

@@ -1,7 +1,7 @@
 "Views that go on step by step, in a real browser: at each step they show what Python counts"
 import itertools
 import pytest, torch
-from attention_nb.kernels.visibility import Visibility
+from attention_nb.kernels.attention_mask import AttentionMask
 from attention_nb.views.cache_steps import _counted, cache_view
 from attention_nb.views.flash_tiles import _order, _passed, tiles_view
 from attention_nb.views.forming import forming_view
@@ -92,8 +92,8 @@ def check_ring(page, d, step, order=0):
 
 # ---- the views, and how their buttons and sliders are called
 
-rules = {'everything': Visibility(200, 150), 'causal': Visibility(200, causal=True),
-         'window': Visibility(200, causal=True, window=(10,0))}
+rules = {'everything': AttentionMask(200, 150), 'causal': AttentionMask(200, causal=True),
+         'window': AttentionMask(200, causal=True, window=(10,0))}
 
 def tiles(**kw): return tiles_view(rules, sides=(32,64), width=5, **kw)
 
