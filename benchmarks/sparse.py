@@ -65,7 +65,8 @@ def tables(report, rounds):
     forward,back = {},{}
     for name,see,rule in (
             ('window of 512', AttentionMask(L, causal=True, window=(511,0)), window(512)),
-            ('16 documents of 1,024 tokens', AttentionMask(L, causal=True, q_doc=ids), document(ids))):
+            ('16 documents of 1,024 tokens', AttentionMask(L, causal=True, q_doc=ids),
+             document(ids))):
         calls = peers(see, rule)
         with torch.no_grad():
             forward[name] = interleave({n: partial(f, q, k, v) for n,f in calls.items()}, rounds,

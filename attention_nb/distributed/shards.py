@@ -160,7 +160,7 @@ def rules_of_part(c:AttentionCall, options:AttentionOptions)->AttentionMask:
     L,S = c.q.shape[-2],c.k.shape[-2]
     mask = options.get('mask')
     see = AttentionMask(L, S, causal=options.get('causal', False), window=options.get('window'),
-                     q_pos=options.get('q_pos'), k_pos=options.get('k_pos'), mask=mask)
+                        q_pos=options.get('q_pos'), k_pos=options.get('k_pos'), mask=mask)
     if options.get('bias') is not None:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
                                   "columns for the keys of others")

@@ -320,8 +320,8 @@ class AttentionMask:
         L,S = length(q, self.L),length(k, self.S)
         either = None if self.either is None else tuple(see.part(q, k) for see in self.either)
         return AttentionMask(L, S, causal=self.causal, window=self.window, q_pos=q_pos, k_pos=k_pos,
-                          q_doc=q_doc, k_doc=k_doc, mask=mask, table=self.table, rule=self.rule,
-                          either=either)
+                             q_doc=q_doc, k_doc=k_doc, mask=mask, table=self.table, rule=self.rule,
+                             either=either)
 
     def blocks(self, q_block:int, k_block:int, *, device:torch.device|str|None=None)->Tensor:
         """Who sees whom by blocks: 0 nobody sees anything, 2 everybody everything, 1 or not known
@@ -421,7 +421,8 @@ def _of_one_size(see:AttentionMask, other:AttentionMask|Tensor)->AttentionMask:
     "What is joined with `see`, of its size"
     if isinstance(other, Tensor): return AttentionMask(see.L, see.S, mask=other)
     if not isinstance(other, AttentionMask):
-        raise TypeError(f"an AttentionMask is joined with another or a bool tensor, got {type(other)}")
+        raise TypeError("an AttentionMask is joined with another or a bool tensor, "
+                        f"got {type(other)}")
     if (see.L, see.S) != (other.L, other.S):
         raise ValueError(f"only rules of one size can be joined, got {see.L} queries and {see.S} "
                          f"keys, {other.L} queries and {other.S} keys")
@@ -544,10 +545,10 @@ def flat_rules(see:AttentionMask)->AttentionMask:
     (a,b),(c,d) = checked_window(see.window),checked_window(inner.window)
     window = _nearer(a, c),_nearer(b, d)
     return AttentionMask(see.L, see.S, causal=see.causal or inner.causal,
-                      window=None if window == (None,None) else window, q_pos=at.q_pos,
-                      k_pos=at.k_pos, q_doc=docs.q_doc, k_doc=docs.k_doc, mask=inner.mask,
-                      table=docs.table, rule=see.rule or inner.rule,
-                      either=see.either or inner.either)
+                         window=None if window == (None,None) else window, q_pos=at.q_pos,
+                         k_pos=at.k_pos, q_doc=docs.q_doc, k_doc=docs.k_doc, mask=inner.mask,
+                         table=docs.table, rule=see.rule or inner.rule,
+                         either=see.either or inner.either)
 
 # %% ../../nbs/kernels/attention_mask.ipynb #430ed4d8
 def spelled(see:AttentionMask|None)->dict[str,Any]:

@@ -313,7 +313,7 @@ def scaled_dot_product_attention(
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Bool, to the scores (..., L, S), True = may attend; or rules
+        mask: Bool, to scores (..., L, S), True = may attend; or rules
         bias: Added to the scores, broadcastable to them
         causal: Hide keys after the query's own place
         window: (left, right) of the query; None leaves a side open

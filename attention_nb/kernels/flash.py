@@ -43,7 +43,8 @@ class _Plan:
     blank:bool # A query may see nothing
 
 # %% ../../nbs/kernels/flash.ipynb #425550e5
-def _hidden(see:AttentionMask|None, i:int, j:int, lead:tuple[int,...], sizes:tuple[int,...])->Tensor:
+def _hidden(see:AttentionMask|None, i:int, j:int, lead:tuple[int,...],
+            sizes:tuple[int,...])->Tensor:
     "(tables, q_block, k_block), True where block i of queries may not see block j of keys"
     L,S,qb,kb = sizes
     rows,cols = slice(i*qb, min((i+1)*qb, L)),slice(j*kb, min((j+1)*kb, S))
@@ -489,7 +490,7 @@ def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|N
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Bool, to the scores (..., L, S), True = may attend; or rules
+        mask: Bool, to scores (..., L, S), True = may attend; or rules
         bias: Added to the scores, broadcastable to them
         causal: Hide keys after the query's own place
         window: (left, right) of the query; None leaves a side open

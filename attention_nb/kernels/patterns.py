@@ -29,7 +29,7 @@ def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True)->Attention
     S = L if S is None else S
     checked_integer('n', n, least=0)
     return AttentionMask(L, S, causal=causal, q_doc=torch.zeros(L, dtype=torch.long),
-                      k_doc=(torch.arange(S) >= n).long())
+                         k_doc=(torch.arange(S) >= n).long())
 
 def streaming(L:int, S:int|None=None, *, window:int, first:int=4)->AttentionMask:
     """A causal window and the first tokens (Xiao et al. 2023, arXiv 2309.17453)

@@ -277,7 +277,8 @@ def _rules_not(see:AttentionMask|None)->str|None:
         return "it counts places from the last key, and these are others"
     return None
 
-def _reason(q:Tensor, v:Tensor, see:AttentionMask|None, bias:Tensor|None, dropout_p:float)->str|None:
+def _reason(q:Tensor, v:Tensor, see:AttentionMask|None, bias:Tensor|None,
+            dropout_p:float)->str|None:
     "Why the kernels cannot do a call; None: they can"
     if triton is None: return _missing
     if not is_eager(): return "a compiler or a transform cannot look into it"

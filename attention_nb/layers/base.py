@@ -102,7 +102,8 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
     said = _plain(options)
     mask,hides = said.get('mask'),'causal' in said or 'window' in said
     if not hides: said = {n: o for n,o in said.items() if n not in ('q_pos','k_pos')}
-    if not isinstance(mask, AttentionMask) and 'q_pos' not in said and 'k_pos' not in said: return said
+    if not isinstance(mask, AttentionMask) and 'q_pos' not in said and 'k_pos' not in said:
+        return said
     rules = {n: said[n] for n in _places if n in said}
     see = AttentionMask(L, S, **rules) if hides else mask
     rest = {n: o for n,o in said.items() if n not in _places}

@@ -375,8 +375,8 @@ class SlidingKVCache(KVCache):
         see = options.get('mask')
         rules = [options.get('window')]
         if isinstance(see, AttentionMask):
-            if see.q_pos is not None or see.k_pos is not None or isinstance(see.mask, AttentionMask):
-                return False
+            if see.q_pos is not None or see.k_pos is not None: return False
+            if isinstance(see.mask, AttentionMask): return False
             rules.append(see.window)
         lefts = [w[0] for w in rules if w is not None and w[0] is not None]
         return options.get('q_pos') is None and min(lefts, default=self._ring) >= self._ring-1

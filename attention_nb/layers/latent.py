@@ -276,7 +276,7 @@ class LatentAttention(_LatentProjections):
 
         Args:
             query: (B, L, D), or (L, D) without a batch
-            mask: Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
+            mask: Bool, 0 to 2 or 4 dims to (B, H, L, S), or rules
             bias: Added to the scores; shapes as for `mask`
             causal: A query sees keys up to its own place; the last has the last key's
             cache: Of `new_cache`; keeps latents and rotated keys

@@ -91,7 +91,7 @@ class MultiHeadAttentionLoop(AttentionLayer):
             query: (B, L, D), or (L, D) without a batch
             key: (B, S, D); None means `query`
             value: (B, S, D); None means `key`
-            mask: Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
+            mask: Bool, 0 to 2 or 4 dims to (B, H, L, S), or rules
             causal: Query i sees keys up to i + S - L
 
         Returns:
@@ -112,7 +112,8 @@ class MultiHeadAttentionLoop(AttentionLayer):
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|AttentionMask|None=None, causal:bool=False)->tuple[Tensor,Tensor]: ...
+                     mask:Tensor|AttentionMask|None=None,
+                     causal:bool=False)->tuple[Tensor,Tensor]: ...
 
 # %% ../../nbs/layers/multihead.ipynb #b7f38858
 def norm_width(norm:nn.Module)->int|None:
@@ -288,7 +289,7 @@ class MultiHeadAttention(AttentionLayer):
             query: (B, L, D), or (L, D) without a batch
             key: (B, S, kdim); None means `query`
             value: (B, S, vdim); None means `key`
-            mask: Bool, 0 to 2 or 4 dimensions to (B, H, L, S), or rules
+            mask: Bool, 0 to 2 or 4 dims to (B, H, L, S), or rules
             bias: Added to the scores; shapes as for `mask`
             causal: A query sees keys up to its place; the last stands at the last key's
             cache: Keeps keys and values of earlier calls, see lesson 9
@@ -329,7 +330,7 @@ class MultiHeadAttention(AttentionLayer):
                  mask:Tensor|AttentionMask|None, bias:Tensor|None, causal:bool)->dict[str,Any]:
         "All options of the attention, about all tokens so far"
         window = self.window
-        if isinstance(mask, AttentionMask) and mask.window == window: window = None    # said already
+        if isinstance(mask, AttentionMask) and mask.window == window: window = None    # in the mask
         options = dict(mask=mask, bias=bias, causal=causal, window=window, scale=self.scale,
                        softcap=self.softcap, sinks=self.sinks,
                        dropout_p=self.dropout if self.training else 0.)

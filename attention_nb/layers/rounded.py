@@ -40,7 +40,7 @@ class RoundedRows:
         at:Any # An index that leaves rows whole
     )->Tensor: # The numbers that are kept there
         "Multiply integers with their scales"
-        return self.codes[at].to(self.like) * self.scales[at].to(self.like)
+        return (self.codes[at]*self.scales[at]).to(self.like)
 
     def __setitem__(self,
         at:Any, # An index that leaves rows whole

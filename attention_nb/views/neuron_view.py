@@ -96,7 +96,7 @@ def _one_query(q:Tensor, k:Tensor, v:Tensor, i:int, *, mask:Tensor|None, bias:Te
                **options:Any)->tuple[Tensor,Tensor,Tensor]:
     "Scores, weights (H, S) and output (H, Ev) of query `i` of one layer; `attention` checks all"
     rules = AttentionMask(q.shape[1], k.shape[1], causal=causal, window=window,
-                       mask=None if mask is None else mask[None])
+                          mask=None if mask is None else mask[None])
     see = rules.tile(slice(i, i+1), slice(None))
     if bias is not None: bias = bias[None,:,min(i, bias.shape[1]-1),None]
     options,q,k,v = dict(bias=bias, **options),q[None,:,i:i+1],k[None],v[None]

@@ -19,7 +19,8 @@ offered = {
         'attention scaled_dot_product_attention attention_with_weights attention_lse '
         'merge_attention flash_attention explain_choice',
     'Masks':
-        'causal_mask padding_mask document_mask prefix_mask window_mask AttentionMask allowed visible',
+        'causal_mask padding_mask document_mask prefix_mask window_mask AttentionMask allowed '
+        'visible',
     'Layers':
         'MultiHeadAttention SelfAttention LatentAttention LatentConfig from_torch to_torch '
         'TorchInterface use_attention attention_layers quantize split_heads merge_heads '

@@ -46,8 +46,8 @@ def split_rules(attend, options, L, S):
     if isinstance(see, AttentionMask):
         own = lambda t: None if t is None else attend.split(t, -1)
         told['mask'] = AttentionMask(len(attend.split(torch.arange(L), -1)),
-                                  len(attend.split(torch.arange(S), -1)), causal=see.causal,
-                                  window=see.window, q_doc=own(see.q_doc), k_doc=own(see.k_doc))
+                                     len(attend.split(torch.arange(S), -1)), causal=see.causal,
+                                     window=see.window, q_doc=own(see.q_doc), k_doc=own(see.k_doc))
     return told
 
 def compare(attend, L=19, S=None, H=4, Hkv=2, dtype=torch.float64, tol=1e-9, **options):

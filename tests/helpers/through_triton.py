@@ -44,7 +44,7 @@ def test_windows_of_one_side_documents_in_disorder_and_all_at_once():
     H,L,S = 2,18,35
     g = torch.Generator().manual_seed(0)
     mixed = AttentionMask(L, S, window=(7,4), q_doc=torch.randint(0, 3, (1, L), generator=g),
-                       k_doc=torch.randint(0, 3, (S,), generator=g))
+                          k_doc=torch.randint(0, 3, (S,), generator=g))
     many = dict(causal=True, mask=mixed, bias=torch.randn(H, 1, S, generator=g).double(),
                 scale=-.7, softcap=1.5, sinks=torch.randn(H, generator=g).double())
     for options in (dict(window=(5,None)), dict(window=(None,3)), dict(mask=mixed), dict(scale=0.),

@@ -81,9 +81,10 @@ def choices(B, H, L, S, dtype):
     each = [torch.stack([torch.randperm(n, generator=g)[:m] for _ in range(B)]) for n,m in
             ((L+S, L), (S, S))]
     causal = AttentionMask(L, S, causal=True)
-    rule = AttentionMask(L, S, rule=lambda q, k: (q-k) % 3 < 2, q_pos=each[0], k_pos=torch.arange(S))
+    rule = AttentionMask(L, S, rule=lambda q, k: (q-k) % 3 < 2, q_pos=each[0],
+                         k_pos=torch.arange(S))
     union = AttentionMask(L, S, window=(1,0)) | rule | AttentionMask(L, S, q_doc=docs['q_doc'],
-                                                               k_doc=docs['k_doc'])
+                                                                  k_doc=docs['k_doc'])
     table = torch.rand(B, H, -(-L//2), -(-S//3), generator=g) > .4
     by_table = AttentionMask.from_blocks(table, (2,3), L, S)
     return dict(union=dict(mask=union), rule=dict(mask=rule), table=dict(mask=by_table),

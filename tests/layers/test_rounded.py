@@ -40,3 +40,10 @@ def test_what_is_added_to_scores_has_the_dtype_of_the_layer():
         assert_close(got, layer(x, bias=bias), atol=.02, rtol=.02)
         with pytest.raises(TypeError, match='bias'):
             layer(x, cache=layer.new_cache(1, 9, dtype=torch.int8), bias=bias.double())
+
+def test_scales_are_not_rounded_to_half_precision():
+    torch.manual_seed(0)
+    keys = (1e-5*torch.randn(1, 2, 5, 16)).half()
+    cache = KVCache(1, 2, 5, 16, dtype=torch.int8)
+    cache.update(keys, keys)
+    assert (cache.keys-keys).float().norm() < .02*keys.float().norm()
