@@ -82,22 +82,27 @@ def _document_ids(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None)->tuple[
 
 # %% ../../nbs/kernels/mask.ipynb #74eaf33d
 def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None)->Tensor:
-    """Each sequence sees its real keys and not the padding
+    """Let each sequence attend to its real keys and not to padding
 
     Args:
-        lengths_or_mask: Lengths (B,), integers from 0 to S; or a bool mask (B, S)
+        lengths_or_mask: Lengths (B,), from 0 to S; or (B, S), bool or 0 and 1
         S: Number of keys, padding included; needed with lengths
 
     Returns:
         Bool (B, 1, 1, S), True = may attend
     """
-    given = torch.as_tensor(lengths_or_mask)
-    if given.dtype == torch.bool:
-        if given.dim() != 2 or S not in (None, given.shape[1]):
-            raise ValueError(f"a mask must be (B, S={S}), got {tuple(given.shape)}")
-        return given[:,None,None]
-    if S is None: raise ValueError("lengths need S, the number of keys; a mask (B, S) must be bool")
-    return _first_keys('lengths', given, checked_integer('S', S))
+    t = torch.as_tensor(lengths_or_mask)
+    if t.dtype != torch.bool and t.dim() < 2:
+        if S is None: raise ValueError("lengths need S, the number of keys")
+        return _first_keys('lengths', t, checked_integer('S', S))
+    if t.dim() != 2 or S not in (None, t.shape[1]):
+        raise ValueError(f"a mask must be (B, S={S}), got {tuple(t.shape)}")
+    if t.dtype != torch.bool:    # as tokenizers of transformers give it
+        if _integers('a mask', t).numel() and has_numbers(t) and not 0 <= t.min() <= t.max() <= 1:
+            raise ValueError(f"a mask (B, S) must be bool or hold 0 and 1, got {t.min()} to "
+                             f"{t.max()}")
+        t = t.bool()
+    return t[:,None,None]
 
 # %% ../../nbs/kernels/mask.ipynb #6b60542c
 def document_mask(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None=None)->Tensor:

@@ -210,7 +210,10 @@ def check_call(query:Tensor, new:int, *, heads:int, kept:int=0, dtype:torch.dtyp
         if kept and isinstance(t, Tensor) and t.dim() and t.shape[-1] not in (1,kept+new):
             raise ValueError(f"{name} must be about all {kept+new} tokens so far, "
                              f"got {tuple(t.shape)}")
-    shape = (query.shape[0] if query.dim() == 3 else 1, heads, query.shape[-2], kept+new)
+    shape = B,_,L,S = (query.shape[0] if query.dim() == 3 else 1, heads, query.shape[-2], kept+new)
+    if isinstance(mask, Tensor) and mask.shape == (B,S) and B not in (1,L):
+        raise ValueError(f"a mask of two dimensions must be (L, S) = ({L}, {S}), got ({B}, {S}): "
+                         "a mask of real tokens is given as padding_mask(mask)")
     check_added(shape, dtype, query.device, mask=mask, bias=bias)
 
 # %% ../../nbs/layers/base.ipynb #54af608b

@@ -235,7 +235,9 @@ def _compiled(model:StepModel, cache:ModelCache, path:Path)->None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = torch._inductor.aoti_compile_and_package(
             graph, package_path=os.path.join(folder, path.name),
-            inductor_configs={'aot_inductor.package_constants_in_so': False})
+            inductor_configs={'aot_inductor.package_constants_in_so': False,
+                              # small weights would be written into the code as numbers
+                              'always_keep_tensor_constants': True})
         os.replace(made, path)
 
 def loaded(model:StepModel, cache:ModelCache)->Runner:

@@ -135,7 +135,7 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
         max_new_tokens: At most so many tokens more; fewer if all rows are finished before
         mask: Bool (B, L), True = a real token; prompts are filled up on the left
         decoder_ids: Beside an encoder: what to go on with; None: decoder_start_id
-        temperature: Divides the scores; None: the likeliest token, or 1 with a filter
+        temperature: Divides the scores; 0: greedy; None: 1 with a filter, else 0
         top_k: Draw among the `top_k` likeliest
         top_p: Draw among the fewest that have probability `top_p` together
         min_p: Draw among those at least `min_p` times as likely as the likeliest

@@ -306,9 +306,11 @@ def checked_options(
     new = checked_integer('max_new_tokens', max_new_tokens, most=_largest)
     lowered = autocast_dtype(start.device)    # now, wherever the steps will run
     _check_room(cfg, start.shape[1], new, cache, len(start), lowered)
-    filters:dict[str,Any] = dict(temperature=temperature, top_k=top_k, top_p=top_p,
-                                 min_p=min_p)
+    is_greedy = type(temperature) in (int,float) and temperature == 0
+    filters:dict[str,Any] = dict(temperature=None if is_greedy else temperature, top_k=top_k,
+                                 top_p=top_p, min_p=min_p)
     filter_logits(torch.zeros(1, 1), **filters)    # checks them
+    if is_greedy: filters = dict.fromkeys(filters)
     processors = checked_processors(logits_processor)
     if repetition_penalty is not None: checked_above_0('repetition_penalty', repetition_penalty)
     checked_flag('progress', progress)

@@ -109,7 +109,7 @@ def filter_logits(logits:Tensor, *, temperature:float|None=None, top_k:int|None=
     """
     check_logits(logits)
     if temperature is not None:
-        T = checked_above_0('temperature', temperature, '; None takes the likeliest token')
+        T = checked_above_0('temperature', temperature)
         if T < 1e-3: logits = logits - logits.amax(-1, keepdim=True)    # so that none overflows
         logits = logits/T
     if top_k is not None: logits = filter_top_k(logits, top_k)

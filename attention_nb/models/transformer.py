@@ -22,7 +22,7 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import autocast_dtype, explained
+from ..checks import autocast_dtype, checked_integer, explained
 from .config import (ExpertsConfig as ExpertsConfig, max_places,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
@@ -337,6 +337,7 @@ class Transformer(nn.Module):
         ids,type_ids = ids.long(),None if type_ids is None else type_ids.long()
         decoder_ids = None if decoder_ids is None else decoder_ids.long()
         if cache is not None: self._check_cache(cache, len(ids))
+        if last is not None: checked_integer('last', last, least=1)
         told = ForwardContext(mask=mask, places=positions, documents=documents, cache=cache)
         def run()->Tensor:
             if self.cfg.kind == 'encoder-decoder':

@@ -1,12 +1,10 @@
-"The front page, the first pages of Learn, Play and Library, and the guides"
+"The front page, and the first pages of Learn and Play"
 import configparser, re
 import pytest, quarto, rules
 from helpers import root
 from helpers.book import (article, book, cells, code_cells, lessons, loaded, markdown, plain,
                           promise)
 from helpers.looks import expect
-
-guides = [p for p in book if rules.kind(p) == 'guide']
 
 @pytest.fixture(scope='module')
 def parts(site):
@@ -132,19 +130,7 @@ def test_each_figure_of_the_gallery_has_its_still_and_leads_into_a_lesson(parts)
     assert {*shown} == there - {'tokens', 'arcs'}, 'a kind of view is missing'
     assert 'views/index.html#how-the-figures-are-made' in parts['play']
 
-def test_a_still_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="03_attention.ipynb has no output of a view 'dance'"):
-        quarto.still('[dance](03_attention.ipynb)')
-    with pytest.raises(ValueError, match='_static/cards/dance.svg'): quarto.drawn('dance')
-
-# ---- library and guides
-
-def test_the_library_leads_to_its_guides_and_rooms(parts):
-    for page in [*guides, 'speed', 'api']: assert f'href="{page}.html"' in parts['library'], page
-    for room in {rules.room(p) for p in book if rules.room(p)}:
-        assert re.search(rf'<td>.*?href="{room}(/index)?\.html"', parts['library']), room
-    assert guides == [f'guide/{n}' for n in (
-        'install', 'quickstart', 'from_torch', 'load_model', 'generate', 'masks', 'recipes')]
+# ---- install
 
 def test_install_names_the_extras_that_there_are():
     ini = configparser.ConfigParser(delimiters=['='])
