@@ -116,7 +116,8 @@ def product(linears:Sequence[nn.Module], rows:int)->RowProduct:
     Returns:
         Of the layers as they are now
     """
-    if not all(type(l) is nn.Linear for l in linears): return _of_others(linears)
+    if not all(type(l) is nn.Linear and type(l.weight.data) is Tensor for l in linears):
+        return _of_others(linears)    # torchao's tensors are no plain ones
     weights:list[Tensor] = [l.get_parameter('weight') for l in linears]
     biases:list[Tensor|None] = [l._parameters['bias'] for l in linears]
     whole = [t for t in biases if t is not None]

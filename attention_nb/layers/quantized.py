@@ -174,9 +174,9 @@ class QuantizedWeight(nn.Module):
         self._convert_layout()
         return self
 
-    def _load_from_state_dict(self, *args:Any)->None:
+    def _load_from_state_dict(self, state_dict:Any, prefix:str, *args:Any, **kw:Any)->None:
         "Load integers and scales, and convert them for the kernel"
-        super()._load_from_state_dict(*args)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kw)
         self._convert_layout()
 
     def __getstate__(self)->dict[str,Any]:

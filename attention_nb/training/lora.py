@@ -85,7 +85,8 @@ class LoraLinear(nn.Module):
 def _dequantized(base:QuantizedLinear)->nn.Linear:
     "Make a linear layer with the dequantized weight"
     layer = nn.Linear(base.in_features, base.out_features, bias=False, device='meta')
-    layer.weight,layer.bias = nn.Parameter(base.dequantize()),base.bias
+    layer.weight = nn.Parameter(base.dequantize())
+    layer.register_parameter('bias', base.bias)
     return layer.train(base.training)
 
 # %% ../../nbs/training/lora.ipynb #96725f89
