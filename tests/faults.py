@@ -125,7 +125,8 @@ FAULTS = [
           'tests/distributed/test_tensor_parallel.py'),
     # training
     Fault('LoRA scale ignored', 'training/lora',
-          'return out + self.scale*F.linear(', 'return out + F.linear('),
+          'return out + self.scale*F.linear(F.linear(x, self.down), self.up)',
+          'return out + F.linear(F.linear(x, self.down), self.up)'),
     Fault('resumed without the random state', 'training/checkpoint',
           "torch.set_rng_state(state['chance'])", "torch.get_rng_state()", 'tests/training'),
     Fault('the mean of means', 'training/loop',

@@ -28,7 +28,7 @@ from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, like_of
 from ..layers.products import way_for
-from ..layers.quantized import QuantizedWeight
+from ..layers.quantized import PackedWeight
 from .decoding import in_evaluation
 from .generation_options import caller_level
 from .step import Held, StepModel, held
@@ -257,7 +257,7 @@ def loaded(model:StepModel, cache:ModelCache)->Runner:
     runner:Any = torch._inductor.aoti_load_package(str(path))
     have,needed = _tensors(model),runner.get_constant_fqns()
     # the compiler hands the group of each 4-bit product over as a tensor of its own
-    layers = [m for m in model.modules() if isinstance(m, QuantizedWeight) and m.group is not None]
+    layers = [m for m in model.modules() if isinstance(m, PackedWeight) and m.group is not None]
     groups,own = {m.group for m in layers},[name for name in needed if name not in have]
     if own and (len(own) != len(layers) or len(groups) != 1):
         raise RuntimeError(f"the graph holds {len(own)} tensors of its own, as {own[0]}")

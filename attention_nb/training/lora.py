@@ -1,4 +1,4 @@
-"""Fine-tune a model, quantized or not, through two low-rank matrices beside each weight, and merge them in the end
+"""Fine-tune a model through two thin matrices beside each matrix, and merge them when it is saved
 
 Docs: https://attention-nb.github.io/attention_nb/training/lora.html.md"""
 
@@ -9,54 +9,44 @@ __all__ = ['LORA_NAMES', 'LoraLinear', 'add_lora', 'merge_lora']
 
 # %% ../../nbs/training/lora.ipynb #c76d5f8c
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import check_sizes
-from ..layers.quantized import QuantizedLinear
-
-# %% ../../nbs/training/lora.ipynb #6b7e0c11
-_M = TypeVar('_M', bound=nn.Module)
+from ..checks import checked_integer
 
 # %% ../../nbs/training/lora.ipynb #7af9e90c
 class LoraLinear(nn.Module):
-    """A frozen linear layer with a trainable low-rank update (Hu et al. 2022)
+    """A linear layer that stays as it is, and a thin change that is trained (Hu et al. 2022)
 
     Args:
         base: The layer; it is frozen
-        rank: Rank r of the update
-        alpha: The update is multiplied by alpha / r; None means r
+        rank: Rows r of the change
+        alpha: The change counts alpha / r; None means r
     """
-    base:nn.Linear|QuantizedLinear
-    lora_A:nn.Parameter    # (r, K)
-    lora_B:nn.Parameter    # (N, r)
+    base:nn.Linear
+    down:nn.Parameter
+    up:nn.Parameter
     scale:float
 
-    def __init__(self, base:nn.Linear|QuantizedLinear, rank:int, *, alpha:float|None=None):
+    def __init__(self, base:nn.Linear, rank:int, *, alpha:float|None=None):
         super().__init__()
-        check_sizes(rank=rank)
-        N,K = base.out_features,base.in_features
-        if rank > min(N, K): raise ValueError(f"rank must be at most {min(N, K)} for a matrix "
-                                              f"{(N, K)}, got {rank}")
-        self.base = base.requires_grad_(False)
-        self.lora_A = nn.Parameter(torch.empty(rank, K).to(self.like))
-        self.lora_B = nn.Parameter(torch.zeros(N, rank).to(self.like))
-        self.scale = 1. if alpha is None else alpha/rank
-        nn.init.kaiming_uniform_(self.lora_A, a=math.sqrt(5))
+        r,most = checked_integer('rank', rank, least=1),min(base.weight.shape)
+        if r > most: raise ValueError(f"rank must be at most {most} for a matrix "
+                                      f"{tuple(base.weight.shape)}, got {r}")
+        self.base,like = base.requires_grad_(False),base.weight
+        self.down = nn.Parameter(torch.empty(r, base.in_features).to(like))
+        self.up = nn.Parameter(torch.zeros(base.out_features, r).to(like))
+        self.scale = 1. if alpha is None else alpha/r
+        nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
     @property
     def like(self)->Tensor:
-        "A tensor of the dtype and device that the layer counts as"
-        return self.base.like if isinstance(self.base, QuantizedLinear) else self.base.weight
-
-    @property
-    def weight(self)->Tensor:
-        "The base's matrix with the update, (N, K), for layers that use a weight by itself"
-        return self.base.weight + self.scale*(self.lora_B @ self.lora_A)
+        "Of the dtype and device that the layer counts as"
+        return self.base.weight
 
     def forward(self, x:Tensor)->Tensor:
-        """Multiply with the frozen weight and with the update
+        """Multiply with the frozen matrix and with the change
 
         Args:
             x: (..., K)
@@ -65,70 +55,59 @@ class LoraLinear(nn.Module):
             (..., N)
         """
         out:Tensor = self.base(x)
-        return out + self.scale*F.linear(F.linear(x, self.lora_A), self.lora_B)
+        return out + self.scale*F.linear(F.linear(x, self.down), self.up)
 
     @torch.no_grad()
     def merged(self)->nn.Linear:
-        """Add the update to the weight and return a plain linear layer
-
-        Returns:
-            It may be trained again; floats also where the base was quantized
-        """
-        if isinstance(self.base, QuantizedLinear): layer = _dequantized(self.base)
-        else: layer = self.base
-        layer.weight += self.scale*(self.lora_B @ self.lora_A)
-        return layer.requires_grad_(True)
+        "The layer with the change in its matrix; it may be trained again"
+        self.base.weight += self.scale*(self.up @ self.down)
+        return self.base.requires_grad_(True)
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, x:Tensor)->Tensor: ...
 
-def _dequantized(base:QuantizedLinear)->nn.Linear:
-    "Make a linear layer with the dequantized weight"
-    layer = nn.Linear(base.in_features, base.out_features, bias=False, device='meta')
-    layer.weight = nn.Parameter(base.dequantize())
-    layer.register_parameter('bias', base.bias)
-    return layer.train(base.training)
-
 # %% ../../nbs/training/lora.ipynb #96725f89
-# Last names of the layers that `add_lora` changes
+# what `add_lora` changes
 LORA_NAMES = 'q_proj', 'k_proj', 'v_proj', 'out_proj', 'gate', 'up', 'down'
 
-def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=LORA_NAMES)->_M:
-    """Freeze a model and give its linear layers low-rank updates that can be trained
+def add_lora(model:nn.Module, rank:int, *, alpha:float|None=None,
+             names:tuple[str,...]=LORA_NAMES)->list[str]:
+    """Freeze a model, and give its linear layers a thin change that can be trained
 
     Args:
-        model: Changed in place; all but the updates is frozen
-        rank: Rank r of each update
-        alpha: Each update is multiplied by alpha / r; None means r
+        model: Changed in place: frozen, but for the changes
+        rank: Rows r of each change
+        alpha: The change counts alpha / r; None means r
         names: Last names of the linear layers that get one
 
     Returns:
-        The model
+        Whole names of these layers
     """
     if any(isinstance(m, LoraLinear) for m in model.modules()):
-        raise ValueError("the model has LoRA layers already: call merge_lora first")
-    layers = [(parent, name, m) for parent in model.modules() for name,m in parent.named_children()
-              if name in names and isinstance(m, (nn.Linear,QuantizedLinear))]
-    if not layers: raise ValueError(f"the model has no linear layer named {' or '.join(names)}")
-    replacements = [LoraLinear(base, rank, alpha=alpha) for *_,base in layers]
+        raise ValueError("the model has changes already: merge_lora first")
+    found = [(holder, f'{where}.{name}' if where else name, name, m)
+             for where,holder in model.named_modules() for name,m in holder.named_children()
+             if name in names and isinstance(m, nn.Linear)]
+    if not found: raise ValueError(f"the model has no linear layer named {' or '.join(names)}")
+    made = [LoraLinear(base, rank, alpha=alpha) for *_,base in found]
     model.requires_grad_(False)
-    for (parent,name,_),layer in zip(layers, replacements):
-        layer.lora_A.requires_grad_(True)
-        layer.lora_B.requires_grad_(True)
-        setattr(parent, name, layer)
-    return model
+    for (holder,_,name,_),layer in zip(found, made):
+        layer.down.requires_grad_(True)
+        layer.up.requires_grad_(True)
+        setattr(holder, name, layer)
+    return [where for _,where,*_ in found]
 
-def merge_lora(model:_M)->_M:
-    """Add every low-rank update to its weight
+def merge_lora(model:nn.Module)->int:
+    """Add every change to its matrix
 
     Args:
-        model: Changed in place; plain layers again, nothing frozen
+        model: Changed in place: its own layers again, nothing frozen
 
     Returns:
-        The model
+        How many layers were changed
     """
-    layers = [(parent, name, m) for parent in model.modules()
-              for name,m in parent.named_children() if isinstance(m, LoraLinear)]
-    for parent,name,layer in layers: setattr(parent, name, layer.merged())
+    found = [(holder, name, m) for holder in model.modules()
+             for name,m in holder.named_children() if isinstance(m, LoraLinear)]
+    for holder,name,m in found: setattr(holder, name, m.merged())
     model.requires_grad_(True)
-    return model
+    return len(found)
