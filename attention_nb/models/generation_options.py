@@ -13,6 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, TypedDict
+from numbers import Real
 from dataclasses import dataclass
 import torch
 from torch import Tensor
@@ -306,7 +307,7 @@ def checked_options(
     new = checked_integer('max_new_tokens', max_new_tokens, most=_largest)
     lowered = autocast_dtype(start.device)    # now, wherever the steps will run
     _check_room(cfg, start.shape[1], new, cache, len(start), lowered)
-    is_greedy = type(temperature) in (int,float) and temperature == 0
+    is_greedy = isinstance(temperature, Real) and temperature is not False and temperature == 0
     filters:dict[str,Any] = dict(temperature=None if is_greedy else temperature, top_k=top_k,
                                  top_p=top_p, min_p=min_p)
     filter_logits(torch.zeros(1, 1), **filters)    # checks them

@@ -637,6 +637,14 @@ def test_misuse_has_an_error_of_its_own_before_anything_runs(monkeypatch):
             model.generate(given.pop('ids'), given.pop('max_new_tokens'), **given)
             pytest.fail(f'accepted: {options}')
 
+@pytest.mark.parametrize('zero', [0, 0., -0., np.float32(0), Fraction(0)])
+def test_temperature_zero_is_greedy_whatever_filters_stand_beside_it(zero):
+    model,_ = models('gpt2')
+    ids = torch.randint(N, (2, 3), generator=torch.Generator().manual_seed(0))
+    options = dict(eos_id=(), return_scores=True)
+    got = model.generate(ids, 6, temperature=zero, top_p=.5, top_k=3, min_p=.1, **options)
+    for a,b in zip(got, model.generate(ids, 6, **options)): assert torch.equal(a, b)
+
 def test_misuse_of_models_and_caches():
     ids = torch.zeros(2, 3, dtype=torch.long)
     cfg = dict(d_model=16, n_layers=1, n_heads=2)

@@ -1,10 +1,12 @@
-"The front page, and the first pages of Learn and Play"
+"The front page, the first pages of Learn, Play and Library, and the guides"
 import configparser, re
 import pytest, quarto, rules
 from helpers import root
 from helpers.book import (article, book, cells, code_cells, lessons, loaded, markdown, plain,
                           promise)
 from helpers.looks import expect
+
+guides = [p for p in book if rules.kind(p) == 'guide']
 
 @pytest.fixture(scope='module')
 def parts(site):
@@ -104,6 +106,18 @@ def test_every_lesson_has_a_card_with_its_picture_and_its_minutes():
         assert f'\n{rules.minutes(cells(lesson))} minutes\n' in card
         assert re.search(r'^:img-alt: \S.{20}', card, re.M)
 
+def test_lessons_stand_in_their_parts_and_what_is_beside_them_at_the_end(parts, site):
+    import conf
+    found = re.split(r'<h2>(.*?)<a ', parts['learn'])
+    shown = {plain(t): re.findall(r'sd-card-title.*?href="(\w+)\.html"', body, re.S)
+             for t,body in zip(found[1::2], found[2::2])}
+    last = [*shown][-1]
+    assert {n: [int(rules.number(l)[0]) for l in some] for n,some in shown.items()} == {
+        **{n: [i for i in r if i < len(lessons)] for n,r in conf.book_parts.items()}, last: []}
+    row = found[-1]
+    for page in ('glossary', 'teach', 'notes/index'): assert f'href="{page}.html"' in row
+    assert 'href="03_attention.html"' in parts['learn'].split('<h2')[0]
+
 def test_a_card_opens_its_lesson(page, address):
     page.goto(f'{address}/learn.html')
     cards = page.locator('.cards .sd-card')
@@ -130,7 +144,19 @@ def test_each_figure_of_the_gallery_has_its_still_and_leads_into_a_lesson(parts)
     assert {*shown} == there - {'tokens', 'arcs'}, 'a kind of view is missing'
     assert 'views/index.html#how-the-figures-are-made' in parts['play']
 
-# ---- install
+def test_a_still_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="03_attention.ipynb has no output of a view 'dance'"):
+        quarto.still('[dance](03_attention.ipynb)')
+    with pytest.raises(ValueError, match='_static/cards/dance.svg'): quarto.drawn('dance')
+
+# ---- library and guides
+
+def test_the_library_leads_to_its_guides_and_rooms(parts):
+    for page in [*guides, 'speed', 'api']: assert f'href="{page}.html"' in parts['library'], page
+    for room in {rules.room(p) for p in book if rules.room(p)}:
+        assert re.search(rf'<td>.*?href="{room}(/index)?\.html"', parts['library']), room
+    assert guides == [f'guide/{n}' for n in (
+        'install', 'quickstart', 'from_torch', 'load_model', 'generate', 'masks', 'recipes')]
 
 def test_install_names_the_extras_that_there_are():
     ini = configparser.ConfigParser(delimiters=['='])
