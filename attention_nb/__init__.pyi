@@ -33,12 +33,11 @@ from .distributed.split_cache import split_cache as split_cache
 from .distributed.tensor_parallel import load_shard as load_shard
 from .distributed.tensor_parallel import parallelize as parallelize
 from .kernels.attention_mask import AttentionMask as AttentionMask
+from .kernels.blocks import flash_attention as flash_attention
 from .kernels.dispatch import attention_lse as attention_lse
-from .kernels.dispatch import attention_with_weights as attention_with_weights
 from .kernels.dispatch import explain_choice as explain_choice
 from .kernels.dispatch import merge_attention as merge_attention
 from .kernels.dispatch import scaled_dot_product_attention as scaled_dot_product_attention
-from .kernels.flash import flash_attention as flash_attention
 from .kernels.mask import causal_mask as causal_mask
 from .kernels.mask import document_mask as document_mask
 from .kernels.mask import padding_mask as padding_mask
@@ -136,13 +135,13 @@ __all__ = [
     'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'embed_sentences', 'from_hf',
     'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'byte_pairs', 'load_tokenizer', 'save_tokenizer',
     'context_parallel', 'plan', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize',
-    'AttentionMask', 'attention_lse', 'attention_with_weights', 'explain_choice', 'merge_attention',
-    'scaled_dot_product_attention', 'flash_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask',
-    'window_mask', 'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'AttentionCache',
-    'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'MultiHeadAttention',
-    'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope',
-    'relative_bias', 'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch',
-    'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'ExpertsConfig', 'TransformerConfig',
+    'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
+    'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',
+    'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'AttentionCache', 'KVCache', 'ModelCache',
+    'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
+    'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
+    'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'Block',
+    'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'ExpertsConfig', 'TransformerConfig',
     'generate', 'stream', 'filter_logits', 'sample', 'Batcher', 'TextStream', 'Transformer', 'attention_entropy',
     'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads',
     'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads',

@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from ..checks import checked_integer
 from ..kernels.dispatch import merge_attention
-from ..kernels.flash import flash_attention
+from ..kernels.blocks import flash_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.positions import Window
-from ..kernels.reference import group_heads, unharmed
+from ..kernels.reference import group_heads
 from ..kernels.attention_mask import AttentionMask, inner_rules
 
 # %% ../../nbs/distributed/shards.ipynb #c96d4483
@@ -194,16 +194,16 @@ class KeyBlock:
 
     def _pair(self, c:AttentionCall)->tuple[Tensor,Tensor]:
         if torch.is_grad_enabled() or not self._fits(c.q, c.v):
-            return flash_attention(c.q, c.k, c.v, mask=c.see, scale=c.scale, softcap=c.softcap)
+            return flash_attention(c.q, c.k, c.v, mask=c.mask, scale=c.scale, softcap=c.softcap)
         k,v = group_heads(c.q, c.k, c.v)
-        out,lse = _flash(c.q, k, v, 0., c.see is not None, scale=c.scale)
+        out,lse = _flash(c.q, k, v, 0., c.mask is not None, scale=c.scale)
         return out, lse
 
     def forward(self, q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
         "Output and log-sum-exp of the queries of the block"
         c = AttentionCall(q, k, v, self.see, None, self.scale, self.softcap, None, 0.)
         if torch.is_grad_enabled() or not self._fits(q, v): return self._pair(c)
-        return unharmed(self._pair, c)    # `flash_attention` sees to that itself
+        return self._pair(c)
 
     def backward(self, g:Tensor, q:Tensor, k:Tensor, v:Tensor, out:Tensor,
                  lse:Tensor)->tuple[Tensor,Tensor,Tensor]:

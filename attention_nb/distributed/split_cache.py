@@ -19,7 +19,7 @@ from ..checks import Attended, checked_integer
 from .ring import Processes
 from .shards import sink_part
 from ..kernels.dispatch import merge_attention
-from ..kernels.flash import flash_attention
+from ..kernels.blocks import flash_attention
 from ..kernels.attention_mask import AttentionMask
 from ..layers.base import is_used
 from ..layers.cache import KVCache, ModelCache

@@ -17,11 +17,12 @@ import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, check_cache
 from ..checks import Attended, check_sizes
-from ..kernels.dispatch import dispatch, weigh
+from ..kernels.dispatch import dispatch
+from ..kernels.reference import reference
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
 from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, like_of,
                                            merge_heads, rotated_pair, split_heads)
-from ..kernels.options import AttentionCall, check_places
+from ..kernels.options import AttentionCall, check_positions
 from .position import Rope
 from ..kernels.attention_mask import AttentionMask
 
@@ -200,7 +201,7 @@ def _one_key_head(attend:Callable[[AttentionCall],Attended], c:AttentionCall)->A
     _,H,L,_ = c.q.shape
     if c.k.shape[1] == H: return attend(c)
     rows = c.q.transpose(1, 2).flatten(1, 2)[:,None]          # (B, 1, L * H, E)
-    out = attend(replace(c, q=rows, see=None if c.see is None else _row_rules(c.see, H),
+    out = attend(replace(c, q=rows, mask=None if c.mask is None else _row_rules(c.mask, H),
                          bias=_rows(c.bias, H, L)))
     def back(t:Tensor)->Tensor: return torch.unflatten(t[:,0], 1, (L, H)).transpose(1, 2)
     return (back(out[0]), back(out[1])) if isinstance(out, tuple) else back(out)
@@ -299,7 +300,7 @@ class LatentAttention(_LatentProjections):
         options = dict(mask=mask, bias=bias, causal=causal, scale=self.scale, q_pos=positions,
                        dropout_p=self.dropout*self.training)
         if positions is not None:
-            check_places(x, 'positions', positions, x.shape[1])
+            check_positions(x, 'positions', positions, x.shape[1])
             if cache is None: options |= dict(k_pos=positions)
         self.check_options(x.shape[1], past+x.shape[1], asked, **options)
         q,kept = self._inputs(x, cache, positions, rotation)
@@ -340,7 +341,7 @@ class LatentAttention(_LatentProjections):
         return absorbing_pays(L, S, self.kv_rank, self.nope_dim, self.v_dim)
 
     def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return partial(_one_key_head, weigh if need_weights else dispatch)
+        return partial(_one_key_head, reference if need_weights else dispatch)
 
     if TYPE_CHECKING:    # a call is its `forward`
         @overload

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, SlidingKVCache, check_cache
 from ..checks import Attended, autocast_dtype, check_sizes, explained
 from ..kernels.reference import reference
-from ..kernels.dispatch import dispatch, weigh
+from ..kernels.dispatch import dispatch
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
-from ..kernels.options import AttentionCall, check_places
+from ..kernels.options import AttentionCall, check_positions
 from ..kernels.positions import Window
 from .position import Rope, apply_rope
 from ..kernels.attention_mask import AttentionMask
@@ -336,7 +336,7 @@ class MultiHeadAttention(AttentionLayer):
                        dropout_p=self.dropout if self.training else 0.)
         if positions is None: return options
         x = query if query.dim() == 3 else query[None]
-        check_places(x, 'positions', positions, x.shape[1])
+        check_positions(x, 'positions', positions, x.shape[1])
         options |= dict(q_pos=positions)
         return options if cache is not None else options | dict(k_pos=positions)
 
@@ -351,7 +351,7 @@ class MultiHeadAttention(AttentionLayer):
         return (q,k,v) if cache is None else in_cache_dtype(cache, q, k, v)
 
     def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return weigh if need_weights else dispatch
+        return reference if need_weights else dispatch
 
     @property
     def kept_widths(self)->tuple[int,int,int]:

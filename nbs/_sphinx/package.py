@@ -16,7 +16,7 @@ OFFERED = 120    # names at the top level, at most
 # task -> what a user types for it: the groups of the API, as the site lists them
 offered = {
     'Attention functions':
-        'attention scaled_dot_product_attention attention_with_weights attention_lse '
+        'attention scaled_dot_product_attention attention_lse '
         'merge_attention flash_attention explain_choice',
     'Masks':
         'causal_mask padding_mask document_mask prefix_mask window_mask AttentionMask allowed '

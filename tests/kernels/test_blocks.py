@@ -1,21 +1,21 @@
-"""Tiles as they come: any shape, stride, size of tile and memory that holds NaN; threads,
-compilers, autocast, transforms; modules that train with them"""
+"""Blocks as they come: any shape, stride, size of block and memory that holds NaN; compilers,
+autocast, transforms; calls without values"""
 import contextlib
 import hypothesis.strategies as st
 import pytest, torch
 from hypothesis import HealthCheck, given, settings
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
-from attention_nb.kernels import dispatch as fast, flash
+from attention_nb.kernels import blocks
 from attention_nb.kernels.reference import attention
 from attention_nb.kernels.dispatch import (attention_lse, explain_choice,
                                            scaled_dot_product_attention)
-from attention_nb.kernels.flash import flash_attention
+from attention_nb.kernels.blocks import flash_attention
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.kernels.attention_mask import AttentionMask
 from helpers import spread
 
-def tiles(*args, **kw): return scaled_dot_product_attention(*args, kernel='tiles', **kw)
+def in_blocks(*args, **kw): return scaled_dot_product_attention(*args, kernel='blocks', **kw)
 
 @pytest.fixture
 def poisoned():
@@ -63,30 +63,19 @@ def results(f, tensors, options, g):
     return out, *torch.autograd.grad(out, given, g, allow_unused=True, materialize_grads=True)
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(calls(), st.tuples(st.integers(1, 9), st.integers(1, 9)), st.integers(1, 4000))
-def test_any_call_with_tiles_of_any_size(poisoned, call, sizes, room):
+@given(calls(), st.integers(1, 9))
+def test_any_call_with_blocks_of_any_size(poisoned, call, size):
     tensors,options = call
     g = torch.randn(*tensors[0].shape[:-1], tensors[2].shape[-1], dtype=torch.float64)
     want = results(attention_of, tensors, options, g)
     for a,b in zip(results(scaled_dot_product_attention, tensors, options, g), want):
         assert_close(a, b)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flash, '_sizes', sizes)
-        patch.setattr(flash, '_room', room)
-        got = results(tiles, tensors, options, g)
+        patch.setattr(blocks, 'BLOCK', size)
+        got = results(in_blocks, tensors, options, g)
         lse = flash_attention(*tensors, **options)[1]
     for a,b in zip(got, want): assert_close(a, b)
     assert_close(lse, attention_lse(*tensors, **options)[1])
-
-def test_an_error_in_a_thread_comes_out(monkeypatch):
-    monkeypatch.setattr(flash, '_least_spread', 0)
-    monkeypatch.setattr(flash, '_weights', lambda *a: 1/0)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        with pytest.raises(ZeroDivisionError): tiles(*torch.randn(3, 1, 2, 9, 4))
-        assert torch.get_num_threads() == 2
-    finally: torch.set_num_threads(before)
 
 def test_compiled_autocast_inference():
     torch.manual_seed(0)
@@ -95,17 +84,17 @@ def test_compiled_autocast_inference():
     assert_close(torch.compile(call, backend='aot_eager')(q), call(q))
     torch._dynamo.reset()
     with torch.autocast('cpu', torch.bfloat16):
-        assert_close(tiles(q, k, v, softcap=2.), attention(q, k, v, softcap=2.)[0],
+        assert_close(in_blocks(q, k, v, softcap=2.), attention(q, k, v, softcap=2.)[0],
                      rtol=.02, atol=.02)
-    with torch.inference_mode(): assert_close(tiles(q, k, v), attention(q, k, v)[0])
+    with torch.inference_mode(): assert_close(in_blocks(q, k, v), attention(q, k, v)[0])
 
-def test_what_tiles_have_not_is_said():
+def test_what_blocks_lack_is_said():
     q,k,v = (t.double().requires_grad_() for t in torch.randn(3, 1, 2, 9, 4))
-    out = tiles(q, k, v, softcap=2.)
-    first, = torch.autograd.grad(out.sum(), q, create_graph=True)
-    with pytest.raises(NotImplementedError, match="kernel='oracle'"): first.sum().backward()
+    out = in_blocks(q, k, v, softcap=2.)
+    with pytest.raises(NotImplementedError, match="kernel='eager'"):
+        torch.autograd.grad(out.sum(), q, create_graph=True)
     with pytest.raises(NotImplementedError, match='compiler or transform'):
-        torch.func.vmap(lambda t: tiles(t, t, t))(q)
+        torch.func.vmap(lambda t: in_blocks(t, t, t))(q)
     # left alone, the table of kernels finds what has them
     vmapped = torch.func.vmap(lambda t: scaled_dot_product_attention(t, t, t, softcap=2.))(q)
     assert_close(vmapped, attention(q, q, q, softcap=2.)[0])
@@ -115,27 +104,12 @@ def test_gradients_in_bfloat16(options):
     tensors = torch.randn(3, 1, 2, 300, 16, generator=torch.Generator().manual_seed(0))
     got,want = (results(f, [t.to(dtype) for t in tensors], options | dict(causal=True),
                         torch.ones(1, 2, 300, 16, dtype=dtype))
-                for f,dtype in ((tiles, torch.bfloat16), (attention_of, torch.float32)))
+                for f,dtype in ((in_blocks, torch.bfloat16), (attention_of, torch.float32)))
     for a,b in zip(got, want): assert (a-b).norm() < .02*b.norm()
-
-def test_when_products_may_round(monkeypatch):
-    "One query needs fewer scores than many; on a processor without such products both do not pay"
-    def chosen(L, S, **options):
-        q,k = (torch.zeros(1, 8, n, 8, dtype=torch.bfloat16) for n in (L,S))
-        return explain_choice(q, k, k, **options)[0][0]
-    for rounds,single,many in ((True, 'tiles', 'tiles'), (False, 'fused', 'fused')):
-        monkeypatch.setattr(fast, 'can_round', lambda *args: rounds)
-        monkeypatch.setattr(fast, '_rounded', 1<<16)
-        monkeypatch.setattr(fast, '_single', 1<<12)
-        assert (chosen(1, 512), chosen(1, 511)) == (single, 'fused')
-        assert (chosen(64, 128), chosen(64, 127)) == (many, 'fused')
-        window = dict(causal=True, window=(99,0))
-        assert chosen(1, 1000, **window) == ('tiles' if rounds else 'table')
-        assert chosen(1, 500, **window) == 'table'
 
 @pytest.mark.parametrize('mode', [torch.no_grad, torch.inference_mode])
 def test_a_batch_that_is_written_to_again(mode):
-    "Documents, masks and places change in place: tiles answer for what stands there now"
+    "Documents, masks and places change in place: blocks answer for what stands there now"
     torch.manual_seed(0)
     L = 300
     q,k,v = torch.randn(3, 1, 2, L, 8)
@@ -147,7 +121,7 @@ def test_a_batch_that_is_written_to_again(mode):
         for change in (lambda: doc.copy_(doc.flip(0)), lambda: place.sub_(70),
                        lambda: mask.logical_not_(), lambda: doc.fill_(0), lambda: 0):
             for see in rules:
-                assert_close(tiles(q, k, v, mask=see), attention_of(q, k, v, mask=see))
+                assert_close(in_blocks(q, k, v, mask=see), attention_of(q, k, v, mask=see))
             change()
 
 def shapes_of(options, L, device=None):
@@ -185,20 +159,3 @@ def test_shapes_without_numbers(options, L):
     assert shapes == fake == meta == default == within
     for t in (a,c,d): assert_close(t, b)
     assert_close(lse, other)
-
-def test_layers_share_a_plan_also_in_inference_mode(monkeypatch):
-    "There nobody counts who writes; what a model makes for its layers is counted all the same"
-    from attention_nb.models.config import TransformerConfig
-    from attention_nb.models.transformer import Transformer
-    made,make = [],flash._made
-    monkeypatch.setattr(flash, '_made', lambda *args: (made.append(args), make(*args))[1])
-    model = Transformer(TransformerConfig(30, d_model=16, n_layers=4, n_heads=2, window=(50,0),
-                                          max_len=4000)).eval()
-    ids,mask = torch.randint(4, 30, (2,3000)),torch.ones(2, 3000, dtype=torch.bool)
-    for mode in (torch.no_grad, torch.inference_mode):
-        with mode():
-            real = mask.clone()
-            real[0,:700] = False
-            made.clear()
-            model(ids, mask=real, last=1)
-        assert len(made) == 1
