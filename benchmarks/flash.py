@@ -54,7 +54,7 @@ def options(report, rounds):
 def added(L, back):
     "Megabytes that a call of one head adds, in the process that asks"
     import torch
-    from attention_nb.kernels.flash import flash_attention
+    from attention_nb.kernels.blocks import flash_attention
     def step(L):
         q,k,v = (t.requires_grad_(back) for t in torch.randn(3, 1, 1, L, 64))
         out = flash_attention(q, k, v, causal=True)[0]

@@ -6,14 +6,13 @@ from torch import nn
 from torch.testing import assert_close
 from attention_nb.kernels.reference import attention
 from attention_nb.layers.self_attention import SelfAttention
-from attention_nb.kernels.dispatch import (attention_lse, attention_with_weights, explain_choice,
+from attention_nb.kernels.dispatch import (attention_lse, explain_choice,
                                            scaled_dot_product_attention)
-from attention_nb.kernels.flash import flash_attention
+from attention_nb.kernels.blocks import flash_attention
 from attention_nb.layers.latent import LatentAttention
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.kernels.options import AttentionOptions
 from attention_nb.layers.position import alibi_bias
-from attention_nb.kernels.triton_flash import triton_decode, why_not_triton
 
 torch.manual_seed(0)
 layer,x = MultiHeadAttention(16, 4).eval(),torch.randn(2, 5, 16)
@@ -34,8 +33,7 @@ def test_every_argument_of_torchs_module_is_taken_or_answered(f, theirs):
             f(**{n: None})
 
 @pytest.mark.parametrize('f', [attention, scaled_dot_product_attention, explain_choice,
-                               attention_lse, flash_attention, attention_with_weights,
-                               why_not_triton, triton_decode])
+                               attention_lse, flash_attention])
 def test_every_argument_of_torchs_function_is_taken_or_answered(f):
     # what the stub of the C function says
     for n in ('attn_mask', 'is_causal', 'enable_gqa'):
@@ -144,8 +142,7 @@ def test_a_bias_for_each_head_is_taken_as_it_comes():
     "(H, L, S) broadcasts to the scores, in functions and in layers, whatever the batch"
     bias = alibi_bias(4, 5)
     want = attention(heads, heads, heads, bias=bias[None], causal=True)[0]
-    for f in (attention, scaled_dot_product_attention, attention_lse, flash_attention,
-              attention_with_weights):
+    for f in (attention, scaled_dot_product_attention, attention_lse, flash_attention):
         out = f(heads, heads, heads, bias=bias, causal=True)
         assert_close(out if isinstance(out, torch.Tensor) else out[0], want)
     for z in (x, x[0], x[:1].expand(4, -1, -1)):

@@ -17,9 +17,8 @@ contract = {
     'text.embedding': 'cosine_similarity sinusoidal_positions Embeddings',
     'text.glove': 'load_glove WordVectors',
     'kernels.reference': 'attention', 'kernels.positions': 'visible allowed',
-    'kernels.attention_mask': 'AttentionMask', 'kernels.flash': 'flash_attention',
-    'kernels.dispatch': 'scaled_dot_product_attention attention_lse merge_attention explain_choice '
-                        'attention_with_weights',
+    'kernels.attention_mask': 'AttentionMask', 'kernels.blocks': 'flash_attention',
+    'kernels.dispatch': 'scaled_dot_product_attention attention_lse merge_attention explain_choice',
     'kernels.mask': 'causal_mask padding_mask window_mask document_mask prefix_mask',
     'layers.base': 'use_attention', 'layers.self_attention': 'SelfAttention',
     'layers.multihead': 'split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention',

@@ -7,7 +7,7 @@ from helpers.book import chapters, code_cells, lessons
 from helpers.pasted import blocks, lacking
 
 # what they show is not for one process, or stands among code that only the module has
-apart = ('checks', 'distributed/context', 'distributed/tensor_parallel', 'kernels/triton_flash',
+apart = ('checks', 'distributed/context', 'distributed/tensor_parallel',
          '18_several_machines')
 
 def plain_text(name):

@@ -38,7 +38,7 @@ def functions()->None:
     assert_type(nb.scaled_dot_product_attention(q, k, v, mask=nb.causal_mask(5, 6)), Tensor)
     assert_type(nb.explain_choice(q, k, v, causal=True), list[tuple[str,str]])
     every:list[AttentionFunction] = [nb.attention, nb.scaled_dot_product_attention,
-                                     nb.attention_lse, nb.attention_with_weights]
+                                     nb.attention_lse]
     assert_type(every[0](q, k, v, causal=True), Tensor|Pair)
     see = nb.AttentionMask(5, 6, causal=True, window=(3,0))
     assert_type(see.dense(), Tensor|None)

@@ -25,7 +25,6 @@ def functions()->None:
     pair:Pair = nb.scaled_dot_product_attention(q, q, q)                 # error
     nb.attention_lse(q, q, q, causal=True)
     nb.attention_lse(q, q, q, caual=True)                                # error
-    nb.attention_with_weights(q, q, q, window=3)                         # error
     nb.merge_attention(q, q)                                             # error
     nb.causal_mask('5')                                                  # error
     nb.window_mask(5, 5)                                                 # error
