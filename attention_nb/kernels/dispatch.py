@@ -28,8 +28,8 @@ from .reference import (looks_at, attention_scores, group_heads, hide,
 from .flash import as_four_dims, can_round, tiled_attention
 from .options import AttentionCall, AttentionOptions, check_attention
 from .positions import Window
-from .attention_mask import (AttentionMask, has_numbers, inner_rules, is_eager,
-                                             kept_for, over)
+from .attention_mask import (AttentionMask, has_values, is_eager,
+                                             kept_for, squeeze_heads)
 
 # %% ../../nbs/kernels/dispatch.ipynb #273616f0
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -170,12 +170,12 @@ def _reason(c:AttentionCall)->str|None:
 
 def _has_rules(see:AttentionMask)->bool:
     "Whether it holds more than a mask"
-    own = see.q_doc is not None or see.rule is not None or see.sides() != (None,None)
-    return own or any(_has_rules(inner) for inner in inner_rules(see))
+    own = see.q_doc is not None or see.rule is not None or see.window_bounds() != (None,None)
+    return own or any(_has_rules(inner) for inner in see.parts)
 
 def _tiles_not(c:AttentionCall)->str|None:
     if not is_eager(): return "a compiler or transform wants the queries in one piece"
-    if not has_numbers(c.q): return "without numbers there is nothing to leave out"
+    if not has_values(c.q): return "without numbers there is nothing to leave out"
     if c.dropout_p: return "tiles have no dropout"
     if any(forward_ad.unpack_dual(t).tangent is not None for t in (c.q,c.k,c.v)):
         return "tiles have no forward derivatives"
@@ -237,7 +237,7 @@ def _fused_not(c:AttentionCall)->str|None:
 def _table(c:AttentionCall)->Tensor:
     see = None if c.see is None or c.ahead else c.see.tile(
         slice(None), slice(None), device=c.q.device)
-    return _torch(c, over(see, c.q.dim()), c.bias, c.ahead and c.bias is None)
+    return _torch(c, squeeze_heads(see, c.q.dim()), c.bias, c.ahead and c.bias is None)
 
 def _oracle(c:AttentionCall)->Tensor:
     return reference(c)[0]
@@ -376,7 +376,7 @@ def _weigh(c:AttentionCall)->tuple[Tensor,Tensor]:
         or q.dtype not in (torch.float32, torch.float64) or q.shape[-3:-2] != k.shape[-3:-2]):
         return reference(c)
     plain,empty = _is_plain(q, k, v),None
-    table = None if see is None else over(
+    table = None if see is None else squeeze_heads(
         see.tile(slice(None), slice(None), device=q.device), q.dim())
     if table is not None: k = _tame(q, k, table, c.scale)
     scores = q*c.scale @ k.mT    # (B, H, L, S)

@@ -21,7 +21,7 @@ from ..checks import wide_dtype, explained
 from .reference import group_heads, reference, unharmed
 from .options import AttentionCall, check_attention
 from .positions import Window
-from .attention_mask import AttentionMask, has_numbers, kept_for
+from .attention_mask import AttentionMask, has_values, kept_for
 
 # %% ../../nbs/kernels/flash.ipynb #26ad5be6
 _sizes = 128,128    # queries and keys of a block
@@ -455,7 +455,7 @@ def tiled_attention(q:Tensor, k:Tensor, v:Tensor, see:AttentionMask|None, bias:T
         lse = torch.full(q.shape[:-1], -math.inf, dtype=wide_dtype(q.dtype), device=q.device)
         if sinks is not None: lse = lse.fill_(0.) + sinks.to(lse.dtype)[:,None]
         return F.pad(q[...,:0], (0,Ev)), lse
-    if not has_numbers(q):    # shapes are all that is asked for
+    if not has_values(q):    # shapes are all that is asked for
         out = reference(AttentionCall(q, k, v, see, bias, scale, softcap, sinks, 0.))[0]
         return out, out.to(wide_dtype(q.dtype)).sum(-1)
     lead = q.shape[:-2] if q.dim() > 4 else as_four_dims(q, q).shape[:2]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from ..checks import checked_integer
 from .positions import allowed
-from .attention_mask import has_numbers
+from .attention_mask import has_values
 
 # %% ../../nbs/kernels/mask.ipynb #d1fe6ad2
 def causal_mask(L:int, S:int|None=None, *, device:torch.device|str|None=None)->Tensor:
@@ -65,7 +65,7 @@ def _first_keys(name:str, n:Tensor|Sequence[int], S:int,
     "The first `n` (B,) keys of each sequence: bool (B, 1, 1, S)"
     counts = _integers(name, n, device)
     if counts.dim() != 1: raise ValueError(f"{name} must be (B,), got {tuple(counts.shape)}")
-    if counts.numel() and has_numbers(counts) and not 0 <= counts.min() <= counts.max() <= S:
+    if counts.numel() and has_values(counts) and not 0 <= counts.min() <= counts.max() <= S:
         raise ValueError(f"{name} must be from 0 to S={S}, got {torch.as_tensor(n).tolist()[:8]}")
     return (torch.arange(S, device=counts.device) < counts[:,None])[:,None,None]
 
@@ -98,7 +98,7 @@ def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None)->Tensor:
     if t.dim() != 2 or S not in (None, t.shape[1]):
         raise ValueError(f"a mask must be (B, S={S}), got {tuple(t.shape)}")
     if t.dtype != torch.bool:    # as tokenizers of transformers give it
-        if _integers('a mask', t).numel() and has_numbers(t) and not 0 <= t.min() <= t.max() <= 1:
+        if _integers('a mask', t).numel() and has_values(t) and not 0 <= t.min() <= t.max() <= 1:
             raise ValueError(f"a mask (B, S) must be bool or hold 0 and 1, got {t.min()} to "
                              f"{t.max()}")
         t = t.bool()

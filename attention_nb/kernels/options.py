@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ..checks import (wide_dtype, autocast_dtype, check_broadcast, check_number,
                                  checked_window, explain)
 from .positions import Window
-from .attention_mask import AttentionMask, joined
+from .attention_mask import AttentionMask, mask_of_options
 
 # %% ../../nbs/kernels/options.ipynb #5d1e7a02
 class AttentionOptions(TypedDict, total=False):
@@ -176,7 +176,7 @@ def _seen(q:Tensor, k:Tensor, options:AttentionOptions)->AttentionMask|None:
     q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
     # the last query sees all
     if causal and mask is window is q_pos is k_pos is None and q.shape[-2] == 1: return None
-    see = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
+    see = mask_of_options(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     return None if see is None or see.hides_nothing() else see
 
 def call_of(q:Tensor, k:Tensor, v:Tensor, **options:Unpack[AttentionOptions])->AttentionCall:

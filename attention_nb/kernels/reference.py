@@ -20,7 +20,7 @@ from ..checks import wide_dtype, explained
 from .options import (AttentionCall, check_attention, in_float32,
                                           in_own_precision)
 from .positions import Window
-from .attention_mask import AttentionMask, has_numbers, over
+from .attention_mask import AttentionMask, has_values, squeeze_heads
 
 # %% ../../nbs/kernels/reference.ipynb #dc020aa2
 def group_heads(q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
@@ -69,7 +69,7 @@ def hide(scores:Tensor, see:Tensor|None)->Tensor:
     Returns:
         Scores, minus infinity where a query may not see a key
     """
-    see = over(see, scores.dim())
+    see = squeeze_heads(see, scores.dim())
     return scores if see is None else scores.masked_fill(~see, -math.inf)
 
 # %% ../../nbs/kernels/reference.ipynb #fa8666c9
@@ -127,7 +127,7 @@ def _is_finite(*tensors:Tensor)->bool:
 # %% ../../nbs/kernels/reference.ipynb #0438b601
 def looks_at(t:Tensor)->bool:
     "Whether it is looked at numbers; on a GPU that would mean to wait for them"
-    return t.device.type == 'cpu' and has_numbers(t)
+    return t.device.type == 'cpu' and has_values(t)
 
 def _again(f:Callable[[AttentionCall],Any], c:AttentionCall, found:Any, asked:bool)->Any:
     "What was found, without what is hidden"

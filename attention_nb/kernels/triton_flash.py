@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from ..checks import wide_dtype, checked_integer, explained
 from .options import AttentionCall, AttentionOptions, check_attention
-from .attention_mask import AttentionMask, is_aligned, flat_rules, is_eager
+from .attention_mask import AttentionMask, is_eager
 
 # %% ../../nbs/kernels/triton_flash.ipynb #5282ce62
 # kernels are no Python: Triton reads their text, types follow from the call
@@ -262,18 +262,21 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
     _keep(_head(dv, es, b, kv), v_acc, j, es[2], S, EV, VP)
 
 # %% ../../nbs/kernels/triton_flash.ipynb #3566b800
-_known = 'L','S','causal','window','q_pos','k_pos','q_doc','k_doc','mask','_memo'
+_known = ('L','S','causal','window','q_pos','k_pos','q_doc','k_doc','mask','parts','operator',
+          '_memo')
 
 def _rules_not(see:AttentionMask|None)->str|None:
     "Why the kernels do not know these rules"
     if see is None: return None
     told = [f.name for f in fields(see) if getattr(see, f.name) is not None]
     if more := [name for name in told if name not in _known]: return f"it knows no {more[0]}"
-    if isinstance(see.mask, AttentionMask) and (why := _rules_not(see.mask)): return why
-    see = flat_rules(see)
-    if isinstance(see.mask, Tensor): return "it knows rules, and the mask is a table"
-    if see.mask is not None: return "it knows one set of rules, and these are two"
-    if see.sides() != (None,None) and not is_aligned(see):
+    if see.operator == 'or': return "it knows no or"
+    for part in see.parts:
+        if why := _rules_not(part): return why
+    see = see.simplify()
+    if see.mask is not None: return "it knows rules, and the mask is a table"
+    if see.parts: return "it knows one set of rules, and these are two"
+    if see.window_bounds() != (None,None) and not see.has_default_positions():
         return "it counts places from the last key, and these are others"
     return None
 
@@ -357,7 +360,7 @@ def _asked(q:Tensor, k:Tensor, see:AttentionMask|None, M:int, N:int, turned:bool
     said:dict[str,Any] = dict(H=H, G=H//k.shape[1], L=L, S=S, left=None, right=None, q_doc=None,
                               k_doc=None, spans=None, docs=(0,0,0))
     if see is None: return said
-    for name,side in zip(('left','right'), see.sides()):
+    for name,side in zip(('left','right'), see.window_bounds()):
         if side is not None: said[name] = min(side, L+S)    # more than all is all
     if see.q_doc is None or see.k_doc is None: return said
     docs = [t.long().contiguous()[(None,)*(2-t.dim())] for t in (see.q_doc, see.k_doc)]
@@ -436,7 +439,7 @@ def _attend(q:Tensor, k:Tensor, v:Tensor, see:AttentionMask|None, bias:Tensor|No
     if bias is not None: bias = _four(bias.expand(*q.shape[:-2], 1, k.shape[-2]), q)[:,:,0]
     apply:Any = _Attention.apply
     out:Tensor = apply(*(_four(t, q) for t in (q,k,v)), bias, sinks,
-                       None if see is None else flat_rules(see), scale, softcap)
+                       None if see is None else see.simplify(), scale, softcap)
     return out.reshape(*q.shape[:-1], v.shape[-1])
 
 @explained('function')

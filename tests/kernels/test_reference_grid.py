@@ -15,7 +15,7 @@ from attention_nb.kernels.dispatch import (KERNELS, attention_lse, attention_wit
                                            merge_attention, scaled_dot_product_attention)
 from attention_nb.kernels.flash import flash_attention
 from attention_nb.layers.multihead import MultiHeadAttention
-from attention_nb.kernels.attention_mask import AttentionMask, joined
+from attention_nb.kernels.attention_mask import AttentionMask, mask_of_options
 from helpers import short, spread
 
 def blocks(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None, **kw):
@@ -171,7 +171,7 @@ def hiding(B, H, L, S):
 def table(q, k, kw):
     "Bool (B, H, L, S): who sees whom"
     said = {n: kw[n] for n in ('mask','causal','window','q_pos','k_pos') if n in kw}
-    see = joined(q, k, **said)
+    see = mask_of_options(q, k, **said)
     seen = torch.ones(*q.shape[:-1], k.shape[-2]).bool()
     if see is not None and (dense := see.dense()) is not None: seen = seen & dense
     return seen & (kw['bias'] > -math.inf) if 'bias' in kw else seen
