@@ -654,7 +654,8 @@ def _flatten(mask:AttentionMask)->tuple[list[Any],Any]:
 
 def _unflatten(children:Any, context:Any)->AttentionMask:
     (constants,names),mask = context,object.__new__(AttentionMask)
-    fields:dict[str,Any] = dict(_memo={}) | dict.fromkeys(_tensor_fields) | dict(constants) | dict(zip(names, children))
+    fields = dict.fromkeys(_tensor_fields) | dict(constants) | dict(zip(names, children))
+    fields['_memo'] = {}
     for name,value in fields.items(): object.__setattr__(mask, name, value)
     return mask
 
