@@ -48,8 +48,8 @@ FAULTS = [
     Fault('top-left in place of bottom-right', 'kernels/positions',
           'q_pos = torch.arange(L, device=device) + (S-L)',
           'q_pos = torch.arange(L, device=device)'),
-    Fault('a window one key too wide', 'kernels/positions', 'see = see & (k_pos >= q_pos-left)',
-          'see = see & (k_pos > q_pos-left-2)'),
+    Fault('a window one key too wide', 'kernels/positions', 'mask = mask & (k_pos >= q_pos-left)',
+          'mask = mask & (k_pos > q_pos-left-2)'),
     Fault('merge of log-sum-exp with the wrong sign', 'kernels/dispatch',
           'shares = (lses - whole).exp()', 'shares = (whole - lses).exp()'),
     # layers

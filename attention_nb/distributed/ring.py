@@ -20,7 +20,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from ..kernels.dispatch import merge_attention, scaled_dot_product_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.reference import group_heads
-from ..kernels.attention_mask import AttentionMask, inner_rules
+from ..kernels.attention_mask import AttentionMask
 from .shards import (KeyBlock, Needed, Order, Run, block_of, meeting,
                                              of_keys, places_of, rules_of_part, runs_of, shifted,
                                              sides_of, sink_part)
@@ -33,7 +33,8 @@ def _said(see:AttentionMask)->str:
     "Which rules there are, without the numbers of tokens"
     given = [f'{n} {tuple(t.shape[:-1])}' for n in ('q_pos','k_pos','q_doc','k_doc','table','mask')
              if isinstance(t := getattr(see, n), Tensor)]
-    return f'{see.sides()} {given} {see.rule is not None} {[*map(_said, inner_rules(see))]}'
+    parts = see.operator,[*map(_said, see.parts)]
+    return f'{see.window_bounds()} {given} {see.rule is not None} {parts}'
 
 class Processes:
     "The processes of a mesh of one dimension"
@@ -364,10 +365,9 @@ def _whole_rules(row:Processes, see:AttentionMask, L:list[int], S:list[int])->At
     def heads(t:Tensor)->Tensor:
         return t.chunk(row.n, -3)[row.rank] if t.dim() > 2 and t.shape[-3] > 1 else t
     mask,table = see.mask,see.table if see.table is None else heads(see.table)
-    if isinstance(mask, AttentionMask): mask = _whole_rules(row, mask, L, S)
-    elif mask is not None: mask = heads(of(mask, S))    # others send theirs for my heads
-    either = None if see.either is None else tuple(_whole_rules(row, s, L, S) for s in see.either)
-    return replace(see, L=sum(L), S=sum(S), mask=mask, table=table, either=either,
+    if mask is not None: mask = heads(of(mask, S))    # others send theirs for my heads
+    parts = tuple(_whole_rules(row, part, L, S) for part in see.parts)
+    return replace(see, L=sum(L), S=sum(S), mask=mask, table=table, parts=parts,
                    q_pos=of(see.q_pos, L), k_pos=of(see.k_pos, S), q_doc=of(see.q_doc, L),
                    k_doc=of(see.k_doc, S))
 

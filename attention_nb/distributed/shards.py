@@ -21,7 +21,7 @@ from ..kernels.blocks import flash_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.positions import Window
 from ..kernels.reference import group_heads
-from ..kernels.attention_mask import AttentionMask, inner_rules
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/distributed/shards.ipynb #c96d4483
 # Who keeps which tokens: each an early and a late chunk, or one stretch
@@ -115,30 +115,28 @@ _plain = 'k_pos','k_doc'
 def of_keys(see:AttentionMask)->list[Tensor]:
     "What rules say of each key, the last dimension counts keys"
     own = [t for n in (*_plain, 'mask') if isinstance(t := getattr(see, n), Tensor)]
-    return own + [t for inner in inner_rules(see) for t in of_keys(inner)]
+    return own + [t for inner in see.parts for t in of_keys(inner)]
 
 def _about(see:AttentionMask, told:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->AttentionMask:
     "The same rules about other keys, which stand at `k_at`"
     kw:dict[str,Any] = {n: next(told) for n in _plain if getattr(see, n) is not None}
-    if see.sides() != (None,None) or see.rule is not None:
+    if see.window_bounds() != (None,None) or see.rule is not None:
         kw.setdefault('k_pos', k_at)
         kw['q_pos'] = q_at if see.q_pos is None else see.q_pos
-    mask:Any = see.mask
-    if isinstance(mask, Tensor): mask = next(told)
-    if isinstance(mask, AttentionMask): mask = _about(mask, told, q_at, k_at)
-    either = None if see.either is None else tuple(_about(s, told, q_at, k_at) for s in see.either)
-    return replace(see, S=len(k_at), mask=mask, either=either, **kw)
+    if see.mask is not None: kw['mask'] = next(told)
+    parts = tuple(_about(part, told, q_at, k_at) for part in see.parts)
+    return replace(see, S=len(k_at), parts=parts, **kw)
 
 def _is_plain(see:AttentionMask)->bool:
     "Whether the order of tokens says all"
-    tensors = see.q_pos,see.k_pos,see.q_doc,see.k_doc,see.rule,see.either
-    return (all(t is None for t in tensors) and not isinstance(see.mask, Tensor)
-            and all(map(_is_plain, inner_rules(see))))
+    others = see.q_pos,see.k_pos,see.q_doc,see.k_doc,see.rule,see.mask
+    return (all(x is None for x in others) and see.operator == 'and'
+            and all(map(_is_plain, see.parts)))
 
 def sides_of(see:AttentionMask)->Window:
     "How far a query sees by the order of tokens, as far as all rules agree on it"
-    given = [see.sides() if see.q_pos is None and see.k_pos is None else (None,None)]
-    if isinstance(see.mask, AttentionMask): given.append(sides_of(see.mask))
+    given = [see.window_bounds() if see.q_pos is None and see.k_pos is None else (None,None)]
+    if see.operator == 'and': given += map(sides_of, see.parts)
     left,right = (min((n for n in side if n is not None), default=None) for side in zip(*given))
     return left,right
 
@@ -151,16 +149,14 @@ def _by_keys(see:AttentionMask)->AttentionMask:
                 f"mask {tuple(mask.shape)} has a row for each query: over parts of a text only a "
                 "mask of keys, (..., 1, S), or rules can do")
         mask = mask.expand(*mask.shape[:-1], S)    # one entry for all keys would not be told
-    if isinstance(mask, AttentionMask): mask = _by_keys(mask)
-    either = None if see.either is None else tuple(map(_by_keys, see.either))
-    return replace(see, mask=mask, either=either)
+    return replace(see, mask=mask, parts=tuple(map(_by_keys, see.parts)))
 
 def rules_of_part(c:AttentionCall, options:AttentionOptions)->AttentionMask:
     "Who sees whom among the tokens of this process, as rules that others can be told"
     L,S = c.q.shape[-2],c.k.shape[-2]
-    mask = options.get('mask')
     see = AttentionMask(L, S, causal=options.get('causal', False), window=options.get('window'),
-                        q_pos=options.get('q_pos'), k_pos=options.get('k_pos'), mask=mask)
+                        q_pos=options.get('q_pos'), k_pos=options.get('k_pos'))
+    if (mask := options.get('mask')) is not None: see = see & mask
     if options.get('bias') is not None:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
                                   "columns for the keys of others")
@@ -250,10 +246,8 @@ def shifted(runs:Sequence[Run], by:int)->list[Run]:
 def cut_rules(see:AttentionMask, q_at:Tensor, k_at:Tensor)->AttentionMask:
     "Of rules about the whole text those that a process has: no places are made up"
     def of(t:Tensor|None, at:Tensor)->Tensor|None: return None if t is None else t[...,at]
-    mask = cut_rules(see.mask, q_at, k_at) if isinstance(see.mask, AttentionMask) else see.mask
-    if isinstance(mask, Tensor): mask = mask[...,k_at]
-    either = None if see.either is None else tuple(cut_rules(s, q_at, k_at) for s in see.either)
-    return replace(see, L=len(q_at), S=len(k_at), mask=mask, either=either,
+    parts = tuple(cut_rules(part, q_at, k_at) for part in see.parts)
+    return replace(see, L=len(q_at), S=len(k_at), mask=of(see.mask, k_at), parts=parts,
                    q_pos=of(see.q_pos, q_at), k_pos=of(see.k_pos, k_at),
                    q_doc=of(see.q_doc, q_at), k_doc=of(see.k_doc, k_at))
 

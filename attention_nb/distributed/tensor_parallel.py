@@ -86,10 +86,9 @@ class _LocalHeads(_Local):
         return self._own_part(see) if isinstance(see, AttentionMask) else self._own(see)
 
     def _own_part(self, see:AttentionMask)->AttentionMask:
-        if see.mask is None and see.table is None and see.either is None: return see
-        either = None if see.either is None else tuple(map(self._own_part, see.either))
-        return replace(see, mask=self._own_rules(see.mask), table=self._own(see.table),
-                       either=either)
+        if see.mask is None and see.table is None and not see.parts: return see
+        return replace(see, mask=self._own(see.mask), table=self._own(see.table),
+                       parts=tuple(map(self._own_part, see.parts)))
 
     def _own(self, t:Tensor|None)->Tensor|None:
         "Of a mask or bias with all heads, those of this process"

@@ -21,7 +21,7 @@ from ..checks import wide_dtype, explained
 from .reference import add_sinks, attention_and_lse
 from .options import AttentionCall, check_attention, in_own_precision
 from .positions import Window
-from .attention_mask import AttentionMask, has_numbers, is_eager
+from .attention_mask import AttentionMask, has_values, is_eager
 
 # %% ../../nbs/kernels/blocks.ipynb #83ba6d8d
 BLOCK = 128    # queries, and keys, in a block
@@ -48,12 +48,10 @@ def _mask_of_sequence(mask:AttentionMask, b:int)->AttentionMask:
     def pick(t:Any, dims:int)->Any:
         is_batched = isinstance(t, Tensor) and t.dim() == dims and t.shape[0] > 1
         return t[b:b+1] if is_batched else t
-    inner = mask.mask
-    inner = _mask_of_sequence(inner, b) if isinstance(inner, AttentionMask) else pick(inner, 4)
-    either = mask.either and tuple(_mask_of_sequence(part, b) for part in mask.either)
     return replace(mask, q_pos=pick(mask.q_pos, 2), k_pos=pick(mask.k_pos, 2),
                    q_doc=pick(mask.q_doc, 2), k_doc=pick(mask.k_doc, 2),
-                   table=pick(mask.table, 4), mask=inner, either=either)
+                   table=pick(mask.table, 4), mask=pick(mask.mask, 4),
+                   parts=tuple(_mask_of_sequence(part, b) for part in mask.parts))
 
 def _added(mask:AttentionMask, queries:slice, slices:list[slice], heads:slice,
            like:Tensor)->Tensor|None:
@@ -72,8 +70,8 @@ def _added(mask:AttentionMask, queries:slice, slices:list[slice], heads:slice,
 # %% ../../nbs/kernels/blocks.ipynb #7f76989a
 def _is_relative(mask:AttentionMask)->bool:
     "Return whether visibility depends on nothing but the distance between query and key"
-    parts = mask.q_pos,mask.k_pos,mask.q_doc,mask.rule,mask.mask,mask.either
-    return all(part is None for part in parts)
+    others = mask.q_pos,mask.k_pos,mask.q_doc,mask.rule,mask.mask
+    return all(x is None for x in others) and all(map(_is_relative, mask.parts))
 
 def _steps(mask:AttentionMask|None, q:Tensor, k:Tensor)->Iterator[_Step]:
     "Yield the steps for queries (B, H, L, E) and keys (B, Hkv, S, E)"
@@ -248,7 +246,7 @@ def why_not_blocks(call:AttentionCall)->str|None:
         None: it can
     """
     if not is_eager(): return "a compiler or transform cannot follow a schedule"
-    if not has_numbers(call.q): return "a schedule needs tensors with values"
+    if not has_values(call.q): return "a schedule needs tensors with values"
     if call.dropout_p: return "blocks have no dropout"
     return None
 

@@ -25,7 +25,7 @@ from .reference import reference
 from .options import (AttentionCall, AttentionOptions, check_attention,
                                           in_own_precision)
 from .positions import Window
-from .attention_mask import AttentionMask, inner_rules, over
+from .attention_mask import AttentionMask, squeeze_heads
 
 # %% ../../nbs/kernels/dispatch.ipynb #c80d5b17
 def _why_not_sdpa(call:AttentionCall)->str|None:
@@ -59,8 +59,8 @@ _LEAST_SCORES = 1<<14    # scores of all heads from which blocks are no slower t
 
 def _has_rules(mask:AttentionMask)->bool:
     "Return whether a mask holds more than a table"
-    own = mask.q_doc is not None or mask.rule is not None or mask.sides() != (None,None)
-    return own or any(_has_rules(inner) for inner in inner_rules(mask))
+    own = mask.q_doc is not None or mask.rule is not None or mask.window_bounds() != (None,None)
+    return own or any(map(_has_rules, mask.parts))
 
 def _why_blocks_slower(call:AttentionCall)->str|None:
     "Return the reason why blocks would not pay"

@@ -15,7 +15,7 @@ from torch import Tensor
 from .blocks import as_four_dims, four_dim_mask
 from .options import AttentionCall
 from .reference import add_sinks
-from .attention_mask import has_numbers, is_eager
+from .attention_mask import has_values, is_eager
 
 # %% ../../nbs/kernels/flex.ipynb #c579a1e8
 def _cpu_limit(call:AttentionCall)->str|None:
@@ -35,7 +35,7 @@ def why_not_flex(call:AttentionCall)->str|None:
     Returns:
         None: it can
     """
-    if not is_eager() or not has_numbers(call.q): return "FlexAttention is compiled for real tensors"
+    if not is_eager() or not has_values(call.q): return "FlexAttention is compiled for real tensors"
     if call.dropout_p: return "FlexAttention has no dropout"
     if call.q.dtype == torch.float64: return "FlexAttention has no float64"
     if 0 in (*call.q.shape, *call.k.shape, *call.v.shape): return "there is nothing to attend to"

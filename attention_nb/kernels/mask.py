@@ -14,16 +14,16 @@ import torch
 from torch import Tensor
 from ..checks import checked_integer
 from .positions import allowed
-from .attention_mask import has_numbers
+from .attention_mask import has_values
 
 # %% ../../nbs/kernels/mask.ipynb #d1fe6ad2
 def causal_mask(L:int, S:int|None=None, *, device:torch.device|str|None=None)->Tensor:
-    """Each query sees the keys up to its own place
+    """Let each query attend to the keys up to its own position.
 
     Args:
         L: Number of queries
         S: Number of keys; None means L. The last query is aligned with the last key
-        device: Where the mask is made
+        device: Device of the mask
 
     Returns:
         Bool (L, S), True = may attend
@@ -35,14 +35,14 @@ def causal_mask(L:int, S:int|None=None, *, device:torch.device|str|None=None)->T
 # %% ../../nbs/kernels/mask.ipynb #d6573b26
 def window_mask(L:int, S:int, left:int|None, right:int|None=0, *,
                 device:torch.device|str|None=None)->Tensor:
-    """Each query sees the keys near its own place, and itself
+    """Let each query attend to the keys near its own position.
 
     Args:
         L: Number of queries
         S: Number of keys; the last query is aligned with the last key
-        left: Keys before the query's place that it sees; None sees all of them
-        right: Keys after the query's place that it sees; None sees all of them
-        device: Where the mask is made
+        left: Number of keys before the query that it attends to; None means all
+        right: Number of keys after the query that it attends to; None means all
+        device: Device of the mask
 
     Returns:
         Bool (L, S), True = may attend
@@ -54,7 +54,7 @@ def window_mask(L:int, S:int, left:int|None, right:int|None=0, *,
 
 # %% ../../nbs/kernels/mask.ipynb #743a2108
 def _integers(name:str, x:Tensor|Sequence[int], device:torch.device|str|None=None)->Tensor:
-    "`x` as a tensor of 64-bit integers, on `device`, or where it is"
+    "Return `x` as a tensor of 64-bit integers, on `device` if given."
     x = torch.as_tensor(x, device=device)
     if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
         raise TypeError(f"{name} must be integers, got {x.dtype}")
@@ -62,73 +62,78 @@ def _integers(name:str, x:Tensor|Sequence[int], device:torch.device|str|None=Non
 
 def _first_keys(name:str, n:Tensor|Sequence[int], S:int,
                 device:torch.device|str|None=None)->Tensor:
-    "The first `n` (B,) keys of each sequence: bool (B, 1, 1, S)"
+    "Return a mask of the first `n` (B,) keys of each sequence, bool (B, 1, 1, S)."
     counts = _integers(name, n, device)
     if counts.dim() != 1: raise ValueError(f"{name} must be (B,), got {tuple(counts.shape)}")
-    if counts.numel() and has_numbers(counts) and not 0 <= counts.min() <= counts.max() <= S:
+    if counts.numel() and has_values(counts) and not 0 <= counts.min() <= counts.max() <= S:
         raise ValueError(f"{name} must be from 0 to S={S}, got {torch.as_tensor(n).tolist()[:8]}")
     return (torch.arange(S, device=counts.device) < counts[:,None])[:,None,None]
 
-def _document_ids(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None)->tuple[Tensor,Tensor]:
-    "Documents of queries and of keys, both with a batch or both without"
-    q_ids = _integers('doc_ids', doc_ids)
+def _document_ids(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None,
+                  device:torch.device|str|None)->tuple[Tensor,Tensor]:
+    "Return document ids of queries and of keys, both with a batch or both without."
+    q_ids = _integers('doc_ids', doc_ids, device)
     if q_ids.dim() not in (1,2):
         raise ValueError(f"doc_ids must be (L,) or (B, L), got {tuple(q_ids.shape)}")
-    keys = q_ids if k_ids is None else _integers('k_ids', k_ids)
+    keys = q_ids if k_ids is None else _integers('k_ids', k_ids, device)
     if q_ids.dim() != keys.dim() or q_ids.shape[:-1] != keys.shape[:-1]:
         raise ValueError("doc_ids and k_ids must be (L,) and (S,), or (B, L) and (B, S), "
                          f"got {tuple(q_ids.shape)} and {tuple(keys.shape)}")
     return q_ids, keys
 
 # %% ../../nbs/kernels/mask.ipynb #74eaf33d
-def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None)->Tensor:
-    """Let each sequence attend to its real keys and not to padding
+def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None, *,
+                 device:torch.device|str|None=None)->Tensor:
+    """Let each sequence attend to its real keys and not to padding.
 
     Args:
         lengths_or_mask: Lengths (B,), from 0 to S; or (B, S), bool or 0 and 1
         S: Number of keys, padding included; needed with lengths
+        device: Device of the mask; None means that of a tensor
 
     Returns:
         Bool (B, 1, 1, S), True = may attend
     """
-    t = torch.as_tensor(lengths_or_mask)
+    t = torch.as_tensor(lengths_or_mask, device=device)
     if t.dtype != torch.bool and t.dim() < 2:
         if S is None: raise ValueError("lengths need S, the number of keys")
         return _first_keys('lengths', t, checked_integer('S', S))
     if t.dim() != 2 or S not in (None, t.shape[1]):
         raise ValueError(f"a mask must be (B, S={S}), got {tuple(t.shape)}")
     if t.dtype != torch.bool:    # as tokenizers of transformers give it
-        if _integers('a mask', t).numel() and has_numbers(t) and not 0 <= t.min() <= t.max() <= 1:
+        if _integers('a mask', t).numel() and has_values(t) and not 0 <= t.min() <= t.max() <= 1:
             raise ValueError(f"a mask (B, S) must be bool or hold 0 and 1, got {t.min()} to "
                              f"{t.max()}")
         t = t.bool()
     return t[:,None,None]
 
 # %% ../../nbs/kernels/mask.ipynb #6b60542c
-def document_mask(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None=None)->Tensor:
-    """Each token sees the tokens of its own document
+def document_mask(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None=None, *,
+                  device:torch.device|str|None=None)->Tensor:
+    """Let each token attend to the tokens of its own document.
 
     Args:
         doc_ids: The document of each query, integers (L,) or (B, L)
         k_ids: The document of each key, (S,) or (B, S); None: the queries'
+        device: Device of the mask; None means that of a tensor
 
     Returns:
         Bool (L, S) or (B, 1, L, S), True = may attend
     """
-    q_ids,k_ids = _document_ids(doc_ids, k_ids)
+    q_ids,k_ids = _document_ids(doc_ids, k_ids, device)
     same = q_ids[...,:,None] == k_ids[...,None,:]
     return same if q_ids.dim() == 1 else same[:,None]
 
 # %% ../../nbs/kernels/mask.ipynb #856f6356
 def prefix_mask(L:int, S:int|None=None, *, prefix:int|Tensor|list[int],
                 device:torch.device|str|None=None)->Tensor:
-    """Each query sees the first `prefix` keys, and those up to its own place
+    """Let each query attend to the first `prefix` keys and to those up to its own position.
 
     Args:
         L: Number of queries
         S: Number of keys; None means L. The last query is aligned with the last key
-        prefix: Number of keys that everyone sees; one for all, or (B,)
-        device: Where the mask is made; None: where a tensor `prefix` is
+        prefix: Number of keys that every query attends to; one for all, or (B,)
+        device: Device of the mask; None means that of a tensor `prefix`
 
     Returns:
         Bool (L, S), or (B, 1, L, S) for several; True = may attend

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ..checks import (wide_dtype, autocast_dtype, check_broadcast, check_number,
                                  checked_window, explain)
 from .positions import Window
-from .attention_mask import AttentionMask, joined
+from .attention_mask import AttentionMask, mask_of_options
 
 # %% ../../nbs/kernels/options.ipynb #5d1e7a02
 class AttentionOptions(TypedDict, total=False):
@@ -176,7 +176,7 @@ def _mask_of(q:Tensor, k:Tensor, options:AttentionOptions)->AttentionMask|None:
     q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
     # a single query at the end of the keys sees all of them
     if causal and mask is window is q_pos is k_pos is None and q.shape[-2] == 1: return None
-    mask = joined(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
+    mask = mask_of_options(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     return None if mask is None or mask.hides_nothing() else mask
 
 def call_of(q:Tensor, k:Tensor, v:Tensor, **options:Unpack[AttentionOptions])->AttentionCall:

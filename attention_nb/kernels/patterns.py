@@ -14,112 +14,121 @@ from ..checks import checked_integer
 from .attention_mask import AttentionMask
 
 # %% ../../nbs/kernels/patterns.ipynb #cd636834
-def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True)->AttentionMask:
-    """Every query sees the first keys and no others
+def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True,
+                  device:torch.device|str|None=None)->AttentionMask:
+    """Let every query attend to the first `n` keys and no others.
 
     Args:
-        L: Queries, the last of which is at the place of the last key
-        S: Keys; None means L
-        n: How many of the first keys are seen
-        causal: Only by queries that do not stand before them
+        L: Number of queries; the last query is aligned with the last key
+        S: Number of keys; None means L
+        n: Number of first keys
+        causal: Mask keys after the query's own position
+        device: Device of the mask
 
     Returns:
-        The same for all sequences and heads
+        One for all sequences and heads
     """
     S = L if S is None else S
     checked_integer('n', n, least=0)
-    return AttentionMask(L, S, causal=causal, q_doc=torch.zeros(L, dtype=torch.long),
-                         k_doc=(torch.arange(S) >= n).long())
+    q_doc = torch.zeros(L, dtype=torch.long, device=device)
+    k_doc = (torch.arange(S, device=device) >= n).long()
+    return AttentionMask(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc)
 
-def streaming(L:int, S:int|None=None, *, window:int, first:int=4)->AttentionMask:
-    """A causal window and the first tokens (Xiao et al. 2023, arXiv 2309.17453)
+def streaming(L:int, S:int|None=None, *, window:int, first:int=4,
+              device:torch.device|str|None=None)->AttentionMask:
+    """Make a causal window plus the first tokens (Xiao et al. 2023, arXiv 2309.17453).
 
     Args:
-        L: Queries, the last of which is at the place of the last key
-        S: Keys; None means L
-        window: Keys that a query sees up to its own, itself among them
-        first: First keys that every query sees besides
+        L: Number of queries; the last query is aligned with the last key
+        S: Number of keys; None means L
+        window: Number of keys up to the query's own position that it attends to
+        first: Number of first keys that every query attends to besides
+        device: Device of the mask
 
     Returns:
         Causal
     """
     checked_integer('window', window, least=1)
     S = L if S is None else S
-    return AttentionMask(L, S, causal=True, window=(window-1,0)) | all_see_first(L, S, n=first)
+    near = AttentionMask(L, S, causal=True, window=(window-1,0))
+    return near | all_see_first(L, S, n=first, device=device)
 
 # %% ../../nbs/kernels/patterns.ipynb #7da31064
-def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int)->AttentionMask:
-    """A prefix that is read as a whole, then a causal window
+def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int,
+                  device:torch.device|str|None=None)->AttentionMask:
+    """Make a bidirectional prefix plus a causal window.
 
     Args:
-        L: Queries, the last of which is at the place of the last key
-        S: Keys; None means L
-        prefix: First tokens: all see them, and they see one another both ways
-        window: Keys that a query sees up to its own, itself among them
+        L: Number of queries; the last query is aligned with the last key
+        S: Number of keys; None means L
+        prefix: Number of first keys that every query attends to, in both directions
+        window: Number of keys up to the query's own position that it attends to
+        device: Device of the mask
 
     Returns:
         Causal behind the prefix
     """
     checked_integer('window', window, least=1)
     S = L if S is None else S
-    return (AttentionMask(L, S, causal=True, window=(window-1,0))
-            | all_see_first(L, S, n=prefix, causal=False))
+    near = AttentionMask(L, S, causal=True, window=(window-1,0))
+    return near | all_see_first(L, S, n=prefix, causal=False, device=device)
 
 def global_local(L:int, *, tokens:Tensor, window:int)->AttentionMask:
-    """Local windows and global tokens (Beltagy et al. 2020, Longformer, arXiv 2004.05150)
+    """Make local windows plus global tokens (Beltagy et al. 2020, Longformer, arXiv 2004.05150).
 
     Args:
-        L: Tokens, queries and keys alike
-        tokens: Bool (L,) or (B, L), True: sees all and is seen by all
-        window: Keys that the others see to each side
+        L: Number of tokens, queries and keys alike
+        tokens: Bool (L,) or (B, L), True = a global token; the mask is on its device
+        window: Number of keys on each side that other tokens attend to
 
     Returns:
-        Both ways
+        Not causal
     """
     checked_integer('window', window, least=0)
     if tokens.dtype != torch.bool: raise TypeError(f"tokens must be bool, got {tokens.dtype}")
-    all_see = torch.zeros(L, dtype=torch.long, device=tokens.device)
-    others = (~tokens).long()
-    return (AttentionMask(L, window=(window,window)) | AttentionMask(L, q_doc=all_see, k_doc=others)
-            | AttentionMask(L, q_doc=others, k_doc=all_see))
+    every = torch.zeros(L, dtype=torch.long, device=tokens.device)
+    is_local = (~tokens).long()
+    return (AttentionMask(L, window=(window,window))
+            | AttentionMask(L, q_doc=every, k_doc=is_local)
+            | AttentionMask(L, q_doc=is_local, k_doc=every))
 
 # %% ../../nbs/kernels/patterns.ipynb #4d41b96f
 def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True,
                   scores:Tensor|None=None)->AttentionMask:
-    """For each block of queries the blocks of keys that fit best
+    """Choose for each block of queries the blocks of keys with the highest scores.
 
     Args:
         q: Queries (B, H, L, E)
         k: Keys (B, Hkv, S, E)
-        top: Blocks of keys that each block of queries sees, its own among them
-        block: Tokens of a block
-        causal: Hide keys after the query's own place, and blocks of them
-        scores: (B, Hkv, blocks of queries, of keys); None: first query, mean key
+        top: Number of key blocks that each query block attends to, its own included
+        block: Tokens in a block
+        causal: Mask keys after the query's own position, and blocks of them
+        scores: (B, Hkv, query blocks, key blocks); None: first query, mean key
 
     Returns:
-        Another one for each sequence and head
+        One for each sequence and head
     """
     checked_integer('top', top, least=1)
     checked_integer('block', block, least=1)
     (B,H,L,_),(_,Hkv,S,_) = q.shape,k.shape
-    if L != S: raise ValueError(f"queries and keys must be of one text, got L = {L} and S = {S}")
+    if L != S: raise ValueError(f"q and k must have one length, got L = {L} and S = {S}")
     n = -(-L//block)
     if scores is None:
-        asked = q.unflatten(1, (Hkv,-1)).mean(2)
-        # the first query of a block may know nothing of those behind it, a mean would
-        asked = asked[...,::block,:] if causal else _means(asked, block)
-        scores = asked @ _means(k, block).mT
+        queries = q.unflatten(1, (Hkv,-1)).mean(2)
+        # a mean over the block would know its later queries
+        queries = queries[...,::block,:] if causal else _block_means(queries, block)
+        scores = queries @ _block_means(k, block).mT
     if scores.shape != (B,Hkv,n,n):
         raise ValueError(f"scores must be {(B,Hkv,n,n)}, got {tuple(scores.shape)}")
     own = torch.eye(n, dtype=torch.bool, device=q.device)
-    seen = own.logical_not().tril() if causal else own.logical_not()
-    best = scores.detach().masked_fill(~seen, -torch.inf).masked_fill(own, torch.inf)
-    chosen = torch.zeros_like(best, dtype=torch.bool)
-    chosen.scatter_(-1, best.topk(min(top, n)).indices, True)
-    chosen &= seen | own    # of a short past nothing is left to choose
-    return AttentionMask.from_blocks(chosen.repeat_interleave(H//Hkv, 1), (block,block), L, S,
-                                  causal=causal)
+    others = (~own).tril() if causal else ~own
+    scores = scores.detach().masked_fill(~others, -torch.inf).masked_fill(own, torch.inf)
+    chosen = torch.zeros_like(scores, dtype=torch.bool)
+    chosen.scatter_(-1, scores.topk(min(top, n)).indices, True)
+    chosen &= others | own    # the first blocks have fewer than `top` to choose from
+    table = chosen.repeat_interleave(H//Hkv, 1)
+    return AttentionMask.from_blocks(table, block, L, S, causal=causal)
 
-def _means(t:Tensor, block:int)->Tensor:
-    "(B, H, L, E) as (B, H, blocks, E), the mean of each block"
+def _block_means(t:Tensor, block:int)->Tensor:
+    "Return the mean of each block of (B, H, L, E), (B, H, blocks, E)."
     return torch.stack([part.mean(-2) for part in t.split(block, -2)], -2)

@@ -1,4 +1,4 @@
-"""May a query at one place see a key at another? For pairs, and for blocks of a text that is too long for a table
+"""May a query at one position attend to a key at another? For pairs, and for blocks of a text that is too long for a table
 
 Docs: https://attention-nb.github.io/attention_nb/kernels/positions.html.md"""
 
@@ -9,24 +9,23 @@ __all__ = ['Window', 'visible', 'allowed']
 
 # %% ../../nbs/kernels/positions.ipynb #d3b9417a
 import functools, operator
-from collections.abc import Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from ..checks import checked_integer, checked_window
 
 # %% ../../nbs/kernels/positions.ipynb #8aa95ce4
-# How far a query sees to its left and to its right; None opens a side
+# Keys to the left and to the right of a query that it may attend to; None means all of them
 Window:TypeAlias = tuple[int|None,int|None]
 
 def visible(q_pos:Tensor, k_pos:Tensor, *, causal:bool=False, window:Window|None=None)->Tensor:
-    """May a query at one place see a key at another? Element by element
+    """Return whether a query at one position may attend to a key at another, element by element.
 
     Args:
-        q_pos: Places of queries, integers
-        k_pos: Places of keys, integers, broadcastable to `q_pos`
-        causal: Hide keys after the query
+        q_pos: Positions of queries, integers
+        k_pos: Positions of keys, integers, broadcastable to `q_pos`
+        causal: Mask keys after the query
         window: (left, right) of the query; None leaves a side open
 
     Returns:
@@ -36,27 +35,27 @@ def visible(q_pos:Tensor, k_pos:Tensor, *, causal:bool=False, window:Window|None
     if causal: right = 0
     q_pos,k_pos = q_pos.long(),k_pos.long()
     shape = torch.broadcast_shapes(q_pos.shape, k_pos.shape)
-    see = torch.ones(shape, dtype=torch.bool, device=k_pos.device)
-    if left is not None: see = see & (k_pos >= q_pos-left)
-    if right is not None: see = see & (k_pos <= q_pos+right)
-    return see
+    mask = torch.ones(shape, dtype=torch.bool, device=k_pos.device)
+    if left is not None: mask = mask & (k_pos >= q_pos-left)
+    if right is not None: mask = mask & (k_pos <= q_pos+right)
+    return mask
 
 # %% ../../nbs/kernels/positions.ipynb #97d1cc90
 def allowed(L:int, S:int, *, causal:bool=False, window:Window|None=None, q_pos:Tensor|None=None,
             k_pos:Tensor|None=None, device:torch.device|str|None=None)->Tensor:
-    """Which keys each query may see by place alone
+    """Return the table of which keys each query may attend to, by position alone.
 
     Args:
         L: Number of queries
         S: Number of keys
-        causal: Hide keys after the query's own place
+        causal: Mask keys after the query's own position
         window: (left, right) of the query; None leaves a side open
-        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
-        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
-        device: Where the mask is made
+        q_pos: Positions of queries, (L,) or (B, L); None means S-L to S-1
+        k_pos: Positions of keys, (S,) or (B, S); None means 0 to S-1
+        device: Device of the mask
 
     Returns:
-        Bool (L, S), or (B, L, S) if places have a batch; True = may attend
+        Bool (L, S), or (B, L, S) if positions have a batch; True = may attend
     """
     if L < 0 or S < 0: raise ValueError(f"L and S must not be negative, got {L} and {S}")
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
@@ -64,151 +63,144 @@ def allowed(L:int, S:int, *, causal:bool=False, window:Window|None=None, q_pos:T
     return visible(q_pos[...,:,None], k_pos[...,None,:], causal=causal, window=window)
 
 # %% ../../nbs/kernels/positions.ipynb #91ec2d7b
-def slice_ends(part:slice, n:int)->tuple[int,int]:
-    "First and last of a slice of n; a compiler's symbols stay symbols"
+def slice_bounds(part:slice, n:int)->tuple[int,int]:
+    "Return start and stop of a slice of n items without a step; both may be symbolic."
     start,stop = part.start or 0,n if part.stop is None else min(part.stop, n)
     if part.step not in (None, 1) or start < 0 or stop < 0:
         raise ValueError(f"a tile is a slice from 0 up without steps, got {part}")
     return start, max(start, stop)
 
-def part_of(mask:Tensor, q:Tensor|slice, k:Tensor|slice)->Tensor:
-    "Some rows and columns of a mask that may have only one of either"
+def index_mask(mask:Tensor, q:Tensor|slice, k:Tensor|slice)->Tensor:
+    "Select rows and columns of a mask that may have only one of either."
     if mask.dim() and mask.shape[-1] > 1: mask = mask[...,k]
     return mask[...,q,:] if mask.dim() > 1 and mask.shape[-2] > 1 else mask
 
-def all_of(*tables:Tensor|None)->Tensor|None:
-    "What all tables allow; None allows all"
-    given = [t for t in tables if t is not None]
-    return functools.reduce(operator.and_, given) if given else None
+def and_masks(*masks:Tensor|None)->Tensor|None:
+    "Return what all masks allow; None allows everything."
+    tensors = [m for m in masks if m is not None]
+    return functools.reduce(operator.and_, tensors) if tensors else None
 
-def any_of(*tables:Tensor|None)->Tensor|None:
-    "What one of the tables allows"
-    given = [t for t in tables if t is not None]
-    return functools.reduce(operator.or_, given) if len(given) == len(tables) else None
+def or_masks(*masks:Tensor|None)->Tensor|None:
+    "Return what at least one mask allows; None allows everything."
+    tensors = [m for m in masks if m is not None]
+    return functools.reduce(operator.or_, tensors) if len(tensors) == len(masks) else None
 
-def looked_up(table:Tensor, i:Tensor, j:Tensor)->Tensor:
-    "Entries of (..., M, N) in rows i, (n,) or (B, n), and columns j, each with each"
+def gather_pairs(table:Tensor, i:Tensor, j:Tensor)->Tensor:
+    "Gather entries of (..., M, N): each row index of (n,) or (B, n) with each column index."
     if i.dim() == j.dim() == 1: return table[...,i[:,None],j]
     table = table[(None,)*(4-table.dim())]
     b,h = (torch.arange(n, device=i.device) for n in table.shape[:2])
     return table[b[:,None,None,None],h[:,None,None],i[...,None,:,None],j[...,None,None,:]]
 
 def block_sizes(block:int|tuple[int,int])->tuple[int,int]:
+    "Return the numbers of queries and of keys in a block, validated."
     q_block,k_block = (block,block) if isinstance(block, int) else block
     return checked_integer('q_block', q_block, least=1),checked_integer('k_block', k_block, least=1)
-
-def pieces_of(some:Tensor, most:int)->Iterator[tuple[slice,slice]]:
-    "Rectangles of at most so many blocks that hold all those of which some are seen"
-    nq,nk = some.shape
-    high = max(1, most//max(nk, 1))
-    for i in range(0, nq, high):
-        seen = some[i:i+high].any(0).nonzero().flatten().tolist()
-        while seen:
-            here = [j for j in seen if j < seen[0]+most]
-            seen = seen[len(here):]
-            yield slice(i, min(i+high, nq)), slice(here[0], here[-1]+1)
 
 # %% ../../nbs/kernels/positions.ipynb #5091eb95
 _Pair:TypeAlias = tuple[Tensor,Tensor]    # of queries and of keys
 
-def _stretches(S:int, sides:Window, places:_Pair, docs:_Pair|None)->tuple[Tensor,Tensor,Tensor]:
-    "For each query the stretch of ranks that it sees, and the rank of each key, all (..., n)"
-    (left,right),given = sides,[*places, *(docs or ())]
-    lead = torch.broadcast_shapes(*(t.shape[:-1] for t in given))
-    q_pos,k_pos,*ids_of = (t.long().expand(*lead, -1).contiguous() for t in given)
-    in_order = k_pos.sort().values
-    rank = torch.searchsorted(in_order, k_pos)
-    a = torch.zeros_like(q_pos) if left is None else torch.searchsorted(in_order, q_pos-left)
-    b = torch.full_like(q_pos, S)
-    if right is not None: b = torch.searchsorted(in_order, q_pos+right, right=True)
-    if not ids_of: return a, b, rank
-    ids,order = ids_of[1].sort(stable=True)
-    def first(doc:Tensor)->Tensor:
-        "Index of the first key of each document; S if it has none"
-        n = torch.searchsorted(ids, doc)
-        at = n.clamp(max=max(S-1, 0))
-        found = (n < S) & (ids.gather(-1, at) == doc) if S else n < 0
-        return torch.where(found, order.gather(-1, at) if S else n, S)
-    mine = first(ids_of[0])*(S+1)
-    return mine+a, mine+torch.maximum(a, b), first(ids_of[1])*(S+1)+rank
+class _KeyRanges(NamedTuple):
+    "Key j is visible to query i if `start[i] <= rank[j] < end[i]`."
+    rank:Tensor # (..., S)
+    start:Tensor # (..., L)
+    end:Tensor # (..., L)
+
+def _inverse(order:Tensor)->Tensor:
+    "Return the permutation that undoes `order`, along the last dimension."
+    index = torch.arange(order.shape[-1], device=order.device)
+    return torch.empty_like(order).scatter_(-1, order, index.expand_as(order))
+
+def _key_ranges(L:int, S:int, window:Window, *, positions:_Pair|None, docs:_Pair|None,
+                device:torch.device)->_KeyRanges:
+    "Rank keys by document and position; find the range of ranks that each query sees."
+    batch = torch.broadcast_shapes(*(t.shape[:-1] for t in (*(positions or ()), *(docs or ()))))
+    def batched(t:Tensor)->Tensor: return t.long().expand(*batch, -1).contiguous()
+    if positions is None:
+        q_pos,rank = (batched(torch.arange(*ends, device=device)) for ends in ((S-L, S), (0, S)))
+        def keys_before(pos:Tensor)->Tensor: return pos.clamp(0, S)
+    else:
+        q_pos,k_pos = map(batched, positions)
+        ordered,order = k_pos.sort()
+        rank = _inverse(order)
+        def keys_before(pos:Tensor)->Tensor: return torch.searchsorted(ordered, pos)
+    left,right = window
+    start = torch.zeros_like(q_pos) if left is None else keys_before(q_pos-left)
+    end = torch.full_like(q_pos, S) if right is None else keys_before(q_pos+right+1)
+    if docs is None: return _KeyRanges(rank, start, end)
+    # sort once more, by document first
+    q_ids,k_ids = map(batched, docs)
+    ids,order = k_ids.sort(stable=True)
+    def first_key(doc:Tensor)->Tensor:
+        "Return the index of the first key of each document, -1 if it has none."
+        at = torch.searchsorted(ids, doc).clamp(max=S-1)
+        return torch.where(ids.gather(-1, at) == doc, order.gather(-1, at), -1)
+    by_doc,by_key = ((S+1)*first_key(doc) for doc in (q_ids,k_ids))
+    ordered,order = (by_key+rank).sort()
+    start,end = torch.searchsorted(ordered, by_doc+start),torch.searchsorted(ordered, by_doc+end)
+    return _KeyRanges(_inverse(order), start, end)
 
 # %% ../../nbs/kernels/positions.ipynb #78cbdf63
-def _filled(t:Tensor, n:int, x:int)->Tensor:
-    "(..., length) cut into blocks of n, (..., blocks, n), filled up with x"
-    full = F.pad(t, (0, -t.shape[-1] % n), value=x)
-    return full.reshape(*full.shape[:-1], -1, n)
+def _split(t:Tensor, n:int, pad:int, dim:int=-1)->Tensor:
+    "Split a dimension of a length into (blocks, n) and pad the last block."
+    if rest := -t.shape[dim] % n: t = F.pad(t, (*(0,0)*(-1-dim), 0, rest), value=pad)
+    return t.unflatten(dim, (-1,n))
 
-def _kinds(some:Tensor, every:Tensor)->Tensor: return some.to(torch.int8) + (some & every)
+def _block_types(some:Tensor, every:Tensor)->Tensor:
+    "Return int8: 0 for empty blocks, 2 for full ones, 1 for others."
+    return some.to(torch.int8) + (some & every)
 
-def _covered(a:Tensor, b:Tensor, S:int, q_block:int, k_block:int)->Tensor:
-    "Blocks where query i sees the keys a_i to b_i - 1"
-    L,nk,some = a.shape[-1],-(-S//k_block),a < b
-    nq,edge = -(-L//q_block),torch.arange(nk, device=a.device)*k_block
-    # count up at the first block that a query sees, down behind the last
-    row = torch.arange(L, device=a.device)//q_block*(nk+1)
-    first,end = torch.where(some, a//k_block, nk),torch.where(some, (b-1)//k_block + 1, nk)
-    one = torch.ones_like(a, dtype=torch.int32)
-    steps = one.new_zeros(*a.shape[:-1], nq*(nk+1))
-    steps = steps.scatter_add(-1, row+first, one).scatter_add(-1, row+end, -one)
-    seen = steps.unflatten(-1, (nq, nk+1)).cumsum(-1)[...,:-1] > 0
-    late,early = _filled(a, q_block, 0).amax(-1),_filled(b, q_block, S).amin(-1)
-    return _kinds(seen, (late[...,None] <= edge) & (early[...,None] >= (edge+k_block).clamp(max=S)))
+def _blocks_by_default(L:int, S:int, q_block:int, k_block:int, window:Window,
+                       device:torch.device)->Tensor:
+    "Return the blocks of default positions, from the first and the last of each block."
+    left,right = (L+S if n is None else min(n, L+S) for n in window)
+    q_first = torch.arange(S-L, S, q_block, device=device)[:,None]
+    k_first = torch.arange(0, S, k_block, device=device)
+    q_last,k_last = (q_first+q_block-1).clamp(max=S-1),(k_first+k_block-1).clamp(max=S-1)
+    some = (k_first <= q_last+right) & (k_last >= q_first-left)
+    return _block_types(some, (k_last <= q_first+right) & (k_first >= q_last-left))
 
-def _roughly(a:Tensor, b:Tensor, rank:Tensor, q_block:int, k_block:int)->Tensor:
-    "Blocks by their smallest and largest alone: right, but 1 where that does not decide"
-    many,some = (rank.shape[-1]+2)**2,a < b
-    low,high = _filled(rank, k_block, many).amin(-1),_filled(rank, k_block, -1).amax(-1)
-    first = _filled(torch.where(some, a, many), q_block, many).amin(-1)[...,None]
-    last = _filled(torch.where(some, b, -1), q_block, -1).amax(-1)[...,None]
-    late = _filled(a, q_block, -1).amax(-1)[...,None]
-    early = _filled(b, q_block, many).amin(-1)[...,None]
-    low,high = low[...,None,:],high[...,None,:]
-    return _kinds((first <= high) & (last > low), (late <= low) & (early > high))
-
-def blocks_of_places(
-    L:int, S:int, q_block:int, k_block:int, sides:Window, *, places:_Pair|None, docs:_Pair|None,
-    device:torch.device
+def blocks_of_positions(
+    L:int, S:int, q_block:int, k_block:int, window:Window, *, positions:_Pair|None,
+    docs:_Pair|None, device:torch.device
 )->Tensor:
-    "Blocks by places, None: bottom-right, and by documents that see themselves alone"
-    (left,right),nq,nk = sides,-(-L//q_block),-(-S//k_block)
-    if not L or not S or (left is None and right is None and docs is None):
-        return torch.full((nq,nk), 2, dtype=torch.int8, device=device)
-    place = torch.arange(L, device=device) + (S-L)
-    if places is None and docs is None:
-        a = torch.zeros_like(place) if left is None else (place-left).clamp(0, S)
-        b = torch.full_like(place, S) if right is None else (place+right+1).clamp(0, S)
-        return _covered(a, b, S, q_block, k_block)
-    a,b,rank = _stretches(S, sides, places or (place,torch.arange(S, device=device)), docs)
-    begin,end = torch.searchsorted(rank, a),torch.searchsorted(rank, b)
-    exact = _covered(begin, end, S, q_block, k_block)
-    in_order = (rank[...,1:] >= rank[...,:-1]).all(-1)[...,None,None]
-    kinds = torch.where(in_order, exact, _roughly(a, b, rank, q_block, k_block))
-    return kinds[:,None] if kinds.dim() == 3 else kinds
+    "Return the blocks of a window, by position (None: default ones) and within documents."
+    if positions is None and docs is None or not L or not S:
+        return _blocks_by_default(L, S, q_block, k_block, window, device)
+    rank,start,end = _key_ranges(L, S, window, positions=positions, docs=docs, device=device)
+    first_key = _split(rank, k_block, S).amin(-1)[...,None,:]
+    last_key = _split(rank, k_block, -1).amax(-1)[...,None,:]
+    def of_queries(t:Tensor, pad:int)->Tensor: return _split(t, q_block, pad)[...,None]
+    # what some query of a block sees, and what all of them see
+    empty = start >= end
+    some_start = of_queries(start.masked_fill(empty, S), S).amin(-2)
+    some_end = of_queries(end.masked_fill(empty, 0), 0).amax(-2)
+    every_start,every_end = of_queries(start, 0).amax(-2),of_queries(end, S).amin(-2)
+    blocks = _block_types((some_start <= last_key) & (first_key < some_end),
+                          (every_start <= first_key) & (last_key < every_end))
+    return blocks[:,None] if blocks.dim() == 3 else blocks
 
 # %% ../../nbs/kernels/positions.ipynb #c18f3da6
 def blocks_of_mask(mask:Tensor, nq:int, nk:int, q_block:int, k_block:int)->Tensor:
-    "Blocks of a mask, which may have one row or column for all"
-    mask = mask[(None,)*(2-mask.dim())]
-    def pool(t:Tensor, every:bool)->Tensor:
-        for dim,n in ((-1,k_block), (-2,q_block)):
-            t = t.transpose(-1, dim)
-            if t.shape[-1] > 1:
-                t = _filled(t.to(torch.int8), n, int(every))
-                t = t.amin(-1) if every else t.amax(-1)
-            t = t.transpose(-1, dim)
-        return t.bool()
-    kinds = _kinds(pool(mask, False), pool(mask, True))
-    return kinds.expand(*kinds.shape[:-2], nq, nk)
+    "Return the (..., nq, nk) blocks of a mask, which may have one row or column for all."
+    # bool has no fast reductions on a CPU
+    some = every = mask[(None,)*(2-mask.dim())].view(torch.int8)
+    for dim,n in ((-2,q_block), (-1,k_block)):
+        if some.shape[dim] == 1: continue
+        some,every = _split(some, n, 0, dim).amax(dim),_split(every, n, 1, dim).amin(dim)
+    blocks = some+every
+    return blocks.expand(*blocks.shape[:-2], nq, nk)
 
 def blocks_of_table(table:Tensor, docs:_Pair, q_block:int, k_block:int)->Tensor:
-    "Blocks of a table of documents: how many of its entries are true, from sums over corners"
+    "Return the blocks of a table of documents, from the number of true entries in a rectangle."
     sums = table.cumsum(-1, dtype=torch.int32).cumsum(-2, dtype=torch.int32)
     sums = F.pad(sums, (1,0,1,0))    # (..., M+1, N+1)
-    def bounds(ids:Tensor, n:int, most:int)->_Pair:
-        return _filled(ids.long(), n, most).amin(-1), _filled(ids.long(), n, -1).amax(-1)+1
-    (a,b),(c,d) = (bounds(ids, n, most) for ids,n,most in
+    def bounds(ids:Tensor, n:int, max_id:int)->_Pair:
+        ids = ids.long()
+        return _split(ids, n, max_id).amin(-1), _split(ids, n, -1).amax(-1)+1
+    (a,b),(c,d) = (bounds(ids, n, size) for ids,n,size in
                    zip(docs, (q_block,k_block), sums.shape[-2:]))
-    def at(i:Tensor, j:Tensor)->Tensor: return looked_up(sums, i, j)
-    seen = at(b, d)-at(a, d)-at(b, c)+at(a, c)
+    def at(i:Tensor, j:Tensor)->Tensor: return gather_pairs(sums, i, j)
+    count = at(b, d)-at(a, d)-at(b, c)+at(a, c)
     area = (b-a)[...,:,None]*(d-c)[...,None,:]
-    return _kinds(seen > 0, seen == (area[:,None] if area.dim() == 3 else area))
+    return _block_types(count > 0, count == (area[:,None] if area.dim() == 3 else area))

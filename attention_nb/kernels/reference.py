@@ -17,7 +17,7 @@ from torch import Tensor
 from ..checks import wide_dtype, explained
 from .options import AttentionCall, check_attention, in_own_precision
 from .positions import Window
-from .attention_mask import AttentionMask, over
+from .attention_mask import AttentionMask, squeeze_heads
 
 # %% ../../nbs/kernels/reference.ipynb #dc020aa2
 def group_heads(q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
@@ -66,7 +66,7 @@ def hide(scores:Tensor, mask:Tensor|None)->Tensor:
     Returns:
         Scores, minus infinity where a query may not attend to a key
     """
-    mask = over(mask, scores.dim())
+    mask = squeeze_heads(mask, scores.dim())
     return scores if mask is None else scores.masked_fill(~mask, -math.inf)
 
 # %% ../../nbs/kernels/reference.ipynb #fa8666c9

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ..checks import Attended, check_number, checked_window, wide_dtype
 from ..kernels.options import AttentionCall, AttentionOptions, call_of, check_added
 from ..kernels.positions import Window
-from ..kernels.attention_mask import AttentionMask, spelled
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/base.ipynb #0e2bf0a1
 class AttentionFunction(Protocol):
@@ -105,9 +105,12 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
     if not isinstance(mask, AttentionMask) and 'q_pos' not in said and 'k_pos' not in said:
         return said
     rules = {n: said[n] for n in _places if n in said}
-    see = AttentionMask(L, S, **rules) if hides else mask
+    see = mask
+    if hides:
+        see = AttentionMask(L, S, **{n: o for n,o in rules.items() if n != 'mask'})
+        if mask is not None: see = see & mask
     rest = {n: o for n,o in said.items() if n not in _places}
-    return spelled(see) | rest
+    return see.to_options() | rest
 
 # %% ../../nbs/layers/base.ipynb #c412c2a9
 def check_layer_mask(name:str, t:Tensor|AttentionMask|None)->None:

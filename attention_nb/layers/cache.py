@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from ..checks import Attended, check_sizes, checked_integer
 from ..kernels.positions import Window
-from ..kernels.attention_mask import AttentionMask, tensors_of, has_numbers
+from ..kernels.attention_mask import AttentionMask, named_tensors, has_values
 from .rounded import RoundedRows
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
@@ -345,11 +345,12 @@ class SlidingKVCache(KVCache):
         said = {n: options[n] for n in ('mask','causal','window','q_pos','k_pos') if n in options}
         mask = said.get('mask')
         names:set[str] = {n for n,o in said.items() if o is not None}
-        if isinstance(mask, AttentionMask): names |= {n for n,_ in tensors_of(mask)}
+        if isinstance(mask, AttentionMask): names |= {n for n,_ in named_tensors(mask)}
         if not names & {'q_pos','k_pos'}: return    # by the order of words
-        see = AttentionMask(L, S, **said)
-        tensors = tensors_of(see)
-        if not has_numbers(*(t for _,t in tensors)): return
+        see = AttentionMask(L, S, **{n: o for n,o in said.items() if n != 'mask'})
+        if mask is not None: see = see & mask
+        tensors = named_tensors(see)
+        if not has_values(*(t for _,t in tensors)): return
         see = see.part(k=slice(0, gone))
         if not see.blocks(128, 128).any(): return
         for a in range(0, L, 128):
@@ -376,7 +377,6 @@ class SlidingKVCache(KVCache):
         rules = [options.get('window')]
         if isinstance(see, AttentionMask):
             if see.q_pos is not None or see.k_pos is not None: return False
-            if isinstance(see.mask, AttentionMask): return False
             rules.append(see.window)
         lefts = [w[0] for w in rules if w is not None and w[0] is not None]
         return options.get('q_pos') is None and min(lefts, default=self._ring) >= self._ring-1

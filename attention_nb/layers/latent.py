@@ -182,19 +182,17 @@ def _rows(t:Tensor|None, H:int, L:int)->Tensor|None:
 
 def _row_rules(see:AttentionMask, H:int)->AttentionMask:
     "Who may see whom, for the same rows"
-    inner = see.mask
-    inner = _row_rules(inner, H) if isinstance(inner, AttentionMask) else _rows(inner, H, see.L)
-    either = see.either and tuple(_row_rules(other, H) for other in see.either)
+    parts = tuple(_row_rules(part, H) for part in see.parts)
     each = torch.arange(see.L).repeat_interleave(H)
     for t in (see.q_pos, see.q_doc, see.mask):
         if isinstance(t, Tensor): each = each.to(t.device)
-    rules = replace(see, mask=None, either=None).part(q=each)
+    rules = replace(see, mask=None, parts=()).part(q=each)
     if see.table is not None and see.table.dim() == 4 and rules.q_doc is not None:
         # a document of each head
         table = see.table.expand(-1, H, -1, -1).transpose(1, 2).flatten(1, 2)[:,None]
         own = torch.arange(H, device=each.device).repeat(see.L)
         rules = replace(rules, q_doc=rules.q_doc*H + own, table=table)
-    return replace(rules, mask=inner, either=either)
+    return replace(rules, mask=_rows(see.mask, H, see.L), parts=parts)
 
 def _one_key_head(attend:Callable[[AttentionCall],Attended], c:AttentionCall)->Attended:
     "Attention of many heads to one key head: what all heads ask are rows of one table"

@@ -18,7 +18,7 @@ from .base import Function
 from .multihead import MultiHeadAttention
 from .position import Rope
 from ..kernels.positions import Window
-from ..kernels.attention_mask import joined
+from ..kernels.attention_mask import mask_of_options
 
 # %% ../../nbs/layers/torch_interop.ipynb #1cf1ec12
 def _append(
@@ -85,7 +85,7 @@ class AppendedAttention(MultiHeadAttention):
         "As in `MultiHeadAttention`, with the columns behind the keys"
         S,bias = k.shape[-2],options.get('bias')
         rules:dict[str,Any] = {n: options.get(n) for n in _rules}
-        see = joined(q, k, **rules)
+        see = mask_of_options(q, k, **rules)
         mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)
         if self.bias_k is not None and self.bias_v is not None:
             k,v = _append(k, self.bias_k),_append(v, self.bias_v)

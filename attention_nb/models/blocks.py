@@ -21,7 +21,7 @@ from ..layers.latent import LatentAttention
 from ..layers.base import AttentionLayer
 from ..layers.multihead import MultiHeadAttention
 from ..layers.position import Rope, alibi_bias, relative_bias
-from ..kernels.attention_mask import AttentionMask, has_numbers, is_eager
+from ..kernels.attention_mask import AttentionMask, has_values, is_eager
 
 # %% ../../nbs/models/blocks.ipynb #d4847924
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class MixtureOfExperts(nn.Module):
         weights,chosen = self.route(rows)    # (T, active) each
         out = torch.zeros_like(rows)
         # nobody knows which, where shapes alone are: all compute, and what is not asked for is 0
-        blind = not has_numbers(rows) and (torch.compiler.is_exporting()
+        blind = not has_values(rows) and (torch.compiler.is_exporting()
                                             or not torch.compiler.is_compiling())
         for e,expert in enumerate(self.experts):
             if blind:
@@ -425,7 +425,7 @@ class Block(nn.Module):
 def fills_between(mask:Tensor)->bool:
     "Whether filling stands between real tokens, as far as numbers can be read"
     between = _between(mask)
-    return not has_numbers(between) or bool(between.any())
+    return not has_values(between) or bool(between.any())
 
 def _between(mask:Tensor)->Tensor:
     seen = mask.long().cumsum(-1)

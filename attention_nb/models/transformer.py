@@ -33,7 +33,7 @@ from .generation_options import GenerateOptions
 from ..layers.base import AttentionLayer, Function, is_used
 from ..layers.multihead import computed_dtype, like_of
 from ..layers.quantized import QuantizedEmbedding
-from ..kernels.attention_mask import has_numbers
+from ..kernels.attention_mask import has_values
 
 # %% ../../nbs/models/transformer.ipynb #c09dbe77
 class SaveOptions(TypedDict, total=False):
@@ -249,7 +249,7 @@ def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tens
     most = max_places(cfg)
     given = [t for t in (positions,documents) if t is not None]
     if most == math.inf or not ids.numel(): return
-    if not has_numbers(*(t.min() for t in given)): return    # where only shapes are known
+    if not has_values(*(t.min() for t in given)): return    # where only shapes are known
     if positions is not None: first,last = int(positions.min()),int(positions.max())
     elif documents is not None: first,last = 0,max(int(d.unique(return_counts=True)[1].max())
                                                    for d in documents) - 1

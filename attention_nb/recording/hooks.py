@@ -22,7 +22,7 @@ from ..layers.self_attention import SelfAttention
 from ..layers.base import AttentionLayer, standing_by, twin_of
 from .steps import (by_place, Call, filled, kept_options, Key, Rows,
                                           same_sequences, Step, Told)
-from ..kernels.attention_mask import joined, over, AttentionMask
+from ..kernels.attention_mask import mask_of_options, squeeze_heads, AttentionMask
 
 # %% ../../nbs/recording/hooks.ipynb #5d50c373
 present_watches:ContextVar[tuple['Watch',...]] = ContextVar('attention_nb_present', default=())
@@ -345,7 +345,7 @@ def _ring_places(cache:Any, L:int, options:dict[str,Any])->tuple[Tensor,Tensor]:
     "Places of new queries, of a ring's keys; these are in order where places hide some"
     see,k_pos = options.get('mask'),copied(cache.positions)
     hides = options.get('causal') or options.get('window') is not None
-    hides = hides or isinstance(see, AttentionMask) and see.sides() != (None,None)
+    hides = hides or isinstance(see, AttentionMask) and see.window_bounds() != (None,None)
     return torch.arange(len(cache)-L, len(cache)), k_pos.sort().values if hides else k_pos
 
 def copied(t:Any)->Any:
@@ -360,9 +360,9 @@ _rules = 'mask','causal','window','q_pos','k_pos'
 def our_call(m:nn.Module, q:Tensor, k:Tensor, options:dict[str,Any])->Call:
     "What one of our modules is about to do; the dimensions before a single head are a batch"
     lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
-    see = joined(q, k, **{n: options[n] for n in _rules if n in options})
+    see = mask_of_options(q, k, **{n: options[n] for n in _rules if n in options})
     mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)
-    mask = over(mask, q.dim())
+    mask = squeeze_heads(mask, q.dim())
     kept = {n: copied(options.get(n)) for n in kept_options} | dict(mask=copied(mask))
     q,k = copied(q),copied(k)
     if len(lead) != 2 or isinstance(m, SelfAttention):
