@@ -43,7 +43,7 @@ def _sdpa(call:AttentionCall)->Tensor:
     if q.dim() != 4: q,k,v = (as_four_dims(t, t) for t in (q,k,v))
     added = None
     if call.mask is not None and not call.is_causal:
-        table = over(call.mask.dense(device=q.device), call.q.dim())
+        table = squeeze_heads(call.mask.dense(device=q.device), call.q.dim())
         added = None if table is None else as_four_dims(table, call.q)
     if call.bias is not None:
         bias = as_four_dims(call.bias, call.q)
