@@ -10,8 +10,8 @@ __all__ = ['AttentionMask', 'mask_of_options', 'squeeze_heads']
 # %% ../../nbs/kernels/attention_mask.ipynb #ebf0a988
 import operator
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache, reduce
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
@@ -73,7 +73,6 @@ class AttentionMask:
     rule:Callable[[Tensor,Tensor],Tensor]|None=None
     parts:'tuple[AttentionMask,...]'=()
     operator:Literal['and','or']='and'
-    _memo:dict[Any,Any]=field(default_factory=dict, init=False)
 
     def __post_init__(self)->None:
         if self.S is None: object.__setattr__(self, 'S', self.L)
@@ -347,15 +346,8 @@ def named_tensors(mask:AttentionMask)->list[tuple[str,Tensor]]:
     return own + [pair for part in mask.parts for pair in named_tensors(part)]
 
 def kept_for(see:AttentionMask, key:Any, make:Callable[[],Any])->Any:
-    "Return what was made before, as long as no tensor has been written to since."
-    tensors = [t for _,t in named_tensors(see)]
-    if not has_values(*tensors) or any(t.is_inference() for t in tensors): return make()
-    versions = tuple(t._version for t in tensors)
-    before,result = see._memo.get(key, (None,None))
-    if before != versions:
-        result = make()
-        if not isinstance(result, Tensor) or has_values(result): see._memo[key] = versions,result
-    return result
+    "Return `make()`."
+    return make()
 
 def _device(mask:AttentionMask, device:torch.device|str|None)->torch.device:
     "Return the requested device, else that of the mask's tensors."
@@ -554,17 +546,9 @@ def mask_of_options(q:Tensor, k:Tensor, *, mask:Tensor|AttentionMask|None=None, 
         if not isinstance(mask, Tensor): return mask
         q_pos = k_pos = None    # positions alone mask nothing
     if isinstance(mask, Tensor) and q.dim() == mask.dim() == 3: mask = mask[:,None]
-    if mask is None and q_pos is None and k_pos is None and is_eager() and type(q.shape[-2]) is int:
-        window = window if window is None else checked_window(window)
-        if not torch._C._len_torch_dispatch_stack():
-            return _of_sizes(q.shape[-2], k.shape[-2], causal, window)
     own = AttentionMask(q.shape[-2], k.shape[-2], causal=causal, window=window, q_pos=q_pos,
                         k_pos=k_pos, mask=None if isinstance(mask, AttentionMask) else mask)
     return own & mask if isinstance(mask, AttentionMask) else own
-
-@lru_cache(32)
-def _of_sizes(L:int, S:int, causal:bool, window:Window|None)->AttentionMask:
-    return AttentionMask(L, S, causal=causal, window=window)
 
 def squeeze_heads(mask:Tensor|None, dims:int)->Tensor|None:
     """Remove the dimension of heads from a mask for scores (B, L, S), which have none.
@@ -655,7 +639,6 @@ def _flatten(mask:AttentionMask)->tuple[list[Any],Any]:
 def _unflatten(children:Any, context:Any)->AttentionMask:
     (constants,names),mask = context,object.__new__(AttentionMask)
     fields = dict.fromkeys(_tensor_fields) | dict(constants) | dict(zip(names, children))
-    fields['_memo'] = {}
     for name,value in fields.items(): object.__setattr__(mask, name, value)
     return mask
 

@@ -262,8 +262,7 @@ def _backward_kv(q, k, v, g, dk, dv, db, lse, delta, bias, q_doc, k_doc, spans, 
     _keep(_head(dv, es, b, kv), v_acc, j, es[2], S, EV, VP)
 
 # %% ../../nbs/kernels/triton_flash.ipynb #3566b800
-_known = ('L','S','causal','window','q_pos','k_pos','q_doc','k_doc','mask','parts','operator',
-          '_memo')
+_known = ('L','S','causal','window','q_pos','k_pos','q_doc','k_doc','mask','parts','operator')
 
 def _rules_not(see:AttentionMask|None)->str|None:
     "Why the kernels do not know these rules"
