@@ -10,8 +10,8 @@ __all__ = ['AttentionMask', 'mask_of_options', 'squeeze_heads']
 # %% ../../nbs/kernels/attention_mask.ipynb #ebf0a988
 import operator
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache, reduce
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
@@ -73,7 +73,6 @@ class AttentionMask:
     rule:Callable[[Tensor,Tensor],Tensor]|None=None
     parts:'tuple[AttentionMask,...]'=()
     operator:Literal['and','or']='and'
-    _memo:dict[Any,Any]=field(default_factory=dict, init=False)
 
     def __post_init__(self)->None:
         if self.S is None: object.__setattr__(self, 'S', self.L)
@@ -347,15 +346,8 @@ def named_tensors(mask:AttentionMask)->list[tuple[str,Tensor]]:
     return own + [pair for part in mask.parts for pair in named_tensors(part)]
 
 def kept_for(see:AttentionMask, key:Any, make:Callable[[],Any])->Any:
-    "Return what was made before, as long as no tensor has been written to since."
-    tensors = [t for _,t in named_tensors(see)]
-    if not has_values(*tensors) or any(t.is_inference() for t in tensors): return make()
-    versions = tuple(t._version for t in tensors)
-    before,result = see._memo.get(key, (None,None))
-    if before != versions:
-        result = make()
-        if not isinstance(result, Tensor) or has_values(result): see._memo[key] = versions,result
-    return result
+    "Return `make()`."
+    return make()
 
 def _device(mask:AttentionMask, device:torch.device|str|None)->torch.device:
     "Return the requested device, else that of the mask's tensors."
@@ -427,36 +419,35 @@ def _check(mask:AttentionMask)->None:
         if t.dim() == 2 and t.shape[0] != 1: batch.append((t.shape[0], name))
     if any(n != batch[0][0] for n,_ in batch):
         raise ValueError(f"positions and documents must have one batch size, got {dict(batch)}")
-    if mask.mask is not None: _check_mask(mask.mask, (L, S), batch[0][0] if batch else None)
-    if mask.table is not None: _check_table(mask)
+    if mask.mask is not None:
+        _check_bool('mask', mask.mask)
+        lead = mask.mask.shape[:-2]
+        if batch and mask.mask.dim() == 4: lead = batch[0][0],lead[1]
+        check_broadcast('mask', mask.mask, (*lead, L, S))
+    if mask.table is not None: _check_table(mask.table, mask.q_doc, mask.k_doc)
     if mask.rule is not None and not callable(mask.rule):
         raise TypeError(f"rule must be a function of positions, got {type(mask.rule).__name__}")
     if mask.operator not in ('and','or'):
         raise ValueError(f"operator must be 'and' or 'or', got {mask.operator!r}")
     for part in mask.parts: _of_same_size(mask, part)
 
-def _check_mask(mask:Any, sizes:tuple[int,int], B:int|None)->None:
-    if isinstance(mask, AttentionMask):
-        raise TypeError("mask must be a bool tensor, got an AttentionMask: combine two with &")
-    if not isinstance(mask, Tensor):
-        raise TypeError(f"mask must be a bool tensor, got {type(mask).__name__}")
-    if mask.dtype != torch.bool:
-        raise TypeError(f"mask must be bool (True = may attend), got {mask.dtype}")
-    lead = mask.shape[:-2] if B is None or mask.dim() != 4 else (B, mask.shape[1])
-    check_broadcast('mask', mask, (*lead, *sizes))
+def _check_bool(name:str, t:Any)->None:
+    if isinstance(t, AttentionMask):
+        raise TypeError(f"{name} must be a bool tensor, got an AttentionMask: combine two with &")
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{name} must be a bool tensor, got {type(t).__name__}")
+    if t.dtype != torch.bool:
+        raise TypeError(f"{name} must be bool (True = may attend), got {t.dtype}")
 
-def _check_table(mask:AttentionMask)->None:
-    if mask.q_doc is None: raise ValueError("table needs q_doc")
-    t = mask.table
-    if not isinstance(t, Tensor) or t.dtype != torch.bool:
-        got = t.dtype if isinstance(t, Tensor) else type(t).__name__
-        raise TypeError(f"table must be bool (True = may attend), got {got}")
-    if t.dim() not in (2,4):
-        raise ValueError(f"table must be (M, N) or (B, H, M, N), got {tuple(t.shape)}")
-    for (name,ids),n in zip((('q_doc',mask.q_doc), ('k_doc',mask.k_doc)), t.shape[-2:]):
-        if ids is None or not ids.numel() or not has_values(ids): continue
+def _check_table(table:Tensor, q_doc:Tensor|None, k_doc:Tensor|None)->None:
+    _check_bool('table', table)
+    if table.dim() not in (2,4):
+        raise ValueError(f"table must be (M, N) or (B, H, M, N), got {tuple(table.shape)}")
+    for name,ids,n in zip(('q_doc','k_doc'), (q_doc,k_doc), table.shape[-2:]):
+        if ids is None: raise ValueError(f"table needs {name}")
+        if not ids.numel() or not has_values(ids): continue
         if ids.min() < 0 or ids.max() >= n:
-            raise ValueError(f"{name} must be from 0 to {n-1} for a table {tuple(t.shape)}, "
+            raise ValueError(f"{name} must be from 0 to {n-1} for a table {tuple(table.shape)}, "
                              f"got {int(ids.min())} to {int(ids.max())}")
 
 def _of_same_size(mask:AttentionMask, other:AttentionMask|Tensor)->AttentionMask:
@@ -477,9 +468,10 @@ def _merge(a:AttentionMask, b:AttentionMask)->AttentionMask|None:
     for name in ('q_doc','rule','mask'):
         if getattr(a, name) is not None and getattr(b, name) is not None: return None
     if a.parts and b.parts and 'or' in (a.operator, b.operator): return None
-    placed = [m for m in (a,b) if _uses_positions(m)]
-    if len(placed) == 2 and (a.q_pos is not b.q_pos or a.k_pos is not b.k_pos): return None
-    positions,documents = placed[0] if placed else a,b if a.q_doc is None else a
+    positional = [m for m in (a,b) if _uses_positions(m)]
+    if len(positional) == 2 and (a.q_pos is not b.q_pos or a.k_pos is not b.k_pos): return None
+    positions = positional[0] if positional else a
+    documents = b if a.q_doc is None else a
     bounds = zip(checked_window(a.window), checked_window(b.window))
     left,right = (min((n for n in both if n is not None), default=None) for both in bounds)
     return AttentionMask(
@@ -554,17 +546,9 @@ def mask_of_options(q:Tensor, k:Tensor, *, mask:Tensor|AttentionMask|None=None, 
         if not isinstance(mask, Tensor): return mask
         q_pos = k_pos = None    # positions alone mask nothing
     if isinstance(mask, Tensor) and q.dim() == mask.dim() == 3: mask = mask[:,None]
-    if mask is None and q_pos is None and k_pos is None and is_eager() and type(q.shape[-2]) is int:
-        window = window if window is None else checked_window(window)
-        if not torch._C._len_torch_dispatch_stack():
-            return _of_sizes(q.shape[-2], k.shape[-2], causal, window)
     own = AttentionMask(q.shape[-2], k.shape[-2], causal=causal, window=window, q_pos=q_pos,
                         k_pos=k_pos, mask=None if isinstance(mask, AttentionMask) else mask)
     return own & mask if isinstance(mask, AttentionMask) else own
-
-@lru_cache(32)
-def _of_sizes(L:int, S:int, causal:bool, window:Window|None)->AttentionMask:
-    return AttentionMask(L, S, causal=causal, window=window)
 
 def squeeze_heads(mask:Tensor|None, dims:int)->Tensor|None:
     """Remove the dimension of heads from a mask for scores (B, L, S), which have none.
@@ -655,7 +639,6 @@ def _flatten(mask:AttentionMask)->tuple[list[Any],Any]:
 def _unflatten(children:Any, context:Any)->AttentionMask:
     (constants,names),mask = context,object.__new__(AttentionMask)
     fields = dict.fromkeys(_tensor_fields) | dict(constants) | dict(zip(names, children))
-    fields['_memo'] = {}
     for name,value in fields.items(): object.__setattr__(mask, name, value)
     return mask
 

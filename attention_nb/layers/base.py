@@ -105,10 +105,8 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
     if not isinstance(mask, AttentionMask) and 'q_pos' not in said and 'k_pos' not in said:
         return said
     rules = {n: said[n] for n in _places if n in said}
-    see = mask
-    if hides:
-        see = AttentionMask(L, S, **{n: o for n,o in rules.items() if n != 'mask'})
-        if mask is not None: see = see & mask
+    see = AttentionMask(L, S, **{n: o for n,o in rules.items() if n != 'mask'})
+    if mask is not None: see = see & mask
     rest = {n: o for n,o in said.items() if n not in _places}
     return see.to_options() | rest
 
