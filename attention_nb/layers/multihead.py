@@ -10,13 +10,11 @@ __all__ = ['split_heads', 'merge_heads', 'MultiHeadAttentionLoop', 'MultiHeadAtt
 # %% ../../nbs/layers/multihead.ipynb #4386eed6
 from functools import partial
 from typing import Any, Literal, TYPE_CHECKING, cast, overload
-from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, SlidingKVCache, check_cache
 from ..checks import Attended, autocast_dtype, check_sizes, explained
 from ..kernels.reference import reference
-from ..kernels.dispatch import dispatch, weigh
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
 from ..kernels.options import AttentionCall, check_places
 from ..kernels.positions import Window
@@ -107,8 +105,9 @@ class MultiHeadAttentionLoop(AttentionLayer):
         out,weights = self.call_attention(q, k, v, True, mask=mask, causal=causal)
         return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
-    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return reference
+    def compute_attention(self, call:AttentionCall, need_weights:bool,
+                          kernel:str|None=None)->Attended:
+        return reference(call)    # the oracle, by no kernel
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
@@ -212,7 +211,7 @@ class MultiHeadAttention(AttentionLayer):
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: A learned score for each query head that takes weight, not values
         scale: Score multiplier; None means 1/sqrt(E)
-        attend: Function to call, an `AttentionFunction`; None means ours
+        attend: An `AttentionFunction`, the name of a kernel; None: ours
     """
     d_model:int
     n_heads:int
@@ -242,7 +241,7 @@ class MultiHeadAttention(AttentionLayer):
                  out_dropout:float=0., rope:Rope|None=None, qk_norm:str|None=None,
                  q_norm:nn.Module|None=None, k_norm:nn.Module|None=None, window:Window|None=None,
                  softcap:float|None=None, sinks:bool=False, scale:float|None=None,
-                 attend:Function|None=None):
+                 attend:Function|str|None=None):
         super().__init__(attend)
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)
@@ -313,7 +312,7 @@ class MultiHeadAttention(AttentionLayer):
                    dtype=dtype_of_call(query, cache), scale=self.scale, softcap=self.softcap)
         options = self._options(query, positions, cache, mask, bias, causal)
         asked = bool(need_weights)
-        self.check_options(query.shape[-2], past+key.shape[-2], asked, **options)
+        self.check_options(query.shape[-2], past+key.shape[-2], **options)
         x = (query,key,value) if query.dim() == 3 else (query[None],key[None],value[None])
         q,k,v = self._roles(x, own, cache, positions, rotation)
         if cache is None: attended = self.call_attention(q, k, v, asked, **options)
@@ -349,9 +348,6 @@ class MultiHeadAttention(AttentionLayer):
         v = _role(x[2], self.v_proj, self.n_kv_heads, None)             # (B, Hkv, S, Ev)
         if self.rope is not None: q,k = rotated_pair(self.rope, q, k, cache, positions, rotation)
         return (q,k,v) if cache is None else in_cache_dtype(cache, q, k, v)
-
-    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return weigh if need_weights else dispatch
 
     @property
     def kept_widths(self)->tuple[int,int,int]:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 import attention_nb
 from ..checks import Attended, autocast_dtype
-from ..layers.base import AttentionLayer, is_used
+from ..layers.base import AttentionLayer
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, like_of
@@ -31,7 +31,7 @@ from ..layers.products import way_for
 from ..layers.quantized import PackedWeight
 from .decoding import in_evaluation
 from .generation_options import caller_level
-from .step import Held, StepModel, held
+from .step import Held, StepModel, held, is_customized
 
 # %% ../../nbs/models/compiled_step.ipynb #896a5c8d
 class _StaticCache:
@@ -142,7 +142,6 @@ def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->
 def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
     if type(attn) not in (MultiHeadAttention,LatentAttention): return f"is a {type(attn).__name__}"
     assert isinstance(attn, AttentionLayer)
-    if attn.attend is not None: return "has an attention function of its own"
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
     if not cache.dtype.is_floating_point: return f"keeps {cache.dtype}"
     window:Any = getattr(attn, 'window', None)
@@ -295,7 +294,7 @@ class CompiledStep:
     def __init__(self, model:StepModel, cache:ModelCache):
         if (reason := why_not_compiled(model, cache)) or model.decoder is None:
             raise ValueError(f"a step of this model cannot be compiled: {reason}")
-        self.cache,self._ropes = cache,model.decoder.ropes
+        self.model,self.cache,self._ropes = model,cache,model.decoder.ropes
         kept,key = _loaded_by(model),_key(cache)
         known = kept.get(key)
         if known is None or not known[1].is_there(()):
@@ -309,7 +308,7 @@ class CompiledStep:
 
     def is_current(self)->bool:
         "Whether it gives what the model would give: nothing has changed, and nobody listens"
-        return (not is_used() and autocast_dtype(self._keys[0].device) is None
+        return (not is_customized(self.model) and autocast_dtype(self._keys[0].device) is None
                 and self._held.is_there(self.cache.own))
 
     def __call__(self, ids:Tensor, mask:Tensor|None=None)->Tensor:

@@ -27,10 +27,10 @@ from .config import (ExpertsConfig as ExpertsConfig, max_places,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
-from .step import TokenStep, why_not
+from .step import TokenStep, is_customized, why_not
 from .compiled_step import CompiledStep, compiled_step, why_not_compiled
 from .generation_options import GenerateOptions
-from ..layers.base import AttentionLayer, Function, is_used
+from ..layers.base import AttentionLayer, Function, set_attention
 from ..layers.multihead import computed_dtype, like_of
 from ..layers.quantized import QuantizedEmbedding
 from ..kernels.attention_mask import has_numbers
@@ -283,7 +283,7 @@ class Transformer(nn.Module):
     decoder:Stack|None
     head:LMHead|None
 
-    def __init__(self, cfg:TransformerConfig, *, attend:Function|None=None,
+    def __init__(self, cfg:TransformerConfig, *, attend:Function|str|None=None,
                  mixers:Mixers|None=None):
         super().__init__()
         if not isinstance(cfg, TransformerConfig):
@@ -300,8 +300,7 @@ class Transformer(nn.Module):
         self.head = None if cfg.head is None else LMHead(cfg)
         self.reset_parameters()
         if attend is not None:
-            for m in self.modules():
-                if isinstance(m, AttentionLayer): m.attend = attend
+            set_attention((m for m in self.modules() if isinstance(m, AttentionLayer)), attend)
 
     def reset_parameters(self)->None:
         "Matrices and tables from N(0, 0.02), biases 0; norms and mixers as they begin"
@@ -465,7 +464,7 @@ class Transformer(nn.Module):
         Returns:
             Reads one token of each text; None: somebody listens
         """
-        if is_used() or autocast_dtype(like_of(self.embed.token).device): return None
+        if is_customized(self) or autocast_dtype(like_of(self.embed.token).device): return None
         if reason := why_not_compiled(self, cache, mask):
             raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
         if (step := compiled_step(self, cache)) is not None: return step

@@ -17,7 +17,7 @@ from ..models.blocks import RMSNorm
 from ..checks import Attended, checked_integer
 from .head_scores import head_layers, head_pairs, own_heads
 from ..layers.latent import LatentAttention
-from ..layers.base import AttentionLayer, standing_by, twin_of
+from ..layers.base import attention_hooks, AttentionLayer, LayerCall, twin_of
 from .hooks import plain_name
 from ..models.transformer import Transformer
 
@@ -93,16 +93,14 @@ def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Instead])->Genera
     for (l,h),given in zip(head_pairs(layers, heads), heads.values()):
         z = _instead(given, names[layers[l]], layers[l], (l, h))
         put.setdefault(layers[l], []).append(((l, h), z))
-    def other(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
-              **options:Any)->Attended:
-        attended = run(q, k, v, **options)
+    def patch(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
-        new,absorbed = out.clone(),_absorbed(layer, k)
+        new,absorbed = out.clone(),_absorbed(layer, call.k)
         for pair,z in put[twin_of(layer)]:
             for h in own_heads(layer, [pair[1]]):
                 new[:,h] = _fitted(z, out[:,h], pair, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new
-    with standing_by([*put], around=other, changes=True): yield model
+    with attention_hooks([*put], patch): yield model
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0e
 def _frozen(norm:nn.Module, x:Tensor, part:Tensor)->Tensor:
