@@ -276,14 +276,15 @@ def check_inputs(query:Tensor, key:Tensor, value:Tensor, widths:tuple[int,int,in
         value: (B, S, width) or (S, width)
         widths: What each must have
     """
-    for name,t,width in zip(('query','key','value'), (query,key,value), widths):
+    inputs = ('query',query,widths[0]),('key',key,widths[1]),('value',value,widths[2])
+    is_self = query is key is value and widths[0] == widths[1] == widths[2]
+    for name,t,width in inputs[:1] if is_self else inputs:
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        lead,dims = query.shape[:-2],(2,3)
-        if t.dim() not in dims or t.shape[-1] != width or t.shape[:-2] != lead:
+        if t.dim() not in (2,3) or t.shape[-1] != width or t.shape[:-2] != query.shape[:-2]:
             raise ValueError(f"{name} must be (B, length, {width}), B as in query "
                              f"{tuple(query.shape)}, got {tuple(t.shape)}")
-    if key.shape[-2] != value.shape[-2]:
+    if key is not value and key.shape[-2] != value.shape[-2]:
         raise ValueError(f"value must have key's length {key.shape[-2]}, "
                          f"got {tuple(value.shape)}")
 

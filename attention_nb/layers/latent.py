@@ -19,7 +19,8 @@ from .cache import AttentionCache, KVCache, check_cache
 from ..checks import Attended, check_sizes
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
 from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, like_of,
-                                           merge_heads, rotated_pair, split_heads)
+                                           merge_heads, rotate_queries_and_keys, rotation_of,
+                                           split_heads)
 from ..kernels.options import AttentionCall, check_places
 from .position import Rope
 from ..kernels.attention_mask import AttentionMask
@@ -280,7 +281,7 @@ class LatentAttention(_LatentProjections):
             causal: A query sees keys up to its own place; the last has the last key's
             cache: Of `new_cache`; keeps latents and rotated keys
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
-            rotation: `rope.tables(positions)`, if many layers share it
+            rotation: `rope.rotation(positions)`, if many layers share it
             need_weights: Also all L x S weights, or their mean over heads
 
         Returns:
@@ -312,11 +313,13 @@ class LatentAttention(_LatentProjections):
         if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
         return out if weights is None else (out,weights)
 
-    def _inputs(self, x:Tensor, cache:AttentionCache|None, *places:Any)->Any:
-        "Queries (B, H, L, nope_dim + rope_dim), and what is to be kept, (B, 1, L, r + rope_dim)"
+    def _inputs(self, x:Tensor, cache:AttentionCache|None, positions:Tensor|None,
+                rotation:tuple[Tensor,Tensor]|None)->tuple[Tensor,...]:
+        "Return queries (B, H, L, nope_dim + rope_dim) and latents to keep, (B, 1, L, r + rope_dim)"
         (q_nope,q_rope),(latent,k_rope) = self._queries(x),self._latents(x)
         if self.rope is not None:
-            q_rope,k_rope = rotated_pair(self.rope, q_rope, k_rope, cache, *places)
+            if rotation is None: rotation = rotation_of(self.rope, cache, positions, x)
+            q_rope,k_rope = rotate_queries_and_keys(self.rope, q_rope, k_rope, rotation)
         both = torch.cat([q_nope, q_rope], -1),torch.cat([latent, k_rope], -1)
         return in_cache_dtype(cache, *both)
 

@@ -99,7 +99,7 @@ class StaticStep(nn.Module):
             n: How many are kept already, (1,)
             filling: How many of them are filling, at the left, (B, 1)
             slots: 0, 1, ..., S - 1: the slots that are looked at
-            rotations: Kind of layer -> cosines and sines (B, 1, R/2)
+            rotations: Kind of layer -> cosines and sines (B, 1, 1, R)
             keys: Buffers of all layers, (B, Hkv, max_len, E), which are written to
             values: Likewise; none of layers that keep no values
 
@@ -108,7 +108,7 @@ class StaticStep(nn.Module):
         """
         model,stack = self.model,self.model.decoder
         assert stack is not None
-        parts = zip(stack.blocks, stack.turns, keys, values or [None]*len(keys), self.rings)
+        parts = zip(stack.blocks, stack.rope_kinds, keys, values or [None]*len(keys), self.rings)
         with _FewRows():
             x = model.embed(ids, n - filling)    # (B, 1, D)
             for block,turn,k,v,ring in parts:
@@ -183,7 +183,7 @@ def _example(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,
             return torch.zeros(rows, t.shape[1], ring or 160, t.shape[3], dtype=t.dtype,
                                device=device)
         rings,(keys,values) = _rings(cache),_buffers(cache)
-        turned = {kind: rope.tables(whole(rows, 1)) for kind,rope in stack.ropes.items()}
+        turned = {kind: rope.rotation(whole(rows, 1)) for kind,rope in stack.ropes.items()}
         slots = torch.arange(128, device=device)
         inputs = (whole(rows, 1), whole(1), whole(rows, 1), slots, turned,
                   [like(t, ring) for t,ring in zip(keys, rings)],
@@ -327,7 +327,7 @@ class CompiledStep:
         most = max((k.shape[2] for k in self._keys), default=2)
         slots = torch.arange(max(2, min(most, -(-(n+1)//128)*128)), device=device)
         place = n - filling
-        turned = {kind: rope.tables(place) for kind,rope in self._ropes.items()}
+        turned = {kind: rope.rotation(place) for kind,rope in self._ropes.items()}
         out = self._run(ids.contiguous(), torch.tensor([n], device=device), filling, slots, turned,
                         self._keys, self._values)
         for c in self.cache.own: c.count_one()

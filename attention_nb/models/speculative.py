@@ -174,7 +174,7 @@ def first_layers(model:nn.Module, n:int)->nn.Module:
             if getattr(cfg, name) is not None}
     cfg = replace(cfg, n_layers=n, **each)
     stack = _same_but(whole.decoder, dict(blocks=whole.decoder.blocks[:n]), cfg=cfg,
-                      types=whole.decoder.types[:n], turns=whole.decoder.turns[:n])
+                      types=whole.decoder.types[:n], rope_kinds=whole.decoder.rope_kinds[:n])
     return _same_but(whole, dict(decoder=stack), cfg=cfg)
 
 def _same_but(module:nn.Module, parts:dict[str,nn.Module], **fields:Any)->nn.Module:

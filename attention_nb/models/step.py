@@ -278,7 +278,7 @@ class TokenStep:
                       for c in cache.own]
         room = self._room = _made_room(first.buffers[0], rows, H, Hkv, E, stack.ropes, self._ring)
         self._blocks:list[tuple[_Layer,_Layer,bool]] = []
-        for block,turn,c,ring in zip(stack.blocks, stack.turns, cache.own, self._ring):
+        for block,turn,c,ring in zip(stack.blocks, stack.rope_kinds, cache.own, self._ring):
             attn:Any = block.attn
             turned = None if attn.rope is None else room.turns[turn]
             layer = _attention(attn, block.attn_add, c, room, turned, room.slots[ring])

@@ -103,9 +103,9 @@ def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Instead])->Genera
     with attention_hooks([*put], patch): yield model
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0e
-def _frozen(norm:nn.Module, x:Tensor, part:Tensor)->Tensor:
+def _frozen(norm:nn.Module|None, x:Tensor, part:Tensor)->Tensor:
     "What a norm of `x` makes of a part of it, without the bias: divided by what x is divided by"
-    if isinstance(norm, nn.Identity): return part
+    if norm is None or isinstance(norm, nn.Identity): return part
     weight:Tensor
     if isinstance(norm, nn.LayerNorm):
         part,x = (t - t.mean(-1, keepdim=True) for t in (part,x))
@@ -174,9 +174,13 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
     assert stack is not None and head is not None
     blocks:list[Any] = [b for b in stack.blocks if isinstance(b.attn, AttentionLayer)]
     projs,inner = [b.attn.out_proj for b in blocks],[b.attn_add.inside for b in blocks]
-    given = _inputs_of([*projs, *inner, stack.norm], lambda: model(ids), position)
+    normed = [norm for norm in inner if norm is not None]
+    given = _inputs_of([*projs, *normed, stack.norm], lambda: model(ids), position)
     x,parts = given[-1].float(),list[Tensor]()
-    for proj,norm,z,y in zip(projs, inner, given, given[len(projs):]):
+    # without a norm a part stays as it is, whatever it stands in
+    inputs = iter(given[len(projs):])
+    for proj,norm,z in zip(projs, inner, given):
+        y = z if norm is None else next(inputs)
         each = torch.diag_embed(z.view(cfg.n_heads, -1).T).permute(1, 2, 0).flatten(1)
         own = proj(each) - proj(torch.zeros_like(each[:1]))         # (H, D), each head alone
         parts.append(_frozen(norm, y.float(), own.float()))
