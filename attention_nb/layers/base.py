@@ -7,8 +7,7 @@ Docs: https://attention-nb.github.io/attention_nb/layers/base.html.md"""
 # %% auto #0
 __all__ = ['Function', 'AttentionFunction', 'options_of', 'plain_options', 'ResolvedAttention', 'resolve_attention',
            'check_layer_mask', 'one_head_mask', 'check_layer', 'check_inputs', 'check_call', 'LayerCall',
-           'AttentionHook', 'AttentionLayer', 'attention_layers', 'set_attention', 'use_attention', 'twin_of',
-           'attention_hooks']
+           'AttentionHook', 'AttentionLayer', 'attention_layers', 'set_attention', 'use_attention', 'attention_hooks']
 
 # %% ../../nbs/layers/base.ipynb #8a876553
 import contextlib
@@ -546,10 +545,6 @@ def use_attention(model:_M, attend:Function|str|None)->Generator[_M]:
     try: yield model
     finally:
         for layer,old in zip(layers, before): set_attention([layer], old)
-
-def twin_of(layer:nn.Module)->Any:
-    "The layer that a copy made by generation stands for"
-    return layer.__dict__.get('_twin_of', layer)
 
 @contextlib.contextmanager
 def attention_hooks(layers:Iterable[AttentionLayer], hook:AttentionHook, *,

@@ -9,6 +9,7 @@ __all__ = ['TokenEmbeddings', 'LMHead', 'check_ids', 'Transformer']
 
 # %% ../../nbs/models/transformer.ipynb #e340f027
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast, overload
@@ -21,14 +22,13 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import autocast_dtype, checked_integer, explained
+from ..checks import checked_integer, explained
 from .config import (ExpertsConfig as ExpertsConfig, max_places,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
-from .step import TokenStep, is_customized, why_not
-from .compiled_step import CompiledStep, compiled_step, why_not_compiled
-from .generation_options import GenerateOptions
+from .compiled_step import CompiledStep, compiled_step
+from .generation_options import GenerateOptions, caller_level
 from ..layers.base import AttentionLayer, Function, set_attention
 from ..layers.multihead import computed_dtype, like_of
 from ..layers.quantized import QuantizedEmbedding
@@ -306,6 +306,7 @@ class Transformer(nn.Module):
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
         self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.origin:Path|None = None    # the folder or file it was loaded from
+        self._warned = False    # of a text that is longer than `max_len`
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False, mixers=mixers)
         self.decoder = None if cfg.kind == 'encoder' else Stack(cfg, causal=True, cross=both,
@@ -346,6 +347,8 @@ class Transformer(nn.Module):
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids,
                   positions=positions, documents=documents)
+        if positions is None and documents is None:
+            self._check_length((0 if cache is None else len(cache)) + ids.shape[1])
         ids,type_ids = ids.long(),None if type_ids is None else type_ids.long()
         decoder_ids = None if decoder_ids is None else decoder_ids.long()
         if cache is not None: self._check_cache(cache, len(ids))
@@ -377,6 +380,14 @@ class Transformer(nn.Module):
         if self.head is None: raise ValueError("logits need a head, the config says head=None")
         table:Any = self.embed.token
         return self.head(x, table if isinstance(table, QuantizedEmbedding) else table.weight)
+
+    def _check_length(self, n:int)->None:
+        "Warn once if a rotary model reads further than it was trained to"
+        if self.cfg.positions != 'rope' or self.cfg.max_len is None or self._warned: return
+        if torch.compiler.is_compiling() or n <= self.cfg.max_len: return
+        self._warned = True
+        warnings.warn(f"{n} tokens are more than max_len={self.cfg.max_len}, which the model was "
+                      "trained for: what it predicts may get worse", stacklevel=caller_level())
 
     def _memory(self, ids:Tensor, type_ids:Tensor|None, mask:Tensor|None,
                 cache:ModelCache|None)->Tensor:
@@ -462,8 +473,8 @@ class Transformer(nn.Module):
             for b in blocks]
         return ModelCache(own, cross)
 
-    def token_step(self, cache:ModelCache, mask:Tensor|None=None)->TokenStep|None:
-        """What reads one token after another more quickly, while nothing changes
+    def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|None:
+        """Compile a decoding step, or load the compiled one; `NotImplementedError` says why not
 
         Args:
             cache: Of `new_cache`, with what came before
@@ -472,23 +483,7 @@ class Transformer(nn.Module):
         Returns:
             Reads one token of each text; None: only the model itself can
         """
-        return None if why_not(self, cache, mask) else TokenStep(self, cache)
-
-    def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|TokenStep|None:
-        """Likewise by one call of a compiled graph; where it cannot be compiled, a warning says why
-
-        Args:
-            cache: Of `new_cache`, with what came before
-            mask: Bool (B, S), all tokens that there will be; True = a real token
-
-        Returns:
-            Reads one token of each text; None: somebody listens
-        """
-        if is_customized(self) or autocast_dtype(like_of(self.embed.token).device): return None
-        if reason := why_not_compiled(self, cache, mask):
-            raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
-        if (step := compiled_step(self, cache)) is not None: return step
-        return self.token_step(cache, mask)
+        return compiled_step(self, cache, mask)
 
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[False]=False,
@@ -504,7 +499,7 @@ class Transformer(nn.Module):
                  **options:Unpack[GenerateOptions])->Tensor|tuple[Tensor,Tensor]:
         """Go on with a text, token by token
 
-        Options are those of `attention_nb.generate`: temperature, top_k, top_p, min_p,
+        Options are those of `attention_nb.generate`: do_sample, temperature, top_k, top_p, min_p,
         repetition_penalty, logits_processor, seed, generator, stop, eos_id, pad_id, mask,
         decoder_ids, cache, tokenizer, stream, progress, num_return_sequences, n_beams,
         length_penalty, early_stopping, compiled, draft, draft_tokens, draft_layers.

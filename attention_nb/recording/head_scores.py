@@ -20,7 +20,7 @@ from ..checks import Attended
 from .inputs import (checked_integers, readable_tokens, stacked_weights,
                                            weight_layers)
 from ..layers.latent import LatentAttention
-from ..layers.base import attention_hooks, AttentionLayer, LayerCall, twin_of
+from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from ..layers.multihead import MultiHeadAttention
 
 # %% ../../nbs/recording/head_scores.ipynb #5722dad2
@@ -319,7 +319,7 @@ def remove_heads(model:nn.Module, heads:Iterable[tuple[int,int]])->Generator[nn.
     for layer,head in head_pairs(layers, heads): gone.setdefault(layers[layer], []).append(head)
     def remove(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
-        heads = torch.tensor(own_heads(layer, gone[twin_of(layer)]), dtype=torch.long)
+        heads = torch.tensor(own_heads(layer, gone[layer]), dtype=torch.long)
         out = out.index_fill(1, heads.to(out.device), 0.)
         return (out,attended[1]) if isinstance(attended, tuple) else out
     with attention_hooks([*gone], remove): yield model

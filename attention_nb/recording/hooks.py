@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..kernels.reference import attention
 from ..layers.self_attention import SelfAttention
-from ..layers.base import attention_hooks, AttentionLayer, LayerCall, twin_of
+from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from .steps import (by_place, Call, filled, kept_options, Key, Rows,
                                           same_sequences, Step, Told)
 from ..kernels.attention_mask import joined, over, AttentionMask
@@ -137,7 +137,6 @@ class Watch:
         return _Pass(self.clock)
 
     def enter(self, m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->Any:
-        m = twin_of(m)
         if m not in self.names or not self.listens(): return None
         frames,caller = self.frames(),sys._getframe(2)
         while frames and not _is_called_by(caller, frames[-1].caller):      # broken off, by Ctrl-C
@@ -156,7 +155,6 @@ class Watch:
         return listener.enter(frame, args, kw) if listener else None
 
     def leave(self, m:nn.Module, args:tuple[Any,...], out:Any)->Any:
-        m = twin_of(m)
         if m not in self.names or not self.listens(): return None
         frames = self.frames()
         at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
@@ -320,7 +318,6 @@ class OurLayers(Listener):
     def around(self, watch:Watch)->contextlib.AbstractContextManager[object]:
         # before those who change the output; a copy of a function is the function itself
         def keep(layer:Any, call:LayerCall, out:Any)->None:
-            layer = twin_of(layer)
             if layer in watch.names and watch.listens(): _keep(watch, layer, call, out)
         return attention_hooks(self.layers, keep, prepend=True)
 

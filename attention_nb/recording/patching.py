@@ -17,7 +17,7 @@ from ..models.blocks import RMSNorm
 from ..checks import Attended, checked_integer
 from .head_scores import head_layers, head_pairs, own_heads
 from ..layers.latent import LatentAttention
-from ..layers.base import attention_hooks, AttentionLayer, LayerCall, twin_of
+from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from .hooks import plain_name
 from ..models.transformer import Transformer
 
@@ -96,7 +96,7 @@ def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Instead])->Genera
     def patch(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
         new,absorbed = out.clone(),_absorbed(layer, call.k)
-        for pair,z in put[twin_of(layer)]:
+        for pair,z in put[layer]:
             for h in own_heads(layer, [pair[1]]):
                 new[:,h] = _fitted(z, out[:,h], pair, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new
