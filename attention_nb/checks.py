@@ -164,8 +164,6 @@ words = dict(
         max_length="say max_new_tokens, which does not count the prompt",
         max_new="say max_new_tokens", stop_strings="say stop, and tokenizer",
         stopping_criteria="say stop, or leave attention_nb.stream(...) when it is enough",
-        do_sample="say temperature=1., a filter or both to draw; without, the likeliest token "
-                  "comes",
         num_beams="say n_beams",
         streamer="say stream=f, called with each column of new tokens, or go through "
                  "attention_nb.stream(model, ids, max_new_tokens, tokenizer=...)",

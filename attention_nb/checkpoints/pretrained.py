@@ -21,7 +21,7 @@ from ..models.blocks import Mixers
 from .families.registry import (FAMILIES, can_be, config_to_hf, family_of,
                                                         stretched, with_ends)
 from .source import Source, open_source
-from ..layers.base import AttentionLayer, Function, options_of
+from ..layers.base import attention_layers, Function, resolve_attention, set_attention
 from .convert import (build_model, build_ours, own_family, tensors_of_ours,
                                               tensors_to_hf)
 from .save import beside_names, save_tensors
@@ -38,7 +38,7 @@ from ..models.transformer import Transformer
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #f0717a1f
 def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
-                    attend:Function|None=None, rope_scaling:Mapping[str,Any]|None=None,
+                    attend:Function|str|None=None, rope_scaling:Mapping[str,Any]|None=None,
                     ignore:Iterable[str]=(), mixers:Mixers|None=None, progress:bool=False,
                     bits:int|None=None, group:int|None=None)->Transformer:
     """Load a published model, or one of ours; what is not understood is refused by name
@@ -46,7 +46,7 @@ def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
     Args:
         source: 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
         dtype: Of the parameters; None leaves each as the file has it
-        attend: What attention layers call, an `AttentionFunction`; None: ours
+        attend: What layers call, an `AttentionFunction` or a kernel's name
         rope_scaling: In place of the file's, as a model's card says it
         ignore: Unknown settings of the file that are known to change no number
         mixers: Makers of its mixers, as for `Transformer`; they are in no file
@@ -57,7 +57,7 @@ def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
     Returns:
         In evaluation mode
     """
-    if attend is not None: options_of(attend)    # refused before anything is read
+    resolve_attention(attend)    # refused before anything is read
     asked = None if bits is None else checked_bits(bits, group)
     if bits is None and group is not None: raise ValueError("group needs bits=4")
     found = open_source(source)
@@ -69,8 +69,7 @@ def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
             if asked is not None: quantize(model, asked[0], group=asked[1])
         elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype, bits=asked)
         else: raise ValueError(f"{family.model_type} has no mixers, got makers of {[*mixers]}")
-    for m in model.modules():
-        if attend is not None and isinstance(m, AttentionLayer): m.attend = attend
+    if attend is not None: set_attention(attention_layers(model), attend)
     model.published,model.origin = config,Path(found.tensors.where)
     return model
 

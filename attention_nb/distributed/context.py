@@ -8,7 +8,6 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/context.html.md"""
 __all__ = ['context_parallel']
 
 # %% ../../nbs/distributed/context.ipynb #3732efb2
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
@@ -19,9 +18,9 @@ from torch.distributed.tensor import DTensor
 from .ring import (RingAttention, UlyssesAttention, ring_attention,
                                            ulysses_attention)
 from ..layers.base import attention_layers
-from ..models.blocks import ForwardContext, Stack, fills_between
+from ..models.blocks import pads_between, Stack
 from ..models.config import TransformerConfig
-from ..models.transformer import Transformer, all_places
+from ..models.transformer import Transformer, all_positions
 
 # %% ../../nbs/distributed/context.ipynb #bb0cd6a6
 if TYPE_CHECKING: _Base = Transformer
@@ -48,17 +47,21 @@ class _Divided(_Base):
         if self._gather: out = self._ring.join(out, -2)
         return out if last is None else out[:,max(0, out.shape[1]-last):]
 
-    def _run(self, stack:Stack|None, ids:Tensor|None, type_ids:Tensor|None,
-             told:ForwardContext)->Tensor:
-        assert stack is not None and ids is not None    # `check_ids` has seen to it
-        places = all_places(told, ids.shape[1], ids.device, told.places)
-        if told.mask is not None and self.cfg.window is not None and fills_between(told.mask):
-            raise NotImplementedError("mask has filling between real tokens, which a window of a "
+    def _hidden_states(self, stack:Stack|None, ids:Tensor, *, type_ids:Tensor|None=None,
+                       padding_mask:Tensor|None=None, positions:Tensor|None=None,
+                       documents:Tensor|None=None, cache:Any=None, memory:Tensor|None=None,
+                       memory_mask:Tensor|None=None)->Tensor:
+        assert stack is not None    # the kind of the model has one
+        all_ids = all_positions(ids.shape[1], ids.device, positions, padding_mask, documents)
+        if padding_mask is not None and self.cfg.window is not None and pads_between(padding_mask):
+            raise NotImplementedError("mask has padding between real tokens, which a window of a "
                                       "divided text cannot leave out: put it at the ends")
         def mine(t:Tensor|None)->Any: return None if t is None else self._ring.split(t, -1)
-        x = self.embed(mine(ids), mine(places), mine(type_ids))
-        return stack(x, replace(told, places=mine(places), placed=told.places is not None,
-                                mask=mine(told.mask), documents=mine(told.documents)))
+        all_ids = mine(all_ids)
+        x = self.embed(mine(ids), all_ids, mine(type_ids))
+        return stack(x, stack.new_context(
+            x, all_ids, explicit=positions is not None, padding_mask=mine(padding_mask),
+            documents=mine(documents)))
 
 # %% ../../nbs/distributed/context.ipynb #5db2e85a
 def check_divisible(cfg:TransformerConfig, train:bool=False)->None:

@@ -21,7 +21,6 @@ from .shards import sink_part
 from ..kernels.dispatch import merge_attention
 from ..kernels.blocks import flash_attention
 from ..kernels.attention_mask import AttentionMask
-from ..layers.base import is_used
 from ..layers.cache import KVCache, ModelCache
 from ..layers.multihead import MultiHeadAttention, computed_dtype, like_of
 from ..models.transformer import Transformer
@@ -147,7 +146,7 @@ def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict
     if k is None or v is None:
         raise ValueError("a split cache is for a text that attends to itself")
     layer = getattr(getattr(attend, 'func', None), '__self__', None)
-    if is_used() or getattr(layer, 'attend', None) is not None:
+    if getattr(layer, 'is_customized', False):
         raise NotImplementedError("a split cache attends by itself: nobody can bring a function, "
                                   "record or change heads beside it")
     if isinstance(attend, partial) and attend.keywords.get('need_weights'):

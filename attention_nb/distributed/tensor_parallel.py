@@ -74,13 +74,6 @@ class _LocalHeads(_Local):
             return out, DTensor.from_local(w/n, self._mesh, [Partial()]).full_tensor()
         return out, _joined(w, self._mesh, w.dim()-3, self.n_heads*n)
 
-    def call_attention(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool, **options:Any)->Any:
-        if self.is_heard():
-            raise NotImplementedError("a model split over processes cannot be recorded, each has "
-                                      "only heads of its own: record it before parallelize")
-        layer:Any = super()
-        return layer.call_attention(q, k, v, need_weights, **options)
-
     def _own_rules(self, see:Tensor|AttentionMask|None)->Tensor|AttentionMask|None:
         "Rules say the same of all heads; a mask or table among them may not"
         return self._own_part(see) if isinstance(see, AttentionMask) else self._own(see)

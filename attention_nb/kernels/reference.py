@@ -10,7 +10,6 @@ __all__ = ['group_heads', 'attention_scores', 'hide', 'softmax_with_sink', 'refe
 
 # %% ../../nbs/kernels/reference.ipynb #a6f9a17f
 import math
-from dataclasses import replace
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -121,6 +121,8 @@ class KVCache:
         L = q.shape[2]
         if k is None or v is None: return attend(q, self.keys, self.values, **options)
         if q_pos is not None or self._places is not None: options |= self._placed(q_pos, q)
+        if self.left is None and self._places is None and 'k_pos' not in options:
+            return attend(q, *self.update(k, v), **options)
         self._check_gone(L, options)
         keys,values = self.update(k, v)
         self._places = options.get('k_pos', self._places)
@@ -159,7 +161,7 @@ class KVCache:
                              f"no room for {L} more")
         self._write(slice(start, start+L), k, v)
         self._seen = start+L
-        return self.keys, self.values
+        return self._k[:,:,:start+L], self._v[:,:,:start+L]
 
     def _write(self, slots:slice|Tensor, k:Tensor, v:Tensor)->None:
         self._own(torch.clone)

@@ -17,11 +17,10 @@ import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, check_cache
 from ..checks import Attended, check_sizes
-from ..kernels.dispatch import dispatch
-from ..kernels.reference import reference
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
 from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, like_of,
-                                           merge_heads, rotated_pair, split_heads)
+                                           merge_heads, rotate_queries_and_keys, rotation_of,
+                                           split_heads)
 from ..kernels.options import AttentionCall, check_positions
 from .position import Rope
 from ..kernels.attention_mask import AttentionMask
@@ -131,8 +130,9 @@ class _LatentProjections(AttentionLayer):
     q_up:nn.Linear
 
     def __init__(self, d_model:int, n_heads:int, q_rank:int|None, kv_rank:int, nope_dim:int,
-                 rope_dim:int, v_dim:int, bias:bool, eps:float)->None:
-        super().__init__()
+                 rope_dim:int, v_dim:int, bias:bool, eps:float,
+                 attend:Function|str|None)->None:
+        super().__init__(attend)
         check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
                     kv_rank=kv_rank, nope_dim=nope_dim, rope_dim=rope_dim, v_dim=v_dim)
         self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank
@@ -222,23 +222,22 @@ class LatentAttention(_LatentProjections):
         scale: Score multiplier; None means 1/sqrt(nope_dim + rope_dim)
         rope: Rotation of `rope_dim` numbers; None: nothing is rotated
         absorbed: The form; None: absorbed with a cache, where it is less work
-        attend: Function to call, as in `MultiHeadAttention`
+        attend: As in `MultiHeadAttention`
     """
     dropout:float
     rope:Rope|None
     absorbed:bool|None
-    attend:Function|None
     scale:float
     # all that is kept is seen
     window = None
     def __init__(self, d_model:int, n_heads:int, *, q_rank:int|None=None, kv_rank:int, nope_dim:int,
                  rope_dim:int, v_dim:int, bias:bool=False, norm_eps:float=1e-6, dropout:float=0.,
                  scale:float|None=None, rope:Rope|None=None, absorbed:bool|None=None,
-                 attend:Function|None=None):
+                 attend:Function|str|None=None):
         super().__init__(d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias,
-                         norm_eps)
+                         norm_eps, attend)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
-        self.dropout,self.rope,self.absorbed,self.attend = dropout,rope,absorbed,attend
+        self.dropout,self.rope,self.absorbed = dropout,rope,absorbed
         self.scale:float = latent_scale(nope_dim, rope_dim) if scale is None else scale
 
     def extra_repr(self)->str:
@@ -280,7 +279,7 @@ class LatentAttention(_LatentProjections):
             causal: A query sees keys up to its own place; the last has the last key's
             cache: Of `new_cache`; keeps latents and rotated keys
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
-            rotation: `rope.tables(positions)`, if many layers share it
+            rotation: `rope.rotation(positions)`, if many layers share it
             need_weights: Also all L x S weights, or their mean over heads
 
         Returns:
@@ -300,7 +299,7 @@ class LatentAttention(_LatentProjections):
         if positions is not None:
             check_positions(x, 'positions', positions, x.shape[1])
             if cache is None: options |= dict(k_pos=positions)
-        self.check_options(x.shape[1], past+x.shape[1], asked, **options)
+        self.check_options(x.shape[1], past+x.shape[1], **options)
         q,kept = self._inputs(x, cache, positions, rotation)
         def to_held(q:Tensor, kept:Tensor, _:Tensor, **options:Any)->Attended:
             return self._of_latents(q, kept, asked, cache is not None, options)
@@ -312,11 +311,13 @@ class LatentAttention(_LatentProjections):
         if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
         return out if weights is None else (out,weights)
 
-    def _inputs(self, x:Tensor, cache:AttentionCache|None, *places:Any)->Any:
-        "Queries (B, H, L, nope_dim + rope_dim), and what is to be kept, (B, 1, L, r + rope_dim)"
+    def _inputs(self, x:Tensor, cache:AttentionCache|None, positions:Tensor|None,
+                rotation:tuple[Tensor,Tensor]|None)->tuple[Tensor,...]:
+        "Return queries (B, H, L, nope_dim + rope_dim) and latents to keep, (B, 1, L, r + rope_dim)"
         (q_nope,q_rope),(latent,k_rope) = self._queries(x),self._latents(x)
         if self.rope is not None:
-            q_rope,k_rope = rotated_pair(self.rope, q_rope, k_rope, cache, *places)
+            if rotation is None: rotation = rotation_of(self.rope, cache, positions, x)
+            q_rope,k_rope = rotate_queries_and_keys(self.rope, q_rope, k_rope, rotation)
         both = torch.cat([q_nope, q_rope], -1),torch.cat([latent, k_rope], -1)
         return in_cache_dtype(cache, *both)
 
@@ -335,11 +336,13 @@ class LatentAttention(_LatentProjections):
     def _absorbs(self, L:int, S:int, cached:bool)->bool:
         "Whether to take the absorbed form"
         if self.absorbed is not None or not cached: return bool(self.absorbed)
-        if self.is_heard(): return True    # who listens needs keys of one form in all steps
+        if self._attention_hooks: return True    # hooks get keys of one form in all steps
         return absorbing_pays(L, S, self.kv_rank, self.nope_dim, self.v_dim)
 
-    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return partial(_one_key_head, reference if need_weights else dispatch)
+    def compute_attention(self, call:AttentionCall, need_weights:bool,
+                          kernel:str|None=None)->Attended:
+        own = partial(super().compute_attention, need_weights=need_weights, kernel=kernel)
+        return _one_key_head(own, call)
 
     if TYPE_CHECKING:    # a call is its `forward`
         @overload

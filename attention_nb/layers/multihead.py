@@ -10,17 +10,15 @@ __all__ = ['split_heads', 'merge_heads', 'MultiHeadAttentionLoop', 'MultiHeadAtt
 # %% ../../nbs/layers/multihead.ipynb #4386eed6
 from functools import partial
 from typing import Any, Literal, TYPE_CHECKING, cast, overload
-from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, SlidingKVCache, check_cache
 from ..checks import Attended, autocast_dtype, check_sizes, explained
 from ..kernels.reference import reference
-from ..kernels.dispatch import dispatch
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
 from ..kernels.options import AttentionCall, check_positions
 from ..kernels.positions import Window
-from .position import Rope, apply_rope
+from .position import Rope
 from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/multihead.ipynb #2cbbcab1
@@ -107,8 +105,9 @@ class MultiHeadAttentionLoop(AttentionLayer):
         out,weights = self.call_attention(q, k, v, True, mask=mask, causal=causal)
         return self.out_proj(torch.cat(out.unbind(-3), -1)), weights
 
-    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return reference
+    def compute_attention(self, call:AttentionCall, need_weights:bool,
+                          kernel:str|None=None)->Attended:
+        return reference(call)    # the oracle, by no kernel
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
@@ -117,18 +116,20 @@ class MultiHeadAttentionLoop(AttentionLayer):
 
 # %% ../../nbs/layers/multihead.ipynb #b7f38858
 def norm_width(norm:nn.Module)->int|None:
-    "How wide a norm is; None if it does not say"
+    "Return how wide a norm is; None if it does not say"
     shape = getattr(norm, 'normalized_shape', None)
     shape = getattr(getattr(norm, 'weight', None), 'shape', None) if shape is None else shape
     return shape[-1] if shape else None
 
-def _role(x:Tensor, proj:nn.Linear, n_heads:int, norm:nn.Module|None)->Tensor:
-    "Queries, keys or values of all heads, (B, n_heads, length, width of a head)"
-    x = proj(x)    # (B, length, heads * width)
-    if norm is None: return split_heads(x, n_heads)
-    each_head = norm_width(norm) in (None, x.shape[-1]//n_heads)
-    heads:Tensor = norm(split_heads(x, n_heads)) if each_head else split_heads(norm(x), n_heads)
-    return heads.to(x.dtype)
+def _project(x:Tensor, proj:nn.Linear, n_heads:int, norm:nn.Module|None)->Tensor:
+    "Return queries, keys or values of all heads, (B, n_heads, length, head_dim)"
+    x = proj(x)    # (B, length, n_heads * head_dim)
+    heads = x.view(*x.shape[:2], n_heads, -1)
+    if norm is not None:
+        each_head = norm_width(norm) in (None, heads.shape[-1])
+        normed:Tensor = norm(heads) if each_head else norm(x).view(heads.shape)
+        heads = normed.to(x.dtype)
+    return heads.transpose(1, 2)
 
 # %% ../../nbs/layers/multihead.ipynb #6e798bf4
 def _sizes(d_model:int, n_heads:int, n_kv_heads:int|None, head_dim:int|None, v_head_dim:int|None,
@@ -162,28 +163,30 @@ def _norms(kind:str|None, q_norm:nn.Module|None, k_norm:nn.Module|None, head_dim
     return q_norm, k_norm
 
 # %% ../../nbs/layers/multihead.ipynb #1298db59
-def rotated_pair(rope:Rope, q:Tensor, k:Tensor, cache:AttentionCache|None,
-                 positions:Tensor|None,
-                 rotation:tuple[Tensor,Tensor]|None)->tuple[Tensor,Tensor]:
-    "Queries and keys turned by their places"
-    if rotation is None:
-        past = 0 if cache is None else len(cache)
-        if positions is None: positions = torch.arange(past, past+q.shape[-2], device=q.device)
-        rotation = rope.tables(positions)
-    both = apply_rope(torch.cat((q,k), 1), *rotation, interleaved=rope.interleaved)
-    q,k = both.split((q.shape[1],k.shape[1]), 1)    # turned in one go, which is faster
-    return q, k
+def rotate_queries_and_keys(rope:Rope, q:Tensor, k:Tensor,
+                            rotation:tuple[Tensor,Tensor])->tuple[Tensor,Tensor]:
+    "Rotate queries and keys in one call, which is faster than two"
+    H,Hkv = q.shape[1],k.shape[1]
+    both = rope.rotate(torch.cat((q,k), 1), rotation)
+    return both.narrow(1, 0, H), both.narrow(1, H, Hkv)
 
-def in_cache_dtype(cache:object, *roles:Tensor|None)->list[Tensor|None]:
-    "Queries, keys and values in the cache's dtype where autocast made another of them"
-    dtype,q = getattr(cache, 'dtype', None),roles[0]
-    lowered = None if q is None else autocast_dtype(q.device)
-    if dtype is None or lowered is None: return [*roles]
+def rotation_of(rope:Rope, cache:AttentionCache|None, positions:Tensor|None,
+                x:Tensor)->tuple[Tensor,Tensor]:
+    "Return cosines and sines for `x` (B, L, D), whose tokens stand behind those of the cache"
+    past = 0 if cache is None else len(cache)
+    if positions is None: positions = torch.arange(past, past+x.shape[1], device=x.device)
+    return rope.rotation(positions)
+
+def in_cache_dtype(cache:object, *roles:Tensor)->tuple[Tensor,...]:
+    "Return queries, keys and values in the cache's dtype where autocast made another of them"
+    dtype:torch.dtype|None = getattr(cache, 'dtype', None)
+    if dtype is None or dtype == roles[0].dtype == roles[-1].dtype: return roles
+    if (lowered := autocast_dtype(roles[0].device)) is None: return roles
     if not dtype.is_floating_point: dtype = lowered    # integers take any
-    return [None if t is None else t.to(dtype) for t in roles]
+    return tuple(t.to(dtype) for t in roles)
 
 def dtype_of_call(query:Tensor, cache:object)->torch.dtype:
-    "Of queries and keys in a call"
+    "Return the dtype of queries and keys in a call"
     kept:torch.dtype|None = getattr(cache, 'dtype', None)
     if kept is not None and kept.is_floating_point: return kept
     return autocast_dtype(query.device) or query.dtype
@@ -212,7 +215,7 @@ class MultiHeadAttention(AttentionLayer):
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: A learned score for each query head that takes weight, not values
         scale: Score multiplier; None means 1/sqrt(E)
-        attend: Function to call, an `AttentionFunction`; None means ours
+        attend: An `AttentionFunction`, the name of a kernel; None: ours
     """
     d_model:int
     n_heads:int
@@ -242,7 +245,7 @@ class MultiHeadAttention(AttentionLayer):
                  out_dropout:float=0., rope:Rope|None=None, qk_norm:str|None=None,
                  q_norm:nn.Module|None=None, k_norm:nn.Module|None=None, window:Window|None=None,
                  softcap:float|None=None, sinks:bool=False, scale:float|None=None,
-                 attend:Function|None=None):
+                 attend:Function|str|None=None):
         super().__init__(attend)
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)
@@ -294,64 +297,69 @@ class MultiHeadAttention(AttentionLayer):
             causal: A query sees keys up to its place; the last stands at the last key's
             cache: Keeps keys and values of earlier calls, see lesson 9
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
-            rotation: `rope.tables(positions)`, if many layers share it
+            rotation: `rope.rotation(positions)`, if many layers share it
             need_weights: Also all L x S weights, or their mean over heads
 
         Returns:
             (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         """
-        if need_weights not in (False, True, 'mean'):
-            raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
-        own = key is None or key is query
+        is_self = key is None or key is query
         key = query if key is None else key
         value = key if value is None else value
-        widths = self.d_model,self.kdim,self.vdim
-        check_inputs(query, key, value, widths)
-        check_cache(self, query, own, cache, positions, rotation)
-        past = len(cache) if own and cache is not None else 0
-        check_call(query, key.shape[-2], heads=self.n_heads, kept=past, mask=mask, bias=bias,
-                   dtype=dtype_of_call(query, cache), scale=self.scale, softcap=self.softcap)
-        options = self._options(query, positions, cache, mask, bias, causal)
-        asked = bool(need_weights)
-        self.check_options(query.shape[-2], past+key.shape[-2], asked, **options)
+        self._check(query, key, value, mask, bias, cache, positions, rotation, need_weights)
         x = (query,key,value) if query.dim() == 3 else (query[None],key[None],value[None])
-        q,k,v = self._roles(x, own, cache, positions, rotation)
-        if cache is None: attended = self.call_attention(q, k, v, asked, **options)
+        options = self._options(mask, bias, causal)
+        if positions is not None: options |= dict(q_pos=positions, k_pos=positions)
+        past = len(cache) if cache is not None and is_self else 0
+        self.check_options(x[0].shape[1], past+x[1].shape[1], **options)
+        q = _project(x[0], self.q_proj, self.n_heads, self.q_norm)    # (B, H, L, E)
+        if cache is not None and len(cache) and not is_self:    # another text is kept already
+            q, = in_cache_dtype(cache, q)
+            k = v = None
         else:
-            call = partial(self.call_attention, need_weights=asked)
-            attended = cache.attend(call, q, k, v, **options)
+            k = _project(x[1], self.k_proj, self.n_kv_heads, self.k_norm)    # (B, Hkv, S, E)
+            v = _project(x[2], self.v_proj, self.n_kv_heads, None)           # (B, Hkv, S, Ev)
+            if self.rope is not None:
+                if rotation is None: rotation = rotation_of(self.rope, cache, positions, x[0])
+                q,k = rotate_queries_and_keys(self.rope, q, k, rotation)
+            if cache is not None: q,k,v = in_cache_dtype(cache, q, k, v)
+        if k is not None and v is not None and cache is None:
+            attended = self.call_attention(q, k, v, bool(need_weights), **options)
+        else:
+            assert cache is not None
+            options.pop('k_pos', None)    # the cache knows them
+            attend = partial(self.call_attention, need_weights=bool(need_weights))
+            attended = cache.attend(attend, q, k, v, **options)
         out,weights = attended if isinstance(attended, tuple) else (attended,None)
+        out = self.out_proj(merge_heads(out))    # (B, L, D)
+        if self.out_dropout.training: out = self.out_dropout(out)
         if weights is not None and need_weights == 'mean': weights = weights.mean(1)    # (B, L, S)
-        out = self.out_dropout(self.out_proj(merge_heads(out)))     # (B, L, D)
         if query.dim() == 2: out,weights = out[0],None if weights is None else weights[0]
         return out if weights is None else (out,weights)
 
-    def _options(self, query:Tensor, positions:Tensor|None, cache:AttentionCache|None,
-                 mask:Tensor|AttentionMask|None, bias:Tensor|None, causal:bool)->dict[str,Any]:
-        "All options of the attention, about all tokens so far"
+    def _check(self, query:Tensor, key:Tensor, value:Tensor, mask:Tensor|AttentionMask|None,
+               bias:Tensor|None, cache:AttentionCache|None, positions:Tensor|None,
+               rotation:tuple[Tensor,Tensor]|None, need_weights:object)->None:
+        "Raise a `TypeError` or `ValueError` that names an argument of a call that is wrong"
+        if need_weights not in (False, True, 'mean'):
+            raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
+        check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim))
+        check_cache(self, query, key is query, cache, positions, rotation)
+        kept = len(cache) if cache is not None and key is query else 0
+        check_call(query, key.shape[-2], heads=self.n_heads, kept=kept, mask=mask, bias=bias,
+                   dtype=dtype_of_call(query, cache), scale=self.scale, softcap=self.softcap)
+        if positions is not None:
+            x = query if query.dim() == 3 else query[None]
+            check_positions(x, 'positions', positions, x.shape[1])
+
+    def _options(self, mask:Tensor|AttentionMask|None, bias:Tensor|None,
+                 causal:bool)->dict[str,Any]:
+        "Return the options of the attention, about all tokens so far"
         window = self.window
         if isinstance(mask, AttentionMask) and mask.window == window: window = None    # in the mask
-        options = dict(mask=mask, bias=bias, causal=causal, window=window, scale=self.scale,
-                       softcap=self.softcap, sinks=self.sinks,
-                       dropout_p=self.dropout if self.training else 0.)
-        if positions is None: return options
-        x = query if query.dim() == 3 else query[None]
-        check_positions(x, 'positions', positions, x.shape[1])
-        options |= dict(q_pos=positions)
-        return options if cache is not None else options | dict(k_pos=positions)
-
-    def _roles(self, x:tuple[Tensor,Tensor,Tensor], own:bool, cache:AttentionCache|None,
-               positions:Tensor|None, rotation:tuple[Tensor,Tensor]|None)->Any:
-        "Queries, keys and values of all heads; those of another text are made once"
-        q = _role(x[0], self.q_proj, self.n_heads, self.q_norm)         # (B, H, L, E)
-        if not own and cache is not None and len(cache): return in_cache_dtype(cache, q, None, None)
-        k = _role(x[1], self.k_proj, self.n_kv_heads, self.k_norm)      # (B, Hkv, S, E)
-        v = _role(x[2], self.v_proj, self.n_kv_heads, None)             # (B, Hkv, S, Ev)
-        if self.rope is not None: q,k = rotated_pair(self.rope, q, k, cache, positions, rotation)
-        return (q,k,v) if cache is None else in_cache_dtype(cache, q, k, v)
-
-    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return reference if need_weights else dispatch
+        return dict(mask=mask, bias=bias, causal=causal, window=window, scale=self.scale,
+                    softcap=self.softcap, sinks=self.sinks,
+                    dropout_p=self.dropout if self.training else 0.)
 
     @property
     def kept_widths(self)->tuple[int,int,int]:

@@ -65,7 +65,7 @@ class Rope(RopeFrequencies):
         self.head_dim,self.interleaved = int(head_dim),bool(interleaved)
 
     def tables(self, positions:Tensor)->tuple[Tensor,Tensor]:
-        """What `apply_rope` needs; layers with the same settings can share it
+        """Return what `apply_rope` needs
 
         Args:
             positions: Places, integers, (L,) or (B, L)
@@ -75,7 +75,42 @@ class Rope(RopeFrequencies):
         """
         positions = checked_places('positions', positions)
         angles = positions[...,None].float() * self._frequencies(positions)    # (..., L, R/2)
-        return angles.cos()*self._factor, angles.sin()*self._factor
+        cos,sin = angles.cos(),angles.sin()
+        return (cos,sin) if self._factor == 1 else (cos*self._factor, sin*self._factor)
+
+    def rotation(self, positions:Tensor)->tuple[Tensor,Tensor]:
+        """Return what `rotate` needs: tables for all numbers of a head; layers can share it
+
+        Args:
+            positions: Position ids, integers, (L,) or (B, L)
+
+        Returns:
+            Cosines and signed sines, (L, R) or (B, 1, L, R), float32
+        """
+        cos,sin = self.tables(positions)
+        if self.interleaved:
+            cos,sin = cos.repeat_interleave(2, -1),torch.stack((-sin,sin), -1).flatten(-2)
+        else: cos,sin = torch.cat((cos,cos), -1),torch.cat((-sin,sin), -1)
+        return (cos,sin) if cos.dim() == 2 else (cos[:,None],sin[:,None])
+
+    def rotate(self, x:Tensor, rotation:tuple[Tensor,Tensor])->Tensor:
+        """Rotate heads: each number times its cosine, plus its partner times the signed sine
+
+        Args:
+            x: Queries or keys, (B, H, L, E)
+            rotation: Of `rotation`
+
+        Returns:
+            As `x`
+        """
+        (cos,sin),R,E = rotation,self.rotary_dim,x.shape[-1]
+        part = x if R == E else x[...,:R]
+        if x.dtype in (torch.float16,torch.bfloat16): part = part.float()
+        if self.interleaved: partner = part.unflatten(-1, (-1,2)).flip(-1).flatten(-2)
+        else: partner = part.roll(R//2, -1)
+        out = part*cos + partner*sin
+        if out.dtype != x.dtype: out = out.to(x.dtype)
+        return out if R == E else torch.cat((out, x[...,R:]), -1)
 
     def forward(self, x:Tensor, positions:Tensor)->Tensor:
         """Turn `x` by its places

@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import checked_integer
-from .products import processor_kind, side_by_side
 
 # %% ../../nbs/layers/quantized.ipynb #14104492
 _M = TypeVar('_M', bound=nn.Module)
@@ -221,7 +220,7 @@ class PackedWeight(nn.Module):
     def _has_kernel(self, rows:Tensor)->bool:
         "Whether a kernel serves these rows; written out, halves must be fast on this processor"
         if rows.device.type != 'cpu' or rows.requires_grad and torch.is_grad_enabled(): return False
-        if len(rows) >= many_rows[self.bits] and processor_kind() != 'amx': return False
+        if len(rows) >= many_rows[self.bits] and not _has_amx(): return False
         # the 8-bit kernel reads 16 numbers at a time, and does not look where a row ends
         return not self.in_order if self.group else self.shape[1] % 16 == 0
 
@@ -238,30 +237,6 @@ class PackedWeight(nn.Module):
         # scales may be too small for float16
         wide = x.dtype if x.dtype is torch.bfloat16 else torch.float32
         return x @ _transposed(self.codes, self.scales, *self.shape, wide).to(x.dtype)
-
-    @classmethod
-    def joined(cls, parts:Sequence['PackedWeight'])->Callable[[Tensor],Tensor]|None:
-        """Several matrices as one product, for `product`; none of them is copied
-
-        Args:
-            parts: Of the same input
-
-        Returns:
-            From (B, K) to their outputs side by side; None: cannot
-        """
-        odd = [p for p in parts if p.group or p.codes.device.type != 'cpu' or p.shape[1] % 16
-               or p.shape[0] % 32]    # each must begin at a multiple of 64 bytes
-        if odd: return None
-        codes = side_by_side([p.codes for p in parts])
-        scales = side_by_side([p.scales for p in parts])
-        biases:list[Any] = [getattr(p, 'bias', None) for p in parts]
-        bias = None if None in biases else torch.cat([b.detach() for b in biases])
-        if bias is None and any(b is not None for b in biases): return None
-        def run(x:Tensor)->Tensor:
-            half = x.to(torch.bfloat16)
-            out = torch.ops.aten._weight_int8pack_mm(half, codes, scales).to(x.dtype)
-            return out if bias is None else out + bias
-        return run
 
     def _apply(self, fn:Callable[[Tensor],Tensor], recurse:bool=True)->Any:
         "Another device moves all of it; another dtype changes what the layer counts as"
@@ -327,6 +302,10 @@ def _halved(codes:Tensor)->Tensor:
 def _whole(halved:Tensor)->Tensor:
     "Back to one in a byte"
     return torch.stack([halved & 15, halved >> 4], -1).flatten(-2)
+
+def _has_amx()->bool:
+    "Whether this processor multiplies matrices of bfloat16 in tiles"
+    return bool(torch.cpu.get_capabilities().get('amx_tile'))
 
 # %% ../../nbs/layers/quantized.ipynb #36166a10
 class QuantizedLinear(PackedWeight):

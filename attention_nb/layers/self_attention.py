@@ -8,13 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/layers/self_attention.html.md"
 __all__ = ['SelfAttention']
 
 # %% ../../nbs/layers/self_attention.ipynb #5e1fa004
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 from torch import Tensor, nn
 from ..checks import Attended, check_sizes, explained
-from ..kernels.reference import reference
 from .base import AttentionLayer, one_head_mask
-from ..kernels.options import AttentionCall, check_added
+from ..kernels.options import check_added
 from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/self_attention.ipynb #1e919b75
@@ -60,9 +58,6 @@ class SelfAttention(AttentionLayer):
         check_added((*x.shape[:-1],x.shape[-2]), x.dtype, x.device, mask=mask, bias=None)
         q,k,v = self.q_proj(x),self.k_proj(x),self.v_proj(x)
         return self.call_attention(q, k, v, need_weights, mask=mask, causal=causal)
-
-    def own_attention(self, need_weights:bool)->Callable[[AttentionCall],Attended]:
-        return reference
 
     if TYPE_CHECKING:    # what a call returns depends on `need_weights`
         @overload

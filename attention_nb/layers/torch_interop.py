@@ -48,7 +48,7 @@ class _Options(TypedDict, total=False):
     softcap:float|None
     sinks:bool
     scale:float|None
-    attend:Function|None
+    attend:Function|str|None
 
 # %% ../../nbs/layers/torch_interop.ipynb #709e427e
 class AppendedAttention(MultiHeadAttention):
@@ -96,12 +96,12 @@ class AppendedAttention(MultiHeadAttention):
         rest = {n: o for n,o in options.items() if n not in _rules}
         return super().call_attention(q, k, v, need_weights, **rest | dict(mask=mask, bias=bias))
 
-    def check_options(self, L:int, S:int, need_weights:bool, **options:Any)->None:
+    def check_options(self, L:int, S:int, **options:Any)->None:
         "As in `MultiHeadAttention`; rules become a mask"
         rest = {n: o for n,o in options.items() if n not in _rules}
         rules = any(options.get(n) not in (None, False) for n in ('causal','window'))
         mask = torch.ones(1, 1).bool() if rules or options.get('mask') is not None else None
-        super().check_options(L, S, need_weights, **rest, mask=mask)
+        super().check_options(L, S, **rest, mask=mask)
 
 _rules = 'mask','causal','window','q_pos','k_pos'
 

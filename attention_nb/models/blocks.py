@@ -10,7 +10,8 @@ __all__ = ['Mixers', 'RMSNorm', 'FeedForward', 'MixtureOfExperts', 'Residual', '
 # %% ../../nbs/models/blocks.ipynb #d3ab5611
 import math
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 import torch
 import torch.nn.functional as F
@@ -75,10 +76,12 @@ class RMSNorm(nn.Module):
         Returns:
             The same shape
         """
-        n = self.weight.shape
-        if not self.offset: return F.rms_norm(x, n, self.weight.to(x.dtype), self.eps)
+        weight,n = self.weight,self.weight.shape
+        if not self.offset:
+            return F.rms_norm(x, n, weight if weight.dtype == x.dtype else weight.to(x.dtype),
+                              self.eps)
         wide = torch.promote_types(x.dtype, torch.float32)    # a sum near 1 needs more than half
-        weight = self.weight.to(wide) + self.offset
+        weight = weight.to(wide) + self.offset
         return F.rms_norm(x.to(wide), n, weight, self.eps).to(x.dtype)
 
     if TYPE_CHECKING:    # a call is its `forward`
@@ -237,22 +240,22 @@ class MixtureOfExperts(nn.Module):
 
 # %% ../../nbs/models/blocks.ipynb #a9dcdf21
 class Residual(nn.Module):
-    """x plus what a layer makes of it, with a norm before, inside or after
+    """Add a layer's output to its input, with a norm before, inside or after
 
     Args:
         cfg: Says which norm, and where
         normed: False leaves out the norm before
     """
-    before:nn.Module|nn.Identity
-    inside:nn.Module
-    after:nn.Module
+    before:nn.Module|None
+    inside:nn.Module|None
+    after:nn.Module|None
     dropout:nn.Dropout
 
     def __init__(self, cfg:TransformerConfig, normed:bool=True):
         super().__init__()
-        def norm(*places:str)->nn.Module:
-            return make_norm(cfg) if cfg.norm_place in places else nn.Identity()
-        self.before = norm('pre', 'sandwich') if normed else nn.Identity()
+        def norm(*places:str)->nn.Module|None:
+            return make_norm(cfg) if cfg.norm_place in places else None
+        self.before = norm('pre', 'sandwich') if normed else None
         self.inside = norm('sandwich', 'output')
         self.after = norm('post')
         self.dropout = nn.Dropout(cfg.dropout)
@@ -267,11 +270,11 @@ class Residual(nn.Module):
         Returns:
             (B, L, D)
         """
-        out:Tensor = self.after(x + self.branch(x, layer))
-        return out
+        x = x + self.branch(x, layer)
+        return x if self.after is None else self.after(x)
 
     def branch(self, x:Tensor, layer:Callable[[Tensor],Tensor])->Tensor:
-        """What the layer adds
+        """Return what the layer adds
 
         Args:
             x: (B, L, D)
@@ -280,8 +283,10 @@ class Residual(nn.Module):
         Returns:
             (B, L, D)
         """
-        out:Tensor = self.dropout(self.inside(layer(self.before(x))))
-        return out
+        if self.before is not None: x = self.before(x)
+        x = layer(x)
+        if self.inside is not None: x = self.inside(x)
+        return self.dropout(x) if self.dropout.training else x
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, x:Tensor, layer:Callable[[Tensor],Tensor])->Tensor: ...
@@ -366,7 +371,7 @@ def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForwar
 
 # %% ../../nbs/models/blocks.ipynb #b17619fe
 class Block(nn.Module):
-    """Attention lets tokens speak to each other, then each thinks for itself
+    """Attention, then a feed-forward layer, each added to the residual stream
 
     Args:
         cfg: What it is made of
@@ -394,7 +399,7 @@ class Block(nn.Module):
 
     def forward(self, x:Tensor, memory:Tensor|None=None, *, memory_mask:Tensor|None=None,
                 memory_cache:AttentionCache|None=None, **options:Any)->Tensor:
-        """Attend, then feed forward
+        """Run both layers of the block
 
         Args:
             x: (B, L, D)
@@ -406,15 +411,13 @@ class Block(nn.Module):
         Returns:
             (B, L, D)
         """
-        def attend(x:Tensor)->Tensor:
-            out:Tensor = self.attn(x, **options)
-            return out
+        attend = partial(self.attn, **options)
         if self.parallel:
             return x + self.attn_add.branch(x, attend) + self.ffn_add.branch(x, self.ffn)
         x = self.attn_add(x, attend)
-        ask,add = self.cross,self.cross_add
-        if ask is not None and add is not None:
-            x = add(x, lambda x: ask(x, memory, mask=memory_mask, cache=memory_cache))
+        if self.cross is not None and self.cross_add is not None:
+            x = self.cross_add(x, partial(self.cross, key=memory, mask=memory_mask,
+                                          cache=memory_cache))
         return self.ffn_add(x, self.ffn)
 
     if TYPE_CHECKING:    # a call is its `forward`
@@ -422,9 +425,9 @@ class Block(nn.Module):
                      memory_cache:AttentionCache|None=None, **options:Any)->Tensor: ...
 
 # %% ../../nbs/models/blocks.ipynb #625727e0
-def fills_between(mask:Tensor)->bool:
-    "Whether filling stands between real tokens, as far as numbers can be read"
-    between = _between(mask)
+def pads_between(padding_mask:Tensor)->bool:
+    "Whether padding stands between real tokens, as far as numbers can be read"
+    between = _between(padding_mask)
     return not has_values(between) or bool(between.any())
 
 def _between(mask:Tensor)->Tensor:
@@ -433,21 +436,21 @@ def _between(mask:Tensor)->Tensor:
 
 # %% ../../nbs/models/blocks.ipynb #46bdf5cf
 def _counted(t:Tensor)->Tensor:
-    "`t`, or a copy: what all layers keep of it is kept where writes to it are counted"
+    "Return a tensor whose version is counted, as what is kept for all layers needs it"
     if not is_eager() or not t.is_inference(): return t
     with torch.inference_mode(False): return t.clone()
 
-def _past_filling(mask:Tensor, L:int)->dict[str,Tensor]:
-    "Places for a window where filling stands between real tokens; none where it is at the ends"
-    S = mask.shape[-1]
-    at,between = torch.arange(S, device=mask.device),_between(mask)
-    if not fills_between(mask): return {}
-    places = at - between.long().cumsum(-1)
-    # nobody asks what filling sees: what stands near it, which a ring holds
-    return dict(q_pos=torch.where(mask, places, at)[...,S-L:], k_pos=places)
+def _window_positions(padding_mask:Tensor, L:int)->dict[str,Tensor]:
+    "Return position ids for a window if padding stands between tokens, and none if not"
+    if not pads_between(padding_mask): return {}
+    S = padding_mask.shape[-1]
+    index = torch.arange(S, device=padding_mask.device)
+    positions = index - _between(padding_mask).long().cumsum(-1)
+    # a padding token's output is not used: it sees what is near it, which a sliding cache holds
+    return dict(q_pos=torch.where(padding_mask, positions, index)[...,S-L:], k_pos=positions)
 
 def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
-    "The rotation, and that of windowed blocks where they have their own"
+    "Return the rotation of all blocks, and that of windowed blocks where they have their own"
     if cfg.positions != 'rope': return {}
     fixed:dict[str,Any] = dict(rotary_dim=cfg.rotary_dim, interleaved=cfg.rope_interleaved)
     E = cfg.width if cfg.latent is None else cfg.latent.rope_dim
@@ -459,78 +462,36 @@ def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
 # %% ../../nbs/models/blocks.ipynb #2c73d3e8
 @dataclass(frozen=True, eq=False)
 class ForwardContext:
-    """What blocks are told about the tokens they read; a stack adds what all its blocks share
+    """What all blocks of a stack share in one call; `Stack.new_context` makes it
 
     Attributes:
-        mask: Bool (B, S), all tokens so far; True = a real token
-        places: Of all tokens so far, (S,) or (B, S); the last L are those that run
-        placed: Who sees whom goes by `places`, not by the order of tokens
+        position_ids: Of the tokens that run, (L,) or (B, L)
+        has_positions: A mixer is given them: they are not simply 0, 1, 2, ...
+        padding_mask: Bool (B, S), all tokens so far; True = a real token
         documents: Integers (B, L): each token sees its own text
-        cache: Keys and values of earlier calls
-        memory: What another text became, (B, S', D)
-        memory_mask: Bool (B, S'), True = a real token
-        masks: Kind of block -> who sees whom
-        rotations: Likewise, its tables
+        causal: Hide later keys, where a mask does not say so already
         bias: What distances add to the scores, (1 or B, H, L, S)
+        cache: Keys and values of earlier calls
+        memory: Hidden states of another text, (B, S', D)
+        memory_mask: Bool (B, 1, 1, S'), True = a real token
     """
-    # as the model was told
-    mask:Tensor|None=None
-    places:Tensor|None=None
-    placed:bool=False
+    position_ids:Tensor
+    has_positions:bool=False
+    padding_mask:Tensor|None=None
     documents:Tensor|None=None
+    causal:bool=False
+    # Kind of block -> its attention mask; None: nothing is hidden but what `causal` hides
+    masks:Mapping[str,Tensor|AttentionMask|None]=field(default_factory=dict)
+    # Kind of block -> cosines and sines
+    rotations:Mapping[str,tuple[Tensor,Tensor]]=field(default_factory=dict)
+    bias:Tensor|None=None
     cache:ModelCache|None=None
     memory:Tensor|None=None
     memory_mask:Tensor|None=None
-    # made once, for all blocks
-    masks:Mapping[str,AttentionMask]=field(default_factory=dict)
-    rotations:Mapping[str,tuple[Tensor,Tensor]]=field(default_factory=dict)
-    bias:Tensor|None=None
-
-    def now(self, L:int)->Tensor:
-        """Places of the tokens that run
-
-        Args:
-            L: How many tokens run
-
-        Returns:
-            (L,) or (B, L)
-        """
-        if self.places is None: raise ValueError("places of all tokens so far must be given")
-        return self.places[...,self.places.shape[-1]-L:]
-
-    def _own(self, layer:int)->Any: return None if self.cache is None else self.cache.own[layer]
-
-    def for_mixer(self, layer:int, L:int)->dict[str,Any]:
-        """What a layer of another kind is told
-
-        Args:
-            layer: Which block of the stack it is
-            L: How many tokens run
-
-        Returns:
-            What a `Mixer` takes
-        """
-        given = self.placed or self.mask is not None or self.documents is not None
-        return dict(mask=self.mask, positions=self.now(L) if given else None,
-                    documents=self.documents, cache=self._own(layer))
-
-    def for_attention(self, layer:int, kind:str, turn:str|None)->dict[str,Any]:
-        """What an attention is told
-
-        Args:
-            layer: Which block of the stack it is
-            kind: Of the block: 'full' or 'window'
-            turn: Whose rotation it has; None: none
-
-        Returns:
-            What attention takes
-        """
-        return dict(mask=self.masks[kind], bias=self.bias, cache=self._own(layer),
-                    rotation=None if turn is None else self.rotations[turn])
 
 # %% ../../nbs/models/blocks.ipynb #2c73d3e9
 class Stack(nn.Module):
-    """Blocks in order, with what they share: rotation, a bias for distances, who sees whom
+    """Run blocks in order, with what they share: rotation, a bias for distances, masks
 
     Args:
         cfg: What it is made of
@@ -541,7 +502,7 @@ class Stack(nn.Module):
     cfg:TransformerConfig
     causal:bool
     types:tuple[str,...]
-    turns:list[str]
+    rope_kinds:list[str]    # whose rotation each block has
 
     def __init__(self, cfg:TransformerConfig, *, causal:bool, cross:bool=False,
                  mixers:Mixers|None=None):
@@ -551,77 +512,115 @@ class Stack(nn.Module):
         last = None if cross else cfg.n_layers
         self.types:tuple[str,...] = cfg.block_types[first:last]
         self.ropes:ModuleDict[Rope] = ModuleDict(_ropes(cfg))
-        self.turns:list[str] = [kind if kind in self.ropes else 'full' for kind in self.types]
+        self.rope_kinds:list[str] = [kind if kind in self.ropes else 'full' for kind in self.types]
         made = [_mixer(cfg, first+i, kind, mixers) for i,kind in enumerate(self.types)]
         self.blocks:ModuleList[Block] = ModuleList(
-            Block(cfg, first+i, rope=self.ropes[turn] if self.ropes else None, cross=cross,
+            Block(cfg, first+i, rope=self.ropes[kind] if self.ropes else None, cross=cross,
                   mixer=made[i])
-            for i,turn in enumerate(self.turns))
+            for i,kind in enumerate(self.rope_kinds))
         self.norm:nn.Module = make_norm(cfg) if cfg.final_norm else nn.Identity()
         self.relative:nn.Parameter|None = None
         if cfg.positions == 'relative':
             self.relative = nn.Parameter(torch.zeros(cfg.relative_buckets, cfg.n_heads))
 
+    def new_context(self, x:Tensor, positions:Tensor, *, explicit:bool=False,
+                    padding_mask:Tensor|None=None, documents:Tensor|None=None,
+                    cache:ModelCache|None=None, memory:Tensor|None=None,
+                    memory_mask:Tensor|None=None)->ForwardContext:
+        """Make what all blocks share: one mask and one rotation for each kind of block, a bias
+
+        Args:
+            x: Of the tokens that run, (B, L, D)
+            positions: Position ids of all tokens so far, (S,) or (B, S); the last L run
+            explicit: Masks go by `positions`, not by the order of tokens
+            padding_mask: Bool (B, S), all tokens so far; True = a real token
+            documents: Integers (B, L): each token sees its own text
+            cache: Keys and values of earlier calls
+            memory: Hidden states of another text, (B, S', D)
+            memory_mask: Bool (B, S'), True = a real token
+        """
+        L = x.shape[1]
+        now = positions[...,positions.shape[-1]-L:]
+        masks = self._masks(L, positions, now if explicit else None, padding_mask, documents)
+        rotations = {kind: rope.rotation(now) for kind,rope in self.ropes.items()}
+        return ForwardContext(
+            now, explicit or padding_mask is not None or documents is not None, padding_mask,
+            documents, self.causal, masks, rotations, self._bias(positions, now, x.dtype), cache,
+            memory, None if memory_mask is None else memory_mask[:,None,None])
+
     def forward(self, x:Tensor, context:ForwardContext)->Tensor:
-        """All blocks, then the last norm
+        """Run all blocks, then the last norm
 
         Args:
             x: (B, L, D)
-            context: With the places of all tokens so far
+            context: Of `new_context`
 
         Returns:
             (B, L, D)
         """
-        context = self._prepared(context, x)
-        memory,hidden = context.memory,context.memory_mask
-        hidden = None if hidden is None else hidden[:,None,None]
-        for i,(block,turn,kind) in enumerate(zip(self.blocks, self.turns, self.types)):
-            if isinstance(block.attn, AttentionLayer):
-                turns = block.attn.rope is not None
-                told = context.for_attention(i, kind, turn if turns else None)
-            else: told = context.for_mixer(i, x.shape[1])
-            cross = None if context.cache is None else context.cache.cross[i]
-            x = block(x, memory, memory_mask=hidden, memory_cache=cross, **told)
+        for i,block in enumerate(self.blocks):
+            options = self.options(context, i)
+            if context.memory is not None:
+                cross = None if context.cache is None else context.cache.cross[i]
+                options |= dict(memory=context.memory, memory_mask=context.memory_mask,
+                                memory_cache=cross)
+            x = block(x, **options)
         out:Tensor = self.norm(x)
         return out
 
-    def _prepared(self, context:ForwardContext, x:Tensor)->ForwardContext:
-        "The context with what is the same for all blocks: who sees whom, rotations, a bias"
-        now = context.now(x.shape[1])
-        return replace(context, masks=self._masks(context, x.shape[1]),
-                       rotations={kind: rope.tables(now) for kind,rope in self.ropes.items()},
-                       bias=self._bias(context, now, x.dtype))
+    def options(self, context:ForwardContext, i:int)->dict[str,Any]:
+        """Return what the first layer of a block is given
 
-    def _masks(self, context:ForwardContext, L:int)->dict[str,AttentionMask]:
-        "Who may see whom in each kind of layer, made once for all of them"
-        places,mask,documents = context.places,context.mask,context.documents
-        assert places is not None    # `_prepared` has asked for them
-        S,long = places.shape[-1],L > 1    # what one query sees is looked up nowhere
-        if long and documents is not None: documents = _counted(documents)
-        if long and mask is not None: mask = _counted(mask)
-        rules:dict[str,Any] = dict(causal=self.causal, q_doc=documents)
-        if mask is not None: rules['mask'] = mask[:,None,None]
-        see:dict[str,AttentionMask] = {}
-        for kind in {*self.types} & {'full','window'}:
+        Args:
+            context: Of `new_context`
+            i: Which block
+
+        Returns:
+            For its attention, or for its mixer
+        """
+        attn:Any = self.blocks[i].attn
+        cache = None if context.cache is None else context.cache.own[i]
+        if not isinstance(attn, AttentionLayer):
+            positions = context.position_ids if context.has_positions else None
+            return dict(mask=context.padding_mask, positions=positions,
+                        documents=context.documents, cache=cache)
+        mask = context.masks[self.types[i]]
+        rotation = None if attn.rope is None else context.rotations[self.rope_kinds[i]]
+        causal = context.causal and not isinstance(mask, AttentionMask)
+        return dict(mask=mask, bias=context.bias, causal=causal, cache=cache, rotation=rotation)
+
+    def _masks(self, L:int, positions:Tensor, now:Tensor|None, padding_mask:Tensor|None,
+               documents:Tensor|None)->dict[str,Tensor|AttentionMask|None]:
+        "Return the mask of each kind of attention; it goes by position ids if `now` is given"
+        kinds,table = {*self.types} & {'full','window'},None
+        if padding_mask is not None: table = padding_mask[:,None,None]
+        if L == 1 and now is None and documents is None:    # the newest token sees all others
+            if table is None: return dict.fromkeys(kinds)
+            if 'window' not in kinds: return dict(full=table)
+        if L > 1:    # what one query sees is kept by no layer
+            documents,table = (None if t is None else _counted(t) for t in (documents,table))
+        masks:dict[str,Tensor|AttentionMask|None] = {}
+        for kind in kinds:
             window = self.cfg.window if kind == 'window' else None
+            rules:dict[str,Tensor] = {}
             # tokens of a document stand in its order, but perhaps not side by side
-            at = context.placed or documents is not None and window is not None
-            by:dict[str,Any] = dict(q_pos=context.now(L), k_pos=places) if at else {}
-            if not at and window is not None and mask is not None: by = _past_filling(mask, L)
-            if long: by = {n: _counted(t) for n,t in by.items()}
-            see[kind] = AttentionMask(L, S, window=window, **rules, **by)
-        return see
+            if now is not None or documents is not None and window is not None:
+                rules = dict(q_pos=positions[...,positions.shape[-1]-L:], k_pos=positions)
+            elif window is not None and padding_mask is not None:
+                rules = _window_positions(padding_mask, L)
+            if L > 1: rules = {name: _counted(t) for name,t in rules.items()}
+            masks[kind] = AttentionMask(L, positions.shape[-1], causal=self.causal, window=window,
+                                        q_doc=documents, mask=table, **rules)
+        return masks
 
-    def _bias(self, context:ForwardContext, now:Tensor, dtype:torch.dtype)->Tensor|None:
-        "What distances add to the scores, (1 or B, H, L, S), or None"
-        cfg,places = self.cfg,context.places
-        assert places is not None    # `_prepared` has asked for them
-        L,S = now.shape[-1],places.shape[-1]
+    def _bias(self, positions:Tensor, now:Tensor, dtype:torch.dtype)->Tensor|None:
+        "Return what distances add to the scores, (1 or B, H, L, S), or None"
+        cfg,L,S = self.cfg,now.shape[-1],positions.shape[-1]
         if cfg.positions == 'alibi':
-            bias = alibi_bias(cfg.n_heads, L, S, q_pos=now, k_pos=places)
+            bias = alibi_bias(cfg.n_heads, L, S, q_pos=now, k_pos=positions)
         elif self.relative is not None:
             bias = relative_bias(self.relative, L, S, max_distance=cfg.relative_max_distance,
-                                 causal=self.causal, q_pos=now, k_pos=places)
+                                 causal=self.causal, q_pos=now, k_pos=positions)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)
 

@@ -13,49 +13,61 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from types import FunctionType
+from typing import Any, NamedTuple, Protocol
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 import attention_nb
 from ..checks import Attended, autocast_dtype
-from ..layers.base import AttentionLayer, is_used
+from ..layers.base import AttentionLayer
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, like_of
-from ..layers.products import way_for
 from ..layers.quantized import PackedWeight
-from .decoding import in_evaluation
+from .blocks import Stack
+from .config import TransformerConfig
+from .decoding import evaluation_mode
 from .generation_options import caller_level
-from .step import Held, StepModel, held
 
 # %% ../../nbs/models/compiled_step.ipynb #896a5c8d
+class StepModel(Protocol):
+    "What a step asks of a `Transformer`"
+    @property
+    def cfg(self)->TransformerConfig: ...
+    @property
+    def embed(self)->Any: ...
+    @property
+    def decoder(self)->Stack|None: ...
+    @property
+    def head(self)->Any: ...
+    def logits(self, x:Tensor)->Tensor: ...
+    def modules(self)->Iterator[nn.Module]: ...
+
 class _StaticCache:
-    "The buffers of one layer, as a graph of static shapes writes and reads them"
+    "A cache of one layer whose buffers a graph of static shapes writes and reads"
     dtype = None
-    def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, filling:Tensor, slots:Tensor,
+    def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, padding:Tensor, slots:Tensor,
                  ring:int)->None:
-        self.keys,self.values,self.n,self.filling = keys,values,n,filling
+        self.keys,self.values,self.n,self.padding = keys,values,n,padding
         self.slots,self.ring = slots,ring
 
-    def __len__(self)->int: return 0    # what is held is said by a mask alone
+    def __len__(self)->int: return 0    # the mask alone says what is in use
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
                **options:Any)->Attended:
-        "Write the new key and value, and attend to the slots that are filled"
+        "Write the new key and value, and attend to the slots that are in use"
         S,n = self.slots.shape[0],self.n    # `len` would make a constant of it
         if self.ring:
             slot = torch.arange(self.ring, device=n.device)
             place = n - (n-slot) % self.ring
             keys,values = self._written(n % self.ring, k, v, self.ring)
         else: place,(keys,values) = self.slots,self._written(n, k, v, S)
-        seen = (place >= self.filling) & (place <= n) & (place >= 0)    # (B, S)
-        said = {name: options.get(name) for name in ('scale','softcap','sinks')}
-        return _of_groups(attend, q, keys, values, mask=seen[:,None,None], **said)
+        seen = (place >= self.padding) & (place <= n) & (place >= 0)    # (B, S)
+        options = {name: options.get(name) for name in ('scale','softcap','sinks')}
+        return _attend_in_groups(attend, q, keys, values, mask=seen[:,None,None], **options)
 
     def _written(self, at:Tensor, k:Tensor, v:Tensor, S:int)->tuple[Tensor,Tensor]:
         self.keys.index_copy_(2, at, k)
@@ -64,9 +76,9 @@ class _StaticCache:
         self.values.index_copy_(2, at, v)
         return keys, self.values.narrow(2, 0, S)
 
-def _of_groups(attend:Callable[...,Attended], q:Tensor, keys:Tensor, values:Tensor, *,
-               sinks:Tensor|None, **options:Any)->Attended:
-    "The queries that share a key as one text of several: a kernel reads each key once"
+def _attend_in_groups(attend:Callable[...,Attended], q:Tensor, keys:Tensor, values:Tensor, *,
+                      sinks:Tensor|None, **options:Any)->Attended:
+    "Attend with the queries that share a key as one text of several, so that it is read once"
     B,H,_,E = q.shape
     heads = keys.shape[1]
     if sinks is not None or heads == H or not values.shape[-1]:
@@ -77,7 +89,7 @@ def _of_groups(attend:Callable[...,Attended], q:Tensor, keys:Tensor, values:Tens
 
 # %% ../../nbs/models/compiled_step.ipynb #65f189cf
 class StaticStep(nn.Module):
-    """One token more for every text, with shapes that stay as they are
+    """Run one decoding step with static shapes, for all sequences of the batch
 
     Args:
         model: A `Transformer` that `why_not_compiled` has nothing against
@@ -89,17 +101,17 @@ class StaticStep(nn.Module):
         super().__init__()
         self.model,self.rings = model,tuple(rings)
 
-    def forward(self, ids:Tensor, n:Tensor, filling:Tensor, slots:Tensor,
+    def forward(self, ids:Tensor, n:Tensor, padding:Tensor, slots:Tensor,
                 rotations:dict[str,tuple[Tensor,Tensor]], keys:list[Tensor],
                 values:list[Tensor])->Tensor:
-        """Write the tokens into the buffers and say what may come
+        """Write the tokens into the buffers and score the next
 
         Args:
             ids: The new tokens (B, 1)
             n: How many are kept already, (1,)
-            filling: How many of them are filling, at the left, (B, 1)
+            padding: How many of them are padding, at the left, (B, 1)
             slots: 0, 1, ..., S - 1: the slots that are looked at
-            rotations: Kind of layer -> cosines and sines (B, 1, R/2)
+            rotations: Kind of layer -> cosines and sines (B, 1, 1, R)
             keys: Buffers of all layers, (B, Hkv, max_len, E), which are written to
             values: Likewise; none of layers that keep no values
 
@@ -108,17 +120,16 @@ class StaticStep(nn.Module):
         """
         model,stack = self.model,self.model.decoder
         assert stack is not None
-        parts = zip(stack.blocks, stack.turns, keys, values or [None]*len(keys), self.rings)
-        with _FewRows():
-            x = model.embed(ids, n - filling)    # (B, 1, D)
-            for block,turn,k,v,ring in parts:
-                attn:Any = block.attn
-                x = block(x, cache=_StaticCache(k, v, n, filling, slots, ring),
-                          rotation=rotations[turn] if attn.rope is not None else None)
-            return model.logits(stack.norm(x)[:,-1])
+        parts = zip(stack.blocks, stack.rope_kinds, keys, values or [None]*len(keys), self.rings)
+        x = model.embed(ids, n - padding)    # (B, 1, D)
+        for block,kind,k,v,ring in parts:
+            attn:Any = block.attn
+            x = block(x, cache=_StaticCache(k, v, n, padding, slots, ring),
+                      rotation=rotations[kind] if attn.rope is not None else None)
+        return model.logits(stack.norm(x)[:,-1])
 
 def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->str|None:
-    """Why there is no compiled step for a model with this cache
+    """Return the reason why a model with this cache has no compiled step, or None if it has
 
     Args:
         model: A `Transformer`
@@ -126,15 +137,15 @@ def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->
         mask: Bool (B, S), all tokens that there will be; True = a real token
 
     Returns:
-        A reason; None: it may be compiled
+        None: it may be compiled
     """
     cfg,stack = model.cfg,model.decoder
     if cfg.kind != 'decoder' or stack is None: return f"it is an {cfg.kind}"
     if model.head is None: return "it has no head"
     if cfg.positions not in ('rope','learned','none'): return f"its positions are {cfg.positions}"
-    if cache.places is not None: return "its tokens were given places"
+    if cache.places is not None: return "its tokens were given positions"
     if mask is not None and (mask[:,:-1] & ~mask[:,1:]).any():
-        return "filling stands between its words: fill texts up on the left"
+        return "padding stands between its tokens: pad texts on the left"
     for i,(block,c) in enumerate(zip(stack.blocks, cache.own)):
         if reason := _why_not_layer(block.attn, c): return f"layer {i} {reason}"
     return None
@@ -142,7 +153,6 @@ def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->
 def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
     if type(attn) not in (MultiHeadAttention,LatentAttention): return f"is a {type(attn).__name__}"
     assert isinstance(attn, AttentionLayer)
-    if attn.attend is not None: return "has an attention function of its own"
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
     if not cache.dtype.is_floating_point: return f"keeps {cache.dtype}"
     window:Any = getattr(attn, 'window', None)
@@ -151,31 +161,17 @@ def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
     return None
 
 # %% ../../nbs/models/compiled_step.ipynb #bec6ea96
-class _FewRows(TorchFunctionMode):
-    "While a graph is written down, linear layers are multiplied in the fastest way for few rows"
-    def __torch_function__(self, func:Any, types:Any, args:tuple[Any,...]=(),
-                           kwargs:dict[str,Any]|None=None)->Any:
-        if func is not F.linear or kwargs or args[0].dim() < 2: return func(*args, **kwargs or {})
-        x:Tensor = args[0]
-        weight:Tensor = args[1]
-        bias:Tensor|None = args[2] if len(args) > 2 else None
-        rows = x.flatten(0, -2)
-        name,way = way_for(weight, len(rows))
-        if name == 'linear': return func(*args)
-        out = way(rows, weight).view(*x.shape[:-1], len(weight))
-        return out if bias is None else out + bias
-
 def _rings(cache:ModelCache)->tuple[int,...]:
-    "Slots of the ring of each layer, 0: a full cache"
+    "Return the slots of each layer's sliding cache, 0: a full cache"
     return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0 for c in cache.own)
 
 def _buffers(cache:ModelCache)->tuple[list[Tensor],list[Tensor]]:
-    "Keys and values of all layers; layers of latents keep no values"
+    "Return keys and values of all layers; layers of latents keep no values"
     both = [c.buffers for c in cache.own]
     return [k for k,_ in both], [v for _,v in both if v.shape[-1]]
 
 def _example(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,...]]:
-    "Inputs of a step with any numbers, and which of their lengths may vary"
+    "Return inputs of a step, of any numbers, and which of their lengths may vary"
     stack,rows,device = model.decoder,cache.own[0].batch,like_of(model.embed.token).device
     assert stack is not None
     with torch.inference_mode(False):
@@ -184,52 +180,75 @@ def _example(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,
             return torch.zeros(rows, t.shape[1], ring or 160, t.shape[3], dtype=t.dtype,
                                device=device)
         rings,(keys,values) = _rings(cache),_buffers(cache)
-        turned = {kind: rope.tables(whole(rows, 1)) for kind,rope in stack.ropes.items()}
+        rotations = {kind: rope.rotation(whole(rows, 1)) for kind,rope in stack.ropes.items()}
         slots = torch.arange(128, device=device)
-        inputs = (whole(rows, 1), whole(1), whole(rows, 1), slots, turned,
+        inputs = (whole(rows, 1), whole(1), whole(rows, 1), slots, rotations,
                   [like(t, ring) for t,ring in zip(keys, rings)],
                   [like(t, ring) for t,ring in zip(values, rings)])
     looked_at,most = torch.export.Dim('slots', min=2),torch.export.Dim('max_len', min=2)
     lengths = [{} if ring else {2: most} for ring in rings]
-    return inputs, ({}, {}, {}, {0: looked_at}, {kind: ({},{}) for kind in turned}, lengths,
+    return inputs, ({}, {}, {}, {0: looked_at}, {kind: ({},{}) for kind in rotations}, lengths,
                     lengths[:len(values)])
 
 # %% ../../nbs/models/compiled_step.ipynb #cc6e7e8f
 Runner = Callable[...,Tensor]
 
 def _name(model:StepModel, cache:ModelCache)->str:
-    "A hash of all that a compiled step depends on"
+    "Return a hash of all that a compiled step depends on"
     assert isinstance(model, nn.Module)
-    parts = [(name, type(m).__name__, m.extra_repr()) for name,m in model.named_modules()]
+    parts = [(name, type(m), settings_of(m)) for name,m in model.named_modules()]
     state = [(name, str(t.dtype), [*t.shape], str(t.device)) for name,t in _tensors(model).items()]
-    said = dict(cfg=asdict(model.cfg), parts=parts, state=state, rings=_rings(cache),
-                kept=[(str(c.dtype), c.batch, c.widths) for c in cache.own],
-                torch=torch.__version__, threads=torch.get_num_threads(),
-                processor=_processor(), source=_source())
-    return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:32]
+    key = dict(cfg=asdict(model.cfg), parts=parts, state=state, rings=_rings(cache),
+               kept=[(str(c.dtype), c.batch, c.widths) for c in cache.own],
+               torch=torch.__version__, threads=torch.get_num_threads(),
+               processor=_processor(), source=_source())
+    return hashlib.sha256(json.dumps(key, default=_described).encode()).hexdigest()[:32]
+
+# attributes of a module that are torch's own, and what this module keeps in a model
+_not_settings = {*vars(nn.Module()), '_attention_hooks', '_compiled_steps', '_warned',
+                 'published', 'origin'}
+
+def settings_of(m:nn.Module)->dict[str,Any]:
+    "Return the attributes that a module computes with, beside parameters, buffers and modules"
+    return {name: x for name,x in vars(m).items() if name not in _not_settings}
+
+def _described(x:object)->object:
+    "Return what identifies a setting in other processes, or at least in this one"
+    if isinstance(x, Tensor): return [str(x.dtype), [*x.shape], x.detach().cpu().tolist()]
+    if isinstance(x, type): return [x.__module__, x.__qualname__, _code_of(x)]
+    if isinstance(x, FunctionType): return [x.__module__, x.__qualname__, _code(x)]
+    return repr(x)
+
+def _code_of(cls:type)->list[str]:
+    "Return the code of a class and of those it is derived from, but for torch's and ours"
+    known = 'torch.', 'builtins', 'typing', 'attention_nb.kernels.', 'attention_nb.layers.', \
+        'attention_nb.models.'
+    return [_code(f) for c in cls.__mro__ if not f'{c.__module__}.'.startswith(known)
+            for f in vars(c).values() if isinstance(f, FunctionType)]
+
+def _code(f:FunctionType)->str:
+    return hashlib.sha256(f.__code__.co_code + repr(f.__code__.co_consts).encode()).hexdigest()
 
 def _processor()->list[str]:
     ask:Any = getattr(torch.cpu, 'get_capabilities', dict)
     return [torch.backends.cpu.get_cpu_capability(), *map(str, sorted(ask().items()))]
 
 def _source()->str:
-    "A hash of our own source: another version compiles anew"
+    "Return a hash of our own source: another version compiles anew"
     folder = Path(attention_nb.__file__).parent
     files = [p for room in ('kernels','layers','models') for p in (folder/room).glob('*.py')]
     return hashlib.sha256(b''.join(p.read_bytes() for p in sorted(files))).hexdigest()
 
 def _tensors(model:nn.Module)->dict[str,Tensor]:
-    "Parameters and buffers by the names that a graph has for them"
+    "Return parameters and buffers by the names that a graph has for them"
     named = [*model.named_parameters(remove_duplicate=False),
              *model.named_buffers(remove_duplicate=False)]
     return {f'model.{name}': t.data for name,t in named}
 
 def _compiled(model:StepModel, cache:ModelCache, path:Path)->None:
     "Write the file of a compiled step, whole or not at all"
-    still:Any = in_evaluation(cast(Any, model))
-    step,(inputs,lengths) = StaticStep(still, _rings(cache)),_example(model, cache)
-    step.training = False
-    with torch.no_grad():
+    step,(inputs,lengths) = StaticStep(model, _rings(cache)),_example(model, cache)
+    with torch.no_grad(), evaluation_mode(step):
         graph = torch.export.export(step, inputs, dynamic_shapes=lengths, strict=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -241,7 +260,7 @@ def _compiled(model:StepModel, cache:ModelCache, path:Path)->None:
         os.replace(made, path)
 
 def loaded(model:StepModel, cache:ModelCache)->Runner:
-    """A compiled step from its file, which is made if there is none
+    """Load a compiled step from its file, which is made if there is none
 
     Args:
         model: A `Transformer`
@@ -267,6 +286,37 @@ def loaded(model:StepModel, cache:ModelCache)->Runner:
     return runner
 
 # %% ../../nbs/models/compiled_step.ipynb #50899df5
+class Held(NamedTuple):
+    """What a compiled step was made of: dictionaries of modules, and what stood in them
+
+    Attributes:
+        entries: dictionary, name, value, its address
+        buffers: Of the cache
+    """
+    entries:list[tuple[dict[str,Any],str,Any,int]]
+    buffers:list[Tensor]
+
+    def is_there(self, caches:Sequence[Any])->bool:
+        "Whether all of it still stands where it stood"
+        if any(c.buffers[0] is not k for c,k in zip(caches, self.buffers)): return False
+        return all(have.get(name) is x and (not at or x.data_ptr() == at)
+                   for have,name,x,at in self.entries)
+
+def held(model:StepModel, caches:Sequence[Any])->Held:
+    "Note parameters, buffers, modules and settings of a model"
+    entries:list[tuple[dict[str,Any],str,Any,int]] = []
+    for m in model.modules():
+        for have in (m._parameters, m._buffers, m._modules):
+            entries += [(have, name, x, x.data_ptr() if isinstance(x, Tensor) else 0)
+                        for name,x in have.items() if x is not None]
+        entries += [(vars(m), name, x, 0) for name,x in settings_of(m).items()]
+    return Held(entries, [c.buffers[0] for c in caches])
+
+def is_customized(model:StepModel)->bool:
+    "Whether a hook, an attention function or a replaced `forward` must be called at each step"
+    return any(m._forward_hooks or m._forward_pre_hooks or 'forward' in vars(m)
+               or isinstance(m, AttentionLayer) and m.is_customized for m in model.modules())
+
 class _Loaded(dict[str,tuple[Any,Held]|None]):
     "Steps that a model has loaded, None: cannot be compiled; a copy of the model begins without"
     def __deepcopy__(self, memo:object)->'_Loaded': return _Loaded()
@@ -281,7 +331,7 @@ def _key(cache:ModelCache)->str:
 
 # %% ../../nbs/models/compiled_step.ipynb #cdd8aba9
 class CompiledStep:
-    """One token more for every text of a cache, by one call of a compiled graph
+    """Run a decoding step for every sequence of a cache, by one call of a compiled graph
 
     Args:
         model: A `Transformer` that `why_not_compiled` has nothing against
@@ -295,7 +345,7 @@ class CompiledStep:
     def __init__(self, model:StepModel, cache:ModelCache):
         if (reason := why_not_compiled(model, cache)) or model.decoder is None:
             raise ValueError(f"a step of this model cannot be compiled: {reason}")
-        self.cache,self._ropes = cache,model.decoder.ropes
+        self.model,self.cache,self._ropes = model,cache,model.decoder.ropes
         kept,key = _loaded_by(model),_key(cache)
         known = kept.get(key)
         if known is None or not known[1].is_there(()):
@@ -308,45 +358,49 @@ class CompiledStep:
         for t in (*self._keys, *self._values): t[:,:,len(cache):].zero_()
 
     def is_current(self)->bool:
-        "Whether it gives what the model would give: nothing has changed, and nobody listens"
-        return (not is_used() and autocast_dtype(self._keys[0].device) is None
+        "Whether it gives what the model would give: nothing has changed, and no hook has come"
+        return (not is_customized(self.model) and autocast_dtype(self._keys[0].device) is None
                 and self._held.is_there(self.cache.own))
 
     def __call__(self, ids:Tensor, mask:Tensor|None=None)->Tensor:
-        """Read one token of each text and say what may come
+        """Read one token of each sequence and score the next
 
         Args:
             ids: The new tokens, (B, 1)
-            mask: Bool (B, S), all tokens so far; True = a real token, filling left
+            mask: Bool (B, S), all tokens so far; True = a real token, padding left
 
         Returns:
             Logits (B, N)
         """
         n,rows,device = len(self.cache),len(ids),ids.device
-        filling = torch.zeros(rows, 1, dtype=torch.long, device=device)
-        if mask is not None: filling = (~mask).sum(1, keepdim=True)
+        padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
+        if mask is not None: padding = (~mask).sum(1, keepdim=True)
         most = max((k.shape[2] for k in self._keys), default=2)
         slots = torch.arange(max(2, min(most, -(-(n+1)//128)*128)), device=device)
-        place = n - filling
-        turned = {kind: rope.tables(place) for kind,rope in self._ropes.items()}
-        out = self._run(ids.contiguous(), torch.tensor([n], device=device), filling, slots, turned,
+        place = n - padding
+        rotations = {kind: rope.rotation(place) for kind,rope in self._ropes.items()}
+        out = self._run(ids.contiguous(), torch.tensor([n], device=device), padding, slots, rotations,
                         self._keys, self._values)
         for c in self.cache.own: c.count_one()
         return out
 
 # %% ../../nbs/models/compiled_step.ipynb #de25a054
-def compiled_step(model:StepModel, cache:ModelCache)->CompiledStep|None:
-    """A compiled step, if there is a compiler
+def compiled_step(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|None:
+    """Compile a step, or load it; a model that has none is a `NotImplementedError`
 
     Args:
-        model: A `Transformer` that `why_not_compiled` has nothing against
+        model: A `Transformer`
         cache: Of its `new_cache`
+        mask: Bool (B, S), all tokens that there will be; True = a real token
 
     Returns:
-        None where this machine cannot compile it, with a warning that says why
+        None: the model itself must run, or this machine has no compiler
     """
+    if is_customized(model) or autocast_dtype(like_of(model.embed.token).device): return None
+    if reason := why_not_compiled(model, cache, mask):
+        raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
     kept,key = _loaded_by(model),_key(cache)
-    if kept.get(key, ()) is None: return None    # was tried, and said
+    if kept.get(key, ()) is None: return None    # was tried, with a warning
     try: return CompiledStep(model, cache)
     except Exception as error:    # whatever a compiler may say
         kept[key] = None

@@ -8,15 +8,13 @@ Docs: https://attention-nb.github.io/attention_nb/models/decoding.html.md"""
 __all__ = []
 
 # %% ../../nbs/models/decoding.ipynb #10e0aa04
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from types import MethodType
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 from ..layers.cache import ModelCache, SlidingKVCache
 from .generation_options import GenerationOptions, GenerativeModel
-from ..layers.base import twin_of
 from .sampling import filter_logits, penalize_repetition, processed, sample
 from .text_stream import TextStream
 from ..text.vocabulary import Tokenizer
@@ -25,42 +23,34 @@ from ..text.vocabulary import Tokenizer
 _T = TypeVar('_T')
 
 # %% ../../nbs/models/decoding.ipynb #a4246dfc
-def _trains(model:nn.Module)->bool:
-    "Whether any module is in training mode; asked at every step, so quicker than `modules()`"
-    left = [model]
+def _in_training(model:nn.Module)->list[nn.Module]:
+    "Return the modules in training mode; asked at every step, so quicker than `modules()`"
+    found,left = list[nn.Module](),[model]
     while left:
         m = left.pop()
-        if m.training: return True
+        if m.training: found.append(m)
         left += [c for c in m._modules.values() if c is not None]
-    return False
+    return found
 
-def in_evaluation(model:GenerativeModel)->GenerativeModel:
-    "The model, or where some of it trains a twin that does not, of the same parameters"
-    if not isinstance(model, nn.Module) or not _trains(model): return model
-    made = {m: object.__new__(type(m)) for m in model.modules()}
-    for m,twin in made.items():
-        inner = {name: None if c is None else made[_eager(c)] for name,c in m._modules.items()}
-        own = {n: MethodType(v.__func__, twin) for n,v in m.__dict__.items()
-               if isinstance(v, MethodType) and v.__self__ is m}
-        twin.__dict__.update(m.__dict__, **own, _modules=inner, training=False,
-                             _compiled_call_impl=None, _twin_of=twin_of(m))
-    return cast(GenerativeModel, made[_eager(model)])
+@contextmanager
+def evaluation_mode(model:object)->Generator[None]:
+    "Put a model into evaluation mode while the block runs; then each module gets its own back"
+    modules = _in_training(model) if isinstance(model, nn.Module) else []
+    for m in modules: m.training = False
+    try: yield
+    finally:
+        for m in modules: m.training = True
 
-def _eager(m:nn.Module)->nn.Module:
-    "The module that was compiled: its compiled code knows of no twin"
-    inner = m._modules.get('_orig_mod')
-    return m if inner is None else inner
-
-_piece = 1024    # tokens that a model with a window reads at once
+_chunk = 1024    # tokens that a model with a window reads at once
 
 def _always(a:int, b:int, *, once:bool=False)->bool: return True
 
 def _slides(cache:ModelCache)->bool:
-    "Whether a layer keeps only what its window sees, so that a long text is read in pieces"
+    "Whether a layer keeps only what its window sees, so that a long text is read in chunks"
     return any(isinstance(c, SlidingKVCache) for c in cache.own)
 
 class DecodingState:
-    "Texts that grow token by token, and what the model knows of them"
+    "Texts that grow token by token, and the cache of what was read"
     def __init__(self, model:GenerativeModel, start:Tensor, new:int, *, source:Tensor|None=None,
                  mask:Tensor|None=None, cache:ModelCache|None=None, compiled:bool=False)->None:
         self.model,self.source,self.n,self.start = model,source,start.shape[1],start.shape[1]
@@ -71,10 +61,10 @@ class DecodingState:
         if cache is None:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
-        self.mask,self.cache,self._step = mask,cache,None
-        make = getattr(model, 'compiled_step' if compiled else 'token_step', None)
-        self._make_step:Callable[...,Any]|None = make
-        if compiled and make is not None: self._step = make(cache, mask)    # or says why not
+        self.mask,self.cache = mask,cache
+        self._compiles:Callable[...,Any]|None = getattr(model, 'compiled_step') if compiled else None
+        self._step:Any = None
+        if self._compiles is not None: self._step = self._compiles(cache, mask)    # or says why not
         # how many words the longest of the texts has, for each number of columns
         self.words = [*range(total+1)]
         if mask is not None and source is None:
@@ -94,7 +84,7 @@ class DecodingState:
         known,now = len(self.cache),self.words[self.n]
         if known and not alike(self.cache.turned or self.words[known], now, once=True):
             self.cache.reset()    # at LongRoPE's border a text is read anew
-        while (self.source is None and (end := len(self.cache)+_piece) < self.n
+        while (self.source is None and (end := len(self.cache)+_chunk) < self.n
                and _slides(self.cache) and alike(self.words[end], now)): self._read(end)
         scores = self._read(self.n, last).float()
         self.cache.turned = now
@@ -106,21 +96,18 @@ class DecodingState:
 
     def _read(self, end:int, last:int=1)->Tensor:
         "The model reads on to token `end`"
-        unread = self.tokens[:,len(self.cache):end]
-        if self.source is None and end > self.start and unread.shape[1] == 1:
-            if (step := self._current_step()) is not None: return step(unread, self.real)[:,None]
-        read,mask = (unread,self.real) if self.source is None else (self.source,self.mask)
-        if mask is not None and self.source is None: mask = mask[:,:end]
-        out:Tensor = in_evaluation(self.model)(read, mask=mask, cache=self.cache, last=last,
-                                        decoder_ids=None if self.source is None else unread)
-        return out
-
-    def _current_step(self)->Callable[[Tensor,Tensor|None],Tensor]|None:
-        "What reads one token quickly, made anew when model or cache have changed; None: nothing"
-        if self._step is None or not self._step.is_current():
-            make = self._make_step
-            self._step = None if make is None else make(self.cache, self.mask)
-        return self._step
+        unread,mask = self.tokens[:,len(self.cache):end],self.mask
+        if self.source is not None:
+            with evaluation_mode(self.model):
+                return self.model(self.source, mask=mask, cache=self.cache, decoder_ids=unread,
+                                  last=last)
+        if mask is not None: mask = mask[:,:end]
+        if self._compiles is not None and end > self.start and unread.shape[1] == 1:
+            if self._step is None or not self._step.is_current():
+                self._step = self._compiles(self.cache, self.mask)
+            if self._step is not None: return self._step(unread, mask)[:,None]
+        with evaluation_mode(self.model):
+            return self.model(unread, mask=mask, cache=self.cache, last=last)
 
     def append(self, column:Tensor)->None:
         self.tokens[:,self.n] = column

@@ -39,7 +39,8 @@ def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:T
            **options:Unpack[StreamOptions])->Iterator[Tensor]|Iterator[str]:
     """Give out new tokens as soon as they are known, or new text as soon as it is certain
 
-    Options are those of `generate`: temperature, top_k, top_p, min_p, repetition_penalty,
+    Options are those of `generate`: do_sample, temperature, top_k, top_p, min_p,
+    repetition_penalty,
     logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache, compiled,
     draft, draft_tokens, draft_layers.
 
@@ -110,8 +111,9 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
 # %% ../../nbs/models/generation.ipynb #510c4f96
 @explained('generate')
 def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tensor|None=None,
-             decoder_ids:Tensor|None=None, temperature:float|None=None, top_k:int|None=None,
-             top_p:float|None=None, min_p:float|None=None, repetition_penalty:float|None=None,
+             decoder_ids:Tensor|None=None, do_sample:bool|None=None, temperature:float|None=None,
+             top_k:int|None=None, top_p:float|None=None, min_p:float|None=None,
+             repetition_penalty:float|None=None,
              logits_processor:LogitsProcessor|Sequence[LogitsProcessor]|None=None,
              num_return_sequences:int=1, n_beams:int=1, length_penalty:float=1.,
              early_stopping:bool|Literal['never']=False, eos_id:int|Sequence[int]|None=None,
@@ -135,7 +137,8 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
         max_new_tokens: At most so many tokens more; fewer if all rows are finished before
         mask: Bool (B, L), True = a real token; prompts are filled up on the left
         decoder_ids: Beside an encoder: what to go on with; None: decoder_start_id
-        temperature: Divides the scores; 0: greedy; None: 1 with a filter, else 0
+        do_sample: False: greedy; True: draw; None: draw with a temperature or filter
+        temperature: Divides the scores; 0: greedy; None: 1 if tokens are drawn
         top_k: Draw among the `top_k` likeliest
         top_p: Draw among the fewest that have probability `top_p` together
         min_p: Draw among those at least `min_p` times as likely as the likeliest
@@ -164,7 +167,8 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tens
         (B * num_return_sequences, L + new), the prompt too
     """
     asked = checked_options(
-        model, ids, max_new_tokens, mask=mask, decoder_ids=decoder_ids, temperature=temperature,
+        model, ids, max_new_tokens, mask=mask, decoder_ids=decoder_ids, do_sample=do_sample,
+        temperature=temperature,
         top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
         logits_processor=logits_processor, num_return_sequences=num_return_sequences,
         n_beams=n_beams, length_penalty=length_penalty, early_stopping=early_stopping,

@@ -26,6 +26,7 @@ from ..text.vocabulary import Tokenizer, checked_flag
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d05
 class TextOptions(TypedDict, total=False):
+    do_sample:bool|None
     temperature:float|None
     top_k:int|None
     top_p:float|None
@@ -294,7 +295,8 @@ def checked_options(
     tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None, seed:int|None=None,
     cache:ModelCache|None=None, stream:Callable[[Tensor],object]|None=None, progress:bool=False,
     return_scores:bool=False, compiled:bool=False, draft:GenerativeModel|None=None,
-    draft_tokens:int=4, draft_layers:int|None=None)->GenerationOptions:
+    draft_tokens:int=4, draft_layers:int|None=None,
+    do_sample:bool|None=None)->GenerationOptions:
     "What `generate` and `stream` were asked for; whatever cannot be meant is refused by name"
     _check_model(model)
     cfg,N,both = model.cfg,model.cfg.vocab_size,model.cfg.kind == 'encoder-decoder'
@@ -311,7 +313,10 @@ def checked_options(
     filters:dict[str,Any] = dict(temperature=None if is_greedy else temperature, top_k=top_k,
                                  top_p=top_p, min_p=min_p)
     filter_logits(torch.zeros(1, 1), **filters)    # checks them
+    if do_sample is not None: is_greedy = is_greedy or not checked_flag('do_sample', do_sample)
+    if do_sample and is_greedy: raise ValueError("do_sample=True does not go with temperature=0")
     if is_greedy: filters = dict.fromkeys(filters)
+    elif do_sample and temperature is None: filters['temperature'] = 1.
     processors = checked_processors(logits_processor)
     if repetition_penalty is not None: checked_above_0('repetition_penalty', repetition_penalty)
     checked_flag('progress', progress)

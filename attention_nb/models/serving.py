@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from ..checks import Attended, checked_integer
 from ..layers.cache import KVCache, ModelCache
-from .decoding import DecodingLoop, StoppingCriteria, in_evaluation
+from .decoding import DecodingLoop, StoppingCriteria, evaluation_mode
 from .generation_options import GenerativeModel, TextOptions, checked_options
 from ..text.vocabulary import Tokenizer
 
@@ -236,8 +236,8 @@ class Batcher:
         own = [PagedCache(cast(Any, kept), slots) for kept in self._kept]
         ids = torch.cat([t.tokens[:,n-L:n] for t,n in zip(texts, lengths)])
         mask = None if len({*lengths}) == 1 else slots.real
-        out = in_evaluation(self.model)(ids, mask=mask, cache=ModelCache(own, [None]*len(own)),
-                                        last=1)
+        with evaluation_mode(self.model):
+            out = self.model(ids, mask=mask, cache=ModelCache(own, [None]*len(own)), last=1)
         return out[:,-1].float()
 
     def _let_in(self, text:'_Text')->bool:

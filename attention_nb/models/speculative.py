@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/models/speculative.html.md"""
 __all__ = ['draw_checked', 'first_layers']
 
 # %% ../../nbs/models/speculative.ipynb #5bec0004
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -159,7 +160,7 @@ class SpeculativeLoop(DecodingLoop):
 
 # %% ../../nbs/models/speculative.ipynb #5bec003a
 def first_layers(model:nn.Module, n:int)->nn.Module:
-    """The first blocks of a model as a model of its own
+    """Return the first blocks of a model as a model of its own
 
     Args:
         model: A `Transformer` that is a decoder
@@ -173,14 +174,13 @@ def first_layers(model:nn.Module, n:int)->nn.Module:
     each = {name: getattr(cfg, name)[:n] for name in ('layer_types','rope_layers')
             if getattr(cfg, name) is not None}
     cfg = replace(cfg, n_layers=n, **each)
-    stack = _same_but(whole.decoder, dict(blocks=whole.decoder.blocks[:n]), cfg=cfg,
-                      types=whole.decoder.types[:n], turns=whole.decoder.turns[:n])
-    return _same_but(whole, dict(decoder=stack), cfg=cfg)
+    stack = _with_parts(whole.decoder, dict(blocks=whole.decoder.blocks[:n]), cfg=cfg,
+                        types=whole.decoder.types[:n], rope_kinds=whole.decoder.rope_kinds[:n])
+    return _with_parts(whole, dict(decoder=stack), cfg=cfg)
 
-def _same_but(module:nn.Module, parts:dict[str,nn.Module], **fields:Any)->nn.Module:
-    "A module that shares everything but these parts and fields, and that nobody has come to"
-    made = object.__new__(type(module))
-    nn.Module.__init__(made)
-    shared = {name: x for name,x in module.__dict__.items() if 'hooks' not in name}
-    made.__dict__.update(shared, _modules={**module._modules, **parts}, **fields)
+def _with_parts(module:nn.Module, parts:dict[str,nn.Module], **fields:Any)->nn.Module:
+    "Return a shallow copy with other parts and fields, and without hooks"
+    made = copy.copy(module)
+    hooks = {name: type(x)() for name,x in vars(module).items() if name.endswith('_hooks')}
+    vars(made).update(hooks, _modules={**module._modules, **parts}, **fields)
     return made

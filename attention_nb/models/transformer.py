@@ -9,28 +9,27 @@ __all__ = ['TokenEmbeddings', 'LMHead', 'check_ids', 'Transformer']
 
 # %% ../../nbs/models/transformer.ipynb #e340f027
 import math
-from dataclasses import replace
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast, overload
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from .blocks import (ForwardContext, Mixers, Stack, activations, make_norm,
-                                        norm_classes)
+from .blocks import Mixers, Stack, activations, make_norm, norm_classes
 # offered here too
 from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import autocast_dtype, checked_integer, explained
+from ..checks import checked_integer, explained
 from .config import (ExpertsConfig as ExpertsConfig, max_places,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
-from .step import TokenStep, why_not
-from .compiled_step import CompiledStep, compiled_step, why_not_compiled
-from .generation_options import GenerateOptions
-from ..layers.base import AttentionLayer, Function, is_used
+from .compiled_step import CompiledStep, compiled_step
+from .generation_options import GenerateOptions, caller_level
+from ..layers.base import AttentionLayer, Function, set_attention
 from ..layers.multihead import computed_dtype, like_of
 from ..layers.quantized import QuantizedEmbedding
 from ..kernels.attention_mask import has_values
@@ -53,7 +52,7 @@ def _embedded(table:nn.Embedding, ids:Tensor, name:str='ids')->Tensor:
 
 # %% ../../nbs/models/transformer.ipynb #3e79acb9
 class TokenEmbeddings(nn.Module):
-    """Vectors of tokens, plus places and types where the model has them
+    """Embed tokens, and add positions and types where the model has them
 
     Args:
         cfg: What it is made of
@@ -71,37 +70,50 @@ class TokenEmbeddings(nn.Module):
         n = cfg.max_len if cfg.positions == 'learned' else None
         self.position = None if n is None else nn.Embedding(n+cfg.position_offset, D)
         self.token_type = nn.Embedding(cfg.n_types, D) if cfg.n_types else None
-        self.norm:nn.Module = make_norm(cfg) if cfg.embed_norm else nn.Identity()
+        self.norm:nn.Module|None = make_norm(cfg) if cfg.embed_norm else None
         self.dropout = nn.Dropout(cfg.dropout)
+        self._sinusoids:Tensor|None = None
+        if cfg.positions == 'sinusoidal' and cfg.max_len is not None:
+            # no buffer, which `to_empty` leaves undefined; never on 'meta', nor in half precision
+            with torch.device('cpu'): self._sinusoids = sinusoidal_positions(cfg.max_len, D)
 
-    def forward(self, ids:Tensor, places:Tensor, type_ids:Tensor|None=None)->Tensor:
+    def _apply(self, fn:Callable[[Tensor],Tensor], recurse:bool=True)->Self:
+        "Take the table of sinusoids along to another device, in float32"
+        super()._apply(fn, recurse)    # type: ignore[no-untyped-call]  # torch's has no types
+        if self._sinusoids is not None:
+            device = fn(torch.empty(0, device=self._sinusoids.device)).device
+            if device.type != 'meta': self._sinusoids = self._sinusoids.to(device)
+        return self
+
+    def forward(self, ids:Tensor, position_ids:Tensor, type_ids:Tensor|None=None)->Tensor:
         """Embed tokens
 
         Args:
             ids: Token ids (B, L)
-            places: (L,) or (B, L)
+            position_ids: (L,) or (B, L)
             type_ids: (B, L); None means type 0
 
         Returns:
             (B, L, D)
         """
         cfg,x = self.cfg,_embedded(self.token, ids)    # (B, L, D)
+        # rounded to the dtype, as published models do
         if cfg.embed_scale is not None: x = x*torch.tensor(cfg.embed_scale, dtype=x.dtype)
         if self.token_type is not None:
             x = x + _embedded(self.token_type, torch.zeros_like(ids) if type_ids is None else
                               type_ids, 'type_ids')
-        if self.position is not None: x = x + self.position(places + cfg.position_offset)
-        if cfg.positions == 'sinusoidal' and cfg.max_len is not None:
-            x = x + sinusoidal_positions(cfg.max_len, cfg.d_model).to(x)[places]
-        out:Tensor = self.dropout(self.norm(x))
-        return out
+        if self.position is not None: x = x + self.position(position_ids + cfg.position_offset)
+        if self._sinusoids is not None: x = x + self._sinusoids[position_ids].to(x.dtype)
+        if self.norm is not None: x = self.norm(x)
+        return self.dropout(x) if self.dropout.training else x
 
     if TYPE_CHECKING:    # a call is its `forward`
-        def __call__(self, ids:Tensor, places:Tensor, type_ids:Tensor|None=None)->Tensor: ...
+        def __call__(self, ids:Tensor, position_ids:Tensor,
+                     type_ids:Tensor|None=None)->Tensor: ...
 
 # %% ../../nbs/models/transformer.ipynb #0d07c089
 class LMHead(nn.Module):
-    """From vectors to a score for each token of the vocabulary
+    """Score every token of the vocabulary from hidden states
 
     Args:
         cfg: What it is made of
@@ -150,8 +162,8 @@ def _new_cache(layer:Any, batch:int, max_len:int, **kw:Any)->LayerCache:
     made:LayerCache = layer.new_cache(batch, max_len, **kw)
     return made
 
-def _in_document(documents:Tensor, mask:Tensor|None)->Tensor:
-    "Places that begin at 0 in each document, (B, L); only real tokens count"
+def _document_positions(documents:Tensor, mask:Tensor|None)->Tensor:
+    "Return position ids that begin at 0 in each document, (B, L); padding is not counted"
     real = torch.ones_like(documents) if mask is None else mask.long()
     if torch.compiler.is_exporting():    # ONNX has no stable order; who sees whom is a table there
         n = torch.arange(documents.shape[1], device=documents.device)
@@ -171,11 +183,12 @@ def _normal(m:nn.Module)->None:
         else: nn.init.zeros_(p)
 
 # %% ../../nbs/models/transformer.ipynb #c5f2c077
-def all_places(told:ForwardContext, n:int, device:torch.device, said:Tensor|None)->Tensor:
-    "Places of `n` tokens, (n,) or (B, n): as said, or as documents and filling let count"
-    if said is not None: return said.to(device)
-    if told.documents is not None: return _in_document(told.documents, told.mask)
-    if told.mask is not None: return (told.mask.long().cumsum(-1) - 1).clamp(min=0)
+def all_positions(n:int, device:torch.device, given:Tensor|None, padding_mask:Tensor|None,
+                  documents:Tensor|None)->Tensor:
+    "Return position ids of `n` tokens, (n,) or (B, n): as given, or counted in each text"
+    if given is not None: return given.to(device)
+    if documents is not None: return _document_positions(documents, padding_mask)
+    if padding_mask is not None: return (padding_mask.long().cumsum(-1) - 1).clamp(min=0)
     return torch.arange(n, device=device)
 
 # %% ../../nbs/models/transformer.ipynb #85bc951c
@@ -183,7 +196,7 @@ def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, past:
               decoder_ids:Tensor|None=None, decoder_mask:Tensor|None=None,
               type_ids:Tensor|None=None, positions:Tensor|None=None,
               documents:Tensor|None=None)->None:
-    """Raise a `TypeError` or `ValueError` that names the input of a model that is wrong
+    """Raise a `TypeError` or `ValueError` that names an input of a model that is wrong
 
     Args:
         cfg: Of the model
@@ -283,7 +296,7 @@ class Transformer(nn.Module):
     decoder:Stack|None
     head:LMHead|None
 
-    def __init__(self, cfg:TransformerConfig, *, attend:Function|None=None,
+    def __init__(self, cfg:TransformerConfig, *, attend:Function|str|None=None,
                  mixers:Mixers|None=None):
         super().__init__()
         if not isinstance(cfg, TransformerConfig):
@@ -293,6 +306,7 @@ class Transformer(nn.Module):
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
         self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.origin:Path|None = None    # the folder or file it was loaded from
+        self._warned = False    # of a text that is longer than `max_len`
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False, mixers=mixers)
         self.decoder = None if cfg.kind == 'encoder' else Stack(cfg, causal=True, cross=both,
@@ -300,8 +314,7 @@ class Transformer(nn.Module):
         self.head = None if cfg.head is None else LMHead(cfg)
         self.reset_parameters()
         if attend is not None:
-            for m in self.modules():
-                if isinstance(m, AttentionLayer): m.attend = attend
+            set_attention((m for m in self.modules() if isinstance(m, AttentionLayer)), attend)
 
     def reset_parameters(self)->None:
         "Matrices and tables from N(0, 0.02), biases 0; norms and mixers as they begin"
@@ -334,17 +347,21 @@ class Transformer(nn.Module):
         check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
                   decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids,
                   positions=positions, documents=documents)
+        if positions is None and documents is None:
+            self._check_length((0 if cache is None else len(cache)) + ids.shape[1])
         ids,type_ids = ids.long(),None if type_ids is None else type_ids.long()
         decoder_ids = None if decoder_ids is None else decoder_ids.long()
         if cache is not None: self._check_cache(cache, len(ids))
         if last is not None: checked_integer('last', last, least=1)
-        told = ForwardContext(mask=mask, places=positions, documents=documents, cache=cache)
         def run()->Tensor:
-            if self.cfg.kind == 'encoder-decoder':
-                memory = self._memory(ids, type_ids, told)
-                x = self._run(self.decoder, decoder_ids, None, ForwardContext(
-                    mask=decoder_mask, cache=cache, memory=memory, memory_mask=mask))
-            else: x = self._run(self.decoder or self.encoder, ids, type_ids, told)
+            if decoder_ids is not None:
+                memory = self._memory(ids, type_ids, mask, cache)
+                x = self._hidden_states(self.decoder, decoder_ids, padding_mask=decoder_mask,
+                                        cache=cache, memory=memory, memory_mask=mask)
+            else:
+                x = self._hidden_states(self.decoder or self.encoder, ids, type_ids=type_ids,
+                                        padding_mask=mask, positions=positions,
+                                        documents=documents, cache=cache)
             if last is not None: x = x[:,max(0, x.shape[1]-last):]
             return x if self.head is None else self.logits(x)
         if cache is None: return run()
@@ -352,7 +369,7 @@ class Transformer(nn.Module):
         return cache.advance(run)
 
     def logits(self, x:Tensor)->Tensor:
-        """What the head says of hidden states, with its own table or the tied one
+        """Score every token from hidden states, by the head's own table or the tied one
 
         Args:
             x: Hidden states (..., D), after the last norm: `model.decoder.norm(x)` of a block
@@ -364,25 +381,37 @@ class Transformer(nn.Module):
         table:Any = self.embed.token
         return self.head(x, table if isinstance(table, QuantizedEmbedding) else table.weight)
 
-    def _memory(self, ids:Tensor, type_ids:Tensor|None, told:ForwardContext)->Tensor:
-        "What the encoder makes of `ids`; with a cache only the first time"
-        cache = told.cache
+    def _check_length(self, n:int)->None:
+        "Warn once if a rotary model reads further than it was trained to"
+        if self.cfg.positions != 'rope' or self.cfg.max_len is None or self._warned: return
+        if torch.compiler.is_compiling() or n <= self.cfg.max_len: return
+        self._warned = True
+        warnings.warn(f"{n} tokens are more than max_len={self.cfg.max_len}, which the model was "
+                      "trained for: what it predicts may get worse", stacklevel=caller_level())
+
+    def _memory(self, ids:Tensor, type_ids:Tensor|None, mask:Tensor|None,
+                cache:ModelCache|None)->Tensor:
+        "Return the hidden states of the encoder; with a cache they are computed once"
         if cache is not None and cache.memory is not None: return cache.memory
-        x = self._run(self.encoder, ids, type_ids, replace(told, cache=None))
+        x = self._hidden_states(self.encoder, ids, type_ids=type_ids, padding_mask=mask)
         if cache is not None: cache.memory = x
         return x
 
-    def _run(self, stack:Stack|None, ids:Tensor|None, type_ids:Tensor|None,
-             told:ForwardContext)->Tensor:
-        "Embed tokens and send them through a stack"
-        assert stack is not None and ids is not None    # `check_ids` has seen to it
-        cache,L,said = told.cache,ids.shape[1],told.places
-        past = 0 if cache is None else len(cache)
-        if cache is not None: said = cache.all_places(said, L)
-        places = all_places(told, past+L, ids.device, said)
-        x = self.embed(ids, places[...,past:], type_ids)
-        x = stack(x, replace(told, places=places, placed=said is not None))
-        if cache is not None: cache.places = said
+    def _hidden_states(self, stack:Stack|None, ids:Tensor, *, type_ids:Tensor|None=None,
+                       padding_mask:Tensor|None=None, positions:Tensor|None=None,
+                       documents:Tensor|None=None, cache:ModelCache|None=None,
+                       memory:Tensor|None=None, memory_mask:Tensor|None=None)->Tensor:
+        "Embed tokens and run them through a stack"
+        assert stack is not None    # the kind of the model has one
+        past,L = 0 if cache is None else len(cache),ids.shape[1]
+        if cache is not None: positions = cache.all_places(positions, L)
+        all_ids = all_positions(past+L, ids.device, positions, padding_mask, documents)
+        x = self.embed(ids, all_ids[...,past:], type_ids)
+        context = stack.new_context(x, all_ids, explicit=positions is not None,
+                                    padding_mask=padding_mask, documents=documents, cache=cache,
+                                    memory=memory, memory_mask=memory_mask)
+        x = stack(x, context)
+        if cache is not None: cache.places = positions
         return x
 
     def _check_cache(self, cache:ModelCache, batch:int)->None:
@@ -394,6 +423,7 @@ class Transformer(nn.Module):
         if held != n: raise ValueError(f"cache must be of {n} layers as the model, got {held}")
         if any((c is None) == both for c in cache.cross):
             raise ValueError(f"cache must be of a {self.cfg.kind}, got one of another kind")
+        if len(cache): return    # what is kept is of a model with these layers
         for i,(block,c) in enumerate(zip(self.decoder.blocks, cache.own)):
             if (of := getattr(c, 'batch', batch)) != batch:
                 raise ValueError(f"cache must be for a batch of {batch}, got one for {of}")
@@ -420,7 +450,7 @@ class Transformer(nn.Module):
 
     def new_cache(self, batch:int, max_len:int, *, memory_len:int|None=None,
                   dtype:torch.dtype|None=None, device:torch.device|str|None=None)->ModelCache:
-        """Room for the keys and values of all layers
+        """Make room for the keys and values of all layers
 
         Args:
             batch: Number of sequences
@@ -443,8 +473,8 @@ class Transformer(nn.Module):
             for b in blocks]
         return ModelCache(own, cross)
 
-    def token_step(self, cache:ModelCache, mask:Tensor|None=None)->TokenStep|None:
-        """What reads one token after another more quickly, while nothing changes
+    def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|None:
+        """Compile a decoding step, or load the compiled one; `NotImplementedError` says why not
 
         Args:
             cache: Of `new_cache`, with what came before
@@ -453,23 +483,7 @@ class Transformer(nn.Module):
         Returns:
             Reads one token of each text; None: only the model itself can
         """
-        return None if why_not(self, cache, mask) else TokenStep(self, cache)
-
-    def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|TokenStep|None:
-        """Likewise by one call of a compiled graph; where it cannot be compiled, a warning says why
-
-        Args:
-            cache: Of `new_cache`, with what came before
-            mask: Bool (B, S), all tokens that there will be; True = a real token
-
-        Returns:
-            Reads one token of each text; None: somebody listens
-        """
-        if is_used() or autocast_dtype(like_of(self.embed.token).device): return None
-        if reason := why_not_compiled(self, cache, mask):
-            raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
-        if (step := compiled_step(self, cache)) is not None: return step
-        return self.token_step(cache, mask)
+        return compiled_step(self, cache, mask)
 
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[False]=False,
@@ -485,7 +499,7 @@ class Transformer(nn.Module):
                  **options:Unpack[GenerateOptions])->Tensor|tuple[Tensor,Tensor]:
         """Go on with a text, token by token
 
-        Options are those of `attention_nb.generate`: temperature, top_k, top_p, min_p,
+        Options are those of `attention_nb.generate`: do_sample, temperature, top_k, top_p, min_p,
         repetition_penalty, logits_processor, seed, generator, stop, eos_id, pad_id, mask,
         decoder_ids, cache, tokenizer, stream, progress, num_return_sequences, n_beams,
         length_penalty, early_stopping, compiled, draft, draft_tokens, draft_layers.

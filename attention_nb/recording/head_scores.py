@@ -20,7 +20,7 @@ from ..checks import Attended
 from .inputs import (checked_integers, readable_tokens, stacked_weights,
                                            weight_layers)
 from ..layers.latent import LatentAttention
-from ..layers.base import AttentionLayer, standing_by, twin_of
+from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from ..layers.multihead import MultiHeadAttention
 
 # %% ../../nbs/recording/head_scores.ipynb #5722dad2
@@ -317,14 +317,12 @@ def remove_heads(model:nn.Module, heads:Iterable[tuple[int,int]])->Generator[nn.
     layers = head_layers(model)
     gone:dict[AttentionLayer,list[int]] = {}
     for layer,head in head_pairs(layers, heads): gone.setdefault(layers[layer], []).append(head)
-    def silent(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
-               **options:Any)->Attended:
-        attended = run(q, k, v, **options)
+    def remove(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
-        here = torch.tensor(own_heads(layer, gone[twin_of(layer)]), dtype=torch.long)
-        out = out.index_fill(1, here.to(out.device), 0.)
+        heads = torch.tensor(own_heads(layer, gone[layer]), dtype=torch.long)
+        out = out.index_fill(1, heads.to(out.device), 0.)
         return (out,attended[1]) if isinstance(attended, tuple) else out
-    with standing_by([*gone], around=silent, changes=True): yield model
+    with attention_hooks([*gone], remove): yield model
 
 # %% ../../nbs/recording/head_scores.ipynb #6a1f0c21
 def head_layers(model:nn.Module)->list[Any]:

@@ -8,9 +8,9 @@ Docs: https://attention-nb.github.io/attention_nb/recording/hooks.html.md"""
 __all__ = []
 
 # %% ../../nbs/recording/hooks.ipynb #49aeaf4a
-import contextlib, functools, math, os, sys, threading, types, warnings
+import contextlib, math, os, sys, threading, types, warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..kernels.reference import attention
 from ..layers.self_attention import SelfAttention
-from ..layers.base import AttentionLayer, standing_by, twin_of
+from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from .steps import (by_place, Call, filled, kept_options, Key, Rows,
                                           same_sequences, Step, Told)
 from ..kernels.attention_mask import mask_of_options, squeeze_heads, AttentionMask
@@ -137,7 +137,6 @@ class Watch:
         return _Pass(self.clock)
 
     def enter(self, m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->Any:
-        m = twin_of(m)
         if m not in self.names or not self.listens(): return None
         frames,caller = self.frames(),sys._getframe(2)
         while frames and not _is_called_by(caller, frames[-1].caller):      # broken off, by Ctrl-C
@@ -156,7 +155,6 @@ class Watch:
         return listener.enter(frame, args, kw) if listener else None
 
     def leave(self, m:nn.Module, args:tuple[Any,...], out:Any)->Any:
-        m = twin_of(m)
         if m not in self.names or not self.listens(): return None
         frames = self.frames()
         at = max((n for n,f in enumerate(frames) if f.module is m), default=None)
@@ -316,33 +314,34 @@ class OurLayers(Listener):
     def __init__(self, names:dict[nn.Module,str])->None:
         self.layers = [m for m in names if isinstance(m, AttentionLayer)]
         self.heard = [*self.layers]
-        for m in self.layers:
-            if '_mesh' in vars(m):
-                what = f"{names[m]} ({type(m).__name__}) is split over processes"
-                raise NotImplementedError(f"{what} and has only some of its heads: record the "
-                                          "model before parallelize")
+        for m in self.layers: _check_whole(names[m], m)
     def around(self, watch:Watch)->contextlib.AbstractContextManager[object]:
-        return standing_by(self.layers, around=functools.partial(_heard, watch))
+        # before those who change the output; a copy of a function is the function itself
+        def keep(layer:Any, call:LayerCall, out:Any)->None:
+            if layer in watch.names and watch.listens(): _keep(watch, layer, call, out)
+        return attention_hooks(self.layers, keep, prepend=True)
 
-def _heard(watch:Watch, layer:Any, run:Callable[...,Any], q:Tensor, k:Tensor, v:Tensor,
-           **options:Any)->Any:
-    "The call of one of our layers, while it is recorded"
-    if not watch.listens(): return run(q, k, v, **options)
-    m = twin_of(layer)
-    call = our_call(m, q, k, options)
-    out = run(q, k, v, **options)
-    given = out[0] if isinstance(out, tuple) else out
-    if not options.get('dropout_p'): check_call(m, call, v, given)
-    call.out = copied(given).reshape(*call.q.shape[:3], given.shape[-1])
+def _check_whole(name:str, layer:nn.Module)->None:
+    "Refuse a layer that has only some of its heads"
+    if '_mesh' in vars(layer):
+        raise NotImplementedError(f"{name} ({type(layer).__name__}) is split over processes and has "
+                                  "only some of its heads: record the model before parallelize")
+
+def _keep(watch:Watch, m:Any, given:LayerCall, out:Any)->None:
+    "Keep the call of one of our layers"
+    _check_whole(watch.names[m], m)
+    call,options = our_call(m, given.q, given.k, given.options),given.options
+    out = out[0] if isinstance(out, tuple) else out
+    if not options.get('dropout_p'): check_call(m, call, given.v, out)
+    call.out = copied(out).reshape(*call.q.shape[:3], out.shape[-1])
     q_pos,k_pos = copied(options.get('q_pos')),copied(options.get('k_pos'))
     cache = watch.frames()[-1].kept if watch.frames() else None
     if q_pos is None and getattr(cache, 'left', None) is not None:
-        q_pos,k_pos = _ring_places(cache, q.shape[-2], options)
+        q_pos,k_pos = _sliding_positions(cache, given.q.shape[-2], options)
     watch.keep(m, by_place(call, q_pos, k_pos))
-    return out
 
-def _ring_places(cache:Any, L:int, options:dict[str,Any])->tuple[Tensor,Tensor]:
-    "Places of new queries, of a ring's keys; these are in order where places hide some"
+def _sliding_positions(cache:Any, L:int, options:Mapping[str,Any])->tuple[Tensor,Tensor]:
+    "Return position ids of new queries and of a sliding cache's keys, in order where some are hidden"
     see,k_pos = options.get('mask'),copied(cache.positions)
     hides = options.get('causal') or options.get('window') is not None
     hides = hides or isinstance(see, AttentionMask) and see.window_bounds() != (None,None)
@@ -357,8 +356,8 @@ def copied(t:Any)->Any:
 
 _rules = 'mask','causal','window','q_pos','k_pos'
 
-def our_call(m:nn.Module, q:Tensor, k:Tensor, options:dict[str,Any])->Call:
-    "What one of our modules is about to do; the dimensions before a single head are a batch"
+def our_call(m:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any])->Call:
+    "Copy a call of one of our modules; the dimensions before a single head are a batch"
     lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
     see = mask_of_options(q, k, **{n: options[n] for n in _rules if n in options})
     mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)

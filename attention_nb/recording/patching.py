@@ -17,7 +17,7 @@ from ..models.blocks import RMSNorm
 from ..checks import Attended, checked_integer
 from .head_scores import head_layers, head_pairs, own_heads
 from ..layers.latent import LatentAttention
-from ..layers.base import AttentionLayer, standing_by, twin_of
+from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from .hooks import plain_name
 from ..models.transformer import Transformer
 
@@ -93,21 +93,19 @@ def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Instead])->Genera
     for (l,h),given in zip(head_pairs(layers, heads), heads.values()):
         z = _instead(given, names[layers[l]], layers[l], (l, h))
         put.setdefault(layers[l], []).append(((l, h), z))
-    def other(layer:AttentionLayer, run:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
-              **options:Any)->Attended:
-        attended = run(q, k, v, **options)
+    def patch(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
-        new,absorbed = out.clone(),_absorbed(layer, k)
-        for pair,z in put[twin_of(layer)]:
+        new,absorbed = out.clone(),_absorbed(layer, call.k)
+        for pair,z in put[layer]:
             for h in own_heads(layer, [pair[1]]):
                 new[:,h] = _fitted(z, out[:,h], pair, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new
-    with standing_by([*put], around=other, changes=True): yield model
+    with attention_hooks([*put], patch): yield model
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0e
-def _frozen(norm:nn.Module, x:Tensor, part:Tensor)->Tensor:
+def _frozen(norm:nn.Module|None, x:Tensor, part:Tensor)->Tensor:
     "What a norm of `x` makes of a part of it, without the bias: divided by what x is divided by"
-    if isinstance(norm, nn.Identity): return part
+    if norm is None or isinstance(norm, nn.Identity): return part
     weight:Tensor
     if isinstance(norm, nn.LayerNorm):
         part,x = (t - t.mean(-1, keepdim=True) for t in (part,x))
@@ -176,9 +174,13 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
     assert stack is not None and head is not None
     blocks:list[Any] = [b for b in stack.blocks if isinstance(b.attn, AttentionLayer)]
     projs,inner = [b.attn.out_proj for b in blocks],[b.attn_add.inside for b in blocks]
-    given = _inputs_of([*projs, *inner, stack.norm], lambda: model(ids), position)
+    normed = [norm for norm in inner if norm is not None]
+    given = _inputs_of([*projs, *normed, stack.norm], lambda: model(ids), position)
     x,parts = given[-1].float(),list[Tensor]()
-    for proj,norm,z,y in zip(projs, inner, given, given[len(projs):]):
+    # without a norm a part stays as it is, whatever it stands in
+    inputs = iter(given[len(projs):])
+    for proj,norm,z in zip(projs, inner, given):
+        y = z if norm is None else next(inputs)
         each = torch.diag_embed(z.view(cfg.n_heads, -1).T).permute(1, 2, 0).flatten(1)
         own = proj(each) - proj(torch.zeros_like(each[:1]))         # (H, D), each head alone
         parts.append(_frozen(norm, y.float(), own.float()))

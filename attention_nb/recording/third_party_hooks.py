@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from ..layers.torch_interop import TorchInterface
-from ..layers.base import AttentionLayer, standing_by
+from ..layers.base import AttentionLayer
 from .hooks import (check_call, copied, Frame, Listener, our_call,
                                           present_watches, tower_of, Watch)
 from .steps import Call, Told
@@ -172,12 +172,10 @@ def _torch_call(m:Any, given:tuple[tuple[Any,...],dict[str,Any]], out:Any)->Call
     with torch.device('cpu'), torch.random.fork_rng(devices=[]):
         twin = TorchInterface(m).eval()
     calls:list[Call] = []
-    def listen(layer:Any, run:Any, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Any:
-        calls.append(our_call(twin.m, q, k, options))
-        return run(q, k, v, **options)
+    twin.m.register_attention_hook(lambda layer, call, out: calls.append(
+        our_call(layer, call.q, call.k, call.options)))
     asks:dict[str,Any] = inspect.signature(twin.forward).bind(*args, **kw).arguments
-    with torch.no_grad(), standing_by([twin.m], around=listen):
-        want = twin(**asks | dict[str,Any](need_weights=False))[0]
+    with torch.no_grad(): want = twin(**asks | dict[str,Any](need_weights=False))[0]
     got = out[0].detach()
     seen = want.isfinite() & got.isfinite()
     error,most = (got-want).masked_fill(~seen, 0.).abs().amax(),want.abs().amax()

@@ -37,8 +37,8 @@ def room(name):
 
 # pages of the library that make nothing a user types: parts, formats, and how the figures are made
 FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
-    layers/rope_scaling layers/products layers/rounded
-    models/generation_options models/decoding models/step models/compiled_step models/speculative
+    layers/rope_scaling layers/rounded
+    models/generation_options models/decoding models/compiled_step models/speculative
     models/beam_search checkpoints/schema checkpoints/families/common checkpoints/families/llama
     checkpoints/families/gpt checkpoints/families/bert checkpoints/families/t5
     checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf

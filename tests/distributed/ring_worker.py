@@ -246,7 +246,7 @@ def refused_models(folder):
         model(ids, cache=model.new_cache(1, 8))
     with pytest.raises(ValueError, match='already'): context_parallel(model, mesh())
     gemma = context_parallel(made('gemma2'), mesh())
-    with pytest.raises(NotImplementedError, match='filling between'):
+    with pytest.raises(NotImplementedError, match='padding between'):
         gemma(ids, mask=torch.tensor([[True, False, True, True]]))
     model = context_parallel(made('llama'), mesh(), gather=False)
     with pytest.raises(NotImplementedError, match='last does not go'): model(ids, last=1)

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from attention_nb.checkpoints.pretrained import load_pretrained, save_pretrained
 from attention_nb.layers import quantized
 from attention_nb.layers.base import use_attention
-from attention_nb.layers.quantized import QuantizedLinear, quantize
+from attention_nb.layers.quantized import quantize
 from attention_nb.kernels.reference import attention
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.transformer import Transformer
@@ -131,16 +131,3 @@ def test_a_weight_that_has_4_bits_comes_back():
     linear = torch.nn.Linear(128, 16, bias=False)
     linear.weight.data.copy_(weight)
     assert_close(quantize(torch.nn.Sequential(linear), 4)[0].weight, weight, atol=.03, rtol=.01)
-
-def test_joined_is_each_by_itself():
-    torch.manual_seed(0)
-    x = torch.randn(2, 32)
-    for bias in (True, False):
-        layers = [QuantizedLinear(torch.nn.Linear(32, n, bias).eval()) for n in (64, 32)]
-        with torch.no_grad(): wanted = torch.cat([l(x) for l in layers], -1)
-        run = QuantizedLinear.joined(layers)
-        with torch.no_grad(): assert torch.equal(run(x), wanted)
-        assert layers[1].codes.data_ptr() == layers[0].codes.data_ptr() + layers[0].codes.nbytes
-    for linear,bits in ((torch.nn.Linear(32, 64), 4), (torch.nn.Linear(32, 48), 8),
-                        (torch.nn.Linear(40, 64), 8)):
-        assert QuantizedLinear.joined([QuantizedLinear(linear, bits)]*2) is None

@@ -7,7 +7,9 @@ from attention_nb.kernels.dispatch import scaled_dot_product_attention
 from attention_nb.models import compiled_step
 from attention_nb.models.compiled_step import StaticStep
 from attention_nb.models.config import TransformerConfig
+from attention_nb.models.generation import stream
 from attention_nb.models.transformer import Transformer
+from attention_nb.training.lora import add_lora
 from helpers import short
 from helpers.tiny_models import decoder
 
@@ -88,6 +90,50 @@ def test_compiled_text_is_the_models(family, tmp_path, monkeypatch, request):
         assert torch.equal(twin.generate(ids, 9, mask=mask, eos_id=(), compiled=True), wanted)
     assert not made
 
+def same_text(model, ids):
+    text = model.generate(ids, 9, eos_id=())
+    assert torch.equal(model.generate(ids, 9, eos_id=(), compiled=True), text)
+    return text
+
+def test_settings_hooks_and_forwards_that_change_count(exported):
+    "The alpha of LoRA, a soft cap, a scale; hooks that come and go; a forward of its own"
+    model,(ids,_) = small('llama'),prompts()
+    add_lora(model, 4, alpha=8.)
+    for name,p in model.named_parameters():
+        if name.endswith('.up'): torch.nn.init.normal_(p, std=2.)
+    block,texts,names = model.decoder.blocks[0],[same_text(model, ids)],set()
+    names.add(compiled_step._name(model, model.new_cache(1, 20)))
+    again = copy.deepcopy(model)
+    assert names == {compiled_step._name(again, again.new_cache(1, 20))}
+    for m,name,value in ((block.attn.q_proj,'scale',-2.), (block.attn,'softcap',.5),
+                         (block.attn,'scale',3.), (block.ffn,'activation','relu'),
+                         (block.attn_add.before,'eps',9.)):
+        setattr(m, name, value)
+        texts.append(same_text(model, ids))
+        names.add(compiled_step._name(model, model.new_cache(1, 20)))
+    assert len(names) == 6
+    own = block.ffn.forward
+    for change in (lambda: block.ffn.register_forward_hook(lambda m, args, out: 3*out),
+                   lambda: block.register_forward_pre_hook(lambda m, args: (2*args[0],)),
+                   lambda: block.attn.register_attention_hook(lambda layer, call, out: 0*out)):
+        hook = change()
+        assert not torch.equal(same_text(model, ids), texts[-1])
+        hook.remove()
+        assert torch.equal(same_text(model, ids), texts[-1])
+    block.ffn.forward = lambda x: -own(x)
+    assert not torch.equal(same_text(model, ids), texts[-1])
+    assert sum(not torch.equal(a, b) for a,b in zip(texts, texts[1:])) >= 4
+
+def test_a_hook_comes_between_two_tokens(exported):
+    model,(ids,_) = small('llama'),prompts()
+    want = model.generate(ids, 9, eos_id=())[0,6:].tolist()
+    columns,seen = stream(model, ids, 9, eos_id=(), compiled=True),[]
+    got = [int(next(columns)) for _ in range(3)]
+    hook = model.decoder.blocks[0].register_forward_hook(lambda *_: seen.append(1))
+    got += [int(next(columns)) for _ in range(3)]
+    hook.remove()
+    assert got + [int(c) for c in columns] == want and len(seen) == 3
+
 def test_listeners_are_heard(exported):
     model,(ids,_),heard = small('llama'),prompts(),[]
     wanted = model.generate(ids, 9, eos_id=())
@@ -118,7 +164,7 @@ def test_beams_and_gaps_are_refused():
         model.generate(ids, 4, n_beams=2, compiled=True)
     mask[1] = torch.tensor([True, False, True, True, True, True])
     cache = model.new_cache(3, 12)
-    with pytest.raises(NotImplementedError, match='filling stands between its words'):
+    with pytest.raises(NotImplementedError, match='padding stands between its tokens'):
         model.generate(ids, 4, mask=mask, cache=cache, compiled=True)
 
 def test_without_a_compiler(tmp_path, monkeypatch):

@@ -1,8 +1,7 @@
 """Generation: equal to transformers token for token, rows independent of their batch, every option
 honoured or refused; threads, modes, autocast, interruptions
 """
-import contextlib, functools, inspect, itertools, re, sys, warnings
-from concurrent.futures import ThreadPoolExecutor
+import contextlib, functools, inspect, itertools, re, warnings
 from dataclasses import replace
 from fractions import Fraction
 import numpy as np
@@ -721,22 +720,6 @@ def restless(layers=2, **options):
     for p in model.parameters(): p.data.mul_(8)
     return model.train()
 
-def test_threads_generate_on_a_model_that_trains_and_set_no_mode():
-    "They take turns as often as they can"
-    model = restless()
-    ids,_ = prompts()
-    want,modes,before = model.eval().generate(ids, 9),set(),sys.getswitchinterval()
-    model.train()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(3) as pool:
-            jobs = [pool.submit(model.generate, ids, 9, **options) for _ in range(4)
-                    for options in ({}, dict(n_beams=1), dict(stream=lambda column: None))]
-            while not all(job.done() for job in jobs):
-                modes.update(m.training for m in model.modules())
-    finally: sys.setswitchinterval(before)
-    assert all(torch.equal(job.result(), want) for job in jobs) and modes == {True}
-
 def test_what_is_set_during_a_stream_stays_set():
     model = restless()
     ids,_ = prompts()
@@ -755,7 +738,21 @@ def test_what_is_set_during_a_stream_stays_set():
     assert torch.equal(model.generate(ids, 9), torch.cat([ids, want], 1))
     assert [m.training for m in model.modules()] == modes
 
-def test_a_twin_has_the_parameters_hooks_and_compiled_modules_of_its_model():
+def test_do_sample_of_transformers():
+    "False is greedy whatever else is said, True draws"
+    model = restless().eval()
+    ids,_ = prompts()
+    want = model.generate(ids, 9)
+    for kw in ({}, dict(temperature=2.), dict(top_k=5, top_p=.9)):
+        assert torch.equal(model.generate(ids, 9, do_sample=False, **kw), want)
+    drawn = model.generate(ids, 9, do_sample=True, seed=0)
+    assert torch.equal(drawn, model.generate(ids, 9, temperature=1., seed=0))
+    assert not torch.equal(drawn, want)
+    with pytest.raises(ValueError, match='do_sample=True does not go with temperature=0'):
+        model.generate(ids, 9, do_sample=True, temperature=0)
+    with pytest.raises(TypeError, match='do_sample must be'): model.generate(ids, 9, do_sample=1)
+
+def test_hooks_recordings_and_compiled_modules_of_a_model_that_trains():
     model = restless()
     ids,_ = prompts()
     want = model.eval().generate(ids, 6)
