@@ -221,9 +221,9 @@ class Batcher:
         model:Any = self.model
         is_known = self._model_state is not None and self._model_state.matches(model)
         if is_known and not is_used(): return
+        layers = _layer_caches(model)
         self._model_state = None if is_used() else ModelState(model)
         self.clear_prefix_cache()
-        layers = _layer_caches(model)
         old,new = ([(c.widths, c.dtype, c.buffers[0].device) for c in caches]
                    for caches in (self._layers, layers))
         if new == old: return
