@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
@@ -85,7 +85,8 @@ class Batcher:
         if unknown := {*options} - {*TextOptions.__annotations__}:
             names = sorted({*TextOptions.__annotations__, 'mask', 'pad_id', 'tokenizer'})
             raise TypeError(f"submit takes {', '.join(names)}; got {', '.join(sorted(unknown))}")
-        ids,mask = (t[None] if isinstance(t, Tensor) and t.dim() == 1 else t for t in (ids, mask))
+        if isinstance(ids, Tensor) and ids.dim() == 1: ids = ids[None]
+        if isinstance(mask, Tensor) and mask.dim() == 1: mask = mask[None]
         checked = checked_options(self.model, ids, max_new_tokens, mask=mask, pad_id=pad_id,
                                   tokenizer=tokenizer, **options)
         if len(checked.start) != 1:
@@ -187,9 +188,10 @@ class Batcher:
 
     def _choose_tokens(self)->None:
         "Choose a token for each request whose scores are known; an error ends that request alone"
-        for request in [r for r in self._running if r.logits is not None]:
-            loop = request.loop
-            try: is_over = loop.take(request, request.criteria, request.logits, loop.draw)
+        for request in [*self._running]:
+            loop,logits = request.loop,request.logits
+            if logits is None: continue
+            try: is_over = loop.take(cast(Any, request), request.criteria, logits, loop.draw)
             except Exception as error: self._finish(request, error)
             else:
                 request.logits = None
