@@ -38,7 +38,7 @@ class Batcher:
         prefix_blocks: Blocks in the prefix cache; None: as many tokens as all slots
         block_size: Number of tokens in a block of the prefix cache
     """
-    def __init__(self, model:GenerativeModel, *, slots:int, max_len:int, prefill_chunk:int=256,
+    def __init__(self, model:GenerativeModel, *, slots:int, max_len:int, prefill_chunk:int=512,
                  prefix_blocks:int|None=None, block_size:int=16)->None:
         self.model = model
         self.slots = checked_integer('slots', slots, least=1)
