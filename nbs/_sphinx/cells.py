@@ -39,7 +39,7 @@ def room(name):
 FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
     layers/rope_scaling layers/rounded
     models/generation_options models/decoding models/compiled_step models/speculative
-    models/beam_search checkpoints/schema checkpoints/families/common checkpoints/families/llama
+    models/beam_search models/batch_cache checkpoints/schema checkpoints/families/common checkpoints/families/llama
     checkpoints/families/gpt checkpoints/families/bert checkpoints/families/t5
     checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf
     checkpoints/save checkpoints/chat_template recording/inputs recording/hooks

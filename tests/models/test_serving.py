@@ -1,11 +1,13 @@
-"Texts that are written together are those that each would be alone, and no page is lost"
-import gc, random, threading
+"Requests that run together give the texts that each would give alone, and no slot is lost"
+import copy, gc, random, threading
 import pytest, torch
 from torch import nn
+from attention_nb.layers.base import use_attention
 from attention_nb.layers.quantized import quantize
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.serving import Batcher
 from attention_nb.models.transformer import Transformer
+from attention_nb.recording.head_scores import remove_heads
 from attention_nb.text.bpe import BPETokenizer
 from helpers import short
 from helpers.tiny_models import decoder
@@ -13,36 +15,39 @@ from helpers.tiny_models import decoder
 def alone(model, ids, n, **options):
     return model.generate(ids[None], n, eos_id=(), **options)[0,len(ids):].tolist()
 
+def ready(tokens): return tokens._request.n - tokens._request.n_yielded
+
 def some(n, low=3, high=50): return torch.randint(low, high, (n,))
 
 unlike = 'llama','gpt2','gemma3_text','gpt_oss','deepseek_v3','bloom','smollm3','gpt_neox'
 
 @pytest.mark.parametrize('family', short(unlike, [*unlike, 'gemma2', 'qwen3', 'mistral', 'phi3',
                                                   'mixtral', 'olmo2']))
-def test_each_text_is_the_one_it_would_be_alone(family):
+def test_each_request_gives_the_text_it_would_give_alone(family):
     "They come at different times and end at different times, and some begin alike"
     model = decoder(family)
     torch.manual_seed(1)
     begin = some(9)
     prompts = [some(5), torch.cat([begin, some(2)]), some(1), torch.cat([begin, some(7)]), begin]
     lengths = [20, 9, 30, 14, 3]
-    batcher,out = Batcher(model, pages=30, page=4),[[] for _ in prompts]
+    batcher,out = Batcher(model, slots=3, max_len=32, prefill_chunk=5, block_size=4),{}
     texts = {}
-    for step in range(60):
+    for step in range(90):
         if step % 3 == 0 and (i := step//3) < len(prompts):
-            texts[i] = batcher.submit(prompts[i], lengths[i], eos_id=())
+            texts[i],out[i] = batcher.submit(prompts[i], lengths[i], eos_id=()),[]
         batcher.step()
         # the iterator does not step while it has tokens
-        for i,t in texts.items(): out[i] += [next(t) for _ in range(len(t._text.ready))]
-    for got,ids,n in zip(out, prompts, lengths): assert got == alone(model, ids, n)
-    assert batcher.free_pages == 30 and not batcher.step()
+        for i,t in texts.items(): out[i] += [next(t) for _ in range(ready(t))]
+    for i,(ids,n) in enumerate(zip(prompts, lengths)): assert out[i] == alone(model, ids, n)
+    assert batcher.free_slots == 3 and not batcher.step()
 
-def test_hundreds_of_texts_leave_no_page_behind():
-    "Also those that are dropped, closed, refused, or that share; no text sees another one's page"
+def test_hundreds_of_requests_leave_no_slot_behind():
+    "Also those that are dropped or closed; the buffer is full and moved many times"
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(20, d_model=8, n_layers=1, n_heads=2)).eval()
     for w in model.parameters(): w.data.mul_(4)
-    batcher,dice = Batcher(model, pages=23, page=4),random.Random(0)
+    batcher = Batcher(model, slots=5, max_len=30, prefill_chunk=6, prefix_blocks=9, block_size=4)
+    dice = random.Random(0)
     begins = [some(n, 0, 20) for n in (4, 9, 13)]
     held,done = [],0
     for i in range(350):
@@ -59,33 +64,32 @@ def test_hundreds_of_texts_leave_no_page_behind():
                 assert [*text] == [] and said == alone(model, ids, n)
                 held,done = [r for r in held if r is not row],done+1
     for text,ids,n,said in held:
-        if text._text.over and len(said) < n: continue
+        if text._request.is_finished and len(said) < n: continue
         assert said + [*text] == alone(model, ids, n)
         done += 1
     del held, text, row
     gc.collect()
-    assert not batcher.step() and batcher.free_pages == 23 and done > 50
-    assert not any(batcher._table.users)
+    assert not batcher.step() and batcher.free_slots == 5 and done > 50
+    assert not batcher._buffer.first and len(batcher._prefixes.blocks) == 9
 
-def test_a_full_house_waits_in_order_and_a_large_text_is_refused():
+def test_requests_wait_in_order_and_a_long_one_is_refused():
     model = decoder('llama')
     torch.manual_seed(2)
-    batcher = Batcher(model, pages=4, page=4)
-    one,two,three = (batcher.submit(some(n), 6, eos_id=()) for n in (7, 8, 2))
+    batcher = Batcher(model, slots=2, max_len=16)
+    one,two,three = (batcher.submit(some(n), m, eos_id=()) for n,m in ((7, 6), (8, 3), (2, 6)))
     next(one)
-    # text two needs more than is left; three would fit, and does not overtake
-    assert (batcher.free_pages, len(two._text.ready), len(three._text.ready)) == (1, 0, 0)
-    assert len([*three]) == 6 and len([*two]) == 6
-    with pytest.raises(ValueError, match='needs 5 pages of 4, there are 4'):
+    assert (batcher.free_slots, ready(two), ready(three)) == (0, 1, 0)
+    assert len([*three]) == 6 and len([*two]) == 3 and len([*one]) == 5
+    with pytest.raises(ValueError, match='need max_len=18, the batcher has 16'):
         batcher.submit(some(12), 6)
-    # the last token is never read: 17 tokens need 16 places
-    assert len([*batcher.submit(some(11), 6, eos_id=())]) == 6
+    assert len([*batcher.submit(some(10), 6, eos_id=())]) == 6
     learned = Transformer(TransformerConfig(50, d_model=32, n_layers=1, n_heads=4, max_len=9,
                                             positions='learned')).eval()
-    with pytest.raises(ValueError, match='max_len'): Batcher(learned, pages=9).submit(some(5), 9)
+    with pytest.raises(ValueError, match='max_len'):
+        Batcher(learned, slots=1, max_len=32).submit(some(5), 9)
 
-def test_every_text_has_its_own_options():
-    model,batcher = decoder('llama'),Batcher(decoder('llama'), pages=60, page=4)
+def test_every_request_has_its_own_options():
+    model,batcher = decoder('llama'),Batcher(decoder('llama'), slots=8, max_len=32)
     torch.manual_seed(3)
     ids,tok = some(6),BPETokenizer.train(['ship'], 257)
     free = alone(model, ids, 20)
@@ -97,11 +101,11 @@ def test_every_text_has_its_own_options():
     for text,options in zip(texts, each): assert [*text] == alone(model, ids, 20, **options)
     ended = [*batcher.submit(ids, 20, eos_id=free[5])]
     assert ended == free[:free.index(free[5])+1]
-    assert [*batcher.submit(ids, 0)] == [] and batcher.free_pages == 60
+    assert [*batcher.submit(ids, 0)] == [] and batcher.free_slots == 8
 
 def test_a_key_on_the_keyboard_loses_no_text():
     "In a prompt and in the middle of a pass; then all goes on"
-    model,batcher = decoder('gpt2'),Batcher(decoder('gpt2'), pages=40, page=4)
+    model,batcher = decoder('gpt2'),Batcher(decoder('gpt2'), slots=2, max_len=20, prefill_chunk=4)
     torch.manual_seed(4)
     b,c = some(9),some(3)
     one,two = batcher.submit(b, 9, eos_id=()),batcher.submit(c, 9, eos_id=())
@@ -116,10 +120,10 @@ def test_a_key_on_the_keyboard_loses_no_text():
         except KeyboardInterrupt: pass
     hook.remove()
     assert at[0] > 4 and said == alone(model, b, 9) and [*two] == alone(model, c, 9)
-    assert batcher.free_pages == 40
+    assert batcher.free_slots == 2
 
 def test_a_key_on_the_keyboard_in_a_processor_begins_no_text_twice():
-    model,batcher = decoder('llama'),Batcher(decoder('llama'), pages=9, page=4)
+    model,batcher = decoder('llama'),Batcher(decoder('llama'), slots=2, max_len=20)
     torch.manual_seed(9)
     ids,pressed = some(6),[]
     def processor(ids, logits):
@@ -130,10 +134,10 @@ def test_a_key_on_the_keyboard_in_a_processor_begins_no_text_twice():
     text = batcher.submit(ids, 8, eos_id=(), logits_processor=processor)
     for _ in 'ab':
         with pytest.raises(KeyboardInterrupt): next(text)
-    assert [*text] == alone(model, ids, 8) and batcher.free_pages == 9
+    assert [*text] == alone(model, ids, 8) and batcher.free_slots == 2
 
 def test_threads_share_a_batcher():
-    model,batcher = decoder('qwen3'),Batcher(decoder('qwen3'), pages=60, page=4)
+    model,batcher = decoder('qwen3'),Batcher(decoder('qwen3'), slots=4, max_len=30)
     torch.manual_seed(5)
     prompts,out = [some(4+i) for i in range(6)],{}
     def read(i): out[i] = [*batcher.submit(prompts[i], 15, eos_id=())]
@@ -141,7 +145,7 @@ def test_threads_share_a_batcher():
     for t in threads: t.start()
     for t in threads: t.join(60)
     assert out == {i: alone(model, p, 15) for i,p in enumerate(prompts)}
-    assert batcher.free_pages == 60
+    assert batcher.free_slots == 4
 
 def test_a_model_that_trains_in_other_dtypes_and_with_few_bits():
     torch.manual_seed(6)
@@ -149,64 +153,232 @@ def test_a_model_that_trains_in_other_dtypes_and_with_few_bits():
     model = Transformer(TransformerConfig(50, d_model=32, n_layers=2, n_heads=2, dropout=.5))
     for w in model.parameters(): w.data.mul_(5)
     want = [alone(model, p, 9) for p in ids]
-    batcher = Batcher(model, pages=20, page=4)
+    batcher = Batcher(model, slots=2, max_len=20)
     assert model.training
     assert [[*t] for t in [batcher.submit(p, 9, eos_id=()) for p in ids]] == want and model.training
     for other in (model.eval().double(), quantize(model.float(), bits=8)):
-        batcher = Batcher(other, pages=20, page=4)
+        batcher = Batcher(other, slots=2, max_len=20)
         got = [[*t] for t in [batcher.submit(p, 9, eos_id=()) for p in ids]]
         assert got == [alone(other, p, 9) for p in ids]
-    pages = sum(2*21*4*2*16*4 for _ in range(2))    # keys and values, slots, heads, width, bytes
-    assert Batcher(model.float(), pages=20, page=4).nbytes == pages
+    nbytes = 2*2*2*20*2*16*4    # layers, keys and values, slots, tokens, heads, width, bytes
+    assert Batcher(model.float(), slots=2, max_len=20).nbytes == nbytes
 
 class Remembers(nn.Module):
     def forward(self, x, **told): return x
     def new_cache(self, batch, max_len, **kw): return object()
 
-def test_what_has_no_pages_is_refused_by_name():
+def test_layers_without_a_cache_of_keys_are_refused_by_name():
     state = Transformer(TransformerConfig(50, d_model=32, n_layers=2, n_heads=4,
                                           layer_types=('full','state')),
                         mixers=dict(state=lambda cfg, layer: Remembers()))
-    with pytest.raises(NotImplementedError, match='layer 1 keeps a object, which has no pages'):
-        Batcher(state, pages=3)
-    with pytest.raises(NotImplementedError, match='got a Transformer that is a encoder'):
+    with pytest.raises(NotImplementedError, match='layer 1 has a object: every layer must have'):
+        Batcher(state, slots=1, max_len=9)
+    with pytest.raises(NotImplementedError, match="got a Transformer of kind 'encoder'"):
         Batcher(Transformer(TransformerConfig(50, d_model=32, n_layers=1, n_heads=4,
-                                              kind='encoder')), pages=3)
-    batcher = Batcher(decoder('llama'), pages=3)
-    with pytest.raises(TypeError, match='ids must be the tokens of one text'):
+                                              kind='encoder')), slots=1, max_len=9)
+    batcher = Batcher(decoder('llama'), slots=1, max_len=9)
+    with pytest.raises(TypeError, match='ids must be a tensor of integers, got list'):
         batcher.submit([1, 2], 3)
-    with pytest.raises(TypeError, match='submit takes .*; got cache, mask'):
+    with pytest.raises(TypeError, match='submit takes .*; got cache'):
         batcher.submit(some(3), 3, cache=None, mask=None)
 
-def test_a_text_that_is_still_written_may_be_begun_again():
-    "At every length: a page is shared only when all of its keys are there"
+def test_a_running_text_may_be_submitted_again():
+    "At every length, also while it is decoded"
     model = decoder('llama')
     torch.manual_seed(7)
-    batcher = Batcher(model, pages=80, page=4)
+    batcher = Batcher(model, slots=2, max_len=20, block_size=4)
     text = batcher.submit(some(3), 14, eos_id=())
     batcher.step()
-    while not text._text.over:
-        more = torch.cat([text._text.so_far[0], some(1)])
-        for page in batcher._table.known(more.tolist())[0]:
-            keys,_ = batcher._kept[-1]
-            assert keys[4*page:4*page+4].flatten(1).any(1).all()
+    while not text._request.is_finished:
+        more = torch.cat([text._request.so_far[0], some(1)])
         assert [*batcher.submit(more, 1, eos_id=())] == alone(model, more, 1)    # a step of both
 
 @pytest.mark.parametrize('how', ['close', 'forget'])
-def test_a_text_that_is_dropped_makes_room_at_once(how):
+def test_a_request_that_is_dropped_makes_room_at_once(how):
     model = decoder('llama')
     torch.manual_seed(8)
-    batcher,ids = Batcher(model, pages=5, page=4),some(5)
+    batcher,ids = Batcher(model, slots=1, max_len=20),some(5)
     texts = [batcher.submit(some(5), 12, eos_id=()), batcher.submit(ids, 6, eos_id=()),
              batcher.submit(some(4), 6, eos_id=())]
-    next(texts[0])                                      # four pages; the others wait
+    next(texts[0])
     batcher.step()
-    assert batcher.free_pages == 1 and len(batcher._waiting) == 2
+    assert batcher.free_slots == 0 and len(batcher._waiting) == 2
     for text in (texts[0], texts[2]):
         if how == 'close': text.close()
     if how == 'close': assert len([*texts[0]]) == 1 and [*texts[2]] == []    # what was ready
     del text, texts[2], texts[0]
     gc.collect()
     batcher.step()
-    assert len(batcher._running) == 1 and not batcher._waiting and batcher.free_pages == 2
-    assert [*texts[0]] == alone(model, ids, 6) and batcher.free_pages == 5
+    assert len(batcher._running) == 1 and not batcher._waiting
+    assert [*texts[0]] == alone(model, ids, 6) and batcher.free_slots == 1
+
+def lengths_read(batcher):
+    "Numbers of tokens that its model is given, in a list that grows"
+    lengths,logits = [],batcher._logits
+    def counted(ids, *args):
+        lengths.append(ids.shape[1])
+        return logits(ids, *args)
+    batcher._logits = counted
+    return lengths
+
+def train(model):
+    optimizer = torch.optim.SGD(model.parameters(), 5.)
+    ids = torch.arange(3, 15)[None]
+    nn.functional.cross_entropy(model(ids)[0,:-1], ids[0,1:]).backward()
+    optimizer.step()
+
+def load(model):
+    torch.manual_seed(3)
+    model.load_state_dict({n: t + .3*torch.randn_like(t) for n,t in model.state_dict().items()})
+
+def values_alone(q, k, v, **options):
+    return v.mean(2, keepdim=True).repeat_interleave(q.shape[1]//v.shape[1], 1).expand(q.shape)
+
+def attach(model):
+    for block in model.decoder.blocks: block.attn.attend = values_alone
+
+def hook(model): model.decoder.blocks[0].register_forward_hook(lambda m, x, out: -out)
+
+def replace_module(model): model.decoder.blocks[0].ffn = nn.Identity()
+
+def change_setting(model): model.decoder.blocks[0].attn.scale = 3.
+
+penalty = dict(repetition_penalty=2.)    # else these small models repeat one token
+varied = dict(eos_id=(), **penalty)
+
+@pytest.mark.parametrize('change', [train, load, quantize, attach, hook, replace_module,
+                                    change_setting])
+def test_prefixes_of_another_model_are_not_used(change):
+    torch.manual_seed(0)
+    model,ids = copy.deepcopy(decoder('llama')),some(30)
+    batcher = Batcher(model, slots=1, max_len=50, block_size=4)
+    lengths,want = lengths_read(batcher),alone(model, ids, 9, **penalty)
+    for _ in range(2): assert [*batcher.submit(ids, 9, **varied)] == want
+    change(model)
+    assert [*batcher.submit(ids, 9, **varied)] == alone(model, ids, 9, **penalty)
+    assert [n for n in lengths if n > 1] == [30, 2, 30]
+
+@pytest.mark.parametrize('inside', [lambda m: remove_heads(m, [(0, 1), (1, 2)]),
+                                    lambda m: use_attention(m, values_alone)])
+def test_prefixes_are_not_carried_into_an_intervention_and_back(inside):
+    torch.manual_seed(0)
+    model,ids = decoder('llama'),some(30)
+    batcher = Batcher(model, slots=1, max_len=50, block_size=4)
+    want = alone(model, ids, 9, **penalty)
+    assert [*batcher.submit(ids, 9, **varied)] == want
+    with inside(model):
+        other = alone(model, ids, 9, **penalty)
+        assert other != want and [*batcher.submit(ids, 9, **varied)] == other
+    assert [*batcher.submit(ids, 9, **varied)] == want
+    with inside(model): text = batcher.submit(ids, 9, **varied)    # begun before, ended inside
+    next(text)
+    with inside(model): next(text)
+    assert len([*text]) == 7 and [*batcher.submit(torch.cat([ids, some(1)]), 3, **varied)]
+    both = torch.cat([ids, torch.tensor([*want])])
+    assert [*batcher.submit(both, 3, **varied)] == alone(model, both, 3, **penalty)
+
+def test_a_beginning_is_read_once():
+    model = decoder('llama')
+    torch.manual_seed(0)
+    batcher,begin = Batcher(model, slots=2, max_len=50, block_size=4),some(30)
+    lengths = lengths_read(batcher)
+    for _ in range(2): [*batcher.submit(begin, 3, eos_id=())]
+    said = [*batcher.submit(begin, 11, eos_id=())]
+    [*batcher.submit(torch.cat([begin, torch.tensor(said), some(2)]), 2, eos_id=())]
+    # the second prompt reads what stands behind 7 blocks; the answer is known too
+    assert [n for n in lengths if n > 1] == [30, 2, 2, 43-40]
+
+@pytest.mark.parametrize('chunk', [4, 100])
+def test_a_prompt_that_fails_ends_alone(chunk):
+    "In its first chunk or a later one; before, beside and after others"
+    model = decoder('llama')
+    torch.manual_seed(0)
+    batcher = Batcher(model, slots=2, max_len=30, prefill_chunk=chunk)
+    def fail(module, args):
+        if (args[0] == 49).any(): raise ArithmeticError('of this prompt')
+    first,last = some(9, 3, 49),some(7, 3, 49)
+    bad = [torch.cat([some(5, 3, 49), torch.tensor([49])]), torch.tensor([49, 5])]
+    with_hook = model.embed.register_forward_pre_hook(fail)
+    try:
+        texts = [batcher.submit(p, 6, eos_id=()) for p in (first, *bad, last)]
+        assert len([*texts[3]]) == 6 and len([*texts[0]]) == 6
+        for text in texts[1:3]:
+            with pytest.raises(ArithmeticError, match='of this prompt'): next(text)
+    finally: with_hook.remove()
+    assert batcher.free_slots == 2 and not batcher.step()
+    assert [*batcher.submit(bad[0], 6, eos_id=())] == alone(model, bad[0], 6)
+
+def test_the_dtype_of_a_model_changes():
+    model = copy.deepcopy(decoder('llama'))
+    torch.manual_seed(0)
+    batcher,ids = Batcher(model, slots=2, max_len=30, prefill_chunk=4),[some(n) for n in (3, 9, 5)]
+    texts = [batcher.submit(p, 6, eos_id=()) for p in ids]
+    next(texts[0])
+    model.double()
+    assert [*texts[2]] == alone(model, ids[2], 6)    # it had not begun
+    for text in texts[:2]:
+        with pytest.raises(RuntimeError, match='are now torch.float64 on cpu, those of this '
+                                               'request are torch.float32 on cpu: submit it again'):
+            next(text)
+    assert [*batcher.submit(ids[0], 6, eos_id=())] == alone(model, ids[0], 6)
+    with torch.autocast('cpu', torch.bfloat16):
+        assert len([*batcher.submit(ids[0], 6, eos_id=())]) == 6
+
+def test_padding_and_shapes_are_read_as_by_generate():
+    model = copy.deepcopy(decoder('llama'))    # its pad_id is 0
+    torch.manual_seed(0)
+    ids,batcher = some(6),Batcher(model, slots=2, max_len=30)
+    want,padding = alone(model, ids, 8),torch.zeros(3, dtype=torch.long)
+    padded = torch.cat([padding, ids])
+    real = torch.arange(9) >= 3
+    def generated(**options): return model.generate(padded[None], 8, eos_id=(), **options)[0,9:]
+    assert generated().tolist() == want
+    for prompt,options in ((ids, {}), (ids[None], {}), (padded, {}), (padded[None], {}),
+                           (padded, dict(mask=real)), (padded[None], dict(mask=real[None])),
+                           (torch.where(real, padded, 7), dict(pad_id=7, mask=real)),
+                           (torch.cat([padding + 2, ids]), dict(pad_id=2))):
+        assert [*batcher.submit(prompt, 8, eos_id=(), **options)] == want
+    assert [*batcher.submit(padded, 8, **varied)] == generated(**penalty).tolist()
+    text = generated(mask=torch.ones(1, 9, dtype=torch.bool)).tolist()
+    assert text != want
+    assert [*batcher.submit(padded, 8, eos_id=(), mask=torch.ones(9, dtype=torch.bool))] == text
+    with pytest.raises(ValueError, match=r'ids must be one prompt, \(L,\) or \(1, L\), got \(2, 6'):
+        batcher.submit(ids.expand(2, 6), 3)
+    with pytest.raises(ValueError, match='must be True in the last column'):
+        batcher.submit(ids, 3, mask=torch.zeros(6, dtype=torch.bool))
+
+def test_a_long_prompt_does_not_stall_the_running_requests():
+    "Between two chunks every running request gets a token; short prompts share a chunk"
+    model = decoder('gemma3_text')
+    torch.manual_seed(0)
+    batcher,shapes = Batcher(model, slots=4, max_len=60, prefill_chunk=8),[]
+    one = batcher.submit(some(3), 30, eos_id=())
+    next(one)
+    with_hook = model.register_forward_pre_hook(lambda m, args: shapes.append((*args[0].shape,)))
+    prompts = [some(20), some(2), some(3)]
+    texts = [batcher.submit(p, 5, eos_id=()) for p in prompts]
+    counts = []
+    for _ in range(4):
+        batcher.step()
+        counts.append([ready(t) for t in (one, *texts)])
+    with_hook.remove()
+    assert counts == [[1,0,0,0], [2,0,0,0], [3,1,1,0], [4,2,2,1]]
+    assert shapes == [(1,1),(1,8), (1,1),(1,8), (1,1),(1,4),(1,2),(1,2), (3,1),(1,1)]
+    for text,p in zip(texts, prompts): assert [*text] == alone(model, p, 5)
+
+def test_a_step_copies_no_keys():
+    "The attention function gets a view of the same buffer at every step"
+    model = copy.deepcopy(decoder('llama'))
+    torch.manual_seed(0)
+    batcher = Batcher(model, slots=3, max_len=40)
+    texts = [batcher.submit(some(n), 12, eos_id=()) for n in (5, 9, 2)]
+    next(texts[2])
+    storages = []
+    def attend(q, k, v, **options):
+        storages.append((k.untyped_storage().data_ptr(), k.shape[:3]))
+        return nn.functional.scaled_dot_product_attention(q, k, v, options['mask'], enable_gqa=True)
+    model.decoder.blocks[1].attn.attend = attend
+    for _ in range(3): batcher.step()
+    keys = batcher._buffer.layers[1][0]
+    assert storages == [(keys.untyped_storage().data_ptr(), (3, keys.shape[1], n))
+                        for n in (10, 11, 12)]

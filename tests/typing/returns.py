@@ -87,7 +87,8 @@ def models()->None:
     words = nb.BPETokenizer.train(texts, 260)
     for piece in nb.stream(spelling, torch.tensor([[3]]), 2, tokenizer=words):
         assert_type(piece, str)
-    for token in nb.Batcher(model, pages=9).submit(ids[0], 2, top_p=.9): assert_type(token, int)
+    batcher = nb.Batcher(model, slots=2, max_len=9)
+    for token in batcher.submit(ids, 2, top_p=.9): assert_type(token, int)
     assert_type(nb.can_be(small, 'llama'), list[str])
     assert_type(small.rope_scaling, dict[str,Any]|None)
     if model.decoder is not None: assert_type(model.decoder.blocks[0], nb.Block)
