@@ -345,10 +345,6 @@ def named_tensors(mask:AttentionMask)->list[tuple[str,Tensor]]:
     own = [(n,t) for n in _tensor_fields if (t := getattr(mask, n)) is not None]
     return own + [pair for part in mask.parts for pair in named_tensors(part)]
 
-def kept_for(see:AttentionMask, key:Any, make:Callable[[],Any])->Any:
-    "Return `make()`."
-    return make()
-
 def _device(mask:AttentionMask, device:torch.device|str|None)->torch.device:
     "Return the requested device, else that of the mask's tensors."
     if device is not None: return torch.device(device)

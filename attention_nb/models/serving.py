@@ -17,7 +17,6 @@ from typing import Any, Unpack, cast
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
-from ..layers.base import is_used
 from ..layers.cache import KVCache, ModelCache
 from .batch_cache import ModelState, PrefixCache, SlotBuffer
 from .decoding import DecodingLoop, StoppingCriteria, evaluation_mode
@@ -221,10 +220,9 @@ class Batcher:
     def _check_model(self)->None:
         "Drop prefixes if the model has changed, and make new slots for another dtype or device"
         model:Any = self.model
-        is_known = self._model_state is not None and self._model_state.matches(model)
-        if is_known and not is_used(): return
+        if self._model_state is not None and self._model_state.matches(model): return
         layers = _layer_caches(model)
-        self._model_state = None if is_used() else ModelState(model)
+        self._model_state = ModelState(model)
         self.clear_prefix_cache()
         old,new = ([(c.widths, c.dtype, c.buffers[0].device) for c in caches]
                    for caches in (self._layers, layers))

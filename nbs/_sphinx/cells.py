@@ -39,9 +39,10 @@ def room(name):
 FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
     layers/rope_scaling layers/rounded
     models/generation_options models/decoding models/compiled_step models/speculative
-    models/beam_search models/batch_cache checkpoints/schema checkpoints/families/common checkpoints/families/llama
-    checkpoints/families/gpt checkpoints/families/bert checkpoints/families/t5
-    checkpoints/families/moe checkpoints/convert checkpoints/tensors checkpoints/gguf
+    models/beam_search models/batch_cache checkpoints/schema checkpoints/families/common
+    checkpoints/families/llama checkpoints/families/gpt checkpoints/families/bert
+    checkpoints/families/t5 checkpoints/families/moe checkpoints/convert checkpoints/tensors
+    checkpoints/gguf
     checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
     recording/third_party_hooks recording/steps views/page views/word_senses views/mixing views/arcs
     views/rope_turns views/cache_steps views/model_shapes views/flash_tiles views/forming
