@@ -38,17 +38,17 @@ def _why_not_sdpa(call:AttentionCall)->str|None:
 
 def _sdpa(call:AttentionCall)->Tensor:
     "Compute attention by one call of torch's kernel"
-    q,k,v,scale = call.q,call.k,call.v,call.scale
+    q,k,v,scale,is_causal = call.q,call.k,call.v,call.scale,call.is_causal
     if scale <= 0: q,scale = q*scale,1.
     if q.dim() != 4: q,k,v = (as_four_dims(t, t) for t in (q,k,v))
     added = None
-    if call.mask is not None and not call.is_causal:
+    if call.mask is not None and not is_causal:
         table = squeeze_heads(call.mask.dense(device=q.device), call.q.dim())
         added = None if table is None else as_four_dims(table, call.q)
     if call.bias is not None:
         bias = as_four_dims(call.bias, call.q)
         added = bias if added is None else bias.masked_fill(~added, -math.inf)
-    out = F.scaled_dot_product_attention(q, k, v, added, call.dropout_p, call.is_causal,
+    out = F.scaled_dot_product_attention(q, k, v, added, call.dropout_p, is_causal,
                                          scale=scale, enable_gqa=q.shape[1] != k.shape[1])
     return out if call.q.dim() == 4 else out.reshape(*call.q.shape[:-1], v.shape[-1])
 
@@ -114,7 +114,7 @@ KERNELS = (
 def _chosen(call:AttentionCall, kernel:str|None)->Kernel:
     "Return the first kernel of the table that applies, or the one that is asked for"
     if kernel is None:
-        return next(row for row in KERNELS if (row.why_not(call) or row.why_slower(call)) is None)
+        return next(row for row in KERNELS if (row.why_slower(call) or row.why_not(call)) is None)
     row = next((row for row in KERNELS if row.name == kernel), None)
     if row is None:
         raise ValueError(f"kernel must be one of {[r.name for r in KERNELS]}, got {kernel!r}")
