@@ -66,15 +66,15 @@ def _is_ordinary(x:Tensor, weight:Tensor)->bool:
 # %% ../../nbs/layers/few_rows.ipynb #b48f0008
 class Linear(nn.Linear):
     "torch's linear layer, quicker with few rows where no gradient is asked for"
-    def forward(self, x:Tensor)->Tensor:
+    def forward(self, input:Tensor)->Tensor:
         """Multiply each row with the matrix
 
         Args:
-            x: (..., K)
+            input: (..., K)
 
         Returns:
             (..., N)
         """
         weight = self.weight
-        if weight.dtype is not slow_dtype: return F.linear(x, weight, self.bias)
-        return multiply_rows(x, weight, self.bias)
+        if weight.dtype is not slow_dtype: return F.linear(input, weight, self.bias)
+        return multiply_rows(input, weight, self.bias)

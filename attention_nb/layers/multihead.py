@@ -125,7 +125,7 @@ def norm_width(norm:nn.Module)->int|None:
 def _project(x:Tensor, proj:nn.Linear, n_heads:int, norm:nn.Module|None)->Tensor:
     "Return queries, keys or values of all heads, (B, n_heads, length, head_dim)"
     x = proj(x)    # (B, length, n_heads * head_dim)
-    heads = x.view(*x.shape[:2], n_heads, -1)
+    heads = x.view(*x.shape[:2], n_heads, x.shape[2]//n_heads)
     if norm is not None:
         each_head = norm_width(norm) in (None, heads.shape[-1])
         normed:Tensor = norm(heads) if each_head else norm(x).view(heads.shape)

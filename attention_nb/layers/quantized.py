@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import checked_integer
-from .few_rows import processor_kind
+from .few_rows import Linear, processor_kind
 
 # %% ../../nbs/layers/quantized.ipynb #14104492
 _M = TypeVar('_M', bound=nn.Module)
@@ -400,7 +400,7 @@ def _matrices(model:nn.Module)->Iterator[tuple[str,str,Any]]:
         for name in getattr(m, 'row_tables', ()):
             if m._parameters.get(name) is not None: yield owner, name, m._parameters[name]
         for name,c in m._modules.items():
-            if type(c) in (nn.Linear,nn.Embedding) and name != 'router': yield owner, name, c
+            if type(c) in (Linear,nn.Linear,nn.Embedding) and name != 'router': yield owner, name, c
 
 def packed(old:nn.Linear|nn.Embedding|nn.Parameter, bits:int, group:int|None)->PackedWeight:
     """What takes its place
@@ -448,6 +448,6 @@ def quantize_part(model:nn.Module, path:str, bits:int, group:int|None)->None:
     m,(outer,_,inner) = model.get_submodule(owner),owner.rpartition('.')
     if name in getattr(m, 'row_tables', ()):
         put(m, name, packed(cast(Any, m._parameters[name]), bits, group))
-    elif type(m) in (nn.Linear,nn.Embedding) and inner != 'router':
+    elif type(m) in (Linear,nn.Linear,nn.Embedding) and inner != 'router':
         if any(p.is_meta for p in m.parameters()): return
         put(model.get_submodule(outer), inner, packed(cast(Any, m), bits, group))

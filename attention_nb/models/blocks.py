@@ -470,6 +470,8 @@ class ForwardContext:
         padding_mask: Bool (B, S), all tokens so far; True = a real token
         documents: Integers (B, L): each token sees its own text
         causal: Hide later keys, where a mask does not say so already
+        masks: Kind of block -> mask
+        rotations: Kind of block -> tables
         bias: What distances add to the scores, (1 or B, H, L, S)
         cache: Keys and values of earlier calls
         memory: Hidden states of another text, (B, S', D)
@@ -480,9 +482,9 @@ class ForwardContext:
     padding_mask:Tensor|None=None
     documents:Tensor|None=None
     causal:bool=False
-    # Kind of block -> its attention mask; None: nothing is hidden but what `causal` hides
+    # None: nothing is hidden but what `causal` hides
     masks:Mapping[str,Tensor|AttentionMask|None]=field(default_factory=dict)
-    # Kind of block -> cosines and sines
+    # cosines and sines
     rotations:Mapping[str,tuple[Tensor,Tensor]]=field(default_factory=dict)
     bias:Tensor|None=None
     cache:ModelCache|None=None
@@ -602,7 +604,7 @@ class Stack(nn.Module):
         masks:dict[str,Tensor|AttentionMask|None] = {}
         for kind in kinds:
             window = self.cfg.window if kind == 'window' else None
-            rules:dict[str,Tensor] = {}
+            rules:dict[str,Any] = {}
             # tokens of a document stand in its order, but perhaps not side by side
             if now is not None or documents is not None and window is not None:
                 rules = dict(q_pos=positions[...,positions.shape[-1]-L:], k_pos=positions)
