@@ -363,7 +363,7 @@ class LayerCall:
 
 class AttentionHook(Protocol):
     "A function that is called after the attention of a layer"
-    def __call__(self, layer:Any, call:LayerCall, out:Attended)->Attended|None:
+    def __call__(self, layer:Any, call:LayerCall, out:Attended, /)->Attended|None:
         """Look at a call, or change its output
 
         Args:

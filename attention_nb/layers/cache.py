@@ -429,10 +429,11 @@ def check_cache(layer:_Layer, query:Tensor, own:bool, cache:AttentionCache|None,
         positions: (L,) or (B, L)
         rotation: Cosines and sines
     """
-    if layer.rope is None and rotation is not None:
+    rope = layer.rope
+    if rope is None and rotation is not None:
         raise ValueError("rotation needs a layer with rope")
-    if not own and (layer.rope is not None or positions is not None):
-        name = 'positions are places in' if layer.rope is None else 'rope rotates'
+    if not own and (rope is not None or positions is not None):
+        name = 'positions are places in' if rope is None else 'rope rotates'
         raise ValueError(f"{name} a text that attends to itself; key must be None")
     if positions is not None and rotation is not None:
         raise ValueError("rotation is made of positions: give one of them")

@@ -22,6 +22,7 @@ from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, like_of,
                                            merge_heads, rotate_queries_and_keys, rotation_of,
                                            split_heads)
 from ..kernels.options import AttentionCall, check_positions
+from .few_rows import Linear
 from .position import Rope
 from ..kernels.attention_mask import AttentionMask
 
@@ -138,15 +139,15 @@ class _LatentProjections(AttentionLayer):
         self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank
         self.nope_dim,self.rope_dim,self.v_dim = nope_dim,rope_dim,v_dim
         q_width = n_heads*(nope_dim+rope_dim)
-        if q_rank is None: self.q_proj = nn.Linear(d_model, q_width, False)
+        if q_rank is None: self.q_proj = Linear(d_model, q_width, False)
         else:
-            self.q_down = nn.Linear(d_model, q_rank, bias)
+            self.q_down = Linear(d_model, q_rank, bias)
             self.q_norm = nn.RMSNorm(q_rank, eps=eps)
-            self.q_up = nn.Linear(q_rank, q_width, False)
-        self.kv_down = nn.Linear(d_model, kv_rank+rope_dim, bias)
+            self.q_up = Linear(q_rank, q_width, False)
+        self.kv_down = Linear(d_model, kv_rank+rope_dim, bias)
         self.kv_norm = nn.RMSNorm(kv_rank, eps=eps)
-        self.kv_up = nn.Linear(kv_rank, n_heads*(nope_dim+v_dim), False)
-        self.out_proj = nn.Linear(n_heads*v_dim, d_model, bias)
+        self.kv_up = Linear(kv_rank, n_heads*(nope_dim+v_dim), False)
+        self.out_proj = Linear(n_heads*v_dim, d_model, bias)
         self.reset_parameters()
 
     def reset_parameters(self)->None:

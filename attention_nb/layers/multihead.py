@@ -18,6 +18,7 @@ from ..kernels.reference import reference
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
 from ..kernels.options import AttentionCall, check_positions
 from ..kernels.positions import Window
+from .few_rows import Linear
 from .position import Rope
 from ..kernels.attention_mask import AttentionMask
 
@@ -124,7 +125,7 @@ def norm_width(norm:nn.Module)->int|None:
 def _project(x:Tensor, proj:nn.Linear, n_heads:int, norm:nn.Module|None)->Tensor:
     "Return queries, keys or values of all heads, (B, n_heads, length, head_dim)"
     x = proj(x)    # (B, length, n_heads * head_dim)
-    heads = x.view(*x.shape[:2], n_heads, -1)
+    heads = x.view(*x.shape[:2], n_heads, x.shape[2]//n_heads)
     if norm is not None:
         each_head = norm_width(norm) in (None, heads.shape[-1])
         normed:Tensor = norm(heads) if each_head else norm(x).view(heads.shape)
@@ -257,10 +258,10 @@ class MultiHeadAttention(AttentionLayer):
             raise ValueError(f"rope must be a Rope({self.head_dim}), as wide as a head, got {rope}")
         self.rope = rope
         E,Ev,kv_heads = self.head_dim,self.v_head_dim,self.n_kv_heads
-        self.q_proj = nn.Linear(d_model, n_heads*E, bias)
-        self.k_proj = nn.Linear(self.kdim, kv_heads*E, bias)
-        self.v_proj = nn.Linear(self.vdim, kv_heads*Ev, bias)
-        self.out_proj = nn.Linear(n_heads*Ev, d_model, bias if out_bias is None else out_bias)
+        self.q_proj = Linear(d_model, n_heads*E, bias)
+        self.k_proj = Linear(self.kdim, kv_heads*E, bias)
+        self.v_proj = Linear(self.vdim, kv_heads*Ev, bias)
+        self.out_proj = Linear(n_heads*Ev, d_model, bias if out_bias is None else out_bias)
         self.out_dropout = nn.Dropout(out_dropout)
         self.sinks = nn.Parameter(torch.empty(n_heads)) if sinks else None
         self.q_norm = self.k_norm = None
@@ -319,9 +320,9 @@ class MultiHeadAttention(AttentionLayer):
         else:
             k = _project(x[1], self.k_proj, self.n_kv_heads, self.k_norm)    # (B, Hkv, S, E)
             v = _project(x[2], self.v_proj, self.n_kv_heads, None)           # (B, Hkv, S, Ev)
-            if self.rope is not None:
-                if rotation is None: rotation = rotation_of(self.rope, cache, positions, x[0])
-                q,k = rotate_queries_and_keys(self.rope, q, k, rotation)
+            if (rope := self.rope) is not None:
+                if rotation is None: rotation = rotation_of(rope, cache, positions, x[0])
+                q,k = rotate_queries_and_keys(rope, q, k, rotation)
             if cache is not None: q,k,v = in_cache_dtype(cache, q, k, v)
         if k is not None and v is not None and cache is None:
             attended = self.call_attention(q, k, v, bool(need_weights), **options)

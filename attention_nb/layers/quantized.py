@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import checked_integer
+from .few_rows import Linear, processor_kind
 
 # %% ../../nbs/layers/quantized.ipynb #14104492
 _M = TypeVar('_M', bound=nn.Module)
@@ -220,7 +221,7 @@ class PackedWeight(nn.Module):
     def _has_kernel(self, rows:Tensor)->bool:
         "Whether a kernel serves these rows; written out, halves must be fast on this processor"
         if rows.device.type != 'cpu' or rows.requires_grad and torch.is_grad_enabled(): return False
-        if len(rows) >= many_rows[self.bits] and not _has_amx(): return False
+        if len(rows) >= many_rows[self.bits] and processor_kind() != 'amx': return False
         # the 8-bit kernel reads 16 numbers at a time, and does not look where a row ends
         return not self.in_order if self.group else self.shape[1] % 16 == 0
 
@@ -302,10 +303,6 @@ def _halved(codes:Tensor)->Tensor:
 def _whole(halved:Tensor)->Tensor:
     "Back to one in a byte"
     return torch.stack([halved & 15, halved >> 4], -1).flatten(-2)
-
-def _has_amx()->bool:
-    "Whether this processor multiplies matrices of bfloat16 in tiles"
-    return bool(torch.cpu.get_capabilities().get('amx_tile'))
 
 # %% ../../nbs/layers/quantized.ipynb #36166a10
 class QuantizedLinear(PackedWeight):
@@ -403,7 +400,7 @@ def _matrices(model:nn.Module)->Iterator[tuple[str,str,Any]]:
         for name in getattr(m, 'row_tables', ()):
             if m._parameters.get(name) is not None: yield owner, name, m._parameters[name]
         for name,c in m._modules.items():
-            if type(c) in (nn.Linear,nn.Embedding) and name != 'router': yield owner, name, c
+            if type(c) in (Linear,nn.Linear,nn.Embedding) and name != 'router': yield owner, name, c
 
 def packed(old:nn.Linear|nn.Embedding|nn.Parameter, bits:int, group:int|None)->PackedWeight:
     """What takes its place
@@ -451,6 +448,6 @@ def quantize_part(model:nn.Module, path:str, bits:int, group:int|None)->None:
     m,(outer,_,inner) = model.get_submodule(owner),owner.rpartition('.')
     if name in getattr(m, 'row_tables', ()):
         put(m, name, packed(cast(Any, m._parameters[name]), bits, group))
-    elif type(m) in (nn.Linear,nn.Embedding) and inner != 'router':
+    elif type(m) in (Linear,nn.Linear,nn.Embedding) and inner != 'router':
         if any(p.is_meta for p in m.parameters()): return
         put(model.get_submodule(outer), inner, packed(cast(Any, m), bits, group))

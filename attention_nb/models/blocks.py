@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from ..layers.cache import AttentionCache, LayerCache, ModelCache
 from .config import ExpertsConfig, TransformerConfig
+from ..layers.few_rows import Linear
 from ..layers.latent import LatentAttention
 from ..layers.base import AttentionLayer
 from ..layers.multihead import MultiHeadAttention
@@ -127,8 +128,8 @@ class FeedForward(nn.Module):
             raise ValueError(f"activation must be one of {(*activations,)}, got {activation!r}")
         if clamp is not None and not gated: raise ValueError("clamp needs gated=True")
         self.activation,self.clamp = activation,clamp
-        self.gate = nn.Linear(d_model, d_ff, bias) if gated else None
-        self.up,self.down = nn.Linear(d_model, d_ff, bias),nn.Linear(d_ff, d_model, bias)
+        self.gate = Linear(d_model, d_ff, bias) if gated else None
+        self.up,self.down = Linear(d_model, d_ff, bias),Linear(d_ff, d_model, bias)
 
     def forward(self, x:Tensor)->Tensor:
         """Each token by itself
@@ -139,12 +140,11 @@ class FeedForward(nn.Module):
         Returns:
             (..., D)
         """
-        act,up = activations[self.activation],self.up(x)    # (..., d_ff)
-        gate = up if self.gate is None else self.gate(x)
-        if self.gate is None: inner = act(up)
-        elif self.clamp is None: inner = act(gate) * up
+        act,up,project = activations[self.activation],self.up(x),self.gate    # (..., d_ff)
+        if project is None: inner = act(up)
+        elif self.clamp is None: inner = act(project(x)) * up
         else:
-            gate,up = gate.clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
+            gate,up = project(x).clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
             inner = (up+1) * gate * torch.sigmoid(1.702*gate)
         out:Tensor = self.down(inner)
         return out
@@ -283,10 +283,10 @@ class Residual(nn.Module):
         Returns:
             (B, L, D)
         """
-        if self.before is not None: x = self.before(x)
-        x = layer(x)
-        if self.inside is not None: x = self.inside(x)
-        return self.dropout(x) if self.dropout.training else x
+        before,inside,dropout = self.before,self.inside,self.dropout
+        x = layer(x) if before is None else layer(before(x))
+        if inside is not None: x = inside(x)
+        return dropout(x) if dropout.training else x
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, x:Tensor, layer:Callable[[Tensor],Tensor])->Tensor: ...
@@ -470,6 +470,8 @@ class ForwardContext:
         padding_mask: Bool (B, S), all tokens so far; True = a real token
         documents: Integers (B, L): each token sees its own text
         causal: Hide later keys, where a mask does not say so already
+        masks: Kind of block -> mask
+        rotations: Kind of block -> tables
         bias: What distances add to the scores, (1 or B, H, L, S)
         cache: Keys and values of earlier calls
         memory: Hidden states of another text, (B, S', D)
@@ -480,9 +482,9 @@ class ForwardContext:
     padding_mask:Tensor|None=None
     documents:Tensor|None=None
     causal:bool=False
-    # Kind of block -> its attention mask; None: nothing is hidden but what `causal` hides
+    # None: nothing is hidden but what `causal` hides
     masks:Mapping[str,Tensor|AttentionMask|None]=field(default_factory=dict)
-    # Kind of block -> cosines and sines
+    # cosines and sines
     rotations:Mapping[str,tuple[Tensor,Tensor]]=field(default_factory=dict)
     bias:Tensor|None=None
     cache:ModelCache|None=None
@@ -602,7 +604,7 @@ class Stack(nn.Module):
         masks:dict[str,Tensor|AttentionMask|None] = {}
         for kind in kinds:
             window = self.cfg.window if kind == 'window' else None
-            rules:dict[str,Tensor] = {}
+            rules:dict[str,Any] = {}
             # tokens of a document stand in its order, but perhaps not side by side
             if now is not None or documents is not None and window is not None:
                 rules = dict(q_pos=positions[...,positions.shape[-1]-L:], k_pos=positions)

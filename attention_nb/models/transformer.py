@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast, overload
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from .blocks import Mixers, Stack, activations, make_norm, norm_classes
 # offered here too
@@ -30,6 +29,7 @@ from .generation import generate
 from .compiled_step import CompiledStep, compiled_step
 from .generation_options import GenerateOptions, caller_level
 from ..layers.base import AttentionLayer, Function, set_attention
+from ..layers.few_rows import multiply_rows
 from ..layers.multihead import computed_dtype, like_of
 from ..layers.quantized import QuantizedEmbedding
 from ..kernels.attention_mask import has_values
@@ -147,7 +147,7 @@ class LMHead(nn.Module):
             x = self.norm(activations[cfg.head_activation or cfg.activation](self.dense(x)))
         if cfg.logit_scale is not None: x = x*cfg.logit_scale
         weight = table if self.weight is None else self.weight
-        if isinstance(weight, Tensor): logits = F.linear(x, weight, self.bias)
+        if isinstance(weight, Tensor): logits = multiply_rows(x, weight, self.bias)
         else:
             logits = weight.multiply(x)
             if self.bias is not None: logits = logits + self.bias.to(logits.dtype)
