@@ -48,7 +48,7 @@ def lighten(nb):
     for c in nb.cells:
         if marked(c, 'whole'): c.source = f'#| eval: false\n{c.source}'
 
-def execute(path, timeout=1800, whole=True):
+def execute(path, timeout=5400, whole=True):
     "Run the notebook at `path` in place, `whole` or lightened"
     if not whole:
         lighten(nb := read_nb(path))

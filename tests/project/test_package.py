@@ -258,7 +258,7 @@ def test_the_recipe_with_torchao(tmp_path):
     shutil.copy(root/'nbs'/'guide'/'recipes.ipynb', copy)
     (tmp_path/'once.py').write_text(
         'import sys\nfrom outputs import execute\n'
-        f'if __name__ == "__main__": sys.exit(execute({str(copy)!r}))\n')
+        f'if __name__ == "__main__": sys.exit(execute({str(copy)!r}).error)\n')
     paths = os.pathsep.join(map(str, (extra, root/'nbs'/'_sphinx')))
     run(sys.executable, tmp_path/'once.py', cwd=root, env=os.environ | dict(PYTHONPATH=paths))
     for path in (copy, root/'nbs'/'guide'/'recipes.ipynb'):

@@ -38,7 +38,7 @@ def run_notebook(path, python, folder):
         kernel_spec = KernelSpec(argv=[str(python), '-m', 'ipykernel_launcher', '-f',
                                        '{connection_file}'], display_name='standalone',
                                  language='python')
-    client = NotebookClient(nb, timeout=300, kernel_manager_class=Manager,
+    client = NotebookClient(nb, timeout=3600, kernel_manager_class=Manager,
                             resources=dict(metadata=dict(path=str(folder/'work'))))
     client.execute(env=clean_env(IPYTHONDIR=str(folder/'home')))
 

@@ -10,7 +10,7 @@ from helpers.looks import contrast, expect, patience, settled, watched
 
 of_each_kind = ['index', '03_attention', 'checkpoints/families/registry', 'kernels/index', 'play',
                 'api', 'api/MultiHeadAttention']
-every = [*pages, *(p for p in of_each_kind if p not in pages), 'genindex', 'search', '404']
+every = [*pages, *(p for p in of_each_kind if p not in pages), 'genindex', 'search']
 
 # page -> the height of its first view on a wide screen, a narrow one and a phone, `#| frame: ...`
 frames = {cells.name_of(p): [*map(int, m[1].split(','))] for p in cells.notebooks()
