@@ -70,6 +70,7 @@ def test_options_that_are_passed_on_are_named():
     from attention_nb.models import generation, generation_options as asked, transformer
     model = transformer.Transformer
     for f,options in ((model.generate, asked.GenerateKwargs),
+                      (generation.generate, asked.GenerateKwargs),
                       (model.save_pretrained, transformer.SaveOptions),
                       (generation.stream, asked.StreamKwargs)):
         missing = options.__optional_keys__ - set(re.findall(r'\w+', inspect.getdoc(f)))
