@@ -118,6 +118,13 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
     is padded. Invalid arguments raise a `TypeError`, `ValueError` or `NotImplementedError` before
     the model runs.
 
+    Args:
+        model: A decoder with a head, or an encoder-decoder
+        ids: Prompts (B, L); (L,) is read as (1, L); of an encoder-decoder its input
+        max_new_tokens: Maximum number of new tokens; fewer if all rows are finished before
+        return_scores: Return (ids, scores (B * num_return_sequences, new))
+        options: As listed
+
     Keyword Args:
         mask: Bool like `ids`, True = a real token; prompts are padded on the left. None: tokens
             equal to `pad_id` are padding, unless that token also begins or ends texts
@@ -151,13 +158,6 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
             (arXiv:2211.17192)
         draft_tokens: Number of tokens that are proposed at once; default 4
         draft_layers: Use this many first layers of the model itself as the draft
-
-    Args:
-        model: A decoder with a head, or an encoder-decoder
-        ids: Prompts (B, L); (L,) is read as (1, L); of an encoder-decoder its input
-        max_new_tokens: Maximum number of new tokens; fewer if all rows are finished before
-        return_scores: Return (ids, scores (B * num_return_sequences, new))
-        options: As listed
 
     Returns:
         (B * num_return_sequences, L + new), the prompt included
