@@ -12,7 +12,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 import torch
@@ -223,7 +223,7 @@ def _checked_mask(mask:Tensor|None, ids:Tensor, pad_id:int|None, special_ids:Ite
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
             got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
             raise TypeError(f"mask must be a bool tensor (True = a real token), got {got}")
-        mask = torch.atleast_2d(mask)
+        if mask.dim() == 1: mask = mask[None]
         if mask.shape != ids.shape:
             raise ValueError(f"mask must have shape {tuple(ids.shape)} as ids, "
                              f"got {tuple(mask.shape)}")
@@ -409,14 +409,14 @@ def validate_options(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *,
                          is_prompt=cfg.kind != 'encoder-decoder')
     generator = _checked_generator(options.pop('generator', None), options.pop('seed', None),
                                    ids.device)
-    counts = {name: checked_integer(name, options[name], min=1, max=_max_count)
-              for name in ('num_return_sequences','n_beams','draft_tokens') if name in options}
     o = GenerateOptions(**dict[str,Any](
         options, model=model, ids=ids, mask=mask, return_scores=return_scores, eos_id=eos,
-        pad_id=pad or 0, stop=stop, generator=generator, **counts, **_checked_sampling(options),
+        pad_id=pad or 0, stop=stop, generator=generator, **_checked_sampling(options),
         max_new_tokens=checked_integer('max_new_tokens', max_new_tokens, max=_max_count),
         decoder_ids=_checked_decoder_ids(cfg, ids, options.get('decoder_ids')),
         logits_processor=checked_processors(options.get('logits_processor'))))
+    o = replace(o, **{name: checked_integer(name, getattr(o, name), min=1, max=_max_count)
+                      for name in ('num_return_sequences','n_beams','draft_tokens')})
     if o.repetition_penalty is not None:
         checked_positive('repetition_penalty', o.repetition_penalty)
     if o.stream is not None and not callable(o.stream):

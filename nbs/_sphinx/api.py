@@ -277,7 +277,8 @@ def explain(app, what, name, obj, options, text):
     if what in ('function', 'class'): del text[0]      # it is the page's lead
     if what == 'data': text.clear()
     if what not in ('function', 'method', 'class'): return
-    head,*parts = re.split(r'^(Args|Keyword Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)
+    sections = r'^((?:Keyword )?Args|Attributes|Returns):$'
+    head,*parts = re.split(sections, '\n'.join(text), flags=re.M)
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
     above = inspect.getmro(obj)[1:] if what == 'class' else ()     # those of a base are its own
     meaning = entries(said.get('Args', said.get('Attributes', ''))) or next(

@@ -595,7 +595,8 @@ def misuse():
     alone = (
         ('ids', TypeError, '{} must be a tensor of integers',
          ([[1, 2]], np.array([[4, 5]]), ids.float(), ids.bool(), ids+0j)),
-        ('ids', ValueError, r'{} must have shape \(B, L\) or \(L,\)', (ids[None], ids[0,0], ids[:,:0])),
+        ('ids', ValueError, r'{} must have shape \(B, L\) or \(L,\)',
+         (ids[None], ids[0,0], ids[:,:0])),
         ('ids', ValueError, '{} must be from 0 to 39, got -100', (ids-100,)),
         ('mask', ValueError, 'last column.*left', (gap, ~mask)),
         ('mask', TypeError, '{} must be a bool', (mask.long(),)),
