@@ -169,7 +169,7 @@ class DecodingLoop:
     def __init__(self, options:GenerateOptions)->None:
         self.options = options
         # of the call, wherever the steps will run
-        self.autocast_dtype = autocast_dtype(options.prompt.device)
+        self.autocast_dtype:torch.dtype|None = autocast_dtype(options.prompt.device)
         # (B * num_return_sequences,) each
         self.scores:list[Tensor]|None = [] if options.return_scores else None
 
