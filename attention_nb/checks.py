@@ -25,23 +25,23 @@ def _is_int(
     "Whether `x` can count something"
     return isinstance(x, (Integral,torch.SymInt)) and not isinstance(x, bool)
 
-def checked_integer(name:str, n:Any, *, least:int|None=0, most:int|None=None)->int:
-    """`n`, if it is an integer within its limits, else a `TypeError` or `ValueError`
+def checked_integer(name:str, n:Any, *, min:int|None=0, max:int|None=None)->int:
+    """Return an integer within its limits; raise a `TypeError` or `ValueError` for others
 
     Args:
         name: What it is called
         n: Anything
-        least: The smallest value allowed; None: no limit
-        most: The largest; None: no limit
+        min: Smallest value allowed; None: no limit
+        max: Largest value allowed; None: no limit
 
     Returns:
-        The same as Python's integer; a compiler's symbol stays one
+        As Python's integer; a compiler's symbol stays one
     """
     if not _is_int(n): raise TypeError(f"{name} must be an integer, got {n!r}")
-    if most is not None and not (least or 0) <= n <= most:
-        raise ValueError(f"{name} must be from {least or 0} to {most}, got {n}")
-    if least is not None and n < least:
-        raise ValueError(f"{name} must be at least {least}, got {n}")
+    if max is not None and not (min or 0) <= n <= max:
+        raise ValueError(f"{name} must be from {min or 0} to {max}, got {n}")
+    if min is not None and n < min:
+        raise ValueError(f"{name} must be at least {min}, got {n}")
     return int(n) if isinstance(n, Integral) else n
 
 def checked_window(window:tuple[int|None,int|None]|None)->tuple[int|None,int|None]:
@@ -88,7 +88,7 @@ def check_sizes(**sizes:int)->None:
     Args:
         sizes: Widths and numbers of heads by name
     """
-    for name,n in sizes.items(): checked_integer(name, n, least=1)
+    for name,n in sizes.items(): checked_integer(name, n, min=1)
 
 # %% ../nbs/checks.ipynb #39c24c5c
 def check_broadcast(name:str, t:Tensor, shape:tuple[int,...])->None:

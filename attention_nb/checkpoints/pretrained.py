@@ -149,8 +149,8 @@ def embed_sentences(model:Transformer, tokenizer:Any, texts:Sequence[str], *, ba
     """
     if isinstance(texts, str): raise TypeError("texts must be a list of strings, got one string")
     if not len(texts): raise ValueError("texts must hold at least one, got none")
-    batch_size = checked_integer('batch_size', batch_size, least=1)
-    max_len = checked_integer('max_len', max_len, least=1)
+    batch_size = checked_integer('batch_size', batch_size, min=1)
+    max_len = checked_integer('max_len', max_len, min=1)
     cfg,table = model.cfg,model.embed.token.weight
     if (cfg.kind, cfg.head) != ('encoder', None):
         raise ValueError(f"model must be an encoder without a head, got {cfg.kind=}, {cfg.head=}")

@@ -204,7 +204,7 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
     Returns:
         The files written
     """
-    folder,most = Path(folder),checked_integer('max_shard_size', max_shard_size, least=1)
+    folder,most = Path(folder),checked_integer('max_shard_size', max_shard_size, min=1)
     others = _checked_files(beside or {}, folder)
     text,(names,tied) = _checked_config(config),_unlike(tensors)
     sizes = {n: _size(tensors, n) for n in names}

@@ -51,7 +51,7 @@ class Machines:
     latency:float=15e-6
 
     def __post_init__(self)->None:
-        for name in ('count','node'): checked_integer(name, getattr(self, name), least=1)
+        for name in ('count','node'): checked_integer(name, getattr(self, name), min=1)
         for name,x in vars(self).items():
             if not x > 0: raise ValueError(f"{name} must be positive, got {x}")
 
@@ -125,7 +125,7 @@ def work_of(config:TransformerConfig, tokens:int, texts:int=1)->Work:
     Returns:
         With the parameters counted
     """
-    for name,n in (('tokens',tokens), ('texts',texts)): checked_integer(name, n, least=1)
+    for name,n in (('tokens',tokens), ('texts',texts)): checked_integer(name, n, min=1)
     odd = {*config.block_types} - {'full','window'}
     for what,is_so in (('an encoder', config.kind != 'decoder'), ('no head', config.head is None),
                        (f'layers {odd}', bool(odd)),

@@ -268,7 +268,7 @@ def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:Order='zigza
         Output (..., L, Ev)
     """
     c = check_attention(q, k, v, **options)
-    n = checked_integer('n', n, least=1)
+    n = checked_integer('n', n, min=1)
     (L,S),see = (q.shape[-2],k.shape[-2]),rules_of_part(c, options)
     queries,keys = ([runs_of(m, n, r, order) for r in range(n)] for m in (L,S))
     q_at,k_at = ([places_of(runs, q.device) for runs in given] for given in (queries,keys))

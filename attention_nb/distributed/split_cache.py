@@ -49,8 +49,8 @@ class SplitCache:
     def __init__(self, row:Processes, batch:int, n_kv_heads:int, max_len:int, head_dim:int, *,
                  v_head_dim:int|None=None, stretch:int=64, dtype:torch.dtype|None=None,
                  device:torch.device|str|None=None):
-        self.row,self.stretch = row,checked_integer('stretch', stretch, least=1)
-        checked_integer('max_len', max_len, least=1)
+        self.row,self.stretch = row,checked_integer('stretch', stretch, min=1)
+        checked_integer('max_len', max_len, min=1)
         mine = max(1, len(self._mine(max_len)))
         self.own = KVCache(batch, n_kv_heads, mine, head_dim, v_head_dim=v_head_dim, dtype=dtype,
                            device=device)
@@ -124,7 +124,7 @@ class SplitCache:
         Args:
             n: How many tokens stay
         """
-        self._seen = checked_integer('n', n, most=self._seen)
+        self._seen = checked_integer('n', n, max=self._seen)
         self.own.crop(len(self._mine(n)))
 
     def select(self, rows:Tensor)->None:

@@ -29,7 +29,7 @@ def all_see_first(L:int, S:int|None=None, *, n:int, causal:bool=True,
         One for all sequences and heads
     """
     S = L if S is None else S
-    checked_integer('n', n, least=0)
+    checked_integer('n', n, min=0)
     q_doc = torch.zeros(L, dtype=torch.long, device=device)
     k_doc = (torch.arange(S, device=device) >= n).long()
     return AttentionMask(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc)
@@ -48,7 +48,7 @@ def streaming(L:int, S:int|None=None, *, window:int, first:int=4,
     Returns:
         Causal
     """
-    checked_integer('window', window, least=1)
+    checked_integer('window', window, min=1)
     S = L if S is None else S
     near = AttentionMask(L, S, causal=True, window=(window-1,0))
     return near | all_see_first(L, S, n=first, device=device)
@@ -68,7 +68,7 @@ def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int,
     Returns:
         Causal behind the prefix
     """
-    checked_integer('window', window, least=1)
+    checked_integer('window', window, min=1)
     S = L if S is None else S
     near = AttentionMask(L, S, causal=True, window=(window-1,0))
     return near | all_see_first(L, S, n=prefix, causal=False, device=device)
@@ -84,7 +84,7 @@ def global_local(L:int, *, tokens:Tensor, window:int)->AttentionMask:
     Returns:
         Not causal
     """
-    checked_integer('window', window, least=0)
+    checked_integer('window', window, min=0)
     if tokens.dtype != torch.bool: raise TypeError(f"tokens must be bool, got {tokens.dtype}")
     every = torch.zeros(L, dtype=torch.long, device=tokens.device)
     is_local = (~tokens).long()
@@ -108,8 +108,8 @@ def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True
     Returns:
         One for each sequence and head
     """
-    checked_integer('top', top, least=1)
-    checked_integer('block', block, least=1)
+    checked_integer('top', top, min=1)
+    checked_integer('block', block, min=1)
     (B,H,L,_),(_,Hkv,S,_) = q.shape,k.shape
     if L != S: raise ValueError(f"q and k must have one length, got L = {L} and S = {S}")
     n = -(-L//block)

@@ -95,7 +95,7 @@ def gather_pairs(table:Tensor, i:Tensor, j:Tensor)->Tensor:
 def block_sizes(block:int|tuple[int,int])->tuple[int,int]:
     "Return the numbers of queries and of keys in a block, validated."
     q_block,k_block = (block,block) if isinstance(block, int) else block
-    return checked_integer('q_block', q_block, least=1),checked_integer('k_block', k_block, least=1)
+    return checked_integer('q_block', q_block, min=1),checked_integer('k_block', k_block, min=1)
 
 # %% ../../nbs/kernels/positions.ipynb #5091eb95
 _Pair:TypeAlias = tuple[Tensor,Tensor]    # of queries and of keys

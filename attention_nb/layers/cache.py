@@ -211,7 +211,7 @@ class KVCache:
         Args:
             n: How many tokens stay
         """
-        self._seen = checked_integer('n', n, most=self._seen)
+        self._seen = checked_integer('n', n, max=self._seen)
         if self._places is not None: self._places = self._places[...,:self._seen]
 
     def select(self, rows:Tensor)->None:
@@ -547,7 +547,7 @@ class ModelCache:
         Args:
             n: How many tokens stay
         """
-        checked_integer('n', n, most=len(self))
+        checked_integer('n', n, max=len(self))
         self._whole = False
         for c in self.own: c.crop(n)
         if self.places is not None: self.places = self.places[...,:n]

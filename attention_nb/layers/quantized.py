@@ -294,7 +294,7 @@ def checked_bits(bits:int, group:int|None)->tuple[int,int|None]:
     if bits == 8:
         if group is None: return 8, None
         raise ValueError(f"group is of 4 bits, 8 bits have a scale for each row; got {group!r}")
-    return 4, checked_integer('group', 32 if group is None else group, least=2)
+    return 4, checked_integer('group', 32 if group is None else group, min=2)
 
 def _halved(codes:Tensor)->Tensor:
     "Integers from 0 to 15, two in a byte"

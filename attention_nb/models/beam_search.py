@@ -1,4 +1,4 @@
-"""Several beginnings are followed at once, and the likeliest text is the result
+"""Keep the likeliest beginnings at each step, and return the likeliest finished text
 
 Docs: https://attention-nb.github.io/attention_nb/models/beam_search.html.md"""
 
@@ -8,80 +8,89 @@ Docs: https://attention-nb.github.io/attention_nb/models/beam_search.html.md"""
 __all__ = []
 
 # %% ../../nbs/models/beam_search.ipynb #10f0aa04
-from typing import Literal
 import torch
 from torch import Tensor
 from .decoding import DecodingLoop, with_progress
+from .generation_options import GenerateOptions
 
 # %% ../../nbs/models/beam_search.ipynb #438248bd
-class _Finished:
-    "The best finished texts of each row of a batch, and whether a better one can come"
-    def __init__(self, tokens:Tensor, n_beams:int, length_penalty:float,
-                 early_stopping:bool|Literal['never'], new:int)->None:
-        B = len(tokens)
-        self.tokens = tokens[:,None].repeat(1, n_beams, 1)            # (B, n, total)
-        self.parts = torch.zeros(B, n_beams, new, device=tokens.device)
-        self.scores = torch.full((B, n_beams), -torch.inf, device=tokens.device)
-        self.lengths = torch.zeros(B, n_beams, dtype=torch.long, device=tokens.device)
-        self.open = torch.ones(B, dtype=torch.bool, device=tokens.device)
-        self.penalty,self.early,self.new = length_penalty,early_stopping,new
+class _FinishedBeams:
+    "The best finished texts of each prompt, and whether a beam can still become better"
+    def __init__(self, tokens:Tensor, o:GenerateOptions)->None:
+        B,n = len(tokens),o.n_beams
+        self.tokens = tokens[:,None].repeat(1, n, 1)                   # (B, n, L + new)
+        self.token_scores = torch.zeros(B, n, o.max_new_tokens, device=tokens.device)
+        self.scores = torch.full((B, n), -torch.inf, device=tokens.device)
+        self.lengths = torch.zeros(B, n, dtype=torch.long, device=tokens.device)
+        self.is_open = torch.ones(B, dtype=torch.bool, device=tokens.device)
+        self.options = o
 
-    def add(self, tokens:Tensor, parts:Tensor, scores:Tensor, step:int)->None:
-        """Keep the best n of those known and these, (B, n, total) with log-probabilities (B, n),
-        the sums of `parts` (B, n, new)"""
-        full = (self.scores > -torch.inf).all(1)
-        shut = ~self.open | (full if self.early is True else torch.zeros_like(full))
-        scores = (scores/step**self.penalty).masked_fill(shut[:,None], -torch.inf)
-        n,old = scores.shape[1],self.lengths
-        self.scores,best = torch.cat([self.scores, scores], 1).topk(n)
-        self.lengths = torch.cat([old, torch.full_like(old, step)], 1).gather(1, best)
+    def add(self, tokens:Tensor, token_scores:Tensor, scores:Tensor, step:int)->None:
+        """Keep the best n of the finished texts and of new ones of length `step`
+
+        tokens (B, n, L + new), their log-probabilities token_scores (B, n, new), and the sums of
+        these, scores (B, n), minus infinity for texts that are not finished.
+        """
+        is_closed = ~self.is_open
+        if self.options.early_stopping is True: is_closed = is_closed | self._is_full()
+        scores = scores/step**self.options.length_penalty
+        scores = scores.masked_fill(is_closed[:,None], -torch.inf)
+        self.scores,best = torch.cat([self.scores, scores], 1).topk(scores.shape[1])
+        lengths = torch.full_like(self.lengths, step)
+        self.lengths = torch.cat([self.lengths, lengths], 1).gather(1, best)
         rows = torch.arange(len(best), device=best.device)[:,None]
         self.tokens = torch.cat([self.tokens, tokens], 1)[rows,best]
-        self.parts = torch.cat([self.parts, parts], 1)[rows,best]
+        self.token_scores = torch.cat([self.token_scores, token_scores], 1)[rows,best]
 
-    def closed(self, running:Tensor, step:int)->bool:
-        "Whether no row can gain any more, when its best running text has this log-probability (B,)"
-        length = self.new if self.early == 'never' and self.penalty > 0 else step
-        self.open = self.open & (running/length**self.penalty > self.scores.amin(1))
-        full = bool((self.scores > -torch.inf).all())
-        return not self.open.any() or self.early is True and full
+    def update_open(self, best_running:Tensor, step:int)->bool:
+        "Return whether any prompt may still improve, by the log-probability of its best beam (B,)"
+        o,length = self.options,step
+        if o.early_stopping == 'never' and o.length_penalty > 0: length = o.max_new_tokens
+        bound = best_running/length**o.length_penalty
+        self.is_open = self.is_open & (bound > self.scores.amin(1))
+        if o.early_stopping is True and self._is_full().all(): return False
+        return bool(self.is_open.any())
 
-# %% ../../nbs/models/beam_search.ipynb #38169f9b
-def _best(scores:Tensor, k:int)->tuple[Tensor,Tensor,Tensor]:
-    "The k best of all beams' next tokens: scores, tokens, beams"
-    flat = scores.flatten(1)
-    best,index = flat.topk(min(k, flat.shape[1]))
-    return best, index % scores.shape[-1], index // scores.shape[-1]
+    def _is_full(self)->Tensor: return (self.scores > -torch.inf).all(1)
 
 # %% ../../nbs/models/beam_search.ipynb #ec9027b1
-def search_beams(loop:DecodingLoop, progress:bool)->tuple[Tensor,Tensor]:
-    "The likeliest texts that `n_beams` candidates a row lead to, (B * k, L + new), and scores"
-    o,text = loop.options,loop.state()
-    n,k,new = o.n_beams,o.num_return_sequences,o.max_new_tokens
-    B,L = o.start.shape
-    eos = torch.tensor(o.eos, dtype=torch.long, device=text.tokens.device)
-    done = _Finished(text.tokens, n, o.length_penalty, o.early_stopping, new)
-    rows = torch.arange(B, device=eos.device)[:,None]
-    parts = torch.zeros(B*n, new, device=eos.device)
-    running = torch.full((B, n), -torch.inf, device=eos.device)
-    running[:,0] = 0.                         # at first all beams are the same: only one counts
-    for step in with_progress(range(1, new+1), new, progress):
-        logits = text.logits(n if step == 1 else 1).log_softmax(-1)
-        logits = loop.process(text, logits).view(B, n, -1)
-        best,token,beam = _best(logits + running[...,None], n*max(2, 1+len(eos)))    # (B, K) each
-        ended = (token[...,None] == eos).any(-1) | (step == new)
-        tokens,each = (t[rows*n + beam] for t in (text.tokens, parts))    # (B, K, total or new)
-        tokens[...,text.n],each[...,step-1] = token,logits[rows,beam,token]
-        done.add(tokens[:,:n], each[:,:n], best[:,:n].masked_fill(~ended[:,:n], -torch.inf), step)
-        running,chosen = best.masked_fill(ended, -torch.inf).topk(n)
-        text.choose((rows*n + beam.gather(1, chosen)).flatten())
-        text.append(token.gather(1, chosen).flatten())
-        parts = each[rows,chosen].flatten(0, 1)
-        if step < new and done.closed(running[:,0], step): break
-    if not done.scores[:,:k].isfinite().all():
+def search_beams(loop:DecodingLoop)->tuple[Tensor,Tensor]:
+    """Return the k best texts of each prompt, and the log-probabilities of their new tokens
+
+    Texts are (B * k, L + new), padded behind their end, with k = `num_return_sequences`; the
+    log-probabilities are (B * k, new). Raises a `ValueError` if fewer than k texts exist.
+    """
+    o,state = loop.options,loop.state()
+    n,k,new,device = o.n_beams,o.num_return_sequences,o.max_new_tokens,state.tokens.device
+    B,L = o.prompt.shape
+    eos = torch.tensor(o.eos_id, dtype=torch.long, device=device)
+    n_candidates = n*max(2, 1+len(eos))       # n of them go on, whichever end
+    rows = torch.arange(B, device=device)[:,None]
+    finished = _FinishedBeams(state.tokens, o)
+    token_scores = torch.zeros(B*n, new, device=device)
+    running = torch.full((B, n), -torch.inf, device=device)    # log-probabilities of the beams
+    running[:,0] = 0.                         # at first all beams are equal: only one counts
+    for step in with_progress(range(1, new+1), new, o.progress):
+        logits = state.logits(n if step == 1 else 1).log_softmax(-1)
+        logits = loop.process(state, logits).view(B, n, -1)
+        candidates = (logits + running[...,None]).flatten(1)    # (B, n * N)
+        best,index = candidates.topk(min(n_candidates, candidates.shape[1]))
+        beam,token = index // logits.shape[-1],index % logits.shape[-1]
+        has_ended = torch.isin(token, eos) | (step == new)
+        tokens,scores = (t[rows*n + beam] for t in (state.tokens, token_scores))
+        tokens[...,state.n],scores[...,step-1] = token,logits[rows,beam,token]
+        ended = best.masked_fill(~has_ended, -torch.inf)
+        finished.add(tokens[:,:n], scores[:,:n], ended[:,:n], step)
+        running,chosen = best.masked_fill(has_ended, -torch.inf).topk(n)
+        state.choose((rows*n + beam.gather(1, chosen)).flatten())
+        state.append(token.gather(1, chosen).flatten())
+        token_scores = scores[rows,chosen].flatten(0, 1)
+        if step < new and not finished.update_open(running[:,0], step): break
+    if not finished.scores[:,:k].isfinite().all():
         raise ValueError(f"{n} beams found fewer texts than num_return_sequences={k}")
-    length = done.lengths[:,:k].flatten()
-    past = torch.arange(L+new, device=eos.device) >= L + length[:,None]
-    found,most = done.tokens[:,:k].flatten(0, 1).masked_fill(past, o.pad),int(length.max())
-    found[:,:L] = o.start.repeat_interleave(k, 0)    # filling where it was
-    return found[:,:L+most], done.parts[:,:k,:most].flatten(0, 1)
+    lengths = finished.lengths[:,:k].flatten()
+    is_padding = torch.arange(L+new, device=device) >= L + lengths[:,None]
+    texts,longest = finished.tokens[:,:k].flatten(0, 1),int(lengths.max())
+    texts = texts.masked_fill(is_padding, o.pad_id)
+    texts[:,:L] = o.prompt.repeat_interleave(k, 0)    # with padding where the caller had it
+    return texts[:,:L+longest], finished.token_scores[:,:k,:longest].flatten(0, 1)

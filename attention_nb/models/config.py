@@ -47,7 +47,7 @@ def _check_fields(cfg:Any)->None:
             raise TypeError(f"{f.name} must be True or False, got {x!r}")
         if f.name == 'eos_id' and isinstance(x, tuple):
             x = tuple(checked_integer('each of eos_id', i) for i in x)
-        elif int in kinds: x = checked_integer(f.name, x, least=int(f.name not in _from_zero))
+        elif int in kinds: x = checked_integer(f.name, x, min=int(f.name not in _from_zero))
         elif float in kinds: check_number(f.name, given, torch.float64, f.name in _positive)
         object.__setattr__(cfg, f.name, x)
 

@@ -13,9 +13,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
+from ..checks import autocast_dtype
 from ..layers.cache import ModelCache, SlidingKVCache
-from .generation_options import GenerationOptions, GenerativeModel
-from .sampling import filter_logits, penalize_repetition, processed, sample
+from .generation_options import GenerateOptions, GenerativeModel
+from .sampling import apply_processor, filter_logits, penalize_repetition, sample
 from .text_stream import TextStream
 from ..text.vocabulary import Tokenizer
 
@@ -154,7 +155,7 @@ class StoppingCriteria:
         "Whether the row's text holds a stop string now"
         text = self.tails[row] + self.texts[row].push(token)
         self.tails[row] = text[max(0, len(text)-self.longest+1):]
-        return any(s in text + self.texts[row].uncertain for s in self.strings)
+        return any(s in text + self.texts[row].pending for s in self.strings)
 
 # %% ../../nbs/models/decoding.ipynb #bfb8ecca
 def _sharers(model:GenerativeModel)->Any:
@@ -165,21 +166,23 @@ def _sharers(model:GenerativeModel)->Any:
 
 class DecodingLoop:
     "The steps of one call: read, process, choose, append, look for an end"
-    def __init__(self, options:GenerationOptions)->None:
+    def __init__(self, options:GenerateOptions)->None:
         self.options = options
+        # of the call, wherever the steps will run
+        self.autocast_dtype:torch.dtype|None = autocast_dtype(options.prompt.device)
         # (B * num_return_sequences,) each
         self.scores:list[Tensor]|None = [] if options.return_scores else None
 
     def precision(self)->AbstractContextManager[Any]:
         "What autocast did when the call was made"
-        kind,lowered = self.options.start.device.type,self.options.lowered
+        kind,dtype = self.options.prompt.device.type,self.autocast_dtype
         if not torch.amp.is_autocast_available(kind): return nullcontext()
-        return torch.autocast(kind, lowered, enabled=lowered is not None)
+        return torch.autocast(kind, dtype, enabled=dtype is not None)
 
     def state(self)->DecodingState:
         "The texts, filling moved to the left of each: a ring keeps what is near"
         o = self.options
-        start,mask = o.start,o.mask
+        start,mask = o.prompt,o.mask
         if mask is not None and o.source is None is o.cache:
             order = mask.byte().argsort(dim=1, stable=True)
             start,mask = start.gather(1, order),mask.gather(1, order)
@@ -192,7 +195,8 @@ class DecodingLoop:
         if penalty is not None:
             logits = penalize_repetition(logits, text.so_far, penalty, mask=text.real)
         # a processor may write into what it gets
-        for f in self.options.processors: logits = processed(f, text.so_far.clone(), logits)
+        for f in self.options.logits_processor:
+            logits = apply_processor(f, text.so_far.clone(), logits)
         return logits
 
     def draw(self, logits:Tensor)->Tensor:
@@ -213,7 +217,7 @@ class DecodingLoop:
         prompts,real = list(text.so_far),text.real
         if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
         prompts = [row for row in prompts for _ in range(o.num_return_sequences)]
-        ends = StoppingCriteria(o.eos, o.stop, o.tokenizer, prompts, o.start.device)
+        ends = StoppingCriteria(o.eos_id, o.stop, o.tokenizer, prompts, o.prompt.device)
         over,most = False,text.n + o.max_new_tokens
         while text.n < most and not over:
             n = text.n
@@ -229,14 +233,14 @@ class DecodingLoop:
              draw:Callable[[Tensor],Tensor])->bool:
         "Choose by these scores (B, N), append; True if all rows are finished"
         o,logits = self.options,self.process(text, logits)
-        if not o.greedy: logits = filter_logits(logits, **o.filters)
-        column = logits.argmax(-1) if o.greedy else draw(logits)
+        if o.do_sample: logits = filter_logits(logits, **o.filters)
+        column = draw(logits) if o.do_sample else logits.argmax(-1)
         if self.scores is not None:
             score = logits.log_softmax(-1).gather(1, column[:,None])[:,0]
             self.scores.append(score.masked_fill(ends.done, 0.))
-        if ends.any: column = column.masked_fill(ends.done, o.pad)
+        if ends.any: column = column.masked_fill(ends.done, o.pad_id)
         text.append(column)
-        return ends.any and ends.look(text.so_far[:,o.start.shape[1]:])
+        return ends.any and ends.look(text.so_far[:,o.prompt.shape[1]:])
 
 def with_progress(steps:Iterable[_T], total:int, progress:bool)->Iterable[_T]:
     "The same steps under a progress bar, or as they are"

@@ -1,4 +1,4 @@
-"""From scores to text: choose the next token, stop, stream, and search with several beams
+"""From logits to text: greedy decoding, sampling, beam search, stop strings and streaming
 
 Docs: https://attention-nb.github.io/attention_nb/models/generation.html.md"""
 
@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/models/generation.html.md"""
 __all__ = ['stream', 'generate']
 
 # %% ../../nbs/models/generation.ipynb #dbcb13ab
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Literal, Unpack, overload
 import torch
@@ -17,10 +17,9 @@ from ..checks import explained
 from ..layers.cache import ModelCache
 from .beam_search import search_beams
 from .decoding import DecodingLoop, with_progress
-from .generation_options import (GenerateOptions, GenerativeModel,
-                                                    GenerationOptions, StreamOptions,
-                                                    checked_options)
-from .sampling import LogitsProcessor
+from .generation_options import (GenerateKwargs, GenerateOptions,
+                                                    GenerativeModel, StreamKwargs,
+                                                    validate_options)
 from .speculative import SpeculativeLoop
 from .text_stream import TextStream
 from ..text.vocabulary import Tokenizer
@@ -28,70 +27,69 @@ from ..text.vocabulary import Tokenizer
 # %% ../../nbs/models/generation.ipynb #b2511148
 @overload
 def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:None=None,
-           **options:Unpack[StreamOptions])->Iterator[Tensor]: ...
+           **options:Unpack[StreamKwargs])->Iterator[Tensor]: ...
 @overload
 def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:Tokenizer,
-           **options:Unpack[StreamOptions])->Iterator[str]: ...
+           **options:Unpack[StreamKwargs])->Iterator[str]: ...
 
 # %% ../../nbs/models/generation.ipynb #cad02e08
 @explained('generate')
 def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:Tokenizer|None=None,
-           **options:Unpack[StreamOptions])->Iterator[Tensor]|Iterator[str]:
-    """Give out new tokens as soon as they are known, or new text as soon as it is certain
+           **options:Unpack[StreamKwargs])->Iterator[Tensor]|Iterator[str]:
+    """Yield new tokens as soon as they are known, or new text that no later token changes
 
     Options are those of `generate`: do_sample, temperature, top_k, top_p, min_p,
-    repetition_penalty,
-    logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids, cache, compiled,
-    draft, draft_tokens, draft_layers.
+    repetition_penalty, logits_processor, seed, generator, stop, eos_id, pad_id, mask, decoder_ids,
+    cache, compiled, draft, draft_tokens, draft_layers. Errors are raised at the call.
 
     Args:
-        model: With a decoder and a head
-        ids: The texts to go on with (B, L), one beside a tokenizer; what an encoder reads
-        max_new_tokens: At most so many tokens more
-        tokenizer: Says what tokens spell; None: tokens are given out
-        options: Of `generate`, as listed
+        model: A decoder with a head, or an encoder-decoder
+        ids: Prompts (B, L) or (L,), one with a tokenizer; of an encoder-decoder its input
+        max_new_tokens: Maximum number of new tokens
+        tokenizer: Decodes the new tokens to text; None: tokens are yielded
+        options: Those of `generate` that are listed here
 
     Returns:
         New tokens, (B,) each, or pieces of new text
     """
-    if odd := ', '.join(options.keys() - StreamOptions.__annotations__.keys()):
-        raise TypeError(f"stream has no {odd}, generate may have")
-    asked = checked_options(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
-    columns = _loop(asked).columns()
+    if unknown := ', '.join(options.keys() - StreamKwargs.__annotations__.keys()):
+        raise TypeError(f"stream has no {unknown}, generate may have")
+    o = validate_options(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
+    columns = _decoding_loop(o).columns()
     if tokenizer is None: return columns
-    if len(ids) != 1:
-        raise ValueError(f"beside a tokenizer ids must be one text (1, L), got {tuple(ids.shape)}; "
-                         "generate(stream=...) is called with the tokens of several")
-    return _pieces(columns, TextStream(tokenizer, after=asked.start[0]))
+    if len(o.ids) != 1:
+        raise ValueError("with a tokenizer ids must be one text, (1, L) or (L,), got "
+                         f"{tuple(o.ids.shape)}; generate(stream=...) is called with the tokens "
+                         "of several")
+    return _decode_columns(columns, TextStream(tokenizer, after=o.prompt[0]))
 
-def _loop(asked:GenerationOptions)->DecodingLoop:
-    "With a draft the model checks several tokens at once"
-    return DecodingLoop(asked) if asked.draft is None else SpeculativeLoop(asked)
+def _decoding_loop(o:GenerateOptions)->DecodingLoop:
+    is_speculative = o.draft is not None or o.draft_layers is not None
+    return SpeculativeLoop(o) if is_speculative else DecodingLoop(o)
 
-def _pieces(columns:Iterator[Tensor], text:TextStream)->Iterator[str]:
-    "Text that is not empty, and at the end what was held back"
+def _decode_columns(columns:Iterator[Tensor], text:TextStream)->Iterator[str]:
+    "Yield text that is not empty, and at the end what was held back"
     for column in columns:
         if piece := text.push(int(column[0])): yield piece
     if rest := text.flush(): yield rest
 
 # %% ../../nbs/models/generation.ipynb #12cac4d7
 @contextmanager
-def _whole_calls(cache:ModelCache)->Generator[None]:
-    "If the block breaks off, the cache forgets what it learned in it"
+def _restored_on_error(cache:ModelCache)->Generator[None]:
+    "Crop a cache to its present length if the block raises, KeyboardInterrupt included"
     n = len(cache)
     try: yield
-    except BaseException:    # a key on the keyboard too
-        # half a crop leaves a cache that is refused until it is reset
+    except BaseException:
+        # a cache that is cropped in part is refused until it is reset
         with suppress(NotImplementedError, ValueError): cache.crop(n) if n else cache.reset()
         raise
 
-def _collected(loop:DecodingLoop, stream:Callable[[Tensor],object]|None,
-               progress:bool)->tuple[Tensor,Tensor]:
-    "The tokens that a call begins with, and all new ones, (B * k, L + new); and their scores"
+def _run_loop(loop:DecodingLoop)->tuple[Tensor,Tensor]:
+    "Return prompts and new tokens (B * k, L + new), and the log-probabilities (B * k, new)"
     o = loop.options
-    columns = [o.start.repeat_interleave(o.num_return_sequences, 0)]
-    for column in with_progress(loop.columns(), o.max_new_tokens, progress):
-        if stream is not None: stream(column.clone())    # its own: it may write into it
+    columns = [o.prompt.repeat_interleave(o.num_return_sequences, 0)]
+    for column in with_progress(loop.columns(), o.max_new_tokens, o.progress):
+        if o.stream is not None: o.stream(column.clone())    # a copy, which may be written into
         columns.append(column[:,None])
     scores = columns[0].new_zeros(len(columns[0]), 0, dtype=torch.float32)
     if loop.scores: scores = torch.stack(loop.scores, 1)
@@ -100,86 +98,77 @@ def _collected(loop:DecodingLoop, stream:Callable[[Tensor],object]|None,
 # %% ../../nbs/models/generation.ipynb #3f0c7a51
 @overload
 def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *,
-             return_scores:Literal[False]=False, **options:Unpack[GenerateOptions])->Tensor: ...
+             return_scores:Literal[False]=False, **options:Unpack[GenerateKwargs])->Tensor: ...
 @overload
 def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[True],
-             **options:Unpack[GenerateOptions])->tuple[Tensor,Tensor]: ...
+             **options:Unpack[GenerateKwargs])->tuple[Tensor,Tensor]: ...
 @overload
 def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_scores:bool,
-             **options:Unpack[GenerateOptions])->Tensor|tuple[Tensor,Tensor]: ...
+             **options:Unpack[GenerateKwargs])->Tensor|tuple[Tensor,Tensor]: ...
 
 # %% ../../nbs/models/generation.ipynb #510c4f96
 @explained('generate')
-def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, mask:Tensor|None=None,
-             decoder_ids:Tensor|None=None, do_sample:bool|None=None, temperature:float|None=None,
-             top_k:int|None=None, top_p:float|None=None, min_p:float|None=None,
-             repetition_penalty:float|None=None,
-             logits_processor:LogitsProcessor|Sequence[LogitsProcessor]|None=None,
-             num_return_sequences:int=1, n_beams:int=1, length_penalty:float=1.,
-             early_stopping:bool|Literal['never']=False, eos_id:int|Sequence[int]|None=None,
-             pad_id:int|None=None, stop:str|int|Sequence[str|int|Sequence[int]]=(),
-             tokenizer:Tokenizer|None=None, generator:torch.Generator|None=None, seed:int|None=None,
-             cache:ModelCache|None=None, stream:Callable[[Tensor],object]|None=None,
-             progress:bool=False, return_scores:bool=False, compiled:bool=False,
-             draft:GenerativeModel|None=None, draft_tokens:int=4,
-             draft_layers:int|None=None)->Tensor|tuple[Tensor,Tensor]:
-    """Go on with texts, token by token
+def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_scores:bool=False,
+             **options:Unpack[GenerateKwargs])->Tensor|tuple[Tensor,Tensor]:
+    """Continue each row of a batch of prompts, token by token
 
-    Beside an encoder the result holds the decoder's tokens. `scores` are natural logarithms of the
-    probability with which each new token came, after penalty, processors, temperature and filters
-    (of beams after the first two), and 0 where a finished row is filled up. Ids without `mask` that
-    hold `pad_id`, the argument or the config's, are taken as filling there, unless that token
-    also begins or ends texts.
+    Of an encoder-decoder the result holds the decoder's tokens. The scores are the natural
+    logarithms of the probabilities with which the new tokens were chosen, after penalty, logits
+    processors, temperature and filters (of beams after the first two), and 0 where a finished row
+    is padded. Invalid arguments raise a `TypeError`, `ValueError` or `NotImplementedError` before
+    the model runs.
 
     Args:
-        model: With a decoder and a head
-        ids: The texts to go on with (B, L); beside an encoder, what it reads
-        max_new_tokens: At most so many tokens more; fewer if all rows are finished before
-        mask: Bool (B, L), True = a real token; prompts are filled up on the left
-        decoder_ids: Beside an encoder: what to go on with; None: decoder_start_id
-        do_sample: False: greedy; True: draw; None: draw with a temperature or filter
-        temperature: Divides the scores; 0: greedy; None: 1 if tokens are drawn
-        top_k: Draw among the `top_k` likeliest
-        top_p: Draw among the fewest that have probability `top_p` together
-        min_p: Draw among those at least `min_p` times as likely as the likeliest
-        repetition_penalty: Divides the score of what occurred, the prompt included
-        logits_processor: Then these change scores
-        num_return_sequences: Texts drawn for each row, or so many of the best beams
-        n_beams: Texts that are followed at once; the likeliest is the result
-        length_penalty: Beams: log-probabilities are divided by length to this power
-        early_stopping: Beams: stop with n_beams finished; 'never' early
-        eos_id: Tokens that end a text; None: the config's; (): none
-        pad_id: Fills up finished rows; None: the config's, else the first end token
-        stop: Strings or tokens that end a text too
-        tokenizer: Says what tokens spell, for strings in `stop`
-        generator: Where chance comes from; None means torch's own
-        seed: Makes a generator; the same seed draws the same text
-        cache: Of an earlier call: `ids` begin with the tokens it knows
-        stream: Called with each column of new tokens (B,)
-        progress: Show a bar
-        return_scores: Return (ids, scores (B, new)), log-probabilities of the new tokens
-        compiled: Compile a step once, and run it for every token
-        draft: A smaller model that proposes, with the same vocabulary
-        draft_tokens: How many tokens are proposed before the model checks them in one pass
-        draft_layers: So many first layers of the model itself propose
+        model: A decoder with a head, or an encoder-decoder
+        ids: Prompts (B, L); (L,) is read as (1, L); of an encoder-decoder its input
+        max_new_tokens: Maximum number of new tokens; fewer if all rows are finished before
+        return_scores: Return (ids, scores (B * num_return_sequences, new))
+        options: As listed
+
+    Keyword Args:
+        mask: Bool like `ids`, True = a real token; prompts are padded on the left. None: tokens
+            equal to `pad_id` are padding, unless that token also begins or ends texts
+        decoder_ids: Tokens that the decoder begins with (B, T); None: `decoder_start_id`
+        do_sample: True samples, False is greedy; None: sample if a temperature or filter is given
+        temperature: Divides the logits; 0 is greedy; None: 1
+        top_k: Sample among the `top_k` likeliest tokens
+        top_p: Sample among the fewest tokens that reach probability `top_p` (arXiv:1904.09751)
+        min_p: Sample among tokens at least `min_p` times as likely as the likeliest
+            (arXiv:2407.01082)
+        repetition_penalty: Divides the logits of tokens that occurred, in the prompt too
+            (arXiv:1909.05858)
+        logits_processor: One or several functions f(ids, logits) that return logits, called
+            after the penalty and before temperature and filters
+        num_return_sequences: Number of sequences sampled for each prompt, or of best beams;
+            default 1
+        n_beams: Number of beams; the likeliest is returned; default 1, no beam search
+        length_penalty: Beams are ranked by log-probability / length ** length_penalty; default 1
+        early_stopping: Of beam search: False (default), True or 'never', as in transformers
+        eos_id: One or several tokens that end a text; None: the config's; (): none
+        pad_id: Token that pads finished rows; None: the config's, else the first end token, else 0
+        stop: Strings, tokens or sequences of tokens that end a text too; default ()
+        tokenizer: Decodes tokens, for strings in `stop`
+        generator: Source of random numbers; None: torch's global one
+        seed: Seed of a new generator for this call
+        cache: Cache of an earlier call; `ids` begin with the tokens that it holds
+        stream: Function that is called with each column of new tokens (B,)
+        progress: Show a progress bar; default False
+        compiled: Compile the decoding step once, and run it for every token; default False
+        draft: A smaller model with the same vocabulary that proposes tokens: speculative decoding
+            (arXiv:2211.17192)
+        draft_tokens: Number of tokens that are proposed at once; default 4
+        draft_layers: Use this many first layers of the model itself as the draft
 
     Returns:
-        (B * num_return_sequences, L + new), the prompt too
+        (B * num_return_sequences, L + new), the prompt included
     """
-    asked = checked_options(
-        model, ids, max_new_tokens, mask=mask, decoder_ids=decoder_ids, do_sample=do_sample,
-        temperature=temperature,
-        top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
-        logits_processor=logits_processor, num_return_sequences=num_return_sequences,
-        n_beams=n_beams, length_penalty=length_penalty, early_stopping=early_stopping,
-        eos_id=eos_id, pad_id=pad_id, stop=stop, tokenizer=tokenizer, generator=generator,
-        seed=seed, cache=cache, stream=stream, progress=progress, return_scores=return_scores,
-        compiled=compiled, draft=draft, draft_tokens=draft_tokens, draft_layers=draft_layers)
-    loop = _loop(asked)
-    if n_beams > 1 and asked.max_new_tokens:
-        with torch.inference_mode(), loop.precision(): found = search_beams(loop, progress)
-        found = found[0].clone(),found[1].clone()     # outside, so that it may be trained on
+    o = validate_options(model, ids, max_new_tokens, return_scores=return_scores, **options)
+    loop = _decoding_loop(o)
+    if o.n_beams > 1 and o.max_new_tokens:
+        with torch.inference_mode(), loop.precision(): beams,beam_scores = search_beams(loop)
+        # copies made outside of inference mode may be trained on
+        out,scores = beams.clone(),beam_scores.clone()
     else:
-        with nullcontext() if cache is None else _whole_calls(cache):
-            found = _collected(loop, stream, progress)
-    return found if return_scores else found[0]
+        with nullcontext() if o.cache is None else _restored_on_error(o.cache):
+            out,scores = _run_loop(loop)
+    return (out,scores) if return_scores else out

@@ -1,4 +1,4 @@
-"""Scores become a choice: temperature, filters, a penalty, processors and the draw
+"""From logits to a token: temperature, top-k, top-p, min-p, a repetition penalty, logits processors, and sampling
 
 Docs: https://attention-nb.github.io/attention_nb/models/sampling.html.md"""
 
@@ -21,21 +21,25 @@ integer_dtypes:tuple[torch.dtype,...] = (
     torch.uint64)
 
 def check_real(name:str, x:object)->None:
+    "Raise a `TypeError` unless `x` is a real number"
     if not isinstance(x, Real) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, got {x!r}")
 
-def checked_share(name:str, p:float)->float:
+def checked_fraction(name:str, p:float)->float:
+    "Return `p` as a float; raise a `ValueError` unless it is from 0 to 1"
     check_real(name, p)
     if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
     return float(p)
 
-def checked_above_0(name:str, x:float, more:str='')->float:
+def checked_positive(name:str, x:float)->float:
+    "Return `x` as a float; raise a `ValueError` unless it is from 1e-30 to 1e30"
     check_real(name, x)
     if not 1e-30 <= x <= 1e30:
-        raise ValueError(f"{name} must be above 0, from 1e-30 to 1e30, got {x}{more}")
+        raise ValueError(f"{name} must be above 0, from 1e-30 to 1e30, got {x}")
     return float(x)
 
 def check_logits(logits:Tensor, shape:str='(..., N)')->None:
+    "Raise a `TypeError` or `ValueError` unless `logits` are floats of this shape"
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         raise TypeError("logits must be a tensor of floats, "
                         f"got {getattr(logits, 'dtype', type(logits).__name__)}")
@@ -44,73 +48,73 @@ def check_logits(logits:Tensor, shape:str='(..., N)')->None:
 
 # %% ../../nbs/models/sampling.ipynb #c625631b
 def filter_top_k(logits:Tensor, k:int)->Tensor:
-    """Keep the `k` likeliest tokens, and those that tie with the last of them
+    """Keep the `k` highest logits, and those that tie with the last of them
 
     Args:
-        logits: Scores (..., N)
-        k: How many of the highest stay
+        logits: (..., N)
+        k: Number of tokens to keep, at least 1
 
     Returns:
-        The same, minus infinity where a token is out
+        (..., N), minus infinity for excluded tokens
     """
     check_logits(logits)
-    k = checked_integer('top_k', k, least=1)
-    least = logits.topk(min(k, logits.shape[-1])).values[...,-1:]
-    return logits.masked_fill(logits < least, -torch.inf)
+    k = checked_integer('top_k', k, min=1)
+    kth = logits.topk(min(k, logits.shape[-1])).values[...,-1:]
+    return logits.masked_fill(logits < kth, -torch.inf)
 
 # %% ../../nbs/models/sampling.ipynb #10fdb67f
 def filter_top_p(logits:Tensor, p:float)->Tensor:
-    """Keep the fewest tokens that have probability `p` together (nucleus; Holtzman et al. 2020)
+    """Keep the fewest tokens that reach probability `p` (nucleus sampling, arXiv:1904.09751)
 
     Args:
-        logits: Scores (..., N)
-        p: Probability that the kept tokens have together, at least
+        logits: (..., N)
+        p: Total probability that the kept tokens must reach, from 0 to 1
 
     Returns:
-        The same, minus infinity where a token is out
+        (..., N), minus infinity for excluded tokens
     """
     check_logits(logits)
-    p = checked_share('top_p', p)
+    p = checked_fraction('top_p', p)
     ascending,order = logits.sort(-1)
-    out = ascending.softmax(-1).cumsum(-1) <= 1-p
-    out[...,-1] = False                       # the likeliest token always stays
-    return logits.masked_fill(out.scatter(-1, order, out), -torch.inf)
+    excluded = ascending.softmax(-1).cumsum(-1) <= 1-p
+    excluded[...,-1] = False                  # the likeliest token always stays
+    return logits.masked_fill(excluded.scatter(-1, order, excluded), -torch.inf)
 
 # %% ../../nbs/models/sampling.ipynb #a749ecbd
 def filter_min_p(logits:Tensor, p:float)->Tensor:
-    """Keep the tokens at least `p` times as likely as the likeliest (Nguyen et al. 2024)
+    """Keep tokens at least `p` times as likely as the likeliest (min-p, arXiv:2407.01082)
 
     Args:
-        logits: Scores (..., N)
-        p: Share of the highest probability
+        logits: (..., N)
+        p: Fraction of the highest probability, from 0 to 1
 
     Returns:
-        The same, minus infinity where a token is out
+        (..., N), minus infinity for excluded tokens
     """
     check_logits(logits)
-    p = checked_share('min_p', p)
+    p = checked_fraction('min_p', p)
     probs = logits.softmax(-1)
     return logits.masked_fill(probs < p*probs.amax(-1, keepdim=True), -torch.inf)
 
 # %% ../../nbs/models/sampling.ipynb #6356f925
 def filter_logits(logits:Tensor, *, temperature:float|None=None, top_k:int|None=None,
                   top_p:float|None=None, min_p:float|None=None)->Tensor:
-    """Temperature and filters, in the order of their arguments
+    """Apply temperature and filters, in the order of the arguments
 
     Args:
-        logits: Scores (..., N)
-        temperature: Divides the scores; None means 1
-        top_k: Then keep the `top_k` likeliest
-        top_p: Then the fewest that have probability `top_p` together
-        min_p: Then those at least `min_p` times as likely as the likeliest
+        logits: (..., N)
+        temperature: Divides the logits; None: 1
+        top_k: Then keep the `top_k` likeliest tokens; None: all
+        top_p: Then the fewest that reach probability `top_p`; None: all
+        min_p: Then those at least `min_p` times as likely as the likeliest; None: all
 
     Returns:
-        The same shape
+        (..., N), minus infinity for excluded tokens
     """
     check_logits(logits)
     if temperature is not None:
-        T = checked_above_0('temperature', temperature)
-        if T < 1e-3: logits = logits - logits.amax(-1, keepdim=True)    # so that none overflows
+        T = checked_positive('temperature', temperature)
+        if T < 1e-3: logits = logits - logits.amax(-1, keepdim=True)    # avoids overflow
         logits = logits/T
     if top_k is not None: logits = filter_top_k(logits, top_k)
     if top_p is not None: logits = filter_top_p(logits, top_p)
@@ -119,11 +123,11 @@ def filter_logits(logits:Tensor, *, temperature:float|None=None, top_k:int|None=
 
 # %% ../../nbs/models/sampling.ipynb #eca0033e
 def sample(logits:Tensor, *, generator:torch.Generator|None=None)->Tensor:
-    """Draw one token for each row
+    """Sample one token for each row from `softmax(logits)`
 
     Args:
-        logits: Scores (B, N); minus infinity: never
-        generator: Where chance comes from; None means torch's own
+        logits: (B, N), minus infinity for excluded tokens
+        generator: Source of random numbers; None: torch's global one
 
     Returns:
         Token ids (B,)
@@ -133,46 +137,55 @@ def sample(logits:Tensor, *, generator:torch.Generator|None=None)->Tensor:
 
 # %% ../../nbs/models/sampling.ipynb #5682c3ba
 def penalize_repetition(logits:Tensor, ids:Tensor, penalty:float, *, mask:Tensor|None=None)->Tensor:
-    """Divide the score of each token that occurred by `penalty`, or multiply it if it is negative
+    """Divide the logits of tokens that occurred by `penalty`, and multiply negative ones
+
+    From CTRL, arXiv:1909.05858. A token counts once, however often it occurred.
 
     Args:
-        logits: Scores (B, N)
-        ids: Tokens of the texts so far (B, L)
-        penalty: Above 1 makes them rarer, below 1 more frequent
-        mask: Bool (B, L), True = a real token; None means all are
+        logits: (B, N)
+        ids: Tokens so far, prompt included (B, L)
+        penalty: Above 1 makes repetition rarer, below 1 more frequent
+        mask: Bool (B, L), True = a real token; None: no padding
 
     Returns:
         (B, N)
     """
-    penalty = checked_above_0('repetition_penalty', penalty)
+    penalty = checked_positive('repetition_penalty', penalty)
     check_logits(logits, '(B, N)')
     B,N = logits.shape
     if not isinstance(ids, Tensor) or ids.dtype not in integer_dtypes or ids.shape[:-1] != (B,):
         raise ValueError(f"ids must be integers ({B}, L) as logits have {B} rows, got {ids}")
     ids = ids.long()
-    if mask is not None: ids,logits = ids.masked_fill(~mask, N),nn.functional.pad(logits, (0,1))
+    if mask is not None:
+        ids,logits = ids.masked_fill(~mask, N),nn.functional.pad(logits, (0,1))
     score = logits.gather(-1, ids)
     score = torch.where(score < 0, score*penalty, score/penalty)
     return logits.scatter(-1, ids, score)[...,:N]
 
 # %% ../../nbs/models/sampling.ipynb #a1c40d19
-LogitsProcessor = Callable[[Any,Any],Tensor]    # f(ids (B, L), logits (B, N)) gives logits
+LogitsProcessor = Callable[[Any,Any],Tensor]    # f(ids (B, L), logits (B, N)) returns logits (B, N)
 
-def checked_processors(given:LogitsProcessor|Sequence[LogitsProcessor]|None)->list[LogitsProcessor]:
-    "A list of functions; one of `transformers` is a function too"
-    if given is None: return []
-    each = list(given) if isinstance(given, Sequence) and not callable(given) else [given]
-    for f in each:
+def checked_processors(
+        processors:LogitsProcessor|Sequence[LogitsProcessor]|None)->list[LogitsProcessor]:
+    "Return a list of functions; a `LogitsProcessorList` of transformers is one function"
+    if processors is None: return []
+    if callable(processors) or not isinstance(processors, Sequence): processors = [processors]
+    for f in processors:
         if not callable(f): raise TypeError(f"logits_processor must be functions, got {f!r}")
-    return each
+    return [*processors]
 
-def processed(f:LogitsProcessor, ids:Tensor, logits:Tensor)->Tensor:
-    "What a processor makes of scores, if there is a token in each row"
+def apply_processor(f:LogitsProcessor, ids:Tensor, logits:Tensor)->Tensor:
+    """Return what a processor makes of logits (B, N), as float32
+
+    Raises a `TypeError` unless they are floats (B, N), and a `ValueError` if a row excludes
+    every token or is not finite.
+    """
     out,shape = f(ids, logits),tuple(logits.shape)
     if not isinstance(out, Tensor) or out.shape != shape or not out.is_floating_point():
         got = (tuple(out.shape),out.dtype) if isinstance(out, Tensor) else type(out).__name__
         raise TypeError(f"logits_processor must return floats {shape}, got {got}")
-    if not out.amax(-1).isfinite().all():
+    highest = out.amax(-1)
+    if not highest.isfinite().all():
         raise ValueError("logits_processor must leave each row a token: finite scores, and minus "
-                         f"infinity for what is out, got highest {out.amax(-1).tolist()}")
+                         f"infinity for what is excluded, got highest {highest.tolist()}")
     return out.float()

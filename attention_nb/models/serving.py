@@ -20,7 +20,7 @@ from ..checks import checked_integer
 from ..layers.cache import KVCache, ModelCache
 from .batch_cache import ModelState, PrefixCache, SlotBuffer
 from .decoding import DecodingLoop, StoppingCriteria, evaluation_mode
-from .generation_options import GenerativeModel, TextOptions, checked_options
+from .generation_options import GenerativeModel, RequestKwargs, validate_options
 from ..text.vocabulary import Tokenizer
 
 # %% ../../nbs/models/serving.ipynb #36f6496a
@@ -40,10 +40,10 @@ class Batcher:
     def __init__(self, model:GenerativeModel, *, slots:int, max_len:int, prefill_chunk:int=512,
                  prefix_blocks:int|None=None, block_size:int=16)->None:
         self.model = model
-        self.slots = checked_integer('slots', slots, least=1)
-        self.max_len = checked_integer('max_len', max_len, least=1)
-        self.prefill_chunk = checked_integer('prefill_chunk', prefill_chunk, least=1)
-        block_size = checked_integer('block_size', block_size, least=1)
+        self.slots = checked_integer('slots', slots, min=1)
+        self.max_len = checked_integer('max_len', max_len, min=1)
+        self.prefill_chunk = checked_integer('prefill_chunk', prefill_chunk, min=1)
+        block_size = checked_integer('block_size', block_size, min=1)
         if prefix_blocks is None: prefix_blocks = slots*max_len//block_size
         self._prefixes = PrefixCache(checked_integer('prefix_blocks', prefix_blocks), block_size)
         self._layers = _layer_caches(model)
@@ -67,7 +67,7 @@ class Batcher:
         return sum(t.nbytes for t in chain(*layers))
 
     def submit(self, ids:Tensor, max_new_tokens:int, *, mask:Tensor|None=None, pad_id:int|None=None,
-               tokenizer:Tokenizer|None=None, **options:Unpack[TextOptions])->'RequestTokens':
+               tokenizer:Tokenizer|None=None, **options:Unpack[RequestKwargs])->'RequestTokens':
         """Add a request to the queue; it is processed while any request is asked for a token
 
         Args:
@@ -81,18 +81,16 @@ class Batcher:
         Returns:
             New tokens one by one, an end token included
         """
-        if unknown := {*options} - {*TextOptions.__annotations__}:
-            names = sorted({*TextOptions.__annotations__, 'mask', 'pad_id', 'tokenizer'})
+        if unknown := {*options} - {*RequestKwargs.__annotations__}:
+            names = sorted({*RequestKwargs.__annotations__, 'mask', 'pad_id', 'tokenizer'})
             raise TypeError(f"submit takes {', '.join(names)}; got {', '.join(sorted(unknown))}")
-        if isinstance(ids, Tensor) and ids.dim() == 1: ids = ids[None]
-        if isinstance(mask, Tensor) and mask.dim() == 1: mask = mask[None]
-        checked = checked_options(self.model, ids, max_new_tokens, mask=mask, pad_id=pad_id,
+        checked = validate_options(self.model, ids, max_new_tokens, mask=mask, pad_id=pad_id,
                                   tokenizer=tokenizer, **options)
-        if len(checked.start) != 1:
+        if len(checked.prompt) != 1:
             raise ValueError("ids must be one prompt, (L,) or (1, L), got "
-                             f"{tuple(checked.start.shape)}: submit each row by itself")
+                             f"{tuple(checked.prompt.shape)}: submit each row by itself")
         if checked.mask is not None:
-            checked = replace(checked, start=checked.start[checked.mask][None], mask=None)
+            checked = replace(checked, ids=checked.ids[checked.mask][None], mask=None)
         request = _Request(checked)
         L,total = request.n,request.tokens.shape[1]
         if total > self.max_len:
@@ -258,11 +256,11 @@ class _Request:
     "A prompt and its new tokens, as `DecodingLoop` reads them"
     real:None = None    # no padding
     def __init__(self, options:Any)->None:
-        prompt,new = options.start,options.max_new_tokens
+        prompt,new = options.prompt,options.max_new_tokens
         self.tokens:Tensor = torch.cat([prompt, prompt.new_zeros(1, new)], 1)    # (1, total)
         self.n = self.n_yielded = prompt.shape[1]
         self.loop = DecodingLoop(options)
-        self.criteria = StoppingCriteria(options.eos, options.stop, options.tokenizer, prompt,
+        self.criteria = StoppingCriteria(options.eos_id, options.stop, options.tokenizer, prompt,
                                          prompt.device)
         self.cache:ModelCache|None = None    # while the prompt is read
         self.logits:Tensor|None = None       # (1, N), until a token is chosen

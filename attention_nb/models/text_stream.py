@@ -1,4 +1,4 @@
-"""Tokens come one by one, and text is given out as soon as it is certain
+"""Incremental detokenization: tokens come one by one, and text is returned as soon as no later token can change it
 
 Docs: https://attention-nb.github.io/attention_nb/models/text_stream.html.md"""
 
@@ -15,98 +15,97 @@ from torch import Tensor
 from ..text.vocabulary import Tokenizer
 
 # %% ../../nbs/models/text_stream.ipynb #2b7b5de9
-# what a decoder shows for half a character
-_half = '\N{REPLACEMENT CHARACTER}'
+_replacement = '\N{REPLACEMENT CHARACTER}'    # what a decoder writes for a part of a character
 
-class _Speller:
-    "How a tokenizer spells ids, and how much of that can still change"
+class _Detokenizer:
+    "Decode ids by a tokenizer of any library, and tell which text later tokens can change"
     def __init__(self, tokenizer:Any, skip_special:bool)->None:
-        self.decode,self.ours = tokenizer.decode,isinstance(tokenizer, Tokenizer)
-        self.n = len(tokenizer) if self.ours else None
-        takes = inspect.signature(tokenizer.decode).parameters
-        name = 'skip_special_tokens' if 'skip_special_tokens' in takes else 'skip_special'
-        self.options = {name: skip_special}
-        if 'clean_up_tokenization_spaces' in takes:
+        self.decode,self.is_ours = tokenizer.decode,isinstance(tokenizer, Tokenizer)
+        self.vocab_size = len(tokenizer) if self.is_ours else None
+        parameters = inspect.signature(tokenizer.decode).parameters
+        theirs = 'skip_special_tokens' in parameters
+        self.options = {'skip_special_tokens' if theirs else 'skip_special': skip_special}
+        if 'clean_up_tokenization_spaces' in parameters:
             self.options['clean_up_tokenization_spaces'] = False
-        # a byte that spoils the bytes before it: the first of <0xFF>, <0xFE>, ... that is a token
-        number = getattr(tokenizer, 'convert_tokens_to_ids', None)
-        number = getattr(tokenizer, 'token_to_id', number)
-        ids = (number(f'<0x{byte:02X}>') for byte in range(255, 127, -1) if number)
+        # a byte that fits behind no other: the first of <0xFF>, <0xFE>, ... in the vocabulary
+        to_id = getattr(tokenizer, 'convert_tokens_to_ids', None)
+        to_id = getattr(tokenizer, 'token_to_id', to_id)
+        ids = (to_id(f'<0x{byte:02X}>') for byte in range(255, 127, -1) if to_id)
         unknown = (None, getattr(tokenizer, 'unk_token_id', None))
-        self.spoiler = next(([i] for i in ids if i not in unknown), None)
+        self.invalid_byte = next(([i] for i in ids if i not in unknown), None)
 
     def __call__(self, ids:list[int])->str:
-        if self.n is not None: ids = [i for i in ids if i < self.n]
+        if self.vocab_size is not None: ids = [i for i in ids if i < self.vocab_size]
         return str(self.decode(ids, **self.options))
 
-    def whole(self, text:str)->str:
-        "The text without what may still become a character"
-        # ours show one sign for it, others one for each of its bytes
-        return text.removesuffix(_half) if self.ours else text.rstrip(_half)
+    def complete_characters(self, text:str)->str:
+        "Return the text without a character at its end whose last bytes are missing"
+        # ours write one replacement character for it, others one for each of its bytes
+        return text.removesuffix(_replacement) if self.is_ours else text.rstrip(_replacement)
 
-    def certain(self, ids:list[int], text:str)->str:
-        "What `text` of `ids` and every longer one begin with"
-        if self.spoiler: text = os.path.commonprefix([text, self(ids + self.spoiler)])
-        return self.whole(text)
+    def stable_prefix(self, ids:list[int], text:str)->str:
+        "Return the part of `text`, decoded from `ids`, that no later token changes"
+        if self.invalid_byte: text = os.path.commonprefix([text, self(ids + self.invalid_byte)])
+        return self.complete_characters(text)
 
-    def stands_alone(self, token:int)->bool:
-        "It is no blank and no byte, so decoders take what follows for the middle of a text"
-        said = self([token]).replace(_half, '').strip()
-        return len(said) > (self.spoiler is not None) or not said.isascii()
+    def is_boundary(self, token:int)->bool:
+        "Return whether what follows this token decodes as in the middle of a text"
+        text = self([token]).replace(_replacement, '').strip()    # no blank and no byte
+        return len(text) > (self.invalid_byte is not None) or not text.isascii()
 
 # %% ../../nbs/models/text_stream.ipynb #d878407d
 class TextStream:
-    """Text from tokens that come one by one; what is given out is never taken back
+    """Decode tokens that come one by one; returned text is never taken back
 
     Args:
-        tokenizer: Decodes: ours, what `load_tokenizer` gives, one of `transformers`
-        after: Tokens of the text that goes on; they are not given out
+        tokenizer: With `decode`: ours, what `load_tokenizer` gives, one of transformers
+        after: Tokens of the text that is continued (L,); not returned
         skip_special: Leave special tokens out
     """
     tokenizer:Tokenizer
     skip_special:bool
-    uncertain:str    # what the last tokens say, while it can still change
+    pending:str    # complete characters that are held back, for a later token can change them
 
     def __init__(self, tokenizer:Tokenizer, *, after:Sequence[int]|Tensor=(),
                  skip_special:bool=True):
-        self.tokenizer,self.skip_special = tokenizer,skip_special
-        self._spell,self._ids = _Speller(tokenizer, skip_special),[int(i) for i in after]
-        self._given = len(self._spell.whole(self._spell(self._ids)))
-        self.uncertain = ''
-        self._forget()
+        self.tokenizer,self.skip_special,self.pending = tokenizer,skip_special,''
+        self._detokenizer,self._ids = _Detokenizer(tokenizer, skip_special),[int(i) for i in after]
+        # number of characters of `_ids` that were returned
+        self._offset = len(self._detokenizer.complete_characters(self._detokenizer(self._ids)))
+        self._drop_prefix()
 
     def push(self, token:int)->str:
-        """The text that is certain now
+        """Append a token, and return the text that no later token changes
 
         Args:
             token: The next token
 
         Returns:
-            New text, often empty in the middle of a character
+            New text; empty while it can still change
         """
         self._ids.append(int(token))
-        text = self._spell(self._ids)
-        piece = self._spell.certain(self._ids, text)[self._given:]
-        self._given += len(piece)
-        self.uncertain = self._spell.whole(text)[self._given:]    # a stop may end here already
-        if len(self._ids) >= self._many: self._forget()
+        text = self._detokenizer(self._ids)
+        piece = self._detokenizer.stable_prefix(self._ids, text)[self._offset:]
+        self._offset += len(piece)
+        self.pending = self._detokenizer.complete_characters(text)[self._offset:]
+        if len(self._ids) >= self._max_ids: self._drop_prefix()
         return piece
 
-    def _forget(self)->None:
-        "Leave behind what stands before the last token that stands alone"
-        rest = len(self._spell(self._ids)) - self._given
-        starts = (n for n in range(len(self._ids)-1, 0, -1)
-                  if self._spell.stands_alone(self._ids[n]))
-        self._ids = self._ids[next(starts, 0):]
-        self._given = len(self._spell(self._ids)) - rest
-        self._many = 32 + 2*len(self._ids)
+    def _drop_prefix(self)->None:
+        "Drop the tokens before the last boundary, so that a step decodes few tokens"
+        n_pending = len(self._detokenizer(self._ids)) - self._offset
+        boundaries = (n for n in range(len(self._ids)-1, 0, -1)
+                      if self._detokenizer.is_boundary(self._ids[n]))
+        self._ids = self._ids[next(boundaries, 0):]
+        self._offset = len(self._detokenizer(self._ids)) - n_pending
+        self._max_ids = 32 + 2*len(self._ids)
 
     def flush(self)->str:
-        """The rest, when no token follows; then begin anew
+        """Return the rest of the text, and start a new one
 
         Returns:
-            What was held back
+            Text that was held back
         """
-        rest = self._spell(self._ids)[self._given:]
-        self._ids,self._given = [],0
+        rest = self._detokenizer(self._ids)[self._offset:]
+        self._ids,self._offset = [],0
         return rest

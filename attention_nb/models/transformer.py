@@ -27,7 +27,7 @@ from .config import (ExpertsConfig as ExpertsConfig, max_places,
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
 from .compiled_step import CompiledStep, compiled_step
-from .generation_options import GenerateOptions, caller_level
+from .generation_options import GenerateKwargs, caller_level
 from ..layers.base import AttentionLayer, Function, set_attention
 from ..layers.few_rows import multiply_rows
 from ..layers.multihead import computed_dtype, like_of
@@ -352,7 +352,7 @@ class Transformer(nn.Module):
         ids,type_ids = ids.long(),None if type_ids is None else type_ids.long()
         decoder_ids = None if decoder_ids is None else decoder_ids.long()
         if cache is not None: self._check_cache(cache, len(ids))
-        if last is not None: checked_integer('last', last, least=1)
+        if last is not None: checked_integer('last', last, min=1)
         def run()->Tensor:
             if decoder_ids is not None:
                 memory = self._memory(ids, type_ids, mask, cache)
@@ -487,16 +487,16 @@ class Transformer(nn.Module):
 
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[False]=False,
-                 **options:Unpack[GenerateOptions])->Tensor: ...
+                 **options:Unpack[GenerateKwargs])->Tensor: ...
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[True],
-                 **options:Unpack[GenerateOptions])->tuple[Tensor,Tensor]: ...
+                 **options:Unpack[GenerateKwargs])->tuple[Tensor,Tensor]: ...
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:bool,
-                 **options:Unpack[GenerateOptions])->Tensor|tuple[Tensor,Tensor]: ...
+                 **options:Unpack[GenerateKwargs])->Tensor|tuple[Tensor,Tensor]: ...
     @explained('generate')
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:bool=False,
-                 **options:Unpack[GenerateOptions])->Tensor|tuple[Tensor,Tensor]:
+                 **options:Unpack[GenerateKwargs])->Tensor|tuple[Tensor,Tensor]:
         """Go on with a text, token by token
 
         Options are those of `attention_nb.generate`: do_sample, temperature, top_k, top_p, min_p,

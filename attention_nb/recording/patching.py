@@ -167,8 +167,8 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
         got = shape or type(ids).__name__
         raise ValueError(f"ids must be a tensor (L,) or (1, L), one text, got {got}")
     ids,cfg,L = ids.view(1, -1),model.cfg,ids.shape[-1]
-    token = checked_integer('token', token, most=cfg.vocab_size-1)
-    if not -L <= checked_integer('position', position, least=None) < L:
+    token = checked_integer('token', token, max=cfg.vocab_size-1)
+    if not -L <= checked_integer('position', position, min=None) < L:
         raise ValueError(f"position must be from {-L} to {L-1}, got {position}")
     stack,head = model.decoder,model.head
     assert stack is not None and head is not None

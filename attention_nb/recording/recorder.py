@@ -141,7 +141,7 @@ def _number(name:str, x:int, n:int, kinds:Sequence[str]=())->int:
     "A place from 0 to n-1; negative numbers count from the end"
     if isinstance(x, str) and x in kinds:
         raise TypeError(f"{name} must be an integer, got {x!r}; to choose a kind, say kind={x!r}")
-    i = checked_integer(name, x, least=None)
+    i = checked_integer(name, x, min=None)
     if not -n <= i < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {x}")
     return i % n
 

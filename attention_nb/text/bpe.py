@@ -354,7 +354,7 @@ class BPETokenizer(_BytePairs):
             The same texts give the same tokens
         """
         special = checked_special(special, cls.end, ordinary=char_to_byte)
-        size = checked_integer('vocab_size', vocab_size, least=256+len(special))
+        size = checked_integer('vocab_size', vocab_size, min=256+len(special))
         merges = learn_merges(_count_pieces(texts, pattern), size-256-len(special), avoid=special)
         vocab = [*sorted(char_to_byte), *map(''.join, merges), *special]
         return cls(vocab, merges, pattern=pattern, special=special)

@@ -94,9 +94,9 @@ class Embeddings(nn.Module):
 
     def __init__(self, vocab_size:int, d_model:int, max_len:int, dropout:float=0.)->None:
         super().__init__()
-        d_model = checked_integer('d_model', d_model, least=1)
-        self.token = nn.Embedding(checked_integer('vocab_size', vocab_size, least=1), d_model)
-        self.position = nn.Embedding(checked_integer('max_len', max_len, least=1), d_model)
+        d_model = checked_integer('d_model', d_model, min=1)
+        self.token = nn.Embedding(checked_integer('vocab_size', vocab_size, min=1), d_model)
+        self.position = nn.Embedding(checked_integer('max_len', max_len, min=1), d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids:Tensor, *, positions:Tensor|None=None)->Tensor:
@@ -144,7 +144,7 @@ def sinusoidal_positions(L:int, D:int)->Tensor:
     Returns:
         (L, D), float32
     """
-    L,D = checked_integer('L', L),checked_integer('D', D, least=2)
+    L,D = checked_integer('L', L),checked_integer('D', D, min=2)
     if D % 2: raise ValueError(f"D must be even, a sine and a cosine for each frequency, got {D}")
     freq = 10_000.**(-torch.arange(0, D, 2, dtype=torch.float64)/D)            # (D/2,)
     angle = torch.arange(L)[:,None] * freq                                     # (L, D/2)

@@ -63,8 +63,8 @@ class WordTokenizer(Tokenizer):
         Returns:
             The same texts give the same ids
         """
-        min_count = checked_integer('min_count', min_count, least=None)
-        if max_vocab is not None: max_vocab = checked_integer('max_vocab', max_vocab, least=4)
+        min_count = checked_integer('min_count', min_count, min=None)
+        if max_vocab is not None: max_vocab = checked_integer('max_vocab', max_vocab, min=4)
         counts = Counter(w for t in checked_texts(texts) for w in split_words(t, lower))
         by_count = sorted(counts, key=lambda w: (-counts[w], w))
         words = [w for w in by_count if counts[w] >= min_count]

@@ -189,7 +189,7 @@ def rectangle(rows:list[list[int]], pad_id:int, left:bool)->tuple[Tensor,Tensor]
 
 def room_for(max_len:Any, marks:int)->int:
     "`max_len`, if it has room for the marks"
-    room = checked_integer('max_len', max_len, least=0)
+    room = checked_integer('max_len', max_len, min=0)
     if room < marks: raise ValueError(f"max_len={room} leaves no room for {marks} mark(s)")
     return room
 

@@ -129,7 +129,7 @@ def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, k
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
-    keep = checked_integer('keep', keep, least=1)
+    keep = checked_integer('keep', keep, min=1)
     staged = begin_checkpoint(folder)
     try:
         try: save_file(dict(tensors), staged/'state.safetensors')

@@ -67,7 +67,7 @@ class RunSettings:
 
     def __post_init__(self)->None:
         for name in ('steps', 'batch', 'length', 'accumulate', 'lora'):
-            if getattr(self, name) is not None: checked_integer(name, getattr(self, name), least=1)
+            if getattr(self, name) is not None: checked_integer(name, getattr(self, name), min=1)
         checked_integer('seed', self.seed)
         if self.lr is not None and not 0 < self.lr < math.inf:
             raise ValueError(f"lr must be positive, got {self.lr}")

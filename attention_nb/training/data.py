@@ -73,8 +73,8 @@ class PackedTexts:
 
     def _begin(self, ids:Tensor, documents:Tensor, length:int, batch:int, seed:int)->None:
         self.ids,self.documents,self.seed = ids.long(),documents.long(),seed
-        self.length = checked_integer('length', length, least=1)
-        self.batch = checked_integer('batch', batch, least=1)
+        self.length = checked_integer('length', length, min=1)
+        self.batch = checked_integer('batch', batch, min=1)
         if len(ids) <= self.length:
             raise ValueError(f"the texts must have more than length={length} tokens, "
                              f"got {len(ids)}")

@@ -236,13 +236,13 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     Returns:
         One after each step; nothing is done before it is asked for
     """
-    total,begin = checked_integer('steps', steps, least=1),checked_integer('start', start)
+    total,begin = checked_integer('steps', steps, min=1),checked_integer('start', start)
     if warmup is None: warmup = total//20
     for name,x in dict(lr=lr, final=final, weight_decay=weight_decay).items():
         if not math.isfinite(x) or x < 0: raise ValueError(f"{name} must be at least 0, got {x}")
     if clip is not None and not clip > 0: raise ValueError(f"clip must be positive, got {clip}")
     pace = _Pace(total, lr, checked_integer('warmup', warmup), final, clip,
-                 checked_integer('accumulate', accumulate, least=1), autocast, team or Team())
+                 checked_integer('accumulate', accumulate, min=1), autocast, team or Team())
     if optimizer is None: optimizer = adamw(model, lr=lr, weight_decay=weight_decay, betas=betas)
     elif (weight_decay, betas) != (.1, (.9, .95)):
         raise ValueError("weight_decay and betas are the given optimizer's own: give them to it")

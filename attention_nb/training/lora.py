@@ -31,7 +31,7 @@ class LoraLinear(nn.Module):
 
     def __init__(self, base:nn.Linear, rank:int, *, alpha:float|None=None):
         super().__init__()
-        r,most = checked_integer('rank', rank, least=1),min(base.weight.shape)
+        r,most = checked_integer('rank', rank, min=1),min(base.weight.shape)
         if r > most: raise ValueError(f"rank must be at most {most} for a matrix "
                                       f"{tuple(base.weight.shape)}, got {r}")
         self.base,like = base.requires_grad_(False),base.weight

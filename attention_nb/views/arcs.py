@@ -70,11 +70,11 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
         raise ValueError(f"queries must be one for each of {len(heads)} heads, got {len(asks)}")
     found,kept = list[dict[str,int]](),list[Tensor]()
     for (layer,head),query in zip(heads, asks):
-        layer = checked_integer('layer', layer, most=len(layers)-1)
-        head = checked_integer('head', head, most=len(layers[layer])-1)
+        layer = checked_integer('layer', layer, max=len(layers)-1)
+        head = checked_integer('head', head, max=len(layers[layer])-1)
         w = layers[layer][head][shown][:,shown]
         if query is None: first = _asks(w)
-        elif checked_integer('query', query, most=len(words)-1) in shown:
+        elif checked_integer('query', query, max=len(words)-1) in shown:
             first = shown.index(query)
         else: raise ValueError(f"query {query} is {words[query]!r}, a mark")
         found.append(dict(layer=layer, head=head, query=first))

@@ -282,7 +282,7 @@ def weight_groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool
         if part is not None and L != S:
             raise ValueError("split is a place between two tokens of a self-attention, got "
                              f"{L} queries and {S} keys")
-        if part is not None: part = checked_integer('split', part, least=1, most=L-1)
+        if part is not None: part = checked_integer('split', part, min=1, max=L-1)
         labels = [str(n) for n in range(len(layers))]
         for label,more in list(_extras(layers, average, rollout)):
             labels.append(label)
@@ -313,13 +313,13 @@ def packed_groups(groups:list[dict[str,Any]],
 def _start(g:dict[str,Any], layer:int, heads:Any, threshold:float|None,
            token:int|None)->dict[str,Any]:
     "What the page shows first, of group `g`"
-    layer = checked_integer('layer', layer, most=len(g['w'])-1)
+    layer = checked_integer('layer', layer, max=len(g['w'])-1)
     w = g['w'][layer]
     H,L,_ = w.shape
     heads = list(range(H) if heads is None else heads if np.iterable(heads) else [heads])
     if not heads: raise ValueError(f"heads must be from 0 to {H-1}, got none")
-    heads = sorted({checked_integer('heads', h, most=H-1) for h in heads})
-    if token is not None: token = checked_integer('token', token, most=L-1)
+    heads = sorted({checked_integer('heads', h, max=H-1) for h in heads})
+    if token is not None: token = checked_integer('token', token, max=L-1)
     if threshold is None: threshold = _threshold(w[heads] if token is None else w[heads, token])
     number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
     if not number or not 0 <= threshold <= 1:

@@ -39,7 +39,7 @@ def int8_pieces(w:Tensor, most:int=64)->tuple[Tensor,Tensor]:
     if w.dim() != 2 or not w.is_floating_point():
         raise ValueError(f"w must be a matrix of floating point, got {tuple(w.shape)} {w.dtype}")
     columns = w.shape[1]
-    n = -(-columns//checked_integer('most', most, least=1))
+    n = -(-columns//checked_integer('most', most, min=1))
     width = -(-columns//n)
     parts = F.pad(w.float(), (0, n*width-columns)).unflatten(1, (n,width))
     step = parts.abs().amax(-1)/127

@@ -48,7 +48,7 @@ def cache_view(tokens:Sequence[str], *, layers:int=30, n_kv_heads:int=3, head_di
     check_sizes(layers=layers, n_kv_heads=n_kv_heads, head_dim=head_dim,
                 number_bytes=number_bytes)
     step = len(tokens) if step is None else step
-    step = checked_integer('step', step, least=1, most=len(tokens))
+    step = checked_integer('step', step, min=1, max=len(tokens))
     token_bytes = 2*layers*n_kv_heads*head_dim*number_bytes
     if token_bytes > 10**12:
         raise ValueError(f"{token_bytes} bytes a token are more than this view counts, 10**12")

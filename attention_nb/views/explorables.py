@@ -50,7 +50,7 @@ def softmax_view(
     if isinstance(sliders, str) or not set(sliders) <= {*shown}:
         raise ValueError(f"sliders must be some of {', '.join(shown)}, got {sliders!r}")
     width = E if width is None else width
-    width = checked_integer('width', width, least=1, most=E)
+    width = checked_integer('width', width, min=1, max=E)
     start = dict(temperature=number_between(temperature, 1/16, 16, 'temperature'),
                  scaled=bool(scaled), width=width,
                  softcap=number_between(softcap, .5, 20, 'softcap', none=True),
@@ -121,7 +121,7 @@ def permutation_view(x:Tensor, tokens:Sequence[str], places:Tensor|None=None, *,
     if places.shape != x.shape:
         raise ValueError(f"places must be {tuple(x.shape)} as x, got {tuple(places.shape)}")
     order = list(range(L))[::-1] if order is None else checked_integers(order, 'order')
-    order = [checked_integer('order', n, most=L-1) for n in order]
+    order = [checked_integer('order', n, max=L-1) for n in order]
     if sorted(order) != list(range(L)):
         raise ValueError(f"order must hold each place from 0 to {L-1} once, got {order}")
     start = dict(order=order, positions=bool(positions), causal=bool(causal))

@@ -58,8 +58,8 @@ def tiles_view(see:AttentionMask|Mapping[str,AttentionMask], *, sides:Sequence[i
     """
     named = dict(see) if isinstance(see, Mapping) else {'': see}
     if not named or not sides: raise ValueError("tiles_view needs rules and sides, got none")
-    width = checked_integer('width', width, least=1, most=10**6)
-    sides = [checked_integer('sides', n, least=1) for n in sides]
+    width = checked_integer('width', width, min=1, max=10**6)
+    sides = [checked_integer('sides', n, min=1) for n in sides]
     rules,tiles = [],0
     for name,each in named.items():
         if not isinstance(each, AttentionMask):
@@ -67,7 +67,7 @@ def tiles_view(see:AttentionMask|Mapping[str,AttentionMask], *, sides:Sequence[i
         kinds = [_kinds_of(each, n) for n in sides]
         rules.append(dict(name=readable(name, 'names of rules'), L=each.L, S=each.S, kinds=kinds))
         if len(rules) == 1: tiles = len(_order(kinds[0]))
-    step = tiles//2 if step is None else checked_integer('step', step, least=0, most=tiles)
+    step = tiles//2 if step is None else checked_integer('step', step, min=0, max=tiles)
     return view_of('flash_tiles', title, f"Tiles view: {tiles} tiles of {sides[0]} by {sides[0]}",
                    size=1, rules=rules, sides=sides, width=width, step=step)
 

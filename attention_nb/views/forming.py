@@ -46,7 +46,7 @@ def forming_view(weights:Tensor, steps:Sequence[int], losses:Sequence[float], *,
     if len(taken) != T or len(found) != T or taken != sorted({*taken}) or taken[0] < 0:
         raise ValueError(f"steps and losses must be {T}, steps rising from 0, got {len(taken)} and "
                          f"{len(found)}: {taken}")
-    start = dict(step=checked_integer('moment', moment, most=T-1))
+    start = dict(step=checked_integer('moment', moment, max=T-1))
     return view_of('forming', title, f"{M} heads at {T} moments, after {taken[0]} to {taken[-1]} "
                    "steps", size=L, length=L, names=names, steps=taken,
                    losses=[round(x, 4) for x in found.tolist()],

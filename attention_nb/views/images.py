@@ -77,14 +77,14 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
     if grid is not None:
         if not isinstance(grid, tuple|list) or len(grid) != 2:
             raise ValueError(f"grid must be (rows, columns) of at most {S} patches, got {grid!r}")
-        rows,columns = (checked_integer(f'grid[{n}]', x, least=1, most=S)
+        rows,columns = (checked_integer(f'grid[{n}]', x, min=1, max=S)
                         for n,x in enumerate(grid))
         n = max(0, S-rows*columns) if n_special is None else n_special
         if n + rows*columns > S:
             raise ValueError(f"a grid of {rows} x {columns} patches with {n} tokens in front is "
                              f"more than the {S} keys of the weights")
-        return rows, columns, checked_integer('n_special', n, most=S-1)
-    if n_special is not None: n_special = checked_integer('n_special', n_special, most=S-1)
+        return rows, columns, checked_integer('n_special', n, max=S-1)
+    if n_special is not None: n_special = checked_integer('n_special', n_special, max=S-1)
     choices = [n for n in (_in_front if n_special is None else [n_special]) if n < S]
     for n in choices:
         side = math.isqrt(S-n)
@@ -175,16 +175,16 @@ def image_view(weights:Any, image:Any=None, *, tokens:list[str]|None=None,
     rows,columns,n = _grid(S, shape, grid, n_special)
     names,own = names or _names(S, rows, columns, n),tokens is None
     group, = weight_groups(weights, names if own else tokens, names, None, False, rollout)
-    layer = checked_integer('layer', layer, most=len(group['w'])-1)
+    layer = checked_integer('layer', layer, max=len(group['w'])-1)
     H,L,_ = group['w'][layer].shape
     if isinstance(query, tuple):
         if not own: raise ValueError(f"the queries are no patches, got {query}")
         if len(query) != 2: raise ValueError(f"query must be a patch (row, column), got {query}")
-        r = checked_integer('row', query[0], most=rows-1)
-        c = checked_integer('column', query[1], most=columns-1)
+        r = checked_integer('row', query[0], max=rows-1)
+        c = checked_integer('column', query[1], max=columns-1)
         query = n + r*columns + c
-    if head is not None: head = checked_integer('head', head, most=H-1)
-    start = dict(layer=layer, head=head, query=checked_integer('query', query, most=L-1))
+    if head is not None: head = checked_integer('head', head, max=H-1)
+    start = dict(layer=layer, head=head, query=checked_integer('query', query, max=L-1))
     summary = (f"Image view: {len(group['w'])} layers, {H} heads, {rows} x {columns} "
                f"patches, {S-rows*columns} other tokens")
     return view_of('image', title, summary, size=rows+columns, own=own,

@@ -60,7 +60,7 @@ def mixing_view(values:Tensor, tokens:Sequence[str],
     if wanted is None: wanted = values.diag()
     wanted = checked_vectors(wanted, 'N', 'wanted')
     if len(wanted) != 2: raise ValueError(f"wanted must be (2,), got {tuple(wanted.shape)}")
-    heads = checked_integer('heads', heads, least=1, most=2)
+    heads = checked_integer('heads', heads, min=1, max=2)
     if len(weights) != 2: raise ValueError(f"weights must be 2, got {len(weights)}")
     shares = [number_between(a, 0, 1, 'weights') for a in weights]
     if heads == 1 and shares[0] != shares[1]:

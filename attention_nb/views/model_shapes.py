@@ -71,11 +71,11 @@ def shapes_view(*, batch:int=1, length:int=64, n_heads:int=4, n_kv_heads:int=2, 
     given = dict(B=('batch', batch), L=('length', length), H=('n_heads', n_heads),
                  G=('n_kv_heads', n_kv_heads), E=('head_dim', head_dim), F=('d_ff', d_ff),
                  N=('vocab_size', vocab_size))
-    sizes = {letter: checked_integer(name, x, least=1, most=1_000_000)
+    sizes = {letter: checked_integer(name, x, min=1, max=1_000_000)
              for letter,(name,x) in given.items()}
     if sizes['H'] % sizes['G']:
         raise ValueError(f"n_kv_heads must divide n_heads {n_heads}, got {n_kv_heads}")
-    step = checked_integer('step', step, most=len(_steps)-1)
+    step = checked_integer('step', step, max=len(_steps)-1)
     sliders:list[list[Any]] = [[letter, _labels[letter], sorted({*values, sizes[letter]})]
                                for letter,values in _choices.items()]
     steps = [dict(zip(('name','shape','weights','times','each','says'),

@@ -211,9 +211,9 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
     q_tokens = readable_tokens(tokens, L)
     k_tokens = (readable_tokens(q_tokens, S) if k_tokens is None
                 else readable_tokens(k_tokens, S, 'k_tokens'))
-    layer = checked_integer('layer', layer, most=n-1)
-    head = checked_integer('head', head, most=H-1)
-    query = L-1 if query is None else checked_integer('query', query, most=L-1)
+    layer = checked_integer('layer', layer, max=n-1)
+    head = checked_integer('head', head, max=H-1)
+    query = L-1 if query is None else checked_integer('query', query, max=L-1)
     Ev = 0 if v is None else values[0].shape[-1]
     taken = n*(H*L*E + G*S*(E+Ev))
     _fits(taken)
@@ -223,7 +223,7 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]
     if key is None: key = int(weights[layer][head].argmax())
-    key = checked_integer('key', key, most=S-1)
+    key = checked_integer('key', key, max=S-1)
     left,right = (None if side is None else int(side) for side in checked_window(window))
     places = left,(0 if causal else right)
     bias,biased,taken = _shared(options, 'bias', 0., taken)

@@ -50,7 +50,7 @@ def ring_view(owners:dict[str,Sequence[int]], *, step:int|None=None, title:str='
         raise ValueError(f"owners must be of as many tokens each, 1 to 64, got {sorted(sizes)}")
     n = 1+max(map(max, kept.values()))
     if n > 8: raise ValueError(f"owners must be processes 0 to 7, got {n-1}")
-    first = min(2, n) if step is None else checked_integer('step', step, most=n)
+    first = min(2, n) if step is None else checked_integer('step', step, max=n)
     orders = [dict(name=readable(name, 'names of orders'), owner=owner)
               for name,owner in kept.items()]
     return view_of('ring_steps', title, f"A ring of {n} processes, {max(sizes)} tokens", size=1,

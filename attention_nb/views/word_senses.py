@@ -57,7 +57,7 @@ def sense_view(word:str, sentences:Sequence[Sequence[str]], x:Sequence[Tensor],
     y = checked_vectors(y, 'nD', 'y')
     others = readable_tokens(others, len(y), 'others')
     if len(y) > 100: raise ValueError(f"{len(y)} others are more than the 100 that this view shows")
-    shown = checked_integer('shown', shown, least=1, most=len(y))
+    shown = checked_integer('shown', shown, min=1, max=len(y))
     found,new = [],[]
     for words,vectors in zip(sentences, x):
         t = checked_vectors(vectors, 'LD', 'x')

@@ -277,7 +277,8 @@ def explain(app, what, name, obj, options, text):
     if what in ('function', 'class'): del text[0]      # it is the page's lead
     if what == 'data': text.clear()
     if what not in ('function', 'method', 'class'): return
-    head,*parts = re.split(r'^(Args|Attributes|Returns):$', '\n'.join(text), flags=re.M)
+    sections = r'^((?:Keyword )?Args|Attributes|Returns):$'
+    head,*parts = re.split(sections, '\n'.join(text), flags=re.M)
     said,code_of = dict(zip(parts[::2], parts[1::2])),written(obj)
     above = inspect.getmro(obj)[1:] if what == 'class' else ()     # those of a base are its own
     meaning = entries(said.get('Args', said.get('Attributes', ''))) or next(
@@ -294,6 +295,8 @@ def explain(app, what, name, obj, options, text):
              default(n) or '*required*' * (n == shown and not is_typeddict(obj)),
              rst(meaning.get(n, code_of[n][2]))) for shown,n in known.items()]
     made = [rst(head), table('', ('Name', 'Type', 'Default', 'Meaning'), rows)]
+    keywords = entries(said.get('Keyword Args', '')).items()
+    made.append(table('Options', ('Name', 'Meaning'), [(code(n), rst(m)) for n,m in keywords]))
     if returned := rst(' '.join(said.get('Returns', '').split())):
         kind = code(code_of['return'][0])
         made += ['\n.. rubric:: Returns\n', ': '.join(filter(None, (kind, returned)))]

@@ -11,6 +11,7 @@ WIDTH = 112
 LINE = 100    # characters in a line of code
 # a checker of types reads it: the line stays
 _ignored = re.compile(r'type: ignore\S*(?: # |$)')
+_keywords = '\n\nKeyword Args:'    # written by hand; stands between `Args:` and `Returns:`
 _sections = re.compile(r'\n\n(Args|Attributes|Returns):\n.*', re.S)
 
 def comments(source):
@@ -57,7 +58,10 @@ def _section(title, rows):
 
 def _docstring(doc, sections, pad):
     "The lines of a docstring"
-    text = _sections.sub('', dedent(doc)).rstrip() + sections
+    text,*keywords = _sections.sub('', dedent(doc)).rstrip().split(_keywords)
+    args,*returned = sections.split('\n\nReturns:')
+    text = ''.join([text, args, *(_keywords + k for k in keywords),
+                    *('\n\nReturns:' + r for r in returned)])
     quotes = 'r"""' if '\\' in text else '"""'
     if '\n' not in text: return [f'{pad}{quotes}{text}"""']
     return [*indent(quotes + text, pad, lambda line: bool(line.strip())).splitlines(), f'{pad}"""']

@@ -1,7 +1,7 @@
 """Generation: equal to transformers token for token, rows independent of their batch, every option
 honoured or refused; threads, modes, autocast, interruptions
 """
-import contextlib, functools, inspect, itertools, re, warnings
+import contextlib, functools, itertools, re, warnings
 from dataclasses import replace
 from fractions import Fraction
 import numpy as np
@@ -12,6 +12,7 @@ from attention_nb.checks import words
 from attention_nb.layers.latent import LatentConfig
 from attention_nb.models.config import ExpertsConfig, TransformerConfig
 from attention_nb.models.generation import generate, stream
+from attention_nb.models.generation_options import GenerateKwargs
 from attention_nb.models.sampling import (filter_logits, filter_min_p, filter_top_k, filter_top_p,
                                           penalize_repetition, sample)
 from attention_nb.models.text_stream import TextStream
@@ -348,6 +349,22 @@ def test_numbers_of_every_kind(ours):
         assert torch.equal(got, want), odd
     assert ours.generate(ids, 2, temperature=1., seed=2**64-1).shape == (3,9)
 
+def test_one_text_without_a_batch_dimension(ours, both):
+    "(L,) is read as (1, L), mask and decoder_ids too, and the result is that of (1, L)"
+    ids,mask = prompts()
+    one,real = ids[2],mask[2]
+    for options in ({}, dict(n_beams=2), dict(temperature=1., seed=0, num_return_sequences=3)):
+        want = ours.generate(one[None], 5, mask=real[None], return_scores=True, **options)
+        got = ours.generate(one, 5, mask=real, return_scores=True, **options)
+        for a,b in zip(got, want): assert torch.equal(a, b)
+    assert ours.generate(one, 5).shape == (1,12)
+    assert torch.equal(torch.stack([*stream(ours, one, 5)], 1), ours.generate(one, 5)[:,7:])
+    assert torch.equal(both.generate(one, 5, decoder_ids=one[:2]),
+                       both.generate(one[None], 5, decoder_ids=one[None,:2]))
+    words = WordTokenizer.train(['i must go back'])
+    model,start = Parrot([words.encode('go')], len(words)),torch.tensor(words.encode('must'))
+    assert [*stream(model, start, 1, tokenizer=words)] == [' go']
+
 # ---- filling that nobody masked
 
 def with_config(model, **changes):
@@ -450,7 +467,7 @@ def test_words_of_transformers_are_answered(ours):
         for word,say in words['generate'].items():
             with pytest.raises(TypeError, match=f'has no argument {word}: {re.escape(say)}'):
                 call(**{word: None})
-    assert not words['generate'].keys() & inspect.signature(generate).parameters.keys()
+    assert not words['generate'].keys() & GenerateKwargs.__annotations__.keys()
     theirs = {n for n in vars(transformers.GenerationConfig()) if n in words['generate']}
     assert len(theirs) > 15
     named = {say.split('=')[1].split('(')[0] for say in words['generate'].values() if
@@ -578,11 +595,12 @@ def misuse():
     alone = (
         ('ids', TypeError, '{} must be a tensor of integers',
          ([[1, 2]], np.array([[4, 5]]), ids.float(), ids.bool(), ids+0j)),
-        ('ids', ValueError, r'{} must be \(B, L\)', (ids[0], ids[:,:0])),
+        ('ids', ValueError, r'{} must have shape \(B, L\) or \(L,\)',
+         (ids[None], ids[0,0], ids[:,:0])),
         ('ids', ValueError, '{} must be from 0 to 39, got -100', (ids-100,)),
         ('mask', ValueError, 'last column.*left', (gap, ~mask)),
         ('mask', TypeError, '{} must be a bool', (mask.long(),)),
-        ('mask', ValueError, r'{} must be \(2, 3\)', (mask[:1],)),
+        ('mask', ValueError, r'{} must have shape \(2, 3\)', (mask[:1], mask[0])),
         ('decoder_ids', ValueError, 'encoder-decoder', (ids,)),
         ('max_new_tokens n_beams num_return_sequences', ValueError,
          '{} must be from [01] to 2147483647', (-1, 2**31, 2**64, huge)),

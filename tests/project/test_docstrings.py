@@ -69,9 +69,10 @@ def test_every_field_says_what_it_is(path):
 def test_options_that_are_passed_on_are_named():
     from attention_nb.models import generation, generation_options as asked, transformer
     model = transformer.Transformer
-    for f,options in ((model.generate, asked.GenerateOptions),
+    for f,options in ((model.generate, asked.GenerateKwargs),
+                      (generation.generate, asked.GenerateKwargs),
                       (model.save_pretrained, transformer.SaveOptions),
-                      (generation.stream, asked.StreamOptions)):
+                      (generation.stream, asked.StreamKwargs)):
         missing = options.__optional_keys__ - set(re.findall(r'\w+', inspect.getdoc(f)))
         assert options.__optional_keys__ and not missing, (f.__qualname__, missing)
 
