@@ -402,8 +402,8 @@ def _check(mask:AttentionMask)->None:
     checked_window(mask.window)
     if mask.q_doc is None and mask.k_doc is not None: raise ValueError("k_doc needs q_doc")
     batch:list[tuple[int,str]] = []    # a compiler's sizes are no keys of a dict
-    ids = ('q_pos',L,mask.q_pos),('k_pos',S,mask.k_pos),('q_doc',L,mask.q_doc),('k_doc',S,mask.k_doc)
-    for name,n,t in ids:
+    for name,n,t in (('q_pos',L,mask.q_pos), ('k_pos',S,mask.k_pos), ('q_doc',L,mask.q_doc),
+                     ('k_doc',S,mask.k_doc)):
         if t is None: continue
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")

@@ -149,7 +149,7 @@ class _Options:
     softcap:float|None
     fused:bool # By torch's kernel, else by the formula
 
-def _bias_index(bias:Tensor, step:_Step)->tuple[slice|Tensor,...]:
+def _bias_index(bias:Tensor, step:_Step)->tuple[Any,...]:
     "Return the index of a step's part of a bias, which may have one entry for all"
     at = *step.q,step.k[2]
     return tuple(slice(None) if n == 1 else index for n,index in zip(bias.shape, at))
@@ -188,12 +188,12 @@ class _Blocks(torch.autograd.Function):
         options,(g,g_lse) = ctx.options,grad_outputs
         g = torch.zeros_like(out) if g is None else _rows(g)
         lse = lse.masked_fill(lse == -math.inf, 0.)    # an empty row has no weights: exp(-inf - 0)
-        grads = [None if t is None else torch.zeros_like(t, dtype=wide_dtype(t.dtype))
-                 for t in (q,k,v,bias)]
+        grads:list[Any] = [None if t is None else torch.zeros_like(t, dtype=wide_dtype(t.dtype))
+                           for t in (q,k,v,bias)]
         for step in _steps(options.mask, q, k):
             part = q[step.q],k[step.k],v[step.k]
             g_step,g_lse_step = g[step.q],None if g_lse is None else g_lse[step.q]
-            at = [step.q, step.k, step.k]
+            at:list[Any] = [step.q, step.k, step.k]
             if options.fused:
                 made = _fused_backward(g_step, g_lse_step, *part, out[step.q], lse[step.q],
                                        _terms(bias, step)[0], options.scale)
@@ -203,7 +203,8 @@ class _Blocks(torch.autograd.Function):
                                          None if bias is None else bias[at[3]], step.added,
                                          options.scale, options.softcap)
             for grad,index,more in zip(grads, at, made): grad[index] += more
-        return *(None if t is None else grad.to(t.dtype) for t,grad in zip((q,k,v,bias), grads)), None
+        inputs = q,k,v,bias
+        return *(None if t is None else grad.to(t.dtype) for t,grad in zip(inputs, grads)), None
 
 # %% ../../nbs/kernels/blocks.ipynb #79886c99
 def as_four_dims(t:Tensor, q:Tensor)->Tensor:
@@ -292,16 +293,16 @@ def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|N
                     q_pos:Tensor|None=None, k_pos:Tensor|None=None, scale:float|None=None,
                     softcap:float|None=None, sinks:Tensor|None=None,
                     dropout_p:float=0.)->tuple[Tensor,Tensor]:
-    """Compute `attention_lse` in memory linear in L, skipping hidden blocks (Dao et al. 2022, 2205.14135)
+    """Compute `attention_lse` in memory linear in L (Dao et al. 2022, 2205.14135)
 
-    Its gradients have no gradients of their own. In a compiled model it runs as it is, between two
+    Hidden blocks are skipped. Its gradients have no gradients of their own. In a compiled model it runs as it is, between two
     graphs. `NotImplementedError` for dropout, and in a transform such as `torch.vmap`.
 
     Args:
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Bool, broadcastable to the scores (..., L, S), True = may attend
+        mask: Bool, to scores (..., L, S), True = may attend; or rules
         bias: Added to the scores, broadcastable to them
         causal: Hide keys after the query's own position
         window: (left, right) of the query; None leaves a side open

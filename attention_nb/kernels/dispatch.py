@@ -188,7 +188,8 @@ def explain_choice(q:Tensor, k:Tensor, v:Tensor, *, kernel:str|None=None,
     chosen = _chosen(call, kernel)
     why = 'the first that applies' if kernel is None else 'asked for'
     others = [(row.name, row.why_not(call) or row.why_slower(call)
-               or f"applies too, but {chosen.name} is {why}") for row in KERNELS if row is not chosen]
+               or f"applies too, but {chosen.name} is {why}")
+              for row in KERNELS if row is not chosen]
     return [(chosen.name, f"{why}: {chosen.description}"), *others]
 
 # %% ../../nbs/kernels/dispatch.ipynb #baf5e9cd

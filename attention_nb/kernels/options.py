@@ -22,7 +22,7 @@ from .attention_mask import AttentionMask, mask_of_options
 # %% ../../nbs/kernels/options.ipynb #5d1e7a02
 class AttentionOptions(TypedDict, total=False):
     "The options of an attention function, beside q (..., L, E), k and v (..., S, E)"
-    # Bool, broadcastable to the scores (..., L, S), True = may attend, or rules; None: nothing is hidden
+    # Bool, broadcastable to the scores (..., L, S), True = may attend, or rules
     mask:Tensor|AttentionMask|None
     # Added to the scores, broadcastable to them; None: nothing
     bias:Tensor|None

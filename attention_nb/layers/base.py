@@ -102,7 +102,7 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
         options: Of an attention function
 
     Returns:
-        Those that differ from their defaults; an `AttentionMask` as plain options where it can
+        Those that differ from their defaults, as plain as possible
     """
     options = _without_defaults(options)
     mask,hides = options.get('mask'),'causal' in options or 'window' in options

@@ -280,7 +280,7 @@ class LatentAttention(_LatentProjections):
             causal: A query sees keys up to its own place; the last has the last key's
             cache: Of `new_cache`; keeps latents and rotated keys
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
-            rotation: `rope.rotation(positions)`, if many layers share it
+            rotation: `rope.rotation(positions)`, if shared
             need_weights: Also all L x S weights, or their mean over heads
 
         Returns:

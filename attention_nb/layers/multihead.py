@@ -298,7 +298,7 @@ class MultiHeadAttention(AttentionLayer):
             causal: A query sees keys up to its place; the last stands at the last key's
             cache: Keeps keys and values of earlier calls, see lesson 9
             positions: Places of the tokens, (L,) or (B, L); None: after the cache
-            rotation: `rope.rotation(positions)`, if many layers share it
+            rotation: `rope.rotation(positions)`, if shared
             need_weights: Also all L x S weights, or their mean over heads
 
         Returns:

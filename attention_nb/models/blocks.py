@@ -471,7 +471,7 @@ class ForwardContext:
         documents: Integers (B, L): each token sees its own text
         causal: Hide later keys, where a mask does not say so already
         masks: Kind of block -> mask
-        rotations: Kind of block -> tables
+        rotations: By kind of block
         bias: What distances add to the scores, (1 or B, H, L, S)
         cache: Keys and values of earlier calls
         memory: Hidden states of another text, (B, S', D)

@@ -379,7 +379,8 @@ class CompiledStep:
         slots = torch.arange(max(2, min(most, -(-(n+1)//128)*128)), device=device)
         place = n - padding
         rotations = {kind: rope.rotation(place) for kind,rope in self._ropes.items()}
-        out = self._run(ids.contiguous(), torch.tensor([n], device=device), padding, slots, rotations,
+        start = torch.tensor([n], device=device)
+        out = self._run(ids.contiguous(), start, padding, slots, rotations,
                         self._keys, self._values)
         for c in self.cache.own: c.count_one()
         return out

@@ -63,7 +63,8 @@ class DecodingState:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
         self.mask,self.cache = mask,cache
-        self._compiles:Callable[...,Any]|None = getattr(model, 'compiled_step') if compiled else None
+        self._compiles:Callable[...,Any]|None = (
+            getattr(model, 'compiled_step') if compiled else None)
         self._step:Any = None
         if self._compiles is not None: self._step = self._compiles(cache, mask)    # or says why not
         # how many words the longest of the texts has, for each number of columns

@@ -287,7 +287,7 @@ class Transformer(nn.Module):
 
     Args:
         cfg: What it is made of
-        attend: What attention layers call, an `AttentionFunction`; None: ours
+        attend: What attention layers call; None: ours
         mixers: Kind in `cfg.layer_types` -> maker of a `Mixer`, `f(cfg, layer)`
     """
     cfg:TransformerConfig

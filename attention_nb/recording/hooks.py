@@ -324,7 +324,8 @@ class OurLayers(Listener):
 def _check_whole(name:str, layer:nn.Module)->None:
     "Refuse a layer that has only some of its heads"
     if '_mesh' in vars(layer):
-        raise NotImplementedError(f"{name} ({type(layer).__name__}) is split over processes and has "
+        kind = type(layer).__name__
+        raise NotImplementedError(f"{name} ({kind}) is split over processes and has "
                                   "only some of its heads: record the model before parallelize")
 
 def _keep(watch:Watch, m:Any, given:LayerCall, out:Any)->None:
@@ -341,7 +342,7 @@ def _keep(watch:Watch, m:Any, given:LayerCall, out:Any)->None:
     watch.keep(m, by_place(call, q_pos, k_pos))
 
 def _sliding_positions(cache:Any, L:int, options:Mapping[str,Any])->tuple[Tensor,Tensor]:
-    "Return position ids of new queries and of a sliding cache's keys, in order where some are hidden"
+    "Return position ids of new queries and of a sliding cache's keys, sorted if some are hidden"
     see,k_pos = options.get('mask'),copied(cache.positions)
     hides = options.get('causal') or options.get('window') is not None
     hides = hides or isinstance(see, AttentionMask) and see.window_bounds() != (None,None)

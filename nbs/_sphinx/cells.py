@@ -36,7 +36,7 @@ def room(name):
     return first if first in ROOMS else None
 
 # pages of the library that make nothing a user types: parts, formats, and how the figures are made
-FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions
+FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions kernels/flex
     layers/rope_scaling layers/few_rows layers/rounded
     models/generation_options models/decoding models/compiled_step models/speculative
     models/beam_search models/batch_cache checkpoints/schema checkpoints/families/common
