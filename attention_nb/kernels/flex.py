@@ -7,8 +7,9 @@ Docs: https://attention-nb.github.io/attention_nb/kernels/flex.html.md"""
 # %% auto #0
 __all__ = ['why_not_flex', 'flex']
 
-# %% ../../nbs/kernels/flex.ipynb #4f31e19b
+# %% ../../nbs/kernels/flex.ipynb #b23f9ef2
 import functools
+from collections.abc import Callable
 from typing import Any
 import torch
 from torch import Tensor
@@ -54,11 +55,12 @@ def _lse_wanted()->dict[str,Any]:
     if not hasattr(flex_attention, 'AuxRequest'): return dict(return_lse=True)
     return dict(return_aux=flex_attention.AuxRequest(lse=True))
 
-def flex(call:AttentionCall)->Tensor:
-    """Compute attention by compiled FlexAttention (Dong et al. 2024, 2412.05496)
+def flex(call:AttentionCall, function:Callable[...,Any]|None=None)->Tensor:
+    """Compute attention by FlexAttention (Dong et al. 2024, 2412.05496)
 
     Args:
         call: One that `why_not_flex` has nothing against
+        function: `flex_attention`, compiled or not; None: compiled here
 
     Returns:
         Output (..., L, Ev)
@@ -72,9 +74,10 @@ def flex(call:AttentionCall)->Tensor:
     plain = call.softcap is None and bias is None
     mask = four_dim_mask(call)
     block_mask = None if mask is None else mask.to_block_mask(128, device=q.device)
-    out = _flex_attention()(q, k, v, score_mod=None if plain else score_mod, block_mask=block_mask,
-                            scale=call.scale, enable_gqa=q.shape[1] != k.shape[1],
-                            **({} if call.sinks is None else _lse_wanted()))
+    function = function or _flex_attention()
+    out = function(q, k, v, score_mod=None if plain else score_mod, block_mask=block_mask,
+                   scale=call.scale, enable_gqa=q.shape[1] != k.shape[1],
+                   **({} if call.sinks is None else _lse_wanted()))
     if call.sinks is not None:
         out,lse = out
         out = add_sinks(out, getattr(lse, 'lse', lse), call.sinks)[0]

@@ -22,11 +22,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..checks import Attended, check_number, checked_window, wide_dtype
-from ..kernels.dispatch import KERNELS, dispatch
+from ..kernels.dispatch import KERNELS, dispatch, sdpa, why_not_sdpa
+from ..kernels.flex import flex
 from ..kernels.reference import reference
-from ..kernels.options import AttentionCall, call_of, check_added
+from ..kernels.options import (AttentionCall, AttentionOptions, call_of,
+                                          check_added)
 from ..kernels.positions import Window
-from ..kernels.attention_mask import AttentionMask, squeeze_heads
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/base.ipynb #0e2bf0a1
 class AttentionFunction(Protocol):
@@ -110,46 +112,24 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
     if not isinstance(mask, AttentionMask) and 'q_pos' not in options and 'k_pos' not in options:
         return options
     rules = {n: options[n] for n in _mask_options if n in options}
-    mask = AttentionMask(L, S, **rules) if hides else mask
+    if isinstance(mask, AttentionMask): del rules['mask']
+    by_options = AttentionMask(L, S, **rules) if hides else None
+    if by_options is not None and isinstance(mask, AttentionMask): mask = by_options & mask
+    elif by_options is not None: mask = by_options
     return mask.to_options() | {n: o for n,o in options.items() if n not in _mask_options}
 
 # %% ../../nbs/layers/base.ipynb #b48a0002
-def _call_torch_sdpa(sdpa:Function, q:Tensor, k:Tensor, v:Tensor, *,
-                     mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
-                     window:Window|None=None, q_pos:Tensor|None=None, k_pos:Tensor|None=None,
-                     scale:float|None=None, dropout_p:float=0.)->Tensor:
-    "Call torch's `scaled_dot_product_attention`, whose `is_causal` is aligned at the top left"
-    call = call_of(q, k, v, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
-    gqa = dict(enable_gqa=True) if q.shape[:-2] != k.shape[:-2] else {}
-    options = dict(dropout_p=dropout_p, scale=scale, **gqa)
-    if bias is None and (call.mask is None or call.is_causal):
-        out:Tensor = sdpa(q, k, v, is_causal=call.mask is not None, **options)
-        return out
-    table = None if call.mask is None else squeeze_heads(
-        call.mask.tile(slice(None), slice(None), device=q.device), q.dim())
-    if table is None: return sdpa(q, k, v, attn_mask=None if bias is None else bias.to(q.dtype),
-                                  **options)
-    empty = ~table.any(-1, keepdim=True)    # torch gives NaN there
-    added = table | empty
-    if bias is not None: added = bias.to(q.dtype).masked_fill(~added, -torch.inf)
-    return sdpa(q, k, v, attn_mask=added, **options).masked_fill(empty, 0.)
+def _call_torch_sdpa(function:Function, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor:
+    "Call torch's `scaled_dot_product_attention`"
+    call = call_of(q, k, v, **options)
+    if reason := why_not_sdpa(call):
+        raise NotImplementedError(f"scaled_dot_product_attention: {reason}")
+    return sdpa(call, function)
 
-def _call_flex(flex:Function, q:Tensor, k:Tensor, v:Tensor, *,
-               mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
-               window:Window|None=None, q_pos:Tensor|None=None, k_pos:Tensor|None=None,
-               scale:float|None=None, softcap:float|None=None)->Tensor:
-    "Call torch's `flex_attention` with a `BlockMask`, and a `score_mod` for soft cap and bias"
+def _call_flex(function:Function, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor:
+    "Call torch's `flex_attention`"
     _check_four_dims('flex_attention', q)
-    see = call_of(q, k, v, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos).see
-    table = None if bias is None else bias.expand(*q.shape[:-1], k.shape[-2])
-    def score_mod(score:Tensor, b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor:
-        if softcap is not None: score = softcap*torch.tanh(score/softcap)
-        return score if table is None else score + table[b,h,i,j]
-    is_changed = softcap is not None or table is not None
-    out:Tensor = flex(q, k, v, score_mod=score_mod if is_changed else None, scale=scale,
-                      block_mask=None if see is None else see.to_block_mask(device=q.device),
-                      enable_gqa=q.shape[1] != k.shape[1])
-    return out
+    return flex(call_of(q, k, v, **options), function)
 
 def _call_flash_attn(flash:Function, q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False,
                      window:Window|None=None, scale:float|None=None, softcap:float|None=None,
@@ -166,17 +146,20 @@ def _check_four_dims(name:str, q:Tensor)->None:
     if q.dim() != 4:
         raise NotImplementedError(f"{name} takes q of shape (B, H, L, E), got {tuple(q.shape)}")
 
-# functions of others, by module and name -> the function that calls them
-_adapters = {('torch.nn.functional', 'scaled_dot_product_attention'): _call_torch_sdpa,
-             ('torch.nn.attention.flex_attention', 'flex_attention'): _call_flex,
-             ('flash_attn', 'flash_attn_func'): _call_flash_attn}
+# functions of others, by module and name -> the function that calls them, and options they lack
+_adapters = {
+    ('torch.nn.functional', 'scaled_dot_product_attention'): (_call_torch_sdpa, {'softcap','sinks'}),
+    ('torch.nn.attention.flex_attention', 'flex_attention'): (_call_flex, {'dropout_p'}),
+    ('flash_attn', 'flash_attn_func'): (
+        _call_flash_attn, {'mask','bias','q_pos','k_pos','sinks'})}
 
-def _adapted(attend:Function)->Function:
-    "Return a function of our contract for a known function of others, any other as it is"
+def _adapted(attend:Function)->tuple[Function,frozenset[str]|None]:
+    "Return a function of our contract and the options it takes; a known function is adapted"
     original = getattr(attend, '_torchdynamo_orig_callable', attend)    # of a compiled function
-    for (module,name),adapter in _adapters.items():
-        if original is getattr(sys.modules.get(module), name, None): return partial(adapter, attend)
-    return attend
+    for (module,name),(adapter,lacking) in _adapters.items():
+        if original is getattr(sys.modules.get(module), name, None):
+            return partial(adapter, attend), frozenset(AttentionOptions.__annotations__) - lacking
+    return attend, options_of(attend)
 
 # %% ../../nbs/layers/base.ipynb #b48a0004
 class ResolvedAttention(NamedTuple):
@@ -208,8 +191,7 @@ def resolve_attention(attend:Function|str|None)->ResolvedAttention:
     if not callable(attend):
         raise TypeError("attend must be a function of q, k, v, the name of a kernel or None, "
                         f"got {attend!r}")
-    function = _adapted(attend)
-    return ResolvedAttention(attend, function, options_of(function), _name(attend))
+    return ResolvedAttention(attend, *_adapted(attend), _name(attend))
 
 # %% ../../nbs/layers/base.ipynb #c412c2a9
 def check_layer_mask(name:str, t:Tensor|AttentionMask|None)->None:

@@ -64,7 +64,7 @@ def functions_of_somebodys_own()->None:
     def no_options(q:Tensor, k:Tensor, v:Tensor)->Tensor: return q
     nb.MultiHeadAttention(8, 2, attend=options)
     nb.MultiHeadAttention(8, 2, attend=no_options)
-    nb.MultiHeadAttention(8, 2, attend='fused')                          # error
+    nb.MultiHeadAttention(8, 2, attend='blocks')
 
 def words()->None:
     words = nb.WordTokenizer.train(['to my ship'])
