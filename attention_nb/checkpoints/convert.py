@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from ..models.blocks import Mixers
 from ..models.config import TransformerConfig
 from .schema import Family, Field, Rule
-from ..layers.quantized import PackedWeight, quantize_part, take_form
+from ..layers.quantized import QuantizedWeight, quantize_parameter, replace_quantized
 from ..models.transformer import Transformer
 
 # %% ../../nbs/checkpoints/convert.ipynb #87fa4a6f
@@ -432,7 +432,7 @@ def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor]
     plan,model = _planned(family, cfg, source)
     for name,t in plan.read(source):
         _set(model, name, _own(name, t, dtype, copy))
-        if bits is not None: quantize_part(model, name, *bits)
+        if bits is not None: quantize_parameter(model, name, *bits)
     return model.eval()
 
 # %% ../../nbs/checkpoints/convert.ipynb #91c7d2be
@@ -455,17 +455,17 @@ def build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torch
     for name in source.keys():
         t,(owner,_,leaf) = source[name],name.rpartition('.')
         place = model.get_submodule(owner)
-        kept = isinstance(place, PackedWeight) and leaf in place._buffers
+        kept = isinstance(place, QuantizedWeight) and leaf in place._buffers
         t = _own(name, t, dtype if t.is_floating_point() and not kept else None, False)
         if leaf in place._buffers: place._buffers[leaf] = t
         else: _set(model, name, t)
     for m in model.modules():
-        if isinstance(m, PackedWeight): m.filled(dtype or torch.float32)
+        if isinstance(m, QuantizedWeight): m.finish_loading(dtype or torch.float32)
     return model.eval()
 
 def _in_form(model:Transformer, parts:Mapping[str,Any])->Transformer:
     "With matrices of few bits where the settings say so"
-    try: take_form(model, parts)
+    try: replace_quantized(model, parts)
     except (AttributeError,KeyError,TypeError,ValueError) as e:
         raise ValueError(f"attention_nb: quantized does not fit the settings: {e}") from None
     return model

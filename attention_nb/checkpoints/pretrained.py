@@ -29,7 +29,7 @@ from .schema import (Family, always_ignored, check_names, pass_over,
                                              read_settings)
 from .tensors import Tensors, files_folder, read_object
 from ..checks import checked_integer
-from ..layers.quantized import checked_bits, quantize, quantized_parts
+from ..layers.quantized import check_bits, quantize, quantized_layers
 from ..text.tokenizer import WordTokenizer
 from .tokenizers import files_of, written_names
 # offered here too
@@ -58,7 +58,7 @@ def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
         In evaluation mode
     """
     resolve_attention(attend)    # refused before anything is read
-    asked = None if bits is None else checked_bits(bits, group)
+    asked = None if bits is None else check_bits(bits, group)
     if bits is None and group is not None: raise ValueError("group needs bits=4")
     found = open_source(source)
     cfg,family,config = _understood(found, rope_scaling, ignore)
@@ -227,7 +227,7 @@ def save_pretrained(model:nn.Module, folder:str|Path, *, family:str|None=None, t
     """
     if not isinstance(bare := _bare(model), Transformer):
         raise TypeError(f"model must be a Transformer, got {type(bare).__name__}")
-    kind = 'attention_nb' if quantized_parts(bare) else (bare.published or {}).get('model_type')
+    kind = 'attention_nb' if quantized_layers(bare) else (bare.published or {}).get('model_type')
     config,tensors = _as_said(bare, family or kind)
     beside:dict[str,bytes|None] = {**_beside(bare, tokenizer)}
     if config['model_type'] == 'attention_nb':    # what only its tokenizer says stands in there
@@ -251,7 +251,7 @@ def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
 def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
-    if (parts := quantized_parts(model)) and kind != 'attention_nb':
+    if (parts := quantized_layers(model)) and kind != 'attention_nb':
         raise NotImplementedError("a quantized model is saved in our own form only, "
                                   f"family='attention_nb', got {kind!r}")
     if kind is None:

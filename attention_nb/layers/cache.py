@@ -1,4 +1,4 @@
-"""Keys and values in buffers made once, a ring for layers with a window, and the one place where a cache takes part
+"""Keys and values in buffers that are allocated once, a sliding cache for layers with a window, and the one method where a cache takes part
 
 Docs: https://attention-nb.github.io/attention_nb/layers/cache.html.md"""
 
@@ -16,11 +16,11 @@ from torch import Tensor
 from ..checks import Attended, check_sizes, checked_integer
 from ..kernels.positions import Window
 from ..kernels.attention_mask import AttentionMask, named_tensors, has_values
-from .rounded import RoundedRows
+from .quantized_cache import Int8Buffer
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
 class _Layer(Protocol):
-    "What a layer says of its attention"
+    "The attributes of an attention layer that decide which cache fits"
     @property
     def n_heads(self)->int: ...
     @property
@@ -30,123 +30,126 @@ class _Layer(Protocol):
 
 # %% ../../nbs/layers/cache.ipynb #95b4bcfa
 class LayerCache(Protocol):
-    "What any layer's memory can do, that of an attention or of another mixer"
+    "What the cache of any layer can do, of attention or of another mixer"
     def __len__(self)->int: ...
     def reset(self)->None:
-        "Forget everything"
+        "Remove all tokens"
         ...
     def crop(self, n:int)->None:
-        """Forget all tokens after the first `n`; `NotImplementedError` where it cannot
+        """Remove all tokens after the first `n`; `NotImplementedError` where it cannot
 
         Args:
-            n: How many tokens stay
+            n: Number of tokens that stay
         """
         ...
     def select(self, rows:Tensor)->None:
-        """Let each sequence go on from another one; `NotImplementedError` where it cannot
+        """Reorder the sequences, as beam search does; `NotImplementedError` where it cannot
 
         Args:
-            rows: Which sequence each goes on from, integers (B,)
+            rows: Index of the sequence that each row continues, integers (B,)
         """
         ...
 
 class AttentionCache(LayerCache, Protocol):
-    "The memory of an attention layer"
+    "The cache of an attention layer"
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, **options:Any)->Attended:
-        """Keep what is new and attend to what is held
+        """Append the new keys and values, and attend to all that are cached
 
         Args:
             attend: The attention function to call
             q: Queries of the new tokens, (B, H, L, E)
-            k: Their keys, (B, Hkv, L, E); None: another text's are kept already
+            k: Their keys, (B, Hkv, L, E); None: the keys of another text are cached
             v: Their values, (B, Hkv, L, Ev)
             options: Of the attention, about all tokens so far
 
         Returns:
-            What `attend` gives
+            What `attend` returns
         """
         ...
 
 # %% ../../nbs/layers/cache.ipynb #393041b6
 class KVCache:
-    """Keys and values of all tokens so far, in buffers that are made once
+    """Keys and values of all tokens so far, in buffers that are allocated once
 
     Args:
         batch: Number of sequences B
         n_kv_heads: Number of key/value heads Hkv
-        max_len: Most tokens it can hold
-        head_dim: Width E of a key
-        v_head_dim: Width Ev of a value; None means E, 0 keeps none
-        dtype: Of keys and values; None: torch's default; int8 rounds them
-        device: Where they are kept
+        max_len: Capacity in tokens
+        head_dim: Head dimension E of keys
+        v_head_dim: Head dimension Ev of values; None means E, 0 keeps no values
+        dtype: Of keys and values; None: torch's default; int8 quantizes
+        device: Where they are allocated
     """
-    left:int|None = None    # a full cache drops nothing
+    left:int|None = None    # a full cache drops no key
     def __init__(self, batch:int, n_kv_heads:int, max_len:int, head_dim:int, *,
                  v_head_dim:int|None=None, dtype:torch.dtype|None=None,
                  device:torch.device|str|None=None):
         widths = head_dim, head_dim if v_head_dim is None else v_head_dim
         check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
                     v_head_dim=widths[1] or 1)
-        self._k,self._v = _buffers(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
-                                   device=device)
+        self._k,self._v = _allocate(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
+                                    device=device)
         self.max_len:int|None = max_len
         self._seen = 0
-        self._places:Tensor|None = None    # where the tokens stand, if not at 0, 1, 2, ...
+        self._position_ids:Tensor|None = None    # None: 0, 1, 2, ...
 
     @property
     def batch(self)->int: return len(self._k)
     @property
     def widths(self)->tuple[int,int,int]:
-        "Heads, width of a key, width of a value"
+        "Number of heads, head dimension of keys, head dimension of values"
         return self._k.shape[1], self._k.shape[3], self._v.shape[3]
     @property
     def dtype(self)->torch.dtype: return self._k.dtype
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, *, q_pos:Tensor|None=None, **options:Any)->Attended:
-        """Keep what is new and attend to what is held
+        """Append the new keys and values, and attend to all that are cached
 
         Args:
             attend: The attention function to call
             q: Queries of the new tokens, (B, H, L, E)
-            k: Their keys, (B, Hkv, L, E); None: another text's are kept already
+            k: Their keys, (B, Hkv, L, E); None: the keys of another text are cached
             v: Their values, (B, Hkv, L, Ev)
-            q_pos: Places of the new tokens, (L,) or (B, L); None: after the others
+            q_pos: Position ids of the new tokens, (L,) or (B, L); None: the next
             options: Of the attention, about all tokens so far
 
         Returns:
-            What `attend` gives
+            What `attend` returns
         """
-        L = q.shape[2]
         if k is None or v is None: return attend(q, self.keys, self.values, **options)
-        if q_pos is not None or self._places is not None: options |= self._placed(q_pos, q)
-        if self.left is None and self._places is None and 'k_pos' not in options:
-            return attend(q, *self.update(k, v), **options)
-        self._check_gone(L, options)
+        if q_pos is not None or self._position_ids is not None:
+            options |= self._with_position_ids(q_pos, q)
+        L = q.shape[2]
+        self._check_dropped(L, options)
         keys,values = self.update(k, v)
-        self._places = options.get('k_pos', self._places)
-        keys,values,options = self._for_held(keys, values, L, options)
+        self._position_ids = options.get('k_pos', self._position_ids)
+        keys,values,options = self._cut_options(keys, values, L, options)
         return attend(q, keys, values, **options)
 
-    def _placed(self, q_pos:Tensor|None, q:Tensor)->dict[str,Any]:
-        "Places of the new tokens and of all"
-        past,old = self._seen,self._places
+    def _with_position_ids(self, q_pos:Tensor|None, q:Tensor)->dict[str,Any]:
+        "Return the position ids of the new tokens and of all tokens"
+        past = self._seen
+        old = self._position_ids
         new = torch.arange(past, past+q.shape[2], device=q.device) if q_pos is None else q_pos
         if old is None: old = torch.arange(past, device=q.device)
         if old.dim() != new.dim(): old,new = (t.expand(len(q), -1) for t in (old,new))
         return dict(q_pos=new, k_pos=torch.cat([old, new], -1))
 
-    def _check_gone(self, L:int, options:dict[str,Any])->None:
-        "Refuse a call that asks for keys that are gone; a full cache drops none"
+    def _check_dropped(self, L:int, options:dict[str,Any])->None:
+        "Raise a `ValueError` if a query may attend to a dropped key; a full cache drops none"
 
-    def _for_held(self, keys:Tensor, values:Tensor, L:int,
-                  options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
-        "Keys, values and options about those that are held; a full cache holds all"
+    def _cut_options(self, keys:Tensor, values:Tensor, L:int,
+                     options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
+        "Return keys, values and the options about these keys; a full cache holds all"
         return keys, values, options
 
     def update(self, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
-        """Write behind what is kept and return everything; an error changes nothing
+        """Append keys and values, and return all; an error changes nothing
+
+        Raises a `ValueError` if they do not fit the cache or its capacity, a `TypeError` for
+        another dtype.
 
         Args:
             k: Keys of L new tokens, (B, Hkv, L, E)
@@ -155,20 +158,22 @@ class KVCache:
         Returns:
             All keys (B, Hkv, S, E) and values (B, Hkv, S, Ev), not copied
         """
-        start,L = self._seen,_new(k, v, (self._k,self._v))
-        if start+L > self._k.shape[2]:
+        start = self._seen
+        end = start + _check_new(k, v, (self._k,self._v))
+        if end > self._k.shape[2]:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
-                             f"no room for {L} more")
-        self._write(slice(start, start+L), k, v)
-        self._seen = start+L
-        return self._k[:,:,:start+L], self._v[:,:,:start+L]
+                             f"no room for {end-start} more")
+        self._write(slice(start, end), k, v)
+        self._seen = end
+        return self._k[:,:,:end], self._v[:,:,:end]
 
     def _write(self, slots:slice|Tensor, k:Tensor, v:Tensor)->None:
-        self._own(torch.clone)
-        self._k[:,:,slots],self._v[:,:,slots] = k,v
+        self._copy_for_backward(torch.clone)
+        self._k[:,:,slots] = k
+        self._v[:,:,slots] = v
 
-    def _own(self, copy:Callable[[Tensor],Tensor])->None:
-        "In training, leave the old buffers to the backward pass and go on with copies"
+    def _copy_for_backward(self, copy:Callable[[Tensor],Tensor])->None:
+        "In training, leave the old buffers to the backward pass and continue with copies"
         if self._k.requires_grad or self._v.requires_grad:
             grad = torch.is_grad_enabled()
             with torch.inference_mode(False), torch.set_grad_enabled(grad):
@@ -176,24 +181,19 @@ class KVCache:
 
     @property
     def buffers(self)->tuple[Tensor,Tensor]:
-        "All slots of keys and of values, also those that are free"
+        "All slots of keys and of values, also the free ones"
         return self._k, self._v
 
-    def free_slot(self)->int|None:
-        "Where one token may be written without `update`, then `count_one`; None: only by it"
-        odd = self._places is not None or self._k.requires_grad or self._v.requires_grad
-        return None if odd or self._seen == self._k.shape[2] else self._seen
-
-    def count_one(self)->None:
-        "A token stands in what was the free slot"
+    def count_token(self)->None:
+        "Count a token that a compiled step has written into `buffers`"
         self._seen += 1
 
     @property
-    def _filled(self)->int: return min(self._seen, self._k.shape[2])
+    def _n_kept(self)->int: return min(self._seen, self._k.shape[2])
     @property
-    def keys(self)->Tensor: return self._k[:,:,:self._filled]
+    def keys(self)->Tensor: return self._k[:,:,:self._n_kept]
     @property
-    def values(self)->Tensor: return self._v[:,:,:self._filled]
+    def values(self)->Tensor: return self._v[:,:,:self._n_kept]
     @property
     def positions(self)->Tensor: return torch.arange(self._seen, device=self._k.device)
     @property
@@ -201,38 +201,40 @@ class KVCache:
     def __len__(self)->int: return self._seen
 
     def reset(self)->None:
-        "Forget everything"
-        self._own(torch.empty_like)
-        self._seen,self._places = 0,None
+        "Remove all tokens"
+        self._copy_for_backward(torch.zeros_like)
+        self._seen = 0
+        self._position_ids = None
 
     def crop(self, n:int)->None:
-        """Forget all tokens after the first `n`
+        """Remove all tokens after the first `n`
 
         Args:
-            n: How many tokens stay
+            n: Number of tokens that stay
         """
         self._seen = checked_integer('n', n, max=self._seen)
-        if self._places is not None: self._places = self._places[...,:self._seen]
+        if self._position_ids is not None: self._position_ids = self._position_ids[...,:n]
 
     def select(self, rows:Tensor)->None:
-        """Let each sequence go on from another one, as beam search does
+        """Reorder the sequences, as beam search does
 
         Args:
-            rows: Which sequence each goes on from, integers (B,); another length is a new B
+            rows: Index of the sequence that each row continues, integers (B,); B may change
         """
-        old,rows = len(self._k),torch.as_tensor(rows, device=self._k.device)
+        old = len(self._k)
+        rows = torch.as_tensor(rows, device=self._k.device)
         if rows.dtype not in (torch.int32,torch.int64) or rows.dim() != 1:
             raise TypeError(f"rows must be integers (B,), got {rows.dtype} {tuple(rows.shape)}")
         if not len(rows) or not 0 <= rows.min() <= rows.max() < old:
             raise ValueError(f"rows must be from 0 to {old-1}, got {rows.tolist()}")
-        k,v = (_of_sequences(t, rows, self._filled) for t in (self._k, self._v))
+        k,v = (_select(t, rows, self._n_kept) for t in (self._k, self._v))
         if len(rows) != old:
             widths = k.shape[3],v.shape[3]
-            self._k,self._v = _buffers(len(rows), *self._k.shape[1:3], widths=widths,
-                                       dtype=k.dtype, device=k.device)
-        self._write(slice(self._filled), k, v)
-        places = self._places
-        if places is not None and places.dim() > 1: self._places = places.index_select(0, rows)
+            self._k,self._v = _allocate(len(rows), *self._k.shape[1:3], widths=widths,
+                                        dtype=k.dtype, device=k.device)
+        self._write(slice(self._n_kept), k, v)
+        ids = self._position_ids
+        if ids is not None and ids.dim() > 1: self._position_ids = ids.index_select(0, rows)
 
     def __repr__(self)->str:
         B,H,_,E = self._k.shape
@@ -241,83 +243,81 @@ class KVCache:
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
 # %% ../../nbs/layers/cache.ipynb #cfd51938
-def _new(k:Tensor, v:Tensor, kept:tuple[Tensor,Tensor])->int:
-    "How many new tokens there are, if their keys and values fit those that are kept"
+def _check_new(k:Tensor, v:Tensor, buffers:tuple[Any,Any])->int:
+    "Return the number of new tokens; a `TypeError` or `ValueError` if they do not fit the buffers"
     L:Any = k.shape[2] if isinstance(k, Tensor) and k.dim() == 4 else 'L'
-    for name,t,old in zip('kv', (k,v), kept):
+    for name,t,buffer in zip('kv', (k,v), buffers):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if isinstance(old, RoundedRows): old.accept(name, t)
-        elif t.dtype != old.dtype:
-            raise TypeError(f"{name} must be {old.dtype} like the cache, got {t.dtype}")
-        if t.device != old.device:
-            raise ValueError(f"{name} must be on {old.device} like the cache, got {t.device}")
-        B,H,_,E = old.shape
+        if isinstance(buffer, Int8Buffer): buffer.prepare(name, t)
+        elif t.dtype != buffer.dtype:
+            raise TypeError(f"{name} must be {buffer.dtype} like the cache, got {t.dtype}")
+        if t.device != buffer.device:
+            raise ValueError(f"{name} must be on {buffer.device} like the cache, got {t.device}")
+        B,H,_,E = buffer.shape
         if t.shape != (B, H, L, E):
             raise ValueError(f"{name} must be ({B}, {H}, {L}, {E}), got {tuple(t.shape)}")
-
     return k.shape[2]
 
-def _buffers(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
-             device:torch.device|str|None)->list[Any]:
-    "Two buffers that may be written to in any mode"
+def _allocate(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
+              device:torch.device|str|None)->list[Any]:
+    "Return a buffer of zeros for each width, which may be written to in any mode"
     with torch.inference_mode(False):
-        if dtype is torch.int8: return [RoundedRows(*shape, E, device=device) for E in widths]
-        return [torch.empty(*shape, E, dtype=dtype, device=device) for E in widths]
+        if dtype is torch.int8: return [Int8Buffer(*shape, E, device=device) for E in widths]
+        return [torch.zeros(*shape, E, dtype=dtype, device=device) for E in widths]
 
-def _of_sequences(buffer:Any, which:Tensor, n:int)->Any:
-    "The first places of some sequences, as they are kept"
-    if isinstance(buffer, RoundedRows): return buffer.of_sequences(which, n)
-    return buffer[:,:,:n].index_select(0, which)
+def _select(buffer:Any, rows:Tensor, n:int)->Any:
+    "Return a copy of the first `n` slots of the chosen sequences"
+    if isinstance(buffer, Int8Buffer): return buffer.select(rows, n)
+    return buffer[:,:,:n].index_select(0, rows)
 
-def _as_kept(buffer:Any, new:Tensor)->Tensor:
-    "What new rows will be when they are read again"
-    return RoundedRows.of(new)[...] if isinstance(buffer, RoundedRows) else new
+def _as_stored(buffer:Any, new:Tensor)->Tensor:
+    "Return new rows as they will be read from the buffer"
+    return Int8Buffer.quantize(new)[...] if isinstance(buffer, Int8Buffer) else new
 
 # %% ../../nbs/layers/cache.ipynb #c3b86b8c
-def _columns(options:dict[str,Any], held:Tensor|slice)->dict[str,Any]:
-    "Options about all tokens so far as options about those that are held"
-    def cut(name:str, o:Any)->Any:
-        if isinstance(o, AttentionMask):
-            by_place = isinstance(held, slice) or o.q_pos is not None or o.k_pos is not None
-            return (o if by_place else replace(o, causal=False, window=None)).part(k=held)
-        if name not in ('mask','bias','k_pos') or o is None: return o
-        return o[...,held] if o.dim() and (o.shape[-1] > 1 or name == 'k_pos') else o
-    return {name: cut(name, o) for name,o in options.items()}
+def _take_columns(options:dict[str,Any], kept:Tensor|slice)->dict[str,Any]:
+    "Return options about all tokens as options about the kept ones"
+    def take(name:str, x:Any)->Any:
+        if isinstance(x, AttentionMask):
+            in_order = isinstance(kept, slice) or x.q_pos is not None or x.k_pos is not None
+            return (x if in_order else replace(x, causal=False, window=None)).part(k=kept)
+        if name not in ('mask','bias','k_pos') or x is None: return x
+        return x[...,kept] if x.dim() and (x.shape[-1] > 1 or name == 'k_pos') else x
+    return {name: take(name, x) for name,x in options.items()}
 
 class SlidingKVCache(KVCache):
-    """Keys and values that a window still sees: a ring of `left` + 1 slots, however long the text
+    """Keys and values that a window still sees, in a rolling buffer of `left` + 1 slots
 
     Args:
         batch: Number of sequences B
         n_kv_heads: Number of key/value heads Hkv
-        left: How many keys before its own place a query sees
-        head_dim: Width E of a key
-        v_head_dim: Width Ev of a value; None means E, 0 keeps none
-        dtype: Of keys and values; None: torch's default; int8 rounds them
-        device: Where they are kept
+        left: How many keys before its own position a query sees
+        head_dim: Head dimension E of keys
+        v_head_dim: Head dimension Ev of values; None means E, 0 keeps no values
+        dtype: Of keys and values; None: torch's default; int8 quantizes
+        device: Where they are allocated
     """
     def __init__(self, batch:int, n_kv_heads:int, left:int, head_dim:int, *,
                  v_head_dim:int|None=None, dtype:torch.dtype|None=None,
                  device:torch.device|str|None=None):
         self.left:int|None = checked_integer('left', left)
-        self._ring = self.left+1
-        super().__init__(batch, n_kv_heads, self._ring, head_dim, v_head_dim=v_head_dim,
+        self._n_slots = self.left+1
+        super().__init__(batch, n_kv_heads, self._n_slots, head_dim, v_head_dim=v_head_dim,
                          dtype=dtype, device=device)
         self.max_len:int|None = None
-        self._first:int|None = None
+        self._first:int|None = None    # position of the first key that `update` returned in order
 
-    def free_slot(self)->int|None:
-        odd = self._places is not None or self._k.requires_grad or self._v.requires_grad
-        return None if odd else self._seen % self._ring
-
-    def count_one(self)->None: self._seen,self._first = self._seen+1,None
+    def count_token(self)->None:
+        "Count a token that a compiled step has written into `buffers`"
+        self._seen += 1
+        self._first = None
 
     def _slots(self, start:int, end:int)->Tensor:
-        return torch.arange(start, end, device=self._k.device) % self._ring
+        return torch.arange(start, end, device=self._k.device) % self._n_slots
 
     def update(self, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
-        """Write over the oldest and return what the window sees; an error changes nothing
+        """Overwrite the oldest slots and return what the window sees; an error changes nothing
 
         Args:
             k: Keys of L new tokens, (B, Hkv, L, E)
@@ -326,114 +326,118 @@ class SlidingKVCache(KVCache):
         Returns:
             Keys and values the new tokens may see, at `positions`
         """
-        start,L = self._seen,_new(k, v, (self._k,self._v))
+        start = self._seen
+        L = _check_new(k, v, (self._k,self._v))
         if L == 1:
-            slot = start % self._ring
+            slot = start % self._n_slots
             self._write(slice(slot, slot+1), k, v)
-            self._seen,self._first = start+1,None
+            self.count_token()
             return self.keys, self.values
-        first,last = max(0, start-self._ring+1),max(0, L-self._ring)
-        old,new = self._slots(first, start),self._slots(start+last, start+L)
-        keys,values = (torch.cat([kept[:,:,old], _as_kept(kept, t)], 2)
-                       for kept,t in ((self._k, k), (self._v, v)))
-        self._write(new, k[:,:,last:], v[:,:,last:])
-        self._seen,self._first = start+L,first
+        first = max(0, start-self._n_slots+1)     # the oldest key that a new token sees
+        skip = max(0, L-self._n_slots)            # new tokens that are overwritten at once
+        old = self._slots(first, start)
+        keys,values = (torch.cat([buffer[:,:,old], _as_stored(buffer, new)], 2)
+                       for buffer,new in ((self._k, k), (self._v, v)))
+        self._write(self._slots(start+skip, start+L), k[:,:,skip:], v[:,:,skip:])
+        self._seen = start+L
+        self._first = first
         return keys, values
 
-    def _check_gone(self, L:int, options:dict[str,Any])->None:
-        "Places may stand closer together than words: then a window sees more than the ring holds"
-        gone,S = self._seen-self._ring+1,self._seen+L
-        if gone <= 0: return
-        said = {n: options[n] for n in ('mask','causal','window','q_pos','k_pos') if n in options}
-        mask = said.get('mask')
-        names:set[str] = {n for n,o in said.items() if o is not None}
-        if isinstance(mask, AttentionMask): names |= {n for n,_ in named_tensors(mask)}
-        if not names & {'q_pos','k_pos'}: return    # by the order of words
-        see = AttentionMask(L, S, **{n: o for n,o in said.items() if n != 'mask'})
-        if mask is not None: see = see & mask
-        tensors = named_tensors(see)
-        if not has_values(*(t for _,t in tensors)): return
-        see = see.part(k=slice(0, gone))
-        if not see.blocks(128, 128).any(): return
-        for a in range(0, L, 128):
-            seen = see.tile(slice(a, a+128), slice(None))
-            if seen is None or seen.any():
-                raise ValueError(f"the window sees, by places, keys that a ring of {self._ring} "
-                                 "has dropped: fill texts up on the left, or use a KVCache")
+    def _check_dropped(self, L:int, options:dict[str,Any])->None:
+        "Raise a `ValueError` if a query may attend, by position ids, to a key that was dropped"
+        n_dropped = self._seen-self._n_slots+1
+        if n_dropped <= 0: return
+        mask = options.get('mask')
+        rules = {name: options[name] for name in ('causal','window','q_pos','k_pos')
+                 if options.get(name) is not None}
+        names = {*rules}
+        if isinstance(mask, AttentionMask): names.update(name for name,_ in named_tensors(mask))
+        if not names & {'q_pos','k_pos'}: return    # by index a window sees no dropped key
+        rule_mask = AttentionMask(L, self._seen+L, **rules)
+        if mask is not None: rule_mask = rule_mask & mask
+        if not has_values(*(t for _,t in named_tensors(rule_mask))): return
+        dropped = rule_mask.part(k=slice(0, n_dropped))
+        if not dropped.blocks(128, 128).any(): return
+        for start in range(0, L, 128):
+            tile = dropped.tile(slice(start, start+128), slice(None))
+            if tile is None or tile.any():
+                raise ValueError("the window sees, by position ids, keys that a sliding cache of "
+                                 f"{self._n_slots} slots has dropped: pad texts on the left, or "
+                                 "use a KVCache")
 
-    def _for_held(self, keys:Tensor, values:Tensor, L:int,
-                  options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
-        "Masks, biases and places lose the columns of words that are gone"
-        if keys.shape[2] == self._seen: return keys, values, options      # none is gone
-        if L == 1 and self._all_visible(options):
-            options = {n: o for n,o in options.items() if n not in ('causal','window')}
-            return keys, values, _columns(options, self.positions)
-        if L == 1:      # in the order of the text
-            order = self.positions.argsort()
-            keys,values = keys[:,:,order],values[:,:,order]
-        return keys, values, _columns(options, slice(self._seen-keys.shape[2], self._seen))
+    def _cut_options(self, keys:Tensor, values:Tensor, L:int,
+                     options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
+        "Return keys, values and the options without the columns of dropped keys"
+        S = keys.shape[2]
+        if S == self._seen: return keys, values, options    # no key was dropped
+        if L > 1: return keys, values, _take_columns(options, slice(self._seen-S, self._seen))
+        if self._sees_all_slots(options):
+            options = {name: x for name,x in options.items() if name not in ('causal','window')}
+            return keys, values, _take_columns(options, self.positions)
+        order = self.positions.argsort()
+        options = _take_columns(options, slice(self._seen-S, self._seen))
+        return keys[:,:,order], values[:,:,order], options
 
-    def _all_visible(self, options:dict[str,Any])->bool:
-        "Whether the newest word sees, by place, all that the ring holds"
-        see = options.get('mask')
-        rules = [options.get('window')]
-        if isinstance(see, AttentionMask):
-            if see.q_pos is not None or see.k_pos is not None: return False
-            rules.append(see.window)
-        lefts = [w[0] for w in rules if w is not None and w[0] is not None]
-        return options.get('q_pos') is None and min(lefts, default=self._ring) >= self._ring-1
+    def _sees_all_slots(self, options:dict[str,Any])->bool:
+        "Return whether causal and window hide no slot from the newest token"
+        mask = options.get('mask')
+        windows = [options.get('window')]
+        if isinstance(mask, AttentionMask):
+            if mask.q_pos is not None or mask.k_pos is not None: return False
+            windows.append(mask.window)
+        lefts = [w[0] for w in windows if w is not None and w[0] is not None]
+        return options.get('q_pos') is None and min(lefts, default=self._n_slots) >= self._n_slots-1
 
     @property
     def positions(self)->Tensor:
-        "Where in the text each key stands that `update` returned last, or that `crop` left"
+        "Position in the text of each key that `update` returned last, or that `crop` left"
         if self._first is not None:
             return torch.arange(self._first, self._seen, device=self._k.device)
         newest = self._seen-1
-        slot = torch.arange(self._filled, device=self._k.device)
-        return newest - (newest-slot) % self._ring
+        slot = torch.arange(self._n_kept, device=self._k.device)
+        return newest - (newest-slot) % self._n_slots
 
     def crop(self, n:int)->None:
-        """Forget all tokens after the first `n`, if nothing is written over yet
+        """Remove all tokens after the first `n`; `ValueError` if any slot was overwritten
 
         Args:
-            n: How many tokens stay
+            n: Number of tokens that stay
         """
-        if n != self._seen and self._seen > self._ring:
+        if n != self._seen and self._seen > self._n_slots:
             raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
         super().crop(n)
         self._first = None
 
     def reset(self)->None:
-        "Forget everything"
+        "Remove all tokens"
         super().reset()
         self._first = None
 
 # %% ../../nbs/layers/cache.ipynb #68e4cf46
-def _check_ring(layer:_Layer, own:bool, left:int)->None:
-    "A ring keeps all that the layer will ask for"
-    asks = None if layer.window is None else layer.window[0]
-    if not own: raise ValueError("another text needs a full cache, got a sliding one")
-    if asks is None or asks > left:
+def _check_window(layer:_Layer, is_self:bool, left:int)->None:
+    "Raise a `ValueError` unless a sliding cache keeps all keys that the layer's window sees"
+    if not is_self: raise ValueError("another text needs a full cache, got a sliding one")
+    seen = None if layer.window is None else layer.window[0]
+    if seen is None or seen > left:
         raise ValueError(f"a cache of left={left} has dropped keys that window={layer.window} sees")
 
 # %% ../../nbs/layers/cache.ipynb #da889c1d
-def check_cache(layer:_Layer, query:Tensor, own:bool, cache:AttentionCache|None,
+def check_cache(layer:_Layer, query:Tensor, is_self:bool, cache:AttentionCache|None,
                 positions:Tensor|None, rotation:tuple[Tensor,Tensor]|None)->None:
-    """Raise a `TypeError` or `ValueError` that names what of a layer's memory is wrong
+    """Raise a `TypeError` or `ValueError` unless cache, positions and rotation fit the layer
 
     Args:
         layer: With `rope`, `window` and `n_heads`
         query: (B, L, D), or (L, D) without a batch
-        own: Are the keys made from the queries' own text?
-        cache: What it was given
-        positions: (L,) or (B, L)
+        is_self: Do the queries attend to their own text?
+        cache: The cache of the call
+        positions: Position ids, (L,) or (B, L)
         rotation: Cosines and sines
     """
-    rope = layer.rope
-    if rope is None and rotation is not None:
+    if layer.rope is None and rotation is not None:
         raise ValueError("rotation needs a layer with rope")
-    if not own and (rope is not None or positions is not None):
-        name = 'positions are places in' if rope is None else 'rope rotates'
+    if not is_self and (layer.rope is not None or positions is not None):
+        name = 'positions are of' if layer.rope is None else 'rope rotates'
         raise ValueError(f"{name} a text that attends to itself; key must be None")
     if positions is not None and rotation is not None:
         raise ValueError("rotation is made of positions: give one of them")
@@ -444,68 +448,68 @@ def check_cache(layer:_Layer, query:Tensor, own:bool, cache:AttentionCache|None,
     if getattr(cache, 'batch', B) != B:
         raise ValueError(f"cache must be for a batch of {B}, got one for {getattr(cache, 'batch')}")
     left = getattr(cache, 'left', None)
-    if left is not None: _check_ring(layer, own, left)
+    if left is not None: _check_window(layer, is_self, left)
 
 # %% ../../nbs/layers/cache.ipynb #001dd413
 class ModelCache:
     """The caches of all layers of a model; they advance together or not at all
 
     Args:
-        own: One for each layer: what its `new_cache` gave
+        own: One for each layer: what its `new_cache` returned
         cross: One for each cross-attention, or None
     """
     def __init__(self, own:list[Any], cross:list[AttentionCache|None]):
-        # words of the text that the kept keys are turned for, where that makes a difference
-        self.turned:int = 0
         self.own:list[Any] = own
         self.cross:list[AttentionCache|None] = cross
-        self.memory:Tensor|None = None
-        self.places:Tensor|None = None    # of all tokens, (S,) or (B, S), if they were given
-        self._whole = True
+        self.memory:Tensor|None = None          # output of the encoder, (B, S, D)
+        self.position_ids:Tensor|None = None    # of all tokens, (S,) or (B, S); None: 0, 1, 2, ...
+        self.rope_length:int = 0                # text length whose frequencies rotated the keys
+        self._is_consistent = True
 
     def __len__(self)->int: return len(self.own[0])
     def _all(self)->list[Any]: return [c for c in (*self.own, *self.cross) if c is not None]
     @property
     def nbytes(self)->int: return sum(getattr(c, 'nbytes', 0) for c in self._all())
 
-    def check_room(self, ids:Tensor, source:Tensor|None=None)->None:
-        """Raise a `ValueError` if a layer has no room for them, before any layer keeps them
+    def check_capacity(self, ids:Tensor, source:Tensor|None=None)->None:
+        """Raise a `ValueError` if any layer lacks capacity, before one of them keeps the tokens
 
         Args:
             ids: Tokens that come next, (B, L)
             source: Beside an encoder: what it reads, (B, S)
         """
-        if not self._whole or len({len(c) for c in self.own}) > 1:
-            raise ValueError(f"the cache was left in the middle of a call, its layers hold "
-                             f"{sorted({len(c) for c in self.own})} tokens: reset it first")
-        room = [m - len(c) for c in self.own if (m := getattr(c, 'max_len', None)) is not None]
-        if room and ids.shape[1] > min(room):
-            raise ValueError(f"the cache has room for {min(room)} more tokens, got {ids.shape[1]}")
-        most = getattr(self.cross[0], 'max_len', None)
-        if source is None or most is None or self.memory is not None: return
-        if (S := source.shape[1]) > most:
-            raise ValueError(f"the cache has room for a source of {most} tokens, got {S}")
+        lengths = {len(c) for c in self.own}
+        if not self._is_consistent or len(lengths) > 1:
+            raise ValueError("the cache was left in the middle of a call, its layers hold "
+                             f"{sorted(lengths)} tokens: reset it first")
+        free = [c.max_len-len(c) for c in self.own if getattr(c, 'max_len', None) is not None]
+        if free and ids.shape[1] > min(free):
+            raise ValueError(f"the cache has room for {min(free)} more tokens, got {ids.shape[1]}")
+        max_source = getattr(self.cross[0], 'max_len', None)
+        if source is None or max_source is None or self.memory is not None: return
+        if (S := source.shape[1]) > max_source:
+            raise ValueError(f"the cache has room for a source of {max_source} tokens, got {S}")
 
     def advance(self, run:Callable[[],Tensor])->Tensor:
-        """Have all layers keep the same tokens; if the call breaks off, they forget them again
+        """Run a call; if it breaks off, remove its tokens from all layers again
 
         Args:
-            run: A call of the model that fills it
+            run: A call of the model that appends to all layers
 
         Returns:
-            What it gives
+            What it returns
         """
-        n,memory,places = len(self),self.memory,self.places
-        self._whole = False
+        n,memory,position_ids = len(self),self.memory,self.position_ids
+        self._is_consistent = False
         try: out = run()
         except BaseException:    # a key on the keyboard too
-            self._go_back(n, memory, places)
+            self._roll_back(n, memory, position_ids)
             raise
-        self._whole = True
+        self._is_consistent = True
         return out
 
-    def _go_back(self, n:int, memory:Tensor|None, places:Tensor|None)->None:
-        "To n tokens, if every layer can; else it stays refused until it is reset"
+    def _roll_back(self, n:int, memory:Tensor|None, position_ids:Tensor|None)->None:
+        "Return to `n` tokens if every layer can; else calls are refused until `reset`"
         try:
             for c in self.own:
                 if len(c) != n: c.crop(n)
@@ -513,23 +517,25 @@ class ModelCache:
                 for cross in self.cross:
                     if cross is not None: cross.reset()
         except (NotImplementedError,ValueError): return
-        self.memory,self.places,self._whole = memory,places,True
+        self.memory = memory
+        self.position_ids = position_ids
+        self._is_consistent = True
 
-    def all_places(self, new:Tensor|None, L:int)->Tensor|None:
-        """Where all tokens stand
+    def extend_position_ids(self, new:Tensor|None, L:int)->Tensor|None:
+        """Return the position ids of the cached and the next tokens
 
         Args:
-            new: Of the tokens that come next, (L,) or (B, L); None: after the others
+            new: Position ids of the next tokens, (L,) or (B, L); None: the next integers
             L: How many there are
 
         Returns:
-            Of all, (S,) or (B, S); None: 0, 1, 2, ...
+            Of all tokens, (S,) or (B, S); None: 0, 1, 2, ...
         """
-        if new is None and self.places is None: return None
+        if new is None and self.position_ids is None: return None
         past = len(self)
-        old = torch.arange(past) if self.places is None else self.places
-        if new is None: new = torch.arange(past, past+L)
-        old = old.to(new.device) if self.places is None else old
+        old = self.position_ids
+        if old is None: old = torch.arange(past, device=None if new is None else new.device)
+        new = torch.arange(past, past+L) if new is None else new
         new = new.to(old.device)
         if old.dim() != new.dim():
             B = max(t.shape[0] for t in (old,new) if t.dim() > 1)
@@ -537,29 +543,32 @@ class ModelCache:
         return torch.cat([old, new], -1)
 
     def reset(self)->None:
-        "Forget everything"
+        "Remove all tokens"
         for c in self._all(): c.reset()
-        self.memory,self.places,self.turned,self._whole = None,None,0,True
+        self.memory = None
+        self.position_ids = None
+        self.rope_length = 0
+        self._is_consistent = True
 
     def crop(self, n:int)->None:
-        """Forget all tokens after the first `n`; `ValueError` where a layer has written over them
+        """Remove all tokens after the first `n`; `ValueError` where a layer has overwritten slots
 
         Args:
-            n: How many tokens stay
+            n: Number of tokens that stay
         """
         checked_integer('n', n, max=len(self))
-        self._whole = False
+        self._is_consistent = False
         for c in self.own: c.crop(n)
-        if self.places is not None: self.places = self.places[...,:n]
-        self._whole = True
+        if self.position_ids is not None: self.position_ids = self.position_ids[...,:n]
+        self._is_consistent = True
 
     def select(self, rows:Tensor)->None:
-        """Choose among the sequences
+        """Reorder the sequences, as beam search does
 
         Args:
-            rows: Which sequence each row goes on from, (B,)
+            rows: Index of the sequence that each row continues, integers (B,)
         """
         for c in self._all(): c.select(rows)
         if self.memory is not None: self.memory = self.memory[rows]
-        places = self.places
-        if places is not None and places.dim() > 1: self.places = places[rows]
+        ids = self.position_ids
+        if ids is not None and ids.dim() > 1: self.position_ids = ids[rows]

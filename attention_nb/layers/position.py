@@ -1,4 +1,4 @@
-"""Rotations, slopes and buckets as a library needs them: batches of places, half precision, any pairing, checked
+"""Rotations, slopes and buckets as a library needs them: batches of position ids, half precision, any pairing, checked
 
 Docs: https://attention-nb.github.io/attention_nb/layers/position.html.md"""
 
@@ -13,40 +13,40 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from ..checks import check_number, check_sizes
-from .rope_scaling import (RopeFrequencies, checked_places, check_tables,
-                                              kind_name, aligned_places)
+from .rope_scaling import (RopeFrequencies, check_position_ids, check_tables,
+                                              kind_name, aligned_position_ids)
 
 # %% ../../nbs/layers/position.ipynb #a0e139d0
 def apply_rope(x:Tensor, cos:Tensor, sin:Tensor, *, interleaved:bool=False)->Tensor:
-    """Turn each pair of numbers by the angle of its place (Su et al. 2021)
+    """Rotate each pair of numbers by the angle of its position (RoPE, Su et al. 2021)
 
     Args:
         x: Queries or keys, (..., L, E)
-        cos: Cosine of each place and pair, (L, R/2), or (B, L, R/2) for x (B, H, L, E)
-        sin: Sine of each place and pair, like `cos`
+        cos: Cosine of each position and pair, (L, R/2), or (B, L, R/2) for x (B, H, L, E)
+        sin: Sine of each position and pair, like `cos`
         interleaved: Pairs are neighbours (0, 1), (2, 3), ...; else m and m + R/2
 
     Returns:
-        Turned, (..., L, E), in the dtype of `x`; numbers from R on are as they were
+        Rotated, (..., L, E), in the dtype of `x`; numbers from R on are unchanged
     """
     check_tables(x, cos, sin)
     if cos.dim() == 3: cos,sin = cos[:,None],sin[:,None]                       # (B, 1, L, R/2)
     R = 2*cos.shape[-1]
-    turned,rest = x[...,:R].to(torch.promote_types(x.dtype, torch.float32)),x[...,R:]
-    a,b = (turned[...,0::2],turned[...,1::2]) if interleaved else turned.chunk(2, -1)
+    part = x[...,:R].to(torch.promote_types(x.dtype, torch.float32))
+    a,b = (part[...,0::2],part[...,1::2]) if interleaved else part.chunk(2, -1)
     a,b = a*cos - b*sin,b*cos + a*sin                                          # (..., L, R/2)
-    turned = torch.stack((a,b), -1).flatten(-2) if interleaved else torch.cat((a,b), -1)
-    turned = turned.to(x.dtype)
-    return torch.cat((turned,rest), -1) if rest.shape[-1] else turned
+    rotated = torch.stack((a,b), -1).flatten(-2) if interleaved else torch.cat((a,b), -1)
+    rotated = rotated.to(x.dtype)
+    return rotated if R == x.shape[-1] else torch.cat((rotated, x[...,R:]), -1)
 
 # %% ../../nbs/layers/position.ipynb #31a5f926
 class Rope(RopeFrequencies):
-    """Rotary positions: queries and keys turned by their places. No parameters
+    """Rotary position embedding of queries and keys (Su et al. 2021), without parameters
 
     Args:
         head_dim: Width E of a head
         base: b, in configurations `rope_theta`
-        rotary_dim: Numbers of a head that turn, R, even; None means all
+        rotary_dim: Numbers of a head that are rotated, R, even; None means all
         interleaved: Pairs are neighbours; else m and m + R/2
         scaling: For longer texts, `rope_scaling` as published, or None
     """
@@ -62,24 +62,25 @@ class Rope(RopeFrequencies):
         check_number('base', base, torch.float32)
         if base <= 1: raise ValueError(f"base must be above 1, got {base}")
         super().__init__(int(R), float(base), scaling)
-        self.head_dim,self.interleaved = int(head_dim),bool(interleaved)
+        self.head_dim = int(head_dim)
+        self.interleaved = bool(interleaved)
 
     def tables(self, positions:Tensor)->tuple[Tensor,Tensor]:
-        """Return what `apply_rope` needs
+        """Return the tables that `apply_rope` takes
 
         Args:
-            positions: Places, integers, (L,) or (B, L)
+            positions: Position ids, integers, (L,) or (B, L)
 
         Returns:
-            Cosine and sine of each place and pair, (..., L, R/2), float32
+            Cosine and sine of each position and pair, (..., L, R/2), float32
         """
-        positions = checked_places('positions', positions)
+        positions = check_position_ids('positions', positions)
         angles = positions[...,None].float() * self._frequencies(positions)    # (..., L, R/2)
         cos,sin = angles.cos(),angles.sin()
         return (cos,sin) if self._factor == 1 else (cos*self._factor, sin*self._factor)
 
     def rotation(self, positions:Tensor)->tuple[Tensor,Tensor]:
-        """Return what `rotate` needs: tables for all numbers of a head; layers can share it
+        """Return the tables that `rotate` takes, for all numbers of a head; layers can share them
 
         Args:
             positions: Position ids, integers, (L,) or (B, L)
@@ -103,7 +104,8 @@ class Rope(RopeFrequencies):
         Returns:
             As `x`
         """
-        (cos,sin),R,E = rotation,self.rotary_dim,x.shape[-1]
+        cos,sin = rotation
+        R,E = self.rotary_dim,x.shape[-1]
         part = x if R == E else x[...,:R]
         if x.dtype in (torch.float16,torch.bfloat16): part = part.float()
         if self.interleaved: partner = part.unflatten(-1, (-1,2)).flip(-1).flatten(-2)
@@ -113,14 +115,14 @@ class Rope(RopeFrequencies):
         return out if R == E else torch.cat((out, x[...,R:]), -1)
 
     def forward(self, x:Tensor, positions:Tensor)->Tensor:
-        """Turn `x` by its places
+        """Rotate `x` by its position ids
 
         Args:
             x: Queries or keys, (..., L, E)
-            positions: Places, integers, (L,), or (B, L) for x (B, H, L, E)
+            positions: Position ids, integers, (L,), or (B, L) for x (B, H, L, E)
 
         Returns:
-            Turned, as `x`
+            Rotated, as `x`
         """
         if x.shape[-1] != self.head_dim:
             raise ValueError(f"x must be (..., L, {self.head_dim}), got {tuple(x.shape)}")
@@ -136,7 +138,7 @@ class Rope(RopeFrequencies):
 
 # %% ../../nbs/layers/position.ipynb #0af5508e
 def alibi_slopes(n_heads:int)->Tensor:
-    """Slopes 2**(-8h/H); if H is no power of two, those of two powers (Press et al. 2022)
+    """Return 2**(-8h/H); for H not a power of two, slopes of two powers (Press et al. 2022)
 
     Args:
         n_heads: H
@@ -152,7 +154,7 @@ def alibi_slopes(n_heads:int)->Tensor:
 
 # %% ../../nbs/layers/position.ipynb #a1aa4b51
 def _distance(q_pos:Tensor, k_pos:Tensor)->Tensor:
-    "Place of the key minus place of the query, (L, S) or (B, L, S)"
+    "Return the position of each key minus that of each query, (L, S) or (B, L, S)"
     if q_pos.dim() == k_pos.dim() == 2 and 1 != q_pos.shape[0] != k_pos.shape[0] != 1:
         raise ValueError("q_pos and k_pos must have the same batch, got "
                          f"{tuple(q_pos.shape)} and {tuple(k_pos.shape)}")
@@ -161,31 +163,31 @@ def _distance(q_pos:Tensor, k_pos:Tensor)->Tensor:
 # %% ../../nbs/layers/position.ipynb #429f0b77
 def alibi_bias(n_heads:int, L:int, S:int|None=None, *, q_pos:Tensor|None=None,
                k_pos:Tensor|None=None, device:torch.device|str|None=None)->Tensor:
-    """A score falls by a slope for each place that the key is further back
+    """Return ALiBi's bias, a slope times the distance to the key (Press et al. 2022)
 
     Args:
         n_heads: H
         L: Number of queries
         S: Number of keys; None means L
-        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
-        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
-        device: Where it is made; None: where the places are
+        q_pos: Position ids of queries, (L,) or (B, L); None: aligned to the last key
+        k_pos: Position ids of keys, (S,) or (B, S); None means 0 to S-1
+        device: Where it is made; None: where the position ids are
 
     Returns:
-        Added to scores, (H, L, S), or (B, H, L, S) if places have a batch; float32
+        Added to scores, (H, L, S), or (B, H, L, S) if position ids have a batch; float32
     """
-    distance = _distance(*aligned_places(L, S, q_pos, k_pos, device))
+    distance = _distance(*aligned_position_ids(L, S, q_pos, k_pos, device))
     distance = distance.unsqueeze(-3)    # (..., 1, L, S)
     return alibi_slopes(n_heads).to(distance.device)[:,None,None] * distance
 
 # %% ../../nbs/layers/position.ipynb #e1b32402
 def relative_buckets(q_pos:Tensor, k_pos:Tensor, *, n_buckets:int=32, max_distance:int=128,
                      causal:bool=False)->Tensor:
-    """Near distances have a bucket each, far ones share them (Raffel et al. 2020)
+    """Return T5's bucket of each distance: near ones alone, far ones shared (Raffel et al. 2020)
 
     Args:
-        q_pos: Places of queries, integers, (L,) or (B, L)
-        k_pos: Places of keys, integers, (S,) or (B, S)
+        q_pos: Position ids of queries, integers, (L,) or (B, L)
+        k_pos: Position ids of keys, integers, (S,) or (B, S)
         n_buckets: How many there are
         max_distance: From here on all distances share the last one
         causal: Buckets for the past only; keys after the query share bucket 0
@@ -193,7 +195,7 @@ def relative_buckets(q_pos:Tensor, k_pos:Tensor, *, n_buckets:int=32, max_distan
     Returns:
         The bucket of each distance, (L, S) or (B, L, S)
     """
-    distance = _distance(checked_places('q_pos', q_pos), checked_places('k_pos', k_pos))
+    distance = _distance(check_position_ids('q_pos', q_pos), check_position_ids('k_pos', k_pos))
     check_sizes(n_buckets=n_buckets, max_distance=max_distance)
     n = n_buckets if causal else n_buckets//2                                  # on one side
     exact = n//2
@@ -210,7 +212,7 @@ def relative_buckets(q_pos:Tensor, k_pos:Tensor, *, n_buckets:int=32, max_distan
 # %% ../../nbs/layers/position.ipynb #652af7c5
 def relative_bias(table:Tensor, L:int, S:int|None=None, *, max_distance:int=128, causal:bool=False,
                   q_pos:Tensor|None=None, k_pos:Tensor|None=None)->Tensor:
-    """A learned number for each bucket and head
+    """Return T5's bias: a learned number for each bucket and head (Raffel et al. 2020)
 
     Args:
         table: Learned, one number for each bucket and head, (n_buckets, H)
@@ -218,16 +220,16 @@ def relative_bias(table:Tensor, L:int, S:int|None=None, *, max_distance:int=128,
         S: Number of keys; None means L
         max_distance: From here on all distances share the last bucket
         causal: Buckets for the past only
-        q_pos: Places of queries, (L,) or (B, L); None: the last is the last key's
-        k_pos: Places of keys, (S,) or (B, S); None means 0 to S-1
+        q_pos: Position ids of queries, (L,) or (B, L); None: aligned to the last key
+        k_pos: Position ids of keys, (S,) or (B, S); None means 0 to S-1
 
     Returns:
-        Added to scores, (H, L, S), or (B, H, L, S) if places have a batch
+        Added to scores, (H, L, S), or (B, H, L, S) if position ids have a batch
     """
     if not isinstance(table, Tensor) or not table.is_floating_point():
         raise TypeError(f"table must be a tensor of floats, got {kind_name(table)}")
     if table.dim() != 2: raise ValueError(f"table must be (n_buckets, H), got {tuple(table.shape)}")
-    q_pos,k_pos = aligned_places(L, S, q_pos, k_pos, table.device)
+    q_pos,k_pos = aligned_position_ids(L, S, q_pos, k_pos, table.device)
     buckets = relative_buckets(q_pos, k_pos, n_buckets=len(table), max_distance=max_distance,
                                causal=causal)
     bias = table.T[:,buckets]                                                  # (H, ..., L, S)

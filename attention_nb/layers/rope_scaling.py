@@ -19,7 +19,7 @@ from ..checks import check_number, check_sizes, checked_integer
 # %% ../../nbs/layers/rope_scaling.ipynb #cd584fbc
 def rope_frequencies(rotary_dim:int, base:float=10_000., *,
                      device:torch.device|str|None=None)->Tensor:
-    """The turn of each pair from one place to the next (Su et al. 2021)
+    """Return the angle of each pair from one position to the next (Su et al. 2021)
 
     Args:
         rotary_dim: Rotated numbers in a head, R
@@ -27,14 +27,14 @@ def rope_frequencies(rotary_dim:int, base:float=10_000., *,
         device: Where they are made
 
     Returns:
-        Radians from one place to the next, (R/2,), float32
+        Radians per position, (R/2,), float32
     """
     exponent = torch.arange(0, rotary_dim, 2, device=device).float() / rotary_dim    # (R/2,)
     return 1. / base**exponent
 
 # %% ../../nbs/layers/rope_scaling.ipynb #2d9e1f39
 def linear_frequencies(freqs:Tensor, factor:float)->Tensor:
-    """All places pressed together (Chen et al. 2023)
+    """Divide all frequencies: position interpolation (Chen et al. 2023)
 
     Args:
         freqs: The plain ones, (R/2,)
@@ -48,14 +48,14 @@ def linear_frequencies(freqs:Tensor, factor:float)->Tensor:
 # %% ../../nbs/layers/rope_scaling.ipynb #98cd8ce5
 def dynamic_frequencies(rotary_dim:int, base:float, factor:float, original:int,
                         length:Tensor)->Tensor:
-    """A base that grows with the text (NTK-aware, dynamic)
+    """Return frequencies of a base that grows with the text (dynamic NTK)
 
     Args:
         rotary_dim: R
         base: b
         factor: f
-        original: N, places in training
-        length: n, places to read, at least N
+        original: N, positions in training
+        length: n, positions to read, at least N
 
     Returns:
         (R/2,)
@@ -66,22 +66,22 @@ def dynamic_frequencies(rotary_dim:int, base:float, factor:float, original:int,
     return 1. / grown**exponent
 
 # %% ../../nbs/layers/rope_scaling.ipynb #818bc817
-def _pair_of(turns:float, rotary_dim:int, base:float, original:int)->float:
-    "The number of the pair that comes round `turns` times in `original` places"
-    return rotary_dim * math.log(original / (turns*2*math.pi)) / (2*math.log(base))
+def _pair_of(rotations:float, rotary_dim:int, base:float, original:int)->float:
+    "Return the index of the pair that makes `rotations` full rotations in `original` positions"
+    return rotary_dim * math.log(original / (rotations*2*math.pi)) / (2*math.log(base))
 
 def yarn_frequencies(rotary_dim:int, base:float, *, factor:float, original:int, beta_fast:float=32.,
                      beta_slow:float=1., truncate:bool=True,
                      device:torch.device|str|None=None)->Tensor:
-    """Fast pairs stay, slow pairs are divided, a ramp between (Peng et al. 2023)
+    """Keep fast pairs, divide slow pairs, with a ramp between (YaRN, Peng et al. 2023)
 
     Args:
         rotary_dim: R
         base: b
         factor: f
-        original: N, places in training
-        beta_fast: Pairs that come round so often are left alone
-        beta_slow: Pairs that come round less often are divided by f
+        original: N, positions in training
+        beta_fast: Pairs of so many rotations or more are left alone
+        beta_slow: Pairs of fewer rotations are divided by f
         truncate: Begin and end the ramp at whole pairs
         device: Where they are made
 
@@ -98,25 +98,25 @@ def yarn_frequencies(rotary_dim:int, base:float, *, factor:float, original:int, 
     return 1./(factor*power) * (1-keep) + 1./power * keep
 
 # %% ../../nbs/layers/rope_scaling.ipynb #2966dec8
-def _hardness(factor:float, m:float=1.)->float:
+def _mscale(factor:float, m:float=1.)->float:
     return 1. if factor <= 1 else .1*m*math.log(factor) + 1.
 
 def _yarn_factor(scaling:dict[str,Any])->float:
-    "What YaRN multiplies cosine and sine by"
+    "Return the factor that YaRN multiplies cosine and sine by"
     if 'attention_factor' in scaling: return float(scaling['attention_factor'])
     first,second = scaling.get('mscale'),scaling.get('mscale_all_dim')
     factor = scaling['factor']
-    if first and second: return _hardness(factor, first) / _hardness(factor, second)
-    return _hardness(factor)
+    if first and second: return _mscale(factor, first) / _mscale(factor, second)
+    return _mscale(factor)
 
 # %% ../../nbs/layers/rope_scaling.ipynb #d8ded950
 def llama3_frequencies(freqs:Tensor, *, factor:float, original:int, low:float, high:float)->Tensor:
-    """Short wavelengths stay, long ones are divided, a mix between (Llama 3.1)
+    """Keep short wavelengths, divide long ones, interpolate between (Llama 3.1)
 
     Args:
         freqs: The plain ones, (R/2,)
         factor: f
-        original: N, places in training
+        original: N, positions in training
         low: l: pairs that come round fewer times than this are divided by f
         high: h: pairs that come round more often than this stay
 
@@ -133,7 +133,7 @@ def llama3_frequencies(freqs:Tensor, *, factor:float, original:int, low:float, h
 # %% ../../nbs/layers/rope_scaling.ipynb #c8214b5e
 def longrope_frequencies(rotary_dim:int, base:float, divisors:list[float], *,
                          device:torch.device|str|None=None)->Tensor:
-    """Each pair divided by a number of its own (Ding et al. 2024)
+    """Divide each pair by a number of its own (LongRoPE, Ding et al. 2024)
 
     Args:
         rotary_dim: R
@@ -149,7 +149,7 @@ def longrope_frequencies(rotary_dim:int, base:float, divisors:list[float], *,
     return 1. / (d * base**exponent)
 
 def _longrope_factor(scaling:dict[str,Any])->float:
-    "What LongRoPE multiplies cosine and sine by"
+    "Return the factor that LongRoPE multiplies cosine and sine by"
     if 'attention_factor' in scaling: return float(scaling['attention_factor'])
     f,n = scaling['factor'],scaling['original_max_position_embeddings']
     return 1. if f <= 1 else math.sqrt(1 + math.log(f)/math.log(n))
@@ -165,7 +165,7 @@ _allowed = dict(default=(_N,), linear=(_N,), longrope=('factor','attention_facto
 _elsewhere = dict(rope_theta='base', partial_rotary_factor='rotary_dim')
 
 def _rope_type(scaling:dict[str,Any])->str:
-    "The type of a setting, by either of its two names"
+    "Return the type of a setting, under either of its two keys"
     names:set[str] = {scaling[k] for k in ('rope_type','type') if isinstance(scaling.get(k), str)}
     if len(names) != 1 or not names <= _needed.keys():
         got = {k:scaling[k] for k in ('rope_type','type') if k in scaling}
@@ -173,7 +173,7 @@ def _rope_type(scaling:dict[str,Any])->str:
     return names.pop()
 
 def _check_divisors(name:str, divisors:Sequence[float], rotary_dim:int)->None:
-    "A positive number for each pair"
+    "Raise a `ValueError` unless there is a positive number for each pair"
     if not isinstance(divisors, (list,tuple)) or len(divisors) != rotary_dim//2:
         got = len(divisors) if isinstance(divisors, (list,tuple)) else type(divisors).__name__
         raise ValueError(f"scaling's {name} must be a list of {rotary_dim//2} numbers, one for "
@@ -182,7 +182,7 @@ def _check_divisors(name:str, divisors:Sequence[float], rotary_dim:int)->None:
 
 # %% ../../nbs/layers/rope_scaling.ipynb #aa6241df
 def _check_value(key:str, x:Any, rotary_dim:int)->None:
-    "One setting"
+    "Raise a `TypeError` or `ValueError` unless one setting is valid"
     name = f"scaling's {key}"
     if key in ('short_factor','long_factor'): _check_divisors(key, x, rotary_dim)
     elif key == 'truncate':
@@ -195,7 +195,7 @@ def _check_value(key:str, x:Any, rotary_dim:int)->None:
 
 # %% ../../nbs/layers/rope_scaling.ipynb #4a837c8f
 def check_scaling(scaling:dict[str,Any]|None, rotary_dim:int)->dict[str,Any]:
-    """Raise a `ValueError` or `TypeError` unless a setting is understood
+    """Raise a `ValueError` or `TypeError` unless a setting is supported; return it normalized
 
     Args:
         scaling: As published in a configuration; None means 'default'
@@ -233,13 +233,13 @@ def check_scaling(scaling:dict[str,Any]|None, rotary_dim:int)->dict[str,Any]:
 def scaled_frequencies(rotary_dim:int, base:float=10_000., scaling:dict[str,Any]|None=None, *,
                        length:int|None=None,
                        device:torch.device|str|None=None)->tuple[Tensor,float]:
-    """Frequencies of a published setting
+    """Compute the frequencies of a published setting
 
     Args:
         rotary_dim: R
         base: b
         scaling: As published in a configuration
-        length: n, places to read; None means no more than in training
+        length: n, positions to read; None means no more than in training
         device: Where they are made
 
     Returns:
@@ -269,7 +269,7 @@ def scaled_frequencies(rotary_dim:int, base:float=10_000., scaling:dict[str,Any]
 def kind_name(x:object)->str: return str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
 
 def check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
-    "Cosine and sine fit each other and the vectors they turn"
+    "Raise a `TypeError` or `ValueError` unless cosine and sine fit each other and `x`"
     for name,t in dict(x=x, cos=cos, sin=sin).items():
         if not isinstance(t, Tensor) or not t.is_floating_point():
             raise TypeError(f"{name} must be a tensor of floats, got {kind_name(t)}")
@@ -283,26 +283,26 @@ def check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
                          f"(B, H, L, E), R at most E; got {shape} for x {tuple(x.shape)}")
 
 # %% ../../nbs/layers/rope_scaling.ipynb #09345717
-def checked_places(name:str, places:Tensor, n:int|None=None)->Tensor:
-    "`places` are integers, (n,) or (B, n)"
-    if (not isinstance(places, Tensor) or places.is_floating_point() or places.is_complex()
-            or places.dtype == torch.bool):
-        raise TypeError(f"{name} must be a tensor of integers, got {kind_name(places)}")
-    if places.dim() not in (1,2) or n is not None and places.shape[-1] != n:
+def check_position_ids(name:str, ids:Tensor, n:int|None=None)->Tensor:
+    "Raise a `TypeError` or `ValueError` unless `ids` are integers, (n,) or (B, n)"
+    if (not isinstance(ids, Tensor) or ids.is_floating_point() or ids.is_complex()
+            or ids.dtype == torch.bool):
+        raise TypeError(f"{name} must be a tensor of integers, got {kind_name(ids)}")
+    if ids.dim() not in (1,2) or n is not None and ids.shape[-1] != n:
         L = 'L' if n is None else n
-        raise ValueError(f"{name} must be ({L},) or (B, {L}), got {tuple(places.shape)}")
-    return places.long()
+        raise ValueError(f"{name} must be ({L},) or (B, {L}), got {tuple(ids.shape)}")
+    return ids.long()
 
-def aligned_places(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
+def aligned_position_ids(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
             device:torch.device|str|None=None)->tuple[Tensor,Tensor]:
-    "Places of queries and of keys; not given, the last query stands at the last key"
+    "Return position ids of queries and keys; by default the last query is at the last key"
     L = checked_integer('L', L)
     S = L if S is None else checked_integer('S', S)
-    given = [p.device for p in (q_pos,k_pos) if isinstance(p, Tensor)]
-    if device is None and given: device = given[0]
+    for ids in (q_pos,k_pos):
+        if device is None and isinstance(ids, Tensor): device = ids.device
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
     if k_pos is None: k_pos = torch.arange(S, device=device)
-    return checked_places('q_pos', q_pos, L), checked_places('k_pos', k_pos, S)
+    return check_position_ids('q_pos', q_pos, L), check_position_ids('k_pos', k_pos, S)
 
 # %% ../../nbs/layers/rope_scaling.ipynb #e464bd74
 class RopeFrequencies(nn.Module):
@@ -330,12 +330,12 @@ class RopeFrequencies(nn.Module):
         if device.type != 'meta': self._near,self._far = self._near.to(device),self._far.to(device)
         return self
 
-    def turns_alike(self, a:int, b:int)->bool:
-        """Whether words of two texts are turned by the same frequencies
+    def same_frequencies(self, a:int, b:int)->bool:
+        """Return whether texts of two lengths are rotated by the same frequencies
 
         Args:
-            a: Places of a text
-            b: Places of another one, or of the same when it has grown
+            a: Length of a text
+            b: Length of another one, or of the same when it has grown
 
         Returns:
             False: LongRoPE on two sides of its border, or *dynamic* beyond training
@@ -348,7 +348,7 @@ class RopeFrequencies(nn.Module):
         near,far = self._near.to(positions.device),self._far.to(positions.device)
         kind,N = self.scaling['rope_type'],self.scaling.get('original_max_position_embeddings', 0)
         if kind not in ('dynamic','longrope') or not positions.numel(): return near
-        n = positions.max() + 1                                                # places to read
+        n = positions.max() + 1                                                # positions to read
         if kind == 'dynamic':
             far = dynamic_frequencies(self.rotary_dim, self.base, self.scaling['factor'], N, n)
         return torch.where(n > N, far, near)

@@ -34,13 +34,14 @@ class SelfAttention(AttentionLayer):
         super().__init__()
         d_v = d_k if d_v is None else d_v
         check_sizes(d_in=d_in, d_k=d_k, d_v=d_v)
-        self.q_proj,self.k_proj = nn.Linear(d_in, d_k, bias),nn.Linear(d_in, d_k, bias)
+        self.q_proj = nn.Linear(d_in, d_k, bias)
+        self.k_proj = nn.Linear(d_in, d_k, bias)
         self.v_proj = nn.Linear(d_in, d_v, bias)
 
     @explained('call')
     def forward(self, x:Tensor, *, mask:Tensor|AttentionMask|None=None, causal:bool=False,
                 need_weights:bool=False)->Tensor|tuple[Tensor,Tensor]:
-        """Attend over `x`
+        """Attend from each position of `x` to all, or those that the mask allows
 
         Args:
             x: Input, (..., L, d_in)

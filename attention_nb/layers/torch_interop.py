@@ -75,18 +75,20 @@ class AppendedAttention(MultiHeadAttention):
         self.reset_parameters()
 
     def reset_parameters(self)->None:
-        "As in `MultiHeadAttention`; the appended key and value from torch's normal distribution"
+        "Initialize as `MultiHeadAttention`, the appended key and value with normal numbers"
         super().reset_parameters()
         for t in (getattr(self, 'bias_k', None), getattr(self, 'bias_v', None)):
             if t is not None: nn.init.normal_(t, std=len(t)**-0.5)
 
     def call_attention(self, q:Tensor, k:Tensor, v:Tensor, need_weights:bool,
                        **options:Any)->Attended:
-        "As in `MultiHeadAttention`, with the columns behind the keys"
-        S,bias = k.shape[-2],options.get('bias')
+        "Append the columns to keys, values, mask and bias, and attend as `MultiHeadAttention`"
+        S = k.shape[-2]
+        bias = options.get('bias')
         rules:dict[str,Any] = {n: options.get(n) for n in _rules}
-        see = mask_of_options(q, k, **rules)
-        mask = None if see is None else see.tile(slice(None), slice(None), device=q.device)
+        rule_mask = mask_of_options(q, k, **rules)
+        mask = None
+        if rule_mask is not None: mask = rule_mask.tile(slice(None), slice(None), device=q.device)
         if self.bias_k is not None and self.bias_v is not None:
             k,v = _append(k, self.bias_k),_append(v, self.bias_v)
         if self.add_zero_attn: k,v = F.pad(k, (0,0,0,1)),F.pad(v, (0,0,0,1))
@@ -97,7 +99,7 @@ class AppendedAttention(MultiHeadAttention):
         return super().call_attention(q, k, v, need_weights, **rest | dict(mask=mask, bias=bias))
 
     def check_options(self, L:int, S:int, **options:Any)->None:
-        "As in `MultiHeadAttention`; rules become a mask"
+        "Check the options as `MultiHeadAttention`, with rules as a mask"
         rest = {n: o for n,o in options.items() if n not in _rules}
         rules = any(options.get(n) not in (None, False) for n in ('causal','window'))
         mask = torch.ones(1, 1).bool() if rules or options.get('mask') is not None else None
@@ -128,7 +130,7 @@ def from_torch(m:nn.MultiheadAttention)->MultiHeadAttention:
 
 # %% ../../nbs/layers/torch_interop.ipynb #7c41e9d2
 def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:
-    "With copies of the weights"
+    "Return a layer with copies of the weights"
     if not isinstance(m, nn.MultiheadAttention):
         raise TypeError(f"m must be a torch.nn.MultiheadAttention, got {type(m).__name__}")
     options = _Options(kdim=m.kdim, vdim=m.vdim, dropout=m.dropout, bias=m.in_proj_bias is not None,
@@ -155,7 +157,7 @@ def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:
 
 # %% ../../nbs/layers/torch_interop.ipynb #dbf81037
 def _lacking(m:MultiHeadAttention)->list[str]:
-    "Options of `m` that torch's module does not have"
+    "Return the names of options of `m` that torch's module does not have"
     D,H,E = m.d_model,m.n_heads,m.head_dim
     lacks = dict(n_kv_heads=m.n_kv_heads != H, head_dim=E*H != D, v_head_dim=m.v_head_dim != E,
                  q_norm=m.q_norm is not None, k_norm=m.k_norm is not None,
@@ -183,8 +185,8 @@ def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.M
     Returns:
         The same function, copies of the weights; True = must not attend
     """
-    if isinstance(m, _Wrapper): m,turned = m.m,not m.batch_first
-    else: turned = False
+    length_first = isinstance(m, _Wrapper) and not m.batch_first
+    if isinstance(m, _Wrapper): m = m.m
     if not isinstance(m, MultiHeadAttention):
         raise TypeError(f"m must be a MultiHeadAttention, got {type(m).__name__}")
     if lacks := _lacking(m):
@@ -193,7 +195,7 @@ def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.M
     bias_k,bias_v = (getattr(m, name, None) for name in ('bias_k','bias_v'))
     theirs = nn.MultiheadAttention(m.d_model, m.n_heads, m.dropout, biased, bias_k is not None,
                                    getattr(m, 'add_zero_attn', False), m.kdim, m.vdim,
-                                   not turned if batch_first is None else batch_first)
+                                   not length_first if batch_first is None else batch_first)
     theirs.to(m.out_proj.weight).train(m.training)
     projs = dict(q=m.q_proj, k=m.k_proj, v=m.v_proj)
     ours:dict[str,list[Tensor]] = {f'out_proj.{n}': [t] for n,t in m.out_proj.named_parameters()}
@@ -212,8 +214,8 @@ def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.M
 class _Stacked(Tensor):
     "A tensor that torch does not take for its own, and for which it leaves its special path"
 
-def _theirs(t:Tensor, name:str, *shapes:tuple[int,...])->Tensor:
-    "A mask of torch's, checked as torch does"
+def _check_torch_mask(t:Tensor, name:str, *shapes:tuple[int,...])->Tensor:
+    "Return a mask of torch's; a `TypeError` or `ValueError` if its dtype or shape is wrong"
     if t.dtype != torch.bool and not t.is_floating_point():
         raise TypeError(f"{name} must be bool (True = must not attend) or floating point (added to "
                         f"scores), got {t.dtype}")
@@ -282,28 +284,28 @@ class TorchInterface(_Wrapper):
         Returns:
             Output, and weights (B, L, S), (B, H, L, S) or None
         """
-        turned = not self.batch_first and query.dim() == 3
-        if turned: query,key,value = (t.transpose(0, 1) for t in (query,key,value))
+        length_first = not self.batch_first and query.dim() == 3
+        if length_first: query,key,value = (t.transpose(0, 1) for t in (query,key,value))
         batch,L,S = query.shape[:-2],query.shape[-2],key.shape[-2]
         if key_padding_mask is not None:
-            t = _theirs(key_padding_mask, 'key_padding_mask', (*batch,S))
+            t = _check_torch_mask(key_padding_mask, 'key_padding_mask', (*batch,S))
             key_padding_mask = t[:,None,None,:] if batch else t
         if attn_mask is not None:
             many = math.prod(batch)*self.m.n_heads
-            attn_mask = _theirs(attn_mask, 'attn_mask', (L,S), (many,L,S))
+            attn_mask = _check_torch_mask(attn_mask, 'attn_mask', (L,S), (many,L,S))
             if attn_mask.dim() == 3: attn_mask = attn_mask.unflatten(0, (-1,self.m.n_heads))
-        given = [t for t in (attn_mask, key_padding_mask) if t is not None]
-        see = [~t for t in given if t.dtype == torch.bool]
-        added = [t.to(query.dtype) for t in given if t.dtype != torch.bool]
-        mask = None if not see else see[0] if len(see) == 1 else see[0] & see[1]
-        bias = None if not added else added[0] if len(added) == 1 else added[0] + added[1]
+        mask = bias = None
+        for t in (attn_mask, key_padding_mask):
+            if t is None: continue
+            if t.dtype == torch.bool: mask = ~t if mask is None else mask & ~t
+            else: bias = t.to(query.dtype) if bias is None else bias + t.to(query.dtype)
         causal = is_causal and attn_mask is None
-        asked:bool|Literal['mean'] = bool(need_weights)
-        if asked and average_attn_weights: asked = 'mean'
+        which:bool|Literal['mean'] = bool(need_weights)
+        if which and average_attn_weights: which = 'mean'
         attended = self.m(query, key, value, mask=mask, bias=bias, causal=causal,
-                          need_weights=asked)
+                          need_weights=which)
         out,weights = attended if isinstance(attended, tuple) else (attended,None)
-        return out.transpose(0, 1) if turned else out, weights
+        return out.transpose(0, 1) if length_first else out, weights
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, query:Tensor, key:Tensor, value:Tensor,

@@ -254,7 +254,7 @@ class Residual(nn.Module):
     def __init__(self, cfg:TransformerConfig, normed:bool=True):
         super().__init__()
         def norm(*places:str)->nn.Module|None:
-            return make_norm(cfg) if cfg.norm_place in places else None
+            return make_norm(cfg) if cfg.norm_style in places else None
         self.before = norm('pre', 'sandwich') if normed else None
         self.inside = norm('sandwich', 'output')
         self.after = norm('post')

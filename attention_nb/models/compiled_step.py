@@ -26,7 +26,7 @@ from ..layers.base import AttentionLayer
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, like_of
-from ..layers.quantized import PackedWeight
+from ..layers.quantized import QuantizedWeight
 from .blocks import Stack
 from .config import TransformerConfig
 from .decoding import evaluation_mode
@@ -143,7 +143,7 @@ def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->
     if cfg.kind != 'decoder' or stack is None: return f"it is an {cfg.kind}"
     if model.head is None: return "it has no head"
     if cfg.positions not in ('rope','learned','none'): return f"its positions are {cfg.positions}"
-    if cache.places is not None: return "its tokens were given positions"
+    if cache.position_ids is not None: return "its tokens were given positions"
     if mask is not None and (mask[:,:-1] & ~mask[:,1:]).any():
         return "padding stands between its tokens: pad texts on the left"
     for i,(block,c) in enumerate(zip(stack.blocks, cache.own)):
@@ -276,7 +276,7 @@ def loaded(model:StepModel, cache:ModelCache)->Runner:
     runner:Any = torch._inductor.aoti_load_package(str(path))
     have,needed = _tensors(model),runner.get_constant_fqns()
     # the compiler hands the group of each 4-bit product over as a tensor of its own
-    layers = [m for m in model.modules() if isinstance(m, PackedWeight) and m.group is not None]
+    layers = [m for m in model.modules() if isinstance(m, QuantizedWeight) and m.group is not None]
     groups,own = {m.group for m in layers},[name for name in needed if name not in have]
     if own and (len(own) != len(layers) or len(groups) != 1):
         raise RuntimeError(f"the graph holds {len(own)} tensors of its own, as {own[0]}")
@@ -382,7 +382,7 @@ class CompiledStep:
         start = torch.tensor([n], device=device)
         out = self._run(ids.contiguous(), start, padding, slots, rotations,
                         self._keys, self._values)
-        for c in self.cache.own: c.count_one()
+        for c in self.cache.own: c.count_token()
         return out
 
 # %% ../../nbs/models/compiled_step.ipynb #de25a054

@@ -37,10 +37,10 @@ _from_zero = ('position_offset','dense_layers','n_types','n_shared','pad_id','bo
               'decoder_start_id')
 
 def _check_fields(cfg:Any)->None:
-    "Truth values, integers and numbers are what they should be; lists become tuples"
-    for f,kinds in ((f, get_args(f.type) or (f.type,)) for f in fields(cfg)):
-        given:Any = getattr(cfg, f.name)
-        x:Any = given
+    "Raise a `TypeError` or `ValueError` unless each field has its type; lists become tuples"
+    for f in fields(cfg):
+        kinds = get_args(f.type) or (f.type,)
+        x:Any = getattr(cfg, f.name)
         if x is None and type(None) in kinds: continue
         if isinstance(x, list): x = (*x,)
         if bool in kinds and not isinstance(x, bool):
@@ -48,7 +48,7 @@ def _check_fields(cfg:Any)->None:
         if f.name == 'eos_id' and isinstance(x, tuple):
             x = tuple(checked_integer('each of eos_id', i) for i in x)
         elif int in kinds: x = checked_integer(f.name, x, min=int(f.name not in _from_zero))
-        elif float in kinds: check_number(f.name, given, torch.float64, f.name in _positive)
+        elif float in kinds: check_number(f.name, cast(Any, x), torch.float64, f.name in _positive)
         object.__setattr__(cfg, f.name, x)
 
 def _check_choice(name:str, value:object, known:tuple[object,...])->None:
@@ -98,7 +98,7 @@ class TransformerConfig:
         d_model: Width D (elsewhere: embed_dim)
         n_layers: Number of blocks
         n_heads: Number of query heads H (elsewhere: num_heads)
-        max_len: Longest sequence (elsewhere: token_limit); a limit for learned places
+        max_len: Longest sequence (elsewhere: token_limit); limits learned positions
         kind: 'decoder', 'encoder' or 'encoder-decoder'
         n_decoder_layers: Blocks of the decoder beside an encoder; None means `n_layers`
         n_kv_heads: Key/value heads, a divisor of H; None means H
@@ -115,7 +115,7 @@ class TransformerConfig:
         layer_types: 'full', 'window', a mixer; None: 'window' if there is one
         latent: Multi-head latent attention (lesson 13)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
-        position_offset: Row of the first place in a learned table
+        position_offset: Row of the first position in a learned table
         relative_buckets: Distances that a relative bias tells apart
         relative_max_distance: Beyond it all distances share a bucket
         rope_base: Slows the rotation
@@ -128,7 +128,7 @@ class TransformerConfig:
         norm_eps: Added to the variance
         norm_bias: Give layer norms a bias
         norm_offset: Added to a norm's weight (Gemma: 1)
-        norm_place: 'pre', 'post', 'sandwich' or 'output' of a layer
+        norm_style: 'pre', 'post', 'sandwich' or 'output' of a layer
         first_norm: The first attention has its 'pre' norm
         parallel: Attention and feed-forward read the same x
         final_norm: A norm after the last block
@@ -150,7 +150,7 @@ class TransformerConfig:
         logit_softcap: Logits z become softcap * tanh(z / softcap)
         dropout: Of embeddings and of what each layer adds, in training
         attn_dropout: Of attention weights, in training
-        pad_id: Token that fills up
+        pad_id: Padding token
         bos_id: Token that begins
         eos_id: Tokens that end
         decoder_start_id: First token of a decoder beside an encoder
@@ -176,7 +176,7 @@ class TransformerConfig:
     window:tuple[int|None,int|None]|None=None
     layer_types:tuple[str,...]|None=None
     latent:LatentConfig|None=None
-    # places
+    # positions
     positions:str='rope'
     position_offset:int=0
     relative_buckets:int=32
@@ -192,7 +192,7 @@ class TransformerConfig:
     norm_eps:float=1e-6
     norm_bias:bool=True
     norm_offset:float=0.
-    norm_place:str='pre'
+    norm_style:str='pre'
     first_norm:bool=True
     parallel:bool=False
     final_norm:bool=True
@@ -226,19 +226,19 @@ class TransformerConfig:
 
     @property
     def width(self)->int:
-        "Width E of a query or key"
+        "Head dimension E of queries and keys"
         return self.d_model//self.n_heads if self.head_dim is None else self.head_dim
 
     @property
     def block_types(self)->tuple[str,...]:
-        "'full' or 'window' for every block; those of a decoder follow those of its encoder"
+        "The type of every block, 'full', 'window' or a mixer; an encoder's blocks come first"
         if self.layer_types is not None: return tuple(self.layer_types)
         n = self.n_layers
         if self.kind == 'encoder-decoder': n += self.n_decoder_layers or self.n_layers
         return ('full' if self.window is None else 'window',)*n
 
     def to_dict(self)->dict[str,Any]:
-        """The table as a dictionary, to be written down
+        """Return all settings as a dictionary that JSON can hold
 
         Returns:
             All settings, of what JSON can say
@@ -247,7 +247,7 @@ class TransformerConfig:
 
     @classmethod
     def from_dict(cls, settings:Mapping[str,Any])->Self:
-        """The table of a dictionary; a setting that there is not is refused by name
+        """Return the config of a dictionary; an unknown setting is a `ValueError` that names it
 
         Args:
             settings: As `to_dict` gives them; those that are not there are as usual
@@ -255,18 +255,19 @@ class TransformerConfig:
         Returns:
             Equal to the one that was written down
         """
-        parts = dict(experts=ExpertsConfig, latent=LatentConfig)
-        given = _named(cls, 'settings', settings)
-        for name,kind in parts.items():
-            if given.get(name) is not None: given[name] = kind(**_named(kind, name, given[name]))
-        return cls(**given)
+        if isinstance(settings, Mapping):    # `norm_style` was `norm_place` until November 2026
+            settings = {'norm_style' if k == 'norm_place' else k: x for k,x in settings.items()}
+        kw = _check_names(cls, 'settings', settings)
+        for name,kind in dict(experts=ExpertsConfig, latent=LatentConfig).items():
+            if kw.get(name) is not None: kw[name] = kind(**_check_names(kind, name, kw[name]))
+        return cls(**kw)
 
 # %% ../../nbs/models/config.ipynb #14508805
 _choices = dict(
     kind=('decoder', 'encoder', 'encoder-decoder'), qk_norm=(None, 'rms', 'layer'),
     qk_norm_over=('head', 'width'), norm=('rms', 'layer'), head=('linear', 'masked', None),
     positions=('rope', 'learned', 'sinusoidal', 'alibi', 'relative', 'none'),
-    norm_place=('pre', 'post', 'sandwich', 'output'),
+    norm_style=('pre', 'post', 'sandwich', 'output'),
     activation=('silu', 'gelu', 'gelu_tanh', 'relu', 'relu2'),
     head_activation=(None, 'silu', 'gelu', 'gelu_tanh', 'relu', 'relu2', 'tanh'))
 
@@ -277,15 +278,15 @@ def _check_config(cfg:TransformerConfig)->None:
     _check_layers(cfg)
     if cfg.positions in ('learned', 'sinusoidal') and cfg.max_len is None:
         raise ValueError(f"positions={cfg.positions!r} needs max_len")
-    if cfg.parallel and (cfg.norm_place != 'pre' or cfg.kind == 'encoder-decoder'):
-        raise ValueError("parallel needs norm_place='pre' and a single stack, "
-                         f"got {cfg.norm_place!r} and {cfg.kind!r}")
+    if cfg.parallel and (cfg.norm_style != 'pre' or cfg.kind == 'encoder-decoder'):
+        raise ValueError("parallel needs norm_style='pre' and a single stack, "
+                         f"got {cfg.norm_style!r} and {cfg.kind!r}")
     _check_heads(cfg)
-    _settle_rotations(cfg)
+    _normalize_rope(cfg)
 
 # %% ../../nbs/models/config.ipynb #5e1c7a09
 def _check_heads(cfg:TransformerConfig)->None:
-    "Heads fit the width, and one another; a rotation fits the heads"
+    "Raise a `ValueError` unless heads fit the width and each other"
     if cfg.latent is not None:
         for name,none in dict(qk_norm=None, softcap=None, sinks=False, window=None).items():
             if getattr(cfg, name) != none:
@@ -297,22 +298,23 @@ def _check_heads(cfg:TransformerConfig)->None:
         raise ValueError("n_heads must be a multiple of n_kv_heads, got "
                          f"{cfg.n_heads} and {cfg.n_kv_heads}")
 
-def _settle_rotations(cfg:TransformerConfig)->None:
-    "Rotations in one spelling, that of windows whole"
+def _normalize_rope(cfg:TransformerConfig)->None:
+    "Bring `rope_scaling` and `window_rope` into one form, with all of their settings"
     R = cfg.rotary_dim or (cfg.latent.rope_dim if cfg.latent else cfg.width)
     def one(scaling:dict[str,Any]|None)->dict[str,Any]|None:
         return None if scaling is None else check_scaling(scaling, R)
     object.__setattr__(cfg, 'rope_scaling', one(cfg.rope_scaling))
-    if (given := cfg.window_rope) is None: return
-    if not isinstance(given, dict) or given.keys() - {'base','scaling'}:
-        raise ValueError(f"window_rope must be a dict of base and scaling, or None, got {given!r}")
-    base = given.get('base', cfg.rope_base)
+    rope = cfg.window_rope
+    if rope is None: return
+    if not isinstance(rope, dict) or rope.keys() - {'base','scaling'}:
+        raise ValueError(f"window_rope must be a dict of base and scaling, or None, got {rope!r}")
+    base = rope.get('base', cfg.rope_base)
     check_number("window_rope's base", base, torch.float64, True)
-    object.__setattr__(cfg, 'window_rope', dict(base=base, scaling=one(given.get('scaling'))))
+    object.__setattr__(cfg, 'window_rope', dict(base=base, scaling=one(rope.get('scaling'))))
 
 # %% ../../nbs/models/config.ipynb #6d4dcf93
 def _check_kinds(cfg:TransformerConfig)->None:
-    "Numbers, truth values and settings of parts are what they should be"
+    "Raise a `TypeError` or `ValueError` unless each field has a valid type and range"
     _check_fields(cfg)
     for name in ('dropout','attn_dropout'):
         if not 0 <= (x := getattr(cfg, name)) <= 1:
@@ -327,7 +329,7 @@ def _check_kinds(cfg:TransformerConfig)->None:
 
 # %% ../../nbs/models/config.ipynb #1d12fbd0
 def _check_layers(cfg:TransformerConfig)->None:
-    "Lists with one entry for each block"
+    "Raise a `ValueError` unless lists have one entry for each block"
     n = cfg.n_layers
     if cfg.kind == 'encoder-decoder': n += cfg.n_decoder_layers or n
     if cfg.layer_types is not None:
@@ -343,21 +345,21 @@ def _is_row(x:object, n:int, kind:type)->bool:
     return isinstance(x, tuple) and len(x) == n and all(isinstance(one, kind) for one in x)
 
 # %% ../../nbs/models/config.ipynb #c1d0aa01
-def max_places(cfg:TransformerConfig)->float:
-    "How many places there are vectors for"
+def max_positions(cfg:TransformerConfig)->float:
+    "Return the number of positions that have vectors; infinity if there is no such limit"
     if cfg.max_len is None or cfg.positions not in ('learned', 'sinusoidal'): return math.inf
     return cfg.max_len
 
 # %% ../../nbs/models/config.ipynb #a41c7e03
 _C = TypeVar('_C')
 
-def _named(kind:type[_C], name:str, given:Any)->dict[str,Any]:
-    "Settings of a table by name, none that it has not, none missing that it needs"
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{name} must be a dictionary, got {type(given).__name__}")
+def _check_names(kind:type[_C], name:str, settings:Any)->dict[str,Any]:
+    "Return settings as a dictionary; a `ValueError` names those that are unknown or missing"
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"{name} must be a dictionary, got {type(settings).__name__}")
     known = {f.name: f.default is MISSING for f in fields(cast(Any, kind))}
-    if odd := [k for k in given if k not in known]:
+    if odd := [k for k in settings if k not in known]:
         raise ValueError(f"{name} has {odd}, which {kind.__name__} does not know")
-    if missing := [k for k,needed in known.items() if needed and k not in given]:
+    if missing := [k for k,needed in known.items() if needed and k not in settings]:
         raise ValueError(f"{name} lacks {missing}, which {kind.__name__} needs")
-    return dict(given)
+    return dict(settings)

@@ -82,14 +82,14 @@ class DecodingState:
     def logits(self, times:int=1, last:int=1)->Tensor:
         """Scores of the next tokens (B, N); the model reads what its cache does not know. Then
         each text may go on `times` times. Of the `last` tokens, if several: (B, last, N)"""
-        alike = getattr(self.model, 'turns_alike', _always)
+        alike = getattr(self.model, 'same_frequencies', _always)
         known,now = len(self.cache),self.words[self.n]
-        if known and not alike(self.cache.turned or self.words[known], now, once=True):
+        if known and not alike(self.cache.rope_length or self.words[known], now, once=True):
             self.cache.reset()    # at LongRoPE's border a text is read anew
         while (self.source is None and (end := len(self.cache)+_chunk) < self.n
                and _slides(self.cache) and alike(self.words[end], now)): self._read(end)
         scores = self._read(self.n, last).float()
-        self.cache.turned = now
+        self.cache.rope_length = now
         if last > 1: return scores
         scores = scores[:,-1]
         if times == 1: return scores

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from ..layers.cache import ModelCache
 from ..checks import autocast_dtype, checked_integer
-from .config import TransformerConfig, max_places
+from .config import TransformerConfig, max_positions
 from .sampling import (LogitsProcessor, check_real, checked_positive,
                                           checked_processors, filter_logits, integer_dtypes)
 from ..text.vocabulary import Tokenizer, checked_flag
@@ -183,7 +183,7 @@ def _checked_decoder_ids(cfg:TransformerConfig, ids:Tensor, decoder_ids:Tensor|N
     if cfg.kind != 'encoder-decoder':
         if decoder_ids is not None: raise ValueError("decoder_ids are for an encoder-decoder")
         return None
-    if ids.shape[1] > max_places(cfg):
+    if ids.shape[1] > max_positions(cfg):
         raise ValueError(f"ids hold {ids.shape[1]} tokens, more than max_len={cfg.max_len}")
     if decoder_ids is None:
         if cfg.decoder_start_id is None:
@@ -298,7 +298,7 @@ def _check_lengths(o:GenerateOptions)->None:
     "Raise an error unless the tokens to read fit into the model and the cache"
     cfg,(B,L) = o.model.cfg,o.prompt.shape
     n_read = L + max(0, o.max_new_tokens-1)    # the last token is not read
-    if n_read > max_places(cfg):
+    if n_read > max_positions(cfg):
         raise ValueError(f"{L} tokens and max_new_tokens={o.max_new_tokens} are {n_read} to read, "
                          f"more than max_len={cfg.max_len}")
     if o.cache is None: return
@@ -315,7 +315,7 @@ def _check_lengths(o:GenerateOptions)->None:
         max_len = getattr(layer, 'max_len', None)
         if max_len is not None and n_read > max_len:
             raise ValueError(f"the cache holds {max_len} tokens, and {n_read} will be read")
-    o.cache.check_room(torch.empty(B, 0))    # raises if the cache must be reset
+    o.cache.check_capacity(torch.empty(B, 0))    # raises if the cache must be reset
     if len(o.cache) >= L:
         raise ValueError(f"the cache knows {len(o.cache)} tokens, so ids must hold these and more, "
                          f"got {L}")
@@ -368,7 +368,7 @@ def _check_draft(o:GenerateOptions)->None:
     if draft_cfg.kind != 'decoder':
         raise NotImplementedError(f"draft must be a decoder, got an {draft_cfg.kind}")
     n_read = o.prompt.shape[1] + o.max_new_tokens - 2
-    if n_read > max_places(draft_cfg):
+    if n_read > max_positions(draft_cfg):
         raise ValueError(f"draft must read {n_read} tokens, more than its "
                          f"max_len={draft_cfg.max_len}")
 

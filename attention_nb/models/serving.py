@@ -97,7 +97,7 @@ class Batcher:
             raise ValueError(f"a prompt of {L} tokens and max_new_tokens={total-L} need "
                              f"max_len={total}, the batcher has {self.max_len}")
         model:Any = self.model
-        if hasattr(model, 'turns_alike') and not model.turns_alike(1, total):
+        if hasattr(model, 'same_frequencies') and not model.same_frequencies(1, total):
             raise NotImplementedError(f"the rotary frequencies change within {total} tokens, so "
                                       "the request cannot share steps with others: use generate")
         with self._lock:

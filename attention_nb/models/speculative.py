@@ -124,8 +124,8 @@ class SpeculativeLoop(DecodingLoop):
         "Return how many tokens to propose: none with the prompt, none beyond a change of rope"
         k = min(self.options.draft_tokens, text.tokens.shape[1]-1-text.n)
         if text.n == text.start or k <= 0: return 0
-        same_frequencies = getattr(self.options.model, 'turns_alike', _always)
-        length = text.cache.turned or text.words[len(text.cache)]
+        same_frequencies = getattr(self.options.model, 'same_frequencies', _always)
+        length = text.cache.rope_length or text.words[len(text.cache)]
         return k if same_frequencies(length, text.words[text.n+k]) else 0
 
     def _new_draft(self, text:DecodingState)->DecodingState:

@@ -22,7 +22,7 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
 from ..checks import checked_integer, explained
-from .config import (ExpertsConfig as ExpertsConfig, max_places,
+from .config import (ExpertsConfig as ExpertsConfig, max_positions,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
@@ -225,7 +225,7 @@ def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, past:
     _check_mask('decoder_mask', decoder_mask, (new.shape[0], total) if both else None)
     if positions is not None or documents is not None: return
     for n in (ids.shape[1], total):
-        if n > max_places(cfg):
+        if n > max_positions(cfg):
             raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
 
 # %% ../../nbs/models/transformer.ipynb #68b97f37
@@ -259,7 +259,7 @@ def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tens
         if tuple(positions.shape) not in ((ids.shape[1],), tuple(ids.shape)):
             raise ValueError(f"positions must be ({ids.shape[1]},) or {tuple(ids.shape)}, "
                              f"got {tuple(positions.shape)}")
-    most = max_places(cfg)
+    most = max_positions(cfg)
     given = [t for t in (positions,documents) if t is not None]
     if most == math.inf or not ids.numel(): return
     if not has_values(*(t.min() for t in given)): return    # where only shapes are known
@@ -365,7 +365,7 @@ class Transformer(nn.Module):
             if last is not None: x = x[:,max(0, x.shape[1]-last):]
             return x if self.head is None else self.logits(x)
         if cache is None: return run()
-        cache.check_room(*([ids] if decoder_ids is None else [decoder_ids, ids]))
+        cache.check_capacity(*([ids] if decoder_ids is None else [decoder_ids, ids]))
         return cache.advance(run)
 
     def logits(self, x:Tensor)->Tensor:
@@ -404,14 +404,14 @@ class Transformer(nn.Module):
         "Embed tokens and run them through a stack"
         assert stack is not None    # the kind of the model has one
         past,L = 0 if cache is None else len(cache),ids.shape[1]
-        if cache is not None: positions = cache.all_places(positions, L)
+        if cache is not None: positions = cache.extend_position_ids(positions, L)
         all_ids = all_positions(past+L, ids.device, positions, padding_mask, documents)
         x = self.embed(ids, all_ids[...,past:], type_ids)
         context = stack.new_context(x, all_ids, explicit=positions is not None,
                                     padding_mask=padding_mask, documents=documents, cache=cache,
                                     memory=memory, memory_mask=memory_mask)
         x = stack(x, context)
-        if cache is not None: cache.places = positions
+        if cache is not None: cache.position_ids = positions
         return x
 
     def _check_cache(self, cache:ModelCache, batch:int)->None:
@@ -433,7 +433,7 @@ class Transformer(nn.Module):
                 raise ValueError(f"cache of layer {i} must keep (heads, width of a key, of a "
                                  f"value) {wanted}, got {kept}")
 
-    def turns_alike(self, a:int, b:int, *, once:bool=False)->bool:
+    def same_frequencies(self, a:int, b:int, *, once:bool=False)->bool:
         """Whether two texts are turned by the same frequencies; without rotations they always are
 
         Args:
@@ -445,7 +445,7 @@ class Transformer(nn.Module):
             False: keys that one text left in a cache are not those of the other
         """
         ropes = [] if self.decoder is None else self.decoder.ropes.items()
-        return all(rope.turns_alike(a, b) for _,rope in ropes
+        return all(rope.same_frequencies(a, b) for _,rope in ropes
                    if not once or rope.scaling['rope_type'] != 'dynamic')
 
     def new_cache(self, batch:int, max_len:int, *, memory_len:int|None=None,

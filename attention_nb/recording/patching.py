@@ -125,8 +125,8 @@ def _check_direct(model:Transformer)->None:
         if getattr(cfg, name) != want:
             raise NotImplementedError(f"{name} must be {want!r}, got {getattr(cfg, name)!r}: "
                                       "only a decoder that writes has logits of heads")
-    if cfg.norm_place == 'post':
-        raise NotImplementedError("norm_place must not be 'post': a norm on the stream leaves no "
+    if cfg.norm_style == 'post':
+        raise NotImplementedError("norm_style must not be 'post': a norm on the stream leaves no "
                                   "part of a head as it was")
     if any('_mesh' in vars(m) for m in model.modules()):
         raise NotImplementedError("the model is split over processes: ask it before parallelize")

@@ -19,7 +19,7 @@ from ..checkpoints.families.registry import FAMILIES, can_be, config_from_hf
 from ..checkpoints.pretrained import load_pretrained, save_pretrained
 from ..checkpoints.tensors import read_object
 from ..checkpoints.tokenizers import byte_pairs, save_tokenizer
-from ..models.config import TransformerConfig, max_places
+from ..models.config import TransformerConfig, max_positions
 from ..models.transformer import Transformer
 from ..text.bpe import BPETokenizer
 from ..text.vocabulary import save_whole
@@ -67,7 +67,8 @@ class RunSettings:
 
     def __post_init__(self)->None:
         for name in ('steps', 'batch', 'length', 'accumulate', 'lora'):
-            if getattr(self, name) is not None: checked_integer(name, getattr(self, name), min=1)
+            value = getattr(self, name)
+            if value is not None: checked_integer(name, value, min=1)
         checked_integer('seed', self.seed)
         if self.lr is not None and not 0 < self.lr < math.inf:
             raise ValueError(f"lr must be positive, got {self.lr}")
@@ -216,7 +217,8 @@ def _sample(run:_Prepared, model:Transformer, tokens:int=60)->str:
     begin = run.tokenizer.encode('\n') if run.tokenizer.eos_id is None else [run.tokenizer.eos_id]
     trains = model.training
     ids = torch.tensor([begin], device=next(model.parameters()).device)
-    most = int(min(tokens, max_places(model.cfg) - len(begin) + 1))    # with learned places few fit
+    # few positions fit where they are learned
+    most = int(min(tokens, max_positions(model.cfg) - len(begin) + 1))
     try: out = model.eval().generate(ids, most, temperature=.8, seed=0)
     finally: model.train(trains)
     return run.tokenizer.decode(out[0].tolist()[len(begin):])

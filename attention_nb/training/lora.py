@@ -9,41 +9,50 @@ __all__ = ['LORA_NAMES', 'LoraLinear', 'add_lora', 'merge_lora']
 
 # %% ../../nbs/training/lora.ipynb #c76d5f8c
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import checked_integer
+from ..layers.multihead import like_of
+from ..layers.quantized import QuantizedLinear
+_M = TypeVar('_M', bound=nn.Module)
 
 # %% ../../nbs/training/lora.ipynb #7af9e90c
 class LoraLinear(nn.Module):
-    """A linear layer that stays as it is, and a thin change that is trained (Hu et al. 2022)
+    """A frozen linear layer and a low-rank change that is trained (Hu et al. 2022)
 
     Args:
-        base: The layer; it is frozen
-        rank: Rows r of the change
-        alpha: The change counts alpha / r; None means r
+        base: The layer, also a quantized one (QLoRA, Dettmers et al. 2023); it is frozen
+        rank: Rank r of the change, at most the smaller side of the matrix
+        alpha: The change is multiplied by alpha / r; None means r
     """
-    base:nn.Linear
-    down:nn.Parameter
-    up:nn.Parameter
+    base:nn.Linear|QuantizedLinear
+    lora_A:nn.Parameter
+    lora_B:nn.Parameter
     scale:float
 
-    def __init__(self, base:nn.Linear, rank:int, *, alpha:float|None=None):
+    def __init__(self, base:nn.Linear|QuantizedLinear, rank:int, *, alpha:float|None=None):
         super().__init__()
-        r,most = checked_integer('rank', rank, min=1),min(base.weight.shape)
-        if r > most: raise ValueError(f"rank must be at most {most} for a matrix "
-                                      f"{tuple(base.weight.shape)}, got {r}")
-        self.base,like = base.requires_grad_(False),base.weight
-        self.down = nn.Parameter(torch.empty(r, base.in_features).to(like))
-        self.up = nn.Parameter(torch.zeros(base.out_features, r).to(like))
+        N,K = base.out_features,base.in_features
+        r = checked_integer('rank', rank, min=1)
+        if r > min(N, K):
+            raise ValueError(f"rank must be at most {min(N, K)} for a matrix ({N}, {K}), got {r}")
+        self.base = base.requires_grad_(False)
+        self.lora_A = nn.Parameter(torch.empty(r, K).to(self.like))
+        self.lora_B = nn.Parameter(torch.zeros(N, r).to(self.like))
         self.scale = 1. if alpha is None else alpha/r
-        nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
+        nn.init.kaiming_uniform_(self.lora_A, a=math.sqrt(5))
 
     @property
     def like(self)->Tensor:
-        "Of the dtype and device that the layer counts as"
-        return self.base.weight
+        "A tensor of the dtype and device that the layer counts as"
+        return like_of(self.base)
+
+    @property
+    def weight(self)->Tensor:
+        "The matrix with the change, (N, K), computed at each access"
+        return self.base.weight + self.scale*(self.lora_B @ self.lora_A)
 
     def forward(self, x:Tensor)->Tensor:
         """Multiply with the frozen matrix and with the change
@@ -55,59 +64,70 @@ class LoraLinear(nn.Module):
             (..., N)
         """
         out:Tensor = self.base(x)
-        return out + self.scale*F.linear(F.linear(x, self.down), self.up)
+        return out + self.scale*F.linear(F.linear(x, self.lora_A), self.lora_B)
 
     @torch.no_grad()
-    def merged(self)->nn.Linear:
-        "The layer with the change in its matrix; it may be trained again"
-        self.base.weight += self.scale*(self.up @ self.down)
-        return self.base.requires_grad_(True)
+    def merged(self)->nn.Linear|QuantizedLinear:
+        """Return the base with the change in its matrix
+
+        A quantized one is dequantized, changed and quantized again: its rounding may undo a change
+        that is much smaller than a step between two integers.
+        """
+        base = self.base
+        if isinstance(base, QuantizedLinear):
+            linear = nn.Linear(base.in_features, base.out_features, bias=False, device='meta')
+            linear.weight = nn.Parameter(self.weight, requires_grad=False)
+            linear.register_parameter('bias', base.bias)
+            return QuantizedLinear(linear.train(base.training), base.bits, group=base.group)
+        base.weight.copy_(self.weight)
+        return base.requires_grad_(True)
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../../nbs/training/lora.ipynb #96725f89
-# what `add_lora` changes
-LORA_NAMES = 'q_proj', 'k_proj', 'v_proj', 'out_proj', 'gate', 'up', 'down'
+# last names of the layers that `add_lora` changes: attention, latent attention, feed-forward
+LORA_NAMES = ('q_proj', 'k_proj', 'v_proj', 'out_proj', 'q_down', 'q_up', 'kv_down', 'kv_up',
+              'gate', 'up', 'down')
 
-def add_lora(model:nn.Module, rank:int, *, alpha:float|None=None,
-             names:tuple[str,...]=LORA_NAMES)->list[str]:
-    """Freeze a model, and give its linear layers a thin change that can be trained
+def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=LORA_NAMES)->_M:
+    """Freeze a model, and give its linear layers a low-rank change that can be trained
+
+    The model may be quantized (QLoRA). Raises a `ValueError` if it has LoRA layers already, or no
+    linear layer of these names.
 
     Args:
-        model: Changed in place: frozen, but for the changes
-        rank: Rows r of each change
-        alpha: The change counts alpha / r; None means r
+        model: Changed in place: frozen, but for the new parameters
+        rank: Rank r of each change
+        alpha: Changes are multiplied by alpha / r; None means r
         names: Last names of the linear layers that get one
 
     Returns:
-        Whole names of these layers
+        The model
     """
     if any(isinstance(m, LoraLinear) for m in model.modules()):
-        raise ValueError("the model has changes already: merge_lora first")
-    found = [(holder, f'{where}.{name}' if where else name, name, m)
-             for where,holder in model.named_modules() for name,m in holder.named_children()
-             if name in names and isinstance(m, nn.Linear)]
-    if not found: raise ValueError(f"the model has no linear layer named {' or '.join(names)}")
-    made = [LoraLinear(base, rank, alpha=alpha) for *_,base in found]
+        raise ValueError("the model has LoRA layers already: merge_lora first")
+    layers = [(parent, name, m) for parent in model.modules() for name,m in parent.named_children()
+              if name in names and isinstance(m, (nn.Linear,QuantizedLinear))]
+    if not layers: raise ValueError(f"the model has no linear layer named {' or '.join(names)}")
+    changed = [(parent, name, LoraLinear(m, rank, alpha=alpha)) for parent,name,m in layers]
     model.requires_grad_(False)
-    for (holder,_,name,_),layer in zip(found, made):
-        layer.down.requires_grad_(True)
-        layer.up.requires_grad_(True)
-        setattr(holder, name, layer)
-    return [where for _,where,*_ in found]
+    for parent,name,lora in changed:
+        lora.lora_A.requires_grad_(True)
+        lora.lora_B.requires_grad_(True)
+        setattr(parent, name, lora)
+    return model
 
-def merge_lora(model:nn.Module)->int:
-    """Add every change to its matrix
+def merge_lora(model:_M)->_M:
+    """Add every change to its matrix; quantized matrices are quantized again
 
     Args:
         model: Changed in place: its own layers again, nothing frozen
 
     Returns:
-        How many layers were changed
+        The model
     """
-    found = [(holder, name, m) for holder in model.modules()
-             for name,m in holder.named_children() if isinstance(m, LoraLinear)]
-    for holder,name,m in found: setattr(holder, name, m.merged())
-    model.requires_grad_(True)
-    return len(found)
+    layers = [(parent, name, m) for parent in model.modules()
+              for name,m in parent.named_children() if isinstance(m, LoraLinear)]
+    for parent,name,lora in layers: setattr(parent, name, lora.merged())
+    return model.requires_grad_(True)

@@ -50,7 +50,8 @@ def rotation_view(q:Tensor, k:Tensor, tokens:Sequence[str]=('query','key'), *,
     if E % 2 or E > 16: raise ValueError(f"the width must be even and at most 16, got {E}")
     theta = checked_vectors(rope_frequencies(E) if theta is None else theta, 'P', 'theta')
     if len(theta) != E//2: raise ValueError(f"theta must be ({E//2},), got ({len(theta)},)")
-    two = [checked_integer('places', n, max=length-1) for n in checked_integers(places, 'places')]
+    two = [checked_integer('places', n, max=length-1)
+           for n in checked_integers(places, 'places')]
     if len(two) != 2: raise ValueError(f"places must be two, got {two}")
     return view_of('rope_turns', title,
                    f"Rotation view: a query, a key, {E//2} pairs, {length} places",

@@ -37,7 +37,7 @@ def room(name):
 
 # pages of the library that make nothing a user types: parts, formats, and how the figures are made
 FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions kernels/flex
-    layers/rope_scaling layers/few_rows layers/rounded
+    layers/rope_scaling layers/few_rows layers/quantized_cache
     models/generation_options models/decoding models/compiled_step models/speculative
     models/beam_search models/batch_cache checkpoints/schema checkpoints/families/common
     checkpoints/families/llama checkpoints/families/gpt checkpoints/families/bert

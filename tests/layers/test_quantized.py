@@ -119,7 +119,7 @@ def test_odd_shapes():
         linear = torch.nn.Linear(K, N).eval()
         layer = quantize(torch.nn.Sequential(linear), 4)[0]
         assert layer.bits == (4 if K % 32 == 0 else 8)
-        for rows in (1, 2, quantized.many_rows[layer.bits]+1):
+        for rows in (1, 2, quantized.min_rows_dequantized[layer.bits]+1):
             x = torch.randn(rows, K)
             with torch.no_grad(): out = layer(x)
             assert_close(out, x @ layer.weight.T + linear.bias, atol=.03, rtol=.02)

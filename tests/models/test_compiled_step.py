@@ -100,7 +100,7 @@ def test_settings_hooks_and_forwards_that_change_count(exported):
     model,(ids,_) = small('llama'),prompts()
     add_lora(model, 4, alpha=8.)
     for name,p in model.named_parameters():
-        if name.endswith('.up'): torch.nn.init.normal_(p, std=2.)
+        if name.endswith('.lora_B'): torch.nn.init.normal_(p, std=2.)
     block,texts,names = model.decoder.blocks[0],[same_text(model, ids)],set()
     names.add(compiled_step._name(model, model.new_cache(1, 20)))
     again = copy.deepcopy(model)

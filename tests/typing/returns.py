@@ -119,7 +119,8 @@ def training()->None:
     data = nb.PackedTexts([range(9) for _ in texts], length=4, batch=2, end=8)
     model = nb.Transformer(small)
     for step in nb.train(model, data, steps=3, lr=1e-3): assert_type(step.loss, float)
-    assert_type(nb.add_lora(model, 2), list[str])
+    assert_type(nb.add_lora(model, 2), nb.Transformer)
+    assert_type(nb.merge_lora(model), nb.Transformer)
 
 if __name__ == '__main__':
     torch.manual_seed(0)

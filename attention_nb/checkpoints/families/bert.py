@@ -47,7 +47,7 @@ _modernbert_window = Part((Field('local_attention', '', 128, 'whole'),
                           _modernbert_layers, _write_modernbert)
 
 # %% ../../../nbs/checkpoints/families/bert.ipynb #b5a0ffc2
-_bert_fixed:Settings = dict(kind='encoder', norm='layer', norm_place='post', final_norm=False,
+_bert_fixed:Settings = dict(kind='encoder', norm='layer', norm_style='post', final_norm=False,
     embed_norm=True, gated=False, attn_bias=True, ffn_bias=True, positions='learned',
     head_bias=True)
 

@@ -81,7 +81,7 @@ _smollm3 = Family('smollm3', 'SmolLM3', decoder_classes('SmolLM3'), prefix='mode
     ignored=frozenset(['pretraining_tp','max_window_layers']))
 
 _olmo2 = Family('olmo2', 'OLMo 2', decoder_classes('Olmo2'), prefix='model', unused=old_rope,
-    fixed={**llama_fixed, 'norm_place':'output', 'qk_norm':'rms', 'qk_norm_over':'width'},
+    fixed={**llama_fixed, 'norm_style':'output', 'qk_norm':'rms', 'qk_norm_over':'width'},
     fields=changed(llama_fields, vocab_size=50304, rms_norm_eps=1e-5, pad_token_id=1,
         bos_token_id=None, eos_token_id=50279),
     parts=(heads_part(), rope_part(), attention_bias_part),
@@ -130,7 +130,7 @@ _gemma_fields = (*changed(without(llama_fields, 'hidden_act'), hidden_size=2304,
         bos_token_id=2, eos_token_id=1),
     activation_field('hidden_activation', 'gelu_pytorch_tanh'))
 
-_gemma_fixed:Settings = {**llama_fixed, 'norm_place':'sandwich', 'norm_offset':1.}
+_gemma_fixed:Settings = {**llama_fixed, 'norm_style':'sandwich', 'norm_offset':1.}
 
 _gemma_keys = (*llama_frame, *llama_attention, *llama_ffn, *_sandwich_norms)
 

@@ -153,7 +153,7 @@ def model_features(cfg:TransformerConfig)->dict[str,str]:
         'part of a head': f'{cfg.rotary_dim} numbers' if cfg.rotary_dim else '',
         'scaling': scaling['rope_type'] if scaling else '',
         'norm': cfg.norm + (', 1 + weight' if cfg.norm_offset else ''),
-        'place': _words['place'][cfg.norm_place] + (', parallel' if cfg.parallel else ''),
+        'place': _words['place'][cfg.norm_style] + (', parallel' if cfg.parallel else ''),
         'activation': _words['gated' if cfg.gated else 'plain'][cfg.activation],
         'grouped heads': 'latent' if cfg.latent else f'{cfg.n_kv_heads}' if cfg.n_kv_heads else '',
         'window': f'{sum(w or 0 for w in cfg.window)+1}' if cfg.window else '',
