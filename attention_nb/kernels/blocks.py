@@ -295,8 +295,9 @@ def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|N
                     dropout_p:float=0.)->tuple[Tensor,Tensor]:
     """Compute `attention_lse` in memory linear in L (Dao et al. 2022, 2205.14135)
 
-    Hidden blocks are skipped. Its gradients have no gradients of their own. In a compiled model it runs as it is, between two
-    graphs. `NotImplementedError` for dropout, and in a transform such as `torch.vmap`.
+    Hidden blocks are skipped. Its gradients have no gradients of their own. In a compiled model it
+    runs as it is, between two graphs. `NotImplementedError` for dropout, and in a transform such
+    as `torch.vmap`.
 
     Args:
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads

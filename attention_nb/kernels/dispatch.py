@@ -49,7 +49,7 @@ def sdpa(call:AttentionCall, function:Callable[...,Tensor]=F.scaled_dot_product_
 
     Args:
         call: One that `why_not_sdpa` has nothing against
-        function: Torch's, or one that takes the same
+        function: Or one like it
 
     Returns:
         Output (..., L, Ev)
@@ -80,6 +80,7 @@ def _has_rules(mask:AttentionMask)->bool:
 
 def _why_blocks_slower(call:AttentionCall)->str|None:
     "Return the reason why blocks would not pay"
+    if why_not_blocks(call) is not None: return None    # sizes may be symbols, masks without values
     L,S = call.q.shape[-2],call.k.shape[-2]
     n_scores,few = call.q.shape[:-1].numel()*S,f"{L} x {S} scores are few"
     if why_not_sdpa(call) is not None: return few if n_scores < _LEAST_SCORES else None

@@ -74,10 +74,10 @@ def flex(call:AttentionCall, function:Callable[...,Any]|None=None)->Tensor:
     plain = call.softcap is None and bias is None
     mask = four_dim_mask(call)
     block_mask = None if mask is None else mask.to_block_mask(128, device=q.device)
-    function = function or _flex_attention()
-    out = function(q, k, v, score_mod=None if plain else score_mod, block_mask=block_mask,
-                   scale=call.scale, enable_gqa=q.shape[1] != k.shape[1],
-                   **({} if call.sinks is None else _lse_wanted()))
+    run:Any = function or _flex_attention()
+    out = run(q, k, v, score_mod=None if plain else score_mod, block_mask=block_mask,
+              scale=call.scale, enable_gqa=q.shape[1] != k.shape[1],
+              **({} if call.sinks is None else _lse_wanted()))
     if call.sinks is not None:
         out,lse = out
         out = add_sinks(out, getattr(lse, 'lse', lse), call.sinks)[0]

@@ -113,10 +113,9 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
         return options
     rules = {n: options[n] for n in _mask_options if n in options}
     if isinstance(mask, AttentionMask): del rules['mask']
-    by_options = AttentionMask(L, S, **rules) if hides else None
-    if by_options is not None and isinstance(mask, AttentionMask): mask = by_options & mask
-    elif by_options is not None: mask = by_options
-    return mask.to_options() | {n: o for n,o in options.items() if n not in _mask_options}
+    combined = AttentionMask(L, S, **rules) if hides or mask is None else mask
+    if combined is not mask and isinstance(mask, AttentionMask): combined = combined & mask
+    return combined.to_options() | {n: o for n,o in options.items() if n not in _mask_options}
 
 # %% ../../nbs/layers/base.ipynb #b48a0002
 def _call_torch_sdpa(function:Function, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor:
@@ -148,7 +147,8 @@ def _check_four_dims(name:str, q:Tensor)->None:
 
 # functions of others, by module and name -> the function that calls them, and options they lack
 _adapters = {
-    ('torch.nn.functional', 'scaled_dot_product_attention'): (_call_torch_sdpa, {'softcap','sinks'}),
+    ('torch.nn.functional', 'scaled_dot_product_attention'): (
+        _call_torch_sdpa, {'softcap','sinks'}),
     ('torch.nn.attention.flex_attention', 'flex_attention'): (_call_flex, {'dropout_p'}),
     ('flash_attn', 'flash_attn_func'): (
         _call_flash_attn, {'mask','bias','q_pos','k_pos','sinks'})}

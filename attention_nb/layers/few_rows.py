@@ -35,7 +35,7 @@ def processor_kind()->str:
     return 'amd' if 'AMD' in str(capabilities.get('cpu_name', '')) else ''
 
 # whose few rows `F.linear` multiplies slowly on this processor
-slow_dtype = dict(amx=torch.bfloat16, amd=torch.float32).get(processor_kind())
+slow_dtype:torch.dtype|None = dict(amx=torch.bfloat16, amd=torch.float32).get(processor_kind())
 
 def multiply_rows(x:Tensor, weight:Tensor, bias:Tensor|None=None)->Tensor:
     """Compute `F.linear`, for few rows in the way that is fastest on this processor

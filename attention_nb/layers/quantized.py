@@ -336,7 +336,7 @@ class QuantizedLinear(QuantizedWeight):
         super().__init__(linear.weight, bits, group=group)
         self.in_features,self.out_features = linear.in_features,linear.out_features
         self.bias = linear.bias
-        self.training = linear.training
+        self.train(linear.training)
 
     def forward(self, x:Tensor)->Tensor:
         """Multiply with the matrix and add the bias

@@ -32,11 +32,11 @@ class SlotBuffer:
     def __init__(self, layers:Sequence[KVCache], slots:int, max_len:int)->None:
         self.max_len = max_len
         with torch.inference_mode(False):
-            self.layers = [tuple(torch.zeros(slots, c.widths[0], max_len, width, dtype=c.dtype,
+            self.layers:list[tuple[Tensor,...]] = [tuple(torch.zeros(slots, c.widths[0], max_len, width, dtype=c.dtype,
                                              device=c.buffers[0].device) for width in c.widths[1:])
                            for c in layers]    # (slots, Hkv, max_len, E) and (..., Ev)
         self.first:list[int] = []    # for each row in use, the column of its first token
-        self.end = 0                 # the column that all rows write next
+        self.end:int = 0             # the column that all rows write next
 
     @property
     def length(self)->int:
@@ -116,7 +116,8 @@ class SlotCache:
         values: (rows, Hkv, S, Ev)
     """
     def __init__(self, keys:Tensor, values:Tensor)->None:
-        self.keys,self.values = keys,values
+        self.keys:Tensor = keys
+        self.values:Tensor = values
         self._length = keys.shape[2]-1
 
     @property
@@ -157,7 +158,8 @@ class PrefixCache:
         block_size: Number of tokens in a block
     """
     def __init__(self, max_blocks:int, block_size:int)->None:
-        self.max_blocks,self.block_size = max_blocks,block_size
+        self.max_blocks:int = max_blocks
+        self.block_size:int = block_size
         # for each block the keys and values of every layer, (1, Hkv, block_size, E) and (..., Ev)
         self.blocks:OrderedDict[bytes,list[tuple[Tensor,Tensor]]] = OrderedDict()
 

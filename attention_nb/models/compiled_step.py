@@ -345,7 +345,8 @@ class CompiledStep:
     def __init__(self, model:StepModel, cache:ModelCache):
         if (reason := why_not_compiled(model, cache)) or model.decoder is None:
             raise ValueError(f"a step of this model cannot be compiled: {reason}")
-        self.model,self.cache,self._ropes = model,cache,model.decoder.ropes
+        self.model:StepModel = model
+        self.cache,self._ropes = cache,model.decoder.ropes
         kept,key = _loaded_by(model),_key(cache)
         known = kept.get(key)
         if known is None or not known[1].is_there(()):

@@ -40,9 +40,9 @@ class Batcher:
     def __init__(self, model:GenerativeModel, *, slots:int, max_len:int, prefill_chunk:int=512,
                  prefix_blocks:int|None=None, block_size:int=16)->None:
         self.model = model
-        self.slots = checked_integer('slots', slots, min=1)
-        self.max_len = checked_integer('max_len', max_len, min=1)
-        self.prefill_chunk = checked_integer('prefill_chunk', prefill_chunk, min=1)
+        self.slots:int = checked_integer('slots', slots, min=1)
+        self.max_len:int = checked_integer('max_len', max_len, min=1)
+        self.prefill_chunk:int = checked_integer('prefill_chunk', prefill_chunk, min=1)
         block_size = checked_integer('block_size', block_size, min=1)
         if prefix_blocks is None: prefix_blocks = slots*max_len//block_size
         self._prefixes = PrefixCache(checked_integer('prefix_blocks', prefix_blocks), block_size)
