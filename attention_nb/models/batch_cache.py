@@ -32,9 +32,10 @@ class SlotBuffer:
     def __init__(self, layers:Sequence[KVCache], slots:int, max_len:int)->None:
         self.max_len = max_len
         with torch.inference_mode(False):
-            self.layers:list[tuple[Tensor,...]] = [tuple(torch.zeros(slots, c.widths[0], max_len, width, dtype=c.dtype,
-                                             device=c.buffers[0].device) for width in c.widths[1:])
-                           for c in layers]    # (slots, Hkv, max_len, E) and (..., Ev)
+            self.layers:list[tuple[Tensor,...]] = [    # (slots, Hkv, max_len, E) and (..., Ev)
+                tuple(torch.zeros(slots, c.widths[0], max_len, width, dtype=c.dtype,
+                                  device=c.buffers[0].device) for width in c.widths[1:])
+                for c in layers]
         self.first:list[int] = []    # for each row in use, the column of its first token
         self.end:int = 0             # the column that all rows write next
 
