@@ -59,7 +59,8 @@ def sdpa(call:AttentionCall, function:Callable[...,Tensor]=F.scaled_dot_product_
     if q.dim() != 4: q,k,v = (as_four_dims(t, t) for t in (q,k,v))
     added = None
     if call.mask is not None and not is_causal:
-        table = squeeze_heads(call.mask.dense(device=q.device), call.q.dim())
+        table = call.mask.tile(slice(None), slice(None), device=q.device)
+        table = squeeze_heads(table, call.q.dim())
         added = None if table is None else as_four_dims(table, call.q)
     if call.bias is not None:
         bias = as_four_dims(call.bias, call.q)

@@ -434,10 +434,11 @@ def check_cache(layer:_Layer, query:Tensor, is_self:bool, cache:AttentionCache|N
         positions: Position ids, (L,) or (B, L)
         rotation: Cosines and sines
     """
-    if layer.rope is None and rotation is not None:
+    rope = layer.rope
+    if rope is None and rotation is not None:
         raise ValueError("rotation needs a layer with rope")
-    if not is_self and (layer.rope is not None or positions is not None):
-        name = 'positions are of' if layer.rope is None else 'rope rotates'
+    if not is_self and (rope is not None or positions is not None):
+        name = 'positions are of' if rope is None else 'rope rotates'
         raise ValueError(f"{name} a text that attends to itself; key must be None")
     if positions is not None and rotation is not None:
         raise ValueError("rotation is made of positions: give one of them")

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import checked_integer
+from .few_rows import Linear, processor_kind
 
 # %% ../../nbs/layers/quantized.ipynb #14104492
 _M = TypeVar('_M', bound=nn.Module)
@@ -222,7 +223,8 @@ class QuantizedWeight(nn.Module):
     def _has_kernel(self, rows:Tensor)->bool:
         "Return whether bfloat16 and torch's kernels pay for these rows (M, K)"
         if rows.device.type != 'cpu': return False
-        if len(rows) >= min_rows_dequantized[self.bits] and not _has_amx(): return False
+        is_amx = processor_kind() == 'amx'
+        if len(rows) >= min_rows_dequantized[self.bits] and not is_amx: return False
         # the 8-bit kernel reads 16 numbers at a time, also beyond the end of a row
         return self.is_packed if self.group else self.shape[1] % 16 == 0
 
@@ -315,10 +317,6 @@ def _pair_nibbles(codes:Tensor)->Tensor:
 def _split_nibbles(pairs:Tensor)->Tensor:
     "Return codes (..., K), one in a byte, from (..., K/2)"
     return torch.stack([pairs & 15, pairs >> 4], -1).flatten(-2)
-
-def _has_amx()->bool:
-    "Return whether this processor multiplies tiles of bfloat16"
-    return bool(torch.cpu.get_capabilities().get('amx_tile'))
 
 # %% ../../nbs/layers/quantized.ipynb #36166a10
 class QuantizedLinear(QuantizedWeight):
@@ -419,7 +417,7 @@ def _matrices(model:nn.Module)->Iterator[tuple[str,str,Any]]:
         for name in getattr(m, 'row_tables', ()):
             if m._parameters.get(name) is not None: yield parent, name, m._parameters[name]
         for name,child in m._modules.items():
-            if type(child) in (nn.Linear,nn.Embedding) and name != 'router':
+            if type(child) in (Linear,nn.Linear,nn.Embedding) and name != 'router':
                 yield parent, name, child
 
 def quantize_module(old:nn.Linear|nn.Embedding|nn.Parameter, bits:int,
@@ -464,7 +462,7 @@ def quantize_parameter(model:nn.Module, path:str, bits:int, group:int|None)->Non
     m = model.get_submodule(module_path)
     if name in getattr(m, 'row_tables', ()):
         _replace(m, name, quantize_module(cast(Any, m._parameters[name]), bits, group))
-    elif type(m) in (nn.Linear,nn.Embedding) and module_name != 'router':
+    elif type(m) in (Linear,nn.Linear,nn.Embedding) and module_name != 'router':
         if any(p.is_meta for p in m.parameters()): return
         new = quantize_module(cast(Any, m), bits, group)
         _replace(model.get_submodule(parent_path), module_name, new)

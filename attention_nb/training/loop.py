@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import checked_integer, wide_dtype
+from ..layers.quantized import QuantizedWeight
 
 # %% ../../nbs/training/loop.ipynb #95a00500
 def learning_rate(step:int, steps:int, *, lr:float, warmup:int, final:float=.1)->float:
@@ -243,6 +244,10 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     if clip is not None and not clip > 0: raise ValueError(f"clip must be positive, got {clip}")
     pace = _Pace(total, lr, checked_integer('warmup', warmup), final, clip,
                  checked_integer('accumulate', accumulate, min=1), autocast, team or Team())
+    quantized = any(isinstance(m, QuantizedWeight) for m in model.modules())
+    if quantized and all(p.requires_grad for p in model.parameters()):
+        raise ValueError("the model is quantized, and integers cannot be trained: call add_lora "
+                         "first, or train before quantize")
     if optimizer is None: optimizer = adamw(model, lr=lr, weight_decay=weight_decay, betas=betas)
     elif (weight_decay, betas) != (.1, (.9, .95)):
         raise ValueError("weight_decay and betas are the given optimizer's own: give them to it")
