@@ -1,4 +1,4 @@
-"""The Triton kernels on a GPU: first are they right, then how fast, beside torch's own backends.
+"""Our choice of kernel on a GPU: first is it right, then how fast, beside torch's own backends.
 
 TFLOP/s counts the products that a call needs: 4 L S E for a head forward, 10 backward, half of it
 where causality hides half. A share is that of the device's peak in half precision without
@@ -64,7 +64,7 @@ def errors(report):
     "Largest error of output and gradients against float64, ours and torch's"
     import torch, torch.nn.functional as F
     from attention_nb.kernels.reference import attention
-    from attention_nb.kernels.triton_flash import triton_attention, triton_decode
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
     rows = []
     def results(f, tensors):
         tensors = [t.detach().requires_grad_() for t in tensors]
@@ -76,21 +76,19 @@ def errors(report):
         for E in (32, 64, 80, 128, 256):
             qkv = [torch.randn(2, H, 1000, E, device='cuda').to(dtype) for H in (8,2,2)]
             exact = results(lambda *t: attention(*t, causal=True)[0], [t.double() for t in qkv])
-            for name,f in {'triton_attention': lambda *t: triton_attention(*t, causal=True),
+            for name,f in {'ours': lambda *t: ours(*t, causal=True),
+                           'ours, kernel=flex': lambda *t: ours(*t, causal=True, kernel='flex'),
                            "torch's own": lambda q, k, v: F.scaled_dot_product_attention(
                                q, k, v, is_causal=True, enable_gqa=True)}.items():
                 rows.append((f'{name}, {dtype}, {E}', *worst(f, qkv, exact)))
-            last = [qkv[0][:,:,-1:],*qkv[1:]]
-            error = (triton_decode(*last).double() - attention(*(t.double() for t in last))[0])
-            rows.append((f'triton_decode, {dtype}, {E}', error.abs().max().item(), '', '', ''))
     report.show('largest error against float64, 8 heads share 2, L=1000, causal', rows,
                 ('', 'output', 'queries', 'keys', 'values'))
 
 def race(report, rounds, E, causal, back):
     "A table of lengths: TFLOP/s of each, and ours as a share of the peak and of the best"
     import torch
-    from attention_nb.kernels.triton_flash import triton_attention
-    contestants = {'triton_attention': lambda q, k, v: triton_attention(q, k, v, causal=causal),
+    from attention_nb.kernels.dispatch import scaled_dot_product_attention as ours
+    contestants = {'ours': lambda q, k, v: ours(q, k, v, causal=causal),
                    **peers(causal)}
     rows,peak = [],peak_of(torch.cuda.get_device_name())
     for L in LENGTHS:
@@ -106,10 +104,10 @@ def race(report, rounds, E, causal, back):
         else: timed = {name: (lambda f=f: f(q, k, v)) for name,f in calls.items()}
         seconds = clocked(timed, rounds)
         speed = {name: operations(B, H, L, E, causal, back)/s for name,s in seconds.items()}
-        ours = speed['triton_attention']
-        best = max([s for name,s in speed.items() if name != 'triton_attention'], default=ours)
+        mine = speed['ours']
+        best = max([s for name,s in speed.items() if name != 'ours'], default=mine)
         rows.append((f'L={L} B={B} H={H}', *(speed.get(name, '') for name in contestants),
-                     ours/best, ours/peak if peak else ''))
+                     mine/best, mine/peak if peak else ''))
     way = 'backward' if back else 'forward'
     report.show(f'{way}, E={E}, causal={causal}, bfloat16, TFLOP/s', rows,
                 ('', *contestants, 'ours / best', 'share of peak'))
@@ -119,10 +117,9 @@ def tables(report, rounds):
     if not torch.cuda.is_available():
         report.say('gpu: no CUDA device here, nothing is measured')
         return
-    import triton
     torch.manual_seed(0)
     report.say(f'{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA '
-               f'{torch.version.cuda}, Triton {triton.__version__}')
+               f'{torch.version.cuda}')
     errors(report)
     for E in (64, 128):
         for causal in (True, False):

@@ -93,6 +93,7 @@ def _steps(mask:AttentionMask|None, q:Tensor, k:Tensor)->Iterator[_Step]:
             if not _is_relative(mask) or shape not in made:
                 added = _added(own, queries, slices, heads, q) if 1 in row else None
                 empty = None if added is None else (added == -math.inf).all(-1)
+                made.clear()    # of the step before alone: with all keys, each step has another
                 made[shape] = added,empty if empty is not None and empty.any() else None
             keys = slices[0] if len(slices) == 1 else torch.cat([
                 torch.arange(keys.start, keys.stop, device=k.device) for keys in slices])

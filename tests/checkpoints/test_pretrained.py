@@ -440,7 +440,8 @@ def test_another_attention_function_is_attached(folder):
     ours = load_pretrained(folder, attend=attend)
     assert_close(out(ours, ids), out(load_pretrained(folder), ids))
     assert len(calls) == ours.cfg.n_layers
-    with pytest.raises(TypeError): load_pretrained('nowhere', attend='fast')
+    with pytest.raises(ValueError, match='attend must be a function or one of'):
+        load_pretrained('nowhere', attend='fast')
 
 # %% our own form
 class Mean(torch.nn.Module):
