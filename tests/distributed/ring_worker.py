@@ -7,7 +7,6 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.testing import assert_close
 import parallel_worker
 from parallel_worker import gradient, made, mesh, rank, same, same_parameters, small
 from attention_nb.distributed.context import context_parallel
