@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from ..checks import explained
-from .blocks import (BLOCK, as_four_dims, blocks_attention, compute_lse,
+from .blocks import (BLOCK_SIZE, as_four_dims, blocks_attention, compute_lse,
                                          why_not_blocks)
 from .flex import flex, why_not_flex
 from .reference import reference
@@ -88,7 +88,7 @@ def _why_blocks_slower(call:AttentionCall)->str|None:
     if call.mask is None or call.is_causal: return "torch's kernel computes nothing that is hidden"
     if n_scores < _LEAST_HIDDEN: return few
     if not _has_rules(call.mask): return "the mask is a table already"
-    visible = float((call.mask.blocks(BLOCK, BLOCK, device='cpu') > 0).double().mean())
+    visible = float((call.mask.blocks(BLOCK_SIZE, BLOCK_SIZE, device='cpu') > 0).double().mean())
     if visible > _MOST_VISIBLE: return f"{visible:.0%} of the blocks are visible"
     return few if (1-visible)*n_scores < _LEAST_HIDDEN else None
 

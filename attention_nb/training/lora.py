@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from ..checks import checked_integer
 from ..layers.multihead import like_of
 from ..layers.quantized import QuantizedLinear
-_M = TypeVar('_M', bound=nn.Module)
 
 # %% ../../nbs/training/lora.ipynb #7af9e90c
 class LoraLinear(nn.Module):
@@ -86,6 +85,8 @@ class LoraLinear(nn.Module):
         def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../../nbs/training/lora.ipynb #96725f89
+_M = TypeVar('_M', bound=nn.Module)
+
 # last names of the layers that `add_lora` changes: attention, latent attention, feed-forward
 LORA_NAMES = ('q_proj', 'k_proj', 'v_proj', 'out_proj', 'q_down', 'q_up', 'kv_down', 'kv_up',
               'gate', 'up', 'down')

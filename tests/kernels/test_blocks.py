@@ -71,7 +71,7 @@ def test_any_call_with_blocks_of_any_size(poisoned, call, size):
     for a,b in zip(results(scaled_dot_product_attention, tensors, options, g), want):
         assert_close(a, b)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, 'BLOCK', size)
+        patch.setattr(blocks, 'BLOCK_SIZE', size)
         got = results(in_blocks, tensors, options, g)
         lse = flash_attention(*tensors, **options)[1]
     for a,b in zip(got, want): assert_close(a, b)

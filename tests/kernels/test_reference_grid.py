@@ -51,7 +51,7 @@ implementations |= kernels
 def small_blocks(monkeypatch):
     "Blocks of three tokens, so that short texts have many; FlexAttention without its compiler"
     from torch.nn.attention.flex_attention import flex_attention
-    monkeypatch.setattr(by_blocks, 'BLOCK', 3)
+    monkeypatch.setattr(by_blocks, 'BLOCK_SIZE', 3)
     monkeypatch.setattr(by_flex, '_flex_attention', lambda: flex_attention)
     monkeypatch.setattr(by_flex, '_cpu_limit', lambda call: None)
 
