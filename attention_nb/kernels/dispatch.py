@@ -70,9 +70,9 @@ def sdpa(call:AttentionCall, function:Callable[...,Tensor]=F.scaled_dot_product_
     return out if call.q.dim() == 4 else out.reshape(*call.q.shape[:-1], v.shape[-1])
 
 # %% ../../nbs/kernels/dispatch.ipynb #e507a04e
-_LEAST_HIDDEN = 1<<17    # scores left out, of all heads, from which blocks are no slower
-_MOST_VISIBLE = .6       # the largest share of visible blocks with which they pay
-_LEAST_SCORES = 1<<14    # scores of all heads from which blocks are no slower than the reference
+_MIN_HIDDEN = 1<<17    # scores left out, of all heads, from which blocks are no slower
+_MAX_VISIBLE = .6       # the largest share of visible blocks with which they pay
+_MIN_SCORES = 1<<14    # scores of all heads from which blocks are no slower than the reference
 
 def _has_rules(mask:AttentionMask)->bool:
     "Return whether a mask holds more than a table"
@@ -84,13 +84,13 @@ def _why_blocks_slower(call:AttentionCall)->str|None:
     if why_not_blocks(call) is not None: return None    # sizes may be symbols, masks without values
     L,S = call.q.shape[-2],call.k.shape[-2]
     n_scores,few = call.q.shape[:-1].numel()*S,f"{L} x {S} scores are few"
-    if why_not_sdpa(call) is not None: return few if n_scores < _LEAST_SCORES else None
+    if why_not_sdpa(call) is not None: return few if n_scores < _MIN_SCORES else None
     if call.mask is None or call.is_causal: return "torch's kernel computes nothing that is hidden"
-    if n_scores < _LEAST_HIDDEN: return few
+    if n_scores < _MIN_HIDDEN: return few
     if not _has_rules(call.mask): return "the mask is a table already"
     visible = float((call.mask.blocks(BLOCK_SIZE, BLOCK_SIZE, device='cpu') > 0).double().mean())
-    if visible > _MOST_VISIBLE: return f"{visible:.0%} of the blocks are visible"
-    return few if (1-visible)*n_scores < _LEAST_HIDDEN else None
+    if visible > _MAX_VISIBLE: return f"{visible:.0%} of the blocks are visible"
+    return few if (1-visible)*n_scores < _MIN_HIDDEN else None
 
 def _why_flex_slower(call:AttentionCall)->str|None:
     "Return the reason why FlexAttention would not pay"
@@ -250,6 +250,6 @@ def merge_attention(*parts:tuple[Tensor,Tensor], dtype:torch.dtype|None=None)->t
     lses = torch.stack([lse.to(wide) for _,lse in parts])    # (blocks, ..., L)
     empty = (lses == -math.inf).all(0)
     whole = lses.masked_fill(empty, 0.).logsumexp(0)    # (..., L)
-    shares = (lses - whole).exp()    # 0 for an empty block
-    out = reduce(add, (share[...,None]*out for share,(out,_) in zip(shares, parts)))
+    fractions = (lses - whole).exp()    # 0 for an empty block
+    out = reduce(add, (fraction[...,None]*out for fraction,(out,_) in zip(fractions, parts)))
     return out.to(dtype or parts[0][0].dtype), whole.masked_fill(empty, -math.inf)

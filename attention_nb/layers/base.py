@@ -212,7 +212,7 @@ def check_layer_mask(name:str, t:Tensor|AttentionMask|None)->None:
                          f"(1, {n}, {L}, {S}) one for each head")
 
 def one_head_mask(mask:Tensor|AttentionMask|None, x:Tensor)->Tensor|AttentionMask|None:
-    """The mask of a layer that has one head; three dimensions are refused
+    """Return the mask of a layer with one head; three dimensions are refused
 
     Args:
         mask: Rules, or bool, 0 to 2 dimensions or (B, 1, L, S)

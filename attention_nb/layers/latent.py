@@ -47,7 +47,7 @@ def expand_latent(q:Tensor, kept:Tensor, w_k:Tensor, w_v:Tensor)->tuple[Tensor,T
 
 # %% ../../nbs/layers/latent.ipynb #99376a0b
 def absorb_queries(q:Tensor, kept:Tensor, w_k:Tensor)->tuple[Tensor,Tensor,Tensor]:
-    """Queries moved to the latents: one key head, whose first r numbers are the values
+    """Move queries to the latents: one key head, whose first r numbers are the values
 
     Args:
         q: Queries (B, H, L, nope_dim + rope_dim), rotated
@@ -97,7 +97,7 @@ def latent_scale(nope_dim:int, rope_dim:int, scaling:dict[str,Any]|None=None)->f
 
 # %% ../../nbs/layers/latent.ipynb #4e51e5f8
 def _normed(norm:nn.RMSNorm, x:Tensor)->Tensor:
-    "A norm computed in its own precision"
+    "Apply a norm in its own precision"
     y:Tensor = norm(x.to(norm.weight.dtype))
     return y.to(x.dtype)
 
@@ -165,18 +165,18 @@ class _LatentProjections(AttentionLayer):
         return torch.split(split_heads(q, self.n_heads), [self.nope_dim, self.rope_dim], -1)
 
     def _latents(self, x:Tensor)->tuple[Tensor,Tensor]:
-        "What all heads share, (B, 1, L, r), and the key to rotate, (B, 1, L, rope_dim)"
+        "Return the latents, (B, 1, L, r), and the key to rotate, (B, 1, L, rope_dim)"
         latent,k_rope = self.kv_down(x)[:,None].split([self.kv_rank, self.rope_dim], -1)
         return _normed(self.kv_norm, latent), k_rope
 
-    def _ways_up(self)->tuple[Tensor,...]:
-        "What makes keys, (H, nope_dim, r), and values, (H, v_dim, r), of latents"
+    def _up_matrices(self)->tuple[Tensor,...]:
+        "Return the matrices from latents to keys, (H, nope_dim, r), and values, (H, v_dim, r)"
         w = self.kv_up.weight.unflatten(0, (self.n_heads, -1))
         return torch.split(w, [self.nope_dim, self.v_dim], 1)
 
 # %% ../../nbs/layers/latent.ipynb #264d8ad8
 def _rows(t:Tensor|None, H:int, L:int)->Tensor|None:
-    "A mask or bias of (B, H, L, S) for rows that are pairs of a query and a head"
+    "Return a mask or bias (B, H, L, S) for rows that are pairs of a query and a head"
     if t is None or t.dim() == 0: return t
     t = t[(None,)*(4-t.dim())]
     return t.expand(len(t), H, L, t.shape[-1]).transpose(1, 2).flatten(1, 2)[:,None]
@@ -252,7 +252,7 @@ class LatentAttention(_LatentProjections):
 
     def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
                   device:torch.device|str|None=None)->KVCache:
-        """A cache for latents and rotated keys
+        """Make a cache for latents and rotated keys
 
         Args:
             batch: Number of sequences
@@ -325,7 +325,7 @@ class LatentAttention(_LatentProjections):
     def _of_latents(self, q:Tensor, kept:Tensor, need_weights:bool, cached:bool,
                     options:dict[str,Any])->Attended:
         "Attention to all that is kept, in one of the two forms; (B, H, L, v_dim), or also weights"
-        w_k,w_v = (w.to(q.dtype) for w in self._ways_up())
+        w_k,w_v = (w.to(q.dtype) for w in self._up_matrices())
         absorbs = self._absorbs(q.shape[2], kept.shape[2], cached)
         q,k,v = absorb_queries(q, kept, w_k) if absorbs else expand_latent(q, kept, w_k, w_v)
         k,v = k.to(q.dtype),v.to(q.dtype)    # autocast may make others of them

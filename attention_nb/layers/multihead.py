@@ -54,7 +54,7 @@ def merge_heads(x:Tensor)->Tensor:
 
 # %% ../../nbs/layers/multihead.ipynb #cc267e68
 def _head_dim(d_model:int, n_heads:int)->int:
-    "The width of a head, if it is a whole number"
+    "Return the width of a head; a `ValueError` if it is no whole number"
     check_sizes(d_model=d_model, n_heads=n_heads)
     if d_model % n_heads:
         raise ValueError(f"d_model must be a multiple of n_heads, got {d_model} and {n_heads}")
@@ -149,7 +149,7 @@ def _sizes(d_model:int, n_heads:int, n_kv_heads:int|None, head_dim:int|None, v_h
 
 def _norms(kind:str|None, q_norm:nn.Module|None, k_norm:nn.Module|None, head_dim:int,
            q_width:int, k_width:int)->tuple[nn.Module|None,nn.Module|None]:
-    "The norms of queries and keys, or None"
+    "Return the norms of queries and keys, or None"
     if kind is not None:
         kinds = dict(rms=nn.RMSNorm, layer=nn.LayerNorm)
         if kind not in kinds:
@@ -410,7 +410,7 @@ class MultiHeadAttention(AttentionLayer):
         def __call__(self, *args:Any, **kw:Any)->Any: ...
 
 def like_of(layer:nn.Module)->Tensor:
-    """A tensor of a layer, to ask for dtype and device
+    """Return a tensor of a layer that has its dtype and device
 
     Args:
         layer: Linear layer or table, perhaps quantized
@@ -422,7 +422,7 @@ def like_of(layer:nn.Module)->Tensor:
     return cast(Tensor, layer.weight if like is None else like)
 
 def computed_dtype(weight:Tensor)->torch.dtype:
-    """The dtype of what a layer computes now
+    """Return the dtype in which a layer computes now
 
     Args:
         weight: Of a layer

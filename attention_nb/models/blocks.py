@@ -92,7 +92,7 @@ class RMSNorm(nn.Module):
 norm_classes = RMSNorm,nn.RMSNorm,nn.LayerNorm
 
 def make_norm(cfg:TransformerConfig, width:int|None=None, kind:str|None=None)->RMSNorm|nn.LayerNorm:
-    "A norm as the config says"
+    "Make a norm as the config says"
     width = cfg.d_model if width is None else width
     if (cfg.norm if kind is None else kind) == 'rms':
         return RMSNorm(width, cfg.norm_eps, cfg.norm_offset)
@@ -180,7 +180,7 @@ class MixtureOfExperts(nn.Module):
         self.shared = expert(cfg.n_shared*cfg.d_ff) if cfg.n_shared else None
 
     def forward(self, x:Tensor)->Tensor:
-        """The sum of the chosen experts, weighted
+        """Return the weighted sum of the chosen experts
 
         Args:
             x: (..., D)
@@ -197,8 +197,8 @@ class MixtureOfExperts(nn.Module):
         for e,expert in enumerate(self.experts):
             if blind:
                 here = chosen == e    # (T, active)
-                share = (weights*here).sum(-1, keepdim=True)
-                out = out + expert(rows).masked_fill(~here.any(-1, keepdim=True), 0.)*share
+                fraction = (weights*here).sum(-1, keepdim=True)
+                out = out + expert(rows).masked_fill(~here.any(-1, keepdim=True), 0.)*fraction
                 continue
             row,slot = torch.where(chosen == e)
             if len(row): out.index_add_(0, row, expert(rows[row]) * weights[row,slot,None])
@@ -253,8 +253,8 @@ class Residual(nn.Module):
 
     def __init__(self, cfg:TransformerConfig, normed:bool=True):
         super().__init__()
-        def norm(*places:str)->nn.Module|None:
-            return make_norm(cfg) if cfg.norm_style in places else None
+        def norm(*styles:str)->nn.Module|None:
+            return make_norm(cfg) if cfg.norm_style in styles else None
         self.before = norm('pre', 'sandwich') if normed else None
         self.inside = norm('sandwich', 'output')
         self.after = norm('post')
@@ -327,20 +327,20 @@ class Mixer(Protocol):
 Mixers = Mapping[str,Callable[[TransformerConfig,int],nn.Module]]    # kind of layer -> its maker
 
 def _mixer(cfg:TransformerConfig, layer:int, kind:str, mixers:Mixers|None)->nn.Module|None:
-    "What stands in a block where attention does, None for attention"
+    "Make the mixer of a block; None for attention"
     if kind in ('full','window'): return None
     if kind not in (mixers or {}):
         raise ValueError(f"layer {layer} is of the kind {kind!r}: mixers must hold a maker for it, "
                          f"got {list(mixers or ())}")
-    made = (mixers or {})[kind](cfg, layer)
-    if isinstance(made, nn.Module) and hasattr(made, 'new_cache'): return made
+    mixer = (mixers or {})[kind](cfg, layer)
+    if isinstance(mixer, nn.Module) and hasattr(mixer, 'new_cache'): return mixer
     raise TypeError(f"mixers[{kind!r}] must make a module with new_cache, "
-                    f"got {type(made).__name__}")
+                    f"got {type(mixer).__name__}")
 
 # %% ../../nbs/models/blocks.ipynb #e7491a12
 def _attention(cfg:TransformerConfig, layer:int,
                rope:Rope|None)->LatentAttention|MultiHeadAttention:
-    "The self-attention of a block"
+    "Make the self-attention of a block"
     if cfg.rope_layers is not None and not cfg.rope_layers[layer]: rope = None
     if cfg.latent is not None:
         return LatentAttention(cfg.d_model, cfg.n_heads, **vars(cfg.latent), rope=rope,
@@ -350,7 +350,7 @@ def _attention(cfg:TransformerConfig, layer:int,
                               **_widths(cfg))
 
 def _widths(cfg:TransformerConfig)->dict[str,Any]:
-    "What all attentions of a model have in common"
+    "Return the arguments that all attention layers of a model share"
     E = cfg.width
     norms:dict[str,nn.Module] = {}
     if cfg.qk_norm is not None:
@@ -362,7 +362,7 @@ def _widths(cfg:TransformerConfig)->dict[str,Any]:
                 scale=cfg.scale, dropout=cfg.attn_dropout, **norms)
 
 def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForward:
-    "The feed-forward layer of a block, or its experts"
+    "Make the feed-forward layer of a block, or its experts"
     if cfg.experts is not None and layer >= cfg.dense_layers:
         return MixtureOfExperts(cfg.d_model, cfg.experts, cfg.activation)
     d_ff = 4*cfg.d_model if cfg.d_ff is None else cfg.d_ff
@@ -515,10 +515,10 @@ class Stack(nn.Module):
         self.types:tuple[str,...] = cfg.block_types[first:last]
         self.ropes:ModuleDict[Rope] = ModuleDict(_ropes(cfg))
         self.rope_kinds:list[str] = [kind if kind in self.ropes else 'full' for kind in self.types]
-        made = [_mixer(cfg, first+i, kind, mixers) for i,kind in enumerate(self.types)]
+        layer_mixers = [_mixer(cfg, first+i, kind, mixers) for i,kind in enumerate(self.types)]
         self.blocks:ModuleList[Block] = ModuleList(
             Block(cfg, first+i, rope=self.ropes[kind] if self.ropes else None, cross=cross,
-                  mixer=made[i])
+                  mixer=layer_mixers[i])
             for i,kind in enumerate(self.rope_kinds))
         self.norm:nn.Module = make_norm(cfg) if cfg.final_norm else nn.Identity()
         self.relative:nn.Parameter|None = None

@@ -50,9 +50,9 @@ class _StaticCache:
     "A cache of one layer whose buffers a graph of static shapes writes and reads"
     dtype = None
     def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, padding:Tensor, slots:Tensor,
-                 ring:int)->None:
+                 slot_count:int)->None:
         self.keys,self.values,self.n,self.padding = keys,values,n,padding
-        self.slots,self.ring = slots,ring
+        self.slots,self.slot_count = slots,slot_count
 
     def __len__(self)->int: return 0    # the mask alone says what is in use
 
@@ -60,14 +60,14 @@ class _StaticCache:
                **options:Any)->Attended:
         "Write the new key and value, and attend to the slots that are in use"
         S,n = self.slots.shape[0],self.n    # `len` would make a constant of it
-        if self.ring:
-            slot = torch.arange(self.ring, device=n.device)
-            place = n - (n-slot) % self.ring
-            keys,values = self._written(n % self.ring, k, v, self.ring)
-        else: place,(keys,values) = self.slots,self._written(n, k, v, S)
-        seen = (place >= self.padding) & (place <= n) & (place >= 0)    # (B, S)
+        if self.slot_count:
+            slot = torch.arange(self.slot_count, device=n.device)
+            position = n - (n-slot) % self.slot_count
+            keys,values = self._written(n % self.slot_count, k, v, self.slot_count)
+        else: position,(keys,values) = self.slots,self._written(n, k, v, S)
+        visible = (position >= self.padding) & (position <= n) & (position >= 0)    # (B, S)
         options = {name: options.get(name) for name in ('scale','softcap','sinks')}
-        return _attend_in_groups(attend, q, keys, values, mask=seen[:,None,None], **options)
+        return _attend_in_groups(attend, q, keys, values, mask=visible[:,None,None], **options)
 
     def _written(self, at:Tensor, k:Tensor, v:Tensor, S:int)->tuple[Tensor,Tensor]:
         self.keys.index_copy_(2, at, k)
@@ -93,13 +93,13 @@ class StaticStep(nn.Module):
 
     Args:
         model: A `Transformer` that `why_not_compiled` has nothing against
-        rings: Slots of each layer's ring; 0: a full cache
+        slot_counts: Slots of each layer's sliding cache; 0: a full cache
     """
     model:StepModel
-    rings:tuple[int,...]
-    def __init__(self, model:StepModel, rings:Sequence[int]):
+    slot_counts:tuple[int,...]
+    def __init__(self, model:StepModel, slot_counts:Sequence[int]):
         super().__init__()
-        self.model,self.rings = model,tuple(rings)
+        self.model,self.slot_counts = model,tuple(slot_counts)
 
     def forward(self, ids:Tensor, n:Tensor, padding:Tensor, slots:Tensor,
                 rotations:dict[str,tuple[Tensor,Tensor]], keys:list[Tensor],
@@ -120,11 +120,12 @@ class StaticStep(nn.Module):
         """
         model,stack = self.model,self.model.decoder
         assert stack is not None
-        parts = zip(stack.blocks, stack.rope_kinds, keys, values or [None]*len(keys), self.rings)
+        parts = zip(stack.blocks, stack.rope_kinds, keys, values or [None]*len(keys),
+                    self.slot_counts)
         x = model.embed(ids, n - padding)    # (B, 1, D)
-        for block,kind,k,v,ring in parts:
+        for block,kind,k,v,slot_count in parts:
             attn:Any = block.attn
-            x = block(x, cache=_StaticCache(k, v, n, padding, slots, ring),
+            x = block(x, cache=_StaticCache(k, v, n, padding, slots, slot_count),
                       rotation=rotations[kind] if attn.rope is not None else None)
         return model.logits(stack.norm(x)[:,-1])
 
@@ -156,12 +157,13 @@ def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
     if not cache.dtype.is_floating_point: return f"keeps {cache.dtype}"
     window:Any = getattr(attn, 'window', None)
-    left,most = (window or (None,None))[0],cache.max_len
-    if left is not None and most is not None and left < most: return "keeps more than its window"
+    left,max_len = (window or (None,None))[0],cache.max_len
+    if left is not None and max_len is not None and left < max_len:
+        return "keeps more than its window"
     return None
 
 # %% ../../nbs/models/compiled_step.ipynb #bec6ea96
-def _rings(cache:ModelCache)->tuple[int,...]:
+def _slot_counts(cache:ModelCache)->tuple[int,...]:
     "Return the slots of each layer's sliding cache, 0: a full cache"
     return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0 for c in cache.own)
 
@@ -176,18 +178,18 @@ def _example(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,
     assert stack is not None
     with torch.inference_mode(False):
         def whole(*shape:int)->Tensor: return torch.zeros(shape, dtype=torch.long, device=device)
-        def like(t:Tensor, ring:int)->Tensor:
-            return torch.zeros(rows, t.shape[1], ring or 160, t.shape[3], dtype=t.dtype,
+        def like(t:Tensor, slot_count:int)->Tensor:
+            return torch.zeros(rows, t.shape[1], slot_count or 160, t.shape[3], dtype=t.dtype,
                                device=device)
-        rings,(keys,values) = _rings(cache),_buffers(cache)
+        slot_counts,(keys,values) = _slot_counts(cache),_buffers(cache)
         rotations = {kind: rope.rotation(whole(rows, 1)) for kind,rope in stack.ropes.items()}
         slots = torch.arange(128, device=device)
         inputs = (whole(rows, 1), whole(1), whole(rows, 1), slots, rotations,
-                  [like(t, ring) for t,ring in zip(keys, rings)],
-                  [like(t, ring) for t,ring in zip(values, rings)])
-    looked_at,most = torch.export.Dim('slots', min=2),torch.export.Dim('max_len', min=2)
-    lengths = [{} if ring else {2: most} for ring in rings]
-    return inputs, ({}, {}, {}, {0: looked_at}, {kind: ({},{}) for kind in rotations}, lengths,
+                  [like(t, slot_count) for t,slot_count in zip(keys, slot_counts)],
+                  [like(t, slot_count) for t,slot_count in zip(values, slot_counts)])
+    visible_slots,max_slots = torch.export.Dim('slots', min=2),torch.export.Dim('max_len', min=2)
+    lengths = [{} if slot_count else {2: max_slots} for slot_count in slot_counts]
+    return inputs, ({}, {}, {}, {0: visible_slots}, {kind: ({},{}) for kind in rotations}, lengths,
                     lengths[:len(values)])
 
 # %% ../../nbs/models/compiled_step.ipynb #cc6e7e8f
@@ -198,7 +200,7 @@ def _name(model:StepModel, cache:ModelCache)->str:
     assert isinstance(model, nn.Module)
     parts = [(name, type(m), settings_of(m)) for name,m in model.named_modules()]
     state = [(name, str(t.dtype), [*t.shape], str(t.device)) for name,t in _tensors(model).items()]
-    key = dict(cfg=asdict(model.cfg), parts=parts, state=state, rings=_rings(cache),
+    key = dict(cfg=asdict(model.cfg), parts=parts, state=state, slot_counts=_slot_counts(cache),
                kept=[(str(c.dtype), c.batch, c.widths) for c in cache.own],
                torch=torch.__version__, threads=torch.get_num_threads(),
                processor=_processor(), source=_source())
@@ -247,17 +249,17 @@ def _tensors(model:nn.Module)->dict[str,Tensor]:
 
 def _compiled(model:StepModel, cache:ModelCache, path:Path)->None:
     "Write the file of a compiled step, whole or not at all"
-    step,(inputs,lengths) = StaticStep(model, _rings(cache)),_example(model, cache)
+    step,(inputs,lengths) = StaticStep(model, _slot_counts(cache)),_example(model, cache)
     with torch.no_grad(), evaluation_mode(step):
         graph = torch.export.export(step, inputs, dynamic_shapes=lengths, strict=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = torch._inductor.aoti_compile_and_package(
+        package = torch._inductor.aoti_compile_and_package(
             graph, package_path=os.path.join(folder, path.name),
             inductor_configs={'aot_inductor.package_constants_in_so': False,
                               # small weights would be written into the code as numbers
                               'always_keep_tensor_constants': True})
-        os.replace(made, path)
+        os.replace(package, path)
 
 def loaded(model:StepModel, cache:ModelCache)->Runner:
     """Load a compiled step from its file, which is made if there is none
@@ -327,7 +329,7 @@ def _loaded_by(model:StepModel)->_Loaded:
 
 def _key(cache:ModelCache)->str:
     kinds = [(str(c.dtype), c.batch, c.widths) for c in cache.own]
-    return str((_rings(cache), kinds, torch.get_num_threads()))
+    return str((_slot_counts(cache), kinds, torch.get_num_threads()))
 
 # %% ../../nbs/models/compiled_step.ipynb #cdd8aba9
 class CompiledStep:
@@ -376,10 +378,10 @@ class CompiledStep:
         n,rows,device = len(self.cache),len(ids),ids.device
         padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
         if mask is not None: padding = (~mask).sum(1, keepdim=True)
-        most = max((k.shape[2] for k in self._keys), default=2)
-        slots = torch.arange(max(2, min(most, -(-(n+1)//128)*128)), device=device)
-        place = n - padding
-        rotations = {kind: rope.rotation(place) for kind,rope in self._ropes.items()}
+        max_slots = max((k.shape[2] for k in self._keys), default=2)
+        slots = torch.arange(max(2, min(max_slots, -(-(n+1)//128)*128)), device=device)
+        position_ids = n - padding
+        rotations = {kind: rope.rotation(position_ids) for kind,rope in self._ropes.items()}
         start = torch.tensor([n], device=device)
         out = self._run(ids.contiguous(), start, padding, slots, rotations,
                         self._keys, self._values)

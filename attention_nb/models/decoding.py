@@ -26,12 +26,12 @@ _T = TypeVar('_T')
 # %% ../../nbs/models/decoding.ipynb #a4246dfc
 def _in_training(model:nn.Module)->list[nn.Module]:
     "Return the modules in training mode; asked at every step, so quicker than `modules()`"
-    found,left = list[nn.Module](),[model]
+    training,left = list[nn.Module](),[model]
     while left:
         m = left.pop()
-        if m.training: found.append(m)
+        if m.training: training.append(m)
         left += [c for c in m._modules.values() if c is not None]
-    return found
+    return training
 
 @contextmanager
 def evaluation_mode(model:object)->Generator[None]:
@@ -82,12 +82,12 @@ class DecodingState:
     def logits(self, times:int=1, last:int=1)->Tensor:
         """Scores of the next tokens (B, N); the model reads what its cache does not know. Then
         each text may go on `times` times. Of the `last` tokens, if several: (B, last, N)"""
-        alike = getattr(self.model, 'same_frequencies', _always)
+        is_same = getattr(self.model, 'same_frequencies', _always)
         known,now = len(self.cache),self.words[self.n]
-        if known and not alike(self.cache.rope_length or self.words[known], now, once=True):
+        if known and not is_same(self.cache.rope_length or self.words[known], now, once=True):
             self.cache.reset()    # at LongRoPE's border a text is read anew
         while (self.source is None and (end := len(self.cache)+_chunk) < self.n
-               and _slides(self.cache) and alike(self.words[end], now)): self._read(end)
+               and _slides(self.cache) and is_same(self.words[end], now)): self._read(end)
         scores = self._read(self.n, last).float()
         self.cache.rope_length = now
         if last > 1: return scores
@@ -97,7 +97,7 @@ class DecodingState:
         return scores.repeat_interleave(times, 0)
 
     def _read(self, end:int, last:int=1)->Tensor:
-        "The model reads on to token `end`"
+        "Run the model on the tokens up to `end`"
         unread,mask = self.tokens[:,len(self.cache):end],self.mask
         if self.source is not None:
             with evaluation_mode(self.model):
@@ -160,7 +160,7 @@ class StoppingCriteria:
 
 # %% ../../nbs/models/decoding.ipynb #bfb8ecca
 def _sharers(model:GenerativeModel)->Any:
-    "The processes that a model is split over by `parallelize`, or None"
+    "Return the process group that `parallelize` split a model over, or None"
     if not isinstance(model, nn.Module): return None
     meshes = (m.__dict__['_mesh'] for m in model.modules() if '_mesh' in m.__dict__)
     return next((mesh.get_group() for mesh in meshes), None)
@@ -175,13 +175,13 @@ class DecodingLoop:
         self.scores:list[Tensor]|None = [] if options.return_scores else None
 
     def precision(self)->AbstractContextManager[Any]:
-        "What autocast did when the call was made"
+        "Restore the autocast state of the call"
         kind,dtype = self.options.prompt.device.type,self.autocast_dtype
         if not torch.amp.is_autocast_available(kind): return nullcontext()
         return torch.autocast(kind, dtype, enabled=dtype is not None)
 
     def state(self)->DecodingState:
-        "The texts, filling moved to the left of each: a ring keeps what is near"
+        "Return the texts padded on the left: a sliding cache keeps what is near"
         o = self.options
         start,mask = o.prompt,o.mask
         if mask is not None and o.source is None is o.cache:
@@ -201,11 +201,11 @@ class DecodingLoop:
         return logits
 
     def draw(self, logits:Tensor)->Tensor:
-        "A token for each row"
+        "Return a token for each row"
         return self.shared(sample(logits, generator=self.options.generator))
 
     def shared(self, column:Tensor)->Tensor:
-        "The first process's tokens, where several share the model"
+        "Return the first process's tokens, where several share the model"
         if (group := _sharers(self.options.model)) is not None:
             torch.distributed.broadcast(column, group=group, group_src=0)
         return column
@@ -219,10 +219,10 @@ class DecodingLoop:
         if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
         prompts = [row for row in prompts for _ in range(o.num_return_sequences)]
         ends = StoppingCriteria(o.eos_id, o.stop, o.tokenizer, prompts, o.prompt.device)
-        over,most = False,text.n + o.max_new_tokens
-        while text.n < most and not over:
+        is_over,max_tokens = False,text.n + o.max_new_tokens
+        while text.n < max_tokens and not is_over:
             n = text.n
-            with torch.inference_mode(), self.precision(): over = self.step(text, ends)
+            with torch.inference_mode(), self.precision(): is_over = self.step(text, ends)
             for i in range(n, text.n): yield text.tokens[:,i].clone()
 
     def step(self, text:DecodingState, ends:StoppingCriteria)->bool:
@@ -244,7 +244,7 @@ class DecodingLoop:
         return ends.any and ends.look(text.so_far[:,o.prompt.shape[1]:])
 
 def with_progress(steps:Iterable[_T], total:int, progress:bool)->Iterable[_T]:
-    "The same steps under a progress bar, or as they are"
+    "Yield the same steps, under a progress bar if asked for"
     if not progress: return steps
     from tqdm import tqdm
     return tqdm(steps, total=total, unit='token')

@@ -272,7 +272,7 @@ def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tens
                          f"got {first} to {last}")
 
 def _check_mask(name:str, mask:Tensor|None, shape:tuple[int,int]|None)->None:
-    "A mask of real tokens has a place for every token so far"
+    "Check that a padding mask has a column for every token so far"
     if mask is None: return
     if shape is None: raise ValueError(f"{name} is for an encoder-decoder")
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
@@ -415,7 +415,7 @@ class Transformer(nn.Module):
         return x
 
     def _check_cache(self, cache:ModelCache, batch:int)->None:
-        "A cache of this model, for so many texts; layers judge what they keep themselves"
+        "Make a cache of this model; each layer decides what it keeps"
         if not isinstance(cache, ModelCache):
             raise TypeError(f"cache must be a ModelCache, as new_cache gives, got {cache!r}")
         assert self.decoder is not None    # `check_ids` has seen to it

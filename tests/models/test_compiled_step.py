@@ -39,7 +39,7 @@ def prompts(rows=1):
 def exported(monkeypatch):
     "Steps are exported and not compiled: seconds for a family, not half a minute"
     def load(model, cache):
-        step = StaticStep(model, compiled_step._rings(cache))
+        step = StaticStep(model, compiled_step._slot_counts(cache))
         inputs,lengths = compiled_step._example(model, cache)
         with torch.no_grad():
             graph = torch.export.export(step, inputs, dynamic_shapes=lengths, strict=False)

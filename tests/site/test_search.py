@@ -40,7 +40,7 @@ how does byte pair encoding work | tokenizer#from-words-to-bytes tokenizer#train
 KV cache | cache#keep-what-was-made
 MHA | multihead#heads multihead#the-module
 GQA | layers/multihead#grouped-heads
-SDPA | kernels/dispatch#the-fast-path
+SDPA | kernels/dispatch#torchs-kernel
 MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
 causal mask | mask#causal
 hide the future | mask#causal
@@ -49,7 +49,7 @@ sliding window attention | mask#window cache#a-window-forgets
 why -inf in mask | why#why-minus-infinity mask#hidden-but-not-by-minus-infinity
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
-flash attention | kernels/dispatch#the-fast-path kernels/dispatch#attention-in-pieces
+flash attention | kernels/dispatch#torchs-kernel kernels/dispatch#attention-in-pieces
     mask#what-a-mask-costs flash flash#tiles
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
@@ -99,14 +99,13 @@ read a safetensors file | checkpoints/tensors#one-file checkpoints/tensors#tenso
 quantization | checkpoints/gguf#unpacking checkpoints/gguf#header-and-table
 induction heads | pretrained#what-heads-do
 repetition penalty | models/sampling#less-of-the-same
-stop token | models/decoding#where-it-ends models/generation#stop-and-go-on
+stop token | models/decoding#where-it-ends models/generation#stop-and-continue
 special tokens | text/bpe#special-tokens text/vocabulary#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#from-words-to-bytes
     text/tokenizer#what-is-a-word api/WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
 grouped query attention | layers/multihead#grouped-heads
 return attention weights | layers/multihead#weights-if-you-ask
-    kernels/dispatch#weights-without-waste
 swiglu | transformer#feed-forward
 causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
 command line | views/command views/command#the-command views/command#options
