@@ -40,7 +40,7 @@ how does byte pair encoding work | tokenizer#from-words-to-bytes tokenizer#train
 KV cache | cache#keep-what-was-made
 MHA | multihead#heads multihead#the-module
 GQA | layers/multihead#grouped-heads
-SDPA | kernels/dispatch#torchs-kernel
+SDPA | kernels/dispatch#torch-s-kernel
 MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
 causal mask | mask#causal
 hide the future | mask#causal
@@ -49,7 +49,7 @@ sliding window attention | mask#window cache#a-window-forgets
 why -inf in mask | why#why-minus-infinity mask#hidden-but-not-by-minus-infinity
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
-flash attention | kernels/dispatch#torchs-kernel kernels/dispatch#attention-in-pieces
+flash attention | kernels/dispatch#torch-s-kernel kernels/dispatch#attention-in-pieces
     mask#what-a-mask-costs flash flash#tiles
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
@@ -64,7 +64,7 @@ mixture of experts | transformer#experts
 pre-norm vs post-norm | transformer#where-the-norms-stand
 how long context yarn | layers/rope_scaling#yarn position#longer-texts-than-in-training
 beam search | models/beam_search models/generation#several-beams layers/cache#beams-change-places
-temperature top-p sampling | models/sampling#which-tokens-may-come
+temperature top-p sampling | models/sampling#temperature-and-filters
 word vectors king queen | embedding#directions-mean-something
 backpropagation through attention | notes/steps#the-backward-pass-by-hand
 what is attention | attention#query-key-value attention#why-attention-at-all
@@ -98,7 +98,7 @@ read a safetensors file | checkpoints/tensors#one-file checkpoints/tensors#tenso
     checkpoints/tensors#several-files checkpoints/source#a-source checkpoints/tensors
 quantization | checkpoints/gguf#unpacking checkpoints/gguf#header-and-table
 induction heads | pretrained#what-heads-do
-repetition penalty | models/sampling#less-of-the-same
+repetition penalty | models/sampling#repetition-penalty
 stop token | models/decoding#where-it-ends models/generation#stop-and-continue
 special tokens | text/bpe#special-tokens text/vocabulary#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#from-words-to-bytes
