@@ -97,11 +97,6 @@ def missing(path, folder=root):
     if not any(c.get('outputs') for c in here):
         if prints: yield f'no stored outputs: make outputs ARGS=nbs/{name}.ipynb'
         elif cells.kind(name) == 'lesson': yield 'no cell prints a number or draws a picture'
-    own = (module or cells.alias(name)).split('.')[-1]
-    pattern = rf'`[^`\n]*\b{own}\b' if module else rf'\b({own}|{title})\b'
-    said = (folder/'CHANGELOG.md').read_text(encoding='utf-8')
-    if cells.kind(name) != 'notes' and not re.search(pattern, said, re.I):
-        yield f'CHANGELOG.md: a line that names {f"`{module}`" if module else title}'
 
 def main(name, folder=root):
     kind,nbs = cells.kind(name),folder/'nbs'

@@ -1,4 +1,4 @@
-"Every page keeps its budgets (CONTRIBUTING.md, Budgets)"
+"Every page keeps its budgets (nbs/_sphinx/rules.py)"
 import pytest
 import rules
 from helpers.book import cells, name_of, names, notebooks
