@@ -13,6 +13,7 @@ _rooms = ('checks', 'simple', 'text', 'kernels', 'layers', 'models', 'checkpoint
 _names = {
     'checkpoints.families.registry': ['FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table'],
     'checkpoints.gguf': ['read_gguf'],
+    'checkpoints.llm': ['LLM'],
     'checkpoints.pretrained': ['embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained'],
     'checkpoints.source': ['Source', 'open_source'],
     'checkpoints.tokenizers': ['byte_pairs', 'load_tokenizer', 'save_tokenizer'],

@@ -16,6 +16,7 @@ from .checkpoints.families.registry import config_from_hf as config_from_hf
 from .checkpoints.families.registry import config_to_hf as config_to_hf
 from .checkpoints.families.registry import family_table as family_table
 from .checkpoints.gguf import read_gguf as read_gguf
+from .checkpoints.llm import LLM as LLM
 from .checkpoints.pretrained import embed_sentences as embed_sentences
 from .checkpoints.pretrained import from_hf as from_hf
 from .checkpoints.pretrained import load_pretrained as load_pretrained
@@ -132,10 +133,10 @@ from .views.plots import show_weights as show_weights
 
 __version__: str
 __all__ = [
-    'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'embed_sentences', 'from_hf',
-    'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'byte_pairs', 'load_tokenizer', 'save_tokenizer',
-    'context_parallel', 'plan', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize',
-    'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
+    'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'LLM', 'embed_sentences',
+    'from_hf', 'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'byte_pairs', 'load_tokenizer',
+    'save_tokenizer', 'context_parallel', 'plan', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard',
+    'parallelize', 'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
     'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',
     'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'AttentionCache', 'KVCache', 'ModelCache',
     'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop',

@@ -37,14 +37,14 @@ from .tokenizers import load_tokenizer as load_tokenizer
 from ..models.transformer import Transformer
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #f0717a1f
-def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
+def load_pretrained(source:str|Path|Source, *, dtype:torch.dtype|None=torch.float32,
                     attend:Function|str|None=None, rope_scaling:Mapping[str,Any]|None=None,
                     ignore:Iterable[str]=(), mixers:Mixers|None=None, progress:bool=False,
                     bits:int|None=None, group:int|None=None)->Transformer:
     """Load a published model, or one of ours; what is not understood is refused by name
 
     Args:
-        source: 'minilm', 'smollm2', a folder, a GGUF file, or a name on the hub
+        source: 'minilm', 'smollm2', a folder, a GGUF file, a hub id, or a `Source`
         dtype: Of the parameters; None leaves each as the file has it
         attend: What layers call, an `AttentionFunction` or a kernel's name
         rope_scaling: In place of the file's, as a model's card says it
@@ -60,7 +60,7 @@ def load_pretrained(source:str|Path, *, dtype:torch.dtype|None=torch.float32,
     resolve_attention(attend)    # refused before anything is read
     asked = None if bits is None else check_bits(bits, group)
     if bits is None and group is not None: raise ValueError("group needs bits=4")
-    found = open_source(source)
+    found = source if isinstance(source, Source) else open_source(source)
     cfg,family,config = _understood(found, rope_scaling, ignore)
     with _naming(found.config_file), _Counted(found.tensors, progress) as tensors:
         if family is own_family:

@@ -33,7 +33,7 @@ offered = {
         'Transformer TransformerConfig generate stream Batcher TextStream sample filter_logits '
         'Block FeedForward MixtureOfExperts ExpertsConfig RMSNorm Residual Mixer',
     'Load and save':
-        'load_pretrained save_pretrained from_hf read_gguf open_source Source config_from_hf '
+        'LLM load_pretrained save_pretrained from_hf read_gguf open_source Source config_from_hf '
         'config_to_hf can_be family_table FAMILIES',
     'Text to ids and vectors':
         'load_tokenizer save_tokenizer BPETokenizer WordTokenizer Tokenizer byte_pairs '

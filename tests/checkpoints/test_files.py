@@ -787,9 +787,10 @@ def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_p
     snapshot = tmp_path/'hub'/'models--some--model'
     shutil.copytree(folder, snapshot/'snapshots'/'abc')
     (snapshot/'refs').mkdir(); (snapshot/'refs'/'main').write_text('abc')
-    (found,missed),_ = said_of('len(open_source(path).tensors)', 'some/model', 'other/model',
-                               HF_HUB_CACHE=str(tmp_path/'hub'), HF_HUB_OFFLINE='1')
-    assert found == '5'
+    names = 'some/model','other/model','smolm2'
+    (found,missed,typo),_ = said_of('len(open_source(path).tensors)', *names,
+                                    HF_HUB_CACHE=str(tmp_path/'hub'), HF_HUB_OFFLINE='1')
+    assert found == '5' and "did you mean 'smollm2'?" in typo
     assert "'other/model' is neither a folder nor a model that the hub gives" in missed
 
 def test_a_name_that_no_hub_answers_for_is_asked_once(tmp_path):
