@@ -18,7 +18,6 @@ _names = {
     'checkpoints.source': ['Source', 'open_source'],
     'checkpoints.tokenizers': ['byte_pairs', 'load_tokenizer', 'save_tokenizer'],
     'distributed.context': ['context_parallel'],
-    'distributed.plan': ['plan'],
     'distributed.ring': ['ring_attention', 'ulysses_attention'],
     'distributed.split_cache': ['split_cache'],
     'distributed.tensor_parallel': ['load_shard', 'parallelize'],

@@ -27,7 +27,6 @@ from .checkpoints.tokenizers import byte_pairs as byte_pairs
 from .checkpoints.tokenizers import load_tokenizer as load_tokenizer
 from .checkpoints.tokenizers import save_tokenizer as save_tokenizer
 from .distributed.context import context_parallel as context_parallel
-from .distributed.plan import plan as plan
 from .distributed.ring import ring_attention as ring_attention
 from .distributed.ring import ulysses_attention as ulysses_attention
 from .distributed.split_cache import split_cache as split_cache
@@ -135,7 +134,7 @@ __version__: str
 __all__ = [
     'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'LLM', 'embed_sentences',
     'from_hf', 'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'byte_pairs', 'load_tokenizer',
-    'save_tokenizer', 'context_parallel', 'plan', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard',
+    'save_tokenizer', 'context_parallel', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard',
     'parallelize', 'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
     'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',
     'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'AttentionCache', 'KVCache', 'ModelCache',

@@ -14,7 +14,7 @@ from measure import Report
 
 # each is a file here, with a function tables(report, rounds)
 TOPICS = ['flash', 'sparse', 'choice', 'glove', 'bpe', 'imports', 'attention', 'multihead',
-          'weights', 'memory', 'views', 'decode', 'bits', 'serving', 'training', 'ring', 'plan',
+          'weights', 'memory', 'views', 'decode', 'bits', 'serving', 'training', 'ring',
           'loading', 'gpu']
 
 def main():
