@@ -86,7 +86,7 @@ class LLM:
         Args:
             prompt: A text to continue, or several
             max_new_tokens: Maximum number of new tokens
-            options: Of `attention_nb.generate`, such as temperature, stop, seed
+            options: Of `attention_nb.generate`: temperature, stop, seed ...
 
         Returns:
             The new text, without the prompt; a list for several prompts
