@@ -91,16 +91,17 @@ def check_sizes(**sizes:int)->None:
     for name,n in sizes.items(): checked_integer(name, n, min=1)
 
 # %% ../nbs/checks.ipynb #39c24c5c
-def check_broadcast(name:str, t:Tensor, shape:tuple[int,...])->None:
+def check_broadcast(name:str, t:Tensor, shape:tuple[int,...], what:str='the scores')->None:
     """Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them
 
     Args:
         name: What it is called
         t: A mask or a bias
         shape: The shape of the scores, (..., L, S)
+        what: What has that shape
     """
     if t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1])):
-        raise ValueError(f"{name} must broadcast to the scores {shape}, got {tuple(t.shape)}")
+        raise ValueError(f"{name} must broadcast to {what} {shape}, got {tuple(t.shape)}")
 
 # %% ../nbs/checks.ipynb #304b3c09
 def wide_dtype(dtype:torch.dtype)->torch.dtype:

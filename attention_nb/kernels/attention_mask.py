@@ -53,7 +53,7 @@ class AttentionMask:
         k_pos: Positions of keys, (S,) or (B, S); None means 0 to S-1
         q_doc: Document ids of queries, (L,) or (B, L); they see no other document
         k_doc: Document ids of keys, (S,) or (B, S); None means `q_doc`, where L = S
-        mask: Bool, broadcastable to (B, H, L, S), True = may attend
+        mask: Bool (True = may attend), broadcastable to (B, H, L, S)
         table: Bool (M, N) or (B, H, M, N): document m sees document n
         rule: `rule(q_pos, k_pos)`, bool, elementwise
         parts: Masks of the same size, combined by `operator`
@@ -78,6 +78,8 @@ class AttentionMask:
         if self.S is None: object.__setattr__(self, 'S', self.L)
         if self.k_doc is None and self.q_doc is not None:
             object.__setattr__(self, 'k_doc', self.q_doc)
+        if isinstance(self.mask, Tensor) and self.mask.dim() == 3:
+            object.__setattr__(self, 'mask', self.mask[None])    # (1, H, L, S)
         if not isinstance(self.L, Tensor): _check(self)    # a tracer's sizes are tensors
 
     def __repr__(self)->str:
@@ -175,10 +177,12 @@ class AttentionMask:
             if isinstance(at, Tensor): return len(at)
             return n if at == slice(None) else len(range(n)[at])
         q_pos,k_pos = self.q_pos,self.k_pos
-        # all queries and the last keys have default positions again
-        last_keys = isinstance(k, slice) and slice_bounds(k, self.S)[1] == self.S
+        # all queries and the last keys have default positions again; a rule may count from 0
         all_queries = isinstance(q, slice) and q == slice(None)
-        default = q_pos is None and k_pos is None and last_keys and all_queries
+        last_keys = (isinstance(k, slice) and k.step in (None, 1)
+                     and (k.stop is None or k.stop >= self.S))
+        default = (q_pos is None and k_pos is None and self.rule is None
+                   and all_queries and last_keys)
         if _uses_positions(self) and not default: q_pos,k_pos = self.positions()
         return replace(self, L=length(q, self.L), S=length(k, self.S), q_pos=index(q_pos, q),
                        k_pos=index(k_pos, k), q_doc=index(self.q_doc, q),
@@ -324,17 +328,17 @@ class AttentionMask:
         """
         *lead,L,S = shape
         if self.L != L or self.S != S:
-            raise ValueError(f"mask is an AttentionMask of {self.L} queries and {self.S} keys, "
-                             f"got {L} and {S}")
+            raise ValueError(f"mask is for L={self.L} queries and S={self.S} keys, but q and k "
+                             f"have L={L} and S={S}")
         B = lead[0] if len(lead) in (1,2) else 1
         for name,t in named_tensors(self):
             if t.device != device:
                 raise ValueError(f"{name} of mask must be on q's device {device}, got {t.device}: "
                                  "move it with mask.to(device)")
             if name in ('mask','table'):
-                sizes = (L,S) if name == 'mask' else t.shape[-2:]
                 heads = (B,1) if len(shape) == 3 and t.dim() == 4 else tuple(lead)
-                check_broadcast(name, t, (*heads, *sizes))
+                if name == 'mask': check_broadcast(name, t, (*heads, L, S))
+                else: check_broadcast(name, t, (*heads, *t.shape[-2:]), 'heads and documents')
             elif t.dim() == 2 and t.shape[0] not in (1, B):
                 raise ValueError(f"{name} of mask must be ({t.shape[1]},) or ({B}, {t.shape[1]}) "
                                  f"for scores {tuple(shape)}, got {tuple(t.shape)}")
@@ -610,13 +614,13 @@ def _from_block_mask(block_mask:'BlockMask')->AttentionMask:
         table = torch.zeros_like(indices).scatter_reduce(-1, indices.long(), selected.int(), 'amax')
         if table.dim() > 3 and table.shape[:2] == (1,1): table = table[0,0]
         return AttentionMask.from_blocks(table.bool(), block_mask.BLOCK_SIZE, L, S)
+    def of_pair(q_pos:Tensor, k_pos:Tensor)->Tensor:
+        zero = torch.zeros_like(k_pos)    # one sequence, one head
+        return mask_mod(zero, zero, q_pos-(S-L), k_pos)    # torch counts queries from 0
     def rule(q_pos:Tensor, k_pos:Tensor)->Tensor:
-        # in torch the first query stands at the first key
-        q_index,k_index = q_pos[:,0]-(S-L),k_pos[0]
-        if not len(q_index) or not len(k_index): return q_pos == k_pos
-        def of_tile(b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor:
-            return mask_mod(b, h, q_index[i], k_index[j])
-        return create_mask(of_tile, 1, 1, len(q_index), len(k_index), device)[0,0]
+        q_pos,k_pos = torch.broadcast_tensors(q_pos, k_pos)
+        if not q_pos.dim(): return of_pair(q_pos, k_pos)    # called by FlexAttention
+        return torch.vmap(of_pair)(q_pos.flatten(), k_pos.flatten()).view(q_pos.shape)
     partial = blocks(block_mask.kv_num_blocks, block_mask.kv_indices)
     B,H = (1, 1, *block_mask.kv_num_blocks.shape[:-1])[-2:]
     if mask_mod is not noop_mask:

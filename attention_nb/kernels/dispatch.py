@@ -95,6 +95,7 @@ def _why_blocks_slower(call:AttentionCall)->str|None:
 def _why_flex_slower(call:AttentionCall)->str|None:
     "Return the reason why FlexAttention would not pay"
     if not call.q.is_cuda: return f"it is for GPUs, and these tensors are on {call.q.device}"
+    if (L := call.q.shape[-2]) < BLOCK_SIZE: return f"{L} queries are too few to compile for"
     if why_not_sdpa(call) is not None: return None
     if call.mask is None or call.is_causal or not _has_rules(call.mask):
         return "torch's kernel computes the whole call"

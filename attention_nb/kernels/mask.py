@@ -99,12 +99,14 @@ def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None, *,
         if S is None: raise ValueError("lengths need S, the number of keys")
         return _first_keys('lengths', t, checked_integer('S', S))
     if t.dim() != 2 or S not in (None, t.shape[1]):
-        raise ValueError(f"a mask must be (B, S={S}), got {tuple(t.shape)}")
-    if t.dtype != torch.bool:    # as tokenizers of transformers give it
-        if _integers('a mask', t).numel() and has_values(t) and not 0 <= t.min() <= t.max() <= 1:
+        raise ValueError(f"a mask must be (B, {'S' if S is None else S}), got {tuple(t.shape)}")
+    if t.dtype != torch.bool and t.numel():    # Hugging Face's attention_mask: integers 0 and 1
+        if t.is_floating_point() or t.is_complex():
+            raise TypeError(f"a mask (B, S) must be bool or hold 0 and 1, got {t.dtype}")
+        if has_values(t) and not 0 <= t.min() <= t.max() <= 1:
             raise ValueError(f"a mask (B, S) must be bool or hold 0 and 1, got {t.min()} to "
                              f"{t.max()}")
-        t = t.bool()
+    t = t.bool()
     return t[:,None,None]
 
 # %% ../../nbs/kernels/mask.ipynb #6b60542c

@@ -222,6 +222,8 @@ def check_attention(q:Tensor, k:Tensor, v:Tensor,
     mask,bias = get('mask'),get('bias')
     if mask is not None or bias is not None:
         check_added((*q.shape[:-1],k.shape[-2]), q.dtype, q.device, mask=mask, bias=bias)
+    if not isinstance(causal := get('causal', False), bool):
+        raise TypeError(f"causal must be True or False, got {causal!r}")
     if (window := get('window')) is not None: checked_window(window)
     if (q_pos := get('q_pos')) is not None: check_positions(q, 'q_pos', q_pos, q.shape[-2])
     if (k_pos := get('k_pos')) is not None: check_positions(q, 'k_pos', k_pos, k.shape[-2])

@@ -49,6 +49,7 @@ def streaming(L:int, S:int|None=None, *, window:int, first:int=4,
         Causal
     """
     checked_integer('window', window, min=1)
+    checked_integer('first', first, min=0)
     S = L if S is None else S
     near = AttentionMask(L, S, causal=True, window=(window-1,0))
     return near | all_see_first(L, S, n=first, device=device)
@@ -69,6 +70,7 @@ def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int,
         Causal behind the prefix
     """
     checked_integer('window', window, min=1)
+    checked_integer('prefix', prefix, min=0)
     S = L if S is None else S
     near = AttentionMask(L, S, causal=True, window=(window-1,0))
     return near | all_see_first(L, S, n=prefix, causal=False, device=device)
@@ -86,6 +88,8 @@ def global_local(L:int, *, tokens:Tensor, window:int)->AttentionMask:
     """
     checked_integer('window', window, min=0)
     if tokens.dtype != torch.bool: raise TypeError(f"tokens must be bool, got {tokens.dtype}")
+    if tokens.dim() not in (1,2) or tokens.shape[-1] != L:
+        raise ValueError(f"tokens must be ({L},) or (B, {L}), got {tuple(tokens.shape)}")
     every = torch.zeros(L, dtype=torch.long, device=tokens.device)
     is_local = (~tokens).long()
     return (AttentionMask(L, window=(window,window))
@@ -110,6 +114,9 @@ def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True
     """
     checked_integer('top', top, min=1)
     checked_integer('block', block, min=1)
+    if q.dim() != 4 or k.dim() != 4 or not k.shape[1] or q.shape[1] % k.shape[1]:
+        raise ValueError("q and k must be (B, H, L, E) and (B, Hkv, S, E), Hkv a divisor of H, "
+                         f"got {tuple(q.shape)} and {tuple(k.shape)}")
     (B,H,L,_),(_,Hkv,S,_) = q.shape,k.shape
     if L != S: raise ValueError(f"q and k must have one length, got L = {L} and S = {S}")
     n = -(-L//block)

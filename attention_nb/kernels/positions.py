@@ -58,6 +58,9 @@ def allowed(L:int, S:int, *, causal:bool=False, window:Window|None=None, q_pos:T
         Bool (L, S), or (B, L, S) if positions have a batch; True = may attend
     """
     if L < 0 or S < 0: raise ValueError(f"L and S must not be negative, got {L} and {S}")
+    for name,t,n in (('q_pos',q_pos,L), ('k_pos',k_pos,S)):
+        if t is not None and (t.dim() not in (1,2) or t.shape[-1] != n):
+            raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(t.shape)}")
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
     if k_pos is None: k_pos = torch.arange(S, device=device)
     return visible(q_pos[...,:,None], k_pos[...,None,:], causal=causal, window=window)
@@ -67,7 +70,7 @@ def slice_bounds(part:slice, n:int)->tuple[int,int]:
     "Return start and stop of a slice of n items without a step; both may be symbolic."
     start,stop = part.start or 0,n if part.stop is None else min(part.stop, n)
     if part.step not in (None, 1) or start < 0 or stop < 0:
-        raise ValueError(f"a tile is a slice from 0 up without steps, got {part}")
+        raise ValueError(f"expected a slice with non-negative bounds and step 1, got {part}")
     return start, max(start, stop)
 
 def index_mask(mask:Tensor, q:Tensor|slice, k:Tensor|slice)->Tensor:
