@@ -14,6 +14,9 @@ from numbers import Integral
 from typing import Any, ParamSpec, TypeVar, get_args
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.jit._trace import is_tracing
 
 # %% ../nbs/checks.ipynb #4ac2b349
 Attended = Tensor|tuple[Tensor,Tensor] # An attention's output, or output and weights
@@ -128,6 +131,16 @@ def autocast_dtype(device:torch.device)->torch.dtype|None:
     kind = device.type
     on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     return torch.get_autocast_dtype(kind) if on else None
+
+# %% ../nbs/checks.ipynb #e8750768
+def is_eager()->bool:
+    "Return whether operations run when they are called: no compiler, no functorch transform"
+    return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+def has_values(*tensors:Tensor)->bool:
+    "Return whether values can be read: no compiler, transform or tracer, no meta or fake tensor"
+    if not is_eager() or is_tracing() or get_proxy_mode() is not None: return False
+    return not any(t.is_meta or isinstance(t, FakeTensor) for t in tensors)
 
 # %% ../nbs/checks.ipynb #7a3b7648
 _added = "floats that are added to scores are a bias"
