@@ -14,6 +14,9 @@ from numbers import Integral
 from typing import Any, ParamSpec, TypeVar, get_args
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.jit._trace import is_tracing
 
 # %% ../nbs/checks.ipynb #4ac2b349
 Attended = Tensor|tuple[Tensor,Tensor] # An attention's output, or output and weights
@@ -91,16 +94,17 @@ def check_sizes(**sizes:int)->None:
     for name,n in sizes.items(): checked_integer(name, n, min=1)
 
 # %% ../nbs/checks.ipynb #39c24c5c
-def check_broadcast(name:str, t:Tensor, shape:tuple[int,...])->None:
+def check_broadcast(name:str, t:Tensor, shape:tuple[int,...], what:str='the scores')->None:
     """Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them
 
     Args:
         name: What it is called
         t: A mask or a bias
         shape: The shape of the scores, (..., L, S)
+        what: What has that shape
     """
     if t.dim() > len(shape) or any(n not in (1,m) for n,m in zip(t.shape[::-1], shape[::-1])):
-        raise ValueError(f"{name} must broadcast to the scores {shape}, got {tuple(t.shape)}")
+        raise ValueError(f"{name} must broadcast to {what} {shape}, got {tuple(t.shape)}")
 
 # %% ../nbs/checks.ipynb #304b3c09
 def wide_dtype(dtype:torch.dtype)->torch.dtype:
@@ -127,6 +131,16 @@ def autocast_dtype(device:torch.device)->torch.dtype|None:
     kind = device.type
     on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     return torch.get_autocast_dtype(kind) if on else None
+
+# %% ../nbs/checks.ipynb #e8750768
+def is_eager()->bool:
+    "Return whether operations run when they are called: no compiler, no functorch transform"
+    return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+def has_values(*tensors:Tensor)->bool:
+    "Return whether values can be read: no compiler, transform or tracer, no meta or fake tensor"
+    if not is_eager() or is_tracing() or get_proxy_mode() is not None: return False
+    return not any(t.is_meta or isinstance(t, FakeTensor) for t in tensors)
 
 # %% ../nbs/checks.ipynb #7a3b7648
 _added = "floats that are added to scores are a bias"

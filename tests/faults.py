@@ -51,7 +51,7 @@ FAULTS = [
     Fault('a window one key too wide', 'kernels/positions', 'mask = mask & (k_pos >= q_pos-left)',
           'mask = mask & (k_pos > q_pos-left-2)'),
     Fault('merge of log-sum-exp with the wrong sign', 'kernels/dispatch',
-          'fractions = (lses - whole).exp()', 'fractions = (whole - lses).exp()'),
+          'weights = (lses - lse).exp()', 'weights = (lse - lses).exp()'),
     # layers
     Fault('halves of a rotation swapped', 'layers/position',
           'a,b = a*cos - b*sin,b*cos + a*sin', 'a,b = b*cos + a*sin,a*cos - b*sin'),

@@ -31,7 +31,8 @@ _Call:TypeAlias = tuple[AttentionCall,AttentionMask]    # and its rules, as othe
 
 def _said(see:AttentionMask)->str:
     "Which rules there are, without the numbers of tokens"
-    given = [f'{n} {tuple(t.shape[:-1])}' for n in ('q_pos','k_pos','q_doc','k_doc','table','mask')
+    tensors = 'q_pos','k_pos','q_doc','k_doc','doc_table','mask'
+    given = [f'{n} {tuple(t.shape[:-1])}' for n in tensors
              if isinstance(t := getattr(see, n), Tensor)]
     parts = see.operator,[*map(_said, see.parts)]
     return f'{see.window_bounds()} {given} {see.rule is not None} {parts}'
@@ -364,10 +365,10 @@ def _whole_rules(row:Processes, see:AttentionMask, L:list[int], S:list[int])->At
         return None if t is None else torch.cat(row.all(t, sizes), -1)
     def heads(t:Tensor)->Tensor:
         return t.chunk(row.n, -3)[row.rank] if t.dim() > 2 and t.shape[-3] > 1 else t
-    mask,table = see.mask,see.table if see.table is None else heads(see.table)
+    mask,table = see.mask,see.doc_table if see.doc_table is None else heads(see.doc_table)
     if mask is not None: mask = heads(of(mask, S))    # others send theirs for my heads
     parts = tuple(_whole_rules(row, part, L, S) for part in see.parts)
-    return replace(see, L=sum(L), S=sum(S), mask=mask, table=table, parts=parts,
+    return replace(see, L=sum(L), S=sum(S), mask=mask, doc_table=table, parts=parts,
                    q_pos=of(see.q_pos, L), k_pos=of(see.k_pos, S), q_doc=of(see.q_doc, L),
                    k_doc=of(see.k_doc, S))
 

@@ -79,8 +79,8 @@ class _LocalHeads(_Local):
         return self._own_part(see) if isinstance(see, AttentionMask) else self._own(see)
 
     def _own_part(self, see:AttentionMask)->AttentionMask:
-        if see.mask is None and see.table is None and not see.parts: return see
-        return replace(see, mask=self._own(see.mask), table=self._own(see.table),
+        if see.mask is None and see.doc_table is None and not see.parts: return see
+        return replace(see, mask=self._own(see.mask), doc_table=self._own(see.doc_table),
                        parts=tuple(map(self._own_part, see.parts)))
 
     def _own(self, t:Tensor|None)->Tensor|None:

@@ -1,1 +1,1 @@
-"Attention as functions of one contract, and the rules that say who sees whom"
+"Attention functions with one signature (reference, fused, block-sparse, FlexAttention), and the masks they take"

@@ -1,4 +1,4 @@
-"""Which keys each query may attend to, as rules that any block of a long text can ask, without a table of the whole
+"""A mask stored as rules (causal, window, documents, function) and evaluated tile by tile, without an L x S tensor
 
 Docs: https://attention-nb.github.io/attention_nb/kernels/attention_mask.html.md"""
 
@@ -8,41 +8,30 @@ Docs: https://attention-nb.github.io/attention_nb/kernels/attention_mask.html.md
 __all__ = ['AttentionMask', 'mask_of_options', 'squeeze_heads']
 
 # %% ../../nbs/kernels/attention_mask.ipynb #ebf0a988
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.jit._trace import is_tracing
 from torch.utils import _pytree
-from ..checks import check_broadcast, checked_integer, checked_window
-from .positions import (Window, and_masks, block_sizes, blocks_of_mask,
-                                         blocks_of_positions, blocks_of_table, gather_pairs,
-                                         index_mask, or_masks, slice_bounds, visible)
+from ..checks import (check_broadcast, checked_integer, checked_window, has_values,
+                                 is_eager)
+from .positions import (FULL, PARTIAL, Window, and_masks, block_sizes,
+                                            blocks_of_mask, blocks_of_positions, blocks_of_table,
+                                            gather_pairs, index_mask, or_masks, slice_bounds,
+                                            visible)
 
 # %% ../../nbs/kernels/attention_mask.ipynb #2df238b9
 if TYPE_CHECKING: from torch.nn.attention.flex_attention import BlockMask
 
-# %% ../../nbs/kernels/attention_mask.ipynb #e8750768
-def is_eager()->bool:
-    "Return whether operations run when they are called: no compiler, no functorch transform."
-    return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
-
-def has_values(*tensors:Tensor)->bool:
-    "Return whether values can be read: no compiler, transform or tracer, no meta or fake tensor."
-    if not is_eager() or is_tracing() or get_proxy_mode() is not None: return False
-    return not any(t.is_meta or isinstance(t, FakeTensor) for t in tensors)
-
 # %% ../../nbs/kernels/attention_mask.ipynb #53b2ebb1
-_tensor_fields = 'q_pos','k_pos','q_doc','k_doc','table','mask'
+_TENSOR_FIELDS = 'q_pos','k_pos','q_doc','k_doc','doc_table','mask'
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionMask:
-    """Which keys each query may attend to: what all its rules, and its `parts`, allow.
+    """Which keys each query may attend to: what all its rules, and its `parts`, allow
 
     Attributes:
         L: Number of queries
@@ -53,8 +42,8 @@ class AttentionMask:
         k_pos: Positions of keys, (S,) or (B, S); None means 0 to S-1
         q_doc: Document ids of queries, (L,) or (B, L); they see no other document
         k_doc: Document ids of keys, (S,) or (B, S); None means `q_doc`, where L = S
-        mask: Bool, broadcastable to (B, H, L, S), True = may attend
-        table: Bool (M, N) or (B, H, M, N): document m sees document n
+        mask: Bool (True = may attend), to (B, H, L, S); (H, L, S): one for each head
+        doc_table: Bool (M, N) or (B, H, M, N): document m sees document n
         rule: `rule(q_pos, k_pos)`, bool, elementwise
         parts: Masks of the same size, combined by `operator`
         operator: Whether all parts must allow a pair, or one of them
@@ -69,7 +58,7 @@ class AttentionMask:
     q_doc:Tensor|None=None
     k_doc:Tensor|None=None
     mask:Tensor|None=None
-    table:Tensor|None=None
+    doc_table:Tensor|None=None
     rule:Callable[[Tensor,Tensor],Tensor]|None=None
     parts:'tuple[AttentionMask,...]'=()
     operator:Literal['and','or']='and'
@@ -78,21 +67,23 @@ class AttentionMask:
         if self.S is None: object.__setattr__(self, 'S', self.L)
         if self.k_doc is None and self.q_doc is not None:
             object.__setattr__(self, 'k_doc', self.q_doc)
-        if not isinstance(self.L, Tensor): _check(self)    # a tracer's sizes are tensors
+        if isinstance(self.mask, Tensor) and self.mask.dim() == 3:
+            object.__setattr__(self, 'mask', self.mask[None])    # (1, H, L, S)
+        if not isinstance(self.L, Tensor): _check(self)    # under torch.jit.trace sizes are tensors
 
     def __repr__(self)->str:
         fields = {n: getattr(self, n) for n in ('causal','window') if getattr(self, n)}
-        for name in _tensor_fields:
+        for name in _TENSOR_FIELDS:
             if (t := getattr(self, name)) is not None: fields[name] = tuple(t.shape)
         if self.rule is not None: fields['rule'] = getattr(self.rule, '__name__', self.rule)
         if self.parts: fields |= dict(parts=self.parts, operator=self.operator)
         return f'AttentionMask({self.L}, {self.S}{"".join(f", {n}={v}" for n,v in fields.items())})'
 
     def dense(self, *, device:torch.device|str|None=None)->Tensor|None:
-        """Return the whole table; only the eager reference needs it.
+        """Return the dense mask, an L x S tensor
 
         Args:
-            device: Device of the table; None means that of its tensors
+            device: Device of the result; None means that of its tensors
 
         Returns:
             Bool, broadcastable to (B, H, L, S); None if nothing is masked
@@ -100,30 +91,32 @@ class AttentionMask:
         return self.tile(slice(None), slice(None), device=device)
 
     def tile(self, q:slice, k:slice, *, device:torch.device|str|None=None)->Tensor|None:
-        """Return the table of some queries and keys.
+        """Return the dense mask of some queries and keys
 
         Args:
             q: Which queries
             k: Which keys
-            device: Device of the table; None means that of its tensors
+            device: Device of the result; None means that of its tensors
 
         Returns:
-            Bool, that part of the table; None if nothing in it is masked
+            Bool, that part of the dense mask; None if nothing in it is masked
         """
         device = _device(self, device)
         own = self.to(device)
-        tables = (_position_table(own, q, k, device), _document_table(own, q, k),
-                  _rule_table(own, q, k, device))
-        # the same for all heads
-        tables = [t[:,None] if t is not None and t.dim() == 3 else t for t in tables]
-        if own.mask is not None: tables.append(index_mask(own.mask, q, k))
+        tiles = (_position_tile(own, q, k, device), _document_tile(own, q, k),
+                 _rule_tile(own, q, k, device))
+        # (B, L, S) is the same for all heads
+        tiles = [t[:,None] if t is not None and t.dim() == 3 else t for t in tiles]
+        if own.mask is not None: tiles.append(index_mask(own.mask, q, k))
         if own.parts:
             combine = and_masks if own.operator == 'and' else or_masks
-            tables.append(combine(*(part.tile(q, k, device=device) for part in own.parts)))
-        return and_masks(*tables)
+            tiles.append(combine(*(part.tile(q, k, device=device) for part in own.parts)))
+        return and_masks(*tiles)
 
     def blocks(self, q_block:int, k_block:int, *, device:torch.device|str|None=None)->Tensor:
-        """Return for each block 0 if nothing in it is visible, 2 if everything is, else 1.
+        """Return the block map: EMPTY, FULL, or PARTIAL (some pairs visible, or not known)
+
+        EMPTY, PARTIAL, FULL are 0, 1, 2.
 
         Args:
             q_block: Queries in a block
@@ -138,36 +131,38 @@ class AttentionMask:
         return _blocks(self.to(device), q_block, k_block, device)
 
     def __and__(self, other:'AttentionMask|Tensor')->'AttentionMask':
-        "Return the mask of what both allow; a bool tensor is a mask."
-        other = _of_same_size(self, other)
-        merged = _merge(self, other)
-        return AttentionMask(self.L, self.S, parts=(self,other)) if merged is None else merged
+        "Return the mask of what both allow; a bool tensor is a mask"
+        other = _as_mask(self, other)
+        both = _intersect(self, other)
+        return AttentionMask(self.L, self.S, parts=(self,other)) if both is None else both
 
     def __or__(self, other:'AttentionMask|Tensor')->'AttentionMask':
-        "Return the mask of what at least one of both allows; a bool tensor is a mask."
-        return AttentionMask(self.L, self.S, parts=(self, _of_same_size(self, other)),
-                             operator='or')
+        "Return the mask of what at least one of both allows; a bool tensor is a mask"
+        return AttentionMask(self.L, self.S, parts=(self, _as_mask(self, other)), operator='or')
 
     def to(self, device:torch.device|str)->'AttentionMask':
-        """Move the tensors of the mask to a device, as `Tensor.to` does.
+        """Move the tensors of the mask to a device, as `Tensor.to` does
 
         Args:
             device: Device of all tensors
 
         Returns:
-            The mask itself, if its tensors are there already
+            A mask with tensors on that device; this one if they are there already
         """
         device = torch.device(device)
         if all(t.device == device for _,t in named_tensors(self)): return self
-        own = {n: t.to(device) for n in _tensor_fields if (t := getattr(self, n)) is not None}
+        own = {n: t.to(device) for n in _TENSOR_FIELDS if (t := getattr(self, n)) is not None}
         return replace(self, **own, parts=tuple(part.to(device) for part in self.parts))
 
     def part(self, q:Tensor|slice=slice(None), k:Tensor|slice=slice(None))->'AttentionMask':
-        """Return the mask of some queries and keys, in any order and with repetitions.
+        """Return the mask of some queries and keys, in any order and with repetitions
 
         Args:
             q: Which queries: indices or a slice
             k: Which keys
+
+        Returns:
+            The mask of these queries and keys, at the positions they have now
         """
         def index(t:Tensor|None, at:Tensor|slice)->Tensor|None:
             return None if t is None else t[...,at]
@@ -175,10 +170,12 @@ class AttentionMask:
             if isinstance(at, Tensor): return len(at)
             return n if at == slice(None) else len(range(n)[at])
         q_pos,k_pos = self.q_pos,self.k_pos
-        # all queries and the last keys have default positions again
-        last_keys = isinstance(k, slice) and slice_bounds(k, self.S)[1] == self.S
+        # all queries and the last keys have default positions again; a rule may count from 0
         all_queries = isinstance(q, slice) and q == slice(None)
-        default = q_pos is None and k_pos is None and last_keys and all_queries
+        last_keys = (isinstance(k, slice) and k.step in (None, 1)
+                     and (k.stop is None or k.stop >= self.S))
+        default = (q_pos is None and k_pos is None and self.rule is None
+                   and all_queries and last_keys)
         if _uses_positions(self) and not default: q_pos,k_pos = self.positions()
         return replace(self, L=length(q, self.L), S=length(k, self.S), q_pos=index(q_pos, q),
                        k_pos=index(k_pos, k), q_doc=index(self.q_doc, q),
@@ -187,7 +184,7 @@ class AttentionMask:
                        parts=tuple(part.part(q, k) for part in self.parts))
 
     def window_bounds(self)->tuple[int|None,int|None]:
-        """Return how many keys before and after its position a query may attend to.
+        """Return how many keys before and after its position a query may attend to
 
         Returns:
             (left, right); None is open
@@ -196,7 +193,7 @@ class AttentionMask:
         return left, 0 if self.causal else right
 
     def positions(self, *, device:torch.device|str|None=None)->tuple[Tensor,Tensor]:
-        """Return the positions of queries and keys, also where they are the default ones.
+        """Return the positions of queries and keys, also where they are the default ones
 
         Args:
             device: Device of the result; None means that of its tensors
@@ -211,11 +208,7 @@ class AttentionMask:
         return q_pos.to(device), k_pos.to(device)
 
     def has_default_positions(self)->bool:
-        """Return whether positions are bottom-right, wherever they begin.
-
-        Returns:
-            False if values cannot be read
-        """
+        "Return whether positions are bottom-right, wherever they begin; False if not readable"
         if self.q_pos is None and self.k_pos is None: return True
         if not has_values(*(t for t in (self.q_pos,self.k_pos) if t is not None)): return False
         q_pos,k_pos = self.positions()
@@ -224,7 +217,7 @@ class AttentionMask:
             and (q_pos-first == torch.arange(self.L, device=q_pos.device) + (self.S-self.L)).all())
 
     def hides_nothing(self)->bool:
-        "Return whether everything is certainly visible, without reading documents and masks."
+        "Return whether everything is certainly visible, without reading documents and masks"
         if self.q_doc is not None or self.rule is not None or self.mask is not None: return False
         if self.parts:
             combine = all if self.operator == 'and' else any
@@ -233,24 +226,24 @@ class AttentionMask:
         return self.has_default_positions() and _covers(self, slice(None), slice(None))
 
     def is_causal(self)->bool:
-        "Return whether the mask is causal, bottom-right, and nothing else."
+        "Return whether the mask is causal, bottom-right, and nothing else"
         others = self.q_doc,self.rule,self.mask
         plain = all(x is None for x in others) and not self.parts
         return plain and self.window_bounds() == (None,0) and self.has_default_positions()
 
     def simplify(self)->'AttentionMask':
-        "Return the same mask with as few parts as possible, and without default positions."
+        "Return the same mask with as few parts as possible, and without default positions"
         own = replace(self, parts=(), operator='and')
         if own.rule is None and own.has_default_positions():
             own = replace(own, q_pos=None, k_pos=None)
         if self.operator == 'or': return replace(own, parts=self.parts, operator='or')
-        return reduce(operator.and_, (part.simplify() for part in self.parts), own)
+        return reduce(and_, (part.simplify() for part in self.parts), own)
 
     def to_options(self)->dict[str,Any]:
-        """Return options for an attention function, as few and as plain as possible.
+        """Return options for an attention function, as few and as plain as possible
 
         Returns:
-            Some of mask, causal, window, q_pos, k_pos
+            Those of mask, causal, window, q_pos, k_pos that differ
         """
         own = self.simplify()
         options:dict[str,Any] = dict(causal=True) if own.causal else {}
@@ -266,57 +259,57 @@ class AttentionMask:
 
     def to_block_mask(self, block:int|tuple[int,int]=128, *,
                       device:torch.device|str|None=None)->'BlockMask':
-        """Return the mask as a `BlockMask` of FlexAttention.
+        """Return the mask as a `BlockMask` of FlexAttention
 
         Args:
             block: Tokens in a block, or queries and keys in one
             device: Device of the result; None means that of its tensors
 
         Returns:
-            Its `mask_mod` reads the tensors of this mask
+            A BlockMask, whose `mask_mod` reads the tensors of this mask
         """
         device = _device(self, device)
         return _to_block_mask(self.to(device), block, device)
 
     @classmethod
     def from_block_mask(cls, block_mask:'BlockMask')->'AttentionMask':
-        """Make the mask of a `BlockMask`: all of its full blocks, of the others its `mask_mod`.
+        """Make the mask of a `BlockMask`: all of its full blocks, of the others its `mask_mod`
 
         Args:
             block_mask: Of FlexAttention
 
         Returns:
-            Without a table where `mask_mod` is one for all sequences and heads
+            The mask; it holds a rule if all sequences and heads have one `mask_mod`
         """
         return _from_block_mask(block_mask)
 
     @classmethod
-    def from_blocks(cls, table:Tensor, block:int|tuple[int,int], L:int, S:int|None=None, *,
+    def from_blocks(cls, block_table:Tensor, block:int|tuple[int,int], L:int, S:int|None=None, *,
                     causal:bool=False)->'AttentionMask':
-        """Make a mask from a table of blocks.
+        """Make a mask from a table of visible blocks
 
         Args:
-            table: Bool (nq, nk) or (B, H, nq, nk): which key blocks a query block sees
+            block_table: Bool (nq, nk) or (B, H, nq, nk): key blocks that a query block sees
             block: Tokens in a block, or queries and keys in one
             L: Number of queries
             S: Number of keys; None means L
             causal: Mask keys after the query's own position as well
 
         Returns:
-            The last blocks may be shorter
+            The mask, of L queries and S keys; the last blocks may be shorter
         """
         S = L if S is None else S
         q_block,k_block = block_sizes(block)
         expected = -(-L//q_block),-(-S//k_block)
-        if tuple(table.shape[-2:]) != expected:
-            raise ValueError(f"table must be {expected} for blocks of {q_block} of {L} queries and "
-                             f"{k_block} of {S} keys, got {tuple(table.shape)}")
-        q_doc = torch.arange(L, device=table.device)//q_block
-        k_doc = torch.arange(S, device=table.device)//k_block
-        return cls(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc, table=table)
+        if tuple(block_table.shape[-2:]) != expected:
+            raise ValueError(f"block_table must be {expected} for blocks of {q_block} of {L} "
+                             f"queries and {k_block} of {S} keys, got {tuple(block_table.shape)}")
+        q_doc = torch.arange(L, device=block_table.device)//q_block
+        k_doc = torch.arange(S, device=block_table.device)//k_block
+        return cls(L, S, causal=causal, q_doc=q_doc, k_doc=k_doc, doc_table=block_table)
 
     def check_fits(self, shape:tuple[int,...], device:torch.device)->None:
-        """Raise a `ValueError` if sizes, batch, heads or device differ from those of the scores.
+        """Raise a `ValueError` if sizes, batch, heads or device differ from those of the scores
 
         Args:
             shape: Shape of the scores, (..., L, S)
@@ -324,38 +317,39 @@ class AttentionMask:
         """
         *lead,L,S = shape
         if self.L != L or self.S != S:
-            raise ValueError(f"mask is an AttentionMask of {self.L} queries and {self.S} keys, "
-                             f"got {L} and {S}")
+            raise ValueError(f"mask is for L={self.L} queries and S={self.S} keys, but q and k "
+                             f"have L={L} and S={S}")
         B = lead[0] if len(lead) in (1,2) else 1
         for name,t in named_tensors(self):
             if t.device != device:
                 raise ValueError(f"{name} of mask must be on q's device {device}, got {t.device}: "
                                  "move it with mask.to(device)")
-            if name in ('mask','table'):
-                sizes = (L,S) if name == 'mask' else t.shape[-2:]
+            if name in ('mask','doc_table'):
                 heads = (B,1) if len(shape) == 3 and t.dim() == 4 else tuple(lead)
-                check_broadcast(name, t, (*heads, *sizes))
+                if name == 'mask': check_broadcast(name, t, (*heads, L, S))
+                else: check_broadcast(name, t, (*heads, *t.shape[-2:]), 'heads and documents')
             elif t.dim() == 2 and t.shape[0] not in (1, B):
                 raise ValueError(f"{name} of mask must be ({t.shape[1]},) or ({B}, {t.shape[1]}) "
                                  f"for scores {tuple(shape)}, got {tuple(t.shape)}")
 
 # %% ../../nbs/kernels/attention_mask.ipynb #a4b1c2d3
 def named_tensors(mask:AttentionMask)->list[tuple[str,Tensor]]:
-    "Return the tensors of a mask and of its parts, each with the name of its field."
-    own = [(n,t) for n in _tensor_fields if (t := getattr(mask, n)) is not None]
+    "Return the tensors of a mask and of its parts, each with the name of its field"
+    own = [(n,t) for n in _TENSOR_FIELDS if (t := getattr(mask, n)) is not None]
     return own + [pair for part in mask.parts for pair in named_tensors(part)]
 
 def _device(mask:AttentionMask, device:torch.device|str|None)->torch.device:
-    "Return the requested device, else that of the mask's tensors."
+    "Return the requested device, else that of the mask's tensors"
     if device is not None: return torch.device(device)
     tensors = named_tensors(mask)
     return tensors[0][1].device if tensors else torch.device('cpu')
 
 def _uses_positions(mask:AttentionMask)->bool:
+    "Return whether a window or a rule compares positions"
     return mask.window_bounds() != (None,None) or mask.rule is not None
 
 def _covers(mask:AttentionMask, q:slice, k:slice)->bool:
-    "Return whether the window certainly covers a tile at default positions."
+    "Return whether the window certainly covers a tile at default positions"
     # a compiler would have to remember for which sizes this was true
     if not is_eager(): return False
     (left,right),shift = mask.window_bounds(),mask.S-mask.L
@@ -364,7 +358,7 @@ def _covers(mask:AttentionMask, q:slice, k:slice)->bool:
             and (right is None or k_stop-1 <= q_start+shift+right))
 
 def _pairs(mask:AttentionMask, q:slice, k:slice, device:torch.device)->tuple[Tensor,Tensor]:
-    "Return positions of queries (..., l, 1) and of keys (..., 1, s) in a tile."
+    "Return positions of queries (..., l, 1) and of keys (..., 1, s) in a tile"
     if mask.q_pos is None and mask.k_pos is None:
         (a,b),(c,d) = slice_bounds(q, mask.L),slice_bounds(k, mask.S)
         q_pos,k_pos = (torch.arange(a, b, device=device) + (mask.S-mask.L),
@@ -372,19 +366,22 @@ def _pairs(mask:AttentionMask, q:slice, k:slice, device:torch.device)->tuple[Ten
     else: q_pos,k_pos = (t[...,at].long() for t,at in zip(mask.positions(device=device), (q,k)))
     return q_pos[...,:,None], k_pos[...,None,:]
 
-def _position_table(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tensor|None:
+def _position_tile(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tensor|None:
+    "Return the tile of causal and window, by position; None if it masks nothing"
     if mask.window_bounds() == (None,None): return None
     default = mask.q_pos is None and mask.k_pos is None
     if default and _covers(mask, q, k): return None
     return visible(*_pairs(mask, q, k, device), window=mask.window_bounds())
 
-def _document_table(mask:AttentionMask, q:slice, k:slice)->Tensor|None:
+def _document_tile(mask:AttentionMask, q:slice, k:slice)->Tensor|None:
+    "Return the tile of documents; None if there are none"
     if mask.q_doc is None or mask.k_doc is None: return None
     q_doc,k_doc = mask.q_doc[...,q],mask.k_doc[...,k]
-    if mask.table is None: return q_doc[...,:,None] == k_doc[...,None,:]
-    return gather_pairs(mask.table, q_doc.long(), k_doc.long())
+    if mask.doc_table is None: return q_doc[...,:,None] == k_doc[...,None,:]
+    return gather_pairs(mask.doc_table, q_doc.long(), k_doc.long())
 
-def _rule_table(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tensor|None:
+def _rule_tile(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tensor|None:
+    "Return the tile of the function of positions; None if there is none"
     if mask.rule is None: return None
     q_pos,k_pos = _pairs(mask, q, k, device)
     result:Any = mask.rule(q_pos, k_pos)
@@ -397,21 +394,15 @@ def _rule_table(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tens
 
 # %% ../../nbs/kernels/attention_mask.ipynb #c00a5130
 def _check(mask:AttentionMask)->None:
-    "Raise a `TypeError` or `ValueError` that names the field that is wrong."
+    "Raise a `TypeError` or `ValueError` that names the field that is wrong"
     L,S = checked_integer('L', mask.L),checked_integer('S', mask.S)
     checked_window(mask.window)
     if mask.q_doc is None and mask.k_doc is not None: raise ValueError("k_doc needs q_doc")
-    batch:list[tuple[int,str]] = []    # a compiler's sizes are no keys of a dict
+    batch:list[tuple[int,str]] = []    # no dict: SymInts are not hashable
     for name,n,t in (('q_pos',L,mask.q_pos), ('k_pos',S,mask.k_pos), ('q_doc',L,mask.q_doc),
                      ('k_doc',S,mask.k_doc)):
         if t is None: continue
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if t.is_floating_point() or t.is_complex() or t.dtype == torch.bool:
-            raise TypeError(f"{name} must be integers, got {t.dtype}")
-        if t.dim() not in (1,2) or t.shape[-1] != n:
-            hint = "; where L and S differ, give k_doc too" if name == 'k_doc' and L != S else ''
-            raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(t.shape)}{hint}")
+        _check_ids(name, t, n, L, S)
         if t.dim() == 2 and t.shape[0] != 1: batch.append((t.shape[0], name))
     if any(n != batch[0][0] for n,_ in batch):
         raise ValueError(f"positions and documents must have one batch size, got {dict(batch)}")
@@ -420,14 +411,25 @@ def _check(mask:AttentionMask)->None:
         lead = mask.mask.shape[:-2]
         if batch and mask.mask.dim() == 4: lead = batch[0][0],lead[1]
         check_broadcast('mask', mask.mask, (*lead, L, S))
-    if mask.table is not None: _check_table(mask.table, mask.q_doc, mask.k_doc)
+    if mask.doc_table is not None: _check_doc_table(mask.doc_table, mask.q_doc, mask.k_doc)
     if mask.rule is not None and not callable(mask.rule):
         raise TypeError(f"rule must be a function of positions, got {type(mask.rule).__name__}")
     if mask.operator not in ('and','or'):
         raise ValueError(f"operator must be 'and' or 'or', got {mask.operator!r}")
-    for part in mask.parts: _of_same_size(mask, part)
+    for part in mask.parts: _as_mask(mask, part)
+
+def _check_ids(name:str, t:Any, n:int, L:int, S:int)->None:
+    "Check positions or document ids, integers (n,) or (B, n)"
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
+    if t.is_floating_point() or t.is_complex() or t.dtype == torch.bool:
+        raise TypeError(f"{name} must be integers, got {t.dtype}")
+    if t.dim() not in (1,2) or t.shape[-1] != n:
+        hint = "; where L and S differ, give k_doc too" if name == 'k_doc' and L != S else ''
+        raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(t.shape)}{hint}")
 
 def _check_bool(name:str, t:Any)->None:
+    "Check that a mask or a table is a bool tensor"
     if isinstance(t, AttentionMask):
         raise TypeError(f"{name} must be a bool tensor, got an AttentionMask: combine two with &")
     if not isinstance(t, Tensor):
@@ -435,19 +437,20 @@ def _check_bool(name:str, t:Any)->None:
     if t.dtype != torch.bool:
         raise TypeError(f"{name} must be bool (True = may attend), got {t.dtype}")
 
-def _check_table(table:Tensor, q_doc:Tensor|None, k_doc:Tensor|None)->None:
-    _check_bool('table', table)
+def _check_doc_table(table:Tensor, q_doc:Tensor|None, k_doc:Tensor|None)->None:
+    "Check the shape of a table of documents, and that the documents are among its own"
+    _check_bool('doc_table', table)
     if table.dim() not in (2,4):
-        raise ValueError(f"table must be (M, N) or (B, H, M, N), got {tuple(table.shape)}")
+        raise ValueError(f"doc_table must be (M, N) or (B, H, M, N), got {tuple(table.shape)}")
     for name,ids,n in zip(('q_doc','k_doc'), (q_doc,k_doc), table.shape[-2:]):
-        if ids is None: raise ValueError(f"table needs {name}")
+        if ids is None: raise ValueError(f"doc_table needs {name}")
         if not ids.numel() or not has_values(ids): continue
         if ids.min() < 0 or ids.max() >= n:
-            raise ValueError(f"{name} must be from 0 to {n-1} for a table {tuple(table.shape)}, "
+            raise ValueError(f"{name} must be from 0 to {n-1} for doc_table {tuple(table.shape)}, "
                              f"got {int(ids.min())} to {int(ids.max())}")
 
-def _of_same_size(mask:AttentionMask, other:AttentionMask|Tensor)->AttentionMask:
-    "Return `other` as an `AttentionMask` of the size of `mask`, or raise an error."
+def _as_mask(mask:AttentionMask, other:AttentionMask|Tensor)->AttentionMask:
+    "Return `other` as an `AttentionMask` of the size of `mask`, or raise an error"
     if isinstance(other, Tensor): return AttentionMask(mask.L, mask.S, mask=other)
     if not isinstance(other, AttentionMask):
         raise TypeError("an AttentionMask is combined with another or with a bool tensor, "
@@ -459,10 +462,11 @@ def _of_same_size(mask:AttentionMask, other:AttentionMask|Tensor)->AttentionMask
     return other
 
 # %% ../../nbs/kernels/attention_mask.ipynb #a4b1c2d5
-def _merge(a:AttentionMask, b:AttentionMask)->AttentionMask|None:
-    "Return the rules of both as one mask; None if both have a rule of one kind."
+def _intersect(a:AttentionMask, b:AttentionMask)->AttentionMask|None:
+    "Return the rules of both as one mask; None if both have a rule of one kind"
     for name in ('q_doc','rule','mask'):
         if getattr(a, name) is not None and getattr(b, name) is not None: return None
+    # one mask combines all its parts by one operator
     if a.parts and b.parts and 'or' in (a.operator, b.operator): return None
     positional = [m for m in (a,b) if _uses_positions(m)]
     if len(positional) == 2 and (a.q_pos is not b.q_pos or a.k_pos is not b.k_pos): return None
@@ -474,26 +478,30 @@ def _merge(a:AttentionMask, b:AttentionMask)->AttentionMask|None:
         a.L, a.S, causal=a.causal or b.causal,
         window=None if left is None and right is None else (left,right),
         q_pos=positions.q_pos, k_pos=positions.k_pos, q_doc=documents.q_doc, k_doc=documents.k_doc,
-        table=documents.table, mask=b.mask if a.mask is None else a.mask, rule=a.rule or b.rule,
-        parts=a.parts+b.parts, operator=a.operator if a.parts else b.operator)
+        doc_table=documents.doc_table, mask=b.mask if a.mask is None else a.mask,
+        rule=a.rule or b.rule, parts=a.parts+b.parts, operator=a.operator if a.parts else b.operator)
 
 # %% ../../nbs/kernels/attention_mask.ipynb #f19838ec
-_max_pairs = 1<<20    # pairs of a query and a key in one call of a rule
+_MAX_PAIRS = 1<<20    # pairs of a query and a key in one call of a rule
+
+def _runs(columns:list[int], width:int)->Iterator[tuple[int,int]]:
+    "Yield the first and the last of columns in groups that span at most `width`"
+    while columns:
+        last = max(j for j in columns if j < columns[0]+width)
+        yield columns[0], last
+        columns = [j for j in columns if j > last]
 
 def _blocks_of_rule(mask:AttentionMask, known:Tensor, q_block:int, k_block:int,
                     device:torch.device)->Tensor:
-    "Return the blocks of a rule of positions, called only where `known` is not empty."
+    "Return the block map of a rule of positions, called only where `known` is not empty"
     batch = torch.broadcast_shapes(*(t.shape[:-1] for t in mask.positions(device=device)))
-    lead = (*batch,1) if batch else ()
+    lead = (*batch,1) if batch else ()    # a batch of positions, all heads alike
     blocks = torch.zeros(*lead, *known.shape[-2:], dtype=torch.int8, device=device)
-    width = max(1, _max_pairs//(q_block*k_block*max(batch.numel(), 1)))
+    # key blocks in one call of the rule
+    width = max(1, _MAX_PAIRS//(q_block*k_block*max(batch.numel(), 1)))
     for i,row in enumerate((known.flatten(0, -3) if known.dim() > 2 else known[None]).any(0).cpu()):
-        columns = row.nonzero().flatten().tolist()
-        while columns:
-            first = columns[0]
-            last = max(j for j in columns if j < first+width)
-            columns = [j for j in columns if j > last]
-            tile = _rule_table(mask, slice(i*q_block, (i+1)*q_block),
+        for first,last in _runs(row.nonzero().flatten().tolist(), width):
+            tile = _rule_tile(mask, slice(i*q_block, (i+1)*q_block),
                                slice(first*k_block, (last+1)*k_block), device)
             assert tile is not None
             if batch: tile = tile[:,None]
@@ -501,16 +509,16 @@ def _blocks_of_rule(mask:AttentionMask, known:Tensor, q_block:int, k_block:int,
     return blocks
 
 def _blocks(mask:AttentionMask, q_block:int, k_block:int, device:torch.device)->Tensor:
-    "Return the blocks of a mask whose tensors are on the device."
+    "Return the block map of a mask whose tensors are on the device"
     docs = None if mask.q_doc is None or mask.k_doc is None else (mask.q_doc,mask.k_doc)
     default = mask.q_pos is None and mask.k_pos is None
     blocks = blocks_of_positions(
         mask.L, mask.S, q_block, k_block, mask.window_bounds(), device=device,
         positions=None if default else mask.positions(device=device),
-        docs=docs if mask.table is None else None)
+        docs=docs if mask.doc_table is None else None)
     nq,nk = blocks.shape[-2:]
-    if docs is not None and mask.table is not None and nq and nk:
-        blocks = torch.minimum(blocks, blocks_of_table(mask.table, docs, q_block, k_block))
+    if docs is not None and mask.doc_table is not None and nq and nk:
+        blocks = torch.minimum(blocks, blocks_of_table(mask.doc_table, docs, q_block, k_block))
     if mask.mask is not None:
         blocks = torch.minimum(blocks, blocks_of_mask(mask.mask, nq, nk, q_block, k_block))
     if mask.parts:
@@ -524,19 +532,19 @@ def _blocks(mask:AttentionMask, q_block:int, k_block:int, device:torch.device)->
 def mask_of_options(q:Tensor, k:Tensor, *, mask:Tensor|AttentionMask|None=None, causal:bool=False,
                     window:Window|None=None, q_pos:Tensor|None=None,
                     k_pos:Tensor|None=None)->AttentionMask|None:
-    """Return one mask for all options of an attention function that mask something.
+    """Return one mask for all options of an attention function that mask something
 
     Args:
         q: Queries (..., L, E)
         k: Keys (..., S, E)
-        mask: Bool, broadcastable to the scores, or an AttentionMask
+        mask: Bool (True = may attend), broadcastable to (..., L, S)
         causal: Mask keys after the query's own position
         window: (left, right) of the query; None leaves a side open
         q_pos: Positions of queries, (L,) or (B, L); None means S-L to S-1
         k_pos: Positions of keys, (S,) or (B, S); None means 0 to S-1
 
     Returns:
-        None if nothing is masked
+        The mask; None if nothing is masked
     """
     if not causal and window is None:
         if not isinstance(mask, Tensor): return mask
@@ -547,22 +555,22 @@ def mask_of_options(q:Tensor, k:Tensor, *, mask:Tensor|AttentionMask|None=None, 
     return own & mask if isinstance(mask, AttentionMask) else own
 
 def squeeze_heads(mask:Tensor|None, dims:int)->Tensor|None:
-    """Remove the dimension of heads from a mask for scores (B, L, S), which have none.
+    """Remove the dimension of heads from a mask for scores (B, L, S), which have none
 
     Args:
         mask: What `dense` or `tile` returns
         dims: Number of dimensions of the scores
 
     Returns:
-        Broadcastable to the scores
+        The mask, broadcastable to the scores
     """
     return mask[:,0] if mask is not None and dims == 3 and mask.dim() == 4 else mask
 
 # %% ../../nbs/kernels/attention_mask.ipynb #077c4ff8
 def _mask_mod(mask:AttentionMask, b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor:
-    "Return whether query i of sequence b and head h may attend to key j; all are scalars."
+    "Return whether query i of sequence b and head h may attend to key j; all are scalars"
     def pick(t:Tensor, *index:Tensor)->Tensor:
-        "Return an entry of a tensor that may lack leading dimensions, or have one for all."
+        "Return an entry of a tensor that may lack leading dimensions, or have one for all"
         for n,x in zip(t.shape, index[len(index)-t.dim():]): t = t[x if n > 1 else 0]
         return t
     q_pos = i+(mask.S-mask.L) if mask.q_pos is None else pick(mask.q_pos, b, i).long()
@@ -570,12 +578,12 @@ def _mask_mod(mask:AttentionMask, b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tenso
     allow = visible(q_pos, k_pos, window=mask.window_bounds())
     if mask.q_doc is not None and mask.k_doc is not None:
         q_doc,k_doc = pick(mask.q_doc, b, i).long(),pick(mask.k_doc, b, j).long()
-        same = q_doc == k_doc if mask.table is None else pick(mask.table, b, h, q_doc, k_doc)
-        allow = allow & same
+        table = mask.doc_table
+        allow = allow & (q_doc == k_doc if table is None else pick(table, b, h, q_doc, k_doc))
     if mask.rule is not None: allow = allow & mask.rule(q_pos, k_pos)
     if mask.mask is not None: allow = allow & pick(mask.mask, b, h, i, j)
     if mask.parts:
-        combine = operator.and_ if mask.operator == 'and' else operator.or_
+        combine = and_ if mask.operator == 'and' else or_
         allow = allow & reduce(combine, (_mask_mod(part, b, h, i, j) for part in mask.parts))
     return allow
 
@@ -585,16 +593,16 @@ def _to_block_mask(mask:AttentionMask, block:int|tuple[int,int],
     q_block,k_block = block_sizes(block)
     blocks = mask.blocks(q_block, k_block, device=device)
     # torch wants a full block to have its full size
-    if mask.S % k_block: blocks[...,-1].clamp_(max=1)
-    if mask.L % q_block: blocks[...,-1,:].clamp_(max=1)
+    if mask.S % k_block: blocks[...,-1].clamp_(max=PARTIAL)
+    if mask.L % q_block: blocks[...,-1,:].clamp_(max=PARTIAL)
     blocks = blocks[(None,)*(4-blocks.dim())]
     def ordered(selected:Tensor)->tuple[Tensor,Tensor]:
-        "Return how many blocks of each row are selected, and all indices, those first."
+        "Return how many blocks of each row are selected, and all indices, those first"
         return (selected.sum(-1, dtype=torch.int32),
                 selected.byte().argsort(dim=-1, descending=True, stable=True).int())
     def mask_mod(b:Tensor, h:Tensor, q_idx:Tensor, kv_idx:Tensor)->Tensor:
         return _mask_mod(mask, b, h, q_idx, kv_idx)
-    return BlockMask.from_kv_blocks(*ordered(blocks == 1), *ordered(blocks == 2),
+    return BlockMask.from_kv_blocks(*ordered(blocks == PARTIAL), *ordered(blocks == FULL),
                                     mask_mod=mask_mod, BLOCK_SIZE=(q_block,k_block),
                                     seq_lengths=(mask.L,mask.S))
 
@@ -605,18 +613,18 @@ def _from_block_mask(block_mask:'BlockMask')->AttentionMask:
     (L,S),mask_mod = block_mask.seq_lengths,block_mask.mask_mod
     device = block_mask.kv_indices.device
     def blocks(count:Tensor, indices:Tensor)->AttentionMask:
-        "Return the mask of the first `count` key blocks of each query block."
+        "Return the mask of the first `count` key blocks of each query block"
         selected = torch.arange(indices.shape[-1], device=device) < count[...,None]
         table = torch.zeros_like(indices).scatter_reduce(-1, indices.long(), selected.int(), 'amax')
         if table.dim() > 3 and table.shape[:2] == (1,1): table = table[0,0]
         return AttentionMask.from_blocks(table.bool(), block_mask.BLOCK_SIZE, L, S)
+    def of_pair(q_pos:Tensor, k_pos:Tensor)->Tensor:
+        zero = torch.zeros_like(k_pos)    # one sequence, one head
+        return mask_mod(zero, zero, q_pos-(S-L), k_pos)    # torch counts queries from 0
     def rule(q_pos:Tensor, k_pos:Tensor)->Tensor:
-        # in torch the first query stands at the first key
-        q_index,k_index = q_pos[:,0]-(S-L),k_pos[0]
-        if not len(q_index) or not len(k_index): return q_pos == k_pos
-        def of_tile(b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor:
-            return mask_mod(b, h, q_index[i], k_index[j])
-        return create_mask(of_tile, 1, 1, len(q_index), len(k_index), device)[0,0]
+        q_pos,k_pos = torch.broadcast_tensors(q_pos, k_pos)
+        if not q_pos.dim(): return of_pair(q_pos, k_pos)    # called by FlexAttention
+        return torch.vmap(of_pair)(q_pos.flatten(), k_pos.flatten()).view(q_pos.shape)
     partial = blocks(block_mask.kv_num_blocks, block_mask.kv_indices)
     B,H = (1, 1, *block_mask.kv_num_blocks.shape[:-1])[-2:]
     if mask_mod is not noop_mask:
@@ -627,14 +635,14 @@ def _from_block_mask(block_mask:'BlockMask')->AttentionMask:
 
 # %% ../../nbs/kernels/attention_mask.ipynb #63ee2770
 def _flatten(mask:AttentionMask)->tuple[list[Any],Any]:
-    names = [n for n in _tensor_fields if getattr(mask, n) is not None]
+    names = [n for n in _TENSOR_FIELDS if getattr(mask, n) is not None]
     constants = {n: getattr(mask, n) for n in ('L','S','causal','window','rule','operator')}
     children = [*(getattr(mask, n) for n in names), mask.parts]
     return children, (tuple(constants.items()), (*names,'parts'))
 
 def _unflatten(children:Any, context:Any)->AttentionMask:
     (constants,names),mask = context,object.__new__(AttentionMask)
-    fields = dict.fromkeys(_tensor_fields) | dict(constants) | dict(zip(names, children))
+    fields = dict.fromkeys(_TENSOR_FIELDS) | dict(constants) | dict(zip(names, children))
     for name,value in fields.items(): object.__setattr__(mask, name, value)
     return mask
 

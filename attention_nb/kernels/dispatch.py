@@ -18,14 +18,14 @@ from typing import Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from ..checks import explained
-from .blocks import (BLOCK_SIZE, as_four_dims, blocks_attention, compute_lse,
+from ..checks import explained, is_eager
+from .blocks import (BLOCK_SIZE, as_four_dims, blocks_attention, dispatch_lse,
                                          why_not_blocks)
 from .flex import flex, why_not_flex
 from .reference import reference
 from .options import (AttentionCall, AttentionOptions, check_attention,
-                                          in_own_precision)
-from .positions import Window
+                                          without_autocast)
+from .positions import EMPTY, Window
 from .attention_mask import AttentionMask, squeeze_heads
 
 # %% ../../nbs/kernels/dispatch.ipynb #c80d5b17
@@ -33,10 +33,10 @@ def why_not_sdpa(call:AttentionCall)->str|None:
     """Return the reason why torch's kernel cannot compute a call
 
     Args:
-        call: A call whose arguments are right
+        call: A validated call
 
     Returns:
-        None: it can
+        The reason, or None if it can
     """
     if call.softcap is not None: return "torch's kernel has no soft cap"
     if call.sinks is not None: return "torch's kernel has no sinks"
@@ -48,55 +48,61 @@ def sdpa(call:AttentionCall, function:Callable[...,Tensor]=F.scaled_dot_product_
     """Compute attention by one call of torch's kernel
 
     Args:
-        call: One that `why_not_sdpa` has nothing against
-        function: Or one like it
+        call: A call for which `why_not_sdpa` returns None
+        function: Or one with its signature
 
     Returns:
         Output (..., L, Ev)
     """
     q,k,v,scale,is_causal = call.q,call.k,call.v,call.scale,call.is_causal
+    # torch's causal kernel multiplies its -inf by the scale
     if scale <= 0: q,scale = q*scale,1.
     if q.dim() != 4: q,k,v = (as_four_dims(t, t) for t in (q,k,v))
-    added = None
+    attn_mask = None
     if call.mask is not None and not is_causal:
-        table = call.mask.tile(slice(None), slice(None), device=q.device)
-        table = squeeze_heads(table, call.q.dim())
-        added = None if table is None else as_four_dims(table, call.q)
+        mask = squeeze_heads(call.mask.dense(device=q.device), call.q.dim())
+        attn_mask = None if mask is None else as_four_dims(mask, call.q)
     if call.bias is not None:
         bias = as_four_dims(call.bias, call.q)
-        added = bias if added is None else bias.masked_fill(~added, -math.inf)
-    out = function(q, k, v, added, call.dropout_p, is_causal, scale=scale,
+        attn_mask = bias if attn_mask is None else bias.masked_fill(~attn_mask, -math.inf)
+    out = function(q, k, v, attn_mask, call.dropout_p, is_causal, scale=scale,
                    enable_gqa=q.shape[1] != k.shape[1])
     return out if call.q.dim() == 4 else out.reshape(*call.q.shape[:-1], v.shape[-1])
 
 # %% ../../nbs/kernels/dispatch.ipynb #e507a04e
-_MIN_HIDDEN = 1<<17    # scores left out, of all heads, from which blocks are no slower
-_MAX_VISIBLE = .6       # the largest share of visible blocks with which they pay
-_MIN_SCORES = 1<<14    # scores of all heads from which blocks are no slower than the reference
+# from times on two cores of a server; scores are counted over all sequences and heads
+_MIN_MASKED = 1<<17    # masked scores that blocks must skip to be no slower than torch's kernel
+_MAX_VISIBLE = .6      # share of visible blocks above which they are slower than torch's kernel
+_MIN_SCORES = 1<<14    # scores from which they are no slower than the reference
 
-def _has_rules(mask:AttentionMask)->bool:
-    "Return whether a mask holds more than a table"
+def _is_structured(mask:AttentionMask)->bool:
+    "Return whether a mask holds rules, and not a dense tensor alone"
     own = mask.q_doc is not None or mask.rule is not None or mask.window_bounds() != (None,None)
-    return own or any(map(_has_rules, mask.parts))
+    return own or any(map(_is_structured, mask.parts))
 
 def _why_blocks_slower(call:AttentionCall)->str|None:
-    "Return the reason why blocks would not pay"
+    "Return the reason why blocks would be slower, or None"
     if why_not_blocks(call) is not None: return None    # sizes may be symbols, masks without values
-    L,S = call.q.shape[-2],call.k.shape[-2]
-    n_scores,few = call.q.shape[:-1].numel()*S,f"{L} x {S} scores are few"
+    n_scores = call.q.shape[:-1].numel()*call.k.shape[-2]
+    few = f"{n_scores:,} scores are too few"
     if why_not_sdpa(call) is not None: return few if n_scores < _MIN_SCORES else None
-    if call.mask is None or call.is_causal: return "torch's kernel computes nothing that is hidden"
-    if n_scores < _MIN_HIDDEN: return few
-    if not _has_rules(call.mask): return "the mask is a table already"
-    visible = float((call.mask.blocks(BLOCK_SIZE, BLOCK_SIZE, device='cpu') > 0).double().mean())
+    if call.mask is None or call.is_causal:
+        return "nothing is masked, or torch's causal kernel skips it"
+    if n_scores < _MIN_MASKED: return few
+    if not _is_structured(call.mask): return "the mask is a dense tensor already"
+    block_map = call.mask.blocks(BLOCK_SIZE, BLOCK_SIZE, device='cpu')
+    visible = float((block_map != EMPTY).double().mean())
     if visible > _MAX_VISIBLE: return f"{visible:.0%} of the blocks are visible"
-    return few if (1-visible)*n_scores < _MIN_HIDDEN else None
+    n_masked = (1-visible)*n_scores
+    return f"{n_masked:,.0f} masked scores are too few" if n_masked < _MIN_MASKED else None
 
 def _why_flex_slower(call:AttentionCall)->str|None:
-    "Return the reason why FlexAttention would not pay"
+    "Return the reason why FlexAttention would be slower, or None"
     if not call.q.is_cuda: return f"it is for GPUs, and these tensors are on {call.q.device}"
+    if is_eager() and call.q.shape[-2] < BLOCK_SIZE:    # in a compiler it may be a symbol
+        return f"{call.q.shape[-2]} queries are too few to compile for"
     if why_not_sdpa(call) is not None: return None
-    if call.mask is None or call.is_causal or not _has_rules(call.mask):
+    if call.mask is None or call.is_causal or not _is_structured(call.mask):
         return "torch's kernel computes the whole call"
     return None
 
@@ -110,7 +116,7 @@ class Kernel:
         description: What it does, in words
         why_not: Return why it cannot compute a call, or None
         compute: Return the output (..., L, Ev), in q's dtype
-        why_slower: Return why it would not pay
+        why_slower: Return why it would be slower
     """
     name:str
     description:str
@@ -129,9 +135,9 @@ KERNELS = (
            lambda call: reference(call)[0]))
 
 # %% ../../nbs/kernels/dispatch.ipynb #100530eb
-def _chosen(call:AttentionCall, kernel:str|None)->Kernel:
+def _choose_kernel(call:AttentionCall, kernel:str|None)->Kernel:
     "Return the first kernel of the table that applies, or the one that is asked for"
-    if kernel is None:
+    if kernel is None:    # why_slower first, as it often answers sooner
         return next(row for row in KERNELS if (row.why_slower(call) or row.why_not(call)) is None)
     row = next((row for row in KERNELS if row.name == kernel), None)
     if row is None:
@@ -141,16 +147,16 @@ def _chosen(call:AttentionCall, kernel:str|None)->Kernel:
     return row
 
 def dispatch(call:AttentionCall, kernel:str|None=None)->Tensor:
-    """Compute `scaled_dot_product_attention` for a call that is checked already
+    """Compute `scaled_dot_product_attention` for a validated call
 
     Args:
-        call: A call whose arguments are right
+        call: A validated call
         kernel: Name of a row of `KERNELS`; None: the first that applies
 
     Returns:
         Output (..., L, Ev)
     """
-    return in_own_precision(_chosen(call, kernel).compute, call)
+    return without_autocast(_choose_kernel(call, kernel).compute, call)
 
 @explained('function')
 def scaled_dot_product_attention(
@@ -167,16 +173,16 @@ def scaled_dot_product_attention(
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Bool, to scores (..., L, S), True = may attend; or rules
+        mask: Bool (True = may attend), broadcastable to (..., L, S)
         bias: Added to the scores, broadcastable to them
-        causal: Hide keys after the query's own position
+        causal: Mask keys after the query's own position
         window: (left, right) of the query; None leaves a side open
-        q_pos: Position ids of queries, (L,) or (B, L); None: aligned bottom-right
-        k_pos: Position ids of keys, (S,) or (B, S); None means 0 to S-1
+        q_pos: Positions of queries, (L,) or (B, L); None: aligned bottom-right
+        k_pos: Positions of keys, (S,) or (B, S); None means 0 to S-1
         scale: Score multiplier; None means 1/sqrt(E)
         softcap: Scores s become softcap * tanh(s / softcap)
-        sinks: One score for each query head, (H,), that takes weight, not values
-        dropout_p: Probability of zeroing a weight, the others grow by 1/(1-p)
+        sinks: One logit per query head, (H,), added to the softmax denominator
+        dropout_p: Probability of zeroing a weight, the others are scaled by 1/(1-p)
         kernel: Name of a row of `KERNELS`; None: the first that applies
 
     Returns:
@@ -203,7 +209,7 @@ def explain_choice(q:Tensor, k:Tensor, v:Tensor, *, kernel:str|None=None,
         (kernel, why), the chosen one first
     """
     call = check_attention(q, k, v, **options)
-    chosen = _chosen(call, kernel)
+    chosen = _choose_kernel(call, kernel)
     why = 'the first that applies' if kernel is None else 'asked for'
     others = [(row.name, row.why_not(call) or row.why_slower(call)
                or f"applies too, but {chosen.name} is {why}")
@@ -225,14 +231,14 @@ def attention_lse(q:Tensor, k:Tensor, v:Tensor,
     Returns:
         Output (..., L, Ev), log-sum-exp (..., L) in float32 or wider
     """
-    return in_own_precision(compute_lse, check_attention(q, k, v, **options))
+    return without_autocast(dispatch_lse, check_attention(q, k, v, **options))
 
 # %% ../../nbs/kernels/dispatch.ipynb #e381e1ec
 def merge_attention(*parts:tuple[Tensor,Tensor], dtype:torch.dtype|None=None)->tuple[Tensor,Tensor]:
-    """Join the attention of blocks of keys, in any order; blocks that see nothing count for nothing
+    """Join the attention of blocks of keys, in any order; blocks that see nothing have no weight
 
     Args:
-        parts: Pairs (out (..., L, Ev), lse (..., L)), each of other keys
+        parts: Pairs (out (..., L, Ev), lse (..., L)), each of a disjoint set of keys
         dtype: Of the joined output; None: that of the first
 
     Returns:
@@ -249,7 +255,7 @@ def merge_attention(*parts:tuple[Tensor,Tensor], dtype:torch.dtype|None=None)->t
     wide = reduce(torch.promote_types, (t.dtype for part in parts for t in part), torch.float32)
     lses = torch.stack([lse.to(wide) for _,lse in parts])    # (blocks, ..., L)
     empty = (lses == -math.inf).all(0)
-    whole = lses.masked_fill(empty, 0.).logsumexp(0)    # (..., L)
-    fractions = (lses - whole).exp()    # 0 for an empty block
-    out = reduce(add, (fraction[...,None]*out for fraction,(out,_) in zip(fractions, parts)))
-    return out.to(dtype or parts[0][0].dtype), whole.masked_fill(empty, -math.inf)
+    lse = lses.masked_fill(empty, 0.).logsumexp(0)    # (..., L)
+    weights = (lses - lse).exp()    # 0 for an empty block
+    out = reduce(add, (weight[...,None]*out for weight,(out,_) in zip(weights, parts)))
+    return out.to(dtype or parts[0][0].dtype), lse.masked_fill(empty, -math.inf)

@@ -16,7 +16,7 @@ from torch import Tensor
 from .blocks import as_four_dims, four_dim_mask
 from .options import AttentionCall
 from .reference import add_sinks
-from .attention_mask import has_values, is_eager
+from ..checks import has_values, is_eager
 
 # %% ../../nbs/kernels/flex.ipynb #c579a1e8
 def _cpu_limit(call:AttentionCall)->str|None:
@@ -31,35 +31,36 @@ def why_not_flex(call:AttentionCall)->str|None:
     """Return the reason why FlexAttention cannot compute a call
 
     Args:
-        call: A call whose arguments are right
+        call: A validated call
 
     Returns:
-        None: it can
+        The reason, or None if it can
     """
-    if not is_eager() or not has_values(call.q): return "FlexAttention is compiled for real tensors"
+    if not is_eager() or not has_values(call.q):
+        return "FlexAttention needs an eager call and tensors with values"
     if call.dropout_p: return "FlexAttention has no dropout"
     if call.q.dtype == torch.float64: return "FlexAttention has no float64"
-    if 0 in (*call.q.shape, *call.k.shape, *call.v.shape): return "there is nothing to attend to"
+    if 0 in (*call.q.shape, *call.k.shape, *call.v.shape): return "a size is 0"
     return _cpu_limit(call) if call.q.is_cpu else None
 
 # %% ../../nbs/kernels/flex.ipynb #9104f859
 @functools.cache
 def _flex_attention()->Any:
-    "Return the compiled function; importing and compiling it is slow"
+    "Return the compiled `flex_attention`; imported here, because importing it is slow"
     from torch.nn.attention.flex_attention import flex_attention
     return torch.compile(flex_attention, dynamic=False)
 
-def _lse_wanted()->dict[str,Any]:
-    "Return the argument that asks for the log-sum-exp; torch 2.8 has another one"
+def _return_lse_kwargs()->dict[str,Any]:
+    "Return the keyword that makes `flex_attention` return the log-sum-exp; in torch 2.8 another"
     from torch.nn.attention import flex_attention
     if not hasattr(flex_attention, 'AuxRequest'): return dict(return_lse=True)
     return dict(return_aux=flex_attention.AuxRequest(lse=True))
 
 def flex(call:AttentionCall, function:Callable[...,Any]|None=None)->Tensor:
-    """Compute attention by FlexAttention (Dong et al. 2024, 2412.05496)
+    """Compute attention by FlexAttention (Dong et al. 2024, arXiv:2412.05496)
 
     Args:
-        call: One that `why_not_flex` has nothing against
+        call: A call for which `why_not_flex` returns None
         function: `flex_attention`, compiled or not; None: compiled here
 
     Returns:
@@ -73,12 +74,13 @@ def flex(call:AttentionCall, function:Callable[...,Any]|None=None)->Tensor:
         return score if bias is None else score + bias[b,h,i,j]
     plain = call.softcap is None and bias is None
     mask = four_dim_mask(call)
-    block_mask = None if mask is None else mask.to_block_mask(128, device=q.device)
+    block_mask = None if mask is None else mask.to_block_mask(device=q.device)
     run:Any = function or _flex_attention()
     out = run(q, k, v, score_mod=None if plain else score_mod, block_mask=block_mask,
               scale=call.scale, enable_gqa=q.shape[1] != k.shape[1],
-              **({} if call.sinks is None else _lse_wanted()))
+              **({} if call.sinks is None else _return_lse_kwargs()))
     if call.sinks is not None:
         out,lse = out
-        out = add_sinks(out, getattr(lse, 'lse', lse), call.sinks)[0]
+        lse = getattr(lse, 'lse', lse)    # an AuxOutput, but in torch 2.8
+        out = add_sinks(out, lse, call.sinks)[0]
     return out.reshape(*call.q.shape[:-1], v.shape[-1])

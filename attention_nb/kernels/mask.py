@@ -1,4 +1,4 @@
-"""Causal, padding, window, document and prefix masks, with all that is checked; and the proofs and pictures behind the lesson
+"""Boolean masks: causal, window, padding, document, prefix
 
 Docs: https://attention-nb.github.io/attention_nb/kernels/mask.html.md"""
 
@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from numbers import Integral
 import torch
 from torch import Tensor
-from ..checks import checked_integer
+from ..checks import checked_integer, has_values
 from .positions import allowed
-from .attention_mask import has_values
 
 # %% ../../nbs/kernels/mask.ipynb #d1fe6ad2
 def causal_mask(L:int, S:int|None=None, *, device:torch.device|str|None=None)->Tensor:
-    """Let each query attend to the keys up to its own position.
+    """Return the causal mask: each query attends to the keys up to its own position
+
+    For long texts use `AttentionMask`, which makes no L x S tensor.
 
     Args:
         L: Number of queries
@@ -33,13 +34,13 @@ def causal_mask(L:int, S:int|None=None, *, device:torch.device|str|None=None)->T
     return allowed(L, S, causal=True, device=device)
 
 # %% ../../nbs/kernels/mask.ipynb #d6573b26
-def window_mask(L:int, S:int, left:int|None, right:int|None=0, *,
+def window_mask(L:int, S:int|None, left:int|None, right:int|None=0, *,
                 device:torch.device|str|None=None)->Tensor:
-    """Let each query attend to the keys near its own position.
+    """Return the window mask: each query attends to the keys near its own position
 
     Args:
         L: Number of queries
-        S: Number of keys; the last query is aligned with the last key
+        S: Number of keys; None means L. The last query is aligned with the last key
         left: Number of keys before the query that it attends to; None means all
         right: Number of keys after the query that it attends to; None means all
         device: Device of the mask
@@ -47,22 +48,23 @@ def window_mask(L:int, S:int, left:int|None, right:int|None=0, *,
     Returns:
         Bool (L, S), True = may attend
     """
-    L,S = checked_integer('L', L),checked_integer('S', S)
+    L = checked_integer('L', L)
+    S = L if S is None else checked_integer('S', S)
     left = None if left is None else checked_integer('left', left)
     right = None if right is None else checked_integer('right', right)
     return allowed(L, S, window=(left,right), device=device)
 
 # %% ../../nbs/kernels/mask.ipynb #743a2108
 def _integers(name:str, x:Tensor|Sequence[int], device:torch.device|str|None=None)->Tensor:
-    "Return `x` as a tensor of 64-bit integers, on `device` if given."
+    "Return `x` as a tensor of 64-bit integers, on `device` if given"
     x = torch.as_tensor(x, device=device)
     if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
         raise TypeError(f"{name} must be integers, got {x.dtype}")
     return x.long()
 
-def _first_keys(name:str, n:Tensor|Sequence[int], S:int,
-                device:torch.device|str|None=None)->Tensor:
-    "Return a mask of the first `n` (B,) keys of each sequence, bool (B, 1, 1, S)."
+def _prefix_lengths_mask(name:str, n:Tensor|Sequence[int], S:int,
+                         device:torch.device|str|None=None)->Tensor:
+    "Return a mask of the first `n` (B,) keys of each sequence, bool (B, 1, 1, S)"
     counts = _integers(name, n, device)
     if counts.dim() != 1: raise ValueError(f"{name} must be (B,), got {tuple(counts.shape)}")
     if counts.numel() and has_values(counts) and not 0 <= counts.min() <= counts.max() <= S:
@@ -71,7 +73,7 @@ def _first_keys(name:str, n:Tensor|Sequence[int], S:int,
 
 def _document_ids(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None,
                   device:torch.device|str|None)->tuple[Tensor,Tensor]:
-    "Return document ids of queries and of keys, both with a batch or both without."
+    "Return document ids of queries and of keys, both with a batch or both without"
     q_ids = _integers('doc_ids', doc_ids, device)
     if q_ids.dim() not in (1,2):
         raise ValueError(f"doc_ids must be (L,) or (B, L), got {tuple(q_ids.shape)}")
@@ -84,7 +86,7 @@ def _document_ids(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None,
 # %% ../../nbs/kernels/mask.ipynb #74eaf33d
 def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None, *,
                  device:torch.device|str|None=None)->Tensor:
-    """Let each sequence attend to its real keys and not to padding.
+    """Return the padding mask: each sequence attends to its real keys and not to padding
 
     Args:
         lengths_or_mask: Lengths (B,), from 0 to S; or (B, S), bool or 0 and 1
@@ -97,20 +99,22 @@ def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None, *,
     t = torch.as_tensor(lengths_or_mask, device=device)
     if t.dtype != torch.bool and t.dim() < 2:
         if S is None: raise ValueError("lengths need S, the number of keys")
-        return _first_keys('lengths', t, checked_integer('S', S))
+        return _prefix_lengths_mask('lengths', t, checked_integer('S', S))
     if t.dim() != 2 or S not in (None, t.shape[1]):
-        raise ValueError(f"a mask must be (B, S={S}), got {tuple(t.shape)}")
-    if t.dtype != torch.bool:    # as tokenizers of transformers give it
-        if _integers('a mask', t).numel() and has_values(t) and not 0 <= t.min() <= t.max() <= 1:
+        raise ValueError(f"a mask must be (B, {'S' if S is None else S}), got {tuple(t.shape)}")
+    if t.dtype != torch.bool and t.numel():    # Hugging Face's attention_mask: integers 0 and 1
+        if t.is_floating_point() or t.is_complex():
+            raise TypeError(f"a mask (B, S) must be bool or hold 0 and 1, got {t.dtype}")
+        if has_values(t) and not 0 <= t.min() <= t.max() <= 1:
             raise ValueError(f"a mask (B, S) must be bool or hold 0 and 1, got {t.min()} to "
                              f"{t.max()}")
-        t = t.bool()
+    t = t.bool()
     return t[:,None,None]
 
 # %% ../../nbs/kernels/mask.ipynb #6b60542c
 def document_mask(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None=None, *,
                   device:torch.device|str|None=None)->Tensor:
-    """Let each token attend to the tokens of its own document.
+    """Return the document mask: each token attends to the tokens of its own document
 
     Args:
         doc_ids: The document of each query, integers (L,) or (B, L)
@@ -127,7 +131,7 @@ def document_mask(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None=None, *,
 # %% ../../nbs/kernels/mask.ipynb #856f6356
 def prefix_mask(L:int, S:int|None=None, *, prefix:int|Tensor|list[int],
                 device:torch.device|str|None=None)->Tensor:
-    """Let each query attend to the first `prefix` keys and to those up to its own position.
+    """Return the prefix mask: each query attends to the first `prefix` keys, and causally
 
     Args:
         L: Number of queries
@@ -140,7 +144,7 @@ def prefix_mask(L:int, S:int|None=None, *, prefix:int|Tensor|list[int],
     """
     S = checked_integer('L', L) if S is None else checked_integer('S', S)
     if not isinstance(prefix, (int,Integral,torch.SymInt)):
-        first = _first_keys('prefix', prefix, S, device)
+        first = _prefix_lengths_mask('prefix', prefix, S, device)
         return causal_mask(L, S, device=first.device) | first
     n = checked_integer('prefix', prefix)
     if n > S: raise ValueError(f"prefix must be from 0 to S={S}, got {n}")

@@ -1,4 +1,4 @@
-"""May a query at one position attend to a key at another? For pairs, and for blocks of a text that is too long for a table
+"""Visibility by position: pair by pair, as a mask, and as block maps without an L x S tensor
 
 Docs: https://attention-nb.github.io/attention_nb/kernels/positions.html.md"""
 
@@ -20,7 +20,7 @@ from ..checks import checked_integer, checked_window
 Window:TypeAlias = tuple[int|None,int|None]
 
 def visible(q_pos:Tensor, k_pos:Tensor, *, causal:bool=False, window:Window|None=None)->Tensor:
-    """Return whether a query at one position may attend to a key at another, element by element.
+    """Test elementwise whether the query at `q_pos` may attend to the key at `k_pos`
 
     Args:
         q_pos: Positions of queries, integers
@@ -43,7 +43,7 @@ def visible(q_pos:Tensor, k_pos:Tensor, *, causal:bool=False, window:Window|None
 # %% ../../nbs/kernels/positions.ipynb #97d1cc90
 def allowed(L:int, S:int, *, causal:bool=False, window:Window|None=None, q_pos:Tensor|None=None,
             k_pos:Tensor|None=None, device:torch.device|str|None=None)->Tensor:
-    """Return the table of which keys each query may attend to, by position alone.
+    """Return the L x S mask of `visible`: which keys each query may attend to, by position alone
 
     Args:
         L: Number of queries
@@ -58,42 +58,45 @@ def allowed(L:int, S:int, *, causal:bool=False, window:Window|None=None, q_pos:T
         Bool (L, S), or (B, L, S) if positions have a batch; True = may attend
     """
     if L < 0 or S < 0: raise ValueError(f"L and S must not be negative, got {L} and {S}")
+    for name,t,n in (('q_pos',q_pos,L), ('k_pos',k_pos,S)):
+        if t is not None and (t.dim() not in (1,2) or t.shape[-1] != n):
+            raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(t.shape)}")
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
     if k_pos is None: k_pos = torch.arange(S, device=device)
     return visible(q_pos[...,:,None], k_pos[...,None,:], causal=causal, window=window)
 
 # %% ../../nbs/kernels/positions.ipynb #91ec2d7b
 def slice_bounds(part:slice, n:int)->tuple[int,int]:
-    "Return start and stop of a slice of n items without a step; both may be symbolic."
+    "Return start and stop of a slice of n items without a step; both may be symbolic"
     start,stop = part.start or 0,n if part.stop is None else min(part.stop, n)
     if part.step not in (None, 1) or start < 0 or stop < 0:
-        raise ValueError(f"a tile is a slice from 0 up without steps, got {part}")
+        raise ValueError(f"expected a slice with non-negative bounds and step 1, got {part}")
     return start, max(start, stop)
 
 def index_mask(mask:Tensor, q:Tensor|slice, k:Tensor|slice)->Tensor:
-    "Select rows and columns of a mask that may have only one of either."
+    "Select rows and columns of a mask that may have only one of either"
     if mask.dim() and mask.shape[-1] > 1: mask = mask[...,k]
     return mask[...,q,:] if mask.dim() > 1 and mask.shape[-2] > 1 else mask
 
 def and_masks(*masks:Tensor|None)->Tensor|None:
-    "Return what all masks allow; None allows everything."
+    "Return what all masks allow; None allows everything"
     tensors = [m for m in masks if m is not None]
     return functools.reduce(operator.and_, tensors) if tensors else None
 
 def or_masks(*masks:Tensor|None)->Tensor|None:
-    "Return what at least one mask allows; None allows everything."
+    "Return what at least one mask allows; None allows everything"
     tensors = [m for m in masks if m is not None]
     return functools.reduce(operator.or_, tensors) if len(tensors) == len(masks) else None
 
 def gather_pairs(table:Tensor, i:Tensor, j:Tensor)->Tensor:
-    "Gather entries of (..., M, N): each row index of (n,) or (B, n) with each column index."
+    "Return table[..., i, j] for all pairs: (..., n, m), or (B, H, n, m) if ids have a batch"
     if i.dim() == j.dim() == 1: return table[...,i[:,None],j]
     table = table[(None,)*(4-table.dim())]
     b,h = (torch.arange(n, device=i.device) for n in table.shape[:2])
     return table[b[:,None,None,None],h[:,None,None],i[...,None,:,None],j[...,None,None,:]]
 
 def block_sizes(block:int|tuple[int,int])->tuple[int,int]:
-    "Return the numbers of queries and of keys in a block, validated."
+    "Return the numbers of queries and of keys in a block, validated"
     q_block,k_block = (block,block) if isinstance(block, int) else block
     return checked_integer('q_block', q_block, min=1),checked_integer('k_block', k_block, min=1)
 
@@ -101,19 +104,19 @@ def block_sizes(block:int|tuple[int,int])->tuple[int,int]:
 _Pair:TypeAlias = tuple[Tensor,Tensor]    # of queries and of keys
 
 class _KeyRanges(NamedTuple):
-    "Key j is visible to query i if `start[i] <= rank[j] < end[i]`."
+    "Key j is visible to query i if `start[i] <= rank[j] < end[i]`"
     rank:Tensor # (..., S)
     start:Tensor # (..., L)
     end:Tensor # (..., L)
 
 def _inverse(order:Tensor)->Tensor:
-    "Return the permutation that undoes `order`, along the last dimension."
+    "Return the permutation that undoes `order`, along the last dimension"
     index = torch.arange(order.shape[-1], device=order.device)
     return torch.empty_like(order).scatter_(-1, order, index.expand_as(order))
 
 def _key_ranges(L:int, S:int, window:Window, *, positions:_Pair|None, docs:_Pair|None,
                 device:torch.device)->_KeyRanges:
-    "Rank keys by document and position; find the range of ranks that each query sees."
+    "Rank keys by document and position; find the range of ranks that each query sees"
     batch = torch.broadcast_shapes(*(t.shape[:-1] for t in (*(positions or ()), *(docs or ()))))
     def batched(t:Tensor)->Tensor: return t.long().expand(*batch, -1).contiguous()
     if positions is None:
@@ -128,71 +131,80 @@ def _key_ranges(L:int, S:int, window:Window, *, positions:_Pair|None, docs:_Pair
     start = torch.zeros_like(q_pos) if left is None else keys_before(q_pos-left)
     end = torch.full_like(q_pos, S) if right is None else keys_before(q_pos+right+1)
     if docs is None: return _KeyRanges(rank, start, end)
-    # sort once more, by document first
-    q_ids,k_ids = map(batched, docs)
-    ids,order = k_ids.sort(stable=True)
+    return _ranges_within_documents(_KeyRanges(rank, start, end), *map(batched, docs))
+
+def _ranges_within_documents(ranges:_KeyRanges, q_doc:Tensor, k_doc:Tensor)->_KeyRanges:
+    "Rank keys by document first; find the part of each range that is in the query's document"
+    S = k_doc.shape[-1]
+    ids,order = k_doc.sort(stable=True)
     def first_key(doc:Tensor)->Tensor:
-        "Return the index of the first key of each document, -1 if it has none."
+        "Return the index of the first key of each document, -1 if it has none"
         at = torch.searchsorted(ids, doc).clamp(max=S-1)
         return torch.where(ids.gather(-1, at) == doc, order.gather(-1, at), -1)
-    by_doc,by_key = ((S+1)*first_key(doc) for doc in (q_ids,k_ids))
-    ordered,order = (by_key+rank).sort()
-    start,end = torch.searchsorted(ordered, by_doc+start),torch.searchsorted(ordered, by_doc+end)
+    # (document, rank) as one integer: the document's first key times S+1, plus a rank up to S
+    by_query,by_key = ((S+1)*first_key(doc) for doc in (q_doc,k_doc))
+    ordered,order = (by_key+ranges.rank).sort()
+    start,end = (torch.searchsorted(ordered, by_query+t) for t in (ranges.start,ranges.end))
     return _KeyRanges(_inverse(order), start, end)
 
 # %% ../../nbs/kernels/positions.ipynb #78cbdf63
+EMPTY,PARTIAL,FULL = 0,1,2    # states of a block: no pair is visible, some may be, all are
+
 def _split(t:Tensor, n:int, pad:int, dim:int=-1)->Tensor:
-    "Split a dimension of a length into (blocks, n) and pad the last block."
+    "Split a dimension of a length into (blocks, n) and pad the last block"
+    # F.pad takes (before, after) of the last dimension first, so (0, 0) for those behind `dim`
     if rest := -t.shape[dim] % n: t = F.pad(t, (*(0,0)*(-1-dim), 0, rest), value=pad)
     return t.unflatten(dim, (-1,n))
 
-def _block_types(some:Tensor, every:Tensor)->Tensor:
-    "Return int8: 0 for empty blocks, 2 for full ones, 1 for others."
-    return some.to(torch.int8) + (some & every)
+def _block_states(any_visible:Tensor, all_visible:Tensor)->Tensor:
+    "Return the block map, int8: EMPTY + 1 if any pair is visible + 1 if all are"
+    return any_visible.to(torch.int8) + (any_visible & all_visible)
 
-def _blocks_by_default(L:int, S:int, q_block:int, k_block:int, window:Window,
-                       device:torch.device)->Tensor:
-    "Return the blocks of default positions, from the first and the last of each block."
+def _blocks_of_default_positions(L:int, S:int, q_block:int, k_block:int, window:Window,
+                                 device:torch.device)->Tensor:
+    "Return the block map of default positions, from the first and the last of each block"
     left,right = (L+S if n is None else min(n, L+S) for n in window)
     q_first = torch.arange(S-L, S, q_block, device=device)[:,None]
     k_first = torch.arange(0, S, k_block, device=device)
     q_last,k_last = (q_first+q_block-1).clamp(max=S-1),(k_first+k_block-1).clamp(max=S-1)
-    some = (k_first <= q_last+right) & (k_last >= q_first-left)
-    return _block_types(some, (k_last <= q_first+right) & (k_first >= q_last-left))
+    any_visible = (k_first <= q_last+right) & (k_last >= q_first-left)
+    all_visible = (k_last <= q_first+right) & (k_first >= q_last-left)
+    return _block_states(any_visible, all_visible)
 
 def blocks_of_positions(
     L:int, S:int, q_block:int, k_block:int, window:Window, *, positions:_Pair|None,
     docs:_Pair|None, device:torch.device
 )->Tensor:
-    "Return the blocks of a window, by position (None: default ones) and within documents."
+    "Return the block map of a window, by position (None: default ones) and within documents"
     if positions is None and docs is None or not L or not S:
-        return _blocks_by_default(L, S, q_block, k_block, window, device)
+        return _blocks_of_default_positions(L, S, q_block, k_block, window, device)
     rank,start,end = _key_ranges(L, S, window, positions=positions, docs=docs, device=device)
     first_key = _split(rank, k_block, S).amin(-1)[...,None,:]
     last_key = _split(rank, k_block, -1).amax(-1)[...,None,:]
     def of_queries(t:Tensor, pad:int)->Tensor: return _split(t, q_block, pad)[...,None]
-    # what some query of a block sees, and what all of them see
+    # the ranks that any query of a block sees, and those that all of them see
     empty = start >= end
-    some_start = of_queries(start.masked_fill(empty, S), S).amin(-2)
-    some_end = of_queries(end.masked_fill(empty, 0), 0).amax(-2)
-    every_start,every_end = of_queries(start, 0).amax(-2),of_queries(end, S).amin(-2)
-    blocks = _block_types((some_start <= last_key) & (first_key < some_end),
-                          (every_start <= first_key) & (last_key < every_end))
+    any_start = of_queries(start.masked_fill(empty, S), S).amin(-2)
+    any_end = of_queries(end.masked_fill(empty, 0), 0).amax(-2)
+    all_start,all_end = of_queries(start, 0).amax(-2),of_queries(end, S).amin(-2)
+    blocks = _block_states((any_start <= last_key) & (first_key < any_end),
+                           (all_start <= first_key) & (last_key < all_end))
     return blocks[:,None] if blocks.dim() == 3 else blocks
 
 # %% ../../nbs/kernels/positions.ipynb #c18f3da6
 def blocks_of_mask(mask:Tensor, nq:int, nk:int, q_block:int, k_block:int)->Tensor:
-    "Return the (..., nq, nk) blocks of a mask, which may have one row or column for all."
+    "Return the block map (..., nq, nk) of a mask, which may have one row or column for all"
     # bool has no fast reductions on a CPU
-    some = every = mask[(None,)*(2-mask.dim())].view(torch.int8)
+    any_visible = all_visible = mask[(None,)*(2-mask.dim())].view(torch.int8)
     for dim,n in ((-2,q_block), (-1,k_block)):
-        if some.shape[dim] == 1: continue
-        some,every = _split(some, n, 0, dim).amax(dim),_split(every, n, 1, dim).amin(dim)
-    blocks = some+every
+        if any_visible.shape[dim] == 1: continue
+        any_visible = _split(any_visible, n, 0, dim).amax(dim)
+        all_visible = _split(all_visible, n, 1, dim).amin(dim)
+    blocks = any_visible+all_visible
     return blocks.expand(*blocks.shape[:-2], nq, nk)
 
 def blocks_of_table(table:Tensor, docs:_Pair, q_block:int, k_block:int)->Tensor:
-    "Return the blocks of a table of documents, from the number of true entries in a rectangle."
+    "Return the block map of a table of documents, from the true entries in each rectangle"
     sums = table.cumsum(-1, dtype=torch.int32).cumsum(-2, dtype=torch.int32)
     sums = F.pad(sums, (1,0,1,0))    # (..., M+1, N+1)
     def bounds(ids:Tensor, n:int, max_id:int)->_Pair:
@@ -203,4 +215,4 @@ def blocks_of_table(table:Tensor, docs:_Pair, q_block:int, k_block:int)->Tensor:
     def at(i:Tensor, j:Tensor)->Tensor: return gather_pairs(sums, i, j)
     count = at(b, d)-at(a, d)-at(b, c)+at(a, c)
     area = (b-a)[...,:,None]*(d-c)[...,None,:]
-    return _block_types(count > 0, count == (area[:,None] if area.dim() == 3 else area))
+    return _block_states(count > 0, count == (area[:,None] if area.dim() == 3 else area))

@@ -25,8 +25,8 @@ from ..checks import Attended, check_number, checked_window, wide_dtype
 from ..kernels.dispatch import KERNELS, dispatch, sdpa, why_not_sdpa
 from ..kernels.flex import flex
 from ..kernels.reference import reference
-from ..kernels.options import (AttentionCall, AttentionOptions, call_of,
-                                          check_added)
+from ..kernels.options import (AttentionCall, AttentionOptions, unchecked_call,
+                                          check_mask_and_bias)
 from ..kernels.positions import Window
 from ..kernels.attention_mask import AttentionMask
 
@@ -120,7 +120,7 @@ def plain_options(L:int, S:int, options:Mapping[str,Any])->dict[str,Any]:
 # %% ../../nbs/layers/base.ipynb #b48a0002
 def _call_torch_sdpa(function:Function, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor:
     "Call torch's `scaled_dot_product_attention`"
-    call = call_of(q, k, v, **options)
+    call = unchecked_call(q, k, v, **options)
     if reason := why_not_sdpa(call):
         raise NotImplementedError(f"scaled_dot_product_attention: {reason}")
     return sdpa(call, function)
@@ -128,7 +128,7 @@ def _call_torch_sdpa(function:Function, q:Tensor, k:Tensor, v:Tensor, **options:
 def _call_flex(function:Function, q:Tensor, k:Tensor, v:Tensor, **options:Any)->Tensor:
     "Call torch's `flex_attention`"
     _check_four_dims('flex_attention', q)
-    return flex(call_of(q, k, v, **options), function)
+    return flex(unchecked_call(q, k, v, **options), function)
 
 def _call_flash_attn(flash:Function, q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False,
                      window:Window|None=None, scale:float|None=None, softcap:float|None=None,
@@ -299,7 +299,7 @@ def check_call(query:Tensor, new:int, *, heads:int, kept:int=0, dtype:torch.dtyp
     if isinstance(mask, Tensor) and mask.shape == (B,S) and B not in (1,L):
         raise ValueError(f"a mask of two dimensions must be (L, S) = ({L}, {S}), got ({B}, {S}): "
                          "a mask of real tokens is given as padding_mask(mask)")
-    check_added(shape, dtype, query.device, mask=mask, bias=bias)
+    check_mask_and_bias(shape, dtype, query.device, mask=mask, bias=bias)
 
 # %% ../../nbs/layers/base.ipynb #54af608b
 def checked_attended(name:str, out:Tensor|tuple[Tensor,...], q:Tensor, k:Tensor, v:Tensor,
@@ -466,7 +466,7 @@ class AttentionLayer(nn.Module):
         """
         attend = self.attend
         if attend is None or isinstance(attend, str):
-            out = self.compute_attention(call_of(q, k, v, **options), need_weights, attend)
+            out = self.compute_attention(unchecked_call(q, k, v, **options), need_weights, attend)
         else:
             resolved = self._resolve()
             assert resolved.function is not None    # a function stands in the slot

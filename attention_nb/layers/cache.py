@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 import torch
 from torch import Tensor
-from ..checks import Attended, check_sizes, checked_integer
+from ..checks import Attended, check_sizes, checked_integer, has_values
 from ..kernels.positions import Window
-from ..kernels.attention_mask import AttentionMask, named_tensors, has_values
+from ..kernels.attention_mask import AttentionMask, named_tensors
 from .quantized_cache import Int8Buffer
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1

@@ -188,11 +188,11 @@ def _row_rules(see:AttentionMask, H:int)->AttentionMask:
     for t in (see.q_pos, see.q_doc, see.mask):
         if isinstance(t, Tensor): each = each.to(t.device)
     rules = replace(see, mask=None, parts=()).part(q=each)
-    if see.table is not None and see.table.dim() == 4 and rules.q_doc is not None:
+    if see.doc_table is not None and see.doc_table.dim() == 4 and rules.q_doc is not None:
         # a document of each head
-        table = see.table.expand(-1, H, -1, -1).transpose(1, 2).flatten(1, 2)[:,None]
+        table = see.doc_table.expand(-1, H, -1, -1).transpose(1, 2).flatten(1, 2)[:,None]
         own = torch.arange(H, device=each.device).repeat(see.L)
-        rules = replace(rules, q_doc=rules.q_doc*H + own, table=table)
+        rules = replace(rules, q_doc=rules.q_doc*H + own, doc_table=table)
     return replace(rules, mask=_rows(see.mask, H, see.L), parts=parts)
 
 def _one_key_head(attend:Callable[[AttentionCall],Attended], c:AttentionCall)->Attended:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from torch import Tensor, nn
 from ..checks import Attended, check_sizes, explained
 from .base import AttentionLayer, one_head_mask
-from ..kernels.options import check_added
+from ..kernels.options import check_mask_and_bias
 from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/layers/self_attention.ipynb #1e919b75
@@ -56,7 +56,7 @@ class SelfAttention(AttentionLayer):
         if x.dim() < 2 or x.shape[-1] != d_in:
             raise ValueError(f"x must be (..., L, {d_in}), got {tuple(x.shape)}")
         mask = one_head_mask(mask, x)
-        check_added((*x.shape[:-1],x.shape[-2]), x.dtype, x.device, mask=mask, bias=None)
+        check_mask_and_bias((*x.shape[:-1],x.shape[-2]), x.dtype, x.device, mask=mask, bias=None)
         q,k,v = self.q_proj(x),self.k_proj(x),self.v_proj(x)
         return self.call_attention(q, k, v, need_weights, mask=mask, causal=causal)
 

@@ -23,7 +23,8 @@ from ..layers.latent import LatentAttention
 from ..layers.base import AttentionLayer
 from ..layers.multihead import MultiHeadAttention
 from ..layers.position import Rope, alibi_bias, relative_bias
-from ..kernels.attention_mask import AttentionMask, has_values, is_eager
+from ..checks import has_values, is_eager
+from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/models/blocks.ipynb #d4847924
 if TYPE_CHECKING:

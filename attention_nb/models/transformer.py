@@ -21,7 +21,7 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import checked_integer, explained
+from ..checks import checked_integer, explained, has_values
 from .config import (ExpertsConfig as ExpertsConfig, max_positions,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
@@ -32,7 +32,6 @@ from ..layers.base import AttentionLayer, Function, set_attention
 from ..layers.few_rows import multiply_rows
 from ..layers.multihead import computed_dtype, like_of
 from ..layers.quantized import QuantizedEmbedding
-from ..kernels.attention_mask import has_values
 
 # %% ../../nbs/models/transformer.ipynb #c09dbe77
 class SaveOptions(TypedDict, total=False):

@@ -97,7 +97,8 @@ def choices(B, H, L, S, dtype):
                 each=dict(q_pos=each[0], k_pos=each[1]),
                 rules=dict(mask=AttentionMask(L, S, causal=True, **docs)), placed=dict(mask=placed),
                 scale=dict(scale=.3), minus=dict(scale=-.7), zero=dict(scale=0.),
-                softcap=dict(softcap=1.5), sinks=dict(sinks=rand(H)))
+                softcap=dict(softcap=1.5), sinks=dict(sinks=rand(H)),
+                no_batch=dict(mask=torch.rand(H, L, S, generator=g) > .2))
 
 def combinations(options, whole, turn):
     """No option, each, each pair, and many at once; unless `whole` a third of the options and a
@@ -206,5 +207,5 @@ def test_a_wrong_argument_is_named(name):
             (dict(scale=1e39), ValueError, 'scale must be a finite number'),
             (dict(q_pos=torch.arange(2)), ValueError, 'q_pos must be'),
             (dict(window=3), ValueError, 'window must be'),
-            (dict(mask=AttentionMask(2)), ValueError, 'mask is an AttentionMask of 2 queries')):
+            (dict(mask=AttentionMask(2)), ValueError, 'mask is for L=2 queries')):
         with pytest.raises(error, match=message): f(q, q, q, **kw)

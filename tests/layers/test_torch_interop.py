@@ -109,7 +109,7 @@ def test_a_layer_checks_once(m, need_weights):
         [frame.f_code.co_name]))
     try: m(x, mask=mask, need_weights=need_weights)
     finally: sys.setprofile(None)
-    assert counts['check_added'] == 1 and counts['check_attention'] == 0
+    assert counts['check_mask_and_bias'] == 1 and counts['check_attention'] == 0
     assert counts['check_inputs'] <= 1 and counts['check_call'] <= 1
     for wrong,error in ((mask.float(), TypeError), (mask[:4], ValueError), ([1.], TypeError)):
         with pytest.raises(error, match='mask must'): m(x, mask=wrong)
