@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/source.html.md"""
 __all__ = ['Source', 'packaged', 'locate', 'open_source']
 
 # %% ../../nbs/checkpoints/source.ipynb #383532f4
-import contextlib, importlib.util, os, re
+import contextlib, difflib, importlib.util, os, re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -218,6 +218,8 @@ def _on_the_hub(name:str)->Generator[Any,None,None]:
     except Exception as e:       # no network, no such name, no permission: the answer is the same
         why = f"{type(e).__name__}: {' '.join(str(e).split())}"
         what = f"{name!r} is neither a folder nor a model that the hub gives"
+        if near := difflib.get_close_matches(name, _packages, 1):
+            what += f"; did you mean {near[0]!r}?"
         raise FileNotFoundError(f"{what} ({why})") from e
 
 # %% ../../nbs/checkpoints/source.ipynb #00ef14d9
