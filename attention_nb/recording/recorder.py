@@ -343,8 +343,7 @@ def _stacked(names:Mapping[nn.Module,str])->list[str]:
         raise ValueError(f"{type(root).__name__} has no attention that can be recorded: "
                          f"{recordable}")
     layers = {m for whole in names if isinstance(whole, _with_stacks) for m in whole.modules()}
-    theirs = {m for m in names if transformers_attention(m)}
-    parts = {m for t in theirs for m in t.modules() if m is not t}
-    return [name for m,name in names.items()
-            if m in theirs or isinstance(m, AttentionLayer) and m in layers
-            or isinstance(m, nn.MultiheadAttention) and m not in parts]
+    theirs = [name for m,name in names.items() if transformers_attention(m)]
+    torchs = [name for m,name in names.items() if isinstance(m, nn.MultiheadAttention)]
+    ours = [name for m,name in names.items() if isinstance(m, AttentionLayer) and m in layers]
+    return ours + (theirs or torchs)    # a model of transformers may use torch's beside its stacks
