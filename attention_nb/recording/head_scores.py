@@ -39,7 +39,7 @@ def _beside(weights:Any, offset:int)->Tensor:
     return w.diagonal(offset, -2, -1).mean(-1)
 
 def previous_token(weights:Tensor|Sequence[Tensor])->Tensor:
-    """Mean weight that a query gives to the token before it; the first query does not count
+    """Return the mean weight that a query gives to the token before it; the first query does not count
 
     Args:
         weights: (..., L, L), L at least 2
@@ -50,7 +50,7 @@ def previous_token(weights:Tensor|Sequence[Tensor])->Tensor:
     return _beside(weights, -1)
 
 def next_token(weights:Tensor|Sequence[Tensor])->Tensor:
-    """Mean weight that a query gives to the token after it; the last query does not count
+    """Return the mean weight that a query gives to the token after it; the last query does not count
 
     Args:
         weights: (..., L, L), L at least 2
@@ -62,7 +62,7 @@ def next_token(weights:Tensor|Sequence[Tensor])->Tensor:
 
 # %% ../../nbs/recording/head_scores.ipynb #7e0732a7
 def same_token(weights:Tensor|Sequence[Tensor], tokens:Sequence[str])->Tensor:
-    """Mean weight that a query gives to all places of its own token, its own place included
+    """Return the mean weight that a query gives to all places of its own token, its own place included
 
     Args:
         weights: (..., L, L)
@@ -75,7 +75,7 @@ def same_token(weights:Tensor|Sequence[Tensor], tokens:Sequence[str])->Tensor:
     return (w*_same(tokens, w.shape[-1])).sum(-1).mean(-1)
 
 def _same(tokens:Any, L:int)->Tensor:
-    "(L, L): is token i token j? A line feed and a written `\\n` look alike and are two"
+    "Return (L, L): is token i token j? A line feed and a written `\\n` look alike and are two"
     if isinstance(tokens, Iterable) and not isinstance(tokens, str): tokens = list(tokens)
     readable_tokens(tokens, L)
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
@@ -83,7 +83,7 @@ def _same(tokens:Any, L:int)->Tensor:
     return at[:,None] == at
 
 def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
-    """Mean entropy of a query's weights
+    """Return the mean entropy of a query's weights
 
     Args:
         weights: (..., L, S)
@@ -97,7 +97,7 @@ def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
 def separator_mass(
         weights:Tensor|Sequence[Tensor], k_tokens:Sequence[str],
         separators:tuple[str,...]=('[CLS]','[SEP]','<s>','</s>','<|endoftext|>'))->Tensor:
-    """Mean weight that a query gives to separators
+    """Return the mean weight that a query gives to separators
 
     Args:
         weights: (..., L, S)
@@ -113,7 +113,7 @@ def separator_mass(
 
 # %% ../../nbs/recording/head_scores.ipynb #c4830fb9
 def first_token(weights:Tensor|Sequence[Tensor])->Tensor:
-    """Mean weight that a query gives to the first token; the first query does not count
+    """Return the mean weight that a query gives to the first token; the first query does not count
 
     Args:
         weights: (..., L, S), L at least 2
@@ -127,7 +127,7 @@ def first_token(weights:Tensor|Sequence[Tensor])->Tensor:
     return w[...,1:,0].mean(-1)
 
 def induction(weights:Tensor|Sequence[Tensor], tokens:Sequence[str|int])->Tensor:
-    """Mean weight that a repeated token gives to what came after it before (Olsson et al. 2022)
+    """Return the mean weight that a repeated token gives to what came after it before (Olsson et al. 2022)
 
     Args:
         weights: (..., L, L)
@@ -145,7 +145,7 @@ def induction(weights:Tensor|Sequence[Tensor], tokens:Sequence[str|int])->Tensor
 
 # %% ../../nbs/recording/head_scores.ipynb #83545b21
 def attention_rollout(weights:Tensor|Sequence[Tensor])->Tensor:
-    """Attention rollout (Abnar and Zuidema 2020)
+    """Compute attention rollout (Abnar and Zuidema 2020)
 
     Args:
         weights: Weights (layers, H, L, L), or a list of layers (H, L, L)
@@ -159,7 +159,7 @@ def attention_rollout(weights:Tensor|Sequence[Tensor])->Tensor:
     return R
 
 def _steps(weights:Any, what:str)->list[Tensor]:
-    "What each layer passes on, (L, L): half of its heads' mean, half of the vector itself"
+    "Return what each layer passes on, (L, L): half its heads' mean, half the vector itself"
     layers = weight_layers(weights)
     _,L,S = layers[0].shape
     if L != S:
@@ -169,7 +169,7 @@ def _steps(weights:Any, what:str)->list[Tensor]:
 
 # %% ../../nbs/recording/head_scores.ipynb #b137099b
 def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=None)->Tensor:
-    """Attention flow (Abnar and Zuidema 2020): L maximum flows for each output
+    """Compute attention flow (Abnar and Zuidema 2020): L maximum flows for each output
 
     Args:
         weights: Weights (layers, H, L, L), or a list of layers (H, L, L)
@@ -199,7 +199,7 @@ _whole = 2**40      # widths are whole numbers of this part: the library counts 
 # %% ../../nbs/recording/head_scores.ipynb #56452953
 def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
                 progress:bool=False)->dict[str,_Array]:
-    """A table of the scores of all heads on many texts
+    """Return a table of the scores of all heads on many texts
 
     Args:
         texts: What `see` takes, one after another
@@ -220,7 +220,7 @@ def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
 
 # %% ../../nbs/recording/head_scores.ipynb #3394df25
 def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
-    "Columns for each layer of each kind of attention of one text"
+    "Return columns for each layer of each kind of attention of one text"
     shown = seen.shown()
     if not isinstance(shown['weights'], dict): shown = {n: {'self': x} for n,x in shown.items()}
     for kind,layers in shown['weights'].items():
@@ -230,7 +230,7 @@ def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
                        **_scored(w, q, q if k is None else k))
 
 def _scored(w:Tensor, q:list[str], k:list[str])->dict[str,_Array]:
-    "Each score of the heads of one layer as an array (H,); NaN for what this text cannot have"
+    "Return each score of the heads of a layer, (H,); NaN for what this text cannot have"
     own,several = list(q) == list(k),len(q) > 1
     none = torch.full((len(w),), math.nan)
     return {name: score.numpy() for name,score in dict(
@@ -244,7 +244,7 @@ def _scored(w:Tensor, q:list[str], k:list[str])->dict[str,_Array]:
 
 # %% ../../nbs/recording/head_scores.ipynb #3feba572
 def table_kind(path:Path)->str:
-    "'.csv' or '.parquet'; an error before any work, if `path` can be neither"
+    "Return '.csv' or '.parquet'; raise an error, before any work, if `path` can be neither"
     kind = path.suffix.lower()
     if kind not in ('.csv','.parquet'):
         raise ValueError(f"a table must end in .csv or .parquet, got {str(path)!r}")
@@ -271,7 +271,7 @@ def save_scores(table:dict[str,_Array], path:str|Path)->Path:
     return path
 
 def _as_csv(table:dict[str,_Array])->bytes:
-    "Bytes; what is not there (NaN) is empty"
+    "Return a table as bytes; NaN is an empty cell"
     def cell(x:Any)->Any: return '' if x != x else f'{x:.6g}' if isinstance(x, float) else x
     out = io.StringIO()
     writer = csv.writer(out, lineterminator='\n')
@@ -326,17 +326,17 @@ def remove_heads(model:nn.Module, heads:Iterable[tuple[int,int]])->Generator[nn.
 
 # %% ../../nbs/recording/head_scores.ipynb #6a1f0c21
 def head_layers(model:nn.Module)->list[Any]:
-    "The layers whose heads can be told apart, in the order of the model"
+    "Return the layers whose heads can be told apart, in the order of the model"
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a module, got {type(model).__name__}")
-    found = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]
-    if found: return found
+    layers = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]
+    if layers: return layers
     own = ": attention_nb.from_hf makes one of it" if hasattr(model, 'config') else ''
     raise ValueError("model must hold MultiHeadAttention or LatentAttention layers, "
                      f"{type(model).__name__} has none{own}")
 
 def head_pairs(layers:list[Any], heads:Any)->list[tuple[int,int]]:
-    "Pairs (layer, head) that are there"
+    "Return pairs (layer, head) that the model has"
     if not isinstance(heads, Iterable) or isinstance(heads, str):
         raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
     pairs = list[tuple[int,int]]()
@@ -355,10 +355,10 @@ def head_pairs(layers:list[Any], heads:Any)->list[tuple[int,int]]:
     return pairs
 
 def _all_heads(layer:Any)->int:
-    "Heads of a layer, also of one that is split over processes"
+    "Return the number of heads of a layer, also of one that is split over processes"
     return int(layer.n_heads*(layer._mesh.size() if '_mesh' in layer.__dict__ else 1))
 
 def own_heads(layer:Any, heads:list[int])->list[int]:
-    "Those of the heads that this process has, counted as it counts them"
+    "Return those of the heads that this process has, counted as it counts them"
     first = layer._mesh.get_local_rank()*layer.n_heads if '_mesh' in layer.__dict__ else 0
     return [h-first for h in heads if first <= h < first+layer.n_heads]

@@ -17,18 +17,19 @@ from torch import Tensor
 
 # %% ../../nbs/recording/inputs.ipynb #e85743dc
 def cpu_tensor(x:Any)->Tensor:
-    "`x` as a tensor on the CPU, without gradient; an array is copied, since it may be read-only"
+    "Return `x` as a tensor on the CPU without gradient; an array, which may be read-only, is copied"
     if isinstance(x, np.ndarray): return torch.from_numpy(np.array(x, order='C'))
     t = torch.as_tensor(x).detach().cpu()
     return t if t.layout == torch.strided else t.to_dense()
 
-def check_most(n:int, most:int|None)->None:
-    if most is not None and n > most:
-        raise ValueError(f"{n:,} weights are more than the {most:,} a page can hold: "
+def check_max_weights(n:int, max_weights:int|None)->None:
+    "Raise a `ValueError` for more weights than a page can hold"
+    if max_weights is not None and n > max_weights:
+        raise ValueError(f"{n:,} weights are more than the {max_weights:,} a page can hold: "
                          "choose layers, as in weights[:2], or heads, or a shorter text")
 
-def weight_layers(weights:Any, name:str='weights', most:int|None=None)->list[Tensor]:
-    "A list of float32 (H, L, S), one for each layer; `most` limits how many numbers they may hold"
+def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->list[Tensor]:
+    "Return a list of float32 (H, L, S), one for each layer; of `max_weights` numbers at most"
     if isinstance(weights, Tensor|np.ndarray):
         weights = weights[None] if weights.ndim == 3 else weights
     elif not isinstance(weights, list|tuple):
@@ -39,10 +40,10 @@ def weight_layers(weights:Any, name:str='weights', most:int|None=None)->list[Ten
                          "none: load the model with attn_implementation='eager' and call it with "
                          "output_attentions=True, or use attention_nb.record(model)")
     out,n = list[Tensor](),0
-    for l,given in enumerate(weights):
-        w = _layer(cpu_tensor(given), f"layer {l} of {name}")
+    for l,layer in enumerate(weights):
+        w = _layer(cpu_tensor(layer), f"layer {l} of {name}")
         n += w.numel()
-        check_most(n, most)
+        check_max_weights(n, max_weights)
         w = w.float().contiguous()
         low,high = torch.aminmax(w)
         if not (low >= 0 and high <= 1.001):
@@ -57,7 +58,7 @@ def weight_layers(weights:Any, name:str='weights', most:int|None=None)->list[Ten
     return out
 
 def _layer(w:Tensor, name:str)->Tensor:
-    "One layer as (H, L, S); a batch of one is opened"
+    "Return one layer as (H, L, S), without a batch of one"
     if w.dim() == 4:
         if len(w) != 1:
             raise ValueError(f"{name} must be (H, L, S), got a batch {tuple(w.shape)}: "
@@ -71,7 +72,7 @@ def _layer(w:Tensor, name:str)->Tensor:
 
 # %% ../../nbs/recording/inputs.ipynb #d2da6430
 def stacked_weights(weights:Any)->Tensor:
-    "A tensor (..., L, S) from a tensor, an array, or a list of layers"
+    "Return a tensor (..., L, S) from a tensor, an array, or a list of layers"
     if not isinstance(weights, list|tuple): return cpu_tensor(weights)
     shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
     if len(set(shapes)) > 1:
@@ -80,18 +81,18 @@ def stacked_weights(weights:Any)->Tensor:
 
 # %% ../../nbs/recording/inputs.ipynb #7c6fd1b8
 def readable(text:Any, name:str='tokens')->str:
-    "`text` with an escape for each character that has no picture"
+    "Return `text` with an escape for each character that has no picture"
     if not isinstance(text, str):
         raise TypeError(f"{name} must be strings, got {type(text).__name__}")
     return ''.join(repr(c)[1:-1] if _has_no_picture(c) else c for c in text)
 
 def _has_no_picture(c:str)->bool:
-    "Is `c` a control character, a line separator, half of a surrogate pair, or a noncharacter?"
+    "Return whether `c` is a control character, a line separator, half of a surrogate pair, or a noncharacter"
     noncharacter = ord(c) & 0xfffe == 0xfffe or 0xfdd0 <= ord(c) <= 0xfdef
     return noncharacter or unicodedata.category(c) in ('Cc','Cs','Zl','Zp')
 
 def readable_tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
-    "`n` readable tokens; None takes any number of them"
+    "Return `n` readable tokens; None takes any number of them"
     if isinstance(tokens, str): raise TypeError(f"{name} must be a list of strings, got one string")
     if not isinstance(tokens, Iterable):
         raise TypeError(f"{name} must be a list of strings, got {type(tokens).__name__}")
@@ -101,11 +102,11 @@ def readable_tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
     return [readable(t, name) for t in words]
 
 # %% ../../nbs/recording/inputs.ipynb #56dcc496
-def checked_integers(given:Any, name:str)->list[int]:
-    "Integers of a list, a tensor or an array, as Python's; True is none"
-    if isinstance(given, Tensor|np.ndarray): given = given.tolist()
-    if not isinstance(given, Iterable): given = [None]
-    integers:list[Any] = list(given)
+def checked_integers(values:Any, name:str)->list[int]:
+    "Return the integers of a list, a tensor or an array, as Python's; True is none"
+    if isinstance(values, Tensor|np.ndarray): values = values.tolist()
+    if not isinstance(values, Iterable): values = [None]
+    integers:list[Any] = list(values)
     for i in integers:
         if not isinstance(i, numbers.Integral) or isinstance(i, bool):
             raise TypeError(f"{name} must be a list of integers, got {i!r}")
@@ -113,7 +114,7 @@ def checked_integers(given:Any, name:str)->list[int]:
 
 # %% ../../nbs/recording/inputs.ipynb #db3472f0
 def checked_vectors(x:Any, dims:str, name:str)->Tensor:
-    "A finite float32 tensor of `dims` dimensions, none of them 0"
+    "Return a finite float32 tensor of `dims` dimensions, none of them 0"
     t = cpu_tensor(x)
     if not t.is_floating_point(): raise TypeError(f"{name} must be floating point, got {t.dtype}")
     if t.dim() != len(dims) or 0 in t.shape:
@@ -122,7 +123,7 @@ def checked_vectors(x:Any, dims:str, name:str)->Tensor:
     return t.float().contiguous()
 
 def number_between(x:Any, low:float, high:float, name:str, none:bool=False)->float|None:
-    "`x` as a number from `low` to `high`, or None where that is allowed"
+    "Return `x` as a number from `low` to `high`, or None where that is allowed"
     if none and x is None: return None
     if isinstance(x, bool) or not isinstance(x, numbers.Real) or not low <= float(x) <= high:
         raise ValueError(f"{name} must be {'None or ' if none else ''}from {low:g} to {high:g}, "

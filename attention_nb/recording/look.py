@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording/look.html.md"""
 __all__ = ['load_hf', 'Seen', 'look']
 
 # %% ../../nbs/recording/look.ipynb #ad4cedb6
-import contextlib, functools, importlib, inspect, threading
+import contextlib, functools, importlib, inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..checkpoints.source import locate
 from ..checkpoints.tensors import need
-from .hooks import held_keys
 from .recorder import record, Recording
 from ..models.transformer import Transformer
 
@@ -34,25 +33,25 @@ def load_hf(source:str|Path='minilm', *, head:bool|None=None)->tuple[Any,Any]:
         The model, in evaluation mode, and its tokenizer or processor
     """
     need('transformers')
-    found = locate(source)
-    if isinstance(found, Path):
-        if not found.is_dir(): raise ValueError(f"{found} is not a folder")
-        if (found/'config.json').exists(): return _loaded(found, head)
-        raise ValueError(f"{found} has no config.json: it is not a model's folder")
-    with contextlib.suppress(OSError): return _loaded(found, head, local_files_only=True)
-    return _loaded(locate(found, ask=True), head)
+    where = locate(source)
+    if isinstance(where, Path):
+        if not where.is_dir(): raise ValueError(f"{where} is not a folder")
+        if (where/'config.json').exists(): return _load(where, head)
+        raise ValueError(f"{where} has no config.json: it is not a model's folder")
+    with contextlib.suppress(OSError): return _load(where, head, local_files_only=True)
+    return _load(locate(where, ask=True), head)
 
-def _loaded(source:str|Path, head:bool|None, **where:Any)->tuple[Any,Any]:
-    "The model, of the class it was published as if `head`, and its tokenizer or processor"
+def _load(source:str|Path, head:bool|None, **options:Any)->tuple[Any,Any]:
+    "Load a model, of the class it was published as if `head`, and its tokenizer or processor"
     library = need('transformers')
-    config = library.AutoConfig.from_pretrained(source, **where)
+    config = library.AutoConfig.from_pretrained(source, **options)
     published = [getattr(library, n, None) for n in config.architectures or ()]
     headed = head or head is None and config.is_encoder_decoder
     kind = published[0] if headed and published and published[0] else library.AutoModel
-    model = kind.from_pretrained(source, **where).eval()
+    model = kind.from_pretrained(source, **options).eval()
     only_text = _takes(model, 'input_ids') and not _takes(model, 'pixel_values')
-    prepares = library.AutoTokenizer if only_text else library.AutoProcessor
-    return model, prepares.from_pretrained(source, **where)
+    processor = library.AutoTokenizer if only_text else library.AutoProcessor
+    return model, processor.from_pretrained(source, **options)
 
 def _takes(model:nn.Module, name:str)->bool:
     return name in inspect.signature(type(model).forward).parameters
@@ -95,7 +94,7 @@ class Seen:
         return self.parts.get(kind, (self.tokens, None))
 
     def shown(self, kind:str|None=None)->dict[str,Any]:
-        """Arguments of `head_view` and `model_view`
+        """Return the arguments of `head_view` and `model_view`
 
         Args:
             kind: One of `recording.kinds()`; None means all
@@ -112,7 +111,7 @@ class Seen:
         return dict(**one, split=split)
 
     def neurons(self, kind:str|None=None, layers:list[int]|None=None)->dict[str,Any]:
-        """Arguments of `neuron_view`
+        """Return the arguments of `neuron_view`
 
         Args:
             kind: One of `recording.kinds()`; None means the only one
@@ -126,13 +125,13 @@ class Seen:
         return rows | dict(tokens=tokens, k_tokens=k_tokens)
 
 # %% ../../nbs/recording/look.ipynb #ff3c890d
-def look(text:Any, model:nn.Module, tokenizer:Any=None, *, pair:str|None=None, image:Any=None,
-         target:str|None=None, write:int|None=None)->Seen:
+def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|None=None,
+         image:Any=None, target:str|None=None, write:int|None=None)->Seen:
     """Run `model` on a text, a picture or a sound, and keep what it attended to
 
     Args:
         text: A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
-        model: A `Transformer`, or a model of `transformers` as from `load_hf`
+        model: A `Transformer`, a model of `transformers`, or a name for `load_hf`
         tokenizer: Its tokenizer or processor; None for pixel values or a sound alone
         pair: A second text, for models that read two
         image: A picture, for models that read a text and a picture
@@ -142,28 +141,31 @@ def look(text:Any, model:nn.Module, tokenizer:Any=None, *, pair:str|None=None, i
     Returns:
         Names of what it read, recording and hidden states
     """
-    _check_given(text, pair, image, target, write, model)
+    if isinstance(model, str|Path):
+        model,processor = load_hf(model, head=True if write else None)
+        tokenizer = processor if tokenizer is None else tokenizer
+    _check_arguments(text, pair, image, target, write, model)
     if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
     else: read = _theirs(text, pair, image, target, write, model, tokenizer)
-    L,most = len(read.names.get('text', [''])),read.most
+    L,max_len = len(read.names.get('text', [''])),read.max_len
     if not L: raise ValueError("the text has no tokens")
-    if most and L > most:
-        raise ValueError(f"the text has {L} tokens, the model reads at most {most}")
+    if max_len and L > max_len:
+        raise ValueError(f"the text has {L} tokens, the model reads at most {max_len}")
     with torch.no_grad(), record(model) as r: hidden = read.run()
     seen = Seen(read.names.get('text', []), None, r, hidden, written=read.written, image=read.image)
     seen.split = next((n for n,s in enumerate(read.second) if s == 1), None)
     for kind in r.kinds():
         shape = r.shape(kind)
-        asking,asked = _roles(kind)
-        seen.parts[kind] = read.named(shape[2], asking),read.named(shape[3], asked)
-        if seen.image_kind is None and (found := read.patches(shape[2])):
-            if _roles(kind)[0][0] == 'image' or not read.names:
-                seen.image_kind,seen.grid,seen.n_special = kind,read.grid,found.index('0,0')
+        q_roles,k_roles = _roles(kind)
+        seen.parts[kind] = read.named(shape[2], q_roles),read.named(shape[3], k_roles)
+        if seen.image_kind is None and (patches := read.patches(shape[2])):
+            if q_roles[0] == 'image' or not read.names:
+                seen.image_kind,seen.grid,seen.n_special = kind,read.grid,patches.index('0,0')
     if not seen.tokens: seen.tokens = seen.parts[r.kinds()[0]][0]
     return seen
 
-def _check_given(text:Any, pair:Any, image:Any, target:Any, write:Any, model:nn.Module)->None:
-    "Refuse what this model would not read"
+def _check_arguments(text:Any, pair:Any, image:Any, target:Any, write:Any, model:Any)->None:
+    "Raise a `TypeError` or `ValueError` for what this model would not read"
     if not isinstance(model, nn.Module):
         raise TypeError("model must be a Transformer or a model of transformers, as in "
                         f"look(text, model, tokenizer), got {type(model).__name__}")
@@ -190,7 +192,7 @@ class _Read:
     "What a model is about to read"
     run:Any # Runs it, and gives its hidden states
     names:dict[str,list[str]] # Of a text, a sound, a target
-    most:int|None = None
+    max_len:int|None = None
     second:Any = ()
     written:int = 0
     image:Tensor|None = None
@@ -198,7 +200,7 @@ class _Read:
     config:Any = None
 
     def patches(self, n:int)->list[str]|None:
-        "Names of n tokens of a picture, if they can be its patches and what stands around them"
+        "Return the names of n tokens of a picture, if they can be its patches and special tokens"
         if self.grid is None: return None
         rows,columns = self.grid
         behind = getattr(self.config, 'num_detection_tokens', 0)
@@ -206,18 +208,18 @@ class _Read:
         registers = getattr(self.config, 'num_register_tokens', 0)
         if not 0 <= before <= 2+registers: return None
         first = ['[CLS]', *(f"[{'REG' if registers else 'EXTRA'} {n}]" for n in range(1, before))]
-        places = [f"{r},{c}" for r in range(rows) for c in range(columns)]
-        return first[:before] + places + [f"[DET {n}]" for n in range(behind)]
+        patches = [f"{r},{c}" for r in range(rows) for c in range(columns)]
+        return first[:before] + patches + [f"[DET {n}]" for n in range(behind)]
 
     def named(self, n:int, roles:Sequence[str])->list[str]:
-        "Names of n tokens that may be of one of the roles; numbers if they are of none"
+        "Return the names of n tokens that may be of one of the roles, or numbers"
         for role in roles:
             names = self.patches(n) if role == 'image' else self.names.get(role)
             if names and len(names) == n: return names
         return [str(i) for i in range(n)]
 
 def _roles(kind:str)->tuple[list[str],list[str]]:
-    "What the queries and the keys of a kind of attention may be"
+    "Return what the queries and the keys of a kind of attention may be"
     if any(word in kind for word in ('vision','visual','image')): return ['image'],['image']
     if 'audio' in kind or 'speech' in kind: return ['sound'],['sound']
     if kind == 'decoder': return ['target','text'],['target','text']
@@ -228,35 +230,35 @@ def _roles(kind:str)->tuple[list[str],list[str]]:
 # %% ../../nbs/recording/look.ipynb #8e0ac3a7
 def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, model:Any,
             processor:Any)->_Read:
-    "What a model of `transformers` is about to read"
+    "Prepare what a model of `transformers` reads"
     tokenizer = getattr(processor, 'tokenizer', processor)
     _check_text(x, model, tokenizer)
     names:dict[str,list[str]] = {}
     read = _Read(None, names)
-    given:Any
+    inputs:Any
     if _is_text(x, model):
-        given = tokenizer(x, pair, return_tensors='pt') if image is None else \
+        inputs = tokenizer(x, pair, return_tensors='pt') if image is None else \
             processor(text=x, images=_picture(image), return_tensors='pt')
-        if pair is not None: read.second = given.sequence_ids(0)
-        read.most = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
+        if pair is not None: read.second = inputs.sequence_ids(0)
+        read.max_len = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
     elif _takes(model, 'pixel_values'):
-        given = _pixels(x, processor)
-    else: given,names['sound'] = _sound(x, model, processor)
-    given = {n: t.to(model.device) for n,t in given.items()}
-    if 'pixel_values' in given: _see(read, given['pixel_values'], model.config, processor)
-    if model.config.is_encoder_decoder: _answer(read, given, names, target, write, model, tokenizer)
-    elif write: _continue(read, given, write, model)
-    ids = given.get('input_ids')
+        inputs = _pixels(x, processor)
+    else: inputs,names['sound'] = _sound(x, model, processor)
+    inputs = {n: t.to(model.device) for n,t in inputs.items()}
+    if 'pixel_values' in inputs: _see(read, inputs['pixel_values'], model.config, processor)
+    if model.config.is_encoder_decoder: _answer(read, inputs, names, target, write, model, tokenizer)
+    elif write: _continue(read, inputs, write, model)
+    ids = inputs.get('input_ids')
     if ids is not None: names['text'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
-    read.run = functools.partial(_run, model, given)
+    read.run = functools.partial(_run, model, inputs)
     return read
 
-def _run(model:Any, given:dict[str,Any])->tuple[Tensor,...]:
-    "Call a model, or the tower for what is given, and take its hidden states"
+def _run(model:Any, inputs:dict[str,Any])->tuple[Tensor,...]:
+    "Call a model, or its part for the only input, and return its hidden states"
     call,both = model,_takes(model, 'input_ids') and _takes(model, 'pixel_values')
-    for name,tower in (('input_ids','get_image_features'), ('pixel_values','get_text_features')):
-        if both and name not in given and hasattr(model, tower): call = getattr(model, tower)
-    out = call(**given, output_hidden_states=True)
+    for name,part in (('input_ids','get_image_features'), ('pixel_values','get_text_features')):
+        if both and name not in inputs and hasattr(model, part): call = getattr(model, part)
+    out = call(**inputs, output_hidden_states=True)
     out = getattr(out, 'text_model_output', out)
     hidden = getattr(out, 'hidden_states', None) or getattr(out, 'encoder_hidden_states', None)
     return tuple(h[0] for h in hidden or ())
@@ -265,7 +267,7 @@ def _is_text(x:Any, model:nn.Module)->bool:
     return isinstance(x, str) and _takes(model, 'input_ids')
 
 def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
-    "A text needs its tokenizer, and a model that reads only texts needs a text"
+    "Raise a `TypeError` for a text without tokenizer, or no text for a model that reads texts"
     other = any(_takes(model, n) for n in ('pixel_values','input_values','input_features'))
     if _is_text(x, model) and not callable(tokenizer):
         raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
@@ -275,7 +277,7 @@ def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
                         f"got {type(x).__name__}")
 
 def _picture(x:Any)->Any:
-    "A picture as processors take it, as the camera was held; a path is opened"
+    "Open a picture and turn it as the camera was held"
     if isinstance(x, str|Path):
         with importlib.import_module('PIL.Image').open(x) as opened: return _picture(opened)
     if not hasattr(x, 'getexif'): return x
@@ -291,9 +293,9 @@ def _see(read:_Read, pixels:Tensor, config:Any, processor:Any)->None:
     parts = [config, *(getattr(config, n, None) for n in ('vision_config','image_config'))]
     read.config = next((c for c in reversed(parts) if hasattr(c, 'patch_size')), config)
     if pixels.dim() != 4 or len(pixels) != 1: return
-    x,prepares = pixels[0].detach().float().cpu(),getattr(processor, 'image_processor', processor)
-    mean,std = (getattr(prepares, n, None) for n in ('image_mean','image_std'))
-    if mean is not None and getattr(prepares, 'do_normalize', True):
+    x,processor = pixels[0].detach().float().cpu(),getattr(processor, 'image_processor', processor)
+    mean,std = (getattr(processor, n, None) for n in ('image_mean','image_std'))
+    if mean is not None and getattr(processor, 'do_normalize', True):
         x = x*torch.tensor(std)[:,None,None] + torch.tensor(mean)[:,None,None]
     elif x.min() < 0 or x.max() > 1: x = (x-x.min())/(x.max()-x.min())
     x = (x.clamp(0, 1)*255).round().to(torch.uint8)
@@ -304,26 +306,26 @@ def _see(read:_Read, pixels:Tensor, config:Any, processor:Any)->None:
     read.grid = pixels.shape[2]//size[0],pixels.shape[3]//size[1]
 
 def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
-    "What a model of sounds takes, and the moments it attends to, in seconds"
+    "Return what a model of sounds takes, and the moments it attends to, in seconds"
     if isinstance(x, Tensor) and x.dim() > 1:
         return {model.main_input_name: x if x.dim() > 2 else x[None]}, []
     if processor is None: raise TypeError("tokenizer must be the model's processor for a sound")
-    prepares = getattr(processor, 'feature_extractor', processor)
-    rate = getattr(prepares, 'sampling_rate', None)
+    extractor = getattr(processor, 'feature_extractor', processor)
+    rate = getattr(extractor, 'sampling_rate', None)
     if rate is None:
         kind = type(model).__name__
         raise TypeError(f"text must be a string for {kind}, got {type(x).__name__}")
-    given = processor(x, sampling_rate=rate, return_tensors='pt')
+    inputs = processor(x, sampling_rate=rate, return_tensors='pt')
     seconds = len(x)/rate
-    if hasattr(prepares, 'hop_length'):
-        seconds = given['input_features'].shape[-1]*prepares.hop_length/rate
+    if hasattr(extractor, 'hop_length'):
+        seconds = inputs['input_features'].shape[-1]*extractor.hop_length/rate
     n = getattr(model.config, 'max_source_positions', None)
-    if n is None: return given, []
-    return given, [f"{seconds*i/n:.2f}s" for i in range(n)]
+    if n is None: return inputs, []
+    return inputs, [f"{seconds*i/n:.2f}s" for i in range(n)]
 
-def _answer(read:_Read, given:dict[str,Any], names:dict[str,list[str]], target:str|None,
+def _answer(read:_Read, inputs:dict[str,Any], names:dict[str,list[str]], target:str|None,
             write:int|None, model:Any, tokenizer:Any)->None:
-    "What the decoder reads: a target, or what the model writes"
+    "Add what the decoder reads: a target, or what the model writes"
     start = _start(model)
     if target is not None:
         ids = tokenizer(text_target=target)['input_ids']
@@ -331,28 +333,28 @@ def _answer(read:_Read, given:dict[str,Any], names:dict[str,list[str]], target:s
         ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
     elif write or write is None and model.can_generate():
         _check_writes(model)
-        ids,read.written = _written(model, given, write or 32)
+        ids,read.written = _write(model, inputs, write or 32)
     else: ids = torch.tensor([[start]])
-    given['decoder_input_ids'] = ids.to(model.device)
+    inputs['decoder_input_ids'] = ids.to(model.device)
     if tokenizer is not None: names['target'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
 
-def _written(model:Any, given:dict[str,Any], most:int)->tuple[Tensor,int]:
-    "All that a decoder reads and writes while it writes, and how many of the tokens it wrote"
+def _write(model:Any, inputs:dict[str,Any], max_len:int)->tuple[Tensor,int]:
+    "Return what a decoder reads and writes while it generates, and how many tokens it wrote"
     fed:list[Tensor] = []
-    me = threading.get_ident()      # another thread may run the same model meanwhile
     def note(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
-        if threading.get_ident() != me or kw.get('decoder_input_ids') is None: return
-        if not held_keys(kw.get('past_key_values')): fed.clear()       # it begins, or begins again
+        if kw.get('decoder_input_ids') is None: return
+        cache = kw.get('past_key_values')
+        if cache is None or not cache.get_seq_length(): fed.clear()     # it begins, or begins again
         fed.append(kw['decoder_input_ids'])
     hook = model.register_forward_pre_hook(note, with_kwargs=True)
-    try: got = model.generate(**given, max_new_tokens=most, do_sample=False, num_beams=1)
+    try: got = model.generate(**inputs, max_new_tokens=max_len, do_sample=False, num_beams=1)
     finally: hook.remove()
     whole,prompt = torch.cat(fed, 1),fed[0].shape[1]
     if got.shape[1]-whole.shape[1] in (1, 1-prompt): whole = torch.cat([whole, got[:,-1:]], 1)
     return whole, whole.shape[1]-prompt
 
 def _start(model:Any)->int:
-    "What a decoder reads first"
+    "Return the id that a decoder reads first"
     for n in ('decoder_start_token_id', 'pad_token_id', 'bos_token_id'):
         for config in (getattr(model, 'generation_config', None), model.config):
             start:int|None = getattr(config, n, None)
@@ -364,19 +366,19 @@ def _check_writes(model:Any)->None:
         raise ValueError(f"{type(model).__name__} cannot write: load it with its head, "
                          "load_hf(..., head=True)")
 
-def _continue(read:_Read, given:dict[str,Any], write:int, model:Any)->None:
-    "Have the model write on, and put what it wrote behind what it was given"
+def _continue(read:_Read, inputs:dict[str,Any], write:int, model:Any)->None:
+    "Have the model continue the text, and add what it wrote to its inputs"
     _check_writes(model)
-    before = given['input_ids'].shape[1]
-    given['input_ids'] = model.generate(**given, max_new_tokens=write, do_sample=False, num_beams=1)
-    read.written = given['input_ids'].shape[1]-before
-    if (mask := given.get('attention_mask')) is not None:
-        given['attention_mask'] = torch.nn.functional.pad(mask, (0,read.written), value=1)
+    before = inputs['input_ids'].shape[1]
+    inputs['input_ids'] = model.generate(**inputs, max_new_tokens=write, do_sample=False, num_beams=1)
+    read.written = inputs['input_ids'].shape[1]-before
+    if (mask := inputs.get('attention_mask')) is not None:
+        inputs['attention_mask'] = torch.nn.functional.pad(mask, (0,read.written), value=1)
 
 # %% ../../nbs/recording/look.ipynb #06015749
 def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transformer,
           tokenizer:Any)->_Read:
-    "The same for a `Transformer` with a tokenizer of ours or of `tokenizers`"
+    "Prepare what a `Transformer` reads, with a tokenizer of ours or of `tokenizers`"
     cfg = model.cfg
     if not isinstance(text, str):
         raise TypeError(f"text must be a string for a Transformer, got {type(text).__name__}")
@@ -388,30 +390,28 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
     if pair is not None and not hasattr(tokenizer, 'encode_batch'):
         kind = type(tokenizer).__name__
         raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {kind}")
-    given = tokenizer.encode(text) if pair is None else tokenizer.encode(text, pair)
-    ids,both,written = _ids(given),cfg.kind == 'encoder-decoder',0
+    encoded = tokenizer.encode(text) if pair is None else tokenizer.encode(text, pair)
+    ids,both,written = _ids(encoded),cfg.kind == 'encoder-decoder',0
     if pair is not None:
-        second = given.sequence_ids
-        if cfg.n_types: kw['type_ids'] = torch.tensor([given.type_ids])
-    goes_on:list[Any] = [cfg.decoder_start_id] if both else ids
-    if both and target is not None: goes_on = [*goes_on, *_ids(tokenizer.encode(target))]
+        second = encoded.sequence_ids
+        if cfg.n_types: kw['type_ids'] = torch.tensor([encoded.type_ids])
+    decoded:list[Any] = [cfg.decoder_start_id] if both else ids
+    if both and target is not None: decoded = [*decoded, *_ids(tokenizer.encode(target))]
     elif write and ids:
         from attention_nb.models.generation import generate
-        before,read = len(goes_on),torch.tensor([ids], device=model.embed.token.weight.device)
-        goes_on = generate(model, read, write)[0].tolist()
-        written = len(goes_on)-before
-    if both: kw['decoder_ids'] = torch.tensor([goes_on])
-    else: ids = goes_on
-    most = cfg.max_len if cfg.positions in ('learned', 'sinusoidal') else None
+        before,read = len(decoded),torch.tensor([ids], device=model.embed.token.weight.device)
+        decoded = generate(model, read, write)[0].tolist()
+        written = len(decoded)-before
+    if both: kw['decoder_ids'] = torch.tensor([decoded])
+    else: ids = decoded
+    max_len = cfg.max_len if cfg.positions in ('learned', 'sinusoidal') else None
     device = model.embed.token.weight.device
     def run()->tuple[Tensor,...]:
         hidden:list[Tensor] = []
         hooks:list[RemovableHandle] = []
         stack = model.decoder if model.encoder is None else model.encoder
         assert stack is not None    # every kind has one
-        me = threading.get_ident()      # another thread may run the same model meanwhile
-        def keep(m:nn.Module, args:Any, out:Tensor)->None:
-            if threading.get_ident() == me: hidden.append(out[0])
+        def keep(m:nn.Module, args:Any, out:Tensor)->None: hidden.append(out[0])
         try:
             for m in (model.embed, *stack.blocks, stack.norm):
                 hooks.append(m.register_forward_hook(keep))
@@ -421,13 +421,13 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
         n = len(stack.blocks)
         return (*hidden[:n], hidden[n+1])    # as in `transformers`, the last one is normalized
     names = dict(text=[_token_text(tokenizer, i) for i in ids])
-    if both: names['target'] = [_token_text(tokenizer, i) for i in goes_on]
-    return _Read(run, names, most, second, written)
+    if both: names['target'] = [_token_text(tokenizer, i) for i in decoded]
+    return _Read(run, names, max_len, second, written)
 
-def _ids(given:Any)->Any: return getattr(given, 'ids', given)
+def _ids(encoded:Any)->Any: return getattr(encoded, 'ids', encoded)
 
 def _token_text(tokenizer:Any, i:int)->str:
-    "A token as a reader writes it: bytes decoded where they are whole characters"
+    "Return a token as a reader writes it: bytes decoded where they are whole characters"
     token:str|None
     text:str
     if hasattr(tokenizer, 'convert_ids_to_tokens'):

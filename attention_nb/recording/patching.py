@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording/patching.html.md"""
 __all__ = ['patch_heads', 'attribute_logit']
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c04
-import contextlib, threading
+import contextlib
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Protocol
 import torch
@@ -18,49 +18,49 @@ from ..checks import Attended, checked_integer
 from .head_scores import head_layers, head_pairs, own_heads
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
-from .hooks import plain_name
+from .steps import module_names
 from ..models.transformer import Transformer
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c07
-class _Brings(Protocol):
+class _Recording(Protocol):
     "What `record` gives"
     def outputs(self)->dict[str,Tensor]: ...
-class _Saw(Protocol):
+class _Seen(Protocol):
     "What `look` gives"
     @property
-    def recording(self)->_Brings: ...
+    def recording(self)->_Recording: ...
 
-_Instead = Tensor|str|_Brings|_Saw
+_Replacement = Tensor|str|_Recording|_Seen
 
-def _instead(given:Any, name:str, layer:Any, pair:tuple[int,int])->Tensor|None:
-    "What is put in the place of a head, broadcastable to (B, L, Ev); None: its mean"
+def _replacement(value:Any, name:str, layer:Any, pair:tuple[int,int])->Tensor|None:
+    "Return what replaces a head, broadcastable to (B, L, Ev); None: its mean"
     where = f"heads[{pair}]"
-    if isinstance(given, str) and given == 'mean': return None
-    recording:Any = getattr(given, 'recording', given)
+    if isinstance(value, str) and value == 'mean': return None
+    recording:Any = getattr(value, 'recording', value)
     if callable(getattr(recording, 'outputs', None)):
         outs = recording.outputs()
         if name not in outs or outs[name].shape[1] <= pair[1]:
             raise ValueError(f"{where} is a recording without head {pair[1]} of {name}: "
                              f"it holds {list(outs)[:3]} and {max(0, len(outs)-3)} more")
-        given = outs[name][:,pair[1]]
-    if not isinstance(given, Tensor):
-        got = repr(given) if isinstance(given, str) else type(given).__name__
+        value = outs[name][:,pair[1]]
+    if not isinstance(value, Tensor):
+        got = repr(value) if isinstance(value, str) else type(value).__name__
         raise TypeError(f"{where} must be a tensor, 'mean' or a recording, got {got}")
     Ev = layer.v_dim if isinstance(layer, LatentAttention) else layer.v_head_dim
-    if given.dim() > 3 or given.dim() and given.shape[-1] not in (1, Ev):
-        raise ValueError(f"{where} must broadcast to (B, L, {Ev}), got {tuple(given.shape)}")
-    if not given.is_floating_point() or not given.isfinite().all():
-        raise ValueError(f"{where} must be finite numbers of floating point, got {given.dtype}")
-    return given
+    if value.dim() > 3 or value.dim() and value.shape[-1] not in (1, Ev):
+        raise ValueError(f"{where} must broadcast to (B, L, {Ev}), got {tuple(value.shape)}")
+    if not value.is_floating_point() or not value.isfinite().all():
+        raise ValueError(f"{where} must be finite numbers of floating point, got {value.dtype}")
+    return value
 
 def _absorbed(layer:AttentionLayer, k:Tensor)->bool:
-    "Whether a layer attends to latents, so that what its heads give is not yet a value"
+    "Return whether a layer attends to latents, so that the output of its heads is no value yet"
     if not isinstance(layer, LatentAttention): return False
     own = layer.n_heads,layer.nope_dim+layer.rope_dim
     return (k.shape[1],k.shape[-1]) != own
 
-def _fitted(z:Tensor|None, old:Tensor, pair:tuple[int,int], absorbed:bool)->Tensor:
-    "What takes the place of `old`, (B, L, Ev)"
+def _expand(z:Tensor|None, old:Tensor, pair:tuple[int,int], absorbed:bool)->Tensor:
+    "Return what replaces `old`, (B, L, Ev)"
     if z is None: return old.mean((0, 1)).expand_as(old)
     if absorbed:
         raise NotImplementedError(f"head {pair} attends to latents in their absorbed form, as "
@@ -73,8 +73,8 @@ def _fitted(z:Tensor|None, old:Tensor, pair:tuple[int,int], absorbed:bool)->Tens
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c08
 @contextlib.contextmanager
-def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Instead])->Generator[nn.Module]:
-    """Put something in the place of heads: `with patch_heads(model, {(10, 3): 'mean'}): ...`
+def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Replacement])->Generator[nn.Module]:
+    """Replace the output of heads: `with patch_heads(model, {(10, 3): 'mean'}): ...`
 
     Args:
         model: Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
@@ -87,24 +87,23 @@ def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Instead])->Genera
     if not isinstance(heads, Mapping):
         raise TypeError("heads must be a dict, (layer, head) -> what takes its place, got "
                         f"{type(heads).__name__}")
-    whole = getattr(model, '_orig_mod', model)
-    names = {m: plain_name(n) or type(m).__name__ for n,m in whole.named_modules()}
+    names = module_names(model)
     put:dict[AttentionLayer,list[tuple[tuple[int,int],Tensor|None]]] = {}
-    for (l,h),given in zip(head_pairs(layers, heads), heads.values()):
-        z = _instead(given, names[layers[l]], layers[l], (l, h))
+    for (l,h),value in zip(head_pairs(layers, heads), heads.values()):
+        z = _replacement(value, names[layers[l]], layers[l], (l, h))
         put.setdefault(layers[l], []).append(((l, h), z))
     def patch(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
         new,absorbed = out.clone(),_absorbed(layer, call.k)
         for pair,z in put[layer]:
             for h in own_heads(layer, [pair[1]]):
-                new[:,h] = _fitted(z, out[:,h], pair, absorbed)
+                new[:,h] = _expand(z, out[:,h], pair, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new
     with attention_hooks([*put], patch): yield model
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0e
 def _frozen(norm:nn.Module|None, x:Tensor, part:Tensor)->Tensor:
-    "What a norm of `x` makes of a part of it, without the bias: divided by what x is divided by"
+    "Apply the norm of `x` to a part of it, without the bias: divided by what x is divided by"
     if norm is None or isinstance(norm, nn.Identity): return part
     weight:Tensor
     if isinstance(norm, nn.LayerNorm):
@@ -116,7 +115,7 @@ def _frozen(norm:nn.Module|None, x:Tensor, part:Tensor)->Tensor:
     return part*by*weight.float()
 
 def _check_direct(model:Transformer)->None:
-    "Refuse a model in which no part of a logit is a head's own"
+    "Raise an error for a model in which no part of a logit is a head's own"
     if not isinstance(model, Transformer):
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}: "
                         "attention_nb.from_hf makes one of a model of transformers")
@@ -134,16 +133,15 @@ def _check_direct(model:Transformer)->None:
         raise ValueError("the model is in training, with dropout: call model.eval()")
 
 def _inputs_of(modules:list[nn.Module], run:Callable[[],Any], position:int)->list[Tensor]:
-    "What each module is given at one place while the model runs in this thread"
-    found,me,hooks = dict[nn.Module,Tensor](),threading.get_ident(),[]
-    def keep(m:nn.Module, args:tuple[Any,...])->None:
-        if threading.get_ident() == me: found[m] = args[0][0,position]
+    "Return the input of each module at one position while the model runs"
+    inputs,hooks = dict[nn.Module,Tensor](),[]
+    def keep(m:nn.Module, args:tuple[Any,...])->None: inputs[m] = args[0][0,position]
     try:
         for m in modules: hooks.append(m.register_forward_pre_hook(keep))
         run()
     finally:
         for h in hooks: h.remove()
-    return [found[m] for m in modules]
+    return [inputs[m] for m in modules]
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0f
 @torch.no_grad()
@@ -175,12 +173,12 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
     blocks:list[Any] = [b for b in stack.blocks if isinstance(b.attn, AttentionLayer)]
     projs,inner = [b.attn.out_proj for b in blocks],[b.attn_add.inside for b in blocks]
     normed = [norm for norm in inner if norm is not None]
-    given = _inputs_of([*projs, *normed, stack.norm], lambda: model(ids), position)
-    x,parts = given[-1].float(),list[Tensor]()
+    inputs = _inputs_of([*projs, *normed, stack.norm], lambda: model(ids), position)
+    x,parts = inputs[-1].float(),list[Tensor]()
     # without a norm a part stays as it is, whatever it stands in
-    inputs = iter(given[len(projs):])
-    for proj,norm,z in zip(projs, inner, given):
-        y = z if norm is None else next(inputs)
+    norm_inputs = iter(inputs[len(projs):])
+    for proj,norm,z in zip(projs, inner, inputs):
+        y = z if norm is None else next(norm_inputs)
         each = torch.diag_embed(z.view(cfg.n_heads, -1).T).permute(1, 2, 0).flatten(1)
         own = proj(each) - proj(torch.zeros_like(each[:1]))         # (H, D), each head alone
         parts.append(_frozen(norm, y.float(), own.float()))

@@ -8,38 +8,42 @@ Docs: https://attention-nb.github.io/attention_nb/recording/recorder.html.md"""
 __all__ = ['Recording', 'record']
 
 # %% ../../nbs/recording/recorder.ipynb #279f48a0
-import contextlib
-from collections.abc import Generator, Iterable, Sequence
+import contextlib, os
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from ..checks import checked_integer
-from .third_party_hooks import (answering, AskedModels, by_asking, no_answer,
-                                                table_lock, TorchModules, TransformersModels)
-from .hooks import listed, Listener, OurLayers, plain_name, towers_of, Watch
-from .steps import kept_options, Key, Recorded, Rows, Told
+from ..kernels.attention_mask import AttentionMask
+from ..kernels.reference import attention
+from ..layers.base import AttentionLayer, LayerCall
 from ..models.transformer import Transformer
+from .steps import (copied, four_dims, kept_options, LayerSteps,
+                                          module_names, Recorded, Step)
+from .third_party import (has_own_keys, record_torch, record_transformers,
+                                                recordable, transformers_attention)
 
 # %% ../../nbs/recording/recorder.ipynb #b5f2800d
 class Recording:
-    """What `record` keeps: the attentions of the last call, or of all steps that share a cache
+    """The attentions of the last call, or of all steps of a generated text
 
     Args:
-        rows: What each attention did, in the order of their first calls
-        missing: What ran and cannot be recorded: its name, its class
+        layers: The calls of each attention, in the order they ran
     """
-    def __init__(self, rows:dict[Key,Rows|Told], missing:dict[str,str])->None:
-        self._rows = rows
-        self.missing:dict[str,str] = missing
+    def __init__(self, layers:dict[tuple[str,int],LayerSteps])->None:
+        self._layers = layers
 
-    def __len__(self)->int: return len(self._rows)
-    def clear(self)->None: self._rows.clear()
+    def __len__(self)->int: return len(self._layers)
+    def clear(self)->None:
+        "Remove all attentions"
+        self._layers.clear()
 
     def __repr__(self)->str:
-        first = next(iter(self._rows.values()), None)
+        first = next(iter(self._layers.values()), None)
         shape = f", weights {first.shape}" if first else ''
-        told = ", as the model gave them" if isinstance(first, Told) else ''
-        return f"Recording: {len(self)} attentions{shape}{told}"
+        return f"Recording: {len(self)} attentions{shape}"
 
     @property
     def layers(self)->list[Recorded]:
@@ -48,22 +52,21 @@ class Recording:
         Returns:
             One for each attention, however many steps it took
         """
-        return [rows.joined() for rows in list(self._rows.values())]
+        return [layer.recorded() for layer in self._layers.values()]
 
     def kinds(self)->list[str]:
-        """Kinds of attention that were recorded
+        """Return the kinds of attention that were recorded
 
         Returns:
             In the order they ran
         """
-        if not self._rows:
-            why = self._lacks() or ("call the model inside `with record(model) as r:`, "
-                                    "in the same thread")
-            raise ValueError(f"nothing is recorded: {why}")
-        return list(dict.fromkeys(rows.kind for rows in self._rows.values()))
+        if not self._layers:
+            raise ValueError("nothing is recorded: call the model inside `with record(model) as "
+                             "r:`")
+        return list(dict.fromkeys(layer.kind for layer in self._layers.values()))
 
     def shape(self, kind:str)->tuple[int,...]:
-        """Shape of the weights of a kind of attention
+        """Return the shape of the weights of a kind of attention
 
         Args:
             kind: One of `kinds()`
@@ -71,26 +74,22 @@ class Recording:
         Returns:
             Of its first attention, (B, H, L, S)
         """
-        return tuple(next(rows.shape for rows in self._rows.values() if rows.kind == kind))
+        return next(layer.shape for layer in self._layers.values() if layer.kind == kind)
 
-    def _lacks(self)->str:
-        return f"{listed(self.missing)} cannot be recorded" if self.missing else ''
-
-    def _of(self, batch:int, kind:str|None,
-            layers:list[int]|None=None)->tuple[list[Recorded],int]:
-        "The recorded attentions of a kind, and the number of the sequence"
+    def _select(self, batch:int, kind:str|None,
+                layers:list[int]|None=None)->tuple[list[Recorded],int]:
+        "Return the attentions of a kind, and the index of the sequence"
         kinds = self.kinds()
         kind = kinds[0] if kind is None and len(kinds) == 1 else kind
-        if kind not in kinds:
-            lacks = f"; {self._lacks()}" if self.missing else ''
-            raise ValueError(f"kind must be one of {kinds}, got {kind!r}{lacks}")
-        found = [rows for rows in self._rows.values() if rows.kind == kind]
-        if layers is not None: found = [found[_number('layer', l, len(found))] for l in layers]
-        B = min((rows.shape[0] for rows in found), default=1)
-        return [rows.joined() for rows in found], _number('batch', batch, B, kinds)
+        if kind not in kinds: raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
+        selected = [layer for layer in self._layers.values() if layer.kind == kind]
+        if layers is not None: selected = [selected[_index('layer', l, len(selected))]
+                                           for l in layers]
+        B = min((layer.shape[0] for layer in selected), default=1)
+        return [layer.recorded() for layer in selected], _index('batch', batch, B, kinds)
 
     def weights(self, batch:int=0, kind:str|None=None)->list[Tensor]:
-        """Weights as `head_view` and `model_view` take them
+        """Return weights as `head_view` and `model_view` take them
 
         Args:
             batch: Which sequence of the batch
@@ -99,25 +98,25 @@ class Recording:
         Returns:
             One (H, L, S) for each layer
         """
-        found,batch = self._of(batch, kind)
-        return [r.weights[batch] for r in found]
+        layers,batch = self._select(batch, kind)
+        return [layer.weights[batch] for layer in layers]
 
     def outputs(self)->dict[str,Tensor]:
-        """What each head gave, before the projection out, in models of attention_nb
+        """Return the output of each head before the output projection, in models of attention_nb
 
         Returns:
             Name of an attention -> (B, H, L, Ev)
         """
         self.kinds()
-        found = [(rows.name, rows.out()) for rows in list(self._rows.values())]
-        outs = {name: out for name,out in found if out is not None}
-        if len(outs) < len(found):
-            raise ValueError("what each head gave is not known of all attentions: it is of models "
-                             "of attention_nb, each attention called once for a token")
+        outs = {layer.name: out for layer in self._layers.values()
+                if (out := layer.out()) is not None}
+        if len(outs) < len(self):
+            raise ValueError("the outputs of heads are known in models of attention_nb only, each "
+                             "attention called once for a token")
         return outs
 
     def neurons(self, batch:int=0, kind:str|None=None, layers:list[int]|None=None)->dict[str,Any]:
-        """Queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`
+        """Return queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`
 
         Args:
             batch: Which sequence of the batch
@@ -127,92 +126,224 @@ class Recording:
         Returns:
             Arguments of `neuron_view`, but the tokens
         """
-        found,batch = self._of(batch, kind, layers)
-        both = [(r.q[batch],r.k[batch]) for r in found if r.q is not None and r.k is not None]
-        if len(both) < len(found):
-            raise ValueError("the model gave its weights and no queries and keys")
-        def one(t:Any)->Any:
-            if not isinstance(t, Tensor) or t.dim() < 4: return t
-            return t[batch if len(t) > 1 else 0]
-        options = {n: [one(r.options[n]) for r in found] for n in kept_options}
-        return dict(q=[q for q,_ in both], k=[k for _,k in both], **options)
+        selected,batch = self._select(batch, kind, layers)
+        def one(x:Any)->Any:
+            return x[batch if len(x) > 1 else 0] if isinstance(x, Tensor) and x.dim() > 3 else x
+        options = {n: [one(layer.options[n]) for layer in selected] for n in kept_options}
+        return dict(q=[layer.q[batch] for layer in selected],
+                    k=[layer.k[batch] for layer in selected], **options)
 
-def _number(name:str, x:int, n:int, kinds:Sequence[str]=())->int:
-    "A place from 0 to n-1; negative numbers count from the end"
-    if isinstance(x, str) and x in kinds:
-        raise TypeError(f"{name} must be an integer, got {x!r}; to choose a kind, say kind={x!r}")
-    i = checked_integer(name, x, min=None)
-    if not -n <= i < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {x}")
-    return i % n
+def _index(name:str, i:int, n:int, kinds:Sequence[str]=())->int:
+    "Return an index from 0 to n-1; negative numbers count from the end"
+    if isinstance(i, str) and i in kinds:
+        raise TypeError(f"{name} must be an integer, got {i!r}; to choose a kind, say kind={i!r}")
+    index = checked_integer(name, i, min=None)
+    if not -n <= index < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {i}")
+    return index % n
 
-# %% ../../nbs/recording/recorder.ipynb #35a9671b
-_whole = (Transformer, nn.TransformerEncoder, nn.TransformerDecoder)    # whose stacks have kinds
+# %% ../../nbs/recording/recorder.ipynb #1a12d082
+def stack_kinds(names:Iterable[str])->dict[str,str]:
+    "Return the kind of each stack of layers, by the beginning of its modules' names"
+    names = [*names]
+    def stack(name:str)->tuple[str,...]:
+        parts = name.split('.')
+        layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
+        return tuple(parts[:layer])
+    tops = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
+    stacks = sorted({stack(n) for n in tops})
+    stacks = [s for s in stacks if not any(s != o and s[:len(o)] == o for o in stacks)]
+    if len(stacks) < 2: return {}
+    common = len(os.path.commonprefix(stacks))
+    def label(s:tuple[str,...])->str:
+        return next('.'.join(s[common:n]) for n in range(common+1, len(s)+1)
+                    if sum(o[:n] == s[:n] for o in stacks) == 1)
+    return {'.'.join(s): label(s) for s in stacks}
 
-def _watch(model:nn.Module, ask:bool|None)->Watch:
-    "A watch for all that can be heard in a model, or asked"
-    names = {m: plain_name(n) or type(m).__name__ for n,m in model.named_modules()}
-    ours,theirs,torchs = OurLayers(names),TransformersModels(names),TorchModules(names)
-    heard = bool(theirs.known or ours.heard or torchs.heard)
-    asked = AskedModels(names) if ask or ask is None and not heard else None
-    if asked is not None and asked.heard:
-        watch = Watch(names, [asked], towers_of([f"{names[m]}.0" for m in asked.heard]))
-        watch.why = lambda: no_answer
-        return watch
-    if ask or not heard: raise ValueError(_no_attention(model, names))
-    inside = {m for t in theirs.known for m in t.modules() if m is not t}
-    stacked = [m for m in theirs.known if {*torchs.heard}.isdisjoint(m.modules())]
-    whole = {m for t in names if isinstance(t, _whole) for m in t.modules()}
-    stacked += [m for m in ours.heard if m in whole]
-    stacked += [m for m in torchs.heard if m not in inside]
-    listeners:list[Listener] = [ours, theirs, torchs]
-    watch = Watch(names, listeners, towers_of([names[m] for m in stacked]))
-    own = 'a computation of its own'
-    watch.why = lambda: own + (by_asking if answering(names) else '')
-    return watch
+def kind_of(kinds:Mapping[str,str], name:str)->str:
+    "Return the kind of the stack that a module belongs to"
+    return next((kind for start,kind in kinds.items() if f"{name}.".startswith(f"{start}.")),
+                'self')
 
-def _no_attention(model:nn.Module, names:Iterable[nn.Module])->str:
-    "What to say of a model in which there is nothing to listen to"
-    own = [type(m).__name__ for m in names if 'Attention' in type(m).__name__]
-    return (f"{type(model).__name__} has no attention that can be recorded: it needs modules of "
-            "attention_nb, torch's nn.MultiheadAttention, or a model of transformers that gives "
-            "its weights by output_attentions=True"
-            + (f"; {own[-1]} has a computation of its own" if own else ''))
+# %% ../../nbs/recording/recorder.ipynb #5d50c373
+class Recorder:
+    """The calls that one recording keeps
 
-@contextlib.contextmanager
-def _uncompiled()->Generator[None]:
-    "Have what is compiled run as it was written; the stance itself counts who needs it"
-    with table_lock:
-        setting = torch.compiler.set_stance('force_eager')
-        stance:Any = setting.stance
-        if hasattr(setting.prev, 'recordings'):
-            setting.__exit__(None, None, None)
-            stance = setting.prev
-            stance.recordings += 1
-        else: stance.recordings,stance.before = 1,setting
-    try: yield
-    finally:
-        with table_lock:
-            stance.recordings -= 1
-            if not stance.recordings: stance.before.__exit__(None, None, None)
+    Args:
+        names: Of all modules of the model
+        kinds: Of stacks of layers, as from `stack_kinds`
+    """
+    def __init__(self, names:dict[nn.Module,str], kinds:dict[str,str])->None:
+        self.names,self.kinds = names,kinds
+        self.layers:dict[tuple[str,int],LayerSteps] = {}
+        self.outermost:nn.Module|None = None                # the module whose call is the pass
+        self.n_passes = 0
+        self.pass_of:dict[tuple[str,int],int] = {}          # the last one in which a layer ran
+        self.last_pass:dict[nn.Module,int] = {}             # of a module that was outermost
+        self.arguments:dict[nn.Module,tuple[Any,bool]] = {} # cache and is_cross of a layer's call
+        self.checked:set[nn.Module] = set()
+        self._start_pass()
+
+    def _start_pass(self)->None:
+        self.n_passes += 1
+        self.n_calls = Counter[str]()       # of each attention
+        self.past,self.continues = 0,False  # of the last self-attention; of any
+
+    def module_hooks(self)->Generator[RemovableHandle]:
+        "Register the hooks that begin and end a pass on all modules with an attention in them"
+        root = next(iter(self.names))
+        def begin(module:nn.Module, args:Any)->None:
+            if module not in self.names: return     # a copy of the model
+            if self.outermost in (None, module) or module is root:      # or an interrupted pass
+                self.outermost = module
+                self._start_pass()
+        def end(module:nn.Module, args:Any, out:Any)->None:
+            if module is self.outermost: self._end_pass(module)
+        attentions = {m for m in self.names if is_attention(m)}
+        for m in self.names:
+            if attentions.isdisjoint(m.modules()): continue
+            yield m.register_forward_pre_hook(begin)
+            yield m.register_forward_hook(end, always_call=True)
+
+    def _end_pass(self, module:nn.Module)->None:
+        "Remove what is left of earlier passes of a module, unless this one continued them"
+        self.outermost = None
+        if not self.continues:
+            earlier,parts = self.last_pass.get(module, 0),{*map(self.names.get, module.modules())}
+            for key in [*self.layers]:
+                if self.pass_of[key] <= earlier and key[0] in parts: del self.layers[key]
+        self.last_pass[module] = self.n_passes
+
+    @torch.no_grad()
+    def keep(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any], *,
+             past:int=0, is_cross:bool=False, out:Tensor|None=None)->None:
+        "Keep a call: q (B, H, L, E), k (B, Hkv, S, E), after `past` tokens"
+        # autograd numbers its runs, and -1 is none; torch.utils.checkpoint asks in the same way
+        if torch._C._current_graph_task_id() != -1: return
+        if self.outermost is None: self._start_pass()   # no module was called
+        name = self.names[module]
+        key = name,self.n_calls[name]
+        self.n_calls[name] += 1
+        if is_cross: past = self.past
+        self.past = past
+        step = Step(copied(q), {n: copied(options.get(n)) for n in kept_options}, past, k.shape[2],
+                    copied(out))
+        layer,kind = self.layers.get(key),'cross' if is_cross else kind_of(self.kinds, name)
+        if layer is not None and layer.kind == kind and layer.continues_at(past):
+            layer.append(step, k)
+            self.continues = True
+        else:
+            self.layers.pop(key, None)
+            self.layers[key] = LayerSteps(name, kind, step, k, is_cross)
+        self.pass_of[key] = self.n_passes
+
+    def layer_hooks(self)->Generator[RemovableHandle]:
+        "Register the hooks that keep the calls of our layers"
+        def note(layer:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
+            self.arguments[layer] = kw.get('cache'),has_own_keys(args, kw)
+        def keep(layer:Any, call:LayerCall, out:Any)->None:
+            if layer in self.names:     # and not in a copy of the model
+                self._keep_call(layer, call, out[0] if isinstance(out, tuple) else out)
+        for m,name in self.names.items():
+            if not isinstance(m, AttentionLayer): continue
+            _check_whole(name, m)
+            yield m.register_forward_pre_hook(note, with_kwargs=True)
+            yield m.register_attention_hook(keep, prepend=True)
+
+    @torch.no_grad()    # and what gradient checkpointing saves stays the same
+    def _keep_call(self, layer:AttentionLayer, call:LayerCall, out:Tensor)->None:
+        "Keep a call of one of our layers"
+        _check_whole(self.names[layer], layer)
+        cache,is_cross = self.arguments.get(layer, (None,False))
+        q,k,v,options = four_dims(layer, call)
+        out = out.reshape(*q.shape[:3], out.shape[-1])
+        if layer not in self.checked and not options.get('dropout_p') and out.numel():
+            self.checked.add(layer)
+            _check_output(layer, q, k, v, options, out)
+        if not is_cross: k,options = _in_order(cache, call, k, options)
+        past = 0 if cache is None or is_cross else len(cache)-q.shape[2]
+        self.keep(layer, q, k, options, past=past, is_cross=is_cross, out=out)
+
+def is_attention(module:nn.Module)->bool:
+    "Return whether the attention of a module may be recorded"
+    return isinstance(module, AttentionLayer|nn.MultiheadAttention) or transformers_attention(module)
+
+def _check_whole(name:str, layer:nn.Module)->None:
+    "Raise a `NotImplementedError` for a layer that has only some of its heads"
+    if '_mesh' in vars(layer):
+        raise NotImplementedError(f"{name} ({type(layer).__name__}) is split over processes and "
+                                  "has only some of its heads: record the model before parallelize")
+
+# %% ../../nbs/recording/recorder.ipynb #e4f387c2
+def _in_order(cache:Any, call:LayerCall, k:Tensor,
+              options:dict[str,Any])->tuple[Tensor,dict[str,Any]]:
+    "Return keys and options in the order of the text; a token may see a sliding cache's slots"
+    rules,mask = {'causal','window','q_pos'} & {*call.options},call.options.get('mask')
+    hides = isinstance(mask, AttentionMask) and mask.window_bounds() != (None,None)
+    is_sliding = getattr(cache, 'left', None) is not None
+    if not is_sliding or len(cache) == k.shape[2] or call.q.shape[2] > 1 or rules or hides:
+        return k, options
+    order = cache.positions.argsort()
+    def sort(t:Any)->Any: return t[...,order] if t is not None and t.shape[-1] > 1 else t
+    return k[:,:,order], options | {n: sort(options.get(n)) for n in ('mask','bias')}
+
+def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping[str,Any],
+                  out:Tensor)->None:
+    "Raise a `NotImplementedError` unless `attention` gives the layer's output"
+    rounding = _rounding(q, k, options.get('scale'))
+    q,k,v,out = (copied(t) for t in (q,k,v,out))
+    with torch.no_grad():
+        expected,weights = attention(q, k, v, **{n: copied(options.get(n)) for n in kept_options})
+    sees = (weights.sum(-1, keepdim=True) > 0) & out.isfinite() & expected.isfinite()
+    error,limit = (out-expected).masked_fill(~sees, 0.).abs().amax(),v.abs().amax()
+    if error > 0.02*limit and error > (0.02+rounding)*limit:
+        raise NotImplementedError(
+            f"{type(layer).__name__} cannot be recorded: its output is not that of attention with "
+            f"its queries, keys and options (error {error:.2g})")
+
+def _rounding(q:Tensor, k:Tensor, scale:float|None)->float:
+    "Return how far weights may be off in a kernel that rounds to the type of q"
+    scale = q.shape[-1]**-0.5 if scale is None else abs(scale)
+    scores = (q.float().norm(dim=-1).amax()*k.float().norm(dim=-1).amax()*scale).item()
+    device,dtype = q.device.type,q.dtype
+    if torch.is_autocast_enabled(device): dtype = torch.get_autocast_dtype(device)
+    tf32 = device == 'cuda' and dtype == torch.float32
+    return 4*scores*(1e-3 if tf32 else torch.finfo(dtype).eps)
 
 # %% ../../nbs/recording/recorder.ipynb #4370a195
 @contextlib.contextmanager
-def record(model:nn.Module, *, ask:bool|None=None)->Generator[Recording]:
-    """Keep weights, queries, keys of all attentions of `model`; its output stays, up to rounding
+def record(model:nn.Module)->Generator[Recording]:
+    """Keep weights, queries and keys of all attentions of `model`; its output stays, up to rounding
 
     Args:
         model: Our modules, torch's, a model that contains some, or one of `transformers`
-        ask: Keep the weights the model gives itself; None: if there is no other way
 
     Returns:
         `with record(model) as r:` gives it; it fills while the model runs
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
-    watch = _watch(getattr(model, '_orig_mod', model), ask)
+    names = module_names(model)
+    recorder = Recorder(names, stack_kinds(_stacked(names)))
     with contextlib.ExitStack() as stack:
-        for hook in watch.hooks(): stack.callback(hook.remove)
-        stack.enter_context(_uncompiled())
-        for listener in watch.listeners: stack.enter_context(listener.around(watch))
-        stack.enter_context(watch.present())
-        yield Recording(watch.rows, watch.missing)
+        def register(handles:Iterable[RemovableHandle])->None:
+            for handle in handles: stack.callback(handle.remove)
+        register(recorder.module_hooks())
+        register(recorder.layer_hooks())
+        stack.enter_context(record_torch(names, recorder.keep))
+        stack.enter_context(record_transformers(names, recorder.keep))
+        stack.enter_context(torch.compiler.set_stance('force_eager'))
+        yield Recording(recorder.layers)
+
+_with_stacks = Transformer, nn.TransformerEncoder, nn.TransformerDecoder
+
+def _stacked(names:Mapping[nn.Module,str])->list[str]:
+    "Return the names of attentions in stacks of layers; a `ValueError` if there is no attention"
+    if not any(map(is_attention, names)):
+        root = next(iter(names))
+        raise ValueError(f"{type(root).__name__} has no attention that can be recorded: "
+                         f"{recordable}")
+    layers = {m for whole in names if isinstance(whole, _with_stacks) for m in whole.modules()}
+    theirs = [name for m,name in names.items() if transformers_attention(m)]
+    torchs = [name for m,name in names.items() if isinstance(m, nn.MultiheadAttention)]
+    ours = [name for m,name in names.items() if isinstance(m, AttentionLayer) and m in layers]
+    return ours + (theirs or torchs)    # a model of transformers may use torch's beside its stacks

@@ -1,4 +1,4 @@
-"""The calls of a model that writes, put together to the square that one call would have given
+"""The calls of a model that generates, put together to the square of weights that one call would give
 
 Docs: https://attention-nb.github.io/attention_nb/recording/steps.html.md"""
 
@@ -8,16 +8,53 @@ Docs: https://attention-nb.github.io/attention_nb/recording/steps.html.md"""
 __all__ = ['Recorded']
 
 # %% ../../nbs/recording/steps.ipynb #07df0aa4
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+from ..kernels.attention_mask import mask_of_options, squeeze_heads
 from ..kernels.reference import attention
+from ..layers.base import AttentionLayer, LayerCall
+from ..layers.self_attention import SelfAttention
 
 # %% ../../nbs/recording/steps.ipynb #f755fce1
-kept_options = ('mask', 'bias', 'scale', 'softcap', 'sinks')
+kept_options = 'mask','bias','scale','softcap','sinks'
 
-Key = tuple[Any,...]    # an attention's name and how often it ran before
+def copied(x:Any)->Any:
+    "Return a copy of a tensor on the CPU, numbers as float32; anything else as it is"
+    if not isinstance(x, Tensor): return x
+    with torch.no_grad(), torch.inference_mode(False):
+        dtype = torch.float32 if x.is_floating_point() else x.dtype
+        return x.detach().to('cpu', dtype, copy=True)
+
+def module_names(model:nn.Module)->dict[nn.Module,str]:
+    "Return the name of each module, without the parts that `torch.compile` adds"
+    def plain(name:str)->str: return '.'.join(n for n in name.split('.') if n != '_orig_mod')
+    whole = getattr(model, '_orig_mod', model)
+    return {m: plain(n) or type(m).__name__ for n,m in whole.named_modules()}
+
+# %% ../../nbs/recording/steps.ipynb #e4f387c3
+_rules = 'mask','causal','window','q_pos','k_pos'
+
+def four_dims(layer:AttentionLayer, call:LayerCall)->tuple[Tensor,Tensor,Tensor,dict[str,Any]]:
+    "Return q, k and v (B, H, L, E) and the options, with rules as a mask"
+    q,k,v,options = call.q,call.k,call.v,dict(call.options)
+    lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
+    rules = {n: options.pop(n) for n in _rules if n in options}
+    if rules and not (L == 1 and [*rules] == ['causal']):    # a single causal query sees all keys
+        rule_mask = mask_of_options(q, k, **rules)
+        table = None if rule_mask is None else rule_mask.dense(device=q.device)
+        options['mask'] = squeeze_heads(table, q.dim())
+    if len(lead) != 2 or isinstance(layer, SelfAttention):  # one head; what comes before is a batch
+        B = math.prod(lead)
+        q,k,v = (t.reshape(B, 1, *t.shape[-2:]) for t in (q,k,v))
+        for n in ('mask','bias'):
+            t = options.get(n)
+            if t is not None and t.dim() > 2:
+                options[n] = t.expand(*lead, L, S).reshape(B, 1, L, S)
+    return q, k, v, options
 
 # %% ../../nbs/recording/steps.ipynb #02072fdd
 @dataclass
@@ -27,247 +64,145 @@ class Recorded:
     Attributes:
         name: The module's name in the model
         kind: 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
-        q: Queries (B, H, L, E), float32 on the CPU; None where the model only gave weights
+        q: Queries (B, H, L, E), float32 on the CPU
         k: Keys (B, Hkv, S, E)
         weights: (B, H, L, S), before dropout
         options: What `attention` needs beside q and k to give the weights
-        out: What each head gave, (B, H, L, Ev); None where the model did not say
+        out: Output of each head, (B, H, L, Ev); None if it is not known
     """
     name:str
     kind:str
-    q:Tensor|None
-    k:Tensor|None
+    q:Tensor
+    k:Tensor
     weights:Tensor
     options:dict[str,Any]
     out:Tensor|None=None
 
 # %% ../../nbs/recording/steps.ipynb #bf426366
 @dataclass
-class Call:
-    """What one call of an attention was given, copied
+class Step:
+    """One call of an attention, copied
 
     Attributes:
-        q: (B, H, L, E)
-        k: (B, Hkv, S, E)
-        options: mask, bias, scale, softcap, sinks
-        places: Where in the sequence each key stands, (S,); None means unknown
-        at: Where each query stands, (L,); it has a place as soon as it is among rows
-        columns: Where each key stands among those that are kept, (S,)
-        out: What it gave, (B, H, L, Ev)
+        q: Queries, (B, H, L, E)
+        options: mask, bias, scale, softcap and sinks
+        past: Number of tokens before the first query
+        n_keys: Number of keys S; of self-attention they are the last S tokens
+        out: Output of each head, (B, H, L, Ev)
     """
     q:Tensor
-    k:Tensor
     options:dict[str,Any]
-    places:Tensor|None = None
-    at:Any = None
-    columns:Any = None
+    past:int
+    n_keys:int
     out:Tensor|None = None
 
     @property
-    def past(self)->int: return max(0, self.k.shape[2]-self.q.shape[2])
+    def end(self)->int: return self.past + self.q.shape[2]
 
-@dataclass
-class Step:
-    """How a call of the model goes on with what is kept
+    def table(self, name:str)->Tensor|None:
+        "Return mask or bias as (B or 1, H or 1, L, S)"
+        t:Tensor|None = self.options[name]
+        if t is None: return None
+        t = t.reshape((1,)*(4-t.dim()) + t.shape)
+        return t.expand(*t.shape[:2], self.q.shape[2], self.n_keys)
 
-    Attributes:
-        before: The place of its first query
-        origins: Which old sequences each of its own may come from, (B, B of the old)
-        keys: The attentions that told
+    def part(self, rows:int, columns:int)->'Step':
+        "Return the step with its first rows and columns only"
+        tables = {n: None if (t := self.table(n)) is None else t[:,:,:rows,:columns]
+                  for n in ('mask','bias')}
+        return replace(self, q=self.q[:,:,:rows], options=self.options | tables, n_keys=columns,
+                       out=None if self.out is None else self.out[:,:,:rows])
+
+    def repeat(self, n:int)->'Step':
+        "Return the step with each sequence `n` times"
+        def each(t:Tensor|None)->Tensor|None:
+            return t if t is None or len(t) == 1 else t.repeat_interleave(n, 0)
+        tables = {name: each(self.table(name)) for name in ('mask','bias')}
+        return replace(self, q=self.q.repeat_interleave(n, 0), options=self.options | tables,
+                       out=None if self.out is None else self.out.repeat_interleave(n, 0))
+
+_reordered = ("sequences were repeated or reordered between two steps, as by beam search: "
+              "record one text at a time")
+
+class LayerSteps:
+    """The calls of one attention that belong to one text
+
+    Args:
+        name: The module's name
+        kind: Kind of attention
+        step: The first call
+        k: Its keys, (B, Hkv, S, E)
+        is_cross: The keys are of another text, and the same in all steps
     """
-    before:int
-    origins:Tensor
-    keys:set[Key] = field(default_factory=set)
-
-    def narrow(self, origins:Tensor)->None:
-        "What one attention cannot tell apart another can"
-        both = self.origins & origins
-        if both.any(1).all(): self.origins = both
-
-    def order(self)->Tensor:
-        "An old sequence for each; who may have stayed where he was, did"
-        first = self.origins.int().argmax(1)
-        if self.origins.shape[0] != self.origins.shape[1]: return first
-        return torch.where(self.origins.diagonal(), torch.arange(len(first)), first)
-
-class Rows:
-    "One attention: the rows of a call, and under them those of calls that go on with its keys"
-    def __init__(self, name:str, kind:str, call:Call, at:Tensor|None=None)->None:
-        L,S = call.q.shape[2],call.k.shape[2]
-        self.name,self.kind,self.calls,self.k = name,kind,[call],call.k
-        self.places = torch.arange(S) if call.places is None else call.places
-        if at is None or len(at) != L: at = self.places[S-L:] if L <= S else torch.arange(L)
-        call.at,call.columns = at,torch.arange(S)
-        self.waiting:tuple[Call,Step]|None = None
-        self.done:Recorded|None = None
+    def __init__(self, name:str, kind:str, step:Step, k:Tensor, is_cross:bool=False)->None:
+        self.name,self.kind,self.is_cross = name,kind,is_cross
+        self.steps,self.keys = [step],[copied(k)]
+        self.start = 0 if is_cross else step.end-step.n_keys    # position of the first key
+        self._recorded:Recorded|None = None
 
     @property
-    def shape(self)->tuple[int,...]: # (B, H, L, S)
-        self.settle()
-        L = sum(c.q.shape[2] for c in self.calls)
-        return (*self.calls[0].q.shape[:2], L, self.k.shape[2])
+    def shape(self)->tuple[int,int,int,int]:
+        "Shape of the weights, (B, H, L, S)"
+        B,H = self.steps[0].q.shape[:2]
+        return B, H, sum(s.q.shape[2] for s in self.steps), sum(k.shape[2] for k in self.keys)
 
-    def follows(self, call:Call)->tuple[Tensor,Tensor]|None:
-        "If `call` goes on with these keys: its places, and where its sequences may come from"
-        self.settle()
-        past,S,places = call.past,len(self.places),call.places
-        # a window of one keeps no past: its next key stands right behind the last
-        next_to = places is not None and S and places[:1].tolist() == [int(self.places[-1])+1]
-        if not (past or next_to) or past > S or not _alike(call, self.calls[-1]): return None
-        if places is None:
-            places = torch.arange(past + call.q.shape[2]) + (self.places[-1]+1-past)
-        columns = torch.searchsorted(self.places, places[:past]).clamp(max=S-1)
-        if not torch.equal(self.places[columns], places[:past]): return None
-        return places, same_sequences(self.k[:,:,columns], call.k[:,:,:past])
+    def continues_at(self, past:int)->bool:
+        "Return whether a call after `past` tokens can go under the rows that are kept"
+        return self.start < past <= self.steps[-1].end
 
-    def add(self, call:Call, step:Step)->None:
-        "Put the rows of `call` under these, once all of `step` is known"
-        self.waiting,self.done = (call, step),None
+    def append(self, step:Step, k:Tensor)->None:
+        "Put the rows of a call under the others, and its new keys behind them"
+        if step.past < self.steps[-1].end: self._crop(step.past)
+        L,S = step.q.shape[2],step.n_keys
+        past = S if self.is_cross else S-L
+        if past > 0: self._match(k[:,:,past-1])
+        elif len(step.q) != len(self.steps[-1].q): raise NotImplementedError(_reordered)
+        if not self.is_cross: self.keys.append(copied(k[:,:,S-L:]))
+        self.steps.append(step)
+        self._recorded = None
 
-    def settle(self)->None:
-        "Sequences come into their new order; rows and keys that were taken back go"
-        if self.waiting is None: return
-        (call,step),self.waiting = self.waiting,None
-        order,grows = step.order(),call.columns is None
-        stay = self.places < step.before if grows else torch.ones_like(self.places).bool()
-        n = int(stay.sum())
-        self.calls = [_pick(c, order, c.at < step.before, n) for c in self.calls]
-        self.k = self.k[order][:,:,stay]
-        if grows:
-            self.k = torch.cat([self.k, call.k[:,:,call.past:]], 2)
-            self.places = torch.cat([self.places[stay], call.at])
-            if call.places is not None:
-                call.columns = torch.searchsorted(self.places, call.places)
-        self.calls.append(call)
+    def _match(self, key:Tensor)->None:
+        "Compare the last key that is kept with the one in the cache, and repeat the sequences"
+        last = self.keys[-1][:,:,-1]
+        n = max(1, len(key)//len(last))
+        if not torch.equal(last.repeat_interleave(n, 0), copied(key)):
+            raise NotImplementedError(_reordered)
+        if n > 1:
+            self.keys = [k.repeat_interleave(n, 0) for k in self.keys]
+            self.steps = [s.repeat(n) for s in self.steps]
+
+    def _crop(self, n:int)->None:
+        "Remove the rows and keys of all tokens after the first `n`"
+        def columns(s:Step)->int: return s.n_keys if self.is_cross else s.n_keys - (s.end-n)
+        self.steps = [s if s.end <= n else s.part(n-s.past, columns(s))
+                      for s in self.steps if s.past < n]
+        if not self.is_cross: self.keys = [torch.cat(self.keys, 2)[:,:,:n-self.start]]
+
+    def _stack(self, name:str, fill:float)->Tensor:
+        "Return the masks or biases of all steps as one table; `fill` where a step has none"
+        S,tables = self.shape[3],list[Tensor]()
+        for s in self.steps:
+            t = s.table(name)
+            if t is None: t = torch.tensor(fill).expand(1, 1, s.q.shape[2], s.n_keys)
+            first = 0 if self.is_cross else s.end-s.n_keys-self.start
+            tables.append(F.pad(t, (first, S-first-s.n_keys)))
+        B,H = (max(t.shape[d] for t in tables) for d in (0,1))
+        return torch.cat([t.expand(B, H, -1, -1) for t in tables], 2)
 
     def out(self)->Tensor|None:
-        """What the heads gave in all rows
+        "Return the output of each head in all steps, (B, H, L, Ev), if it is known"
+        outs = [s.out for s in self.steps if s.out is not None]
+        return torch.cat(outs, 2) if len(outs) == len(self.steps) else None
 
-        Returns:
-            (B, H, L, Ev)
-        """
-        self.settle()
-        outs = [c.out for c in self.calls if c.out is not None]
-        alike = len(outs) == len(self.calls) and len({t.shape[-1] for t in outs}) == 1
-        return torch.cat(outs, 2) if alike else None
-
-    def joined(self)->Recorded:
-        self.settle()
-        if self.done is None:
-            q,S = torch.cat([c.q for c in self.calls], 2),self.k.shape[2]
-            options = dict(self.calls[-1].options)
-            if len(self.calls) > 1:
-                options['mask'] = _stacked(self.calls, 'mask', True, S)
-                if any(c.options['bias'] is not None for c in self.calls):
-                    options['bias'] = _stacked(self.calls, 'bias', 0., S)
-            with torch.no_grad(): weights = attention(q, self.k, self.k, **options)[1]
-            self.done = Recorded(self.name, self.kind, q, self.k, weights, options, self.out())
-        return self.done
-
-def _alike(call:Call, other:Call)->bool:
-    "Whether two calls scale, cap and sink alike"
-    a,b = call.options,other.options
-    x,y = a['sinks'],b['sinks']
-    sinks = x is y if x is None or y is None else torch.equal(x, y)
-    return sinks and all(a[n] == b[n] for n in ('scale','softcap'))
-
-def same_sequences(old:Tensor, new:Tensor)->Tensor:
-    "Which sequences of `old` have the keys of which of `new`, (B of new, B of old)"
-    if old.shape[1:] != new.shape[1:]: return torch.zeros(len(new), len(old)).bool()
-    a,b = ([hash(one.contiguous().numpy().tobytes()) for one in t] for t in (old,new))
-    return torch.tensor([[x == y for x in a] for y in b])
-
-def _four(t:Tensor, L:int, S:int)->Tensor:
-    "A mask or bias as (B or 1, H or 1, L, S)"
-    t = t.reshape((1,)*(4-t.dim()) + t.shape)
-    return t.expand(*t.shape[:2], L, S)
-
-def _pick(call:Call, order:Tensor, rows:Tensor, n:int)->Call:
-    "The same call with other sequences, some of its rows, and the keys before column n"
-    if rows.all() and torch.equal(order, torch.arange(len(call.q))): return call
-    seen = call.columns < n
-    def pick(t:Tensor|None)->Tensor|None:
-        if t is None: return None
-        t = _four(t, call.q.shape[2], len(seen))[:,:,rows][...,seen]
-        return t[order] if len(t) > 1 else t
-    options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
-    out = None if call.out is None else call.out[order][:,:,rows]
-    return replace(call, q=call.q[order][:,:,rows], at=call.at[rows], out=out,
-                   columns=call.columns[seen], options=options)
-
-def _stacked(calls:list[Call], name:str, empty:float, S:int)->Tensor:
-    "The masks or biases of several calls as one; where a call had none it is `empty`"
-    blocks:list[Tensor] = []
-    for c in calls:
-        t = torch.tensor(empty) if c.options[name] is None else c.options[name]
-        t = _four(t, c.q.shape[2], len(c.columns))
-        blocks.append(t.new_zeros(*t.shape[:3], S))
-        blocks[-1][...,c.columns] = t
-    B,H = (max(t.shape[d] for t in blocks) for d in (0,1))
-    return torch.cat([t.expand(B, H, -1, -1) for t in blocks], 2)
-
-# %% ../../nbs/recording/steps.ipynb #6add16f5
-def filled(call:Call, before:int|None)->Call:
-    "The call without keys that are only reserved; `before`: the place of its first query, if known"
-    L,S,mask = call.q.shape[2],call.k.shape[2],call.options['mask']
-    if call.places is not None: return call
-    n = S
-    if S > L and mask is not None:      # after the last key that anyone sees there is nothing
-        seen = _four(mask, L, S).flatten(0, 2).any(0).nonzero()
-        n = max(L, int(seen.max())+1) if len(seen) else S
-    if n < S:
-        def cut(t:Tensor|None)->Tensor|None:
-            return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,:n]
-        options = call.options | {o: cut(call.options[o]) for o in ('mask','bias')}
-        call = replace(call, k=call.k[:,:,:n], options=options)
-    if before is None or n > before+L: return call      # unknown, or not of this cache
-    return replace(call, places=torch.arange(n) + (before+L-n))
-
-def by_place(call:Call, q_pos:Tensor|None, k_pos:Tensor|None)->Call:
-    "The keys in the order of their places, if all sequences have the same; empty slots go"
-    if q_pos is None or k_pos is None or q_pos.dim() > 1 or k_pos.dim() > 1: return call
-    places,order = k_pos.sort()
-    order = order[(places >= 0) & (places <= q_pos.max())]
-    if not torch.equal(k_pos[order[-len(q_pos):]], q_pos): return call
-    def pick(t:Tensor|None)->Tensor|None:
-        return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[...,order]
-    options = call.options | {n: pick(call.options[n]) for n in ('mask','bias')}
-    return replace(call, k=call.k[:,:,order], options=options, places=k_pos[order])
-
-# %% ../../nbs/recording/steps.ipynb #0ce2b99f
-@dataclass
-class Told:
-    """Weights that a model gave, those of later steps under those of earlier ones
-
-    Attributes:
-        weights: (B, H, L, S)
-        keys: What the cache held after the last step
-    """
-    name:str
-    kind:str
-    weights:Tensor
-    keys:Tensor|None
-
-    @property
-    def shape(self)->tuple[int,...]: return tuple(self.weights.shape)
-    def out(self)->Tensor|None: return None
-
-    def step(self, new:'Told', step:Step|None, before:int|None, same:bool)->Step|None:
-        "How `new` goes on with these weights, if it does"
-        (B,H,_,S),(newB,newH,L,newS) = self.shape,new.shape
-        if H != newH or not same or not before: return None
-        if self.kind == 'cross': return step if step and S == newS else None
-        if S != before or newS != before+L: return None
-        origins = torch.ones(1, 1).bool() if B == newB == 1 else None
-        if self.keys is not None and new.keys is not None:
-            origins = same_sequences(self.keys[:,:,:before], new.keys[:,:,:before])
-        return None if origins is None or not origins.any(1).all() else Step(before, origins)
-
-    def joined_by(self, new:'Told', step:Step)->'Told':
-        old = self.weights[step.order()]
-        old = torch.nn.functional.pad(old, (0, new.weights.shape[-1]-old.shape[-1]))
-        return replace(new, weights=torch.cat([old, new.weights], 2))
-
-    def joined(self)->Recorded:
-        options:dict[str,Any] = dict.fromkeys(kept_options)
-        return Recorded(self.name, self.kind, None, None, self.weights, options)
+    def recorded(self)->Recorded:
+        "Return all rows as one attention"
+        if self._recorded is None:
+            q,k = torch.cat([s.q for s in self.steps], 2),torch.cat(self.keys, 2)
+            options = dict(self.steps[-1].options)
+            if len(self.steps) > 1:
+                options['mask'] = self._stack('mask', True)
+                if any(s.options['bias'] is not None for s in self.steps):
+                    options['bias'] = self._stack('bias', 0.)
+            with torch.no_grad(): weights = attention(q, k, k, **options)[1]
+            self._recorded = Recorded(self.name, self.kind, q, k, weights, options, self.out())
+        return self._recorded

@@ -21,8 +21,8 @@ from ..text.bpe import token_bytes
 from ..checks import checked_integer
 from ..recording.head_scores import (attention_entropy, attention_rollout, first_token,
                                                 next_token, previous_token)
-from ..recording.inputs import (check_most, readable, readable_tokens, stacked_weights,
-                                           weight_layers)
+from ..recording.inputs import (check_max_weights, readable, readable_tokens,
+                                           stacked_weights, weight_layers)
 from .page import (View, clipped, head_colors, pack_weights, unpack_weights,
                                      view_of)
 from .plots import colors
@@ -289,7 +289,7 @@ def weight_groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool
             layers.append(more)
         name = readable(name, 'names of attentions')
         groups.append(dict(name=name, w=layers, q=q, k=k, split=part, labels=labels))
-        check_most(sum(w.numel() for g in groups for w in g['w']), most_weights)
+        check_max_weights(sum(w.numel() for g in groups for w in g['w']), most_weights)
     return groups
 
 def _extras(layers:list[Tensor], average:bool, rollout:bool)->Iterator[tuple[str,Tensor]]:

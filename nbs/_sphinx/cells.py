@@ -43,8 +43,8 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     checkpoints/families/llama checkpoints/families/gpt checkpoints/families/bert
     checkpoints/families/t5 checkpoints/families/moe checkpoints/convert checkpoints/tensors
     checkpoints/gguf
-    checkpoints/save checkpoints/chat_template recording/inputs recording/hooks
-    recording/third_party_hooks recording/steps views/page views/word_senses views/mixing views/arcs
+    checkpoints/save checkpoints/chat_template recording/inputs
+    recording/third_party recording/steps views/page views/word_senses views/mixing views/arcs
     views/rope_turns views/cache_steps views/model_shapes views/flash_tiles views/forming
     views/ring_steps views/browser_model distributed/shards training/checkpoint
     training/team training/mesh'''.split())

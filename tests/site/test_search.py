@@ -91,7 +91,7 @@ train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decode
 attention dropout | layers/multihead#dropout
 residual connection | decoder#add-do-not-replace
     api/Residual transformer#where-the-norms-stand
-use with hugging face models | recording/third_party_hooks#models-of-transformers
+use with hugging face models | recording/third_party#models-of-transformers
     checkpoints/convert#loading
     checkpoints/pretrained#load guide/load_model
 read a safetensors file | checkpoints/tensors#one-file checkpoints/tensors#tensors-by-name
