@@ -118,6 +118,8 @@ class KVCache:
         Returns:
             What `attend` returns
         """
+        if (k is None) != (v is None):
+            raise ValueError("k and v must be given together, or neither")
         if k is None or v is None: return attend(q, self.keys, self.values, **options)
         if q_pos is not None or self._position_ids is not None:
             options |= self._with_position_ids(q_pos, q)
@@ -249,7 +251,7 @@ def _check_new(k:Tensor, v:Tensor, buffers:tuple[Any,Any])->int:
     for name,t,buffer in zip('kv', (k,v), buffers):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if isinstance(buffer, Int8Buffer): buffer.prepare(name, t)
+        if isinstance(buffer, Int8Buffer): buffer.check_rows(name, t)
         elif t.dtype != buffer.dtype:
             raise TypeError(f"{name} must be {buffer.dtype} like the cache, got {t.dtype}")
         if t.device != buffer.device:
@@ -336,7 +338,7 @@ class SlidingKVCache(KVCache):
         first = max(0, start-self._n_slots+1)     # the oldest key that a new token sees
         skip = max(0, L-self._n_slots)            # new tokens that are overwritten at once
         old = self._slots(first, start)
-        keys,values = (torch.cat([buffer[:,:,old], _as_stored(buffer, new)], 2)
+        keys,values = (torch.cat([buffer[:,:,old].to(new.dtype), _as_stored(buffer, new)], 2)
                        for buffer,new in ((self._k, k), (self._v, v)))
         self._write(self._slots(start+skip, start+L), k[:,:,skip:], v[:,:,skip:])
         self._seen = start+L
@@ -403,8 +405,9 @@ class SlidingKVCache(KVCache):
         Args:
             n: Number of tokens that stay
         """
+        n = checked_integer('n', n, max=self._seen)
         if n != self._seen and self._seen > self._n_slots:
-            raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
+            raise ValueError(f"n must be {self._seen}: what came before is written over, got {n}")
         super().crop(n)
         self._first = None
 
@@ -552,7 +555,9 @@ class ModelCache:
         self._is_consistent = True
 
     def crop(self, n:int)->None:
-        """Remove all tokens after the first `n`; `ValueError` where a layer has overwritten slots
+        """Remove all tokens after the first `n`; after an error, `reset` the cache
+
+        Raises a `ValueError` where a sliding cache has overwritten slots.
 
         Args:
             n: Number of tokens that stay
@@ -564,12 +569,14 @@ class ModelCache:
         self._is_consistent = True
 
     def select(self, rows:Tensor)->None:
-        """Reorder the sequences, as beam search does
+        """Reorder the sequences, as beam search does; after an error, `reset` the cache
 
         Args:
             rows: Index of the sequence that each row continues, integers (B,)
         """
+        self._is_consistent = False
         for c in self._all(): c.select(rows)
+        self._is_consistent = True
         if self.memory is not None: self.memory = self.memory[rows]
         ids = self.position_ids
         if ids is not None and ids.dim() > 1: self.position_ids = ids[rows]

@@ -16,7 +16,7 @@ from typing import Any, Literal, TYPE_CHECKING, TypedDict, Unpack, overload
 import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, check_cache
-from ..checks import Attended, check_sizes
+from ..checks import Attended, check_sizes, explained
 from .base import AttentionLayer, Function, check_call, check_inputs, check_layer
 from .multihead import (computed_dtype, dtype_of_call, in_cache_dtype, like_of,
                                            merge_heads, rotate_queries_and_keys, rotation_of,
@@ -231,6 +231,8 @@ class LatentAttention(_LatentProjections):
     scale:float
     # all that is kept is seen
     window = None
+
+    @explained('module')
     def __init__(self, d_model:int, n_heads:int, *, q_rank:int|None=None, kv_rank:int, nope_dim:int,
                  rope_dim:int, v_dim:int, bias:bool=False, norm_eps:float=1e-6, dropout:float=0.,
                  scale:float|None=None, rope:Rope|None=None, absorbed:bool|None=None,
@@ -238,6 +240,8 @@ class LatentAttention(_LatentProjections):
         super().__init__(d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias,
                          norm_eps, attend)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
+        if rope is not None and getattr(rope, 'head_dim', None) != rope_dim:
+            raise ValueError(f"rope must be a Rope({rope_dim}), as wide as rope_dim, got {rope}")
         self.dropout,self.rope,self.absorbed = dropout,rope,absorbed
         self.scale:float = latent_scale(nope_dim, rope_dim) if scale is None else scale
 
@@ -265,8 +269,10 @@ class LatentAttention(_LatentProjections):
         """
         w = like_of(self.kv_down)
         return KVCache(batch, 1, max_len, self.kv_rank+self.rope_dim, v_head_dim=0,
-                       dtype=dtype or computed_dtype(w), device=device or w.device)
+                       dtype=computed_dtype(w) if dtype is None else dtype,
+                       device=w.device if device is None else device)
 
+    @explained('call')
     def forward(self, query:Tensor, *, mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None,
                 causal:bool=False, cache:AttentionCache|None=None, positions:Tensor|None=None,
                 rotation:tuple[Tensor,Tensor]|None=None,

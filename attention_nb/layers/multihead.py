@@ -346,6 +346,9 @@ class MultiHeadAttention(AttentionLayer):
             raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
         check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim))
         check_cache(self, query, key is query, cache, positions, rotation)
+        if cache is not None and key is not query and len(cache) not in (0, key.shape[-2]):
+            raise ValueError(f"key must have the {len(cache)} tokens that the cache holds, got "
+                             f"{key.shape[-2]}: reset the cache for another memory")
         kept = len(cache) if cache is not None and key is query else 0
         check_call(query, key.shape[-2], heads=self.n_heads, kept=kept, mask=mask, bias=bias,
                    dtype=dtype_of_call(query, cache), scale=self.scale, softcap=self.softcap)
@@ -381,7 +384,8 @@ class MultiHeadAttention(AttentionLayer):
             Empty; a ring if the window needs no more
         """
         like = like_of(self.k_proj)
-        kw:dict[str,Any] = dict(v_head_dim=self.v_head_dim, dtype=dtype or computed_dtype(like),
+        kw:dict[str,Any] = dict(v_head_dim=self.v_head_dim,
+                                dtype=computed_dtype(like) if dtype is None else dtype,
                                 device=like.device if device is None else device)
         left = None if self.window is None else self.window[0]
         if left is not None and left < max_len:

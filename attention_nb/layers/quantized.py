@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import checked_integer
+from ..checks import autocast_dtype, checked_integer
 from .few_rows import Linear, processor_kind
 
 # %% ../../nbs/layers/quantized.ipynb #14104492
@@ -134,7 +134,7 @@ class QuantizedWeight(nn.Module):
         super().__init__()
         self.bits,self.group = check_bits(bits, group)
         N,K = weight.shape
-        if self.group is not None and (K % self.group or K % 2):
+        if self.group is not None and K % self.group:
             raise ValueError(f"group must be a divisor of the width {K}, got {self.group}")
         self.shape = N,K
         self.is_packed = False
@@ -206,10 +206,12 @@ class QuantizedWeight(nn.Module):
             x: (..., K)
 
         Returns:
-            (..., N), in the dtype of `x`
+            (..., N), in the dtype of `x`, or of autocast where it is on
         """
-        if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         N,K = self.shape
+        if x.shape[-1] != K: raise ValueError(f"x must be (..., {K}), got {tuple(x.shape)}")
+        x = x.to(autocast_dtype(x.device) or x.dtype)
+        if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         rows = x.reshape(-1, K)
         if not self._has_kernel(rows): return x @ self._floats(x.dtype)
         low = rows.to(torch.bfloat16)
@@ -308,7 +310,9 @@ def check_bits(bits:int, group:int|None)->tuple[int,int|None]:
     if bits == 8:
         if group is None: return 8, None
         raise ValueError(f"group needs bits=4, 8 bits have a scale for each row; got {group!r}")
-    return 4, checked_integer('group', 32 if group is None else group, min=2)
+    group = checked_integer('group', 32 if group is None else group, min=2)
+    if group % 2: raise ValueError(f"group must be even, two codes share a byte; got {group}")
+    return 4, group
 
 def _pair_nibbles(codes:Tensor)->Tensor:
     "Return codes from 0 to 15, (..., K), two in a byte, (..., K/2)"
@@ -385,7 +389,7 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
     `ValueError` for a model that is quantized already.
 
     Args:
-        model: Any module; it is changed in place and returned
+        model: Changed in place and returned; a single layer is returned as a new module
         bits: 8: a scale for each row; 4: a scale and a middle for each group
         group: Of 4 bits: group size; None: 32
         keep: Modules that stay, named as in `named_modules`; `*` is any part
@@ -394,20 +398,22 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
         The model, with integers in place of its matrices
     """
     bits,group = check_bits(bits, group)
-    if isinstance(model, nn.Linear): return cast(_M, QuantizedLinear(model, bits, group=group))
     patterns = [keep] if isinstance(keep, str) else [*keep]
     names = [name for name,_ in model.named_modules()]
     for p in patterns:
         if not any(fnmatchcase(name, p) for name in names):
-            raise ValueError(f"keep names {p!r}, and the model has no such module")
+            raise ValueError(f"keep must name modules of the model, found none for {p!r}")
     if any(isinstance(m, QuantizedWeight) for m in model.modules()):
         raise ValueError("model is quantized already")
+    if isinstance(model, (nn.Linear,nn.Embedding)):
+        return cast(_M, quantize_module(model, bits, group))
     replacements:dict[Any,nn.Module] = {}    # a tied matrix is quantized once
     for parent,name,matrix in [*_matrices(model)]:
         path = f'{parent}.{name}'.strip('.')
         if any(fnmatchcase(path, p) or fnmatchcase(path, f'{p}.*') for p in patterns): continue
         if matrix not in replacements: replacements[matrix] = quantize_module(matrix, bits, group)
         _replace(model.get_submodule(parent), name, replacements[matrix])
+    if not replacements: raise ValueError(f"{type(model).__name__} holds no matrix to quantize")
     return model
 
 # %% ../../nbs/layers/quantized.ipynb #e6e30ae2

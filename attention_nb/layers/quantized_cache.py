@@ -90,8 +90,8 @@ class Int8Buffer:
         buffer.out_dtype = out_dtype
         return buffer
 
-    def prepare(self, name:str, rows:Tensor)->None:
-        """Read all rows in the dtype of these from now on; a `TypeError` if they cannot be quantized
+    def check_rows(self, name:str, rows:Tensor)->None:
+        """Raise a `TypeError` unless rows are floating point and want no gradient
 
         Args:
             name: What errors call the rows
@@ -103,4 +103,3 @@ class Int8Buffer:
         if rows.requires_grad and torch.is_grad_enabled():
             raise TypeError(f"a cache of {self.dtype} has no gradients: call under "
                             "torch.no_grad()")
-        self.out_dtype = rows.dtype

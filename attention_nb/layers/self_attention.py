@@ -53,6 +53,7 @@ class SelfAttention(AttentionLayer):
             Output (..., L, d_v); with `need_weights` also (..., L, L)
         """
         d_in = self.q_proj.in_features
+        if not isinstance(x, Tensor): raise TypeError(f"x must be a tensor, got {type(x).__name__}")
         if x.dim() < 2 or x.shape[-1] != d_in:
             raise ValueError(f"x must be (..., L, {d_in}), got {tuple(x.shape)}")
         mask = one_head_mask(mask, x)

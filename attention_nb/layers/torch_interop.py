@@ -161,7 +161,7 @@ def _lacking(m:MultiHeadAttention)->list[str]:
     D,H,E = m.d_model,m.n_heads,m.head_dim
     lacks = dict(n_kv_heads=m.n_kv_heads != H, head_dim=E*H != D, v_head_dim=m.v_head_dim != E,
                  q_norm=m.q_norm is not None, k_norm=m.k_norm is not None,
-                 window=m.window is not None,
+                 rope=m.rope is not None, window=m.window is not None,
                  softcap=m.softcap is not None, sinks=m.sinks is not None,
                  scale=m.scale not in (None, E**-0.5), attend=m.attend is not None,
                  out_bias=(m.out_proj.bias is None) != (m.q_proj.bias is None),
@@ -285,7 +285,9 @@ class TorchInterface(_Wrapper):
             Output, and weights (B, L, S), (B, H, L, S) or None
         """
         length_first = not self.batch_first and query.dim() == 3
-        if length_first: query,key,value = (t.transpose(0, 1) for t in (query,key,value))
+        if length_first:    # a tensor that is given twice stays one tensor: self-attention
+            transposed = {id(t): t.transpose(0, 1) for t in (query,key,value)}
+            query,key,value = (transposed[id(t)] for t in (query,key,value))
         batch,L,S = query.shape[:-2],query.shape[-2],key.shape[-2]
         if key_padding_mask is not None:
             t = _check_torch_mask(key_padding_mask, 'key_padding_mask', (*batch,S))
