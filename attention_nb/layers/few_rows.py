@@ -60,10 +60,10 @@ def multiply_rows(x:Tensor, weight:Tensor, bias:Tensor|None=None)->Tensor:
 
 def _fast_product(x:Tensor, weight:Tensor)->Tensor|None:
     "Return x @ weight.T, or None where `F.linear` should compute it"
-    rows:object = x.numel()//max(1, x.shape[-1])
-    # a program exported for any number of rows must not be specialized to few
-    if not isinstance(rows, int) or not 0 < rows <= _MAX_ROWS: return None
     if not _can_bypass_linear(x, weight): return None
+    rows:object = x.numel()//max(1, x.shape[-1])
+    # a program exported for any number of rows must not branch on it
+    if not isinstance(rows, int) or not 0 < rows <= _MAX_ROWS: return None
     if weight.dtype is torch.bfloat16: product = _by_vector if rows == 1 else _by_columns
     elif rows <= _MAX_ROWS_HALVES and len(weight) % 2 == 0: product = _by_halves
     else: return None
@@ -74,7 +74,9 @@ def _can_bypass_linear(x:Tensor, weight:Tensor)->bool:
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad): return False
     if weight.device.type != 'cpu' or x.dtype != weight.dtype: return False
     if torch.is_autocast_enabled('cpu') or not weight.is_contiguous(): return False
-    return type(weight) in (Tensor, nn.Parameter) or torch.compiler.is_exporting()
+    # strict export shows a dynamic number of rows as an int
+    if torch.compiler.is_exporting(): return not torch.compiler.is_dynamo_compiling()
+    return type(weight) in (Tensor, nn.Parameter)
 
 # %% ../../nbs/layers/few_rows.ipynb #b48f0008
 class Linear(nn.Linear):
