@@ -1,4 +1,4 @@
-"""Three learned matrices around one call of attention: the smallest layer there is
+"""One attention head with its three projections: the smallest layer
 
 Docs: https://attention-nb.github.io/attention_nb/layers/self_attention.html.md"""
 
@@ -45,8 +45,8 @@ class SelfAttention(AttentionLayer):
 
         Args:
             x: Input, (..., L, d_in)
-            mask: Bool (L, L), for a batch also (B, 1, L, L); or rules
-            causal: Position i sees positions up to i
+            mask: Bool (L, L) or (B, 1, L, L), or an `AttentionMask`
+            causal: Mask keys after the query's own position
             need_weights: Return the weights too
 
         Returns:

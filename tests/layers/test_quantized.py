@@ -57,7 +57,7 @@ def test_saved_loaded_copied_pickled(bits, dtype, tmp_path):
     again = load_pretrained(tmp_path, dtype=dtype)
     for twin in (again, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         with torch.no_grad(): assert torch.equal(twin(ids), wanted)
-        assert twin.new_cache(1, 4).own[0].dtype == dtype
+        assert twin.new_cache(1, 4).self_attn[0].dtype == dtype
         assert torch.equal(twin.generate(ids, 5, eos_id=()), model.generate(ids, 5, eos_id=()))
     twin.load_state_dict(model.state_dict())
     with torch.no_grad(): assert torch.equal(twin(ids), wanted)
