@@ -16,7 +16,7 @@ from torch import Tensor
 from .pretrained import load_pretrained
 from .source import Source, open_source
 from .tokenizers import load_tokenizer
-from ..layers.base import Function
+from ..layers.base import AnyAttentionFunction
 from ..models.generation import stream
 from ..models.generation_options import GenerateKwargs, StreamKwargs
 from ..models.transformer import Transformer
@@ -56,7 +56,7 @@ class LLM:
     @classmethod
     def load(cls, source:str|Path, *, dtype:torch.dtype|None=torch.float32,
              device:torch.device|str|None=None, bits:int|None=None,
-             attend:Function|str|None=None)->Self:
+             attend:AnyAttentionFunction|str|None=None)->Self:
         """Load a published language model
 
         Args:

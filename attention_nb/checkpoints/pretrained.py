@@ -21,7 +21,8 @@ from ..models.blocks import Mixers
 from .families.registry import (FAMILIES, can_be, config_to_hf, family_of,
                                                         stretched, with_ends)
 from .source import Source, open_source
-from ..layers.base import attention_layers, Function, resolve_attention, set_attention
+from ..layers.base import (AnyAttentionFunction, attention_layers, resolve_attention,
+                                      set_attention)
 from .convert import (build_model, build_ours, own_family, tensors_of_ours,
                                               tensors_to_hf)
 from .save import beside_names, save_tensors
@@ -38,15 +39,16 @@ from ..models.transformer import Transformer
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #f0717a1f
 def load_pretrained(source:str|Path|Source, *, dtype:torch.dtype|None=torch.float32,
-                    attend:Function|str|None=None, rope_scaling:Mapping[str,Any]|None=None,
-                    ignore:Iterable[str]=(), mixers:Mixers|None=None, progress:bool=False,
-                    bits:int|None=None, group:int|None=None)->Transformer:
+                    attend:AnyAttentionFunction|str|None=None,
+                    rope_scaling:Mapping[str,Any]|None=None, ignore:Iterable[str]=(),
+                    mixers:Mixers|None=None, progress:bool=False, bits:int|None=None,
+                    group:int|None=None)->Transformer:
     """Load a published model, or one of ours; what is not understood is refused by name
 
     Args:
         source: 'minilm', 'smollm2', a folder, a GGUF file, a hub id, or a `Source`
         dtype: Of the parameters; None leaves each as the file has it
-        attend: What layers call, an `AttentionFunction` or a kernel's name
+        attend: What layers call: a function or a kernel's name
         rope_scaling: In place of the file's, as a model's card says it
         ignore: Unknown settings of the file that are known to change no number
         mixers: Makers of its mixers, as for `Transformer`; they are in no file
@@ -251,6 +253,8 @@ def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
 def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
+    if any(name.endswith('.lora_A') for name in state):
+        raise ValueError("model has LoRA layers: call merge_lora(model) before it is saved")
     if (parts := quantized_layers(model)) and kind != 'attention_nb':
         raise NotImplementedError("a quantized model is saved in our own form only, "
                                   f"family='attention_nb', got {kind!r}")

@@ -22,7 +22,7 @@ from ..kernels.dispatch import merge_attention
 from ..kernels.blocks import flash_attention
 from ..kernels.attention_mask import AttentionMask
 from ..layers.cache import KVCache, ModelCache
-from ..layers.multihead import MultiHeadAttention, computed_dtype, like_of
+from ..layers.multihead import MultiHeadAttention, computed_dtype, weight_like
 from ..models.transformer import Transformer
 
 # %% ../../nbs/distributed/split_cache.ipynb #9bcadfc6
@@ -190,8 +190,8 @@ def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, s
         left = None if layer.window is None else layer.window[0]
         if left is not None: made.append(layer.new_cache(batch, max_len, dtype=dtype))
         else:
-            heads,E,Ev = layer.kept_widths
-            like = like_of(layer.k_proj)
+            heads,E,Ev = layer.cache_widths
+            like = weight_like(layer.k_proj)
             made.append(SplitCache(row, batch, heads, max_len, E, v_head_dim=Ev, stretch=stretch,
                                    dtype=dtype or computed_dtype(like), device=like.device))
     return ModelCache(made, [None]*len(made))

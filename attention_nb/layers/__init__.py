@@ -1,1 +1,1 @@
-"Modules with parameters, places and caches: what stands between a kernel and a model"
+"Attention layers: projections, position encodings, caches and quantized weights"

@@ -1,4 +1,4 @@
-"""Keys and values in buffers that are allocated once, a sliding cache for layers with a window, and the one method where a cache takes part
+"""Key/value caches of attention layers: full, sliding, and those of a whole model
 
 Docs: https://attention-nb.github.io/attention_nb/layers/cache.html.md"""
 
@@ -19,31 +19,31 @@ from ..kernels.attention_mask import AttentionMask, named_tensors
 from .quantized_cache import Int8Buffer
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
-class _Layer(Protocol):
+class _CachedLayer(Protocol):
     "The attributes of an attention layer that decide which cache fits"
     @property
     def n_heads(self)->int: ...
     @property
-    def rope(self)->object: ...
+    def rope(self)->Any: ...
     @property
     def window(self)->Window|None: ...
 
 # %% ../../nbs/layers/cache.ipynb #95b4bcfa
 class LayerCache(Protocol):
-    "What the cache of any layer can do, of attention or of another mixer"
+    "Interface of the cache of any layer, of attention or of another mixer"
     def __len__(self)->int: ...
     def reset(self)->None:
         "Remove all tokens"
         ...
     def crop(self, n:int)->None:
-        """Remove all tokens after the first `n`; `NotImplementedError` where it cannot
+        """Remove all tokens after the first `n`; may raise `NotImplementedError`
 
         Args:
             n: Number of tokens that stay
         """
         ...
     def select(self, rows:Tensor)->None:
-        """Reorder the sequences, as beam search does; `NotImplementedError` where it cannot
+        """Reorder the sequences, as beam search does; may raise `NotImplementedError`
 
         Args:
             rows: Index of the sequence that each row continues, integers (B,)
@@ -51,7 +51,7 @@ class LayerCache(Protocol):
         ...
 
 class AttentionCache(LayerCache, Protocol):
-    "The cache of an attention layer"
+    "Interface of the cache of an attention layer"
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, **options:Any)->Attended:
         """Append the new keys and values, and attend to all that are cached
@@ -59,7 +59,7 @@ class AttentionCache(LayerCache, Protocol):
         Args:
             attend: The attention function to call
             q: Queries of the new tokens, (B, H, L, E)
-            k: Their keys, (B, Hkv, L, E); None: the keys of another text are cached
+            k: Their keys, (B, Hkv, L, E); None: attend to the cached keys only
             v: Their values, (B, Hkv, L, Ev)
             options: Of the attention, about all tokens so far
 
@@ -77,17 +77,17 @@ class KVCache:
         n_kv_heads: Number of key/value heads Hkv
         max_len: Capacity in tokens
         head_dim: Head dimension E of keys
-        v_head_dim: Head dimension Ev of values; None means E, 0 keeps no values
+        v_head_dim: Head dimension Ev of values; None: E, 0: no values are cached
         dtype: Of keys and values; None: torch's default; int8 quantizes
         device: Where they are allocated
     """
-    left:int|None = None    # a full cache drops no key
+    left:int|None = None    # a `KVCache` drops no key
     def __init__(self, batch:int, n_kv_heads:int, max_len:int, head_dim:int, *,
                  v_head_dim:int|None=None, dtype:torch.dtype|None=None,
                  device:torch.device|str|None=None):
         widths = head_dim, head_dim if v_head_dim is None else v_head_dim
         check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
-                    v_head_dim=widths[1] or 1)
+                    v_head_dim=widths[1] or 1)    # 0 is allowed
         self._k,self._v = _allocate(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
                                     device=device)
         self.max_len:int|None = max_len
@@ -95,7 +95,9 @@ class KVCache:
         self._position_ids:Tensor|None = None    # None: 0, 1, 2, ...
 
     @property
-    def batch(self)->int: return len(self._k)
+    def batch(self)->int:
+        "Number of sequences B"
+        return len(self._k)
     @property
     def widths(self)->tuple[int,int,int]:
         "Number of heads, head dimension of keys, head dimension of values"
@@ -110,7 +112,7 @@ class KVCache:
         Args:
             attend: The attention function to call
             q: Queries of the new tokens, (B, H, L, E)
-            k: Their keys, (B, Hkv, L, E); None: the keys of another text are cached
+            k: Their keys, (B, Hkv, L, E); None: attend to the cached keys only
             v: Their values, (B, Hkv, L, Ev)
             q_pos: Position ids of the new tokens, (L,) or (B, L); None: the next
             options: Of the attention, about all tokens so far
@@ -118,31 +120,26 @@ class KVCache:
         Returns:
             What `attend` returns
         """
+        if (k is None) != (v is None):
+            raise ValueError("k and v must be given together, or neither")
         if k is None or v is None: return attend(q, self.keys, self.values, **options)
-        if q_pos is not None or self._position_ids is not None:
-            options |= self._with_position_ids(q_pos, q)
         L = q.shape[2]
+        if q_pos is not None or self._position_ids is not None:
+            past = self._seen
+            k_pos = _append_position_ids(self._position_ids, q_pos, past, L, q.device)
+            options |= dict(q_pos=k_pos[...,past:], k_pos=k_pos)
         self._check_dropped(L, options)
         keys,values = self.update(k, v)
         self._position_ids = options.get('k_pos', self._position_ids)
-        keys,values,options = self._cut_options(keys, values, L, options)
+        keys,values,options = self._select_cached(keys, values, L, options)
         return attend(q, keys, values, **options)
 
-    def _with_position_ids(self, q_pos:Tensor|None, q:Tensor)->dict[str,Any]:
-        "Return the position ids of the new tokens and of all tokens"
-        past = self._seen
-        old = self._position_ids
-        new = torch.arange(past, past+q.shape[2], device=q.device) if q_pos is None else q_pos
-        if old is None: old = torch.arange(past, device=q.device)
-        if old.dim() != new.dim(): old,new = (t.expand(len(q), -1) for t in (old,new))
-        return dict(q_pos=new, k_pos=torch.cat([old, new], -1))
-
     def _check_dropped(self, L:int, options:dict[str,Any])->None:
-        "Raise a `ValueError` if a query may attend to a dropped key; a full cache drops none"
+        "Raise a `ValueError` if a query may attend to a dropped key; a `KVCache` drops none"
 
-    def _cut_options(self, keys:Tensor, values:Tensor, L:int,
+    def _select_cached(self, keys:Tensor, values:Tensor, L:int,
                      options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
-        "Return keys, values and the options about these keys; a full cache holds all"
+        "Return keys, values and the options for these keys; a `KVCache` holds all"
         return keys, values, options
 
     def update(self, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
@@ -161,13 +158,14 @@ class KVCache:
         start = self._seen
         end = start + _check_new(k, v, (self._k,self._v))
         if end > self._k.shape[2]:
-            raise ValueError(f"{start} of at most {self.max_len} tokens are kept: "
+            raise ValueError(f"{start} of at most {self.max_len} tokens are cached: "
                              f"no room for {end-start} more")
         self._write(slice(start, end), k, v)
         self._seen = end
         return self._k[:,:,:end], self._v[:,:,:end]
 
     def _write(self, slots:slice|Tensor, k:Tensor, v:Tensor)->None:
+        "Write keys and values into slots of the buffers"
         self._copy_for_backward(torch.clone)
         self._k[:,:,slots] = k
         self._v[:,:,slots] = v
@@ -189,13 +187,15 @@ class KVCache:
         self._seen += 1
 
     @property
-    def _n_kept(self)->int: return min(self._seen, self._k.shape[2])
+    def _n_cached(self)->int: return min(self._seen, self._k.shape[2])
     @property
-    def keys(self)->Tensor: return self._k[:,:,:self._n_kept]
+    def keys(self)->Tensor: return self._k[:,:,:self._n_cached]
     @property
-    def values(self)->Tensor: return self._v[:,:,:self._n_kept]
+    def values(self)->Tensor: return self._v[:,:,:self._n_cached]
     @property
-    def positions(self)->Tensor: return torch.arange(self._seen, device=self._k.device)
+    def positions(self)->Tensor:
+        "Index in the sequence of each cached key, (S,); not its position id"
+        return torch.arange(self._seen, device=self._k.device)
     @property
     def nbytes(self)->int: return self._k.nbytes + self._v.nbytes
     def __len__(self)->int: return self._seen
@@ -227,12 +227,12 @@ class KVCache:
             raise TypeError(f"rows must be integers (B,), got {rows.dtype} {tuple(rows.shape)}")
         if not len(rows) or not 0 <= rows.min() <= rows.max() < old:
             raise ValueError(f"rows must be from 0 to {old-1}, got {rows.tolist()}")
-        k,v = (_select(t, rows, self._n_kept) for t in (self._k, self._v))
+        k,v = (_select(t, rows, self._n_cached) for t in (self._k, self._v))
         if len(rows) != old:
             widths = k.shape[3],v.shape[3]
             self._k,self._v = _allocate(len(rows), *self._k.shape[1:3], widths=widths,
                                         dtype=k.dtype, device=k.device)
-        self._write(slice(self._n_kept), k, v)
+        self._write(slice(self._n_cached), k, v)
         ids = self._position_ids
         if ids is not None and ids.dim() > 1: self._position_ids = ids.index_select(0, rows)
 
@@ -243,13 +243,23 @@ class KVCache:
                 f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
 
 # %% ../../nbs/layers/cache.ipynb #cfd51938
+def _append_position_ids(old:Tensor|None, new:Tensor|None, past:int, L:int,
+                         device:torch.device|None)->Tensor:
+    "Return the position ids of `past` cached and L new tokens; None: 0, 1, 2, ..."
+    if old is None: old = torch.arange(past, device=device)
+    new = torch.arange(past, past+L, device=old.device) if new is None else new.to(old.device)
+    if old.dim() != new.dim():
+        B = max(t.shape[0] for t in (old,new) if t.dim() > 1)
+        old,new = (t.expand(B, -1) for t in (old,new))
+    return torch.cat([old, new], -1)
+
 def _check_new(k:Tensor, v:Tensor, buffers:tuple[Any,Any])->int:
-    "Return the number of new tokens; a `TypeError` or `ValueError` if they do not fit the buffers"
+    "Return the number of new tokens; raise an error unless they fit the buffers"
     L:Any = k.shape[2] if isinstance(k, Tensor) and k.dim() == 4 else 'L'
     for name,t,buffer in zip('kv', (k,v), buffers):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if isinstance(buffer, Int8Buffer): buffer.prepare(name, t)
+        if isinstance(buffer, Int8Buffer): buffer.check_rows(name, t)
         elif t.dtype != buffer.dtype:
             raise TypeError(f"{name} must be {buffer.dtype} like the cache, got {t.dtype}")
         if t.device != buffer.device:
@@ -276,25 +286,27 @@ def _as_stored(buffer:Any, new:Tensor)->Tensor:
     return Int8Buffer.quantize(new)[...] if isinstance(buffer, Int8Buffer) else new
 
 # %% ../../nbs/layers/cache.ipynb #c3b86b8c
-def _take_columns(options:dict[str,Any], kept:Tensor|slice)->dict[str,Any]:
-    "Return options about all tokens as options about the kept ones"
-    def take(name:str, x:Any)->Any:
+def _select_key_columns(options:dict[str,Any], columns:Tensor|slice)->dict[str,Any]:
+    "Return options for all keys as options for the keys of some columns"
+    def select(name:str, x:Any)->Any:
         if isinstance(x, AttentionMask):
-            in_order = isinstance(kept, slice) or x.q_pos is not None or x.k_pos is not None
-            return (x if in_order else replace(x, causal=False, window=None)).part(k=kept)
+            # in the order of slots an index says nothing of a position: causal and window go, which
+            # hide nothing there, see `_sees_all_slots`
+            in_order = isinstance(columns, slice) or x.q_pos is not None or x.k_pos is not None
+            return (x if in_order else replace(x, causal=False, window=None)).part(k=columns)
         if name not in ('mask','bias','k_pos') or x is None: return x
-        return x[...,kept] if x.dim() and (x.shape[-1] > 1 or name == 'k_pos') else x
-    return {name: take(name, x) for name,x in options.items()}
+        return x[...,columns] if x.dim() and (x.shape[-1] > 1 or name == 'k_pos') else x
+    return {name: select(name, x) for name,x in options.items()}
 
 class SlidingKVCache(KVCache):
-    """Keys and values that a window still sees, in a rolling buffer of `left` + 1 slots
+    """Keys and values that a window still reaches, in a rolling buffer of `left` + 1 slots
 
     Args:
         batch: Number of sequences B
         n_kv_heads: Number of key/value heads Hkv
-        left: How many keys before its own position a query sees
+        left: Number of keys before its own position that a query may attend to
         head_dim: Head dimension E of keys
-        v_head_dim: Head dimension Ev of values; None means E, 0 keeps no values
+        v_head_dim: Head dimension Ev of values; None: E, 0: no values are cached
         dtype: Of keys and values; None: torch's default; int8 quantizes
         device: Where they are allocated
     """
@@ -314,17 +326,18 @@ class SlidingKVCache(KVCache):
         self._first = None
 
     def _slots(self, start:int, end:int)->Tensor:
+        "Return the slots of the tokens from `start` to `end`"
         return torch.arange(start, end, device=self._k.device) % self._n_slots
 
     def update(self, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
-        """Overwrite the oldest slots and return what the window sees; an error changes nothing
+        """Overwrite the oldest slots, and return what the window reaches; an error changes nothing
 
         Args:
             k: Keys of L new tokens, (B, Hkv, L, E)
             v: Their values, (B, Hkv, L, Ev)
 
         Returns:
-            Keys and values the new tokens may see, at `positions`
+            Keys and values that the new tokens may attend to, at `positions`
         """
         start = self._seen
         L = _check_new(k, v, (self._k,self._v))
@@ -333,10 +346,10 @@ class SlidingKVCache(KVCache):
             self._write(slice(slot, slot+1), k, v)
             self.count_token()
             return self.keys, self.values
-        first = max(0, start-self._n_slots+1)     # the oldest key that a new token sees
+        first = max(0, start-self._n_slots+1)     # the oldest key within the window
         skip = max(0, L-self._n_slots)            # new tokens that are overwritten at once
         old = self._slots(first, start)
-        keys,values = (torch.cat([buffer[:,:,old], _as_stored(buffer, new)], 2)
+        keys,values = (torch.cat([buffer[:,:,old].to(new.dtype), _as_stored(buffer, new)], 2)
                        for buffer,new in ((self._k, k), (self._v, v)))
         self._write(self._slots(start+skip, start+L), k[:,:,skip:], v[:,:,skip:])
         self._seen = start+L
@@ -348,38 +361,38 @@ class SlidingKVCache(KVCache):
         n_dropped = self._seen-self._n_slots+1
         if n_dropped <= 0: return
         mask = options.get('mask')
-        rules = {name: options[name] for name in ('causal','window','q_pos','k_pos')
-                 if options.get(name) is not None}
-        names = {*rules}
+        masking = {name: options[name] for name in ('causal','window','q_pos','k_pos')
+                   if options.get(name) is not None}
+        names = {*masking}
         if isinstance(mask, AttentionMask): names.update(name for name,_ in named_tensors(mask))
-        if not names & {'q_pos','k_pos'}: return    # by index a window sees no dropped key
-        rule_mask = AttentionMask(L, self._seen+L, **rules)
-        if mask is not None: rule_mask = rule_mask & mask
-        if not has_values(*(t for _,t in named_tensors(rule_mask))): return
-        dropped = rule_mask.part(k=slice(0, n_dropped))
+        if not names & {'q_pos','k_pos'}: return    # by index a window reaches no dropped key
+        combined = AttentionMask(L, self._seen+L, **masking)
+        if mask is not None: combined = combined & mask
+        if not has_values(*(t for _,t in named_tensors(combined))): return
+        dropped = combined.part(k=slice(0, n_dropped))
         if not dropped.blocks(128, 128).any(): return
         for start in range(0, L, 128):
             tile = dropped.tile(slice(start, start+128), slice(None))
             if tile is None or tile.any():
-                raise ValueError("the window sees, by position ids, keys that a sliding cache of "
-                                 f"{self._n_slots} slots has dropped: pad texts on the left, or "
-                                 "use a KVCache")
+                raise ValueError("by position ids the window reaches keys that a SlidingKVCache "
+                                 f"of {self._n_slots} slots has dropped: pad on the left, or use "
+                                 "a KVCache")
 
-    def _cut_options(self, keys:Tensor, values:Tensor, L:int,
+    def _select_cached(self, keys:Tensor, values:Tensor, L:int,
                      options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
         "Return keys, values and the options without the columns of dropped keys"
         S = keys.shape[2]
         if S == self._seen: return keys, values, options    # no key was dropped
-        if L > 1: return keys, values, _take_columns(options, slice(self._seen-S, self._seen))
+        if L > 1: return keys, values, _select_key_columns(options, slice(self._seen-S, self._seen))
         if self._sees_all_slots(options):
             options = {name: x for name,x in options.items() if name not in ('causal','window')}
-            return keys, values, _take_columns(options, self.positions)
+            return keys, values, _select_key_columns(options, self.positions)
         order = self.positions.argsort()
-        options = _take_columns(options, slice(self._seen-S, self._seen))
+        options = _select_key_columns(options, slice(self._seen-S, self._seen))
         return keys[:,:,order], values[:,:,order], options
 
     def _sees_all_slots(self, options:dict[str,Any])->bool:
-        "Return whether causal and window hide no slot from the newest token"
+        "Return whether causal and window let the newest token attend to all slots"
         mask = options.get('mask')
         windows = [options.get('window')]
         if isinstance(mask, AttentionMask):
@@ -390,11 +403,14 @@ class SlidingKVCache(KVCache):
 
     @property
     def positions(self)->Tensor:
-        "Position in the text of each key that `update` returned last, or that `crop` left"
+        """Index in the sequence of each key that `update` returned last, or that `crop` left
+
+        Not its position id.
+        """
         if self._first is not None:
             return torch.arange(self._first, self._seen, device=self._k.device)
         newest = self._seen-1
-        slot = torch.arange(self._n_kept, device=self._k.device)
+        slot = torch.arange(self._n_cached, device=self._k.device)
         return newest - (newest-slot) % self._n_slots
 
     def crop(self, n:int)->None:
@@ -403,8 +419,9 @@ class SlidingKVCache(KVCache):
         Args:
             n: Number of tokens that stay
         """
+        n = checked_integer('n', n, max=self._seen)
         if n != self._seen and self._seen > self._n_slots:
-            raise ValueError(f"n must be {self._seen}: what came before is written over, got {n!r}")
+            raise ValueError(f"n must be {self._seen}: what came before is overwritten, got {n}")
         super().crop(n)
         self._first = None
 
@@ -414,37 +431,44 @@ class SlidingKVCache(KVCache):
         self._first = None
 
 # %% ../../nbs/layers/cache.ipynb #68e4cf46
-def _check_window(layer:_Layer, is_self:bool, left:int)->None:
-    "Raise a `ValueError` unless a sliding cache keeps all keys that the layer's window sees"
-    if not is_self: raise ValueError("another text needs a full cache, got a sliding one")
-    seen = None if layer.window is None else layer.window[0]
-    if seen is None or seen > left:
-        raise ValueError(f"a cache of left={left} has dropped keys that window={layer.window} sees")
+def _check_window(layer:_CachedLayer, is_self:bool, left:int)->None:
+    "Raise a `ValueError` unless a `SlidingKVCache` keeps all keys within the layer's window"
+    if not is_self: raise ValueError("cross-attention needs a KVCache, got a SlidingKVCache")
+    layer_left = None if layer.window is None else layer.window[0]
+    if layer_left is None or layer_left > left:
+        raise ValueError(f"cache must keep the layer's window={layer.window}, got left={left}")
 
 # %% ../../nbs/layers/cache.ipynb #da889c1d
-def check_cache(layer:_Layer, query:Tensor, is_self:bool, cache:AttentionCache|None,
+def check_cache(layer:_CachedLayer, query:Tensor, is_self:bool, cache:AttentionCache|None,
                 positions:Tensor|None, rotation:tuple[Tensor,Tensor]|None)->None:
     """Raise a `TypeError` or `ValueError` unless cache, positions and rotation fit the layer
 
     Args:
         layer: With `rope`, `window` and `n_heads`
         query: (B, L, D), or (L, D) without a batch
-        is_self: Do the queries attend to their own text?
+        is_self: Whether it is self-attention
         cache: The cache of the call
         positions: Position ids, (L,) or (B, L)
-        rotation: Cosines and sines
+        rotation: `rope.rotation(positions)`, (L, R) or (B, 1, L, R)
     """
     rope = layer.rope
-    if rope is None and rotation is not None:
-        raise ValueError("rotation needs a layer with rope")
-    if not is_self and (rope is not None or positions is not None):
-        name = 'positions are of' if rope is None else 'rope rotates'
-        raise ValueError(f"{name} a text that attends to itself; key must be None")
+    if rotation is not None:
+        if rope is None: raise ValueError("rotation needs a layer with rope")
+        L,R = query.shape[-2],rope.rotary_dim
+        for t in rotation:
+            if t.shape[-2:] != (L, R):
+                raise ValueError(f"rotation must be rope.rotation(positions) of {L} positions, "
+                                 f"(..., {L}, {R}), got {tuple(t.shape)}")
+    if not is_self and rope is not None:
+        raise ValueError("rope needs self-attention: key must be None")
+    if not is_self and positions is not None:
+        raise ValueError("positions need self-attention: key must be None")
     if positions is not None and rotation is not None:
-        raise ValueError("rotation is made of positions: give one of them")
+        raise ValueError("give positions or rotation, not both")
     if cache is None: return
     if not hasattr(cache, 'attend') or not hasattr(cache, '__len__'):
-        raise TypeError(f"cache must be a KVCache or have its attend, got {type(cache).__name__}")
+        raise TypeError("cache must be a KVCache, or an object with attend and __len__, "
+                        f"got {type(cache).__name__}")
     B = len(query) if query.dim() == 3 else 1
     if getattr(cache, 'batch', B) != B:
         raise ValueError(f"cache must be for a batch of {B}, got one for {getattr(cache, 'batch')}")
@@ -455,55 +479,59 @@ def check_cache(layer:_Layer, query:Tensor, is_self:bool, cache:AttentionCache|N
 class ModelCache:
     """The caches of all layers of a model; they advance together or not at all
 
+    `memory`, `position_ids` and `rope_length` are set by the model.
+
     Args:
-        own: One for each layer: what its `new_cache` returned
-        cross: One for each cross-attention, or None
+        self_attn: One for each layer: what its `new_cache` returned
+        cross_attn: One for each cross-attention, or None
     """
-    def __init__(self, own:list[Any], cross:list[AttentionCache|None]):
-        self.own:list[Any] = own
-        self.cross:list[AttentionCache|None] = cross
+    def __init__(self, self_attn:list[Any], cross_attn:list[AttentionCache|None]):
+        self.self_attn:list[Any] = self_attn
+        self.cross_attn:list[AttentionCache|None] = cross_attn
         self.memory:Tensor|None = None          # output of the encoder, (B, S, D)
         self.position_ids:Tensor|None = None    # of all tokens, (S,) or (B, S); None: 0, 1, 2, ...
         self.rope_length:int = 0                # text length whose frequencies rotated the keys
         self._is_consistent = True
 
-    def __len__(self)->int: return len(self.own[0])
-    def _all(self)->list[Any]: return [c for c in (*self.own, *self.cross) if c is not None]
+    def __len__(self)->int: return len(self.self_attn[0])
+    def _all(self)->list[Any]:
+        "Return all caches of the model"
+        return [c for c in (*self.self_attn, *self.cross_attn) if c is not None]
     @property
     def nbytes(self)->int: return sum(getattr(c, 'nbytes', 0) for c in self._all())
 
     def check_capacity(self, ids:Tensor, source:Tensor|None=None)->None:
-        """Raise a `ValueError` if any layer lacks capacity, before one of them keeps the tokens
+        """Raise a `ValueError` if any layer lacks capacity, before one of them caches the tokens
 
         Args:
-            ids: Tokens that come next, (B, L)
-            source: Beside an encoder: what it reads, (B, S)
+            ids: The next tokens, (B, L)
+            source: Input of an encoder, (B, S)
         """
-        lengths = {len(c) for c in self.own}
+        lengths = {len(c) for c in self.self_attn}
         if not self._is_consistent or len(lengths) > 1:
-            raise ValueError("the cache was left in the middle of a call, its layers hold "
-                             f"{sorted(lengths)} tokens: reset it first")
-        free = [c.max_len-len(c) for c in self.own if getattr(c, 'max_len', None) is not None]
+            raise ValueError("a call with this cache was interrupted; its layers hold "
+                             f"{sorted(lengths)} tokens: call reset()")
+        free = [c.max_len-len(c) for c in self.self_attn if getattr(c, 'max_len', None) is not None]
         if free and ids.shape[1] > min(free):
             raise ValueError(f"the cache has room for {min(free)} more tokens, got {ids.shape[1]}")
-        max_source = getattr(self.cross[0], 'max_len', None)
+        max_source = getattr(self.cross_attn[0], 'max_len', None)
         if source is None or max_source is None or self.memory is not None: return
         if (S := source.shape[1]) > max_source:
             raise ValueError(f"the cache has room for a source of {max_source} tokens, got {S}")
 
-    def advance(self, run:Callable[[],Tensor])->Tensor:
-        """Run a call; if it breaks off, remove its tokens from all layers again
+    def run_or_roll_back(self, run:Callable[[],Tensor])->Tensor:
+        """Run a call; if it raises, remove its tokens from all layers again
 
         Args:
             run: A call of the model that appends to all layers
 
         Returns:
-            What it returns
+            Its result
         """
         n,memory,position_ids = len(self),self.memory,self.position_ids
         self._is_consistent = False
         try: out = run()
-        except BaseException:    # a key on the keyboard too
+        except BaseException:    # KeyboardInterrupt too
             self._roll_back(n, memory, position_ids)
             raise
         self._is_consistent = True
@@ -512,10 +540,10 @@ class ModelCache:
     def _roll_back(self, n:int, memory:Tensor|None, position_ids:Tensor|None)->None:
         "Return to `n` tokens if every layer can; else calls are refused until `reset`"
         try:
-            for c in self.own:
+            for c in self.self_attn:
                 if len(c) != n: c.crop(n)
             if memory is None:
-                for cross in self.cross:
+                for cross in self.cross_attn:
                     if cross is not None: cross.reset()
         except (NotImplementedError,ValueError): return
         self.memory = memory
@@ -527,21 +555,14 @@ class ModelCache:
 
         Args:
             new: Position ids of the next tokens, (L,) or (B, L); None: the next integers
-            L: How many there are
+            L: Number of next tokens
 
         Returns:
             Of all tokens, (S,) or (B, S); None: 0, 1, 2, ...
         """
-        if new is None and self.position_ids is None: return None
-        past = len(self)
         old = self.position_ids
-        if old is None: old = torch.arange(past, device=None if new is None else new.device)
-        new = torch.arange(past, past+L) if new is None else new
-        new = new.to(old.device)
-        if old.dim() != new.dim():
-            B = max(t.shape[0] for t in (old,new) if t.dim() > 1)
-            old,new = (t.expand(B, -1) for t in (old,new))
-        return torch.cat([old, new], -1)
+        if new is None and old is None: return None
+        return _append_position_ids(old, new, len(self), L, None if new is None else new.device)
 
     def reset(self)->None:
         "Remove all tokens"
@@ -552,24 +573,28 @@ class ModelCache:
         self._is_consistent = True
 
     def crop(self, n:int)->None:
-        """Remove all tokens after the first `n`; `ValueError` where a layer has overwritten slots
+        """Remove all tokens after the first `n`; after an error, `reset` the cache
+
+        Raises a `ValueError` where a sliding cache has overwritten slots.
 
         Args:
             n: Number of tokens that stay
         """
         checked_integer('n', n, max=len(self))
         self._is_consistent = False
-        for c in self.own: c.crop(n)
+        for c in self.self_attn: c.crop(n)
         if self.position_ids is not None: self.position_ids = self.position_ids[...,:n]
         self._is_consistent = True
 
     def select(self, rows:Tensor)->None:
-        """Reorder the sequences, as beam search does
+        """Reorder the sequences, as beam search does; after an error, `reset` the cache
 
         Args:
             rows: Index of the sequence that each row continues, integers (B,)
         """
+        self._is_consistent = False
         for c in self._all(): c.select(rows)
+        self._is_consistent = True
         if self.memory is not None: self.memory = self.memory[rows]
         ids = self.position_ids
         if ids is not None and ids.dim() > 1: self.position_ids = ids[rows]

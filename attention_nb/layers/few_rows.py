@@ -1,4 +1,4 @@
-"""A linear layer that multiplies one row, or a few, in the way that is fastest on this processor
+"""`Linear`: `nn.Linear` with faster products of 1 to 16 rows on some CPUs
 
 Docs: https://attention-nb.github.io/attention_nb/layers/few_rows.html.md"""
 
@@ -13,32 +13,38 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 # %% ../../nbs/layers/few_rows.ipynb #b48f0007
+_MAX_ROWS = 16           # with more rows `F.linear` is as fast
+_MAX_ROWS_HALVES = 4     # with more rows `F.linear` is faster than two halves
+
 def _by_vector(x:Tensor, weight:Tensor)->Tensor:
+    "Return x @ weight.T of one row by a matrix-vector product"
     return torch.mv(weight, x.view(-1)).view(1, -1)
 
 def _by_columns(x:Tensor, weight:Tensor)->Tensor:
+    "Return x @ weight.T as the transpose of weight @ x.T"
     return torch.mm(weight, x.t()).t().contiguous()
 
 def _by_halves(x:Tensor, weight:Tensor)->Tensor:
+    "Return x @ weight.T by a batch of two products, each with half of the outputs"
     N,K = weight.shape
     out = torch.matmul(weight.view(2, N//2, K), x.t())    # (2, N/2, rows)
     return out.view(1, N) if len(x) == 1 else out.flatten(0, 1).t().contiguous()
 
 def processor_kind()->str:
-    """Return what makes a difference between processors here, as far as torch says it
+    """Return the CPU kind that decides which product is fastest
 
     Returns:
         'amx', 'amd', or '' for any other
     """
-    capabilities = torch.cpu.get_capabilities()
+    capabilities = getattr(torch.cpu, 'get_capabilities', dict)()    # older versions have none
     if capabilities.get('amx_tile'): return 'amx'
     return 'amd' if 'AMD' in str(capabilities.get('cpu_name', '')) else ''
 
-# whose few rows `F.linear` multiplies slowly on this processor
+# dtype in which `F.linear` is slow for few rows here, see the table above; None: in no dtype
 slow_dtype:torch.dtype|None = dict(amx=torch.bfloat16, amd=torch.float32).get(processor_kind())
 
 def multiply_rows(x:Tensor, weight:Tensor, bias:Tensor|None=None)->Tensor:
-    """Compute `F.linear`, for few rows in the way that is fastest on this processor
+    """Compute `F.linear`, for few rows by the product that is fastest on this CPU
 
     Args:
         x: (..., K)
@@ -48,26 +54,38 @@ def multiply_rows(x:Tensor, weight:Tensor, bias:Tensor|None=None)->Tensor:
     Returns:
         (..., N)
     """
-    rows = 0 if weight.dtype is not slow_dtype else x.numel()//max(1, x.shape[-1])
-    if not 0 < rows <= 16 or not _is_ordinary(x, weight): return F.linear(x, weight, bias)
-    if weight.dtype is torch.bfloat16: way = _by_vector if rows == 1 else _by_columns
-    elif rows <= 4 and len(weight) % 2 == 0: way = _by_halves
-    else: return F.linear(x, weight, bias)
-    out = way(x.reshape(rows, -1), weight).view(*x.shape[:-1], len(weight))
+    out = _fast_product(x, weight) if weight.dtype is slow_dtype else None
+    if out is None: return F.linear(x, weight, bias)
     return out if bias is None else out + bias
 
-def _is_ordinary(x:Tensor, weight:Tensor)->bool:
-    "Whether both are plain tensors of one dtype on the CPU, without gradients and autocast"
+def _fast_product(x:Tensor, weight:Tensor)->Tensor|None:
+    "Return x @ weight.T, or None where `F.linear` should compute it"
+    if not _can_bypass_linear(x, weight): return None
+    rows:object = x.numel()//max(1, x.shape[-1])
+    # a program exported for any number of rows must not branch on it
+    if not isinstance(rows, int) or not 0 < rows <= _MAX_ROWS: return None
+    if weight.dtype is torch.bfloat16: product = _by_vector if rows == 1 else _by_columns
+    elif rows <= _MAX_ROWS_HALVES and len(weight) % 2 == 0: product = _by_halves
+    else: return None
+    return product(x.reshape(rows, -1), weight).view(*x.shape[:-1], len(weight))
+
+def _can_bypass_linear(x:Tensor, weight:Tensor)->bool:
+    "Return whether both are plain tensors of one dtype on the CPU, without gradients and autocast"
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad): return False
     if weight.device.type != 'cpu' or x.dtype != weight.dtype: return False
     if torch.is_autocast_enabled('cpu') or not weight.is_contiguous(): return False
-    return type(weight) in (Tensor, nn.Parameter) or torch.compiler.is_exporting()
+    # strict export shows a dynamic number of rows as an int
+    if torch.compiler.is_exporting(): return not torch.compiler.is_dynamo_compiling()
+    return type(weight) in (Tensor, nn.Parameter)
 
 # %% ../../nbs/layers/few_rows.ipynb #b48f0008
 class Linear(nn.Linear):
-    "torch's linear layer, quicker with few rows where no gradient is asked for"
+    """`nn.Linear` with faster products of 1 to 16 rows on some CPUs, without autograd and autocast
+
+    Elsewhere, and where a gradient is wanted, it computes `F.linear`.
+    """
     def forward(self, input:Tensor)->Tensor:
-        """Multiply each row with the matrix
+        """Multiply each row by the matrix and add the bias
 
         Args:
             input: (..., K)
@@ -75,6 +93,4 @@ class Linear(nn.Linear):
         Returns:
             (..., N)
         """
-        weight = self.weight
-        if weight.dtype is not slow_dtype: return F.linear(input, weight, self.bias)
-        return multiply_rows(input, weight, self.bias)
+        return multiply_rows(input, self.weight, self.bias)

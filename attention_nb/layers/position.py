@@ -1,4 +1,4 @@
-"""Rotations, slopes and buckets as a library needs them: batches of position ids, half precision, any pairing, checked
+"""Position encodings of attention layers: RoPE, ALiBi slopes and T5's relative buckets
 
 Docs: https://attention-nb.github.io/attention_nb/layers/position.html.md"""
 
@@ -12,9 +12,27 @@ import math
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from ..checks import check_number, check_sizes
-from .rope_scaling import (RopeFrequencies, check_position_ids, check_tables,
-                                              kind_name, aligned_position_ids)
+from ..checks import check_number, check_sizes, checked_integer
+from .rope_scaling import RopeFrequencies
+
+# %% ../../nbs/layers/position.ipynb #add0f8e3
+def _kind_name(x:object)->str:
+    "Return the dtype of a tensor, or the type of another object, for error messages"
+    return str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
+
+def _check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
+    "Raise a `TypeError` or `ValueError` unless cosine and sine fit each other and `x`"
+    for name,t in dict(x=x, cos=cos, sin=sin).items():
+        if not isinstance(t, Tensor) or not t.is_floating_point():
+            raise TypeError(f"{name} must be a tensor of floats, got {_kind_name(t)}")
+    shape = tuple(cos.shape)
+    if sin.shape != cos.shape:
+        raise ValueError(f"sin must have the shape of cos {shape}, got {tuple(sin.shape)}")
+    fits = x.dim() > 1 and len(shape) in (2,3) and shape[-2] == x.shape[-2]
+    if fits and len(shape) == 3: fits = x.dim() == 4 and shape[0] in (1,x.shape[0])
+    if not fits or not 0 < 2*shape[-1] <= x.shape[-1]:
+        raise ValueError("cos and sin must be (L, R/2) for x (..., L, E), or (B, L, R/2) for x "
+                         f"(B, H, L, E), R at most E; got {shape} for x {tuple(x.shape)}")
 
 # %% ../../nbs/layers/position.ipynb #a0e139d0
 def apply_rope(x:Tensor, cos:Tensor, sin:Tensor, *, interleaved:bool=False)->Tensor:
@@ -29,7 +47,7 @@ def apply_rope(x:Tensor, cos:Tensor, sin:Tensor, *, interleaved:bool=False)->Ten
     Returns:
         Rotated, (..., L, E), in the dtype of `x`; numbers from R on are unchanged
     """
-    check_tables(x, cos, sin)
+    _check_tables(x, cos, sin)
     if cos.dim() == 3: cos,sin = cos[:,None],sin[:,None]                       # (B, 1, L, R/2)
     R = 2*cos.shape[-1]
     part = x[...,:R].to(torch.promote_types(x.dtype, torch.float32))
@@ -39,16 +57,41 @@ def apply_rope(x:Tensor, cos:Tensor, sin:Tensor, *, interleaved:bool=False)->Ten
     rotated = rotated.to(x.dtype)
     return rotated if R == x.shape[-1] else torch.cat((rotated, x[...,R:]), -1)
 
+# %% ../../nbs/layers/position.ipynb #09345717
+def _checked_position_ids(name:str, ids:Tensor, n:int|None=None)->Tensor:
+    "Return position ids as int64; raise an error unless they are integers, (n,) or (B, n)"
+    if (not isinstance(ids, Tensor) or ids.is_floating_point() or ids.is_complex()
+            or ids.dtype == torch.bool):
+        raise TypeError(f"{name} must be a tensor of integers, got {_kind_name(ids)}")
+    if ids.dim() not in (1,2) or n is not None and ids.shape[-1] != n:
+        L = 'L' if n is None else n
+        raise ValueError(f"{name} must be ({L},) or (B, {L}), got {tuple(ids.shape)}")
+    return ids.long()
+
+def _aligned_position_ids(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|None,
+                          device:torch.device|str|None=None)->tuple[Tensor,Tensor]:
+    "Return position ids of queries and keys; by default the last query is at the last key"
+    L = checked_integer('L', L)
+    S = L if S is None else checked_integer('S', S)
+    for ids in (q_pos,k_pos):
+        if device is None and isinstance(ids, Tensor): device = ids.device
+    if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
+    if k_pos is None: k_pos = torch.arange(S, device=device)
+    return _checked_position_ids('q_pos', q_pos, L), _checked_position_ids('k_pos', k_pos, S)
+
 # %% ../../nbs/layers/position.ipynb #31a5f926
 class Rope(RopeFrequencies):
     """Rotary position embedding of queries and keys (Su et al. 2021), without parameters
 
+    A call rotates by position ids. `tables` gives what the function `apply_rope` takes; layers
+    compute `rotation` once, share it and call `rotate`, which needs fewer operations.
+
     Args:
         head_dim: Width E of a head
-        base: b, in configurations `rope_theta`
+        base: Base of the frequencies, `rope_theta` in configurations
         rotary_dim: Numbers of a head that are rotated, R, even; None means all
         interleaved: Pairs are neighbours; else m and m + R/2
-        scaling: For longer texts, `rope_scaling` as published, or None
+        scaling: `rope_scaling` of a configuration, for longer sequences
     """
     head_dim:int
     interleaved:bool
@@ -74,13 +117,13 @@ class Rope(RopeFrequencies):
         Returns:
             Cosine and sine of each position and pair, (..., L, R/2), float32
         """
-        positions = check_position_ids('positions', positions)
+        positions = _checked_position_ids('positions', positions)
         angles = positions[...,None].float() * self._frequencies(positions)    # (..., L, R/2)
-        cos,sin = angles.cos(),angles.sin()
-        return (cos,sin) if self._factor == 1 else (cos*self._factor, sin*self._factor)
+        cos,sin,factor = angles.cos(),angles.sin(),self._attention_factor
+        return (cos,sin) if factor == 1 else (cos*factor, sin*factor)
 
     def rotation(self, positions:Tensor)->tuple[Tensor,Tensor]:
-        """Return the tables that `rotate` takes, for all numbers of a head; layers can share them
+        """Return the tables that `rotate` takes, for all rotated numbers of a head
 
         Args:
             positions: Position ids, integers, (L,) or (B, L)
@@ -99,19 +142,17 @@ class Rope(RopeFrequencies):
 
         Args:
             x: Queries or keys, (B, H, L, E)
-            rotation: Of `rotation`
+            rotation: Result of `rotation`
 
         Returns:
-            As `x`
+            Rotated, like `x`
         """
         cos,sin = rotation
         R,E = self.rotary_dim,x.shape[-1]
-        part = x if R == E else x[...,:R]
-        if x.dtype in (torch.float16,torch.bfloat16): part = part.float()
+        part = (x if R == E else x[...,:R]).to(torch.promote_types(x.dtype, torch.float32))
         if self.interleaved: partner = part.unflatten(-1, (-1,2)).flip(-1).flatten(-2)
         else: partner = part.roll(R//2, -1)
-        out = part*cos + partner*sin
-        if out.dtype != x.dtype: out = out.to(x.dtype)
+        out = (part*cos + partner*sin).to(x.dtype)
         return out if R == E else torch.cat((out, x[...,R:]), -1)
 
     def forward(self, x:Tensor, positions:Tensor)->Tensor:
@@ -122,7 +163,7 @@ class Rope(RopeFrequencies):
             positions: Position ids, integers, (L,), or (B, L) for x (B, H, L, E)
 
         Returns:
-            Rotated, as `x`
+            Rotated, like `x`
         """
         if x.shape[-1] != self.head_dim:
             raise ValueError(f"x must be (..., L, {self.head_dim}), got {tuple(x.shape)}")
@@ -138,10 +179,10 @@ class Rope(RopeFrequencies):
 
 # %% ../../nbs/layers/position.ipynb #0af5508e
 def alibi_slopes(n_heads:int)->Tensor:
-    """Return 2**(-8h/H); for H not a power of two, slopes of two powers (Press et al. 2022)
+    """Return ALiBi's slopes 2**(-8h/H), of two powers of two if H is none (Press et al. 2022)
 
     Args:
-        n_heads: H
+        n_heads: Number of heads H
 
     Returns:
         One slope for each head, (H,), float32
@@ -153,7 +194,7 @@ def alibi_slopes(n_heads:int)->Tensor:
     return torch.tensor((first+more)[:n_heads], dtype=torch.float32)
 
 # %% ../../nbs/layers/position.ipynb #a1aa4b51
-def _distance(q_pos:Tensor, k_pos:Tensor)->Tensor:
+def _relative_position(q_pos:Tensor, k_pos:Tensor)->Tensor:
     "Return the position of each key minus that of each query, (L, S) or (B, L, S)"
     if q_pos.dim() == k_pos.dim() == 2 and 1 != q_pos.shape[0] != k_pos.shape[0] != 1:
         raise ValueError("q_pos and k_pos must have the same batch, got "
@@ -163,22 +204,24 @@ def _distance(q_pos:Tensor, k_pos:Tensor)->Tensor:
 # %% ../../nbs/layers/position.ipynb #429f0b77
 def alibi_bias(n_heads:int, L:int, S:int|None=None, *, q_pos:Tensor|None=None,
                k_pos:Tensor|None=None, device:torch.device|str|None=None)->Tensor:
-    """Return ALiBi's bias, a slope times the distance to the key (Press et al. 2022)
+    """Return ALiBi's bias, a slope times the relative position of the key (Press et al. 2022)
+
+    Keys after the query get a positive bias: combine it with a causal mask.
 
     Args:
-        n_heads: H
+        n_heads: Number of heads H
         L: Number of queries
         S: Number of keys; None means L
         q_pos: Position ids of queries, (L,) or (B, L); None: aligned to the last key
         k_pos: Position ids of keys, (S,) or (B, S); None means 0 to S-1
-        device: Where it is made; None: where the position ids are
+        device: Device of the bias; None: that of the position ids
 
     Returns:
         Added to scores, (H, L, S), or (B, H, L, S) if position ids have a batch; float32
     """
-    distance = _distance(*aligned_position_ids(L, S, q_pos, k_pos, device))
-    distance = distance.unsqueeze(-3)    # (..., 1, L, S)
-    return alibi_slopes(n_heads).to(distance.device)[:,None,None] * distance
+    relative = _relative_position(*_aligned_position_ids(L, S, q_pos, k_pos, device))
+    relative = relative.unsqueeze(-3)    # (..., 1, L, S)
+    return alibi_slopes(n_heads).to(relative.device)[:,None,None] * relative
 
 # %% ../../nbs/layers/position.ipynb #e1b32402
 def relative_buckets(q_pos:Tensor, k_pos:Tensor, *, n_buckets:int=32, max_distance:int=128,
@@ -188,26 +231,27 @@ def relative_buckets(q_pos:Tensor, k_pos:Tensor, *, n_buckets:int=32, max_distan
     Args:
         q_pos: Position ids of queries, integers, (L,) or (B, L)
         k_pos: Position ids of keys, integers, (S,) or (B, S)
-        n_buckets: How many there are
-        max_distance: From here on all distances share the last one
+        n_buckets: Number of buckets
+        max_distance: From here on all distances share the last bucket
         causal: Buckets for the past only; keys after the query share bucket 0
 
     Returns:
         The bucket of each distance, (L, S) or (B, L, S)
     """
-    distance = _distance(check_position_ids('q_pos', q_pos), check_position_ids('k_pos', k_pos))
+    relative = _relative_position(_checked_position_ids('q_pos', q_pos),
+                                  _checked_position_ids('k_pos', k_pos))
     check_sizes(n_buckets=n_buckets, max_distance=max_distance)
-    n = n_buckets if causal else n_buckets//2                                  # on one side
-    exact = n//2
-    if not 0 < exact < max_distance:
+    n = n_buckets if causal else n_buckets//2                                  # buckets of one side
+    max_exact = n//2
+    if not 0 < max_exact < max_distance:
         raise ValueError(f"n_buckets must be at least {2 if causal else 4}, and max_distance above "
-                         f"{exact}, got {n_buckets} and {max_distance}")
-    side = 0 if causal else n*(distance > 0)
-    d = (-distance).clamp(min=0) if causal else distance.abs()
-    # 0 at `exact`, 1 at `max_distance`
-    log = torch.log(d.clamp(min=exact).float()/exact) / math.log(max_distance/exact)
-    far = (exact + (log * (n-exact)).long()).clamp(max=n-1)
-    return side + torch.where(d < exact, d, far)
+                         f"{max_exact}, got {n_buckets} and {max_distance}")
+    side = 0 if causal else n*(relative > 0)
+    d = (-relative).clamp(min=0) if causal else relative.abs()
+    # 0 at `max_exact`, 1 at `max_distance`
+    log = torch.log(d.clamp(min=max_exact).float()/max_exact) / math.log(max_distance/max_exact)
+    far = (max_exact + (log * (n-max_exact)).long()).clamp(max=n-1)
+    return side + torch.where(d < max_exact, d, far)
 
 # %% ../../nbs/layers/position.ipynb #652af7c5
 def relative_bias(table:Tensor, L:int, S:int|None=None, *, max_distance:int=128, causal:bool=False,
@@ -227,9 +271,9 @@ def relative_bias(table:Tensor, L:int, S:int|None=None, *, max_distance:int=128,
         Added to scores, (H, L, S), or (B, H, L, S) if position ids have a batch
     """
     if not isinstance(table, Tensor) or not table.is_floating_point():
-        raise TypeError(f"table must be a tensor of floats, got {kind_name(table)}")
+        raise TypeError(f"table must be a tensor of floats, got {_kind_name(table)}")
     if table.dim() != 2: raise ValueError(f"table must be (n_buckets, H), got {tuple(table.shape)}")
-    q_pos,k_pos = aligned_position_ids(L, S, q_pos, k_pos, table.device)
+    q_pos,k_pos = _aligned_position_ids(L, S, q_pos, k_pos, table.device)
     buckets = relative_buckets(q_pos, k_pos, n_buckets=len(table), max_distance=max_distance,
                                causal=causal)
     bias = table.T[:,buckets]                                                  # (H, ..., L, S)

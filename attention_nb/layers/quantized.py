@@ -1,4 +1,4 @@
-"""Weights of 8 or 4 bits with torch's own kernels, in any model: a step fetches a quarter of the bytes, or a sixth
+"""Weights of 8 or 4 bits, multiplied by torch's own kernels, in any model
 
 Docs: https://attention-nb.github.io/attention_nb/layers/quantized.html.md"""
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import checked_integer
+from ..checks import autocast_dtype, checked_integer
 from .few_rows import Linear, processor_kind
 
 # %% ../../nbs/layers/quantized.ipynb #14104492
@@ -40,34 +40,38 @@ def quantize_rows(weight:Tensor)->tuple[Tensor,Tensor]:
 def quantize_groups(weight:Tensor, group:int)->tuple[Tensor,Tensor]:
     """Quantize each group of a row to 4 bits, between its minimum and its maximum
 
+    weight = (code - 8)*scale + zero, with codes from 0 to 15.
+
     Args:
         weight: (N, K), floats
         group: Group size, a divisor of K
 
     Returns:
-        Codes from 0 to 15 (N, K), uint8; scales and middles (K/group, N, 2)
+        Codes (N, K), uint8, and scales and zeros (K/group, N, 2), bfloat16
     """
     wide = weight.detach().float().unflatten(1, (-1, group))    # (N, K/group, group)
     low,high = wide.aminmax(dim=2)
     scale = ((high-low)/15).to(torch.bfloat16)
-    middle = (low + 8*scale.float()).to(torch.bfloat16)
+    zero = (low + 8*scale.float()).to(torch.bfloat16)
     step = torch.where(scale == 0, 1., scale.float())[...,None]
-    codes = ((wide-middle.float()[...,None])/step + 8).round().clamp(0, 15)
-    return codes.flatten(1).to(torch.uint8), torch.stack([scale.T, middle.T], -1)
+    codes = ((wide-zero.float()[...,None])/step + 8).round().clamp(0, 15)
+    return codes.flatten(1).to(torch.uint8), torch.stack([scale.T, zero.T], -1)
 
 # %% ../../nbs/layers/quantized.ipynb #a693827d
+# Layout of torch's 4-bit CPU kernel: blocks of `_block_rows()` rows; in a block, for each of the K
+# columns, rows/2 bytes that hold the codes of two rows each, in the order of `_row_order`
 def _pack(codes:Tensor)->Tensor:
     "Return codes (N, K) from 0 to 15 in the kernel's layout, uint8 (N, K/2)"
     return torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes.int(), 1)
 
 @functools.cache
-def _nibble_rows(rows:int)->Tensor:
-    "Return the row of each half byte of a packed column, for a block of at most 64 rows"
-    def halves(digit:Tensor)->Tensor:
+def _row_order(rows:int)->Tensor:
+    "Return the row of each half byte of a column: first the low halves, then the high ones"
+    def packed_rows(digit:Tensor)->Tensor:
         packed = _pack(digit[:,None].expand(rows, 32).contiguous()).view(32, rows//2)[0]
         return torch.cat([packed & 15, packed >> 4]).long()
     n = torch.arange(rows)
-    return halves(n % 16) + 16*halves(n//16)
+    return packed_rows(n % 16) + 16*packed_rows(n//16)    # a code holds one digit of the row
 
 def _unpack(packed:Tensor, N:int, K:int)->Tensor:
     "Return codes (N, K) from the kernel's layout"
@@ -75,7 +79,7 @@ def _unpack(packed:Tensor, N:int, K:int)->Tensor:
     out = packed.new_empty(N, K)
     for first,last,rows in _blocks(N):
         part = flat[first*K//2:last*K//2].view(-1, K, rows//2)
-        codes = torch.cat([part & 15, part >> 4], -1)[...,_nibble_rows(rows).argsort()]
+        codes = torch.cat([part & 15, part >> 4], -1)[...,_row_order(rows).argsort()]
         out[first:last] = codes.transpose(1, 2).reshape(-1, K)    # from (blocks, K, rows)
     return out
 
@@ -92,23 +96,25 @@ def _dequantize_packed(packed:Tensor, scales:Tensor, N:int, K:int, dtype:torch.d
     groups = len(scales)
     parts:list[Tensor] = []
     for first,last,rows in _blocks(N):
-        n = (last-first)//rows
-        half = rows//2
-        order = _nibble_rows(rows)
-        # from 0 to 15 in half a byte to -8 to 7 with a sign
-        both = flat[first*K//2:last*K//2].view(n, groups, K//groups, half) ^ 0x88
-        ordered = scales[:,first:last].view(groups, n, rows, 2)[:,:,order].to(dtype)
-        out = packed.new_empty(groups, K//groups, n, 2, half, dtype=dtype)
-        for i,codes in enumerate(((both << 4).view(torch.int8) >> 4, both.view(torch.int8) >> 4)):
-            scale,middle = (t.transpose(0, 1)[:,:,None]    # (n, groups, 1, half)
-                            for t in ordered[:,:,i*half:(i+1)*half].unbind(-1))
-            torch.addcmul(middle, codes.to(dtype), scale, out=out[:,:,:,i].permute(2, 0, 1, 3))
-        parts.append(out.view(K, n, rows)[...,order.argsort()].reshape(K, last-first))
+        n_blocks,half,order = (last-first)//rows,rows//2,_row_order(rows)
+        pairs = flat[first*K//2:last*K//2].view(n_blocks, groups, K//groups, half)
+        row_scales = scales[:,first:last].view(groups, n_blocks, rows, 2)[:,:,order].to(dtype)
+        out = packed.new_empty(groups, K//groups, n_blocks, 2, half, dtype=dtype)
+        for i,codes in enumerate(_signed_halves(pairs)):
+            scale,zero = (t.transpose(0, 1)[:,:,None]    # (n_blocks, groups, 1, half)
+                          for t in row_scales[:,:,i*half:(i+1)*half].unbind(-1))
+            torch.addcmul(zero, codes.to(dtype), scale, out=out[:,:,:,i].permute(2, 0, 1, 3))
+        parts.append(out.view(K, n_blocks, rows)[...,order.argsort()].reshape(K, last-first))
     return torch.cat(parts, 1)
+
+def _signed_halves(pairs:Tensor)->tuple[Tensor,Tensor]:
+    "Return the low and the high half of each byte minus 8, as int8 from -8 to 7"
+    signed = pairs ^ 0x88    # flips the sign bit of both halves
+    return (signed << 4).view(torch.int8) >> 4, signed.view(torch.int8) >> 4
 
 @functools.cache
 def _block_rows()->int:
-    "Return how many rows the kernel's layout keeps together"
+    "Return the number of rows in a block of the kernel's layout"
     codes = torch.zeros(128, 32, dtype=torch.int32)
     codes[0] = 15
     touched = _pack(codes).flatten().nonzero().flatten()
@@ -116,7 +122,10 @@ def _block_rows()->int:
 
 # %% ../../nbs/layers/quantized.ipynb #2f03d8ab
 class QuantizedWeight(nn.Module):
-    """A matrix of 8 or 4 bits; subclasses are a linear layer and an embedding table
+    """A matrix of 8 or 4 bits, base of `QuantizedLinear` and `QuantizedEmbedding`
+
+    On a CPU, inputs of few rows (with AMX of any number) are rounded to bfloat16: results depend on
+    the number of rows.
 
     Args:
         weight: (N, K), floats
@@ -127,14 +136,14 @@ class QuantizedWeight(nn.Module):
     group:int|None    # Of 4 bits: group size
     shape:tuple[int,int]    # (N, K)
     codes:Tensor    # Integers; those of 4 bits two in a byte
-    scales:Tensor    # (N,), or scales and middles (K/group, N, 2)
-    like:Tensor    # Empty: dtype and device that the layer counts as
+    scales:Tensor    # (N,), or scales and zeros (K/group, N, 2)
+    like:Tensor    # Empty; has the dtype and device of the layer
     is_packed:bool    # Of 4 bits: codes are in the layout of torch's kernel
     def __init__(self, weight:Tensor, bits:int=8, *, group:int|None=None):
         super().__init__()
         self.bits,self.group = check_bits(bits, group)
         N,K = weight.shape
-        if self.group is not None and (K % self.group or K % 2):
+        if self.group is not None and K % self.group:
             raise ValueError(f"group must be a divisor of the width {K}, got {self.group}")
         self.shape = N,K
         self.is_packed = False
@@ -149,7 +158,7 @@ class QuantizedWeight(nn.Module):
         self.pack()
 
     def pack(self)->None:
-        "Bring buffers on a CPU into the form of the kernels: aligned, and 4 bits in their layout"
+        "Align buffers on a CPU, and store codes of 4 bits in the layout of torch's kernel"
         if self.codes.device.type != 'cpu': return
         for name in ('codes','scales'):    # those of a memory-mapped file begin anywhere
             t = getattr(self, name)
@@ -162,7 +171,7 @@ class QuantizedWeight(nn.Module):
         """Take over codes and scales that were read from a file into the buffers
 
         Args:
-            dtype: Dtype that the layer shall count as
+            dtype: Dtype of the layer
         """
         self.like = torch.empty(0, dtype=dtype, device=self.codes.device)
         self.is_packed = False
@@ -200,16 +209,18 @@ class QuantizedWeight(nn.Module):
         return self.dequantize()
 
     def multiply(self, x:Tensor)->Tensor:
-        """Return `x @ weight.T`, by the kernel that is fastest for so many rows
+        """Return `x @ weight.T`, by the kernel that is fastest for this number of rows
 
         Args:
             x: (..., K)
 
         Returns:
-            (..., N), in the dtype of `x`
+            (..., N), in the dtype of `x`, or of autocast where it is on
         """
-        if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         N,K = self.shape
+        if x.shape[-1] != K: raise ValueError(f"x must be (..., {K}), got {tuple(x.shape)}")
+        x = x.to(autocast_dtype(x.device) or x.dtype)
+        if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         rows = x.reshape(-1, K)
         if not self._has_kernel(rows): return x @ self._floats(x.dtype)
         low = rows.to(torch.bfloat16)
@@ -221,7 +232,7 @@ class QuantizedWeight(nn.Module):
         return out.to(x.dtype).view(*x.shape[:-1], N)
 
     def _has_kernel(self, rows:Tensor)->bool:
-        "Return whether bfloat16 and torch's kernels pay for these rows (M, K)"
+        "Return whether bfloat16 and torch's kernels are faster for these rows (M, K)"
         if rows.device.type != 'cpu': return False
         is_amx = processor_kind() == 'amx'
         if len(rows) >= min_rows_dequantized[self.bits] and not is_amx: return False
@@ -291,24 +302,26 @@ class _DequantizedProduct(torch.autograd.Function):
     def backward(ctx:Any, *grads:Any)->Any:
         return grads[0] @ ctx.layer._floats(grads[0].dtype).mT, None
 
-# from so many rows on, of 8 and of 4 bits, a dequantized matrix is faster than a kernel
+# number of rows, for 8 and 4 bits, from which on a dequantized matrix is faster than the kernel
 min_rows_dequantized:dict[int,int] = {8: 32, 4: 128}
 
 def check_bits(bits:int, group:int|None)->tuple[int,int|None]:
-    """Raise a `ValueError` unless bits and group are what `quantize` takes
+    """Return bits and group size; raise a `ValueError` unless `quantize` takes them
 
     Args:
         bits: 8 or 4
         group: Of 4 bits: group size; None: 32
 
     Returns:
-        Both; no group for 8 bits
+        Bits, and group size or None for 8 bits
     """
     if bits not in (4, 8): raise ValueError(f"bits must be 8 or 4, got {bits!r}")
     if bits == 8:
         if group is None: return 8, None
         raise ValueError(f"group needs bits=4, 8 bits have a scale for each row; got {group!r}")
-    return 4, checked_integer('group', 32 if group is None else group, min=2)
+    group = checked_integer('group', 32 if group is None else group, min=2)
+    if group % 2: raise ValueError(f"group must be even, two codes share a byte; got {group}")
+    return 4, group
 
 def _pair_nibbles(codes:Tensor)->Tensor:
     "Return codes from 0 to 15, (..., K), two in a byte, (..., K/2)"
@@ -321,6 +334,9 @@ def _split_nibbles(pairs:Tensor)->Tensor:
 # %% ../../nbs/layers/quantized.ipynb #36166a10
 class QuantizedLinear(QuantizedWeight):
     """A linear layer of 8 or 4 bits
+
+    On a CPU, inputs of few rows (with AMX of any number) are rounded to bfloat16: results depend on
+    the number of rows.
 
     Args:
         linear: The layer to quantize; its bias is shared
@@ -385,29 +401,31 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
     `ValueError` for a model that is quantized already.
 
     Args:
-        model: Any module; it is changed in place and returned
-        bits: 8: a scale for each row; 4: a scale and a middle for each group
+        model: Changed in place and returned; a single layer is returned as a new module
+        bits: 8: a scale for each row; 4: a scale and a zero for each group
         group: Of 4 bits: group size; None: 32
-        keep: Modules that stay, named as in `named_modules`; `*` is any part
+        keep: Modules to leave, named as in `named_modules`; `*` is any part
 
     Returns:
         The model, with integers in place of its matrices
     """
     bits,group = check_bits(bits, group)
-    if isinstance(model, nn.Linear): return cast(_M, QuantizedLinear(model, bits, group=group))
     patterns = [keep] if isinstance(keep, str) else [*keep]
     names = [name for name,_ in model.named_modules()]
     for p in patterns:
         if not any(fnmatchcase(name, p) for name in names):
-            raise ValueError(f"keep names {p!r}, and the model has no such module")
+            raise ValueError(f"keep must name modules of the model, found none for {p!r}")
     if any(isinstance(m, QuantizedWeight) for m in model.modules()):
         raise ValueError("model is quantized already")
-    replacements:dict[Any,nn.Module] = {}    # a tied matrix is quantized once
+    if isinstance(model, (nn.Linear,nn.Embedding)):
+        return cast(_M, quantize_module(model, bits, group))
+    replacements:dict[Any,nn.Module] = {}    # by old module, so that tied matrices stay tied
     for parent,name,matrix in [*_matrices(model)]:
         path = f'{parent}.{name}'.strip('.')
         if any(fnmatchcase(path, p) or fnmatchcase(path, f'{p}.*') for p in patterns): continue
         if matrix not in replacements: replacements[matrix] = quantize_module(matrix, bits, group)
         _replace(model.get_submodule(parent), name, replacements[matrix])
+    if not replacements: raise ValueError(f"{type(model).__name__} holds no matrix to quantize")
     return model
 
 # %% ../../nbs/layers/quantized.ipynb #e6e30ae2
@@ -417,12 +435,15 @@ def _matrices(model:nn.Module)->Iterator[tuple[str,str,Any]]:
         for name in getattr(m, 'row_tables', ()):
             if m._parameters.get(name) is not None: yield parent, name, m._parameters[name]
         for name,child in m._modules.items():
-            if type(child) in (Linear,nn.Linear,nn.Embedding) and name != 'router':
-                yield parent, name, child
+            if _is_matrix(name, child): yield parent, name, child
+
+def _is_matrix(name:str, m:nn.Module|None)->bool:
+    "Return whether a module is a layer to quantize; the router of experts is not"
+    return type(m) in (Linear,nn.Linear,nn.Embedding) and name != 'router'
 
 def quantize_module(old:nn.Linear|nn.Embedding|nn.Parameter, bits:int,
                     group:int|None)->QuantizedWeight:
-    """Quantize one layer or table; tables, and widths that are no multiple of the group, to 8 bits
+    """Quantize a layer or table: to 8 bits a table, or a width that is no multiple of the group
 
     Args:
         old: A layer, or the table of a head
@@ -430,7 +451,7 @@ def quantize_module(old:nn.Linear|nn.Embedding|nn.Parameter, bits:int,
         group: Of 4 bits: group size
 
     Returns:
-        In evaluation mode where the layer was
+        The quantized layer, in the same training mode
     """
     if isinstance(old, nn.Parameter): return QuantizedEmbedding(old).eval()
     if isinstance(old, nn.Embedding): return QuantizedEmbedding(old.weight).train(old.training)
@@ -456,13 +477,13 @@ def replace_quantized(model:nn.Module, layers:Mapping[str,Sequence[int|None]])->
         _replace(parent, name, quantize_module(old, *check_bits(cast(int, bits), group)))
 
 def quantize_parameter(model:nn.Module, path:str, bits:int, group:int|None)->None:
-    "Quantize the module of a parameter that was just loaded, once all its parameters are"
+    "Quantize the module of a parameter that was just loaded, once it is loaded completely"
     module_path,_,name = path.rpartition('.')
     parent_path,_,module_name = module_path.rpartition('.')
     m = model.get_submodule(module_path)
     if name in getattr(m, 'row_tables', ()):
         _replace(m, name, quantize_module(cast(Any, m._parameters[name]), bits, group))
-    elif type(m) in (Linear,nn.Linear,nn.Embedding) and module_name != 'router':
+    elif _is_matrix(module_name, m):
         if any(p.is_meta for p in m.parameters()): return
         new = quantize_module(cast(Any, m), bits, group)
         _replace(model.get_submodule(parent_path), module_name, new)

@@ -17,6 +17,8 @@ from torch import Tensor
 class Int8Buffer:
     """A buffer of rows, stored as int8 codes and one float32 scale for each row
 
+    number = code*scale, symmetric. It stands in for a tensor in `KVCache` and has no gradients.
+
     Args:
         shape: Shape of the buffer, (..., E)
         device: Where it is allocated
@@ -26,24 +28,30 @@ class Int8Buffer:
     def __init__(self, *shape:int, device:torch.device|str|None=None)->None:
         self.codes:Tensor = torch.zeros(*shape, dtype=torch.int8, device=device)
         self.scales:Tensor = torch.zeros(*shape[:-1], 1, dtype=torch.float32, device=device)
-        self.out_dtype:torch.dtype = torch.get_default_dtype()    # of the rows that are read
+        self.out_dtype:torch.dtype = torch.get_default_dtype()    # of dequantized rows
 
     @property
-    def shape(self)->torch.Size: return self.codes.shape
+    def shape(self)->torch.Size:
+        "Shape of the buffer, (..., E)"
+        return self.codes.shape
     @property
-    def device(self)->torch.device: return self.codes.device
+    def device(self)->torch.device:
+        "Device of the buffer"
+        return self.codes.device
     @property
-    def nbytes(self)->int: return self.codes.nbytes + self.scales.nbytes
+    def nbytes(self)->int:
+        "Bytes of codes and scales"
+        return self.codes.nbytes + self.scales.nbytes
     def __len__(self)->int: return len(self.codes)
 
     def __getitem__(self,
-        index:Any # An index that leaves rows whole
+        index:Any # Index of leading dimensions, all but the last
     )->Tensor: # (..., E), in the dtype of the rows that were written last
         "Dequantize rows"
         return (self.codes[index]*self.scales[index]).to(self.out_dtype)
 
     def __setitem__(self,
-        index:Any, # An index that leaves rows whole
+        index:Any, # Index of leading dimensions, all but the last
         rows:'Tensor|Int8Buffer' # (..., E)
     )->None:
         "Quantize and store rows; copy them if they are quantized already"
@@ -56,14 +64,14 @@ class Int8Buffer:
         """Return the first `n` positions of the chosen sequences
 
         Args:
-            rows: Sequences, integers (B,)
-            n: Number of positions of each
+            rows: Indices of sequences, integers (B,)
+            n: Number of positions
 
         Returns:
             A copy, (B, Hkv, n, E); nothing is quantized again
         """
-        return Int8Buffer._of(self.codes[:,:,:n].index_select(0, rows),
-                              self.scales[:,:,:n].index_select(0, rows), self.out_dtype)
+        codes,scales = (t[:,:,:n].index_select(0, rows) for t in (self.codes, self.scales))
+        return Int8Buffer._from_parts(codes, scales, self.out_dtype)
 
     @classmethod
     def quantize(cls, rows:Tensor)->'Int8Buffer':
@@ -76,25 +84,26 @@ class Int8Buffer:
             Codes from -127 to 127, and a scale for each row
         """
         wide = rows.float()
-        # latents keep no values: E = 0
+        # a column of zeros, as the maximum of E = 0 numbers is an error: latents have no values
         largest = F.pad(wide.abs(), (0, 1)).amax(-1, keepdim=True)
         scales = largest/127
         codes = (wide/scales.clamp(min=torch.finfo(torch.float32).tiny)).round()
-        return cls._of(codes.to(torch.int8), scales, rows.dtype)
+        return cls._from_parts(codes.to(torch.int8), scales, rows.dtype)
 
     @classmethod
-    def _of(cls, codes:Tensor, scales:Tensor, out_dtype:torch.dtype)->'Int8Buffer':
+    def _from_parts(cls, codes:Tensor, scales:Tensor, out_dtype:torch.dtype)->'Int8Buffer':
+        "Return a buffer of these codes and scales, not copied"
         buffer = cls.__new__(cls)
         buffer.codes = codes
         buffer.scales = scales
         buffer.out_dtype = out_dtype
         return buffer
 
-    def prepare(self, name:str, rows:Tensor)->None:
-        """Read all rows in the dtype of these from now on; a `TypeError` if they cannot be quantized
+    def check_rows(self, name:str, rows:Tensor)->None:
+        """Raise a `TypeError` unless rows are floating point and want no gradient
 
         Args:
-            name: What errors call the rows
+            name: Name of the rows in error messages
             rows: The rows to store next
         """
         if not rows.is_floating_point():
@@ -103,4 +112,3 @@ class Int8Buffer:
         if rows.requires_grad and torch.is_grad_enabled():
             raise TypeError(f"a cache of {self.dtype} has no gradients: call under "
                             "torch.no_grad()")
-        self.out_dtype = rows.dtype

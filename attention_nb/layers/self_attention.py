@@ -1,4 +1,4 @@
-"""Three learned matrices around one call of attention: the smallest layer there is
+"""One attention head with its three projections: the smallest layer
 
 Docs: https://attention-nb.github.io/attention_nb/layers/self_attention.html.md"""
 
@@ -45,14 +45,15 @@ class SelfAttention(AttentionLayer):
 
         Args:
             x: Input, (..., L, d_in)
-            mask: Bool (L, L), for a batch also (B, 1, L, L); or rules
-            causal: Position i sees positions up to i
+            mask: Bool (L, L) or (B, 1, L, L), or an `AttentionMask`
+            causal: Mask keys after the query's own position
             need_weights: Return the weights too
 
         Returns:
             Output (..., L, d_v); with `need_weights` also (..., L, L)
         """
         d_in = self.q_proj.in_features
+        if not isinstance(x, Tensor): raise TypeError(f"x must be a tensor, got {type(x).__name__}")
         if x.dim() < 2 or x.shape[-1] != d_in:
             raise ValueError(f"x must be (..., L, {d_in}), got {tuple(x.shape)}")
         mask = one_head_mask(mask, x)

@@ -1,4 +1,4 @@
-"""What changes when `MultiHeadAttention` takes its place, one difference and one running example at a time
+"""Convert to and from `torch.nn.MultiheadAttention`, and a drop-in with its signature
 
 Docs: https://attention-nb.github.io/attention_nb/layers/torch_interop.html.md"""
 
@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import Attended
-from .base import Function
+from .base import AnyAttentionFunction, mask_options
 from .multihead import MultiHeadAttention
 from .position import Rope
 from ..kernels.positions import Window
@@ -25,6 +25,7 @@ def _append(
     t:Tensor, # Keys or values, (B, Hkv, S, E)
     b:Tensor # The learned one, (Hkv * E,)
 )->Tensor: # (B, Hkv, S+1, E)
+    "Append a learned key or value"
     b = b.to(t.dtype).view(t.shape[1], 1, -1)    # under autocast t is in half precision
     return torch.cat([t, b.expand(len(t), -1, -1, -1)], -2)
 
@@ -48,11 +49,13 @@ class _Options(TypedDict, total=False):
     softcap:float|None
     sinks:bool
     scale:float|None
-    attend:Function|str|None
+    attend:AnyAttentionFunction|str|None
 
 # %% ../../nbs/layers/torch_interop.ipynb #709e427e
 class AppendedAttention(MultiHeadAttention):
-    """`MultiHeadAttention` with torch's appended columns, which masks, places and norms do not cover
+    """`MultiHeadAttention` with torch's `add_bias_kv` and `add_zero_attn`
+
+    They append keys that every query may attend to; masks, positions and norms do not cover them.
 
     Args:
         d_model: Width D of queries and output
@@ -85,35 +88,33 @@ class AppendedAttention(MultiHeadAttention):
         "Append the columns to keys, values, mask and bias, and attend as `MultiHeadAttention`"
         S = k.shape[-2]
         bias = options.get('bias')
-        rules:dict[str,Any] = {n: options.get(n) for n in _rules}
-        rule_mask = mask_of_options(q, k, **rules)
+        masking:dict[str,Any] = {n: options.get(n) for n in mask_options}
+        combined = mask_of_options(q, k, **masking)
         mask = None
-        if rule_mask is not None: mask = rule_mask.tile(slice(None), slice(None), device=q.device)
+        if combined is not None: mask = combined.tile(slice(None), slice(None), device=q.device)
         if self.bias_k is not None and self.bias_v is not None:
             k,v = _append(k, self.bias_k),_append(v, self.bias_v)
         if self.add_zero_attn: k,v = F.pad(k, (0,0,0,1)),F.pad(v, (0,0,0,1))
         extra = k.shape[-2]-S
         if mask is not None: mask = F.pad(mask.expand(*mask.shape[:-1], S), (0,extra), value=True)
         if bias is not None: bias = F.pad(bias.expand(*bias.shape[:-1], S), (0,extra))
-        rest = {n: o for n,o in options.items() if n not in _rules}
+        rest = {n: o for n,o in options.items() if n not in mask_options}
         return super().call_attention(q, k, v, need_weights, **rest | dict(mask=mask, bias=bias))
 
     def check_options(self, L:int, S:int, **options:Any)->None:
-        "Check the options as `MultiHeadAttention`, with rules as a mask"
-        rest = {n: o for n,o in options.items() if n not in _rules}
-        rules = any(options.get(n) not in (None, False) for n in ('causal','window'))
-        mask = torch.ones(1, 1).bool() if rules or options.get('mask') is not None else None
+        "Check the options as `MultiHeadAttention`, with causal and window as a mask"
+        rest = {n: o for n,o in options.items() if n not in mask_options}
+        masks = any(options.get(n) not in (None, False) for n in ('causal','window'))
+        mask = torch.ones(1, 1).bool() if masks or options.get('mask') is not None else None
         super().check_options(L, S, **rest, mask=mask)
-
-_rules = 'mask','causal','window','q_pos','k_pos'
 
 # %% ../../nbs/layers/torch_interop.ipynb #f45ee160
 def from_torch(m:nn.MultiheadAttention)->MultiHeadAttention:
     """Convert a `torch.nn.MultiheadAttention`; appended columns give an `AppendedAttention`
 
     Inputs are (B, L, D), and a call returns the output alone: `new(x)`. In `new(x, x, x)[0]`,
-    torch's habit, [0] silently takes the first text of the batch. A warning says of a module that
-    takes (L, B, D) that its inputs must be turned. Where calls must stay as they are, use
+    torch's habit, [0] silently takes the first sequence of the batch. A module that takes (L, B, D)
+    gives a warning that its inputs must be transposed. Where calls must stay as they are, use
     `attention_nb.TorchInterface(m)`, the drop-in.
 
     Args:
@@ -124,7 +125,7 @@ def from_torch(m:nn.MultiheadAttention)->MultiHeadAttention:
     """
     if isinstance(m, nn.MultiheadAttention) and not m.batch_first:
         warnings.warn("m takes (L, B, D), its batch_first is False; what from_torch gives takes "
-                      "(B, L, D): turn the inputs, or keep the calls with "
+                      "(B, L, D): transpose the inputs, or keep the calls with "
                       "attention_nb.TorchInterface(m)", stacklevel=2)
     return _converted(m)
 
@@ -150,9 +151,10 @@ def _converted(m:nn.MultiheadAttention)->MultiHeadAttention:
         if b is not None: state[name] = b.flatten()
     ours.load_state_dict(state)
     theirs = dict(m.named_parameters())
-    for name,p in ours.named_parameters():                          # what is frozen stays frozen
-        known = name,(own := name.replace('.', '_')),f'in{own[1:]}'
-        p.requires_grad_(next(theirs[n] for n in known if n in theirs).requires_grad)
+    for name,p in ours.named_parameters():    # frozen parameters stay frozen
+        # of q_proj.weight: q_proj_weight, or a part of in_proj_weight
+        names = name,name.replace('.', '_'),f"in_proj_{name.split('.')[-1]}"
+        p.requires_grad_(next(theirs[n] for n in names if n in theirs).requires_grad)
     return ours
 
 # %% ../../nbs/layers/torch_interop.ipynb #dbf81037
@@ -161,7 +163,7 @@ def _lacking(m:MultiHeadAttention)->list[str]:
     D,H,E = m.d_model,m.n_heads,m.head_dim
     lacks = dict(n_kv_heads=m.n_kv_heads != H, head_dim=E*H != D, v_head_dim=m.v_head_dim != E,
                  q_norm=m.q_norm is not None, k_norm=m.k_norm is not None,
-                 window=m.window is not None,
+                 rope=m.rope is not None, window=m.window is not None,
                  softcap=m.softcap is not None, sinks=m.sinks is not None,
                  scale=m.scale not in (None, E**-0.5), attend=m.attend is not None,
                  out_bias=(m.out_proj.bias is None) != (m.q_proj.bias is None),
@@ -170,20 +172,20 @@ def _lacking(m:MultiHeadAttention)->list[str]:
 
 # %% ../../nbs/layers/torch_interop.ipynb #012664c7
 class _Wrapper(nn.Module):
-    "What has a `MultiHeadAttention` inside, see `TorchInterface`"
+    "Base of `TorchInterface`, which has a `MultiHeadAttention` inside"
     m:MultiHeadAttention
     batch_first:bool
 
 # %% ../../nbs/layers/torch_interop.ipynb #012664c6
 def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.MultiheadAttention:
-    """Convert to a `torch.nn.MultiheadAttention`; a `ValueError` names every option that it lacks
+    """Convert to a `torch.nn.MultiheadAttention`; raise a `ValueError` for options that it lacks
 
     Args:
-        m: With no option that torch lacks; or a `TorchInterface`
-        batch_first: Inputs are (B, L, D); False: (L, B, D); None: as m's, True
+        m: A layer without options that torch lacks, or a `TorchInterface`
+        batch_first: Inputs are (B, L, D); False: (L, B, D); None: that of m, or True
 
     Returns:
-        The same function, copies of the weights; True = must not attend
+        Copied weights; in its bool masks True = must NOT attend
     """
     length_first = isinstance(m, _Wrapper) and not m.batch_first
     if isinstance(m, _Wrapper): m = m.m
@@ -193,9 +195,10 @@ def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.M
         raise ValueError(f"torch.nn.MultiheadAttention has no {', '.join(lacks)}")
     biased = m.q_proj.bias is not None
     bias_k,bias_v = (getattr(m, name, None) for name in ('bias_k','bias_v'))
-    theirs = nn.MultiheadAttention(m.d_model, m.n_heads, m.dropout, biased, bias_k is not None,
-                                   getattr(m, 'add_zero_attn', False), m.kdim, m.vdim,
-                                   not length_first if batch_first is None else batch_first)
+    theirs = nn.MultiheadAttention(
+        m.d_model, m.n_heads, dropout=m.dropout, bias=biased, add_bias_kv=bias_k is not None,
+        add_zero_attn=getattr(m, 'add_zero_attn', False), kdim=m.kdim, vdim=m.vdim,
+        batch_first=not length_first if batch_first is None else batch_first)
     theirs.to(m.out_proj.weight).train(m.training)
     projs = dict(q=m.q_proj, k=m.k_proj, v=m.v_proj)
     ours:dict[str,list[Tensor]] = {f'out_proj.{n}': [t] for n,t in m.out_proj.named_parameters()}
@@ -206,13 +209,13 @@ def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.M
     for name,b in dict(bias_k=bias_k, bias_v=bias_v).items():
         if b is not None: ours[name] = [b[None,None]]
     theirs.load_state_dict({name: torch.cat(ts) for name,ts in ours.items()})
-    for name,p in theirs.named_parameters():    # what is frozen stays frozen
+    for name,p in theirs.named_parameters():    # frozen parameters stay frozen
         p.requires_grad_(any(t.requires_grad for t in ours[name]))
     return theirs
 
 # %% ../../nbs/layers/torch_interop.ipynb #99cb45ad
 class _Stacked(Tensor):
-    "A tensor that torch does not take for its own, and for which it leaves its special path"
+    "A tensor subclass, for which torch's layers leave their fast path"
 
 def _check_torch_mask(t:Tensor, name:str, *shapes:tuple[int,...])->Tensor:
     "Return a mask of torch's; a `TypeError` or `ValueError` if its dtype or shape is wrong"
@@ -224,9 +227,9 @@ def _check_torch_mask(t:Tensor, name:str, *shapes:tuple[int,...])->Tensor:
     return t
 
 class TorchInterface(_Wrapper):
-    """The drop-in for a `torch.nn.MultiheadAttention`: its signature, its answers, its attributes
+    """Drop-in for a `torch.nn.MultiheadAttention`: its signature, results and attributes
 
-    Inside is a `MultiHeadAttention`, whose parameters a state names.
+    It wraps a `MultiHeadAttention`, `m`, whose parameters are named `m.*` in a state.
 
     Args:
         m: The module to call; torch's is converted
@@ -239,7 +242,7 @@ class TorchInterface(_Wrapper):
     head_dim:int
     in_proj_bias:None
 
-    in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no special path
+    in_proj_bias,_qkv_same_embed_dim = None,False       # not torch's own: no fast path
     def __init__(self, m:MultiHeadAttention|nn.MultiheadAttention, *, batch_first:bool|None=None):
         super().__init__()
         if batch_first is None: batch_first = bool(getattr(m, 'batch_first', True))
@@ -257,19 +260,20 @@ class TorchInterface(_Wrapper):
         return self.m.out_proj
 
     @property
-    def in_proj_weight(self)->Tensor:
-        """The three matrices, stacked as torch stacks them
+    def in_proj_weight(self)->Tensor|None:
+        """The three input projections, stacked as torch stacks them
 
         Returns:
-            (3 D, D), a copy
+            (3 D, D), a copy; None if kdim or vdim differ from D
         """
-        three = [p.weight for p in (self.m.q_proj, self.m.k_proj, self.m.v_proj)]
-        return torch.cat(three).as_subclass(_Stacked)
+        weights = [p.weight for p in (self.m.q_proj, self.m.k_proj, self.m.v_proj)]
+        if not self.m.d_model == self.m.kdim == self.m.vdim: return None
+        return torch.cat(weights).as_subclass(_Stacked)
 
     def forward(self, query:Tensor, key:Tensor, value:Tensor, key_padding_mask:Tensor|None=None,
                 need_weights:bool=True, attn_mask:Tensor|None=None, average_attn_weights:bool=True,
                 is_causal:bool=False)->tuple[Tensor,Tensor|None]:
-        """Attend by torch's rules
+        """Attend with the arguments and results of torch's module
 
         Args:
             query: (B, L, D), or (L, B, D)
@@ -278,14 +282,16 @@ class TorchInterface(_Wrapper):
             key_padding_mask: (B, S) or (S,), bool, True = must NOT attend; or added
             need_weights: Return weights too
             attn_mask: (L, S) or (B * H, L, S), True = must NOT attend; or added
-            average_attn_weights: One table of weights, the mean over heads
-            is_causal: With no `attn_mask`: causal; else a hint that is not needed
+            average_attn_weights: Return the mean of the weights over heads
+            is_causal: Causal mask if there is no `attn_mask`; else only a hint, not used
 
         Returns:
             Output, and weights (B, L, S), (B, H, L, S) or None
         """
         length_first = not self.batch_first and query.dim() == 3
-        if length_first: query,key,value = (t.transpose(0, 1) for t in (query,key,value))
+        if length_first:    # a tensor that is given twice stays one tensor: self-attention
+            transposed = {id(t): t.transpose(0, 1) for t in (query,key,value)}
+            query,key,value = (transposed[id(t)] for t in (query,key,value))
         batch,L,S = query.shape[:-2],query.shape[-2],key.shape[-2]
         if key_padding_mask is not None:
             t = _check_torch_mask(key_padding_mask, 'key_padding_mask', (*batch,S))
@@ -300,10 +306,10 @@ class TorchInterface(_Wrapper):
             if t.dtype == torch.bool: mask = ~t if mask is None else mask & ~t
             else: bias = t.to(query.dtype) if bias is None else bias + t.to(query.dtype)
         causal = is_causal and attn_mask is None
-        which:bool|Literal['mean'] = bool(need_weights)
-        if which and average_attn_weights: which = 'mean'
+        wanted:bool|Literal['mean'] = bool(need_weights)
+        if wanted and average_attn_weights: wanted = 'mean'
         attended = self.m(query, key, value, mask=mask, bias=bias, causal=causal,
-                          need_weights=which)
+                          need_weights=wanted)
         out,weights = attended if isinstance(attended, tuple) else (attended,None)
         return out.transpose(0, 1) if length_first else out, weights
 

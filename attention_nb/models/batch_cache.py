@@ -53,7 +53,7 @@ class SlotBuffer:
         n,row = len(prompt),len(self.first)
         if n > self.end: self._move(n)
         columns = slice(self.end-n, self.end)
-        for (keys,values),layer in zip(self.layers, prompt.own):
+        for (keys,values),layer in zip(self.layers, prompt.self_attn):
             keys[row,:,columns],values[row,:,columns] = layer.keys[0],layer.values[0]
         self.first.append(self.end-n)
 

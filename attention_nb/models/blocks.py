@@ -564,7 +564,7 @@ class Stack(nn.Module):
         for i,block in enumerate(self.blocks):
             options = self.options(context, i)
             if context.memory is not None:
-                cross = None if context.cache is None else context.cache.cross[i]
+                cross = None if context.cache is None else context.cache.cross_attn[i]
                 options |= dict(memory=context.memory, memory_mask=context.memory_mask,
                                 memory_cache=cross)
             x = block(x, **options)
@@ -582,7 +582,7 @@ class Stack(nn.Module):
             For its attention, or for its mixer
         """
         attn:Any = self.blocks[i].attn
-        cache = None if context.cache is None else context.cache.own[i]
+        cache = None if context.cache is None else context.cache.self_attn[i]
         if not isinstance(attn, AttentionLayer):
             positions = context.position_ids if context.has_positions else None
             return dict(mask=context.padding_mask, positions=positions,

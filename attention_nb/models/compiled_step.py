@@ -25,7 +25,7 @@ from ..checks import Attended, autocast_dtype
 from ..layers.base import AttentionLayer
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
-from ..layers.multihead import MultiHeadAttention, like_of
+from ..layers.multihead import MultiHeadAttention, weight_like
 from ..layers.quantized import QuantizedWeight
 from .blocks import Stack
 from .config import TransformerConfig
@@ -147,7 +147,7 @@ def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->
     if cache.position_ids is not None: return "its tokens were given positions"
     if mask is not None and (mask[:,:-1] & ~mask[:,1:]).any():
         return "padding stands between its tokens: pad texts on the left"
-    for i,(block,c) in enumerate(zip(stack.blocks, cache.own)):
+    for i,(block,c) in enumerate(zip(stack.blocks, cache.self_attn)):
         if reason := _why_not_layer(block.attn, c): return f"layer {i} {reason}"
     return None
 
@@ -165,16 +165,17 @@ def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
 # %% ../../nbs/models/compiled_step.ipynb #bec6ea96
 def _slot_counts(cache:ModelCache)->tuple[int,...]:
     "Return the slots of each layer's sliding cache, 0: a full cache"
-    return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0 for c in cache.own)
+    return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0
+                 for c in cache.self_attn)
 
 def _buffers(cache:ModelCache)->tuple[list[Tensor],list[Tensor]]:
     "Return keys and values of all layers; layers of latents keep no values"
-    both = [c.buffers for c in cache.own]
+    both = [c.buffers for c in cache.self_attn]
     return [k for k,_ in both], [v for _,v in both if v.shape[-1]]
 
 def _example(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,...]]:
     "Return inputs of a step, of any numbers, and which of their lengths may vary"
-    stack,rows,device = model.decoder,cache.own[0].batch,like_of(model.embed.token).device
+    stack,rows,device = model.decoder,cache.self_attn[0].batch,weight_like(model.embed.token).device
     assert stack is not None
     with torch.inference_mode(False):
         def whole(*shape:int)->Tensor: return torch.zeros(shape, dtype=torch.long, device=device)
@@ -201,7 +202,7 @@ def _name(model:StepModel, cache:ModelCache)->str:
     parts = [(name, type(m), settings_of(m)) for name,m in model.named_modules()]
     state = [(name, str(t.dtype), [*t.shape], str(t.device)) for name,t in _tensors(model).items()]
     key = dict(cfg=asdict(model.cfg), parts=parts, state=state, slot_counts=_slot_counts(cache),
-               kept=[(str(c.dtype), c.batch, c.widths) for c in cache.own],
+               kept=[(str(c.dtype), c.batch, c.widths) for c in cache.self_attn],
                torch=torch.__version__, threads=torch.get_num_threads(),
                processor=_processor(), source=_source())
     return hashlib.sha256(json.dumps(key, default=_described).encode()).hexdigest()[:32]
@@ -328,7 +329,7 @@ def _loaded_by(model:StepModel)->_Loaded:
     return model.__dict__.setdefault('_compiled_steps', _Loaded())
 
 def _key(cache:ModelCache)->str:
-    kinds = [(str(c.dtype), c.batch, c.widths) for c in cache.own]
+    kinds = [(str(c.dtype), c.batch, c.widths) for c in cache.self_attn]
     return str((_slot_counts(cache), kinds, torch.get_num_threads()))
 
 # %% ../../nbs/models/compiled_step.ipynb #cdd8aba9
@@ -355,7 +356,7 @@ class CompiledStep:
             with warnings.catch_warnings():    # torch's, about its own code
                 warnings.simplefilter('ignore', FutureWarning)
                 known = kept[key] = loaded(model, cache),held(model, ())
-        self._run,self._held = known[0],held(model, cache.own)
+        self._run,self._held = known[0],held(model, cache.self_attn)
         self._keys,self._values = _buffers(cache)
         # a weight of 0 times what memory happens to hold must be 0
         for t in (*self._keys, *self._values): t[:,:,len(cache):].zero_()
@@ -363,7 +364,7 @@ class CompiledStep:
     def is_current(self)->bool:
         "Whether it gives what the model would give: nothing has changed, and no hook has come"
         return (not is_customized(self.model) and autocast_dtype(self._keys[0].device) is None
-                and self._held.is_there(self.cache.own))
+                and self._held.is_there(self.cache.self_attn))
 
     def __call__(self, ids:Tensor, mask:Tensor|None=None)->Tensor:
         """Read one token of each sequence and score the next
@@ -385,7 +386,7 @@ class CompiledStep:
         start = torch.tensor([n], device=device)
         out = self._run(ids.contiguous(), start, padding, slots, rotations,
                         self._keys, self._values)
-        for c in self.cache.own: c.count_token()
+        for c in self.cache.self_attn: c.count_token()
         return out
 
 # %% ../../nbs/models/compiled_step.ipynb #de25a054
@@ -400,7 +401,7 @@ def compiled_step(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->Com
     Returns:
         None: the model itself must run, or this machine has no compiler
     """
-    if is_customized(model) or autocast_dtype(like_of(model.embed.token).device): return None
+    if is_customized(model) or autocast_dtype(weight_like(model.embed.token).device): return None
     if reason := why_not_compiled(model, cache, mask):
         raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
     kept,key = _loaded_by(model),_key(cache)

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar, cast, get_args
 import torch
 from ..checks import check_number, checked_integer, checked_window
 from ..layers.latent import LatentConfig
-from ..layers.rope_scaling import check_scaling
+from ..layers.rope_scaling import checked_scaling
 
 # %% ../../nbs/models/config.ipynb #7ec2d37a
 def _check_experts(cfg:"ExpertsConfig")->None:
@@ -302,7 +302,7 @@ def _normalize_rope(cfg:TransformerConfig)->None:
     "Bring `rope_scaling` and `window_rope` into one form, with all of their settings"
     R = cfg.rotary_dim or (cfg.latent.rope_dim if cfg.latent else cfg.width)
     def one(scaling:dict[str,Any]|None)->dict[str,Any]|None:
-        return None if scaling is None else check_scaling(scaling, R)
+        return None if scaling is None else checked_scaling(scaling, R)
     object.__setattr__(cfg, 'rope_scaling', one(cfg.rope_scaling))
     rope = cfg.window_rope
     if rope is None: return

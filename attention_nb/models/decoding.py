@@ -48,7 +48,7 @@ def _always(a:int, b:int, *, once:bool=False)->bool: return True
 
 def _slides(cache:ModelCache)->bool:
     "Whether a layer keeps only what its window sees, so that a long text is read in chunks"
-    return any(isinstance(c, SlidingKVCache) for c in cache.own)
+    return any(isinstance(c, SlidingKVCache) for c in cache.self_attn)
 
 class DecodingState:
     "Texts that grow token by token, and the cache of what was read"
@@ -119,7 +119,7 @@ class DecodingState:
         "Go on from these rows"
         if len(index) == len(self.tokens):
             if torch.equal(index, torch.arange(len(index), device=index.device)): return
-            for c in self.cache.own: c.select(index)
+            for c in self.cache.self_attn: c.select(index)
         else:
             self.cache.select(index)
             if self.source is not None: self.source = self.source[index]

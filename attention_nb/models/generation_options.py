@@ -302,10 +302,10 @@ def _check_lengths(o:GenerateOptions)->None:
         raise ValueError(f"{L} tokens and max_new_tokens={o.max_new_tokens} are {n_read} to read, "
                          f"more than max_len={cfg.max_len}")
     if o.cache is None: return
-    if not hasattr(o.cache, 'own'):
+    if not hasattr(o.cache, 'self_attn'):
         raise TypeError(f"cache must be a ModelCache, as model.new_cache gives, got {o.cache!r}")
     low_precision = autocast_dtype(o.prompt.device)
-    for layer in o.cache.own:
+    for layer in o.cache.self_attn:
         if (batch := getattr(layer, 'batch', B)) != B:
             raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
         dtype = getattr(layer, 'dtype', low_precision)

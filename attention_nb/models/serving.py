@@ -244,7 +244,7 @@ def _layer_caches(model:GenerativeModel)->list[KVCache]:
                                   f"{type(model).__name__} of kind {kind!r}")
     device = next(chain(model.parameters(), model.buffers())).device
     with torch.autocast(device.type, enabled=False):
-        layers:list[Any] = model.new_cache(1, 1).own
+        layers:list[Any] = model.new_cache(1, 1).self_attn
     for i,c in enumerate(layers):
         if not isinstance(c, KVCache) or not c.dtype.is_floating_point:
             raise NotImplementedError(f"layer {i} has a {type(c).__name__}: every layer must have "

@@ -49,15 +49,15 @@ def sample_verified(logits:Tensor, draft_logits:Tensor, candidates:Tensor, *,
 # %% ../../nbs/models/speculative.ipynb #5bec0025
 def replace_sliding_caches(cache:ModelCache, max_len:int)->None:
     "Replace sliding caches by full ones, which can be cropped"
-    for i,c in enumerate(cache.own):
+    for i,c in enumerate(cache.self_attn):
         if isinstance(c, SlidingKVCache):
             H,E,Ev = c.widths
-            cache.own[i] = KVCache(c.batch, H, max_len, E, v_head_dim=Ev, dtype=c.dtype,
-                                   device=c.keys.device)
+            cache.self_attn[i] = KVCache(c.batch, H, max_len, E, v_head_dim=Ev, dtype=c.dtype,
+                                         device=c.keys.device)
 
 def _check_can_crop(cache:ModelCache, max_len:int)->None:
     "Raise a `NotImplementedError` if a layer's cache of `max_len` tokens cannot be cropped"
-    for i,c in enumerate(cache.own):
+    for i,c in enumerate(cache.self_attn):
         if isinstance(c, SlidingKVCache) and c.left is not None and c.left+1 < max_len:
             raise NotImplementedError(
                 f"draft needs a cache that can be cropped; layer {i} has a sliding cache of "
@@ -137,7 +137,7 @@ class SpeculativeLoop(DecodingLoop):
             replace_sliding_caches(cache, total-1)
         else:
             model = first_layers(self.options.model, n_layers)
-            cache = ModelCache(text.cache.own[:n_layers], [None]*n_layers)
+            cache = ModelCache(text.cache.self_attn[:n_layers], [None]*n_layers)
         draft = DecodingState(model, text.so_far, total-text.n, mask=text.real, cache=cache,
                               compiled=self.compiled)
         draft.tokens = text.tokens    # candidates are written behind the text

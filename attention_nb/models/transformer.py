@@ -28,9 +28,9 @@ from ..text.embedding import sinusoidal_positions
 from .generation import generate
 from .compiled_step import CompiledStep, compiled_step
 from .generation_options import GenerateKwargs, caller_level
-from ..layers.base import AttentionLayer, Function, set_attention
+from ..layers.base import AttentionLayer, AnyAttentionFunction, set_attention
 from ..layers.few_rows import multiply_rows
-from ..layers.multihead import computed_dtype, like_of
+from ..layers.multihead import computed_dtype, weight_like
 from ..layers.quantized import QuantizedEmbedding
 
 # %% ../../nbs/models/transformer.ipynb #c09dbe77
@@ -295,7 +295,7 @@ class Transformer(nn.Module):
     decoder:Stack|None
     head:LMHead|None
 
-    def __init__(self, cfg:TransformerConfig, *, attend:Function|str|None=None,
+    def __init__(self, cfg:TransformerConfig, *, attend:AnyAttentionFunction|str|None=None,
                  mixers:Mixers|None=None):
         super().__init__()
         if not isinstance(cfg, TransformerConfig):
@@ -365,7 +365,7 @@ class Transformer(nn.Module):
             return x if self.head is None else self.logits(x)
         if cache is None: return run()
         cache.check_capacity(*([ids] if decoder_ids is None else [decoder_ids, ids]))
-        return cache.advance(run)
+        return cache.run_or_roll_back(run)
 
     def logits(self, x:Tensor)->Tensor:
         """Score every token from hidden states, by the head's own table or the tied one
@@ -418,16 +418,16 @@ class Transformer(nn.Module):
         if not isinstance(cache, ModelCache):
             raise TypeError(f"cache must be a ModelCache, as new_cache gives, got {cache!r}")
         assert self.decoder is not None    # `check_ids` has seen to it
-        n,held,both = len(self.decoder.blocks),len(cache.own),self.encoder is not None
+        n,held,both = len(self.decoder.blocks),len(cache.self_attn),self.encoder is not None
         if held != n: raise ValueError(f"cache must be of {n} layers as the model, got {held}")
-        if any((c is None) == both for c in cache.cross):
+        if any((c is None) == both for c in cache.cross_attn):
             raise ValueError(f"cache must be of a {self.cfg.kind}, got one of another kind")
         if len(cache): return    # what is kept is of a model with these layers
-        for i,(block,c) in enumerate(zip(self.decoder.blocks, cache.own)):
+        for i,(block,c) in enumerate(zip(self.decoder.blocks, cache.self_attn)):
             if (of := getattr(c, 'batch', batch)) != batch:
                 raise ValueError(f"cache must be for a batch of {batch}, got one for {of}")
             kept = getattr(c, 'widths', None)
-            wanted = kept if kept is None else getattr(block.attn, 'kept_widths', kept)
+            wanted = kept if kept is None else getattr(block.attn, 'cache_widths', kept)
             if kept != wanted:
                 raise ValueError(f"cache of layer {i} must keep (heads, width of a key, of a "
                                  f"value) {wanted}, got {kept}")
@@ -464,7 +464,7 @@ class Transformer(nn.Module):
         if self.decoder is None: raise ValueError("an encoder keeps nothing and has no cache")
         if self.encoder is not None and memory_len is None:
             raise ValueError("memory_len, the length of the encoder's text, must be given")
-        like,blocks = like_of(self.embed.token),self.decoder.blocks
+        like,blocks = weight_like(self.embed.token),self.decoder.blocks
         kw:dict[str,Any] = dict(dtype=dtype or computed_dtype(like), device=device or like.device)
         own = [_new_cache(b.attn, batch, max_len, **kw) for b in blocks]
         cross:list[AttentionCache|None] = [

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import checked_integer
-from ..layers.multihead import like_of
+from ..layers.multihead import weight_like
 from ..layers.quantized import QuantizedLinear
 
 # %% ../../nbs/training/lora.ipynb #7af9e90c
@@ -46,7 +46,7 @@ class LoraLinear(nn.Module):
     @property
     def like(self)->Tensor:
         "A tensor of the dtype and device that the layer counts as"
-        return like_of(self.base)
+        return weight_like(self.base)
 
     @property
     def weight(self)->Tensor:

@@ -12,6 +12,7 @@ from attention_nb.models.config import TransformerConfig
 from attention_nb.models.transformer import Transformer
 from attention_nb.recording.head_scores import remove_heads
 from attention_nb.recording.recorder import record
+from attention_nb.training.lora import add_lora, merge_lora
 from helpers import full, short, spread
 from helpers.tiny_models import decoder
 
@@ -56,7 +57,7 @@ def test_saved_loaded_copied_pickled(bits, dtype, tmp_path):
     again = load_pretrained(tmp_path, dtype=dtype)
     for twin in (again, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         with torch.no_grad(): assert torch.equal(twin(ids), wanted)
-        assert twin.new_cache(1, 4).own[0].dtype == dtype
+        assert twin.new_cache(1, 4).self_attn[0].dtype == dtype
         assert torch.equal(twin.generate(ids, 5, eos_id=()), model.generate(ids, 5, eos_id=()))
     twin.load_state_dict(model.state_dict())
     with torch.no_grad(): assert torch.equal(twin(ids), wanted)
@@ -74,6 +75,13 @@ def test_quantized_while_it_is_loaded(bits, tmp_path):
             assert {*loaded.state_dict()} == {*wanted.state_dict()}
     with pytest.raises(ValueError, match='group needs bits=4'):
         load_pretrained(tmp_path/'own', group=32)
+
+@pytest.mark.parametrize('bits', [None, 8])
+def test_a_model_with_lora_is_merged_before_it_is_saved(bits, tmp_path):
+    model = add_lora(model_of() if bits is None else quantize(model_of(), bits), 2)
+    with pytest.raises(ValueError, match='call merge_lora'):
+        save_pretrained(model, tmp_path, family='attention_nb')
+    assert save_pretrained(merge_lora(model), tmp_path, family='attention_nb')
 
 @full
 def test_smollm2_keeps_to_its_bits():

@@ -152,7 +152,7 @@ def test_refused_by_name(kw, what):
     sizes = dict(d_model=32, n_layers=2, n_heads=4)
     plain = Transformer(TransformerConfig(40, **sizes))
     class Own(torch.nn.Linear):
-        def new_cache(self, batch, max_len, **kw): return plain.new_cache(1, 9).own[0]
+        def new_cache(self, batch, max_len, **kw): return plain.new_cache(1, 9).self_attn[0]
     mixers = dict(mixers=dict(own=lambda cfg,i: Own(32, 32))) if 'layer_types' in kw else {}
     model = Transformer(TransformerConfig(40, **sizes, **kw), **mixers)
     with pytest.raises(NotImplementedError, match=what):

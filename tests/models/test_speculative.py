@@ -76,7 +76,7 @@ def test_rows_end_at_different_places(monkeypatch):
         cache = model.new_cache(3, 60)
         out = model.generate(ids, 20, eos_id=eos, pad_id=2, cache=cache, **how)
         assert len(cache) == out.shape[1] - 1
-        keys = cache.own[1].keys.clone()
+        keys = cache.self_attn[1].keys.clone()
         more = model.generate(out, 8, eos_id=(), cache=cache, **how)
         if not how: want = out,keys,more
         assert torch.equal(out, want[0]) and torch.equal(more, want[2])
@@ -202,7 +202,7 @@ def test_the_drafts_steps_may_be_compiled(monkeypatch):
     model,(ids,_) = small('llama'),prompts()
     asked = []
     def step(self, cache, mask=None):
-        asked.append(len(cache.own))
+        asked.append(len(cache.self_attn))
         return Step(self, cache)
     monkeypatch.setattr(Transformer, 'compiled_step', step)
     want = model.generate(ids, 20, eos_id=())

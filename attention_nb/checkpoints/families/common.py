@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from ...models.config import TransformerConfig
 from ...layers.latent import latent_scale
-from ...layers.rope_scaling import check_scaling
+from ...layers.rope_scaling import checked_scaling
 from ..schema import (Field, Part, Settings, changed, finite, refuse, rules,
                                              whole, with_biases, wrong)
 
@@ -155,7 +155,7 @@ def _turning(c:Settings, where:str, E:int, share:float)->int:
 
 def _check_turn(c:Settings, r:_Rotation, R:int)->None:
     "Refuse what a rotation would refuse, by the family's and the field's name"
-    try: check_scaling(r.scaling, R)
+    try: checked_scaling(r.scaling, R)
     except (TypeError,ValueError) as e: wrong(c, r.where, f'is not possible: {e}')
 
 def _published_rope(base:float, scaling:Settings|None, share:float|None=None)->Settings:
