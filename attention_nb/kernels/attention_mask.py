@@ -479,7 +479,8 @@ def _intersect(a:AttentionMask, b:AttentionMask)->AttentionMask|None:
         window=None if left is None and right is None else (left,right),
         q_pos=positions.q_pos, k_pos=positions.k_pos, q_doc=documents.q_doc, k_doc=documents.k_doc,
         doc_table=documents.doc_table, mask=b.mask if a.mask is None else a.mask,
-        rule=a.rule or b.rule, parts=a.parts+b.parts, operator=a.operator if a.parts else b.operator)
+        rule=a.rule or b.rule, parts=a.parts+b.parts,
+        operator=a.operator if a.parts else b.operator)
 
 # %% ../../nbs/kernels/attention_mask.ipynb #f19838ec
 _MAX_PAIRS = 1<<20    # pairs of a query and a key in one call of a rule

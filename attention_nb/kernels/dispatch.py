@@ -238,7 +238,7 @@ def merge_attention(*parts:tuple[Tensor,Tensor], dtype:torch.dtype|None=None)->t
     """Join the attention of blocks of keys, in any order; blocks that see nothing have no weight
 
     Args:
-        parts: Pairs (out (..., L, Ev), lse (..., L)), each of a disjoint set of keys
+        parts: (out (..., L, Ev), lse (..., L)), each of a disjoint set of keys
         dtype: Of the joined output; None: that of the first
 
     Returns:

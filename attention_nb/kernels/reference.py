@@ -59,7 +59,7 @@ def attention_scores(q:Tensor, k:Tensor, *, bias:Tensor|None=None, scale:float|N
 
 # %% ../../nbs/kernels/reference.ipynb #9d5948bb
 def hide(scores:Tensor, mask:Tensor|None)->Tensor:
-    """Mask keys: set the scores of keys that a query may not attend to to minus infinity
+    """Mask keys: set scores to minus infinity where a query may not attend
 
     Args:
         scores: (..., L, S)
