@@ -10,7 +10,7 @@ __all__ = ['words', 'checked_integer', 'checked_window', 'check_number', 'check_
 # %% ../nbs/checks.ipynb #6b2de964
 import difflib, functools, inspect
 from collections.abc import Callable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar, get_args
 import torch
 from torch import Tensor
@@ -83,6 +83,25 @@ def check_number(name:str, x:float, dtype:torch.dtype, positive:bool=False)->Non
     if not (limits.tiny if positive else -limits.max) <= x <= limits.max:
         what = 'positive' if positive else 'finite'
         raise ValueError(f"{name} must be a {what} number in {dtype}, got {x}")
+
+# %% ../nbs/checks.ipynb #5d1e7c05
+def check_real(name:str, x:object)->None:
+    "Raise a `TypeError` unless `x` is a real number"
+    if not isinstance(x, Real) or isinstance(x, bool):
+        raise TypeError(f"{name} must be a number, got {x!r}")
+
+def checked_fraction(name:str, p:float)->float:
+    "Return `p` as a float; raise a `ValueError` unless it is from 0 to 1"
+    check_real(name, p)
+    if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
+    return float(p)
+
+def checked_positive(name:str, x:float)->float:
+    "Return `x` as a float; raise a `ValueError` unless it is from 1e-30 to 1e30"
+    check_real(name, x)
+    if not 1e-30 <= x <= 1e30:
+        raise ValueError(f"{name} must be above 0, from 1e-30 to 1e30, got {x}")
+    return float(x)
 
 # %% ../nbs/checks.ipynb #4bbe96eb
 def check_sizes(**sizes:int)->None:

@@ -18,7 +18,7 @@ from torch.distributed.tensor import DTensor
 from .ring import (RingAttention, UlyssesAttention, ring_attention,
                                            ulysses_attention)
 from ..layers.base import attention_layers
-from ..models.blocks import pads_between, Stack
+from ..models.blocks import has_inner_padding, Stack
 from ..models.config import TransformerConfig
 from ..models.transformer import Transformer, all_positions
 
@@ -53,14 +53,14 @@ class _Divided(_Base):
                        memory_mask:Tensor|None=None)->Tensor:
         assert stack is not None    # the kind of the model has one
         all_ids = all_positions(ids.shape[1], ids.device, positions, padding_mask, documents)
-        if padding_mask is not None and self.cfg.window is not None and pads_between(padding_mask):
+        if padding_mask is not None and self.cfg.window is not None and has_inner_padding(padding_mask):
             raise NotImplementedError("mask has padding between real tokens, which a window of a "
                                       "divided text cannot leave out: put it at the ends")
         def mine(t:Tensor|None)->Any: return None if t is None else self._ring.split(t, -1)
         all_ids = mine(all_ids)
         x = self.embed(mine(ids), all_ids, mine(type_ids))
         return stack(x, stack.new_context(
-            x, all_ids, explicit=positions is not None, padding_mask=mine(padding_mask),
+            x, all_ids, mask_by_position=positions is not None, padding_mask=mine(padding_mask),
             documents=mine(documents)))
 
 # %% ../../nbs/distributed/context.ipynb #5db2e85a

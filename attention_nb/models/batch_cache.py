@@ -50,7 +50,10 @@ class SlotBuffer:
         Args:
             prompt: Holds one prompt, in a `KVCache` for each layer
         """
-        n,row = len(prompt),len(self.first)
+        n,row,slots = len(prompt),len(self.first),len(self.layers[0][0])
+        if row == slots: raise ValueError(f"all {slots} rows are in use")
+        if n > self.max_len:
+            raise ValueError(f"a prompt of {n} tokens is longer than max_len={self.max_len}")
         if n > self.end: self._move(n)
         columns = slice(self.end-n, self.end)
         for (keys,values),layer in zip(self.layers, prompt.self_attn):
@@ -61,7 +64,7 @@ class SlotBuffer:
         """Free a row; the last row moves into its place, so that the rows in use stay together
 
         Args:
-            row: Which one
+            row: Index of the row
         """
         last,first = len(self.first)-1,self.first[-1]
         if row != last:
@@ -74,10 +77,10 @@ class SlotBuffer:
         """Return the keys and values of one row
 
         Args:
-            row: Which one
+            row: Index of the row
 
         Returns:
-            Of each layer, (1, Hkv, S, E) and (1, Hkv, S, Ev), not copied
+            Views of each layer's rows, (1, Hkv, S, E) and (1, Hkv, S, Ev)
         """
         columns = slice(self.first[row], self.end)
         return [(k[row:row+1,:,columns], v[row:row+1,:,columns]) for k,v in self.layers]
@@ -86,7 +89,7 @@ class SlotBuffer:
         """Return a cache for one decoding step of all rows; `advance` ends the step
 
         Returns:
-            And the padding mask (rows, S), or None
+            (cache, padding mask (rows, S), True = a real token, or None)
         """
         if self.end == self.max_len: self._move(self.length)
         rows,start,end = len(self.first),self.end-self.length,self.end+1
@@ -113,8 +116,8 @@ class SlotCache:
     """The rows of one layer in one decoding step, as an `AttentionCache`
 
     Args:
-        keys: (rows, Hkv, S, E), of which the last column is still to be written
-        values: (rows, Hkv, S, Ev)
+        keys: Keys (rows, Hkv, S, E); the last column is still to be written
+        values: Values (rows, Hkv, S, Ev)
     """
     def __init__(self, keys:Tensor, values:Tensor)->None:
         self.keys:Tensor = keys
@@ -139,9 +142,9 @@ class SlotCache:
         Args:
             attend: The attention function to call
             q: Queries of the new tokens, (rows, H, 1, E)
-            k: Their keys, (rows, Hkv, 1, E)
-            v: Their values, (rows, Hkv, 1, Ev)
-            options: Of the attention, about all S tokens
+            k: Keys of the new tokens, (rows, Hkv, 1, E)
+            v: Values of the new tokens, (rows, Hkv, 1, Ev)
+            options: Options of the attention function, for all S tokens
 
         Returns:
             What `attend` gives
@@ -153,6 +156,8 @@ class SlotCache:
 # %% ../../nbs/models/batch_cache.ipynb #bc00000b
 class PrefixCache:
     """Keep keys and values of token prefixes in blocks; drop the least recently used
+
+    Prefix caching as in vLLM (Kwon et al. 2023, arXiv:2309.06180).
 
     Args:
         max_blocks: Number of blocks to keep at most
@@ -171,7 +176,7 @@ class PrefixCache:
             ids: Tokens of a prompt
 
         Returns:
-            In the order of the tokens
+            Blocks in the order of the tokens
         """
         hashes = [*takewhile(self.blocks.__contains__, self._hashes(ids[:-1]))]
         self._mark_used(hashes)
@@ -181,8 +186,8 @@ class PrefixCache:
         """Copy the full blocks of a text that are not kept yet
 
         Args:
-            ids: Tokens
-            layers: Their keys and values in each layer, (1, Hkv, S, E)
+            ids: Tokens of a text
+            layers: Keys and values of each layer, (1, Hkv, S, E)
         """
         hashes,size = [*self._hashes(ids)][:self.max_blocks],self.block_size
         for i,h in enumerate(hashes):
@@ -205,30 +210,32 @@ class PrefixCache:
 
 # %% ../../nbs/models/batch_cache.ipynb #bc00000e
 class ModelState:
-    """What keys and values depend on, to be compared with the same model later
+    """What cached keys and values depend on, to be compared with the same model later
+
+    Weights are compared by version, because the cached numbers depend on their values.
 
     Args:
-        model: As it is now
+        model: Model that computes the keys and values
     """
     def __init__(self, model:nn.Module)->None:
-        objects,self._settings,self._versions = _parts(model)
+        objects,self._settings,self._versions = _state_of(model)
         self._objects = [weakref.ref(x) for x in objects]    # keeps no old weights alive
 
     def matches(self, model:nn.Module)->bool:
         """Return whether the model has the same modules, settings, hooks and weights as before
 
         Args:
-            model: As it is later
+            model: The same model, later
 
         Returns:
             True if keys and values would be the same
         """
-        objects,settings,versions = _parts(model)
+        objects,settings,versions = _state_of(model)
         return (versions == self._versions and len(objects) == len(self._objects)
                 and len(settings) == len(self._settings) and all(map(is_, settings, self._settings))
                 and all(ref() is x for ref,x in zip(self._objects, objects)))
 
-def _parts(model:nn.Module)->tuple[list[Any],list[Any],list[Any]]:
+def _state_of(model:nn.Module)->tuple[list[Any],list[Any],list[Any]]:
     "Return modules and tensors; settings of the modules; ids of hooks, and versions of tensors"
     objects:list[Any] = [*model.modules()]
     settings:list[Any] = []

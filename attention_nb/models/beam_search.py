@@ -15,7 +15,11 @@ from .generation_options import GenerateOptions
 
 # %% ../../nbs/models/beam_search.ipynb #438248bd
 class _FinishedBeams:
-    "The best finished texts of each prompt, and whether a beam can still become better"
+    """The best finished texts of each prompt, and whether a beam can still become better
+
+    Texts are ranked by log-probability / length ** length_penalty, as in transformers; a length
+    penalty was introduced by Wu et al. 2016, arXiv:1609.08144.
+    """
     def __init__(self, tokens:Tensor, o:GenerateOptions)->None:
         B,n = len(tokens),o.n_beams
         self.tokens = tokens[:,None].repeat(1, n, 1)                   # (B, n, L + new)
@@ -43,7 +47,10 @@ class _FinishedBeams:
         self.token_scores = torch.cat([self.token_scores, token_scores], 1)[rows,best]
 
     def update_open(self, best_running:Tensor, step:int)->bool:
-        "Return whether any prompt may still improve, by the log-probability of its best beam (B,)"
+        """Update which prompts may still improve, and return whether any may
+
+        best_running (B,) is the log-probability of each prompt's best beam after `step` tokens.
+        """
         o,length = self.options,step
         if o.early_stopping == 'never' and o.length_penalty > 0: length = o.max_new_tokens
         bound = best_running/length**o.length_penalty
@@ -60,16 +67,15 @@ def search_beams(loop:DecodingLoop)->tuple[Tensor,Tensor]:
     Texts are (B * k, L + new), padded behind their end, with k = `num_return_sequences`; the
     log-probabilities are (B * k, new). Raises a `ValueError` if fewer than k texts exist.
     """
-    o,state = loop.options,loop.state()
-    n,k,new,device = o.n_beams,o.num_return_sequences,o.max_new_tokens,state.tokens.device
-    B,L = o.prompt.shape
+    o,state = loop.options,loop.new_state()
+    B,n,new,device = len(o.prompt),o.n_beams,o.max_new_tokens,state.tokens.device
     eos = torch.tensor(o.eos_id, dtype=torch.long, device=device)
-    n_candidates = n*max(2, 1+len(eos))       # n of them go on, whichever end
+    n_candidates = n*max(2, 1+len(eos))       # enough that n continue even if all others end
     rows = torch.arange(B, device=device)[:,None]
     finished = _FinishedBeams(state.tokens, o)
     token_scores = torch.zeros(B*n, new, device=device)
     running = torch.full((B, n), -torch.inf, device=device)    # log-probabilities of the beams
-    running[:,0] = 0.                         # at first all beams are equal: only one counts
+    running[:,0] = 0.                         # all beams start equal: only one counts
     for step in with_progress(range(1, new+1), new, o.progress):
         logits = state.logits(n if step == 1 else 1).log_softmax(-1)
         logits = loop.process(state, logits).view(B, n, -1)
@@ -82,15 +88,20 @@ def search_beams(loop:DecodingLoop)->tuple[Tensor,Tensor]:
         ended = best.masked_fill(~has_ended, -torch.inf)
         finished.add(tokens[:,:n], scores[:,:n], ended[:,:n], step)
         running,chosen = best.masked_fill(has_ended, -torch.inf).topk(n)
-        state.choose((rows*n + beam.gather(1, chosen)).flatten())
+        state.select_rows((rows*n + beam.gather(1, chosen)).flatten())
         state.append(token.gather(1, chosen).flatten())
         token_scores = scores[rows,chosen].flatten(0, 1)
         if step < new and not finished.update_open(running[:,0], step): break
+    return _padded_results(finished)
+
+def _padded_results(finished:_FinishedBeams)->tuple[Tensor,Tensor]:
+    "Return the k best texts of each prompt, padded, and the log-probabilities of their new tokens"
+    o,k = finished.options,finished.options.num_return_sequences
     if not finished.scores[:,:k].isfinite().all():
-        raise ValueError(f"{n} beams found fewer texts than num_return_sequences={k}")
-    lengths = finished.lengths[:,:k].flatten()
-    is_padding = torch.arange(L+new, device=device) >= L + lengths[:,None]
+        raise ValueError(f"{o.n_beams} beams found fewer texts than num_return_sequences={k}")
+    L,lengths = o.prompt.shape[1],finished.lengths[:,:k].flatten()
     texts,longest = finished.tokens[:,:k].flatten(0, 1),int(lengths.max())
+    is_padding = torch.arange(texts.shape[1], device=texts.device) >= L + lengths[:,None]
     texts = texts.masked_fill(is_padding, o.pad_id)
-    texts[:,:L] = o.prompt.repeat_interleave(k, 0)    # with padding where the caller had it
+    texts[:,:L] = o.prompt.repeat_interleave(k, 0)    # padded where the caller had padded it
     return texts[:,:L+longest], finished.token_scores[:,:k,:longest].flatten(0, 1)

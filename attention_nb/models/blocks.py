@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     _M = TypeVar('_M', bound=nn.Module)
 
     class ModuleList(nn.ModuleList, Generic[_M]):
-        "torch's, for type checkers: all modules are of one class"
+        "`nn.ModuleList` whose modules are of one class, for type checkers"
         def __init__(self, modules:Iterable[_M])->None: ...
         def __iter__(self)->Iterator[_M]: ...
         @overload
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         def __getitem__(self, idx:int|slice)->Any: ...
 
     class ModuleDict(nn.ModuleDict, Generic[_M]):
-        "Likewise"
+        "`nn.ModuleDict` whose modules are of one class, for type checkers"
         def __init__(self, modules:Mapping[str,_M])->None: ...
         def __getitem__(self, key:str)->_M: ...
         def items(self)->ItemsView[str,_M]: ...
@@ -52,7 +52,7 @@ class RMSNorm(nn.Module):
     """Divide by the root of the mean square, times a learned weight (Zhang & Sennrich 2019)
 
     Args:
-        width: What it normalizes
+        width: Size of the last dimension
         eps: Added to the mean square
         offset: Added to the weight, which begins at 1 - offset
     """
@@ -92,10 +92,10 @@ class RMSNorm(nn.Module):
 # %% ../../nbs/models/blocks.ipynb #109ca31d
 norm_classes = RMSNorm,nn.RMSNorm,nn.LayerNorm
 
-def make_norm(cfg:TransformerConfig, width:int|None=None, kind:str|None=None)->RMSNorm|nn.LayerNorm:
-    "Make a norm as the config says"
+def make_norm(cfg:TransformerConfig, width:int|None=None, norm:str|None=None)->RMSNorm|nn.LayerNorm:
+    "Make a norm; None: the config's width and norm"
     width = cfg.d_model if width is None else width
-    if (cfg.norm if kind is None else kind) == 'rms':
+    if (cfg.norm if norm is None else norm) == 'rms':
         return RMSNorm(width, cfg.norm_eps, cfg.norm_offset)
     return nn.LayerNorm(width, cfg.norm_eps, bias=cfg.norm_bias)
 
@@ -105,12 +105,15 @@ activations:dict[str,Callable[[Tensor],Tensor]] = dict(
     gelu_tanh=lambda x: F.gelu(x, approximate='tanh'), relu2=lambda x: F.relu(x).square())
 
 # %% ../../nbs/models/blocks.ipynb #f368d2b2
+# GPT-OSS's alpha: x sigmoid(alpha x) approximates GELU (arXiv:1606.08415)
+_alpha = 1.702
+
 class FeedForward(nn.Module):
     """Two linear layers with an activation between them, or three with a gate (Shazeer 2020)
 
     Args:
         d_model: Width D of input and output
-        d_ff: Width between
+        d_ff: Hidden width
         activation: 'silu', 'gelu', 'gelu_tanh', 'relu' or 'relu2'
         gated: Multiply by a second projection
         bias: Give the projections a bias
@@ -128,12 +131,14 @@ class FeedForward(nn.Module):
         if activation not in activations:
             raise ValueError(f"activation must be one of {(*activations,)}, got {activation!r}")
         if clamp is not None and not gated: raise ValueError("clamp needs gated=True")
+        if clamp is not None and activation != 'silu':
+            raise ValueError(f"activation has no effect with clamp, got {activation!r}")
         self.activation,self.clamp = activation,clamp
         self.gate = Linear(d_model, d_ff, bias) if gated else None
         self.up,self.down = Linear(d_model, d_ff, bias),Linear(d_ff, d_model, bias)
 
     def forward(self, x:Tensor)->Tensor:
-        """Each token by itself
+        """Apply the layers to each token separately
 
         Args:
             x: (..., D)
@@ -146,7 +151,7 @@ class FeedForward(nn.Module):
         elif self.clamp is None: inner = act(project(x)) * up
         else:
             gate,up = project(x).clamp(max=self.clamp),up.clamp(-self.clamp, self.clamp)
-            inner = (up+1) * gate * torch.sigmoid(1.702*gate)
+            inner = (up+1) * gate * torch.sigmoid(_alpha*gate)
         out:Tensor = self.down(inner)
         return out
 
@@ -154,16 +159,19 @@ class FeedForward(nn.Module):
         def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../../nbs/models/blocks.ipynb #c9326da3
+_epsilon = 1e-20    # added to the sum of the weights, as in DeepSeek-V3's code
+
 class MixtureOfExperts(nn.Module):
     """Many feed-forward layers; a router chooses a few for each token (Shazeer et al. 2017)
 
     Args:
         d_model: Width D
-        cfg: What it is made of
-        activation: Of the experts
+        cfg: Settings of router and experts
+        activation: Activation of the experts
     """
     cfg:ExpertsConfig
     router:nn.Linear
+    # bias for the choice only, (n,), not trained by gradients (DeepSeek-V3, arXiv:2412.19437)
     correction:nn.Parameter|None
     shared:FeedForward|None
 
@@ -191,29 +199,41 @@ class MixtureOfExperts(nn.Module):
         """
         rows = x.reshape(-1, x.shape[-1])    # (T, D)
         weights,chosen = self.route(rows)    # (T, active) each
-        out = torch.zeros_like(rows)
-        # nobody knows which, where shapes alone are: all compute, and what is not asked for is 0
-        blind = not has_values(rows) and (torch.compiler.is_exporting()
+        # without values (export, meta tensors) the routing is unknown: run every expert on all
+        # tokens; `torch.compile` breaks the graph at `torch.where` instead, and has values there
+        run_all = not has_values(rows) and (torch.compiler.is_exporting()
                                             or not torch.compiler.is_compiling())
-        for e,expert in enumerate(self.experts):
-            if blind:
-                here = chosen == e    # (T, active)
-                fraction = (weights*here).sum(-1, keepdim=True)
-                out = out + expert(rows).masked_fill(~here.any(-1, keepdim=True), 0.)*fraction
-                continue
-            row,slot = torch.where(chosen == e)
-            if len(row): out.index_add_(0, row, expert(rows[row]) * weights[row,slot,None])
+        out = self._run_all(rows, weights, chosen) if run_all else \
+            self._run_chosen(rows, weights, chosen)
         if self.shared is not None: out = out + self.shared(rows)
         return out.view_as(x)
 
+    def _run_chosen(self, rows:Tensor, weights:Tensor, chosen:Tensor)->Tensor:
+        "Return the weighted sum (T, D); each expert runs on the tokens that chose it"
+        out = torch.zeros_like(rows)
+        for e,expert in enumerate(self.experts):
+            row,slot = torch.where(chosen == e)
+            if len(row): out.index_add_(0, row, expert(rows[row]) * weights[row,slot,None])
+        return out
+
+    def _run_all(self, rows:Tensor, weights:Tensor, chosen:Tensor)->Tensor:
+        "Return the same sum without reading the choice; each expert runs on all tokens"
+        out = torch.zeros_like(rows)
+        for e,expert in enumerate(self.experts):
+            is_chosen = chosen == e    # (T, active)
+            weight = (weights*is_chosen).sum(-1, keepdim=True)
+            # not weight 0 alone: 0 times an infinite output would be NaN
+            out = out + expert(rows).masked_fill(~is_chosen.any(-1, keepdim=True), 0.)*weight
+        return out
+
     def route(self, rows:Tensor)->tuple[Tensor,Tensor]:
-        """Which experts each token goes to, and how much each counts
+        """Choose the experts of each token, and compute their weights
 
         Args:
             rows: Tokens (T, D)
 
         Returns:
-            Weights (T, active) and numbers of the chosen experts (T, active)
+            Weights (T, active) and indices of the chosen experts (T, active)
         """
         cfg,scores = self.cfg,self.router(rows)    # (T, n)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
@@ -221,42 +241,50 @@ class MixtureOfExperts(nn.Module):
             best,chosen = scores.topk(cfg.active)
             return best.softmax(-1).to(rows.dtype), chosen
         scores = scores.softmax(-1) if cfg.router == 'softmax' else scores.sigmoid()
-        chosen = self._ranked(scores).topk(cfg.active).indices
+        chosen = self._selection_scores(scores).topk(cfg.active).indices
         weights = scores.gather(1, chosen)
-        if cfg.normalize: weights = weights/(weights.sum(-1, keepdim=True) + 1e-20)
+        if cfg.normalize: weights = weights/(weights.sum(-1, keepdim=True) + _epsilon)
         return (weights*cfg.scale).to(rows.dtype), chosen
 
-    def _ranked(self, scores:Tensor)->Tensor:
-        "Scores to choose by: corrected, and minus infinity outside the best groups"
+    def _selection_scores(self, scores:Tensor)->Tensor:
+        """Return the scores that experts are chosen by, minus infinity outside the best groups
+
+        Groups are ranked as in DeepSeek-V3 with any router: by the sum of their two best scores.
+        """
         cfg = self.cfg
         if self.correction is not None: scores = scores + self.correction
         if cfg.n_groups == 1: return scores
         groups:Tensor = scores.unflatten(-1, (cfg.n_groups, -1))    # (T, groups, experts)
         best = groups.topk(2).values.sum(-1).topk(cfg.active_groups).indices
-        open_ = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
-        return groups.masked_fill(~open_[...,None], -math.inf).flatten(1)
+        is_allowed = torch.zeros_like(groups[...,0], dtype=torch.bool).scatter(1, best, True)
+        return groups.masked_fill(~is_allowed[...,None], -math.inf).flatten(1)
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../../nbs/models/blocks.ipynb #a9dcdf21
 class Residual(nn.Module):
-    """Add a layer's output to its input, with a norm before, inside or after
+    """Add a layer's output to its input, with norms where `norm_style` puts them
 
     Args:
-        cfg: Says which norm, and where
-        normed: False leaves out the norm before
+        cfg: Settings of the norms
+        with_pre_norm: False leaves out the norm before the layer
     """
+    # norm_style  out =                                      (these names are in state dicts)
+    # 'pre'       x + layer(before(x))
+    # 'post'      after(x + layer(x))
+    # 'sandwich'  x + inside(layer(before(x)))
+    # 'output'    x + inside(layer(x))
     before:nn.Module|None
     inside:nn.Module|None
     after:nn.Module|None
     dropout:nn.Dropout
 
-    def __init__(self, cfg:TransformerConfig, normed:bool=True):
+    def __init__(self, cfg:TransformerConfig, with_pre_norm:bool=True):
         super().__init__()
         def norm(*styles:str)->nn.Module|None:
             return make_norm(cfg) if cfg.norm_style in styles else None
-        self.before = norm('pre', 'sandwich') if normed else None
+        self.before = norm('pre', 'sandwich') if with_pre_norm else None
         self.inside = norm('sandwich', 'output')
         self.after = norm('post')
         self.dropout = nn.Dropout(cfg.dropout)
@@ -275,7 +303,7 @@ class Residual(nn.Module):
         return x if self.after is None else self.after(x)
 
     def branch(self, x:Tensor, layer:Callable[[Tensor],Tensor])->Tensor:
-        """Return what the layer adds
+        """Return what the layer adds to the residual stream
 
         Args:
             x: (B, L, D)
@@ -287,6 +315,7 @@ class Residual(nn.Module):
         before,inside,dropout = self.before,self.inside,self.dropout
         x = layer(x) if before is None else layer(before(x))
         if inside is not None: x = inside(x)
+        # 5 µs or more are saved twice in each block, at every token
         return dropout(x) if dropout.training else x
 
     if TYPE_CHECKING:    # a call is its `forward`
@@ -294,17 +323,17 @@ class Residual(nn.Module):
 
 # %% ../../nbs/models/blocks.ipynb #bbefe186
 class Mixer(Protocol):
-    "What may stand in a block where attention does: any module that has this"
+    "Protocol of modules that replace self-attention in a block"
     def __call__(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
                  documents:Tensor|None=None, cache:Any=None)->Tensor:
-        """Mix what tokens say
+        """Mix information across tokens
 
         Args:
             x: (B, L, D)
             mask: Bool (B, S), all tokens so far; True = a real token
-            positions: Places of the tokens, (L,) or (B, L); None: one after another
-            documents: Integers (B, L): each token knows its own text only
-            cache: Of `new_cache`, with what came before
+            positions: Position ids, (L,) or (B, L); None: 0, 1, 2, ...
+            documents: Integers (B, L): tokens see only their own document
+            cache: Cache made by `new_cache`, with the tokens so far
 
         Returns:
             (B, L, D)
@@ -312,30 +341,35 @@ class Mixer(Protocol):
         ...
     def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
                   device:torch.device|str|None=None)->LayerCache:
-        """Its memory: an object with `len()`, `reset()`, `crop(n)` and `select(rows)`
+        """Return an empty cache
 
         Args:
             batch: Number of sequences
-            max_len: Most tokens
-            dtype: Of what is kept
-            device: Where it is kept
+            max_len: Maximum number of tokens
+            dtype: Dtype of the cache
+            device: Device of the cache
 
         Returns:
-            Empty
+            Object with `len()`, `reset()`, `crop(n)` and `select(rows)`
         """
         ...
 
-Mixers = Mapping[str,Callable[[TransformerConfig,int],nn.Module]]    # kind of layer -> its maker
+# layer type -> function f(cfg, layer) that makes the module
+Mixers = Mapping[str,Callable[[TransformerConfig,int],nn.Module]]
 
-def _mixer(cfg:TransformerConfig, layer:int, kind:str, mixers:Mixers|None)->nn.Module|None:
+def _mixer(cfg:TransformerConfig, layer:int, layer_type:str, mixers:Mixers|None)->nn.Module|None:
     "Make the mixer of a block; None for attention"
-    if kind in ('full','window'): return None
-    if kind not in (mixers or {}):
-        raise ValueError(f"layer {layer} is of the kind {kind!r}: mixers must hold a maker for it, "
-                         f"got {list(mixers or ())}")
-    mixer = (mixers or {})[kind](cfg, layer)
+    if layer_type in ('full','window'): return None
+    if layer_type not in (mixers or {}):
+        raise ValueError(f"layer {layer} has the type {layer_type!r}: mixers must have a function "
+                         f"for it, got {list(mixers or ())}")
+    mixer = (mixers or {})[layer_type](cfg, layer)
+    if isinstance(mixer, AttentionLayer):
+        raise TypeError(f"mixers[{layer_type!r}] must not return a {type(mixer).__name__}: masks "
+                        "and rotation of attention layers come from the config; use the layer type "
+                        "'full' or 'window', or wrap the layer in a module that is a Mixer")
     if isinstance(mixer, nn.Module) and hasattr(mixer, 'new_cache'): return mixer
-    raise TypeError(f"mixers[{kind!r}] must make a module with new_cache, "
+    raise TypeError(f"mixers[{layer_type!r}] must return a module with new_cache, "
                     f"got {type(mixer).__name__}")
 
 # %% ../../nbs/models/blocks.ipynb #e7491a12
@@ -348,16 +382,16 @@ def _attention(cfg:TransformerConfig, layer:int,
                                scale=cfg.scale, dropout=cfg.attn_dropout)
     window = cfg.window if cfg.block_types[layer] == 'window' else None
     return MultiHeadAttention(rope=rope, window=window, softcap=cfg.softcap, sinks=cfg.sinks,
-                              **_widths(cfg))
+                              **_attention_options(cfg))
 
-def _widths(cfg:TransformerConfig)->dict[str,Any]:
+def _attention_options(cfg:TransformerConfig)->dict[str,Any]:
     "Return the arguments that all attention layers of a model share"
     E = cfg.width
     norms:dict[str,nn.Module] = {}
     if cfg.qk_norm is not None:
-        whole = cfg.qk_norm_over == 'width'
-        norms = {f'{r}_norm': make_norm(cfg, E*n if whole else E, cfg.qk_norm)
-                 for r,n in (('q', cfg.n_heads), ('k', cfg.n_kv_heads or cfg.n_heads))}
+        over_all_heads = cfg.qk_norm_over == 'width'
+        norms = {f'{name}_norm': make_norm(cfg, E*n if over_all_heads else E, cfg.qk_norm)
+                 for name,n in (('q', cfg.n_heads), ('k', cfg.n_kv_heads or cfg.n_heads))}
     return dict(d_model=cfg.d_model, n_heads=cfg.n_heads, n_kv_heads=cfg.n_kv_heads, head_dim=E,
                 v_head_dim=cfg.v_head_dim, bias=cfg.attn_bias, out_bias=cfg.out_bias,
                 scale=cfg.scale, dropout=cfg.attn_dropout, **norms)
@@ -375,11 +409,11 @@ class Block(nn.Module):
     """Attention, then a feed-forward layer, each added to the residual stream
 
     Args:
-        cfg: What it is made of
-        layer: Which block of the model it is
+        cfg: Settings of the model
+        layer: Index of the block in the model
         rope: Rotates queries and keys
-        cross: Also attend to another text
-        mixer: Stands where attention does; None means attention
+        cross: Add cross-attention
+        mixer: Replaces self-attention; None: attention
     """
     attn_add:Residual
     cross:MultiHeadAttention|None
@@ -392,21 +426,21 @@ class Block(nn.Module):
         super().__init__()
         self.parallel:bool = cfg.parallel
         self.attn:nn.Module = _attention(cfg, layer, rope) if mixer is None else mixer
-        self.attn_add = Residual(cfg, normed=layer > 0 or cfg.first_norm)
-        self.cross = MultiHeadAttention(**_widths(cfg)) if cross else None
+        self.attn_add = Residual(cfg, with_pre_norm=layer > 0 or cfg.first_norm)
+        self.cross = MultiHeadAttention(**_attention_options(cfg)) if cross else None
         self.cross_add = Residual(cfg) if cross else None
         self.ffn:MixtureOfExperts|FeedForward = _feed_forward(cfg, layer)
         self.ffn_add = Residual(cfg)
 
     def forward(self, x:Tensor, memory:Tensor|None=None, *, memory_mask:Tensor|None=None,
                 memory_cache:AttentionCache|None=None, **options:Any)->Tensor:
-        """Run both layers of the block
+        """Run attention, cross-attention and feed-forward layer
 
         Args:
             x: (B, L, D)
-            memory: What another text became, (B, S, D)
+            memory: Encoder output (B, S, D)
             memory_mask: Bool, broadcastable to (B, 1, L, S); True = may attend
-            memory_cache: Keeps its keys and values
+            memory_cache: Caches the keys and values of `memory`
             options: Of the self-attention: mask, bias, causal, cache, rotation; or of the mixer
 
         Returns:
@@ -426,38 +460,50 @@ class Block(nn.Module):
                      memory_cache:AttentionCache|None=None, **options:Any)->Tensor: ...
 
 # %% ../../nbs/models/blocks.ipynb #625727e0
-def pads_between(padding_mask:Tensor)->bool:
-    "Whether padding stands between real tokens, as far as numbers can be read"
-    between = _between(padding_mask)
-    return not has_values(between) or bool(between.any())
+def has_inner_padding(padding_mask:Tensor)->bool:
+    "Return whether there is padding between real tokens; True if values cannot be read"
+    inner = _inner_padding(padding_mask)
+    return not has_values(inner) or bool(inner.any())
 
-def _between(mask:Tensor)->Tensor:
-    seen = mask.long().cumsum(-1)
-    return ~mask & (seen > 0) & (seen < seen[...,-1:])
+def _inner_padding(padding_mask:Tensor)->Tensor:
+    n_real = padding_mask.long().cumsum(-1)
+    return ~padding_mask & (n_real > 0) & (n_real < n_real[...,-1:])
 
 # %% ../../nbs/models/blocks.ipynb #46bdf5cf
-def _counted(t:Tensor)->Tensor:
-    "Return a tensor whose version is counted, as what is kept for all layers needs it"
+def _with_version(t:Tensor)->Tensor:
+    "Clone an inference tensor: caches keyed by `_version` need a version counter"
     if not is_eager() or not t.is_inference(): return t
     with torch.inference_mode(False): return t.clone()
 
 def _window_positions(padding_mask:Tensor, L:int)->dict[str,Tensor]:
-    "Return position ids for a window if padding stands between tokens, and none if not"
-    if not pads_between(padding_mask): return {}
+    "Return position ids for a window if there is padding between tokens, and none if not"
+    if not has_inner_padding(padding_mask): return {}
     S = padding_mask.shape[-1]
     index = torch.arange(S, device=padding_mask.device)
-    positions = index - _between(padding_mask).long().cumsum(-1)
-    # a padding token's output is not used: it sees what is near it, which a sliding cache holds
+    positions = index - _inner_padding(padding_mask).long().cumsum(-1)
+    # a padding token's output is not used: it sees its neighbours, which a sliding cache holds
     return dict(q_pos=torch.where(padding_mask, positions, index)[...,S-L:], k_pos=positions)
 
+def _mask_positions(L:int, positions:Tensor, by_position:bool,
+                    padding_mask:Tensor|None)->dict[str,Any]:
+    """Return the position ids that a mask compares, q_pos and k_pos; none: the order of tokens
+
+    The padding mask is that of a window: it is given where padding must not count as distance.
+    """
+    position_ids:dict[str,Tensor] = {}
+    q_positions = positions[...,positions.shape[-1]-L:]
+    if by_position: position_ids = dict(q_pos=q_positions, k_pos=positions)
+    elif padding_mask is not None: position_ids = _window_positions(padding_mask, L)
+    return {name: _with_version(t) if L > 1 else t for name,t in position_ids.items()}
+
 def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
-    "Return the rotation of all blocks, and that of windowed blocks where they have their own"
+    "Return the RoPE of the model, and that of 'window' layers if they have their own"
     if cfg.positions != 'rope': return {}
-    fixed:dict[str,Any] = dict(rotary_dim=cfg.rotary_dim, interleaved=cfg.rope_interleaved)
+    options:dict[str,Any] = dict(rotary_dim=cfg.rotary_dim, interleaved=cfg.rope_interleaved)
     E = cfg.width if cfg.latent is None else cfg.latent.rope_dim
-    ropes = dict(full=Rope(E, base=cfg.rope_base, scaling=cfg.rope_scaling, **fixed))
+    ropes = dict(full=Rope(E, base=cfg.rope_base, scaling=cfg.rope_scaling, **options))
     if cfg.window_rope:
-        ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **fixed)
+        ropes['window'] = Rope(E, **{'base': cfg.rope_base, **cfg.window_rope}, **options)
     return ropes
 
 # %% ../../nbs/models/blocks.ipynb #2c73d3e8
@@ -466,16 +512,16 @@ class ForwardContext:
     """What all blocks of a stack share in one call; `Stack.new_context` makes it
 
     Attributes:
-        position_ids: Of the tokens that run, (L,) or (B, L)
-        has_positions: A mixer is given them: they are not simply 0, 1, 2, ...
+        position_ids: Position ids of the new tokens, (L,) or (B, L)
+        has_positions: True if they are not 0, 1, ...; only then are mixers given them
         padding_mask: Bool (B, S), all tokens so far; True = a real token
-        documents: Integers (B, L): each token sees its own text
+        documents: Integers (B, L): tokens see only their own document
         causal: Hide later keys, where a mask does not say so already
-        masks: Kind of block -> mask
-        rotations: By kind of block
-        bias: What distances add to the scores, (1 or B, H, L, S)
+        masks: Layer type -> mask
+        rotations: Layer type -> cos, sin
+        bias: Position bias, (1 or B, H, L, S)
         cache: Keys and values of earlier calls
-        memory: Hidden states of another text, (B, S', D)
+        memory: Encoder output (B, S', D)
         memory_mask: Bool (B, 1, 1, S'), True = a real token
     """
     position_ids:Tensor
@@ -483,9 +529,9 @@ class ForwardContext:
     padding_mask:Tensor|None=None
     documents:Tensor|None=None
     causal:bool=False
-    # None: nothing is hidden but what `causal` hides
+    # None: only `causal` hides keys
     masks:Mapping[str,Tensor|AttentionMask|None]=field(default_factory=dict)
-    # cosines and sines
+    # (L, R) or (B, 1, L, R) each
     rotations:Mapping[str,tuple[Tensor,Tensor]]=field(default_factory=dict)
     bias:Tensor|None=None
     cache:ModelCache|None=None
@@ -494,69 +540,74 @@ class ForwardContext:
 
 # %% ../../nbs/models/blocks.ipynb #2c73d3e9
 class Stack(nn.Module):
-    """Run blocks in order, with what they share: rotation, a bias for distances, masks
+    """Run blocks in order, with the rotations, position bias and masks that they share
 
     Args:
-        cfg: What it is made of
-        causal: Hide what comes after
-        cross: Blocks also attend to another text
-        mixers: Makers of layers of other kinds than 'full' and 'window'
+        cfg: Settings of the model
+        causal: Hide later tokens
+        cross: Add cross-attention to each block
+        mixers: Makers of layers of other types than 'full' and 'window'
     """
     cfg:TransformerConfig
     causal:bool
-    types:tuple[str,...]
-    rope_kinds:list[str]    # whose rotation each block has
+    layer_types:tuple[str,...]
+    rope_types:list[str]    # key of `ropes` of each block
 
     def __init__(self, cfg:TransformerConfig, *, causal:bool, cross:bool=False,
                  mixers:Mixers|None=None):
         super().__init__()
         self.cfg,self.causal = cfg,causal
-        first = cfg.n_layers if cross else 0    # blocks of a decoder count on from the encoder's
+        first = cfg.n_layers if cross else 0    # decoder blocks are numbered after the encoder's
         last = None if cross else cfg.n_layers
-        self.types:tuple[str,...] = cfg.block_types[first:last]
+        self.layer_types:tuple[str,...] = cfg.block_types[first:last]
         self.ropes:ModuleDict[Rope] = ModuleDict(_ropes(cfg))
-        self.rope_kinds:list[str] = [kind if kind in self.ropes else 'full' for kind in self.types]
-        layer_mixers = [_mixer(cfg, first+i, kind, mixers) for i,kind in enumerate(self.types)]
+        self.rope_types:list[str] = [t if t in self.ropes else 'full' for t in self.layer_types]
+        layer_mixers = [_mixer(cfg, first+i, t, mixers) for i,t in enumerate(self.layer_types)]
         self.blocks:ModuleList[Block] = ModuleList(
-            Block(cfg, first+i, rope=self.ropes[kind] if self.ropes else None, cross=cross,
+            Block(cfg, first+i, rope=self.ropes[t] if self.ropes else None, cross=cross,
                   mixer=layer_mixers[i])
-            for i,kind in enumerate(self.rope_kinds))
+            for i,t in enumerate(self.rope_types))
         self.norm:nn.Module = make_norm(cfg) if cfg.final_norm else nn.Identity()
         self.relative:nn.Parameter|None = None
         if cfg.positions == 'relative':
             self.relative = nn.Parameter(torch.zeros(cfg.relative_buckets, cfg.n_heads))
 
-    def new_context(self, x:Tensor, positions:Tensor, *, explicit:bool=False,
+    def new_context(self, x:Tensor, positions:Tensor, *, mask_by_position:bool=False,
                     padding_mask:Tensor|None=None, documents:Tensor|None=None,
                     cache:ModelCache|None=None, memory:Tensor|None=None,
                     memory_mask:Tensor|None=None)->ForwardContext:
-        """Make what all blocks share: one mask and one rotation for each kind of block, a bias
+        """Compute what all blocks share
 
         Args:
-            x: Of the tokens that run, (B, L, D)
-            positions: Position ids of all tokens so far, (S,) or (B, S); the last L run
-            explicit: Masks go by `positions`, not by the order of tokens
+            x: Embeddings of the new tokens (B, L, D)
+            positions: Position ids of all tokens so far, (S,) or (B, S); the last L are new
+            mask_by_position: Masks compare `positions`, not the order of tokens
             padding_mask: Bool (B, S), all tokens so far; True = a real token
-            documents: Integers (B, L): each token sees its own text
+            documents: Integers (B, L): tokens see only their own document
             cache: Keys and values of earlier calls
-            memory: Hidden states of another text, (B, S', D)
+            memory: Encoder output (B, S', D)
             memory_mask: Bool (B, S'), True = a real token
+
+        Returns:
+            Context with a mask and a rotation for each layer type
         """
         L = x.shape[1]
-        now = positions[...,positions.shape[-1]-L:]
-        masks = self._masks(L, positions, now if explicit else None, padding_mask, documents)
-        rotations = {kind: rope.rotation(now) for kind,rope in self.ropes.items()}
+        q_positions = positions[...,positions.shape[-1]-L:]
         return ForwardContext(
-            now, explicit or padding_mask is not None or documents is not None, padding_mask,
-            documents, self.causal, masks, rotations, self._bias(positions, now, x.dtype), cache,
-            memory, None if memory_mask is None else memory_mask[:,None,None])
+            position_ids=q_positions,
+            has_positions=mask_by_position or padding_mask is not None or documents is not None,
+            padding_mask=padding_mask, documents=documents, causal=self.causal,
+            masks=self._masks(L, positions, mask_by_position, padding_mask, documents),
+            rotations={name: rope.rotation(q_positions) for name,rope in self.ropes.items()},
+            bias=self._bias(positions, q_positions, x.dtype), cache=cache, memory=memory,
+            memory_mask=None if memory_mask is None else memory_mask[:,None,None])
 
     def forward(self, x:Tensor, context:ForwardContext)->Tensor:
         """Run all blocks, then the last norm
 
         Args:
             x: (B, L, D)
-            context: Of `new_context`
+            context: Made by `new_context`
 
         Returns:
             (B, L, D)
@@ -572,14 +623,14 @@ class Stack(nn.Module):
         return out
 
     def options(self, context:ForwardContext, i:int)->dict[str,Any]:
-        """Return what the first layer of a block is given
+        """Return the options of the first layer of a block
 
         Args:
-            context: Of `new_context`
-            i: Which block
+            context: Made by `new_context`
+            i: Index of the block
 
         Returns:
-            For its attention, or for its mixer
+            Keyword arguments of its attention, or of its mixer
         """
         attn:Any = self.blocks[i].attn
         cache = None if context.cache is None else context.cache.self_attn[i]
@@ -587,43 +638,43 @@ class Stack(nn.Module):
             positions = context.position_ids if context.has_positions else None
             return dict(mask=context.padding_mask, positions=positions,
                         documents=context.documents, cache=cache)
-        mask = context.masks[self.types[i]]
-        rotation = None if attn.rope is None else context.rotations[self.rope_kinds[i]]
+        mask = context.masks[self.layer_types[i]]
+        rotation = None if attn.rope is None else context.rotations[self.rope_types[i]]
         causal = context.causal and not isinstance(mask, AttentionMask)
         return dict(mask=mask, bias=context.bias, causal=causal, cache=cache, rotation=rotation)
 
-    def _masks(self, L:int, positions:Tensor, now:Tensor|None, padding_mask:Tensor|None,
+    def _masks(self, L:int, positions:Tensor, mask_by_position:bool, padding_mask:Tensor|None,
                documents:Tensor|None)->dict[str,Tensor|AttentionMask|None]:
-        "Return the mask of each kind of attention; it goes by position ids if `now` is given"
-        kinds,table = {*self.types} & {'full','window'},None
-        if padding_mask is not None: table = padding_mask[:,None,None]
-        if L == 1 and now is None and documents is None:    # the newest token sees all others
-            if table is None: return dict.fromkeys(kinds)
-            if 'window' not in kinds: return dict(full=table)
-        if L > 1:    # what one query sees is kept by no layer
-            documents,table = (None if t is None else _counted(t) for t in (documents,table))
+        "Return the mask of each type of attention layer"
+        layer_types = {*self.layer_types} & {'full','window'}
+        key_mask = None if padding_mask is None else padding_mask[:,None,None]
+        # a single new token sees all real tokens, unless one of these hides some
+        sees_all = L == 1 and not mask_by_position and documents is None
+        if sees_all and (key_mask is None or 'window' not in layer_types):
+            return dict.fromkeys(layer_types, key_mask)
+        if L > 1:    # L = 1: the mask is used once and cached by no layer
+            documents = None if documents is None else _with_version(documents)
+            key_mask = None if key_mask is None else _with_version(key_mask)
         masks:dict[str,Tensor|AttentionMask|None] = {}
-        for kind in kinds:
-            window = self.cfg.window if kind == 'window' else None
-            rules:dict[str,Any] = {}
-            # tokens of a document stand in its order, but perhaps not side by side
-            if now is not None or documents is not None and window is not None:
-                rules = dict(q_pos=positions[...,positions.shape[-1]-L:], k_pos=positions)
-            elif window is not None and padding_mask is not None:
-                rules = _window_positions(padding_mask, L)
-            if L > 1: rules = {name: _counted(t) for name,t in rules.items()}
-            masks[kind] = AttentionMask(L, positions.shape[-1], causal=self.causal, window=window,
-                                        q_doc=documents, mask=table, **rules)
+        for layer_type in layer_types:
+            window = self.cfg.window if layer_type == 'window' else None
+            # tokens of a document are in its order, but perhaps not adjacent
+            by_position = mask_by_position or (documents is not None and window is not None)
+            position_ids = _mask_positions(L, positions, by_position,
+                                           None if window is None else padding_mask)
+            masks[layer_type] = AttentionMask(L, positions.shape[-1], causal=self.causal,
+                                              window=window, q_doc=documents, mask=key_mask,
+                                              **position_ids)
         return masks
 
-    def _bias(self, positions:Tensor, now:Tensor, dtype:torch.dtype)->Tensor|None:
-        "Return what distances add to the scores, (1 or B, H, L, S), or None"
-        cfg,L,S = self.cfg,now.shape[-1],positions.shape[-1]
+    def _bias(self, positions:Tensor, q_positions:Tensor, dtype:torch.dtype)->Tensor|None:
+        "Return the position bias (1 or B, H, L, S), or None"
+        cfg,L,S = self.cfg,q_positions.shape[-1],positions.shape[-1]
         if cfg.positions == 'alibi':
-            bias = alibi_bias(cfg.n_heads, L, S, q_pos=now, k_pos=positions)
+            bias = alibi_bias(cfg.n_heads, L, S, q_pos=q_positions, k_pos=positions)
         elif self.relative is not None:
             bias = relative_bias(self.relative, L, S, max_distance=cfg.relative_max_distance,
-                                 causal=self.causal, q_pos=now, k_pos=positions)
+                                 causal=self.causal, q_pos=q_positions, k_pos=positions)
         else: return None
         return bias[(None,)*(4-bias.dim())].to(dtype)
 

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,7 @@ from .generation_options import caller_level
 
 # %% ../../nbs/models/compiled_step.ipynb #896a5c8d
 class StepModel(Protocol):
-    "What a step asks of a `Transformer`"
+    "Protocol of the models that have a compiled step: the parts of a `Transformer` it uses"
     @property
     def cfg(self)->TransformerConfig: ...
     @property
@@ -47,38 +47,41 @@ class StepModel(Protocol):
     def modules(self)->Iterator[nn.Module]: ...
 
 class _StaticCache:
-    "A cache of one layer whose buffers a graph of static shapes writes and reads"
+    "Cache of one layer whose buffers a graph of static shapes reads and writes"
     dtype = None
     def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, padding:Tensor, slots:Tensor,
                  slot_count:int)->None:
         self.keys,self.values,self.n,self.padding = keys,values,n,padding
         self.slots,self.slot_count = slots,slot_count
 
-    def __len__(self)->int: return 0    # the mask alone says what is in use
+    def __len__(self)->int: return 0    # only the mask tells which slots are in use
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor, v:Tensor,
                **options:Any)->Attended:
         "Write the new key and value, and attend to the slots that are in use"
         S,n = self.slots.shape[0],self.n    # `len` would make a constant of it
         if self.slot_count:
-            slot = torch.arange(self.slot_count, device=n.device)
-            position = n - (n-slot) % self.slot_count
-            keys,values = self._written(n % self.slot_count, k, v, self.slot_count)
-        else: position,(keys,values) = self.slots,self._written(n, k, v, S)
+            index = torch.arange(self.slot_count, device=n.device)
+            position = n - (n-index) % self.slot_count
+            keys,values = self._write(n % self.slot_count, k, v, self.slot_count)
+        else:
+            position = self.slots
+            keys,values = self._write(n, k, v, S)
         visible = (position >= self.padding) & (position <= n) & (position >= 0)    # (B, S)
         options = {name: options.get(name) for name in ('scale','softcap','sinks')}
         return _attend_in_groups(attend, q, keys, values, mask=visible[:,None,None], **options)
 
-    def _written(self, at:Tensor, k:Tensor, v:Tensor, S:int)->tuple[Tensor,Tensor]:
-        self.keys.index_copy_(2, at, k)
+    def _write(self, slot:Tensor, k:Tensor, v:Tensor, S:int)->tuple[Tensor,Tensor]:
+        "Write one key and value into a slot, and return those of the first S slots"
+        self.keys.index_copy_(2, slot, k)
         keys = self.keys.narrow(2, 0, S)
         if self.values is None: return keys, keys[...,:0]
-        self.values.index_copy_(2, at, v)
+        self.values.index_copy_(2, slot, v)
         return keys, self.values.narrow(2, 0, S)
 
 def _attend_in_groups(attend:Callable[...,Attended], q:Tensor, keys:Tensor, values:Tensor, *,
                       sinks:Tensor|None, **options:Any)->Attended:
-    "Attend with the queries that share a key as one text of several, so that it is read once"
+    "Attend with the queries of a group as a sequence of queries, so that each key is read once"
     B,H,_,E = q.shape
     heads = keys.shape[1]
     if sinks is not None or heads == H or not values.shape[-1]:
@@ -92,7 +95,7 @@ class StaticStep(nn.Module):
     """Run one decoding step with static shapes, for all sequences of the batch
 
     Args:
-        model: A `Transformer` that `why_not_compiled` has nothing against
+        model: A `Transformer` for which `why_not_compiled` returns None
         slot_counts: Slots of each layer's sliding cache; 0: a full cache
     """
     model:StepModel
@@ -104,29 +107,29 @@ class StaticStep(nn.Module):
     def forward(self, ids:Tensor, n:Tensor, padding:Tensor, slots:Tensor,
                 rotations:dict[str,tuple[Tensor,Tensor]], keys:list[Tensor],
                 values:list[Tensor])->Tensor:
-        """Write the tokens into the buffers and score the next
+        """Write the new tokens' keys and values into the buffers and score the next tokens
 
         Args:
             ids: The new tokens (B, 1)
-            n: How many are kept already, (1,)
-            padding: How many of them are padding, at the left, (B, 1)
-            slots: 0, 1, ..., S - 1: the slots that are looked at
-            rotations: Kind of layer -> cosines and sines (B, 1, 1, R)
+            n: Number of cached tokens, (1,)
+            padding: Left padding of each row, (B, 1)
+            slots: arange(S): slots to attend to, S <= max_len
+            rotations: Layer type -> cosines and sines (B, 1, 1, R)
             keys: Buffers of all layers, (B, Hkv, max_len, E), which are written to
-            values: Likewise; none of layers that keep no values
+            values: Likewise (B, Hkv, max_len, Ev); empty for latent attention
 
         Returns:
             Logits (B, N)
         """
         model,stack = self.model,self.model.decoder
         assert stack is not None
-        parts = zip(stack.blocks, stack.rope_kinds, keys, values or [None]*len(keys),
-                    self.slot_counts)
+        layers = zip(stack.blocks, stack.rope_types, keys, values or [None]*len(keys),
+                     self.slot_counts)
         x = model.embed(ids, n - padding)    # (B, 1, D)
-        for block,kind,k,v,slot_count in parts:
+        for block,rope_type,k,v,slot_count in layers:
             attn:Any = block.attn
             x = block(x, cache=_StaticCache(k, v, n, padding, slots, slot_count),
-                      rotation=rotations[kind] if attn.rope is not None else None)
+                      rotation=rotations[rope_type] if attn.rope is not None else None)
         return model.logits(stack.norm(x)[:,-1])
 
 def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->str|None:
@@ -134,11 +137,11 @@ def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->
 
     Args:
         model: A `Transformer`
-        cache: Of its `new_cache`
-        mask: Bool (B, S), all tokens that there will be; True = a real token
+        cache: Cache made by the model's `new_cache`
+        mask: Bool (B, prompt + max_new_tokens); True = a real token
 
     Returns:
-        None: it may be compiled
+        Reason; None: it can be compiled
     """
     cfg,stack = model.cfg,model.decoder
     if cfg.kind != 'decoder' or stack is None: return f"it is an {cfg.kind}"
@@ -146,12 +149,13 @@ def why_not_compiled(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->
     if cfg.positions not in ('rope','learned','none'): return f"its positions are {cfg.positions}"
     if cache.position_ids is not None: return "its tokens were given positions"
     if mask is not None and (mask[:,:-1] & ~mask[:,1:]).any():
-        return "padding stands between its tokens: pad texts on the left"
+        return "there is padding between its tokens: pad texts on the left"
     for i,(block,c) in enumerate(zip(stack.blocks, cache.self_attn)):
         if reason := _why_not_layer(block.attn, c): return f"layer {i} {reason}"
     return None
 
 def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
+    "Return the reason why a layer with this cache cannot be compiled, or None if it can"
     if type(attn) not in (MultiHeadAttention,LatentAttention): return f"is a {type(attn).__name__}"
     assert isinstance(attn, AttentionLayer)
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
@@ -163,49 +167,54 @@ def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
     return None
 
 # %% ../../nbs/models/compiled_step.ipynb #bec6ea96
+_BLOCK = 128    # the graph reads a multiple of this many slots
+
 def _slot_counts(cache:ModelCache)->tuple[int,...]:
-    "Return the slots of each layer's sliding cache, 0: a full cache"
-    return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0
-                 for c in cache.self_attn)
+    "Return the number of slots of each layer's sliding cache, 0 for a full cache"
+    return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0 for c in cache.self_attn)
 
 def _buffers(cache:ModelCache)->tuple[list[Tensor],list[Tensor]]:
-    "Return keys and values of all layers; layers of latents keep no values"
-    both = [c.buffers for c in cache.self_attn]
-    return [k for k,_ in both], [v for _,v in both if v.shape[-1]]
+    "Return the buffers of keys and of values of all layers; latent attention has none of values"
+    buffers = [c.buffers for c in cache.self_attn]
+    return [k for k,_ in buffers], [v for _,v in buffers if v.shape[-1]]
 
 def _example(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,...]]:
-    "Return inputs of a step, of any numbers, and which of their lengths may vary"
+    "Return example inputs of a step, and which of their dimensions may vary"
     stack,rows,device = model.decoder,cache.self_attn[0].batch,weight_like(model.embed.token).device
     assert stack is not None
     with torch.inference_mode(False):
-        def whole(*shape:int)->Tensor: return torch.zeros(shape, dtype=torch.long, device=device)
+        def zeros_long(*shape:int)->Tensor:
+            return torch.zeros(shape, dtype=torch.long, device=device)
         def like(t:Tensor, slot_count:int)->Tensor:
-            return torch.zeros(rows, t.shape[1], slot_count or 160, t.shape[3], dtype=t.dtype,
-                               device=device)
+            return torch.zeros(rows, t.shape[1], slot_count or _BLOCK+32, t.shape[3],
+                               dtype=t.dtype, device=device)
         slot_counts,(keys,values) = _slot_counts(cache),_buffers(cache)
-        rotations = {kind: rope.rotation(whole(rows, 1)) for kind,rope in stack.ropes.items()}
-        slots = torch.arange(128, device=device)
-        inputs = (whole(rows, 1), whole(1), whole(rows, 1), slots, rotations,
+        rotations = {name: rope.rotation(zeros_long(rows, 1)) for name,rope in stack.ropes.items()}
+        slots = torch.arange(_BLOCK, device=device)
+        inputs = (zeros_long(rows, 1), zeros_long(1), zeros_long(rows, 1), slots, rotations,
                   [like(t, slot_count) for t,slot_count in zip(keys, slot_counts)],
                   [like(t, slot_count) for t,slot_count in zip(values, slot_counts)])
     visible_slots,max_slots = torch.export.Dim('slots', min=2),torch.export.Dim('max_len', min=2)
     lengths = [{} if slot_count else {2: max_slots} for slot_count in slot_counts]
-    return inputs, ({}, {}, {}, {0: visible_slots}, {kind: ({},{}) for kind in rotations}, lengths,
+    return inputs, ({}, {}, {}, {0: visible_slots}, {name: ({},{}) for name in rotations}, lengths,
                     lengths[:len(values)])
 
 # %% ../../nbs/models/compiled_step.ipynb #cc6e7e8f
 Runner = Callable[...,Tensor]
 
-def _name(model:StepModel, cache:ModelCache)->str:
+def _file_key(model:StepModel, cache:ModelCache)->str:
     "Return a hash of all that a compiled step depends on"
     assert isinstance(model, nn.Module)
-    parts = [(name, type(m), settings_of(m)) for name,m in model.named_modules()]
+    modules = [(name, type(m), settings_of(m)) for name,m in model.named_modules()]
     state = [(name, str(t.dtype), [*t.shape], str(t.device)) for name,t in _tensors(model).items()]
-    key = dict(cfg=asdict(model.cfg), parts=parts, state=state, slot_counts=_slot_counts(cache),
-               kept=[(str(c.dtype), c.batch, c.widths) for c in cache.self_attn],
+    key = dict(cfg=asdict(model.cfg), modules=modules, state=state, cache=_cache_signature(cache),
                torch=torch.__version__, threads=torch.get_num_threads(),
                processor=_processor(), source=_source())
-    return hashlib.sha256(json.dumps(key, default=_described).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(key, default=_describe).encode()).hexdigest()[:32]
+
+def _cache_signature(cache:ModelCache)->tuple[Any,...]:
+    "Return what a compiled step assumes of a cache"
+    return _slot_counts(cache), [(str(c.dtype), c.batch, c.widths) for c in cache.self_attn]
 
 # attributes of a module that are torch's own, and what this module keeps in a model
 _not_settings = {*vars(nn.Module()), '_attention_hooks', '_compiled_steps', '_warned',
@@ -215,41 +224,51 @@ def settings_of(m:nn.Module)->dict[str,Any]:
     "Return the attributes that a module computes with, beside parameters, buffers and modules"
     return {name: x for name,x in vars(m).items() if name not in _not_settings}
 
-def _described(x:object)->object:
+def _describe(x:object)->object:
     "Return what identifies a setting in other processes, or at least in this one"
     if isinstance(x, Tensor): return [str(x.dtype), [*x.shape], x.detach().cpu().tolist()]
-    if isinstance(x, type): return [x.__module__, x.__qualname__, _code_of(x)]
-    if isinstance(x, FunctionType): return [x.__module__, x.__qualname__, _code(x)]
+    if isinstance(x, type): return [x.__module__, x.__qualname__, _class_hashes(x)]
+    if isinstance(x, FunctionType): return [x.__module__, x.__qualname__, _function_hash(x)]
     return repr(x)
 
-def _code_of(cls:type)->list[str]:
-    "Return the code of a class and of those it is derived from, but for torch's and ours"
+def _class_hashes(cls:type)->list[Any]:
+    "Return the hashed methods and the constants of a class and its bases, but for torch's and ours"
     known = 'torch.', 'builtins', 'typing', 'attention_nb.kernels.', 'attention_nb.layers.', \
         'attention_nb.models.'
-    return [_code(f) for c in cls.__mro__ if not f'{c.__module__}.'.startswith(known)
-            for f in vars(c).values() if isinstance(f, FunctionType)]
+    members = [(name, x) for c in cls.__mro__ if not f'{c.__module__}.'.startswith(known)
+               for name,x in vars(c).items()]
+    return [(name, _function_hash(x) if isinstance(x, FunctionType) else x) for name,x in members
+            if isinstance(x, FunctionType)
+            or isinstance(x, (int,float,str)) and not name.startswith('__')]
 
-def _code(f:FunctionType)->str:
-    return hashlib.sha256(f.__code__.co_code + repr(f.__code__.co_consts).encode()).hexdigest()
+def _function_hash(f:FunctionType)->str:
+    "Return a hash of a function's code and defaults, not of global helpers or closure values"
+    parts = [_code_parts(f.__code__), f.__defaults__, f.__kwdefaults__]
+    return hashlib.sha256(json.dumps(parts, default=_describe).encode()).hexdigest()
+
+def _code_parts(code:CodeType)->list[Any]:
+    # `repr` of nested code holds its address
+    constants = [_code_parts(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts]
+    return [code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, constants]
 
 def _processor()->list[str]:
-    ask:Any = getattr(torch.cpu, 'get_capabilities', dict)
-    return [torch.backends.cpu.get_cpu_capability(), *map(str, sorted(ask().items()))]
+    get_capabilities:Any = getattr(torch.cpu, 'get_capabilities', dict)
+    return [torch.backends.cpu.get_cpu_capability(), *map(str, sorted(get_capabilities().items()))]
 
 def _source()->str:
-    "Return a hash of our own source: another version compiles anew"
+    "Return a hash of the package's source: another version compiles anew"
     folder = Path(attention_nb.__file__).parent
-    files = [p for room in ('kernels','layers','models') for p in (folder/room).glob('*.py')]
+    files = [p for package in ('kernels','layers','models') for p in (folder/package).glob('*.py')]
     return hashlib.sha256(b''.join(p.read_bytes() for p in sorted(files))).hexdigest()
 
 def _tensors(model:nn.Module)->dict[str,Tensor]:
-    "Return parameters and buffers by the names that a graph has for them"
+    "Return parameters and buffers by their names in a graph"
     named = [*model.named_parameters(remove_duplicate=False),
              *model.named_buffers(remove_duplicate=False)]
     return {f'model.{name}': t.data for name,t in named}
 
-def _compiled(model:StepModel, cache:ModelCache, path:Path)->None:
-    "Write the file of a compiled step, whole or not at all"
+def _compile_to_file(model:StepModel, cache:ModelCache, path:Path)->None:
+    "Compile a step and write it to a file, which is complete or does not exist"
     step,(inputs,lengths) = StaticStep(model, _slot_counts(cache)),_example(model, cache)
     with torch.no_grad(), evaluation_mode(step):
         graph = torch.export.export(step, inputs, dynamic_shapes=lengths, strict=False)
@@ -262,87 +281,91 @@ def _compiled(model:StepModel, cache:ModelCache, path:Path)->None:
                               'always_keep_tensor_constants': True})
         os.replace(package, path)
 
-def loaded(model:StepModel, cache:ModelCache)->Runner:
-    """Load a compiled step from its file, which is made if there is none
+def load_graph(model:StepModel, cache:ModelCache)->Runner:
+    """Load a compiled step from its file, which is compiled first if it does not exist
 
     Args:
         model: A `Transformer`
-        cache: Of its `new_cache`
+        cache: Cache made by the model's `new_cache`
 
     Returns:
-        Called with the inputs of a `StaticStep`, the weights being the model's own
+        Function of the inputs of a `StaticStep`; it reads the model's own weights
     """
     from torch._inductor.runtime.cache_dir_utils import cache_dir
     assert isinstance(model, nn.Module)
-    path = Path(cache_dir())/'attention_nb'/f'{_name(model, cache)}.pt2'
-    if not path.exists(): _compiled(model, cache, path)
+    path = Path(cache_dir())/'attention_nb'/f'{_file_key(model, cache)}.pt2'
+    if not path.exists(): _compile_to_file(model, cache, path)
     runner:Any = torch._inductor.aoti_load_package(str(path))
-    have,needed = _tensors(model),runner.get_constant_fqns()
-    # the compiler hands the group of each 4-bit product over as a tensor of its own
+    tensors,needed = _tensors(model),runner.get_constant_fqns()
+    # the compiler passes the group size of each 4-bit product as a tensor of its own
     layers = [m for m in model.modules() if isinstance(m, QuantizedWeight) and m.group is not None]
-    groups,own = {m.group for m in layers},[name for name in needed if name not in have]
-    if own and (len(own) != len(layers) or len(groups) != 1):
-        raise RuntimeError(f"the graph holds {len(own)} tensors of its own, as {own[0]}")
-    have |= {name: torch.tensor(layers[0].group) for name in own}
-    runner.load_constants({name: have[name] for name in needed}, check_full_update=True,
+    group_sizes = {m.group for m in layers}
+    unknown = [name for name in needed if name not in tensors]
+    if unknown and (len(unknown) != len(layers) or len(group_sizes) != 1):
+        raise RuntimeError("the compiled graph expects constants that the model does not have: "
+                           + ', '.join(unknown))
+    tensors |= {name: torch.tensor(layers[0].group) for name in unknown}
+    runner.load_constants({name: tensors[name] for name in needed}, check_full_update=True,
                           user_managed=True)
     return runner
 
 # %% ../../nbs/models/compiled_step.ipynb #50899df5
-class Held(NamedTuple):
-    """What a compiled step was made of: dictionaries of modules, and what stood in them
+class ModelSnapshot(NamedTuple):
+    """What the compiled graph assumes: all parameters, buffers, modules and settings, by identity
+
+    Of tensors the address counts too, but not the version, because the graph reads the weights in
+    place. `ModelState` of `batch_cache` compares versions: cached keys depend on the values.
 
     Attributes:
-        entries: dictionary, name, value, its address
-        buffers: Of the cache
+        entries: (mapping, name, value, address or 0)
+        buffers: Keys of each layer's cache
     """
     entries:list[tuple[dict[str,Any],str,Any,int]]
     buffers:list[Tensor]
 
-    def is_there(self, caches:Sequence[Any])->bool:
-        "Whether all of it still stands where it stood"
+    def is_unchanged(self, caches:Sequence[Any])->bool:
+        "Return whether model and caches still hold the same objects at the same addresses"
         if any(c.buffers[0] is not k for c,k in zip(caches, self.buffers)): return False
-        return all(have.get(name) is x and (not at or x.data_ptr() == at)
-                   for have,name,x,at in self.entries)
+        return all(mapping.get(name) is x and (not address or x.data_ptr() == address)
+                   for mapping,name,x,address in self.entries)
 
-def held(model:StepModel, caches:Sequence[Any])->Held:
-    "Note parameters, buffers, modules and settings of a model"
+def take_snapshot(model:StepModel, caches:Sequence[Any])->ModelSnapshot:
+    "Return the snapshot of a model and of the caches of its layers"
     entries:list[tuple[dict[str,Any],str,Any,int]] = []
     for m in model.modules():
-        for have in (m._parameters, m._buffers, m._modules):
-            entries += [(have, name, x, x.data_ptr() if isinstance(x, Tensor) else 0)
-                        for name,x in have.items() if x is not None]
+        for mapping in (m._parameters, m._buffers, m._modules):
+            entries += [(mapping, name, x, x.data_ptr() if isinstance(x, Tensor) else 0)
+                        for name,x in mapping.items() if x is not None]
         entries += [(vars(m), name, x, 0) for name,x in settings_of(m).items()]
-    return Held(entries, [c.buffers[0] for c in caches])
+    return ModelSnapshot(entries, [c.buffers[0] for c in caches])
 
 def is_customized(model:StepModel)->bool:
-    "Whether a hook, an attention function or a replaced `forward` must be called at each step"
+    "Return whether a hook, an attention function or a replaced `forward` must run at each step"
     return any(m._forward_hooks or m._forward_pre_hooks or 'forward' in vars(m)
                or isinstance(m, AttentionLayer) and m.is_customized for m in model.modules())
 
-class _Loaded(dict[str,tuple[Any,Held]|None]):
-    "Steps that a model has loaded, None: cannot be compiled; a copy of the model begins without"
-    def __deepcopy__(self, memo:object)->'_Loaded': return _Loaded()
-    def __reduce__(self)->Any: return _Loaded, ()
+class _GraphCache(dict[str,tuple[Any,ModelSnapshot]|None]):
+    "Graphs that a model has loaded, None: cannot be compiled; a copy of the model starts empty"
+    def __deepcopy__(self, memo:object)->'_GraphCache': return _GraphCache()
+    def __reduce__(self)->Any: return _GraphCache, ()
 
-def _loaded_by(model:StepModel)->_Loaded:
-    return model.__dict__.setdefault('_compiled_steps', _Loaded())
+def _graph_cache(model:StepModel)->_GraphCache:
+    return model.__dict__.setdefault('_compiled_steps', _GraphCache())
 
-def _key(cache:ModelCache)->str:
-    kinds = [(str(c.dtype), c.batch, c.widths) for c in cache.self_attn]
-    return str((_slot_counts(cache), kinds, torch.get_num_threads()))
+def _memory_key(cache:ModelCache)->str:
+    return str((_cache_signature(cache), torch.get_num_threads()))
 
 # %% ../../nbs/models/compiled_step.ipynb #cdd8aba9
 class CompiledStep:
     """Run a decoding step for every sequence of a cache, by one call of a compiled graph
 
     Args:
-        model: A `Transformer` that `why_not_compiled` has nothing against
-        cache: Of its `new_cache`
+        model: A `Transformer` for which `why_not_compiled` returns None
+        cache: Cache made by the model's `new_cache`
     """
     cache:ModelCache
     _run:Runner
-    _held:Held
+    _snapshot:ModelSnapshot
     _keys:list[Tensor]
     _values:list[Tensor]
     def __init__(self, model:StepModel, cache:ModelCache):
@@ -350,21 +373,24 @@ class CompiledStep:
             raise ValueError(f"a step of this model cannot be compiled: {reason}")
         self.model:StepModel = model
         self.cache,self._ropes = cache,model.decoder.ropes
-        kept,key = _loaded_by(model),_key(cache)
-        known = kept.get(key)
-        if known is None or not known[1].is_there(()):
+        graphs,key = _graph_cache(model),_memory_key(cache)
+        entry = graphs.get(key)
+        if entry is None or not entry[1].is_unchanged(()):
             with warnings.catch_warnings():    # torch's, about its own code
                 warnings.simplefilter('ignore', FutureWarning)
-                known = kept[key] = loaded(model, cache),held(model, ())
-        self._run,self._held = known[0],held(model, cache.self_attn)
+                entry = graphs[key] = load_graph(model, cache),take_snapshot(model, ())
+        self._run,self._snapshot = entry[0],take_snapshot(model, cache.self_attn)
         self._keys,self._values = _buffers(cache)
-        # a weight of 0 times what memory happens to hold must be 0
+        # empty slots get weight 0, and 0 times uninitialized memory could be NaN
         for t in (*self._keys, *self._values): t[:,:,len(cache):].zero_()
 
     def is_current(self)->bool:
-        "Whether it gives what the model would give: nothing has changed, and no hook has come"
+        """Return whether the graph still equals the model
+
+        That is: the same weights and settings, no hook, no autocast.
+        """
         return (not is_customized(self.model) and autocast_dtype(self._keys[0].device) is None
-                and self._held.is_there(self.cache.self_attn))
+                and self._snapshot.is_unchanged(self.cache.self_attn))
 
     def __call__(self, ids:Tensor, mask:Tensor|None=None)->Tensor:
         """Read one token of each sequence and score the next
@@ -376,39 +402,44 @@ class CompiledStep:
         Returns:
             Logits (B, N)
         """
+        self.cache.check_capacity(ids)
         n,rows,device = len(self.cache),len(ids),ids.device
         padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
         if mask is not None: padding = (~mask).sum(1, keepdim=True)
         max_slots = max((k.shape[2] for k in self._keys), default=2)
-        slots = torch.arange(max(2, min(max_slots, -(-(n+1)//128)*128)), device=device)
+        slots = torch.arange(max(2, min(max_slots, _round_up(n+1, _BLOCK))), device=device)
         position_ids = n - padding
-        rotations = {kind: rope.rotation(position_ids) for kind,rope in self._ropes.items()}
-        start = torch.tensor([n], device=device)
-        out = self._run(ids.contiguous(), start, padding, slots, rotations,
+        rotations = {name: rope.rotation(position_ids) for name,rope in self._ropes.items()}
+        n_cached = torch.tensor([n], device=device)
+        out = self._run(ids.contiguous(), n_cached, padding, slots, rotations,
                         self._keys, self._values)
         for c in self.cache.self_attn: c.count_token()
         return out
 
+def _round_up(n:int, multiple:int)->int: return -(-n//multiple)*multiple
+
 # %% ../../nbs/models/compiled_step.ipynb #de25a054
 def compiled_step(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|None:
-    """Compile a step, or load it; a model that has none is a `NotImplementedError`
+    """Compile a decoding step, or load it
+
+    Raises a `NotImplementedError` if the model cannot have one.
 
     Args:
         model: A `Transformer`
-        cache: Of its `new_cache`
-        mask: Bool (B, S), all tokens that there will be; True = a real token
+        cache: Cache made by the model's `new_cache`
+        mask: Bool (B, prompt + max_new_tokens); True = a real token
 
     Returns:
-        None: the model itself must run, or this machine has no compiler
+        None if hooks, autocast or a missing compiler require the model itself
     """
     if is_customized(model) or autocast_dtype(weight_like(model.embed.token).device): return None
     if reason := why_not_compiled(model, cache, mask):
         raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
-    kept,key = _loaded_by(model),_key(cache)
-    if kept.get(key, ()) is None: return None    # was tried, with a warning
+    graphs,key = _graph_cache(model),_memory_key(cache)
+    if graphs.get(key, ()) is None: return None    # failed before, with a warning
     try: return CompiledStep(model, cache)
-    except Exception as error:    # whatever a compiler may say
-        kept[key] = None
+    except Exception as error:    # compilers raise errors of many types
+        graphs[key] = None
         why = next(iter(str(error).strip().splitlines()), '')
         warnings.warn("compiled=True, but a step cannot be compiled here "
                       f"({type(error).__name__}: {why}); it runs without",

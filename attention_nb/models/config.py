@@ -19,9 +19,12 @@ from ..layers.rope_scaling import checked_scaling
 
 # %% ../../nbs/models/config.ipynb #7ec2d37a
 def _check_experts(cfg:"ExpertsConfig")->None:
-    "Raise a `ValueError` that names the field that is wrong"
-    _check_fields(cfg)
+    "Raise a `ValueError` that names an invalid field"
+    _normalize_fields(cfg)
     _check_choice('router', cfg.router, ('softmax', 'top_softmax', 'sigmoid'))
+    if cfg.router == 'top_softmax':
+        _check_unused(cfg, "has no effect with router='top_softmax'",
+                      ('normalize', 'scale', 'n_groups'))
     if cfg.n % cfg.n_groups or cfg.active_groups > cfg.n_groups:
         raise ValueError(f"n_groups must divide n={cfg.n} and be at least active_groups="
                          f"{cfg.active_groups}, got {cfg.n_groups}")
@@ -36,7 +39,7 @@ _positive = 'norm_eps','rope_base','softcap','logit_softcap','clamp'
 _from_zero = ('position_offset','dense_layers','n_types','n_shared','pad_id','bos_id','eos_id',
               'decoder_start_id')
 
-def _check_fields(cfg:Any)->None:
+def _normalize_fields(cfg:Any)->None:
     "Raise a `TypeError` or `ValueError` unless each field has its type; lists become tuples"
     for f in fields(cfg):
         kinds = get_args(f.type) or (f.type,)
@@ -54,24 +57,31 @@ def _check_fields(cfg:Any)->None:
 def _check_choice(name:str, value:object, known:tuple[object,...])->None:
     if value not in known: raise ValueError(f"{name} must be one of {known}, got {value!r}")
 
+def _check_unused(cfg:Any, reason:str, names:tuple[str,...])->None:
+    "Raise a `ValueError` with the reason if a field that has no effect differs from its default"
+    defaults = {f.name: f.default for f in fields(cfg)}
+    for name in names:
+        if (x := getattr(cfg, name)) != defaults[name]:
+            raise ValueError(f"{name} {reason}, got {x!r}")
+
 # %% ../../nbs/models/config.ipynb #3cb4e016
 @dataclass(frozen=True)
 class ExpertsConfig:
-    """What a mixture of experts is made of
+    """Settings of a mixture of experts
 
     Attributes:
         n: Number of experts
-        active: How many of them each token goes to
-        d_ff: Hidden width of an expert
-        router: Weights: 'softmax' of all scores, 'top_softmax' of the best, or 'sigmoid'
-        normalize: Let the weights of the chosen experts sum to one
+        active: Number of experts that each token chooses
+        d_ff: Hidden width of an expert, which is always gated
+        router: 'softmax' over all, 'top_softmax' over chosen experts, or 'sigmoid'
+        normalize: Normalize the chosen weights to sum 1
         scale: Multiplier of the weights
-        n_groups: Experts stand in groups of equal size (DeepSeek-V3)
-        active_groups: How many groups a token may choose from
+        n_groups: Groups of equal size that the choice begins with (DeepSeek-V3)
+        active_groups: Number of groups that a token may choose from
         n_shared: Experts that every token goes to, as one feed-forward of `n_shared * d_ff`
         router_bias: Give the router a bias
         bias: Give the experts biases
-        clamp: Clamp what is multiplied (GPT-OSS); None means no
+        clamp: Clamp of gate and up projection (GPT-OSS); None: no clamp
     """
     n:int
     active:int
@@ -91,69 +101,69 @@ class ExpertsConfig:
 # %% ../../nbs/models/config.ipynb #53083d2d
 @dataclass(frozen=True)
 class TransformerConfig:
-    """What a transformer is made of; the defaults are a small modern decoder
+    """Settings of a transformer; the defaults are a small modern decoder
 
     Attributes:
         vocab_size: Number of tokens
         d_model: Width D (elsewhere: embed_dim)
         n_layers: Number of blocks
         n_heads: Number of query heads H (elsewhere: num_heads)
-        max_len: Longest sequence (elsewhere: token_limit); limits learned positions
+        max_len: Maximum length (elsewhere: token_limit); limits learned positions
         kind: 'decoder', 'encoder' or 'encoder-decoder'
-        n_decoder_layers: Blocks of the decoder beside an encoder; None means `n_layers`
+        n_decoder_layers: Decoder blocks of an encoder-decoder; None means `n_layers`
         n_kv_heads: Key/value heads, a divisor of H; None means H
-        head_dim: Width E of a query or key; None means D / H
-        v_head_dim: Width of a value; None means `head_dim`
+        head_dim: Head dimension E of queries and keys; None means D / H
+        v_head_dim: Head dimension of values; None means `head_dim`
         attn_bias: Give query, key and value projections a bias
         out_bias: Give the output projection a bias; None means `attn_bias`
         qk_norm: Normalize queries and keys: 'rms' or 'layer'
-        qk_norm_over: What that norm sees: a 'head', or the 'width' of all heads
+        qk_norm_over: Normalize each 'head', or all heads together ('width')
         scale: Score multiplier; None means 1/sqrt(E)
         softcap: Scores s become softcap * tanh(s / softcap)
-        sinks: A learned score for each head that takes weight, not values
+        sinks: Learned logit per head in the softmax denominator (arXiv:2309.17453)
         window: (left, right) of the query in 'window' layers
         layer_types: 'full', 'window', a mixer; None: 'window' if there is one
         latent: Multi-head latent attention (lesson 13)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
         position_offset: Row of the first position in a learned table
-        relative_buckets: Distances that a relative bias tells apart
-        relative_max_distance: Beyond it all distances share a bucket
-        rope_base: Slows the rotation
-        rotary_dim: Numbers of a head that rotate; None means all
-        rope_interleaved: Pairs are neighbours, not halves
-        rope_scaling: For longer texts, as published
-        window_rope: `base` and `scaling` of 'window' layers; None: as above
-        rope_layers: Which layers rotate; None means all
+        relative_buckets: Buckets of the relative bias (T5)
+        relative_max_distance: Larger distances share the last bucket
+        rope_base: RoPE base (`rope_theta`)
+        rotary_dim: Dimensions of a head that rotate; None means all
+        rope_interleaved: Rotate pairs (2m, 2m+1) instead of (m, m+R/2)
+        rope_scaling: As in config.json; types are in `rope_scaling.py`
+        window_rope: RoPE `base` and `scaling` of 'window' layers
+        rope_layers: True for layers with RoPE; None means all
         norm: 'rms' or 'layer'
         norm_eps: Added to the variance
         norm_bias: Give layer norms a bias
         norm_offset: Added to a norm's weight (Gemma: 1)
-        norm_style: 'pre', 'post', 'sandwich' or 'output' of a layer
+        norm_style: 'pre', 'post', 'sandwich' (pre and on the branch), 'output' (branch)
         first_norm: The first attention has its 'pre' norm
-        parallel: Attention and feed-forward read the same x
-        final_norm: A norm after the last block
-        embed_norm: A norm after the embedding
+        parallel: Attention and feed-forward in parallel (GPT-J)
+        final_norm: Add a norm after the last block
+        embed_norm: Add a norm after the embedding
         d_ff: Hidden width; None means 4 D
         activation: 'silu', 'gelu', 'gelu_tanh', 'relu' or 'relu2'
         gated: Multiply by a second projection (SwiGLU, GeGLU)
-        ffn_bias: Give its projections biases
-        experts: A mixture of experts
-        dense_layers: First blocks that have none
+        ffn_bias: Give the feed-forward projections biases
+        experts: Mixture of experts; None: a feed-forward layer
+        dense_layers: Number of first blocks without experts
         n_types: Token types (BERT's segments)
         embed_scale: Multiplier of token embeddings
         head: 'linear', 'masked' (dense, activation, norm, linear), or None
         head_transform_bias: Bias of the 'masked' head's dense layer
-        head_activation: Its activation; None means `activation`
+        head_activation: Activation of the 'masked' head; None means `activation`
         head_bias: Bias of the logits
         tied: The head uses the token embedding
-        logit_scale: Multiplier of what the head reads
+        logit_scale: Multiplier of hidden states before the head
         logit_softcap: Logits z become softcap * tanh(z / softcap)
-        dropout: Of embeddings and of what each layer adds, in training
-        attn_dropout: Of attention weights, in training
+        dropout: Dropout of embeddings and of what each layer adds
+        attn_dropout: Dropout of attention weights
         pad_id: Padding token
-        bos_id: Token that begins
-        eos_id: Tokens that end
-        decoder_start_id: First token of a decoder beside an encoder
+        bos_id: Token that begins a text
+        eos_id: Tokens that end a text
+        decoder_start_id: First decoder token of an encoder-decoder
     """
     vocab_size:int
     d_model:int=512
@@ -226,22 +236,26 @@ class TransformerConfig:
 
     @property
     def width(self)->int:
-        "Head dimension E of queries and keys"
+        "Head dimension E of queries and keys; latent attention has nope_dim + rope_dim instead"
         return self.d_model//self.n_heads if self.head_dim is None else self.head_dim
 
     @property
+    def n_blocks(self)->int:
+        "Number of blocks, of encoder and decoder together"
+        if self.kind != 'encoder-decoder': return self.n_layers
+        return self.n_layers + (self.n_decoder_layers or self.n_layers)
+
+    @property
     def block_types(self)->tuple[str,...]:
-        "The type of every block, 'full', 'window' or a mixer; an encoder's blocks come first"
+        "`layer_types` of all blocks, also where that is None; an encoder's blocks come first"
         if self.layer_types is not None: return tuple(self.layer_types)
-        n = self.n_layers
-        if self.kind == 'encoder-decoder': n += self.n_decoder_layers or self.n_layers
-        return ('full' if self.window is None else 'window',)*n
+        return ('full' if self.window is None else 'window',)*self.n_blocks
 
     def to_dict(self)->dict[str,Any]:
         """Return all settings as a dictionary that JSON can hold
 
         Returns:
-            All settings, of what JSON can say
+            All settings, also those that have their defaults
         """
         return {name: [*x] if isinstance(x, tuple) else x for name,x in asdict(self).items()}
 
@@ -250,13 +264,11 @@ class TransformerConfig:
         """Return the config of a dictionary; an unknown setting is a `ValueError` that names it
 
         Args:
-            settings: As `to_dict` gives them; those that are not there are as usual
+            settings: As from `to_dict`; missing settings take their defaults
 
         Returns:
-            Equal to the one that was written down
+            A config equal to the original
         """
-        if isinstance(settings, Mapping):    # `norm_style` was `norm_place` until November 2026
-            settings = {'norm_style' if k == 'norm_place' else k: x for k,x in settings.items()}
         kw = _check_names(cls, 'settings', settings)
         for name,kind in dict(experts=ExpertsConfig, latent=LatentConfig).items():
             if kw.get(name) is not None: kw[name] = kind(**_check_names(kind, name, kw[name]))
@@ -272,16 +284,17 @@ _choices = dict(
     head_activation=(None, 'silu', 'gelu', 'gelu_tanh', 'relu', 'relu2', 'tanh'))
 
 def _check_config(cfg:TransformerConfig)->None:
-    "Raise a `TypeError` or `ValueError` that names the field that is wrong"
+    "Raise a `TypeError` or `ValueError` that names an invalid field"
     for name,known in _choices.items(): _check_choice(name, getattr(cfg, name), known)
-    _check_kinds(cfg)
-    _check_layers(cfg)
+    _normalize_types(cfg)
+    _check_per_layer(cfg)
     if cfg.positions in ('learned', 'sinusoidal') and cfg.max_len is None:
         raise ValueError(f"positions={cfg.positions!r} needs max_len")
     if cfg.parallel and (cfg.norm_style != 'pre' or cfg.kind == 'encoder-decoder'):
         raise ValueError("parallel needs norm_style='pre' and a single stack, "
                          f"got {cfg.norm_style!r} and {cfg.kind!r}")
     _check_heads(cfg)
+    _check_effects(cfg)
     _normalize_rope(cfg)
 
 # %% ../../nbs/models/config.ipynb #5e1c7a09
@@ -298,24 +311,40 @@ def _check_heads(cfg:TransformerConfig)->None:
         raise ValueError("n_heads must be a multiple of n_kv_heads, got "
                          f"{cfg.n_heads} and {cfg.n_kv_heads}")
 
+def _check_effects(cfg:TransformerConfig)->None:
+    "Raise a `ValueError` that names a setting that would have no effect"
+    if cfg.positions != 'rope':
+        _check_unused(cfg, "needs positions='rope'", ('rotary_dim', 'window_rope', 'rope_layers'))
+    if cfg.experts is None: _check_unused(cfg, "needs experts", ('dense_layers',))
+    elif not cfg.dense_layers:
+        _check_unused(cfg, "has no effect on experts, which are always gated", ('gated',))
+        if cfg.experts.clamp is not None:
+            _check_unused(cfg, "has no effect on experts with clamp, which have their own",
+                          ('activation',))
+    # cross-attention is never latent
+    if cfg.latent is not None and cfg.kind != 'encoder-decoder':
+        _check_unused(cfg, "has no effect on latent attention",
+                      ('n_kv_heads', 'head_dim', 'v_head_dim', 'attn_bias', 'out_bias'))
+
 def _normalize_rope(cfg:TransformerConfig)->None:
     "Bring `rope_scaling` and `window_rope` into one form, with all of their settings"
     R = cfg.rotary_dim or (cfg.latent.rope_dim if cfg.latent else cfg.width)
-    def one(scaling:dict[str,Any]|None)->dict[str,Any]|None:
+    def normalized(scaling:dict[str,Any]|None)->dict[str,Any]|None:
         return None if scaling is None else checked_scaling(scaling, R)
-    object.__setattr__(cfg, 'rope_scaling', one(cfg.rope_scaling))
+    object.__setattr__(cfg, 'rope_scaling', normalized(cfg.rope_scaling))
     rope = cfg.window_rope
     if rope is None: return
     if not isinstance(rope, dict) or rope.keys() - {'base','scaling'}:
         raise ValueError(f"window_rope must be a dict of base and scaling, or None, got {rope!r}")
     base = rope.get('base', cfg.rope_base)
     check_number("window_rope's base", base, torch.float64, True)
-    object.__setattr__(cfg, 'window_rope', dict(base=base, scaling=one(rope.get('scaling'))))
+    object.__setattr__(cfg, 'window_rope',
+                       dict(base=base, scaling=normalized(rope.get('scaling'))))
 
 # %% ../../nbs/models/config.ipynb #6d4dcf93
-def _check_kinds(cfg:TransformerConfig)->None:
+def _normalize_types(cfg:TransformerConfig)->None:
     "Raise a `TypeError` or `ValueError` unless each field has a valid type and range"
-    _check_fields(cfg)
+    _normalize_fields(cfg)
     for name in ('dropout','attn_dropout'):
         if not 0 <= (x := getattr(cfg, name)) <= 1:
             raise ValueError(f"{name} must be from 0 to 1, got {x}")
@@ -325,24 +354,23 @@ def _check_kinds(cfg:TransformerConfig)->None:
     for name,kind in dict(experts=ExpertsConfig, latent=LatentConfig).items():
         if not isinstance(x := getattr(cfg, name), (kind,type(None))):
             raise TypeError(f"{name} must be a {kind.__name__}, got {type(x).__name__}")
-        if name == 'latent' and x is not None: _check_fields(x)
+        if name == 'latent' and x is not None: _normalize_fields(x)
 
 # %% ../../nbs/models/config.ipynb #1d12fbd0
-def _check_layers(cfg:TransformerConfig)->None:
+def _check_per_layer(cfg:TransformerConfig)->None:
     "Raise a `ValueError` unless lists have one entry for each block"
-    n = cfg.n_layers
-    if cfg.kind == 'encoder-decoder': n += cfg.n_decoder_layers or n
+    n = cfg.n_blocks
     if cfg.layer_types is not None:
-        if not _is_row(cfg.layer_types, n, str):
+        if not _is_tuple_of(cfg.layer_types, n, str):
             raise ValueError("layer_types must hold 'full', 'window' or the name of a mixer for "
                              f"each of {n} layers, got {cfg.layer_types}")
         if 'window' in cfg.layer_types and cfg.window is None:
             raise ValueError("layer_types says 'window', but window is None")
-    if cfg.rope_layers is not None and not _is_row(cfg.rope_layers, n, bool):
+    if cfg.rope_layers is not None and not _is_tuple_of(cfg.rope_layers, n, bool):
         raise ValueError(f"rope_layers must hold {n} truth values, got {cfg.rope_layers}")
 
-def _is_row(x:object, n:int, kind:type)->bool:
-    return isinstance(x, tuple) and len(x) == n and all(isinstance(one, kind) for one in x)
+def _is_tuple_of(x:object, n:int, kind:type)->bool:
+    return isinstance(x, tuple) and len(x) == n and all(isinstance(item, kind) for item in x)
 
 # %% ../../nbs/models/config.ipynb #c1d0aa01
 def max_positions(cfg:TransformerConfig)->float:
@@ -358,8 +386,8 @@ def _check_names(kind:type[_C], name:str, settings:Any)->dict[str,Any]:
     if not isinstance(settings, Mapping):
         raise TypeError(f"{name} must be a dictionary, got {type(settings).__name__}")
     known = {f.name: f.default is MISSING for f in fields(cast(Any, kind))}
-    if odd := [k for k in settings if k not in known]:
-        raise ValueError(f"{name} has {odd}, which {kind.__name__} does not know")
+    if unknown := [k for k in settings if k not in known]:
+        raise ValueError(f"unknown settings of {kind.__name__}: {unknown}")
     if missing := [k for k,needed in known.items() if needed and k not in settings]:
-        raise ValueError(f"{name} lacks {missing}, which {kind.__name__} needs")
+        raise ValueError(f"missing settings of {kind.__name__}: {missing}")
     return dict(settings)

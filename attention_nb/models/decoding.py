@@ -10,7 +10,7 @@ __all__ = []
 # %% ../../nbs/models/decoding.ipynb #10e0aa04
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 import torch
 from torch import Tensor, nn
 from ..checks import autocast_dtype
@@ -25,7 +25,7 @@ _T = TypeVar('_T')
 
 # %% ../../nbs/models/decoding.ipynb #a4246dfc
 def _in_training(model:nn.Module)->list[nn.Module]:
-    "Return the modules in training mode; asked at every step, so quicker than `modules()`"
+    "Return the modules in training mode; called at every step, and faster than `modules()`"
     training,left = list[nn.Module](),[model]
     while left:
         m = left.pop()
@@ -35,88 +35,126 @@ def _in_training(model:nn.Module)->list[nn.Module]:
 
 @contextmanager
 def evaluation_mode(model:object)->Generator[None]:
-    "Put a model into evaluation mode while the block runs; then each module gets its own back"
+    "Put a model into evaluation mode while the block runs; then restore the mode of each module"
     modules = _in_training(model) if isinstance(model, nn.Module) else []
     for m in modules: m.training = False
     try: yield
     finally:
         for m in modules: m.training = True
 
-_chunk = 1024    # tokens that a model with a window reads at once
+_prefill_chunk = 1024    # tokens that a model with a sliding cache reads at once
 
-def _always(a:int, b:int, *, once:bool=False)->bool: return True
+def uses_same_frequencies(model:object, length:int, other_length:int, *,
+                          ignore_dynamic:bool=False)->bool:
+    "Return whether the RoPE of a model is the same at both lengths; True without such a method"
+    method = getattr(model, 'same_frequencies', None)
+    return method is None or method(length, other_length, ignore_dynamic=ignore_dynamic)
 
-def _slides(cache:ModelCache)->bool:
-    "Whether a layer keeps only what its window sees, so that a long text is read in chunks"
+def _has_sliding_cache(cache:ModelCache)->bool:
     return any(isinstance(c, SlidingKVCache) for c in cache.self_attn)
 
 class DecodingState:
-    "Texts that grow token by token, and the cache of what was read"
-    def __init__(self, model:GenerativeModel, start:Tensor, new:int, *, source:Tensor|None=None,
-                 mask:Tensor|None=None, cache:ModelCache|None=None, compiled:bool=False)->None:
-        self.model,self.source,self.n,self.start = model,source,start.shape[1],start.shape[1]
-        B,total = len(start),start.shape[1]+new
-        self.tokens = torch.cat([start, start.new_zeros(B, new)], 1)          # (B, total)
+    "Token ids of a batch during decoding, their padding mask, and the cache"
+    tokens:Tensor         # (B, total): prompt and new tokens, 0 where none is chosen yet
+    n:int                 # number of columns that hold tokens so far
+    prompt_len:int        # number of columns of the prompt
+    source:Tensor|None    # (B, S), the encoder's input; None: no encoder
+    mask:Tensor|None      # (B, total), with an encoder (B, S); True = a real token; None: all real
+    cache:ModelCache
+    lengths:list[int]     # lengths[n]: real tokens among the first n columns, of the longest row
+    def __init__(self, model:GenerativeModel, prompt:Tensor, max_new_tokens:int, *,
+                 source:Tensor|None=None, mask:Tensor|None=None, cache:ModelCache|None=None,
+                 compiled:bool=False)->None:
+        B,L = prompt.shape
+        total = L + max_new_tokens
+        self.model,self.source = model,source
+        self.n = self.prompt_len = L
+        self.tokens = torch.cat([prompt, prompt.new_zeros(B, max_new_tokens)], 1)
         if mask is not None and mask.all(): mask = None
-        if mask is not None and source is None: mask = torch.cat([mask, mask.new_ones(B, new)], 1)
+        if mask is not None and source is None:
+            mask = torch.cat([mask, mask.new_ones(B, max_new_tokens)], 1)
         if cache is None:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
         self.mask,self.cache = mask,cache
-        self._compiles:Callable[...,Any]|None = (
-            getattr(model, 'compiled_step') if compiled else None)
-        self._step:Any = None
-        if self._compiles is not None: self._step = self._compiles(cache, mask)    # or says why not
-        # how many words the longest of the texts has, for each number of columns
-        self.words = [*range(total+1)]
+        self._make_step:Callable[...,Any]|None = None
+        self._compiled_step:Any = None
+        if compiled:
+            self._make_step = make_step = cast(Any, model).compiled_step
+            self._compiled_step = make_step(cache, mask)    # raises if there is none
+        self.lengths = [*range(total+1)]
         if mask is not None and source is None:
-            self.words[1:] = mask.long().cumsum(1).amax(0).tolist()
+            self.lengths[1:] = mask.long().cumsum(1).amax(0).tolist()
 
     @property
-    def so_far(self)->Tensor: return self.tokens[:,:self.n]
+    def so_far(self)->Tensor:
+        "Return the tokens so far (B, n)"
+        return self.tokens[:,:self.n]
     @property
-    def real(self)->Tensor|None:
-        "Which of these tokens are not filling; None: all"
+    def padding_mask(self)->Tensor|None:
+        "Return the mask of the tokens so far (B, n), True = a real token; None: no padding"
         return None if self.mask is None or self.source is not None else self.mask[:,:self.n]
 
-    def logits(self, times:int=1, last:int=1)->Tensor:
-        """Scores of the next tokens (B, N); the model reads what its cache does not know. Then
-        each text may go on `times` times. Of the `last` tokens, if several: (B, last, N)"""
-        is_same = getattr(self.model, 'same_frequencies', _always)
-        known,now = len(self.cache),self.words[self.n]
-        if known and not is_same(self.cache.rope_length or self.words[known], now, once=True):
-            self.cache.reset()    # at LongRoPE's border a text is read anew
-        while (self.source is None and (end := len(self.cache)+_chunk) < self.n
-               and _slides(self.cache) and is_same(self.words[end], now)): self._read(end)
-        scores = self._read(self.n, last).float()
-        self.cache.rope_length = now
-        if last > 1: return scores
-        scores = scores[:,-1]
-        if times == 1: return scores
-        self.choose(torch.arange(len(scores), device=scores.device).repeat_interleave(times))
-        return scores.repeat_interleave(times, 0)
+    def logits(self, n_repeats:int=1, last:int=1)->Tensor:
+        """Return logits of the next tokens, (B, N), or (B, last, N) if last > 1
+
+        The model reads the tokens that are not in the cache. Then each row, and its logits, are
+        repeated `n_repeats` times.
+        """
+        self._reset_if_frequencies_change()
+        self._read_in_chunks()
+        logits = self._read(self.n, last).float()
+        self.cache.rope_length = self.lengths[self.n]
+        if last > 1: return logits
+        logits = logits[:,-1]
+        if n_repeats == 1: return logits
+        self.select_rows(torch.arange(len(logits), device=logits.device)
+                         .repeat_interleave(n_repeats))
+        return logits.repeat_interleave(n_repeats, 0)
+
+    def _reset_if_frequencies_change(self)->None:
+        "Reset the cache if its keys were rotated by other frequencies than the next tokens"
+        n_cached = len(self.cache)
+        if not n_cached: return
+        cached_length = self.cache.rope_length or self.lengths[n_cached]
+        # LongRoPE changes frequencies at a length: read the text again
+        if not uses_same_frequencies(self.model, cached_length, self.lengths[self.n],
+                                     ignore_dynamic=True): self.cache.reset()
+
+    def _read_in_chunks(self)->None:
+        "Let the model read all but the last chunk of a long text, if a cache is sliding"
+        if self.source is not None or not _has_sliding_cache(self.cache): return
+        while (end := len(self.cache)+_prefill_chunk) < self.n:
+            if not uses_same_frequencies(self.model, self.lengths[end], self.lengths[self.n]):
+                return
+            self._read(end)
 
     def _read(self, end:int, last:int=1)->Tensor:
-        "Run the model on the tokens up to `end`"
+        "Run the model on the tokens up to column `end` that are not in the cache"
         unread,mask = self.tokens[:,len(self.cache):end],self.mask
         if self.source is not None:
             with evaluation_mode(self.model):
                 return self.model(self.source, mask=mask, cache=self.cache, decoder_ids=unread,
                                   last=last)
         if mask is not None: mask = mask[:,:end]
-        if self._compiles is not None and end > self.start and unread.shape[1] == 1:
-            if self._step is None or not self._step.is_current():
-                self._step = self._compiles(self.cache, self.mask)
-            if self._step is not None: return self._step(unread, mask)[:,None]
+        if self._make_step is not None and end > self.prompt_len and unread.shape[1] == 1:
+            if self._compiled_step is None or not self._compiled_step.is_current():
+                self._compiled_step = self._make_step(self.cache, self.mask)
+            if self._compiled_step is not None: return self._compiled_step(unread, mask)[:,None]
         with evaluation_mode(self.model):
             return self.model(unread, mask=mask, cache=self.cache, last=last)
 
     def append(self, column:Tensor)->None:
+        "Append a token (B,) to each row"
         self.tokens[:,self.n] = column
         self.n += 1
 
-    def choose(self, index:Tensor)->None:
-        "Go on from these rows"
+    def select_rows(self, index:Tensor)->None:
+        """Continue with rows `index`, integers (B',)
+
+        With the batch size unchanged, rows may be exchanged within one prompt only: cross caches,
+        source and mask are not reordered.
+        """
         if len(index) == len(self.tokens):
             if torch.equal(index, torch.arange(len(index), device=index.device)): return
             for c in self.cache.self_attn: c.select(index)
@@ -128,7 +166,7 @@ class DecodingState:
 
 # %% ../../nbs/models/decoding.ipynb #e92f54c7
 class StoppingCriteria:
-    "Says which rows are finished: an end token, a sequence of tokens, or a string came"
+    "Track which rows are finished: by an end token, a token sequence or a stop string"
     def __init__(self, eos:list[int], stop:list[str|list[int]], tokenizer:Tokenizer|None,
                  prompts:Sequence[Tensor]|Tensor, device:torch.device)->None:
         strings = [s for s in stop if isinstance(s, str)]
@@ -140,39 +178,42 @@ class StoppingCriteria:
             self.texts = [TextStream(tokenizer, after=p, skip_special=False) for p in prompts]
         self.tails = ['']*len(self.texts)
         self.done = torch.zeros(len(prompts), dtype=torch.bool, device=device)
-        self.any = bool(len(self.eos) or stop)
+        self.is_active = bool(len(self.eos) or stop)    # False: no row ever finishes
 
-    def look(self, new:Tensor)->bool:
-        "Look at all new tokens (B, n); True if every row is finished"
+    def update(self, new:Tensor)->bool:
+        "Update `done` by all new tokens (B, n); return whether every row is finished"
         column = new[:,-1]
         self.done = self.done | (column[:,None] == self.eos).any(1)
         for s in self.sequences:
             if new.shape[1] >= len(s): self.done |= (new[:,new.shape[1]-len(s):] == s).all(1)
         for row in range(len(self.texts)):
-            if not self.done[row]: self.done[row] = self._said(row, int(column[row]))
+            if not self.done[row]: self.done[row] = self._has_stop_string(row, int(column[row]))
         return bool(self.done.all())
 
-    def _said(self, row:int, token:int)->bool:
-        "Whether the row's text holds a stop string now"
+    def _has_stop_string(self, row:int, token:int)->bool:
+        "Append a token to the text of a row; return whether it contains a stop string"
         text = self.tails[row] + self.texts[row].push(token)
         self.tails[row] = text[max(0, len(text)-self.longest+1):]
         return any(s in text + self.texts[row].pending for s in self.strings)
 
 # %% ../../nbs/models/decoding.ipynb #bfb8ecca
-def _sharers(model:GenerativeModel)->Any:
-    "Return the process group that `parallelize` split a model over, or None"
-    if not isinstance(model, nn.Module): return None
-    meshes = (m.__dict__['_mesh'] for m in model.modules() if '_mesh' in m.__dict__)
-    return next((mesh.get_group() for mesh in meshes), None)
+class TokenState(Protocol):
+    "Protocol of the tokens that `choose_tokens` appends to: those of a batch, or of one request"
+    @property
+    def so_far(self)->Tensor: ...
+    @property
+    def padding_mask(self)->Tensor|None: ...
+    def append(self, column:Tensor)->None: ...
 
 class DecodingLoop:
-    "The steps of one call: read, process, choose, append, look for an end"
+    "One call of `generate`: forward pass, logits processing, token choice, stopping"
     def __init__(self, options:GenerateOptions)->None:
         self.options = options
         # of the call, wherever the steps will run
         self.autocast_dtype:torch.dtype|None = autocast_dtype(options.prompt.device)
         # (B * num_return_sequences,) each
         self.scores:list[Tensor]|None = [] if options.return_scores else None
+        self._group = _process_group(options.model) if options.do_sample else None
 
     def precision(self)->AbstractContextManager[Any]:
         "Restore the autocast state of the call"
@@ -180,68 +221,90 @@ class DecodingLoop:
         if not torch.amp.is_autocast_available(kind): return nullcontext()
         return torch.autocast(kind, dtype, enabled=dtype is not None)
 
-    def state(self)->DecodingState:
-        "Return the texts padded on the left: a sliding cache keeps what is near"
+    def new_state(self)->DecodingState:
+        "Return the state, with padding moved to the left, as sliding caches need"
         o = self.options
-        start,mask = o.prompt,o.mask
-        if mask is not None and o.source is None is o.cache:
-            order = mask.byte().argsort(dim=1, stable=True)
-            start,mask = start.gather(1, order),mask.gather(1, order)
-        return DecodingState(o.model, start, o.max_new_tokens, source=o.source, mask=mask,
+        prompt,mask = o.prompt,o.mask
+        if mask is not None and o.source is None and o.cache is None:
+            prompt,mask = _pad_left(prompt, mask)
+        return DecodingState(o.model, prompt, o.max_new_tokens, source=o.source, mask=mask,
                              cache=o.cache, compiled=o.compiled)
 
-    def process(self, text:DecodingState, logits:Tensor)->Tensor:
-        "Scores with less for what has occurred, and as the processors will have them"
+    def penalize(self, state:TokenState, logits:Tensor)->Tensor:
+        "Apply the repetition penalty to logits (B, N)"
         penalty = self.options.repetition_penalty
-        if penalty is not None:
-            logits = penalize_repetition(logits, text.so_far, penalty, mask=text.real)
-        # a processor may write into what it gets
-        for f in self.options.logits_processor:
-            logits = apply_processor(f, text.so_far.clone(), logits)
+        if penalty is None: return logits
+        return penalize_repetition(logits, state.so_far, penalty, mask=state.padding_mask)
+
+    def process(self, state:TokenState, logits:Tensor)->Tensor:
+        "Apply the repetition penalty and the logits processors to logits (B, N)"
+        logits = self.penalize(state, logits)
+        for f in self.options.logits_processor:    # which may write into the tokens it gets
+            logits = apply_processor(f, state.so_far.clone(), logits)
         return logits
 
-    def draw(self, logits:Tensor)->Tensor:
-        "Return a token for each row"
-        return self.shared(sample(logits, generator=self.options.generator))
+    def filter_tokens(self, logits:Tensor)->Tensor:
+        "Apply temperature and filters to logits (B, N); greedy decoding has none"
+        return filter_logits(logits, **self.options.filters) if self.options.do_sample else logits
 
-    def shared(self, column:Tensor)->Tensor:
-        "Return the first process's tokens, where several share the model"
-        if (group := _sharers(self.options.model)) is not None:
-            torch.distributed.broadcast(column, group=group, group_src=0)
-        return column
+    def sample_tokens(self, logits:Tensor)->Tensor:
+        "Sample a token for each row of logits (B, N), or take the likeliest if greedy"
+        if not self.options.do_sample: return logits.argmax(-1)
+        return self.broadcast(sample(logits, generator=self.options.generator))
+
+    def broadcast(self, tokens:Tensor)->Tensor:
+        "Return the tokens of the first process of a group that shares the model"
+        if self._group is not None:
+            torch.distributed.broadcast(tokens, group=self._group, group_src=0)
+        return tokens
 
     def columns(self)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         o = self.options
         if not o.max_new_tokens: return
-        with self.precision(): text = self.state()    # makes a cache of this precision
-        prompts,real = list(text.so_far),text.real
-        if real is not None: prompts = [row[r] for row,r in zip(prompts, real)]
+        with self.precision(): state = self.new_state()    # makes a cache of this precision
+        prompts,mask = list(state.so_far),state.padding_mask
+        if mask is not None: prompts = [row[is_real] for row,is_real in zip(prompts, mask)]
         prompts = [row for row in prompts for _ in range(o.num_return_sequences)]
-        ends = StoppingCriteria(o.eos_id, o.stop, o.tokenizer, prompts, o.prompt.device)
-        is_over,max_tokens = False,text.n + o.max_new_tokens
-        while text.n < max_tokens and not is_over:
-            n = text.n
-            with torch.inference_mode(), self.precision(): is_over = self.step(text, ends)
-            for i in range(n, text.n): yield text.tokens[:,i].clone()
+        criteria = StoppingCriteria(o.eos_id, o.stop, o.tokenizer, prompts, o.prompt.device)
+        is_finished,max_tokens = False,state.n + o.max_new_tokens
+        while state.n < max_tokens and not is_finished:
+            n = state.n
+            with torch.inference_mode(), self.precision(): is_finished = self.step(state, criteria)
+            for i in range(n, state.n): yield state.tokens[:,i].clone()
 
-    def step(self, text:DecodingState, ends:StoppingCriteria)->bool:
-        "Read, choose, append; True if all rows are finished"
-        # the prompt is read once for all that it will be
-        return self.take(text, ends, text.logits(len(ends.done)//len(text.tokens)), self.draw)
+    def step(self, state:DecodingState, criteria:StoppingCriteria)->bool:
+        "Run the model and append a token to each row; return whether all rows are finished"
+        # the prompt is read once, then its row is repeated num_return_sequences times
+        n_repeats = len(criteria.done)//len(state.tokens)
+        return self.choose_tokens(state, criteria, state.logits(n_repeats))
 
-    def take(self, text:DecodingState, ends:StoppingCriteria, logits:Tensor,
-             draw:Callable[[Tensor],Tensor])->bool:
-        "Choose by these scores (B, N), append; True if all rows are finished"
-        o,logits = self.options,self.process(text, logits)
-        if o.do_sample: logits = filter_logits(logits, **o.filters)
-        column = draw(logits) if o.do_sample else logits.argmax(-1)
+    def choose_tokens(self, state:TokenState, criteria:StoppingCriteria, logits:Tensor,
+                      choose:Callable[[Tensor],Tensor]|None=None)->bool:
+        """Choose the next tokens from logits (B, N) and append them
+
+        They are chosen by `choose` from processed logits; None: `sample_tokens`. Returns whether
+        all rows are finished.
+        """
+        o,logits = self.options,self.filter_tokens(self.process(state, logits))
+        tokens = (choose or self.sample_tokens)(logits)
         if self.scores is not None:
-            score = logits.log_softmax(-1).gather(1, column[:,None])[:,0]
-            self.scores.append(score.masked_fill(ends.done, 0.))
-        if ends.any: column = column.masked_fill(ends.done, o.pad_id)
-        text.append(column)
-        return ends.any and ends.look(text.so_far[:,o.prompt.shape[1]:])
+            score = logits.log_softmax(-1).gather(1, tokens[:,None])[:,0]
+            self.scores.append(score.masked_fill(criteria.done, 0.))
+        if criteria.is_active: tokens = tokens.masked_fill(criteria.done, o.pad_id)
+        state.append(tokens)
+        return criteria.is_active and criteria.update(state.so_far[:,o.prompt.shape[1]:])
+
+def _process_group(model:GenerativeModel)->Any:
+    "Return the process group that `parallelize` split a model over, or None"
+    if not isinstance(model, nn.Module): return None
+    meshes = (m.__dict__['_mesh'] for m in model.modules() if '_mesh' in m.__dict__)
+    return next((mesh.get_group() for mesh in meshes), None)
+
+def _pad_left(ids:Tensor, mask:Tensor)->tuple[Tensor,Tensor]:
+    "Return ids and mask (B, L) with the padding of each row moved to the left"
+    order = mask.byte().argsort(dim=1, stable=True)
+    return ids.gather(1, order), mask.gather(1, order)
 
 def with_progress(steps:Iterable[_T], total:int, progress:bool)->Iterable[_T]:
     "Yield the same steps, under a progress bar if asked for"

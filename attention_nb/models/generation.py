@@ -47,20 +47,19 @@ def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:T
         ids: Prompts (B, L) or (L,), one with a tokenizer; of an encoder-decoder its input
         max_new_tokens: Maximum number of new tokens
         tokenizer: Decodes the new tokens to text; None: tokens are yielded
-        options: Those of `generate` that are listed here
+        options: Options of `generate` that are listed here
 
     Returns:
         New tokens, (B,) each, or pieces of new text
     """
-    if unknown := ', '.join(options.keys() - StreamKwargs.__annotations__.keys()):
-        raise TypeError(f"stream has no {unknown}, generate may have")
+    if options.keys() - StreamKwargs.__annotations__.keys():
+        raise TypeError("an unknown option")    # `explained` names it
     o = validate_options(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
     columns = _decoding_loop(o).columns()
     if tokenizer is None: return columns
     if len(o.ids) != 1:
-        raise ValueError("with a tokenizer ids must be one text, (1, L) or (L,), got "
-                         f"{tuple(o.ids.shape)}; generate(stream=...) is called with the tokens "
-                         "of several")
+        raise ValueError("stream with a tokenizer takes one prompt, got ids of shape "
+                         f"{tuple(o.ids.shape)}; for a batch use generate(stream=f)")
     return _decode_columns(columns, TextStream(tokenizer, after=o.prompt[0]))
 
 def _decoding_loop(o:GenerateOptions)->DecodingLoop:
@@ -75,7 +74,7 @@ def _decode_columns(columns:Iterator[Tensor], text:TextStream)->Iterator[str]:
 
 # %% ../../nbs/models/generation.ipynb #12cac4d7
 @contextmanager
-def _restored_on_error(cache:ModelCache)->Generator[None]:
+def _crop_on_error(cache:ModelCache)->Generator[None]:
     "Crop a cache to its present length if the block raises, KeyboardInterrupt included"
     n = len(cache)
     try: yield
@@ -123,7 +122,7 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
         ids: Prompts (B, L); (L,) is read as (1, L); of an encoder-decoder its input
         max_new_tokens: Maximum number of new tokens; fewer if all rows are finished before
         return_scores: Return (ids, scores (B * num_return_sequences, new))
-        options: As listed
+        options: Options as listed below
 
     Keyword Args:
         mask: Bool like `ids`, True = a real token; prompts are padded on the left. None: tokens
@@ -169,6 +168,6 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
         # copies made outside of inference mode may be trained on
         out,scores = beams.clone(),beam_scores.clone()
     else:
-        with nullcontext() if o.cache is None else _restored_on_error(o.cache):
+        with nullcontext() if o.cache is None else _crop_on_error(o.cache):
             out,scores = _run_loop(loop)
     return (out,scores) if return_scores else out

@@ -18,9 +18,10 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 import torch
 from torch import Tensor
 from ..layers.cache import ModelCache
-from ..checks import autocast_dtype, checked_integer
+from ..checks import (autocast_dtype, check_real, checked_integer,
+                                 checked_positive)
 from .config import TransformerConfig, max_positions
-from .sampling import (LogitsProcessor, check_real, checked_positive,
+from .sampling import (LogitsProcessor,
                                           checked_processors, filter_logits, integer_dtypes)
 from ..text.vocabulary import Tokenizer, checked_flag
 
@@ -40,7 +41,7 @@ class GenerativeModel(Protocol):
             memory_len: Length of the encoder's input, for an encoder-decoder
 
         Returns:
-            Empty
+            Empty cache
         """
         ...
     def __call__(self, ids:Tensor, *, mask:Tensor|None=None, cache:ModelCache|None=None,
@@ -103,11 +104,35 @@ class GenerateOptions:
     """Validated options of one call of `generate`, made by `validate_options`
 
     Attributes:
-        ids: int64 (B, L)
-        mask: bool (B, L)
-        decoder_ids: int64 (B, T), of an encoder-decoder
-        temperature: this and the filters are None if decoding is greedy
-        generator: made from the seed, if one was given
+        model: Decoder with a head, or encoder-decoder
+        ids: Prompts int64 (B, L); of an encoder-decoder its input
+        max_new_tokens: Maximum number of new tokens
+        mask: Bool (B, L), True = a real token; None: no padding
+        decoder_ids: int64 (B, T), tokens that a decoder begins with; None: no encoder
+        do_sample: True samples, False is greedy
+        temperature: Divides the logits; this and the filters are None if greedy
+        top_k: Sample among the `top_k` likeliest tokens
+        top_p: Sample among the fewest tokens that reach probability `top_p`
+        min_p: Sample among tokens at least `min_p` times as likely as the likeliest
+        logits_processor: Functions f(ids, logits), called in order
+        eos_id: Tokens that end a text
+        pad_id: Token that pads finished rows
+        stop: Strings and token sequences that end a text
+        generator: Given, or made from the seed; None: torch's global one
+        repetition_penalty: Divides the logits of tokens that occurred
+        num_return_sequences: Number of sequences for each prompt
+        n_beams: Number of beams; 1: no beam search
+        length_penalty: Beams are ranked by log-probability / length ** length_penalty
+        early_stopping: When a beam search ends, as in transformers
+        tokenizer: Decodes tokens, for strings in `stop`
+        cache: Cache of an earlier call, with the first tokens of the prompts
+        stream: Called with each column of new tokens (B,)
+        progress: Show a progress bar
+        return_scores: Return log-probabilities of the new tokens too
+        compiled: Run a compiled decoding step
+        draft: Smaller model that proposes tokens
+        draft_tokens: Number of tokens that are proposed at once
+        draft_layers: Number of first layers of the model that are the draft
     """
     model:GenerativeModel
     ids:Tensor
@@ -208,8 +233,8 @@ def _mask_of_padding(ids:Tensor, pad_id:int|None, special_ids:Iterable[int|None]
     is_real = ids != pad_id
     if pad_id not in special_ids: return None if is_real.all() else is_real
     if ids.shape[1] > 1 and not is_real[:,:2].any(1).all():
-        warnings.warn(f"ids begin with several {pad_id}, which ends or begins texts and may be "
-                      "padding too; all is read as text: give mask=", stacklevel=caller_level())
+        warnings.warn(f"ids begin with several tokens {pad_id}, which may be padding; they are "
+                      "read as text: pass mask=", stacklevel=caller_level())
     return None
 
 def _checked_mask(mask:Tensor|None, ids:Tensor, pad_id:int|None, special_ids:Iterable[int|None],
@@ -320,11 +345,13 @@ def _check_lengths(o:GenerateOptions)->None:
         raise ValueError(f"the cache knows {len(o.cache)} tokens, so ids must hold these and more, "
                          f"got {L}")
 
+_max_digits = 30    # of length ** length_penalty, which must not overflow in float32
+
 def _check_beams(o:GenerateOptions)->None:
     "Raise an error where options need several beams, or do not go with them"
     k,n = o.num_return_sequences,o.n_beams
     check_real('length_penalty', o.length_penalty)
-    if not abs(o.length_penalty) <= 30/math.log10(max(o.max_new_tokens, 10)):
+    if not abs(o.length_penalty) <= _max_digits/math.log10(max(o.max_new_tokens, 10)):
         raise ValueError(f"length_penalty={o.length_penalty} overflows as a power of "
                          f"max_new_tokens={o.max_new_tokens}")
     early = o.early_stopping
@@ -333,8 +360,8 @@ def _check_beams(o:GenerateOptions)->None:
     if k > 1 and o.cache is not None:
         raise ValueError("cache does not go with num_return_sequences: its rows are prompts")
     if k > n and (n > 1 or not o.do_sample):
-        raise ValueError(f"num_return_sequences={k} needs as many n_beams, or sampling, "
-                         f"as by temperature=1., got n_beams={n}")
+        raise ValueError(f"num_return_sequences={k} needs do_sample=True or n_beams of at least "
+                         f"{k}, got n_beams={n}")
     if n == 1:
         if o.length_penalty != 1 or early is not False:
             raise ValueError("length_penalty and early_stopping need n_beams of 2 or more")
@@ -394,7 +421,7 @@ def validate_options(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *,
         ids: Prompts (B, L) or (L,), of any integer type
         max_new_tokens: Maximum number of new tokens
         return_scores: Return the log-probabilities of the new tokens too
-        options: Those of `generate`
+        options: Options of `generate`
 
     Returns:
         Frozen, with all defaults

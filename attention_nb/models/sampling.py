@@ -9,34 +9,15 @@ __all__ = ['filter_top_k', 'filter_top_p', 'filter_min_p', 'filter_logits', 'sam
 
 # %% ../../nbs/models/sampling.ipynb #10c0aa04
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any
 import torch
 from torch import Tensor, nn
-from ..checks import checked_integer
+from ..checks import checked_fraction, checked_integer, checked_positive, wide_dtype
 
 # %% ../../nbs/models/sampling.ipynb #a1c40d08
 integer_dtypes:tuple[torch.dtype,...] = (
     torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32,
     torch.uint64)
-
-def check_real(name:str, x:object)->None:
-    "Raise a `TypeError` unless `x` is a real number"
-    if not isinstance(x, Real) or isinstance(x, bool):
-        raise TypeError(f"{name} must be a number, got {x!r}")
-
-def checked_fraction(name:str, p:float)->float:
-    "Return `p` as a float; raise a `ValueError` unless it is from 0 to 1"
-    check_real(name, p)
-    if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
-    return float(p)
-
-def checked_positive(name:str, x:float)->float:
-    "Return `x` as a float; raise a `ValueError` unless it is from 1e-30 to 1e30"
-    check_real(name, x)
-    if not 1e-30 <= x <= 1e30:
-        raise ValueError(f"{name} must be above 0, from 1e-30 to 1e30, got {x}")
-    return float(x)
 
 def check_logits(logits:Tensor, shape:str='(..., N)')->None:
     "Raise a `TypeError` or `ValueError` unless `logits` are floats of this shape"
@@ -76,7 +57,7 @@ def filter_top_p(logits:Tensor, p:float)->Tensor:
     check_logits(logits)
     p = checked_fraction('top_p', p)
     ascending,order = logits.sort(-1)
-    excluded = ascending.softmax(-1).cumsum(-1) <= 1-p
+    excluded = ascending.softmax(-1, dtype=wide_dtype(logits.dtype)).cumsum(-1) <= 1-p
     excluded[...,-1] = False                  # the likeliest token always stays
     return logits.masked_fill(excluded.scatter(-1, order, excluded), -torch.inf)
 
@@ -153,8 +134,11 @@ def penalize_repetition(logits:Tensor, ids:Tensor, penalty:float, *, mask:Tensor
     penalty = checked_positive('repetition_penalty', penalty)
     check_logits(logits, '(B, N)')
     B,N = logits.shape
-    if not isinstance(ids, Tensor) or ids.dtype not in integer_dtypes or ids.shape[:-1] != (B,):
-        raise ValueError(f"ids must be integers ({B}, L) as logits have {B} rows, got {ids}")
+    if not isinstance(ids, Tensor) or ids.dtype not in integer_dtypes:
+        raise TypeError("ids must be a tensor of integers, "
+                        f"got {getattr(ids, 'dtype', type(ids).__name__)}")
+    if ids.shape[:-1] != (B,):
+        raise ValueError(f"ids must be ({B}, L) as logits have {B} rows, got {tuple(ids.shape)}")
     ids = ids.long()
     if mask is not None:
         ids,logits = ids.masked_fill(~mask, N),nn.functional.pad(logits, (0,1))

@@ -13,13 +13,14 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
 from ..layers.cache import KVCache, ModelCache
 from .batch_cache import ModelState, PrefixCache, SlotBuffer
-from .decoding import DecodingLoop, StoppingCriteria, evaluation_mode
+from .decoding import (DecodingLoop, StoppingCriteria, evaluation_mode,
+                                          uses_same_frequencies)
 from .generation_options import GenerativeModel, RequestKwargs, validate_options
 from ..text.vocabulary import Tokenizer
 
@@ -96,8 +97,7 @@ class Batcher:
         if total > self.max_len:
             raise ValueError(f"a prompt of {L} tokens and max_new_tokens={total-L} need "
                              f"max_len={total}, the batcher has {self.max_len}")
-        model:Any = self.model
-        if hasattr(model, 'same_frequencies') and not model.same_frequencies(1, total):
+        if not uses_same_frequencies(self.model, 1, total):
             raise NotImplementedError(f"the rotary frequencies change within {total} tokens, so "
                                       "the request cannot share steps with others: use generate")
         with self._lock:
@@ -129,6 +129,7 @@ class Batcher:
             self._prefixes.blocks.clear()
 
     def _decode(self)->None:
+        "Run the model on the last token of each running request, and choose the next tokens"
         cache,mask = self._buffer.next_step()
         ids = torch.cat([r.tokens[:,r.n-1:r.n] for r in self._running])    # (rows, 1)
         logits = self._logits(ids, cache, mask)
@@ -138,17 +139,17 @@ class Batcher:
 
     def _prefill(self)->None:
         "Read at most `prefill_chunk` tokens of prompts, and admit those that are read to the end"
-        left = self.prefill_chunk
-        while left and (request := self._next_prompt()) is not None:
+        budget = self.prefill_chunk    # tokens that may still be read in this step
+        while budget and (request := self._next_prompt()) is not None:
             try:
                 if request.cache is None: request.cache = self._prompt_cache(request)
                 start = len(request.cache)
-                ids = request.tokens[:,start:min(start+left, request.n)]
+                ids = request.tokens[:,start:min(start+budget, request.n)]
                 logits = self._logits(ids, request.cache)
             except Exception as error:
                 self._finish(request, error)
                 continue
-            left -= ids.shape[1]
+            budget -= ids.shape[1]
             if len(request.cache) == request.n: self._admit(request, logits)
 
     def _next_prompt(self)->'_Request|None':
@@ -188,11 +189,11 @@ class Batcher:
         for request in [*self._running]:
             loop,logits = request.loop,request.logits
             if logits is None: continue
-            try: is_over = loop.take(cast(Any, request), request.criteria, logits, loop.draw)
+            try: is_finished = loop.choose_tokens(request, request.criteria, logits)
             except Exception as error: self._finish(request, error)
             else:
                 request.logits = None
-                if is_over or request.n == request.tokens.shape[1]: self._finish(request)
+                if is_finished or request.n == request.tokens.shape[1]: self._finish(request)
 
     def _finish(self, request:'_Request', error:Exception|None=None)->None:
         "Take a request out of the queue or its slot"
@@ -213,6 +214,7 @@ class Batcher:
         self._prefixes.store(request.tokens[0,:layers[0][0].shape[2]].tolist(), layers)
 
     def _remove_closed(self)->None:
+        "End the requests whose iterators were closed or garbage-collected"
         while self._closed: self._finish(self._closed.popleft())
 
     def _check_model(self)->None:
@@ -253,8 +255,8 @@ def _layer_caches(model:GenerativeModel)->list[KVCache]:
 
 # %% ../../nbs/models/serving.ipynb #f6a51c11
 class _Request:
-    "A prompt and its new tokens, as `DecodingLoop` reads them"
-    real:None = None    # no padding
+    "Prompt and new tokens of one request, a `TokenState`, and what its decoding needs"
+    padding_mask:Tensor|None = None    # no padding
     def __init__(self, options:Any)->None:
         prompt,new = options.prompt,options.max_new_tokens
         self.tokens:Tensor = torch.cat([prompt, prompt.new_zeros(1, new)], 1)    # (1, total)
@@ -269,8 +271,11 @@ class _Request:
         self.error:Exception|None = None
 
     @property
-    def so_far(self)->Tensor: return self.tokens[:,:self.n]
+    def so_far(self)->Tensor:
+        "Return the tokens so far (1, n)"
+        return self.tokens[:,:self.n]
     def append(self, column:Tensor)->None:
+        "Append a token (1,)"
         self.tokens[:,self.n] = column
         self.n += 1
 

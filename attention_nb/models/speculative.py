@@ -15,10 +15,12 @@ from functools import partial
 from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
+from ..checks import checked_integer
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
-from .decoding import DecodingLoop, DecodingState, StoppingCriteria
+from .config import TransformerConfig
+from .decoding import (DecodingLoop, DecodingState, StoppingCriteria,
+                                          uses_same_frequencies)
 from .generation_options import GenerateOptions
-from .sampling import filter_logits, penalize_repetition
 
 # %% ../../nbs/models/speculative.ipynb #5bec0010
 def sample_verified(logits:Tensor, draft_logits:Tensor, candidates:Tensor, *,
@@ -28,15 +30,16 @@ def sample_verified(logits:Tensor, draft_logits:Tensor, candidates:Tensor, *,
     The acceptance rule of speculative decoding, arXiv:2211.17192 and arXiv:2302.01318.
 
     Args:
-        logits: Of the model (B, N); minus infinity for excluded tokens
-        draft_logits: Of the draft, which the candidates were sampled from (B, N)
+        logits: Logits of the model (B, N); minus infinity for excluded tokens
+        draft_logits: Logits of the draft, which the candidates were sampled from (B, N)
         candidates: Tokens that the draft proposes (B,)
         generator: Source of random numbers; None: torch's global one
 
     Returns:
         Tokens (B,), the candidates where these are accepted
     """
-    p,q = logits.float().softmax(-1),draft_logits.float().softmax(-1)    # (B, N) each
+    # p and q as in the papers, (B, N) each
+    p,q = logits.float().softmax(-1),draft_logits.float().softmax(-1)
     candidates = candidates[:,None]
     uniform = torch.rand(candidates.shape, generator=generator, device=p.device)
     is_accepted = uniform*q.gather(1, candidates) < p.gather(1, candidates)
@@ -68,8 +71,6 @@ def _check_can_crop(cache:ModelCache, max_len:int)->None:
                                       f"{i} cannot: {error}") from None
 
 # %% ../../nbs/models/speculative.ipynb #5bec0040
-def _always(a:int, b:int)->bool: return True
-
 class _Proposal(NamedTuple):
     "One token that the draft proposes for each row (B,), and its logits (B, N)"
     tokens:Tensor
@@ -82,13 +83,13 @@ class SpeculativeLoop(DecodingLoop):
         self.compiled:bool = options.compiled    # of the draft's steps
         self.draft:DecodingState|None = None
 
-    def state(self)->DecodingState:
+    def new_state(self)->DecodingState:
         "Return the state of the decoding, with a cache that can be cropped"
-        text = super().state()
-        max_len = max(1, text.tokens.shape[1]-1)
-        if self.options.cache is None: replace_sliding_caches(text.cache, max_len)
-        _check_can_crop(text.cache, max_len)
-        return text
+        state = super().new_state()
+        max_len = max(1, state.tokens.shape[1]-1)
+        if self.options.cache is None: replace_sliding_caches(state.cache, max_len)
+        _check_can_crop(state.cache, max_len)
+        return state
 
     def columns(self)->Iterator[Tensor]:
         "Yield new tokens (B,); when closed early, crop the cache to what was yielded"
@@ -101,73 +102,71 @@ class SpeculativeLoop(DecodingLoop):
             if cache is not None and len(cache) >= n_yielded: cache.crop(n_yielded-1)
             raise
 
-    def step(self, text:DecodingState, ends:StoppingCriteria)->bool:
+    def step(self, state:DecodingState, criteria:StoppingCriteria)->bool:
         "Append the accepted candidates and one more token; return whether all rows are finished"
-        n,k = text.n,self._n_candidates(text)
-        if not k: return super().step(text, ends)
-        if self.draft is None: self.draft = self._new_draft(text)
-        proposals = self._propose(self.draft, ends, n, k)
-        text.n = n+k
-        logits = text.logits(last=k+1)    # (B, k+1, N)
-        text.n = n
+        n,k = state.n,self._n_candidates(state)
+        if not k: return super().step(state, criteria)
+        if self.draft is None: self.draft = self._new_draft(state)
+        proposals = self._propose(self.draft, criteria, n, k)
+        state.n = n+k
+        logits = state.logits(last=k+1)    # (B, k+1, N)
+        state.n = n
         for i,proposal in enumerate(proposals):
-            finished = ends.done
-            over = self.take(text, ends, logits[:,i], partial(self._verify, proposal=proposal))
-            # the model has not read the padding behind a row that is finished now
-            is_accepted = torch.equal(text.tokens[:,n+i], proposal.tokens)
-            if over or not is_accepted or not torch.equal(ends.done, finished): break
-        else: over = self.take(text, ends, logits[:,k], self.draw)
-        text.cache.crop(text.n-1)
-        return over
+            was_done = criteria.done
+            is_finished = self.choose_tokens(state, criteria, logits[:,i],
+                                             partial(self._verify, proposal=proposal))
+            is_accepted = torch.equal(state.tokens[:,n+i], proposal.tokens)
+            # the model has not read the padding of a row that has just finished
+            if is_finished or not is_accepted or not torch.equal(criteria.done, was_done): break
+        else: is_finished = self.choose_tokens(state, criteria, logits[:,k])
+        state.cache.crop(state.n-1)
+        return is_finished
 
-    def _n_candidates(self, text:DecodingState)->int:
-        "Return how many tokens to propose: none with the prompt, none beyond a change of rope"
-        k = min(self.options.draft_tokens, text.tokens.shape[1]-1-text.n)
-        if text.n == text.start or k <= 0: return 0
-        same_frequencies = getattr(self.options.model, 'same_frequencies', _always)
-        length = text.cache.rope_length or text.words[len(text.cache)]
-        return k if same_frequencies(length, text.words[text.n+k]) else 0
+    def _n_candidates(self, state:DecodingState)->int:
+        "Return how many tokens to propose: none with the prompt, none beyond a change of RoPE"
+        k = min(self.options.draft_tokens, state.tokens.shape[1]-1-state.n)
+        if state.n == state.prompt_len or k <= 0: return 0
+        length = state.cache.rope_length or state.lengths[len(state.cache)]
+        is_same = uses_same_frequencies(self.options.model, length, state.lengths[state.n+k])
+        return k if is_same else 0
 
-    def _new_draft(self, text:DecodingState)->DecodingState:
+    def _new_draft(self, state:DecodingState)->DecodingState:
         "Return the draft's state: an empty cache, or the first layers of the model's own"
-        n_layers,(B,total) = self.options.draft_layers,text.tokens.shape
-        model:Any = self.options.draft
+        n_layers,(B,total) = self.options.draft_layers,state.tokens.shape
+        model:Any = self.options.draft if n_layers is None else self.options.model
         if n_layers is None:
             cache = model.new_cache(B, total-1)
             replace_sliding_caches(cache, total-1)
         else:
-            model = first_layers(self.options.model, n_layers)
-            cache = ModelCache(text.cache.self_attn[:n_layers], [None]*n_layers)
-        draft = DecodingState(model, text.so_far, total-text.n, mask=text.real, cache=cache,
-                              compiled=self.compiled)
-        draft.tokens = text.tokens    # candidates are written behind the text
+            model = first_layers(model, n_layers)
+            cache = ModelCache(state.cache.self_attn[:n_layers], [None]*n_layers)
+        draft = DecodingState(model, state.so_far, total-state.n, mask=state.padding_mask,
+                              cache=cache, compiled=self.compiled)
+        draft.tokens = state.tokens    # candidates are written after the text
         return draft
 
-    def _propose(self, draft:DecodingState, ends:StoppingCriteria, n:int, k:int)->list[_Proposal]:
+    def _propose(self, draft:DecodingState, criteria:StoppingCriteria, n:int,
+                 k:int)->list[_Proposal]:
         "Let the draft continue the first n tokens by k more"
         o,proposals = self.options,list[_Proposal]()
         if len(draft.cache) >= n: draft.cache.crop(n-1)
         draft.n = n
         for _ in range(k):
-            logits = draft.logits()
-            if o.repetition_penalty is not None:
-                logits = penalize_repetition(logits, draft.so_far, o.repetition_penalty,
-                                             mask=draft.real)
-            if o.do_sample: logits = filter_logits(logits, **o.filters)
-            tokens = self.draw(logits) if o.do_sample else logits.argmax(-1)
-            tokens = tokens.masked_fill(ends.done, o.pad_id)
+            logits = self.filter_tokens(self.penalize(draft, draft.logits()))
+            tokens = self.sample_tokens(logits).masked_fill(criteria.done, o.pad_id)
             draft.append(tokens)
             proposals.append(_Proposal(tokens, logits))
         if o.draft_layers is not None: draft.cache.crop(n-1)    # the model reads with these layers
         return proposals
 
     def _verify(self, logits:Tensor, proposal:_Proposal)->Tensor:
-        "Sample a token for each row, in the first of the processes that share the model"
-        return self.shared(sample_verified(logits, proposal.logits, proposal.tokens,
-                                           generator=self.options.generator))
+        "Choose a token for each row, the proposed one if it is accepted"
+        if not self.options.do_sample: return self.sample_tokens(logits)
+        return self.broadcast(sample_verified(logits, proposal.logits, proposal.tokens,
+                                              generator=self.options.generator))
 
 # %% ../../nbs/models/speculative.ipynb #5bec003a
-def first_layers(model:Any, n:int)->nn.Module:
+def first_layers(model:nn.Module, n:int)->nn.Module:
     """Return the first blocks of a model as a model of its own (early exit, arXiv:2404.16710)
 
     Args:
@@ -177,14 +176,18 @@ def first_layers(model:Any, n:int)->nn.Module:
     Returns:
         A model that shares parameters, norm and head
     """
-    model = getattr(model, '_orig_mod', model)    # of a compiled one
-    cfg = model.cfg
+    transformer:Any = getattr(model, '_orig_mod', model)    # what `torch.compile` wraps
+    cfg:TransformerConfig|None = getattr(transformer, 'cfg', None)
+    if cfg is None: raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
+    if cfg.kind != 'decoder': raise ValueError(f"model must be a decoder, got an {cfg.kind}")
+    n = checked_integer('n', n, min=1, max=cfg.n_layers)
     per_layer = {name: getattr(cfg, name)[:n] for name in ('layer_types','rope_layers')
                  if getattr(cfg, name) is not None}
     cfg = replace(cfg, n_layers=n, **per_layer)
-    stack = _shallow_copy(model.decoder, dict(blocks=model.decoder.blocks[:n]), cfg=cfg,
-                          types=model.decoder.types[:n], rope_kinds=model.decoder.rope_kinds[:n])
-    return _shallow_copy(model, dict(decoder=stack), cfg=cfg)
+    stack = transformer.decoder
+    stack = _shallow_copy(stack, dict(blocks=stack.blocks[:n]), cfg=cfg,
+                          layer_types=stack.layer_types[:n], rope_types=stack.rope_types[:n])
+    return _shallow_copy(transformer, dict(decoder=stack), cfg=cfg)
 
 def _shallow_copy(module:nn.Module, modules:dict[str,nn.Module], **fields:Any)->nn.Module:
     "Return a shallow copy with other submodules and fields, and without hooks"

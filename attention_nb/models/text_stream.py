@@ -18,16 +18,17 @@ from ..text.vocabulary import Tokenizer
 _replacement = '\N{REPLACEMENT CHARACTER}'    # what a decoder writes for a part of a character
 
 class _Detokenizer:
-    "Decode ids by a tokenizer of any library, and tell which text later tokens can change"
+    "Decode ids by a tokenizer of any library, and find the text that later tokens can change"
     def __init__(self, tokenizer:Any, skip_special:bool)->None:
-        self.decode,self.is_ours = tokenizer.decode,isinstance(tokenizer, Tokenizer)
-        self.vocab_size = len(tokenizer) if self.is_ours else None
+        self.decode,self.is_own = tokenizer.decode,isinstance(tokenizer, Tokenizer)
+        self.vocab_size = len(tokenizer) if self.is_own else None
         parameters = inspect.signature(tokenizer.decode).parameters
-        theirs = 'skip_special_tokens' in parameters
-        self.options = {'skip_special_tokens' if theirs else 'skip_special': skip_special}
+        is_transformers = 'skip_special_tokens' in parameters
+        self.options = {'skip_special_tokens' if is_transformers else 'skip_special': skip_special}
         if 'clean_up_tokenization_spaces' in parameters:
             self.options['clean_up_tokenization_spaces'] = False
-        # a byte that fits behind no other: the first of <0xFF>, <0xFE>, ... in the vocabulary
+        # a byte that is never valid UTF-8, so that nothing before it can join it: <0xFF> or the
+        # next lower one in the vocabulary
         to_id = getattr(tokenizer, 'convert_tokens_to_ids', None)
         to_id = getattr(tokenizer, 'token_to_id', to_id)
         ids = (to_id(f'<0x{byte:02X}>') for byte in range(255, 127, -1) if to_id)
@@ -40,8 +41,8 @@ class _Detokenizer:
 
     def complete_characters(self, text:str)->str:
         "Return the text without a character at its end whose last bytes are missing"
-        # ours write one replacement character for it, others one for each of its bytes
-        return text.removesuffix(_replacement) if self.is_ours else text.rstrip(_replacement)
+        # our tokenizers write one replacement character for it, others one for each of its bytes
+        return text.removesuffix(_replacement) if self.is_own else text.rstrip(_replacement)
 
     def stable_prefix(self, ids:list[int], text:str)->str:
         "Return the part of `text`, decoded from `ids`, that no later token changes"
@@ -49,9 +50,11 @@ class _Detokenizer:
         return self.complete_characters(text)
 
     def is_boundary(self, token:int)->bool:
-        "Return whether what follows this token decodes as in the middle of a text"
-        text = self([token]).replace(_replacement, '').strip()    # no blank and no byte
-        return len(text) > (self.invalid_byte is not None) or not text.isascii()
+        "Return whether the text after this token decodes independently of what precedes it"
+        text = self([token]).replace(_replacement, '').strip()    # without blanks and broken bytes
+        # one ASCII character may be a byte token, which is decoded together with other bytes
+        min_length = 2 if self.invalid_byte else 1
+        return len(text) >= min_length or not text.isascii()
 
 # %% ../../nbs/models/text_stream.ipynb #d878407d
 class TextStream:
@@ -64,13 +67,13 @@ class TextStream:
     """
     tokenizer:Tokenizer
     skip_special:bool
-    pending:str    # complete characters that are held back, for a later token can change them
+    pending:str    # complete characters that are held back, because a later token can change them
 
     def __init__(self, tokenizer:Tokenizer, *, after:Sequence[int]|Tensor=(),
                  skip_special:bool=True):
         self.tokenizer,self.skip_special,self.pending = tokenizer,skip_special,''
         self._detokenizer,self._ids = _Detokenizer(tokenizer, skip_special),[int(i) for i in after]
-        # number of characters of `_ids` that were returned
+        # number of characters of the decoded `_ids` that were returned
         self._offset = len(self._detokenizer.complete_characters(self._detokenizer(self._ids)))
         self._drop_prefix()
 
@@ -107,5 +110,6 @@ class TextStream:
             Text that was held back
         """
         rest = self._detokenizer(self._ids)[self._offset:]
-        self._ids,self._offset = [],0
+        self._ids,self._offset,self.pending = [],0,''
+        self._drop_prefix()    # sets `_max_ids`
         return rest

@@ -1,4 +1,4 @@
-"""Ids in, logits out: every published family as settings of one module, with a cache, places, documents and layers of other kinds
+"""Ids in, logits out: every published family as settings of one module, with a cache, position ids, documents and layers of other types
 
 Docs: https://attention-nb.github.io/attention_nb/models/transformer.html.md"""
 
@@ -11,6 +11,7 @@ __all__ = ['TokenEmbeddings', 'LMHead', 'check_ids', 'Transformer']
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast, overload
 import torch
@@ -28,14 +29,15 @@ from ..text.embedding import sinusoidal_positions
 from .generation import generate
 from .compiled_step import CompiledStep, compiled_step
 from .generation_options import GenerateKwargs, caller_level
-from ..layers.base import AttentionLayer, AnyAttentionFunction, set_attention
+from .sampling import integer_dtypes
+from ..layers.base import AnyAttentionFunction, AttentionLayer, set_attention
 from ..layers.few_rows import multiply_rows
 from ..layers.multihead import computed_dtype, weight_like
 from ..layers.quantized import QuantizedEmbedding
 
 # %% ../../nbs/models/transformer.ipynb #c09dbe77
 class SaveOptions(TypedDict, total=False):
-    "Of `save_pretrained`"
+    "Options of `save_pretrained`"
     family:str|None
     tokenizer:Any
     max_shard_size:int
@@ -43,9 +45,9 @@ class SaveOptions(TypedDict, total=False):
 
 # %% ../../nbs/models/transformer.ipynb #698b5436
 def _embedded(table:nn.Embedding, ids:Tensor, name:str='ids')->Tensor:
-    "Rows of a table; ids that it does not have are named"
+    "Return rows of a table; a `ValueError` names the range if an id has no row"
     try: return cast(Tensor, table(ids))
-    except IndexError: pass
+    except IndexError: pass    # on the CPU alone: a GPU asserts on the device and says no id
     raise ValueError(f"{name} must be from 0 to {table.num_embeddings-1}, got {int(ids.min())} to "
                      f"{int(ids.max())}")
 
@@ -54,7 +56,7 @@ class TokenEmbeddings(nn.Module):
     """Embed tokens, and add positions and types where the model has them
 
     Args:
-        cfg: What it is made of
+        cfg: Settings of the model
     """
     cfg:TransformerConfig
     token:nn.Embedding
@@ -85,12 +87,12 @@ class TokenEmbeddings(nn.Module):
         return self
 
     def forward(self, ids:Tensor, position_ids:Tensor, type_ids:Tensor|None=None)->Tensor:
-        """Embed tokens
+        """Return the sum of token, type and position embeddings
 
         Args:
             ids: Token ids (B, L)
-            position_ids: (L,) or (B, L)
-            type_ids: (B, L); None means type 0
+            position_ids: Position ids, (L,) or (B, L)
+            type_ids: Token types (B, L); None means type 0
 
         Returns:
             (B, L, D)
@@ -104,7 +106,7 @@ class TokenEmbeddings(nn.Module):
         if self.position is not None: x = x + self.position(position_ids + cfg.position_offset)
         if self._sinusoids is not None: x = x + self._sinusoids[position_ids].to(x.dtype)
         if self.norm is not None: x = self.norm(x)
-        return self.dropout(x) if self.dropout.training else x
+        return self.dropout(x)
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, ids:Tensor, position_ids:Tensor,
@@ -115,13 +117,13 @@ class LMHead(nn.Module):
     """Score every token of the vocabulary from hidden states
 
     Args:
-        cfg: What it is made of
+        cfg: Settings of the model
     """
     cfg:TransformerConfig
     dense:nn.Linear|None
     weight:nn.Parameter|QuantizedEmbedding|None
     bias:nn.Parameter|None
-    row_tables:tuple[str,...] = ('weight',)    # what `quantize` takes for a table
+    row_tables:tuple[str,...] = ('weight',)    # parameters that `quantize` treats as a table
 
     def __init__(self, cfg:TransformerConfig):
         super().__init__()
@@ -132,10 +134,10 @@ class LMHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(cfg.vocab_size)) if cfg.head_bias else None
 
     def forward(self, x:Tensor, table:Tensor|QuantizedEmbedding)->Tensor:
-        """Score every token
+        """Return the logits of every token of the vocabulary
 
         Args:
-            x: (B, L, D)
+            x: Hidden states (B, L, D)
             table: The token embedding (N, D), used if the head is tied to it
 
         Returns:
@@ -157,14 +159,10 @@ class LMHead(nn.Module):
         def __call__(self, x:Tensor, table:Tensor|QuantizedEmbedding)->Tensor: ...
 
 # %% ../../nbs/models/transformer.ipynb #0309067e
-def _new_cache(layer:Any, batch:int, max_len:int, **kw:Any)->LayerCache:
-    made:LayerCache = layer.new_cache(batch, max_len, **kw)
-    return made
-
 def _document_positions(documents:Tensor, mask:Tensor|None)->Tensor:
     "Return position ids that begin at 0 in each document, (B, L); padding is not counted"
     real = torch.ones_like(documents) if mask is None else mask.long()
-    if torch.compiler.is_exporting():    # ONNX has no stable order; who sees whom is a table there
+    if torch.compiler.is_exporting():    # ONNX has no stable sort: compare all pairs of tokens
         n = torch.arange(documents.shape[1], device=documents.device)
         before = (documents[:,None] == documents[...,None]) & (n <= n[:,None])
         return ((before*real[:,None]).sum(-1) - 1).clamp(min=0)
@@ -175,79 +173,79 @@ def _document_positions(documents:Tensor, mask:Tensor|None)->Tensor:
     before = torch.where(begins, count-real.gather(-1, order), 0).cummax(-1).values
     return torch.empty_like(count).scatter(-1, order, (count-before-1).clamp(min=0))
 
-def _normal(m:nn.Module)->None:
-    "Draw the parameters that a module owns itself"
+def _init_weights(m:nn.Module)->None:
+    "Initialize a module's own parameters: matrices from N(0, 0.02), vectors to 0"
     for _,p in m.named_parameters(recurse=False):
         if p.dim() > 1: nn.init.normal_(p, std=0.02)
         else: nn.init.zeros_(p)
 
 # %% ../../nbs/models/transformer.ipynb #c5f2c077
-def all_positions(n:int, device:torch.device, given:Tensor|None, padding_mask:Tensor|None,
+def all_positions(n:int, device:torch.device, positions:Tensor|None, padding_mask:Tensor|None,
                   documents:Tensor|None)->Tensor:
-    "Return position ids of `n` tokens, (n,) or (B, n): as given, or counted in each text"
-    if given is not None: return given.to(device)
+    "Return position ids of `n` tokens, (n,) or (B, n); None: count real tokens in each document"
+    if positions is not None: return positions.to(device)
     if documents is not None: return _document_positions(documents, padding_mask)
     if padding_mask is not None: return (padding_mask.long().cumsum(-1) - 1).clamp(min=0)
     return torch.arange(n, device=device)
 
 # %% ../../nbs/models/transformer.ipynb #85bc951c
-def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, past:int|None=None,
+def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, n_cached:int|None=None,
               decoder_ids:Tensor|None=None, decoder_mask:Tensor|None=None,
               type_ids:Tensor|None=None, positions:Tensor|None=None,
               documents:Tensor|None=None)->None:
-    """Raise a `TypeError` or `ValueError` that names an input of a model that is wrong
+    """Raise a `TypeError` or `ValueError` that names an invalid input of a model
 
     Args:
-        cfg: Of the model
+        cfg: Config of the model
         ids: Token ids (B, L)
-        mask: Bool (B, S), all tokens so far; beside a decoder (B, L)
-        past: Tokens in the cache; None means that there is no cache
-        decoder_ids: (B, T)
+        mask: Bool (B, S), all tokens so far; of an encoder-decoder (B, L)
+        n_cached: Number of tokens in the cache; None: no cache
+        decoder_ids: Tokens of the decoder (B, T)
         decoder_mask: Bool (B, all decoder tokens so far)
-        type_ids: (B, L)
-        positions: (L,) or (B, L)
-        documents: (B, L)
+        type_ids: Token types (B, L)
+        positions: Position ids, (L,) or (B, L)
+        documents: Document of each token (B, L)
     """
     _check_integers(ids=ids, decoder_ids=decoder_ids, type_ids=type_ids)
-    both,seen = cfg.kind == 'encoder-decoder',past or 0
+    both = cfg.kind == 'encoder-decoder'
     if both != (decoder_ids is not None):
         raise ValueError("decoder_ids must be given for an encoder-decoder, and only then")
     if type_ids is not None and (not cfg.n_types or type_ids.shape != ids.shape):
         raise ValueError(f"type_ids must be like ids {tuple(ids.shape)}, for a model with types; "
                          f"got {tuple(type_ids.shape)} and n_types={cfg.n_types}")
-    if past is not None and cfg.kind == 'encoder':
-        raise ValueError("cache: an encoder reads its whole text at once and keeps nothing")
+    if n_cached is not None and cfg.kind == 'encoder':
+        raise ValueError("cache: an encoder reads its whole text at once and has no cache")
     new = ids if decoder_ids is None else decoder_ids
-    total = seen + new.shape[1]
-    _check_placed(cfg, ids, past is not None, positions, documents)
+    total = (n_cached or 0) + new.shape[1]
     _check_mask('mask', mask, (ids.shape[0], ids.shape[1] if both else total))
     _check_mask('decoder_mask', decoder_mask, (new.shape[0], total) if both else None)
+    _check_positions(cfg, ids, n_cached is not None, positions, documents, mask)
     if positions is not None or documents is not None: return
     for n in (ids.shape[1], total):
         if n > max_positions(cfg):
             raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
 
 # %% ../../nbs/models/transformer.ipynb #68b97f37
-def _check_integers(**named:Tensor|None)->None:
-    "Tensors of token ids, or None"
-    for name,t in named.items():
+def _check_integers(**tensors:Tensor|None)->None:
+    "Raise a `TypeError` or `ValueError` unless each is a tensor of integers (B, L), or None"
+    for name,t in tensors.items():
         if t is None: continue
-        if not isinstance(t, Tensor) or t.is_floating_point() or t.dtype == torch.bool:
+        if not isinstance(t, Tensor) or t.dtype not in integer_dtypes:
             raise TypeError(f"{name} must be a tensor of integers, "
                             f"got {getattr(t, 'dtype', type(t).__name__)}")
         if t.dim() != 2: raise ValueError(f"{name} must be (B, L), got {tuple(t.shape)}")
 
 # %% ../../nbs/models/transformer.ipynb #be3c00e3
-def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tensor|None,
-                  documents:Tensor|None)->None:
-    "Places and documents fit, and stay within the table of places"
+def _check_positions(cfg:TransformerConfig, ids:Tensor, has_cache:bool, positions:Tensor|None,
+                     documents:Tensor|None, mask:Tensor|None)->None:
+    "Raise an error unless positions and documents fit the ids and the table of positions"
     for name,t in dict(positions=positions, documents=documents).items():
         if t is not None and cfg.kind == 'encoder-decoder':
-            raise NotImplementedError(f"{name} are of one text, an encoder-decoder has two "
-                                      "(decoder_ids): give each text alone")
+            raise NotImplementedError(f"{name} is not supported for an encoder-decoder")
     if documents is not None:
-        if cached: raise NotImplementedError("documents do not go with a cache: every document "
-                                             "would go on, give each a row of its own")
+        if has_cache:
+            raise NotImplementedError("documents cannot be combined with a cache; give each "
+                                      "document its own row")
         _check_integers(documents=documents)
         if documents.shape != ids.shape:
             raise ValueError(f"documents must be like ids {tuple(ids.shape)}, "
@@ -258,20 +256,21 @@ def _check_placed(cfg:TransformerConfig, ids:Tensor, cached:bool, positions:Tens
         if tuple(positions.shape) not in ((ids.shape[1],), tuple(ids.shape)):
             raise ValueError(f"positions must be ({ids.shape[1]},) or {tuple(ids.shape)}, "
                              f"got {tuple(positions.shape)}")
-    most = max_positions(cfg)
-    given = [t for t in (positions,documents) if t is not None]
-    if most == math.inf or not ids.numel(): return
-    if not has_values(*(t.min() for t in given)): return    # where only shapes are known
-    if positions is not None: first,last = int(positions.min()),int(positions.max())
-    elif documents is not None: first,last = 0,max(int(d.unique(return_counts=True)[1].max())
-                                                   for d in documents) - 1
-    else: return
-    if first < 0 or last >= most:
-        raise ValueError(f"places must be from 0 to {int(most)-1} (max_len={cfg.max_len}), "
-                         f"got {first} to {last}")
+    max_len = max_positions(cfg)
+    if max_len == math.inf or not ids.numel(): return
+    if positions is None:
+        if documents is None: return
+        positions = _document_positions(documents, mask)
+    if not has_values(positions.min()): return    # only shapes are known
+    first,last = int(positions.min()),int(positions.max())
+    if 0 <= first and last < max_len: return
+    if documents is not None:
+        raise ValueError(f"a document has {last+1} tokens, more than max_len={cfg.max_len}")
+    raise ValueError(f"positions must be from 0 to {int(max_len)-1} (max_len={cfg.max_len}), "
+                     f"got {first} to {last}")
 
 def _check_mask(name:str, mask:Tensor|None, shape:tuple[int,int]|None)->None:
-    "Check that a padding mask has a column for every token so far"
+    "Raise a `TypeError` or `ValueError` unless a mask is bool and has this shape"
     if mask is None: return
     if shape is None: raise ValueError(f"{name} is for an encoder-decoder")
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
@@ -285,9 +284,9 @@ class Transformer(nn.Module):
     """A transformer as its config says: encoder, decoder or both (Vaswani et al. 2017)
 
     Args:
-        cfg: What it is made of
-        attend: What attention layers call; None: ours
-        mixers: Kind in `cfg.layer_types` -> maker of a `Mixer`, `f(cfg, layer)`
+        cfg: Settings of the model
+        attend: Attention function or kernel; None: the library chooses
+        mixers: Type in `cfg.layer_types` -> `f(cfg, layer)`, makes a `Mixer`
     """
     cfg:TransformerConfig
     embed:TokenEmbeddings
@@ -301,7 +300,7 @@ class Transformer(nn.Module):
         if not isinstance(cfg, TransformerConfig):
             raise TypeError(f"cfg must be a TransformerConfig, got {type(cfg).__name__}")
         if unused := (mixers or {}).keys() - {*cfg.block_types}:
-            raise ValueError(f"mixers makes {sorted(unused)}, of which layer_types has none")
+            raise ValueError(f"mixers has {sorted(unused)}, which are not in layer_types")
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
         self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.origin:Path|None = None    # the folder or file it was loaded from
@@ -316,12 +315,15 @@ class Transformer(nn.Module):
             set_attention((m for m in self.modules() if isinstance(m, AttentionLayer)), attend)
 
     def reset_parameters(self)->None:
-        "Matrices and tables from N(0, 0.02), biases 0; norms and mixers as they begin"
-        own = {m for s in (self.encoder,self.decoder) if s is not None for b in s.blocks
+        """Initialize weights from N(0, 0.02), biases to 0
+
+        Norms and mixers keep their own initialization.
+        """
+        in_mixers = {m for s in (self.encoder,self.decoder) if s is not None for b in s.blocks
                if not isinstance(b.attn, AttentionLayer) for m in b.attn.modules()}
         for m in self.modules():
-            if m in own: continue
-            m.reset_parameters() if isinstance(m, norm_classes) else _normal(m)
+            if m in in_mixers: continue
+            m.reset_parameters() if isinstance(m, norm_classes) else _init_weights(m)
 
     def forward(self, ids:Tensor, *, mask:Tensor|None=None, cache:ModelCache|None=None,
                 decoder_ids:Tensor|None=None, decoder_mask:Tensor|None=None,
@@ -333,39 +335,49 @@ class Transformer(nn.Module):
             ids: Token ids (B, L)
             mask: Bool (B, S), all tokens so far; True = a real token
             cache: Keys and values of earlier calls
-            decoder_ids: Beside an encoder: tokens of the decoder (B, T)
+            decoder_ids: Tokens of the decoder of an encoder-decoder (B, T)
             decoder_mask: Bool (B, all decoder tokens so far); True = a real token
             type_ids: Token types (B, L), for a model that has them
-            positions: Places of the tokens, (L,) or (B, L); None: real ones counted
-            documents: Integers (B, L), in any order: each token sees its own text
-            last: Answer for the last tokens only, that many; None means all L
+            positions: Position ids, (L,) or (B, L); None: count the real tokens
+            documents: Integers (B, L): tokens see only their own document
+            last: Return only the last `last` positions; None: all L
 
         Returns:
-            Logits (B, L, N), or without a head hidden states (B, L, D)
+            Logits (B, L, N) or (B, last, N); without a head hidden states (B, L, D)
         """
-        check_ids(self.cfg, ids, mask=mask, past=None if cache is None else len(cache),
-                  decoder_ids=decoder_ids, decoder_mask=decoder_mask, type_ids=type_ids,
-                  positions=positions, documents=documents)
+        n_cached = None if cache is None else len(cache)
+        check_ids(self.cfg, ids, mask=mask, n_cached=n_cached, decoder_ids=decoder_ids,
+                  decoder_mask=decoder_mask, type_ids=type_ids, positions=positions,
+                  documents=documents)
         if positions is None and documents is None:
-            self._check_length((0 if cache is None else len(cache)) + ids.shape[1])
-        ids,type_ids = ids.long(),None if type_ids is None else type_ids.long()
-        decoder_ids = None if decoder_ids is None else decoder_ids.long()
-        if cache is not None: self._check_cache(cache, len(ids))
+            new = ids if decoder_ids is None else decoder_ids
+            self._check_length(max(ids.shape[1], (n_cached or 0) + new.shape[1]))
         if last is not None: checked_integer('last', last, min=1)
-        def run()->Tensor:
-            if decoder_ids is not None:
-                memory = self._memory(ids, type_ids, mask, cache)
-                x = self._hidden_states(self.decoder, decoder_ids, padding_mask=decoder_mask,
-                                        cache=cache, memory=memory, memory_mask=mask)
-            else:
-                x = self._hidden_states(self.decoder or self.encoder, ids, type_ids=type_ids,
-                                        padding_mask=mask, positions=positions,
-                                        documents=documents, cache=cache)
-            if last is not None: x = x[:,max(0, x.shape[1]-last):]
-            return x if self.head is None else self.logits(x)
+        run = partial(self._run, ids.long(), mask=mask, cache=cache,
+                      decoder_ids=None if decoder_ids is None else decoder_ids.long(),
+                      decoder_mask=decoder_mask,
+                      type_ids=None if type_ids is None else type_ids.long(),
+                      positions=positions, documents=documents, last=last)
         if cache is None: return run()
-        cache.check_capacity(*([ids] if decoder_ids is None else [decoder_ids, ids]))
+        self._check_cache(cache, len(ids))
+        if decoder_ids is None: cache.check_capacity(ids)
+        else: cache.check_capacity(decoder_ids, ids)
         return cache.run_or_roll_back(run)
+
+    def _run(self, ids:Tensor, *, mask:Tensor|None, cache:ModelCache|None, decoder_ids:Tensor|None,
+             decoder_mask:Tensor|None, type_ids:Tensor|None, positions:Tensor|None,
+             documents:Tensor|None, last:int|None)->Tensor:
+        "Run the model on checked inputs"
+        if decoder_ids is not None:
+            memory = self._memory(ids, type_ids, mask, cache)
+            x = self._hidden_states(self.decoder, decoder_ids, padding_mask=decoder_mask,
+                                    cache=cache, memory=memory, memory_mask=mask)
+        else:
+            x = self._hidden_states(self.decoder or self.encoder, ids, type_ids=type_ids,
+                                    padding_mask=mask, positions=positions,
+                                    documents=documents, cache=cache)
+        if last is not None: x = x[:,max(0, x.shape[1]-last):]
+        return x if self.head is None else self.logits(x)
 
     def logits(self, x:Tensor)->Tensor:
         """Score every token from hidden states, by the head's own table or the tied one
@@ -381,7 +393,7 @@ class Transformer(nn.Module):
         return self.head(x, table if isinstance(table, QuantizedEmbedding) else table.weight)
 
     def _check_length(self, n:int)->None:
-        "Warn once if a rotary model reads further than it was trained to"
+        "Warn once if a model with RoPE reads more tokens than it was trained for"
         if self.cfg.positions != 'rope' or self.cfg.max_len is None or self._warned: return
         if torch.compiler.is_compiling() or n <= self.cfg.max_len: return
         self._warned = True
@@ -390,7 +402,7 @@ class Transformer(nn.Module):
 
     def _memory(self, ids:Tensor, type_ids:Tensor|None, mask:Tensor|None,
                 cache:ModelCache|None)->Tensor:
-        "Return the hidden states of the encoder; with a cache they are computed once"
+        "Return the encoder output; with a cache it is computed once"
         if cache is not None and cache.memory is not None: return cache.memory
         x = self._hidden_states(self.encoder, ids, type_ids=type_ids, padding_mask=mask)
         if cache is not None: cache.memory = x
@@ -402,11 +414,13 @@ class Transformer(nn.Module):
                        memory:Tensor|None=None, memory_mask:Tensor|None=None)->Tensor:
         "Embed tokens and run them through a stack"
         assert stack is not None    # the kind of the model has one
-        past,L = 0 if cache is None else len(cache),ids.shape[1]
-        if cache is not None: positions = cache.extend_position_ids(positions, L)
-        all_ids = all_positions(past+L, ids.device, positions, padding_mask, documents)
-        x = self.embed(ids, all_ids[...,past:], type_ids)
-        context = stack.new_context(x, all_ids, explicit=positions is not None,
+        L,n_cached = ids.shape[1],0
+        if cache is not None:
+            n_cached = len(cache)
+            positions = cache.extend_position_ids(positions, L)
+        all_ids = all_positions(n_cached+L, ids.device, positions, padding_mask, documents)
+        x = self.embed(ids, all_ids[...,n_cached:], type_ids)
+        context = stack.new_context(x, all_ids, mask_by_position=positions is not None,
                                     padding_mask=padding_mask, documents=documents, cache=cache,
                                     memory=memory, memory_mask=memory_mask)
         x = stack(x, context)
@@ -414,73 +428,77 @@ class Transformer(nn.Module):
         return x
 
     def _check_cache(self, cache:ModelCache, batch:int)->None:
-        "Make a cache of this model; each layer decides what it keeps"
+        "Raise a `TypeError` or `ValueError` unless the cache fits this model and batch size"
         if not isinstance(cache, ModelCache):
             raise TypeError(f"cache must be a ModelCache, as new_cache gives, got {cache!r}")
-        assert self.decoder is not None    # `check_ids` has seen to it
-        n,held,both = len(self.decoder.blocks),len(cache.self_attn),self.encoder is not None
-        if held != n: raise ValueError(f"cache must be of {n} layers as the model, got {held}")
-        if any((c is None) == both for c in cache.cross_attn):
-            raise ValueError(f"cache must be of a {self.cfg.kind}, got one of another kind")
-        if len(cache): return    # what is kept is of a model with these layers
+        assert self.decoder is not None    # `check_ids` has refused an encoder
+        n_layers,n_caches = len(self.decoder.blocks),len(cache.self_attn)
+        if n_caches != n_layers:
+            raise ValueError(f"cache must have {n_layers} layers as the model, got {n_caches}")
+        has_cross = self.encoder is not None
+        if any((c is not None) != has_cross for c in cache.cross_attn):
+            raise ValueError(f"cache must be from new_cache of a {self.cfg.kind}")
+        if len(cache): return    # this model has filled it
         for i,(block,c) in enumerate(zip(self.decoder.blocks, cache.self_attn)):
-            if (of := getattr(c, 'batch', batch)) != batch:
-                raise ValueError(f"cache must be for a batch of {batch}, got one for {of}")
-            kept = getattr(c, 'widths', None)
-            wanted = kept if kept is None else getattr(block.attn, 'cache_widths', kept)
-            if kept != wanted:
-                raise ValueError(f"cache of layer {i} must keep (heads, width of a key, of a "
-                                 f"value) {wanted}, got {kept}")
+            if (n_rows := getattr(c, 'batch', batch)) != batch:
+                raise ValueError(f"cache must be for a batch of {batch}, got one for {n_rows}")
+            widths = getattr(c, 'widths', None)
+            expected = widths if widths is None else getattr(block.attn, 'cache_widths', widths)
+            if widths != expected:
+                raise ValueError(f"cache of layer {i} must have (heads, width of a key, of a "
+                                 f"value) {expected}, got {widths}")
 
-    def same_frequencies(self, a:int, b:int, *, once:bool=False)->bool:
-        """Whether two texts are turned by the same frequencies; without rotations they always are
+    def same_frequencies(self, length:int, other_length:int, *, ignore_dynamic:bool=False)->bool:
+        """Return whether RoPE uses the same frequencies at both lengths; True without RoPE
 
         Args:
-            a: Words of a text
-            b: Words of another one, or of the same when it has grown
-            once: Leave rotations out that change with every word (*dynamic*)
+            length: Number of tokens of a text
+            other_length: Number of tokens of another text, or of the same text later
+            ignore_dynamic: Ignore 'dynamic' scaling, which changes with every token
 
         Returns:
-            False: keys that one text left in a cache are not those of the other
+            False: cached keys of one text do not fit queries of the other
         """
         ropes = [] if self.decoder is None else self.decoder.ropes.items()
-        return all(rope.same_frequencies(a, b) for _,rope in ropes
-                   if not once or rope.scaling['rope_type'] != 'dynamic')
+        return all(rope.same_frequencies(length, other_length) for _,rope in ropes
+                   if not ignore_dynamic or rope.scaling['rope_type'] != 'dynamic')
 
     def new_cache(self, batch:int, max_len:int, *, memory_len:int|None=None,
                   dtype:torch.dtype|None=None, device:torch.device|str|None=None)->ModelCache:
-        """Make room for the keys and values of all layers
+        """Return an empty cache for all layers
 
         Args:
             batch: Number of sequences
-            max_len: Longest sequence
-            memory_len: Length of the encoder's text, beside an encoder
-            dtype: None means that of what the model computes now
-            device: None means that of the model
+            max_len: Maximum length of a sequence
+            memory_len: Length of the encoder's input, for an encoder-decoder
+            dtype: None: the dtype in which the model computes now
+            device: None: the device of the model
 
         Returns:
-            Empty
+            Cache of keys and values, or of what a mixer caches
         """
-        if self.decoder is None: raise ValueError("an encoder keeps nothing and has no cache")
+        if self.decoder is None: raise ValueError("an encoder has no cache")
         if self.encoder is not None and memory_len is None:
-            raise ValueError("memory_len, the length of the encoder's text, must be given")
+            raise ValueError("memory_len, the length of the encoder's input, must be given")
         like,blocks = weight_like(self.embed.token),self.decoder.blocks
         kw:dict[str,Any] = dict(dtype=dtype or computed_dtype(like), device=device or like.device)
-        own = [_new_cache(b.attn, batch, max_len, **kw) for b in blocks]
+        own:list[LayerCache] = [cast(Any, b.attn).new_cache(batch, max_len, **kw) for b in blocks]
         cross:list[AttentionCache|None] = [
             None if b.cross is None else b.cross.new_cache(batch, memory_len or 1, **kw)
             for b in blocks]
         return ModelCache(own, cross)
 
     def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|None:
-        """Compile a decoding step, or load the compiled one; `NotImplementedError` says why not
+        """Compile a decoding step, or load it
+
+        Raises a `NotImplementedError` if the model cannot have one.
 
         Args:
-            cache: Of `new_cache`, with what came before
-            mask: Bool (B, S), all tokens that there will be; True = a real token
+            cache: Cache made by `new_cache`, with the tokens so far
+            mask: Bool (B, prompt + max_new_tokens); True = a real token
 
         Returns:
-            Reads one token of each text; None: only the model itself can
+            None if hooks, autocast or a missing compiler require the model itself
         """
         return compiled_step(self, cache, mask)
 
@@ -496,7 +514,7 @@ class Transformer(nn.Module):
     @explained('generate')
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:bool=False,
                  **options:Unpack[GenerateKwargs])->Tensor|tuple[Tensor,Tensor]:
-        """Go on with a text, token by token
+        """Continue each prompt, token by token
 
         Options are those of `attention_nb.generate`: do_sample, temperature, top_k, top_p, min_p,
         repetition_penalty, logits_processor, seed, generator, stop, eos_id, pad_id, mask,
@@ -504,13 +522,13 @@ class Transformer(nn.Module):
         length_penalty, early_stopping, compiled, draft, draft_tokens, draft_layers.
 
         Args:
-            ids: The texts to go on with (B, L); beside an encoder, what it reads
-            max_new_tokens: At most so many tokens more
+            ids: Prompts (B, L); of an encoder-decoder the encoder's input
+            max_new_tokens: Maximum number of new tokens
             return_scores: Return (ids, scores (B, new)), log-probabilities of new tokens
-            options: Those of `generate`
+            options: Options of `generate`
 
         Returns:
-            (B, L + new), the prompt included; of a decoder its own
+            (B, L + new), the prompt included
         """
         return generate(self, ids, max_new_tokens, return_scores=return_scores, **options)
 
@@ -521,13 +539,13 @@ class Transformer(nn.Module):
         max_shard_size, progress.
 
         Args:
-            folder: Where to; made if it does not exist
-            options: As for `attention_nb.save_pretrained`
+            folder: Folder to write, made if it does not exist
+            options: Options of `attention_nb.save_pretrained`
 
         Returns:
             The files written
         """
-        # the one import that goes up, when it is asked for
+        # imported here: checkpoints imports models
         from attention_nb.checkpoints.pretrained import save_pretrained
         return save_pretrained(self, folder, **options)
 

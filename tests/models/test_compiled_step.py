@@ -27,7 +27,7 @@ def small(family):
     return quantize(model, 4) if family.endswith('bits') else model
 
 def prompts(rows=1):
-    "Of several rows, the first begin with filling"
+    "Of several rows, the first begin with padding"
     torch.manual_seed(1)
     ids,mask = torch.randint(3, 50, (rows, 6)),None
     if rows > 1:
@@ -44,7 +44,7 @@ def exported(monkeypatch):
         with torch.no_grad():
             graph = torch.export.export(step, inputs, dynamic_shapes=lengths, strict=False)
         return graph.module(check_guards=False)     # compiled code has none
-    monkeypatch.setattr(compiled_step, 'loaded', load)
+    monkeypatch.setattr(compiled_step, 'load_graph', load)
     with warnings.catch_warnings():
         warnings.filterwarnings('error', '.*cannot be compiled here')
         yield
@@ -59,7 +59,7 @@ def test_exported_text_is_the_models(family, rows, exported):
     # another length of text and of cache, by the same graph
     wanted = model.generate(ids[:,3:], 17, eos_id=())
     assert torch.equal(model.generate(ids[:,3:], 17, eos_id=(), compiled=True), wanted)
-    assert len(model._compiled_steps) <= 2      # a window needs no ring in a short cache
+    assert len(model._compiled_steps) <= 2      # a short text needs no sliding cache
 
 broken = dict(gpt_oss='of several rows some processors get masks that do not compile')
 
@@ -84,7 +84,7 @@ def test_compiled_text_is_the_models(family, tmp_path, monkeypatch, request):
         assert torch.equal(model.generate(ids, 9, mask=mask, eos_id=(), compiled=True), wanted)
     # copies leave it behind and find the file
     made = []
-    monkeypatch.setattr(compiled_step, '_compiled', lambda *a: made.append(a))
+    monkeypatch.setattr(compiled_step, '_compile_to_file', lambda *a: made.append(a))
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert not twin._compiled_steps
         assert torch.equal(twin.generate(ids, 9, mask=mask, eos_id=(), compiled=True), wanted)
@@ -102,15 +102,15 @@ def test_settings_hooks_and_forwards_that_change_count(exported):
     for name,p in model.named_parameters():
         if name.endswith('.lora_B'): torch.nn.init.normal_(p, std=2.)
     block,texts,names = model.decoder.blocks[0],[same_text(model, ids)],set()
-    names.add(compiled_step._name(model, model.new_cache(1, 20)))
+    names.add(compiled_step._file_key(model, model.new_cache(1, 20)))
     again = copy.deepcopy(model)
-    assert names == {compiled_step._name(again, again.new_cache(1, 20))}
+    assert names == {compiled_step._file_key(again, again.new_cache(1, 20))}
     for m,name,value in ((block.attn.q_proj,'scale',-2.), (block.attn,'softcap',.5),
                          (block.attn,'scale',3.), (block.ffn,'activation','relu'),
                          (block.attn_add.before,'eps',9.)):
         setattr(m, name, value)
         texts.append(same_text(model, ids))
-        names.add(compiled_step._name(model, model.new_cache(1, 20)))
+        names.add(compiled_step._file_key(model, model.new_cache(1, 20)))
     assert len(names) == 6
     own = block.ffn.forward
     for change in (lambda: block.ffn.register_forward_hook(lambda m, args, out: 3*out),
@@ -123,6 +123,24 @@ def test_settings_hooks_and_forwards_that_change_count(exported):
     block.ffn.forward = lambda x: -own(x)
     assert not torch.equal(same_text(model, ids), texts[-1])
     assert sum(not torch.equal(a, b) for a,b in zip(texts, texts[1:])) >= 4
+
+def test_code_of_other_modules_counts():
+    "Functions with other names, nested code or defaults; constants of a class"
+    def module(forward, **members):
+        return type('Own', (torch.nn.Module,), dict(forward=forward, **members))
+    F = torch.nn.functional
+    forwards = [lambda self, x: F.relu(x), lambda self, x: F.gelu(x), lambda self, x: F.silu(x),
+                lambda self, x: [f for f in (lambda y: F.relu(y),)][0](x),
+                lambda self, x: [f for f in (lambda y: F.gelu(y),)][0](x),
+                lambda self, x, scale=2.: F.relu(x)*scale,
+                lambda self, x, scale=3.: F.relu(x)*scale]
+    classes = [*map(module, forwards), module(forwards[0], power=2), module(forwards[0], power=3)]
+    hashes = [str(compiled_step._class_hashes(c)) for c in classes]
+    assert len({*hashes}) == len(classes)
+    # nested code is described without its address
+    def nested(): return lambda self, x: [f for f in (lambda y: F.relu(y),)][0](x)
+    assert compiled_step._function_hash(nested()) == compiled_step._function_hash(nested())
+    assert '0x' not in str(compiled_step._code_parts(nested().__code__))
 
 def test_a_hook_comes_between_two_tokens(exported):
     model,(ids,_) = small('llama'),prompts()
@@ -164,7 +182,7 @@ def test_beams_and_gaps_are_refused():
         model.generate(ids, 4, n_beams=2, compiled=True)
     mask[1] = torch.tensor([True, False, True, True, True, True])
     cache = model.new_cache(3, 12)
-    with pytest.raises(NotImplementedError, match='padding stands between its tokens'):
+    with pytest.raises(NotImplementedError, match='there is padding between its tokens'):
         model.generate(ids, 4, mask=mask, cache=cache, compiled=True)
 
 def test_without_a_compiler(tmp_path, monkeypatch):
