@@ -15,12 +15,12 @@ def config():
     from attention_nb import TransformerConfig
     return TransformerConfig(V, D, LAYERS, HEADS, d_ff=F, tied=False, max_len=None)
 
-def step_of(model, length, team=None):
+def step_of(model, length, strategy=None):
     "Seconds of a training step, the best of four"
     import torch
     from attention_nb import train
     ids = torch.randint(V, (ROWS, length+1))
-    taken = [s.seconds for s in train(model, lambda n: ids, steps=5, team=team)]
+    taken = [s.seconds for s in train(model, lambda n: ids, steps=5, strategy=strategy)]
     return min(taken[1:])
 
 def seconds_of(rank, n, mesh, port, queue):
@@ -30,11 +30,11 @@ def seconds_of(rank, n, mesh, port, queue):
                        MASTER_ADDR='localhost', MASTER_PORT=str(port))
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0))//n))
     from attention_nb import Transformer
-    from attention_nb.training.mesh import MeshTeam
-    team = MeshTeam(mesh)
+    from attention_nb.training.mesh import MeshStrategy
+    strategy = MeshStrategy(mesh)
     torch.manual_seed(0)
-    queue.put(step_of(team.divide(Transformer(config())), LENGTH, team))
-    team.end()
+    queue.put(step_of(strategy.shard(Transformer(config())), LENGTH, strategy))
+    strategy.close()
 
 def rates_of(rank, n, folder, queue):
     "Operations a second that attention and everything else reach, while as many do the same"

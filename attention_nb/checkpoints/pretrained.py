@@ -251,6 +251,8 @@ def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
 def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
+    if any(name.endswith('.lora_A') for name in state):
+        raise ValueError("the model has LoRA layers: call merge_lora before it is saved")
     if (parts := quantized_layers(model)) and kind != 'attention_nb':
         raise NotImplementedError("a quantized model is saved in our own form only, "
                                   f"family='attention_nb', got {kind!r}")

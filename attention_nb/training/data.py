@@ -118,8 +118,8 @@ class PackedTexts:
     def _rows(self, starts:Tensor)->tuple[Tensor,Tensor]:
         index,T = starts[:,None] + torch.arange(self.length+1),len(self.ids)
         # behind the last token comes the first one, as a document of its own
-        again = (index >= T)*(self.documents[-1] + 1)
-        return self.ids[index % T],self.documents[index % T] + again
+        documents = self.documents[index % T] + (index >= T)*(self.documents[-1] + 1)
+        return self.ids[index % T],documents
 
     def __call__(self, step:int)->tuple[Tensor,Tensor]:
         """Return the batch of a step, the same whenever it is asked for
