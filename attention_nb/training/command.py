@@ -276,7 +276,6 @@ def _run_steps(run:_Run, save_every:int, signals:list[int])->int:
     o,strategy = run.settings,run.strategy
     steps = train(run.model, run.data, steps=o.steps, start=run.start, accumulate=o.accumulate,
                   autocast=_dtypes[o.dtype], optimizer=run.optimizer, strategy=strategy)
-    strategy.run_main(lambda: _truncate_log(run.folder/'log.jsonl', run.start))
     with (open(run.folder/'log.jsonl' if strategy.is_main else os.devnull, 'a') as log,
           tqdm(total=o.steps, initial=run.start, unit='step',
                disable=None if strategy.is_main else True) as bar):
@@ -406,6 +405,7 @@ def _run(args:argparse.Namespace, strategy:RunStrategy)->int:
         has_begun = strategy.is_restarted and (args.out/'run.json').exists()
         args.resume = args.resume or strategy.any(has_begun)
         run = _prepare(args.out, args.resume, strategy, lambda: _settings(args))
+        strategy.run_main(lambda: _truncate_log(args.out/'log.jsonl', run.start))
         steps = run.settings.steps
         if run.start == steps:
             say(f"the run of {steps} steps is finished; --resume --steps {2*steps} takes more")
