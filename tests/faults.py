@@ -126,13 +126,13 @@ FAULTS = [
           'tests/distributed/test_tensor_parallel.py'),
     # training
     Fault('LoRA scale ignored', 'training/lora',
-          'return out + self.scale*F.linear(F.linear(x, self.down), self.up)',
-          'return out + F.linear(F.linear(x, self.down), self.up)'),
+          'return out + self.scale*F.linear(F.linear(x, self.lora_A), self.lora_B)',
+          'return out + F.linear(F.linear(x, self.lora_A), self.lora_B)'),
     Fault('resumed without the random state', 'training/checkpoint',
-          "torch.set_rng_state(state['chance'])", "torch.get_rng_state()", 'tests/training'),
+          "torch.set_rng_state(state['rng_state'])", "torch.get_rng_state()", 'tests/training'),
     Fault('the mean of means', 'training/loop',
-          'return team.total(sum(loss for loss,_ in parts))/asked',
-          'return team.total(sum(loss/n for loss,n in parts))/len(parts)'),
+          'total = torch.tensor(sum(loss for loss,_ in parts), dtype=torch.float64)',
+          'total = n*torch.tensor(sum(loss/m for loss,m in parts)/len(parts))'),
     # pages
     Fault('a changed stored output', 'nbs/03_attention.ipynb', '15  my 13  ship 33  and 12',
           '15  my 13  ship 34  and 12', 'tests/project/test_notebooks.py::'

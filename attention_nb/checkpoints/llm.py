@@ -77,7 +77,7 @@ class LLM:
     def generate(self, prompt:str, max_new_tokens:int=200,
                  **options:Unpack[GenerateKwargs])->str: ...
     @overload
-    def generate(self, prompt:Sequence[str], max_new_tokens:int=200,
+    def generate(self, prompt:list[str]|tuple[str,...], max_new_tokens:int=200,
                  **options:Unpack[GenerateKwargs])->list[str]: ...
     def generate(self, prompt:str|Sequence[str], max_new_tokens:int=200,
                  **options:Unpack[GenerateKwargs])->str|list[str]:
@@ -100,7 +100,7 @@ class LLM:
     def chat(self, messages:str|Messages, max_new_tokens:int=200,
              **options:Unpack[GenerateKwargs])->str: ...
     @overload
-    def chat(self, messages:Sequence[str|Messages], max_new_tokens:int=200,
+    def chat(self, messages:list[str]|list[Messages], max_new_tokens:int=200,
              **options:Unpack[GenerateKwargs])->list[str]: ...
     def chat(self, messages:str|Messages|Sequence[str|Messages], max_new_tokens:int=200,
              **options:Unpack[GenerateKwargs])->str|list[str]:
@@ -151,7 +151,7 @@ class LLM:
         device = self.model.embed.token.weight.device
         return ids.to(device), mask.to(device)
 
-    def _generate(self, rows:list[list[int]], n:int, options:GenerateKwargs)->list[Any]:
+    def _generate(self, rows:list[list[int]], n:int, options:Any)->list[Any]:
         "Return the new text of each row, or its `num_return_sequences` texts"
         if not rows: return []
         ids,mask = self._batch(rows)

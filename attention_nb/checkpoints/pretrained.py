@@ -254,7 +254,7 @@ def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Ten
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
     if any(name.endswith('.lora_A') for name in state):
-        raise ValueError("model has LoRA layers: call merge_lora(model) before it is saved")
+        raise ValueError("the model has LoRA layers: call merge_lora before it is saved")
     if (parts := quantized_layers(model)) and kind != 'attention_nb':
         raise NotImplementedError("a quantized model is saved in our own form only, "
                                   f"family='attention_nb', got {kind!r}")

@@ -70,10 +70,19 @@ def _index_of(shards:Mapping[str,list[str]], sizes:Mapping[str,int], where:str='
     said = dict(metadata=dict(total_size=sum(sizes.values())), weight_map=places)
     return json.dumps(said, indent=2)
 
+# %% ../../nbs/checkpoints/save.ipynb #c8149dc0
+def write_safetensors(tensors:dict[str,Tensor], path:Path,
+                      metadata:dict[str,str]|None=None)->None:
+    "Write a safetensors file that others may read as they may any new file"
+    from safetensors.torch import save_file
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(tensors, path, metadata=metadata)    # which makes it readable for its owner alone
+    path.chmod(mode)
+
 # %% ../../nbs/checkpoints/save.ipynb #c8149dc2
 def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
     "Write one safetensors file"
-    from safetensors.torch import save_file
     alone:dict[str,Tensor] = {}
     end:dict[int,int] = {}
     for name,t in sorted(held.items(), key=lambda item: item[1].data_ptr()):
@@ -83,7 +92,7 @@ def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
         else: end[memory] = t.data_ptr() + t.nbytes
         alone[name] = t
     said = {n: kept for n,kept in tied.items() if kept in held}
-    save_file({n: alone[n] for n in held}, path, metadata=dict(said, format='pt'))
+    write_safetensors({n: alone[n] for n in held}, path, dict(said, format='pt'))
 
 # %% ../../nbs/checkpoints/save.ipynb #9838701e
 _names = 'model.safetensors', _index

@@ -171,7 +171,8 @@ _BLOCK = 128    # the graph reads a multiple of this many slots
 
 def _slot_counts(cache:ModelCache)->tuple[int,...]:
     "Return the number of slots of each layer's sliding cache, 0 for a full cache"
-    return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0 for c in cache.self_attn)
+    return tuple(c.buffers[0].shape[2] if isinstance(c, SlidingKVCache) else 0
+                 for c in cache.self_attn)
 
 def _buffers(cache:ModelCache)->tuple[list[Tensor],list[Tensor]]:
     "Return the buffers of keys and of values of all layers; latent attention has none of values"

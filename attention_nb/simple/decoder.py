@@ -155,11 +155,13 @@ class SimpleDecoder(nn.Module):
         eps: Of the norms
     """
     head:Tensor
+    speeds:Tensor
     def __init__(self, n_tokens:int, D:int, n_blocks:int, n_heads:int, n_kv_heads:int, d_ff:int,
                  base:float=10_000., eps:float=1e-6):
         super().__init__()
         self.n_kv_heads,self.E = n_kv_heads,D//n_heads
-        self.speeds,self.token = speeds(self.E, base),nn.Embedding(n_tokens, D)
+        self.register_buffer('speeds', speeds(self.E, base), persistent=False)
+        self.token = nn.Embedding(n_tokens, D)
         nn.init.normal_(self.token.weight, std=.02)
         self.blocks = nn.ModuleList(SimpleBlock(D, n_heads, n_kv_heads, d_ff, eps)
                                     for _ in range(n_blocks))
@@ -176,8 +178,9 @@ class SimpleDecoder(nn.Module):
             Logits, (B, L, N)
         """
         past,L = caches[0].n if caches else 0,ids.shape[1]
-        angles = torch.arange(past, past+L)[:,None] * self.speeds
-        x,mask = self.token(ids),causal(L, past+L)
+        with ids.device:                                        # perhaps a GPU
+            places,mask = torch.arange(past, past+L),causal(L, past+L)
+        x,angles = self.token(ids),places[:,None] * self.speeds
         for block,cache in zip_longest(self.blocks, caches):
             x = block(x, mask, angles, cache)
         return self.norm(x) @ self.head.T
@@ -257,8 +260,9 @@ def greedy(model:SimpleDecoder, ids:Tensor, n:int)->Tensor:
     Returns:
         The text and what was written, (B, L + n)
     """
-    caches = [SimpleKVCache(len(ids), model.n_kv_heads, ids.shape[1]+n, model.E)
-              for _ in model.blocks]
+    with ids.device:
+        caches = [SimpleKVCache(len(ids), model.n_kv_heads, ids.shape[1]+n, model.E)
+                  for _ in model.blocks]
     new = ids
     with torch.no_grad():
         for _ in range(n):

@@ -57,7 +57,7 @@ def pace(step:int, steps:int, warmup:int=30)->float:
         Share of the highest learning rate
     """
     if step < warmup: return (step+1)/warmup
-    return .55 + .45*math.cos(math.pi*(step-warmup)/(steps-1-warmup))
+    return .55 + .45*math.cos(math.pi*(step-warmup)/max(1, steps-1-warmup))
 
 # %% ../../nbs/17_training.ipynb #6e0fc3ca
 def simple_train(model:nn.Module, batch:Callable[[int],Tensor], steps:int,

@@ -11,109 +11,124 @@ __all__ = ['run_state', 'restore', 'save_checkpoint', 'find_checkpoint', 'read_c
 import contextlib, hashlib, json, os, re, secrets, shutil, warnings
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
-from ..checkpoints.save import flush, locked
+from ..checkpoints.save import flush, locked, write_safetensors
 
 # %% ../../nbs/training/checkpoint.ipynb #879c32a5
-def state_now(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
-    "The same, not copied"
-    held = model.state_dict()    # asked first: a divided model then has its own parts in place
-    named = dict(model.named_parameters())
-    state:dict[str,Tensor] = {n: p for n,p in named.items() if p.requires_grad}
-    state |= {n: t for n,t in held.items()
-              if n not in named and n in dict(model.named_buffers())}
-    tensors = {f'model.{n}': t for n,t in state.items()}
-    for n,p in named.items():
-        tensors |= {f'optimizer.{what}.{n}': t for what,t in optimizer.state.get(p, {}).items()
+def is_saved(name:str, p:nn.Parameter)->bool:
+    "Return whether training changes a parameter: by its gradient, or to balance experts"
+    return p.requires_grad or name.rpartition('.')[2] == 'correction'
+
+def live_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
+    "Return what `run_state` does, not copied"
+    held = model.state_dict()    # first: a sharded model then has its own parts in place
+    params,buffers = dict(model.named_parameters()),dict(model.named_buffers())
+    tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in params.items() if is_saved(n, p)}
+    tensors |= {f'model.{n}': t for n,t in held.items() if n in buffers}
+    for n,p in params.items():
+        tensors |= {f'optimizer.{kind}.{n}': t for kind,t in optimizer.state.get(p, {}).items()
                     if isinstance(t, Tensor)}
-    tensors['chance'] = torch.get_rng_state()
-    if torch.cuda.is_available(): tensors['chance.cuda'] = torch.cuda.get_rng_state()
+    tensors['rng_state'] = torch.get_rng_state()
+    if torch.cuda.is_available(): tensors['rng_state.cuda'] = torch.cuda.get_rng_state()
     return {n: t.detach() for n,t in tensors.items()}
 
-def set_chance(state:Mapping[str,Tensor])->None:
-    "Put chance where it was"
-    torch.set_rng_state(state['chance'])
-    if 'chance.cuda' in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state['chance.cuda'])
+def set_rng_state(state:Mapping[str,Tensor])->None:
+    "Put the random number generators into the state of a checkpoint"
+    torch.set_rng_state(state['rng_state'])
+    if 'rng_state.cuda' in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state['rng_state.cuda'])
 
 # %% ../../nbs/training/checkpoint.ipynb #99f5e816
 def run_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
-    """All that the next step depends on, beside its number
+    """Copy all that the next step depends on, beside its number
 
     Args:
-        model: Parameters that are trained, and buffers
-        optimizer: Its means of these
+        model: Parameters that training changes, and buffers
+        optimizer: Its running means of these
 
     Returns:
-        Copies by name
+        Copies by name, on the CPU
     """
-    return {n: t.to('cpu', copy=True).contiguous() for n,t in state_now(model, optimizer).items()}
+    return {n: t.to('cpu', copy=True).contiguous() for n,t in live_state(model, optimizer).items()}
 
 @torch.no_grad()
 def restore(model:nn.Module, optimizer:torch.optim.Optimizer, tensors:Mapping[str,Tensor])->None:
-    """Put a model and its optimizer where they were
+    """Put a model, its optimizer and the random number generators into the state of a checkpoint
 
     Args:
         model: Filled in place
         optimizer: Likewise
         tensors: As `run_state` gave them
     """
-    named,given = dict(model.named_parameters()),dict(tensors)
-    set_chance(given)
-    own:dict[str,Tensor] = {**named, **dict(model.named_buffers())}
-    held = {n.removeprefix('model.'): t for n,t in given.items() if n.startswith('model.')}
-    if lacking := {n for n,p in named.items() if p.requires_grad} ^ (held.keys() & named.keys()):
-        raise ValueError(f"the checkpoint is of another model: {sorted(lacking)[0]!r} is in one "
+    params = dict(model.named_parameters())
+    own:dict[str,Tensor] = {**params, **dict(model.named_buffers())}
+    saved = {n.removeprefix('model.'): t for n,t in tensors.items() if n.startswith('model.')}
+    if odd := {n for n,p in params.items() if is_saved(n, p)} ^ (saved.keys() & params.keys()):
+        raise ValueError(f"the checkpoint is of another model: {sorted(odd)[0]!r} is in one "
                          "of them only")
-    for n,t in held.items():
+    for n,t in saved.items():
         if own[n].shape != t.shape:
             raise ValueError(f"the checkpoint is of another model: {n} must be "
                              f"{tuple(own[n].shape)}, got {tuple(t.shape)}")
-    for n,t in held.items(): own[n].copy_(t)
-    for key,t in given.items():
+    set_rng_state(tensors)
+    for n,t in saved.items(): own[n].copy_(t)
+    for key,t in tensors.items():
         if not key.startswith('optimizer.'): continue
-        _,what,name = key.split('.', 2)
-        beside = t.dim() or any(map(optimizer.defaults.get, ('fused','capturable')))
-        device = named[name].device if beside else 'cpu'
-        optimizer.state[named[name]][what] = t.to(device, copy=True)
+        _,kind,name = key.split('.', 2)
+        # counts of steps stay on the CPU, unless the optimizer is one kernel
+        follows = t.dim() or any(map(optimizer.defaults.get, ('fused','capturable')))
+        device = params[name].device if follows else 'cpu'
+        optimizer.state[params[name]][kind] = t.to(device, copy=True)
 
 # %% ../../nbs/training/checkpoint.ipynb #bd88e67d
+class CheckpointInfo(NamedTuple):
+    """Hold the last checkpoint of a run that is whole
+
+    Attributes:
+        step: Steps taken
+        path: Its folder
+        damaged: Later checkpoints that are damaged
+    """
+    step:int
+    path:Path
+    damaged:list[Path]
+
 def begin_checkpoint(folder:str|Path)->Path:
-    "A folder into which the tensors of a checkpoint are to be written"
+    "Make the folder into which the tensors of a checkpoint are to be written"
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob('.new-*'): shutil.rmtree(left, ignore_errors=True)
+    for unfinished in folder.glob('.new-*'): shutil.rmtree(unfinished, ignore_errors=True)
     staged = folder/f'.new-{secrets.token_hex(8)}'
     staged.mkdir()
     return staged
 
 def end_checkpoint(staged:Path, step:int, keep:int)->Path:
-    "Say that it is whole, give it its name, and remove old ones"
+    "Write the digests of a checkpoint, give it its name, and remove old ones"
     files = sorted(staged.glob('*.safetensors'))
-    said = dict(step=step, files={f.name: [f.stat().st_size, _digest(f)] for f in files})
-    (staged/'whole.json').write_text(json.dumps(said))
+    digests = {f.name: [f.stat().st_size, _digest(f)] for f in files}
+    (staged/'whole.json').write_text(json.dumps(dict(step=step, files=digests)))
     for path in (*files, staged/'whole.json', staged): flush(path)
-    folder,place = staged.parent,staged.parent/f'step-{step:08}'
-    if place.exists(): os.replace(place, folder/f'.new-{secrets.token_hex(8)}')
-    os.replace(staged, place)
+    folder,final = staged.parent,staged.parent/f'step-{step:08}'
+    if final.exists(): os.replace(final, folder/f'.new-{secrets.token_hex(8)}')
+    os.replace(staged, final)
     flush(folder)
-    others = [p for p in _numbered(folder).values() if p != place]
+    others = [p for p in _by_step(folder).values() if p != final]
     for old in (*folder.glob('.new-*'), *others[keep-1:]): shutil.rmtree(old, ignore_errors=True)
-    return place
+    return final
 
 # %% ../../nbs/training/checkpoint.ipynb #be83032b
-_named = re.compile(r'step-(\d+)')
+_name = re.compile(r'step-(\d+)')
 
 def _digest(path:Path)->str:
     with open(path, 'rb') as f: return hashlib.file_digest(f, 'sha256').hexdigest()
 
-def _numbered(folder:Path)->dict[int,Path]:
-    "Step -> checkpoint, the last one first; not asked whether it is whole"
-    found = {int(m[1]): p for p in folder.glob('step-*') if (m := _named.fullmatch(p.name))}
-    return dict(sorted(found.items(), reverse=True))
+def _by_step(folder:Path)->dict[int,Path]:
+    "Return checkpoints by step, the last one first, whether they are whole or not"
+    paths = {int(m[1]): p for p in folder.glob('step-*') if (m := _name.fullmatch(p.name))}
+    return dict(sorted(paths.items(), reverse=True))
 
 def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, keep:int=2)->Path:
     """Write a checkpoint, whole or not at all
@@ -122,17 +137,16 @@ def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, k
         folder: Holds all checkpoints of a run; made if it does not exist
         step: Steps taken
         tensors: As `run_state` gives them
-        keep: Of the checkpoints, the last ones; older ones go
+        keep: The last checkpoints, that many; older ones are removed
 
     Returns:
         Its folder
     """
     from safetensors import SafetensorError
-    from safetensors.torch import save_file
     keep = checked_integer('keep', keep, min=1)
     staged = begin_checkpoint(folder)
     try:
-        try: save_file(dict(tensors), staged/'state.safetensors')
+        try: write_safetensors(dict(tensors), staged/'state.safetensors')
         except SafetensorError as e: raise OSError(f"{folder}, step {step}: {e}") from None
         return end_checkpoint(staged, step, keep)
     except BaseException:
@@ -141,30 +155,30 @@ def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, k
 
 def _is_whole(path:Path, step:int)->bool:
     try:
-        said = json.loads((path/'whole.json').read_text())
-        there = {f.name: [f.stat().st_size, _digest(f)] for f in path.glob('*.safetensors')}
-        return bool(said['step'] == step and there and there == said['files'])
+        whole = json.loads((path/'whole.json').read_text())
+        files = {f.name: [f.stat().st_size, _digest(f)] for f in path.glob('*.safetensors')}
+        return bool(whole['step'] == step and files and files == whole['files'])
     except (OSError, ValueError, KeyError, TypeError): return False
 
-def find_checkpoint(folder:str|Path)->tuple[int,Path,list[Path]]|None:
-    """The last checkpoint that is whole, or None if there was never one
+def find_checkpoint(folder:str|Path)->CheckpointInfo|None:
+    """Find the last checkpoint that is whole; raise a `ValueError` if all are damaged
 
     Args:
         folder: As of `save_checkpoint`
 
     Returns:
-        Step, its folder, and later ones that are damaged
+        None if there was never one
     """
-    numbered,damaged = _numbered(Path(folder)),list[Path]()
-    for step,path in numbered.items():
-        if _is_whole(path, step): return step,path,damaged
+    damaged = list[Path]()
+    for step,path in _by_step(Path(folder)).items():
+        if _is_whole(path, step): return CheckpointInfo(step, path, damaged)
         damaged.append(path)
     if not damaged: return None
     raise ValueError(f"{folder}: all checkpoints are damaged: {', '.join(p.name for p in damaged)}")
 
 # %% ../../nbs/training/checkpoint.ipynb #835dd676
 def read_checkpoint(path:Path)->dict[str,Tensor]:
-    """The tensors of a checkpoint, whoever wrote it
+    """Read the tensors of a checkpoint, written by one process or by several
 
     Args:
         path: As `find_checkpoint` gives it
@@ -173,19 +187,19 @@ def read_checkpoint(path:Path)->dict[str,Tensor]:
         As `run_state` gave them
     """
     from safetensors.torch import load_file
-    if (one := path/'state.safetensors').exists(): return load_file(one)
+    if (file := path/'state.safetensors').exists(): return load_file(file)
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
     from torch.distributed.checkpoint.state_dict_loader import load
     reader = HuggingFaceStorageReader(str(path))
-    known:Any = reader.read_metadata().state_dict_metadata
-    tensors = {n: torch.empty(t.size, dtype=t.properties.dtype) for n,t in known.items()}
+    metadata:Any = reader.read_metadata().state_dict_metadata
+    tensors = {n: torch.empty(t.size, dtype=t.properties.dtype) for n,t in metadata.items()}
     with warnings.catch_warnings():
         warnings.filterwarnings('ignore', 'torch.distributed is')    # that this is one process
         load(tensors, storage_reader=reader, no_dist=True)
     return tensors
 
 def last_checkpoint(folder:str|Path)->tuple[int,dict[str,Tensor],list[Path]]|None:
-    """The tensors of the last checkpoint that is whole, or None if there was never one
+    """Read the last checkpoint that is whole; return None if there was never one
 
     Args:
         folder: As of `save_checkpoint`
@@ -193,21 +207,21 @@ def last_checkpoint(folder:str|Path)->tuple[int,dict[str,Tensor],list[Path]]|Non
     Returns:
         Step, tensors, and later ones that are damaged
     """
-    found = find_checkpoint(folder)
-    return None if found is None else (found[0],read_checkpoint(found[1]),found[2])
+    last = find_checkpoint(folder)
+    return None if last is None else (last.step,read_checkpoint(last.path),last.damaged)
 
 # %% ../../nbs/training/checkpoint.ipynb #0b17cfdc
 @contextlib.contextmanager
 def run_folder(folder:str|Path)->Generator[Path]:
-    """Keep other runs out of a folder while this one writes there
+    """Lock the folder of a run until the block ends; another run that writes there is refused
 
     Args:
         folder: Made if it does not exist
     """
-    folder,made = Path(folder),not Path(folder).exists()
+    folder,is_new = Path(folder),not Path(folder).exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with locked(folder, '.training.lock', 'run'): yield folder
     finally:
-        if made:
+        if is_new:
             with contextlib.suppress(OSError): folder.rmdir()    # only if nothing was written

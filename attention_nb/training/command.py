@@ -10,7 +10,7 @@ __all__ = ['RunSettings', 'training_command']
 # %% ../../nbs/training/command.ipynb #6d2eb80b
 import argparse, contextlib, hashlib, json, math, os, shutil, signal, sys
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 import torch
@@ -25,31 +25,40 @@ from ..text.bpe import BPETokenizer
 from ..text.vocabulary import save_whole
 from .checkpoint import find_checkpoint, run_folder
 from .data import PackedTexts, read_texts
-from .loop import TrainStep, adamw, held_out_loss, train
+from .loop import (TrainStep, adamw, checkpoint_activations, held_out_loss,
+                                        train)
 from .lora import add_lora, merge_lora
-from .team import RunTeam
+from .strategy import RunStrategy
 
 # %% ../../nbs/training/command.ipynb #19dd5442
 _sizes:dict[str,dict[str,Any]] = dict(
     tiny=dict(vocab_size=1024, d_model=128, n_layers=4, n_heads=4, n_kv_heads=2, d_ff=384),
     small=dict(vocab_size=4096, d_model=384, n_layers=6, n_heads=6, n_kv_heads=2, d_ff=1024))
 
+def _fastest_dtype()->str:
+    "Return 'bfloat16' where the GPU or processor has instructions for it, else 'float32'"
+    if torch.cuda.is_available(): has = torch.cuda.is_bf16_supported(including_emulation=False)
+    else: has = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return 'bfloat16' if has else 'float32'
+
 @dataclass(frozen=True)
 class RunSettings:
-    """What decides about the numbers of a run
+    """Hold what a run depends on
 
     Attributes:
         texts: Files and folders
         config: 'tiny', 'small', or a JSON file: our settings, or a published config.json
-        source: Where a model to go on from is loaded from, instead of `config`
-        lora: Rank of the changes that are trained instead of the whole model
+        source: What `load_pretrained` takes, to fine-tune it; None: a new model
+        lora: Rank of LoRA; None: the whole model is trained
         steps: Steps of the whole run
         batch: Rows a batch
         length: Tokens a row
         accumulate: Batches a step
-        lr: Highest learning rate; None: as what is trained asks for
-        held_out: Share of the tokens that is not trained on
-        bfloat16: Compute in bfloat16, keep float32
+        lr: Highest learning rate; None: by what is trained
+        held_out: Fraction of the tokens that is not trained on
+        dtype: 'float32', 'bfloat16' (autocast), or 'auto': the faster one here
+        compile: Compile the model
+        checkpoint_activations: Recompute blocks in the backward pass
         seed: Of the parameters and of the order of the rows
     """
     texts:tuple[str,...]
@@ -62,7 +71,9 @@ class RunSettings:
     accumulate:int=1
     lr:float|None=None
     held_out:float=.05
-    bfloat16:bool=False
+    dtype:str='auto'
+    compile:bool=False
+    checkpoint_activations:bool=False
     seed:int=0
 
     def __post_init__(self)->None:
@@ -72,204 +83,213 @@ class RunSettings:
         checked_integer('seed', self.seed)
         if self.lr is not None and not 0 < self.lr < math.inf:
             raise ValueError(f"lr must be positive, got {self.lr}")
+        if self.dtype not in _dtypes:
+            raise ValueError(f"dtype must be one of {(*_dtypes,)}, got {self.dtype!r}")
+        # a run that is resumed elsewhere goes on as it began
+        if self.dtype == 'auto': object.__setattr__(self, 'dtype', _fastest_dtype())
 
     @property
-    def pace(self)->float:
+    def max_lr(self)->float:
         "The highest learning rate"
         if self.lr is not None: return self.lr
         if self.source is None: return 1e-3 if self.config == 'small' else 3e-3
         return 1e-4 if self.lora is None else 1e-3
 
+_dtypes:dict[str,torch.dtype|None] = dict(auto=None, float32=None, bfloat16=torch.bfloat16)
+
 def _read_settings(folder:Path)->RunSettings:
-    "Those of a run that is there"
-    said = read_object(folder/'run.json')
-    known = {f.name for f in fields(RunSettings)}
-    if odd := said.keys() ^ known:
+    "Read the settings of a run"
+    values = read_object(folder/'run.json')
+    names = {f.name for f in fields(RunSettings)}
+    if odd := values.keys() ^ names:
         raise ValueError(f"{folder/'run.json'} is not of this version: {sorted(odd)[0]!r}")
-    settings:dict[str,Any] = said | dict(texts=tuple(said['texts']))
+    settings:dict[str,Any] = values | dict(texts=tuple(values['texts']))
     return RunSettings(**settings)
 
 # %% ../../nbs/training/command.ipynb #9db01c26
-def _model_settings(config:str)->dict[str,Any]:
-    "Fields of a `TransformerConfig`, from a name or a file"
+def _config_fields(config:str)->dict[str,Any]:
+    "Return fields of a `TransformerConfig`, from a name or a file"
     if config in _sizes: return _sizes[config]
     path = Path(config)
     if not path.is_file():
         raise ValueError(f"config must be {', '.join(_sizes)} or a JSON file, got {config!r}")
-    said = dict(vocab_size=4096) | read_object(path)
-    return config_from_hf(said)[0].to_dict() if 'model_type' in said else said
+    settings = dict(vocab_size=4096) | read_object(path)
+    return config_from_hf(settings)[0].to_dict() if 'model_type' in settings else settings
 
 def _config(config:str, **own:int|None)->TransformerConfig:
-    "Of a decoder that can be saved; `own`: what the tokenizer decides"
-    try: cfg = TransformerConfig.from_dict(_model_settings(config) | own)
+    "Make the config of a decoder that can be saved; `own` is what the tokenizer decides"
+    try: cfg = TransformerConfig.from_dict(_config_fields(config) | own)
     except TypeError as e: raise ValueError(f"{config}: {e}") from None
-    _form(cfg)
+    _family(cfg)
     return cfg
 
-def _form(cfg:TransformerConfig)->str:
-    "The family that a model is saved as: one that transformers opens"
+def _family(cfg:TransformerConfig)->str:
+    "Return the family as which a model can be saved, for transformers to open it"
     if cfg.kind != 'decoder': raise ValueError(f"config must be of a decoder, got {cfg.kind!r}")
     for name in ('llama', *FAMILIES):
         if not can_be(cfg, name): return name
-    why = '; '.join(can_be(cfg, 'llama'))
-    raise ValueError(f"no published form can say these settings. Llama's: {why}")
+    raise ValueError("config must fit a published family; it does not fit Llama: "
+                     f"{'; '.join(can_be(cfg, 'llama'))}")
 
 def _new_model(config:str, tokenizer:BPETokenizer)->tuple[Transformer,str]:
-    "A fresh model for a tokenizer, and the form in which it will be saved"
+    "Make a model for a tokenizer, and say as which family it will be saved"
     end = tokenizer.eos_id
     cfg = _config(config, vocab_size=len(tokenizer), bos_id=end, eos_id=end, pad_id=None)
-    return Transformer(cfg),_form(cfg)
+    return Transformer(cfg),_family(cfg)
 
-def _checked_length(cfg:TransformerConfig, length:int)->None:
-    if cfg.positions in ('learned','sinusoidal') and cfg.max_len is not None:
-        if length > cfg.max_len:
-            raise ValueError(f"length must be at most max_len={cfg.max_len} of the model, "
-                             f"got {length}")
+def _check_model(cfg:TransformerConfig, length:int)->None:
+    "Raise a `ValueError` if a model cannot be trained on rows of this length"
+    if cfg.kind != 'decoder' or cfg.head is None:
+        raise ValueError("the model must be a decoder with a head, got kind="
+                         f"{cfg.kind!r} and head={cfg.head!r}")
+    if length > max_positions(cfg):
+        raise ValueError(f"length must be at most max_len={cfg.max_len} of the model, "
+                         f"got {length}")
+
+def _begin_and_end(cfg:TransformerConfig, tokenizer:BPETokenizer)->tuple[int|None,int|None]:
+    "Return the tokens that begin and end a text for a model; of several end tokens, the first"
+    ends = cfg.eos_id if isinstance(cfg.eos_id, tuple) else (cfg.eos_id,)
+    end = tokenizer.eos_id if not ends or ends[0] is None else ends[0]
+    return (end if cfg.bos_id is None else cfg.bos_id), end
 
 # %% ../../nbs/training/command.ipynb #83f58b9d
 @dataclass
-class _Prepared:
-    "All that a run needs"
+class _Run:
+    "Hold all that a run needs"
     settings:RunSettings
     folder:Path
     tokenizer:BPETokenizer
     model:Transformer
-    form:str|None # What the model is saved as; None: as what it was loaded
+    family:str|None # As which the model is saved; None: as that from which it was loaded
     data:PackedTexts
     held_out:PackedTexts
-    team:RunTeam
-    optimizer:torch.optim.Optimizer = field(init=False)    # of what `divide` leaves here
-    start:int=0
+    strategy:RunStrategy
+    optimizer:torch.optim.Optimizer = field(init=False)    # of the model as it is sharded
+    start:int=0    # steps that were taken before
 
-def _tokenizer(settings:RunSettings, texts:list[str], folder:Path, resume:bool)->BPETokenizer:
+def _load_tokenizer(settings:RunSettings, texts:list[str], folder:Path, resume:bool)->BPETokenizer:
     if resume: return byte_pairs(folder)
     if settings.source is not None: return byte_pairs(settings.source)
-    # asked first: to learn merges may take a while
-    return BPETokenizer.train(texts, _config(settings.config).vocab_size)
-
-def _encoded(tokenizer:BPETokenizer, texts:list[str], settings:RunSettings)->PackedTexts:
-    return PackedTexts(map(tokenizer.encode, texts), length=settings.length, batch=settings.batch,
-                       end=tokenizer.eos_id, seed=settings.seed)
+    vocab_size = _config(settings.config).vocab_size    # checked before merges are learned
+    return BPETokenizer.train(texts, vocab_size)
 
 def _check_texts(data:PackedTexts, folder:Path, resume:bool)->None:
-    "A run goes on with the texts with which it began"
-    found,file = hashlib.sha256(data.ids.numpy().tobytes()).hexdigest(),folder/'tokens.sha256'
-    if not resume: save_whole(file, found.encode())
-    elif file.read_text() != found:
+    "Raise a `ValueError` unless a run goes on with the texts with which it began"
+    digest,file = hashlib.sha256(data.ids.numpy().tobytes()).hexdigest(),folder/'tokens.sha256'
+    if not resume: save_whole(file, digest.encode())
+    elif file.read_text() != digest:
         raise ValueError(f"the texts are not those with which {folder} was begun")
 
-def _made(settings:RunSettings, folder:Path, resume:bool, team:RunTeam)->_Prepared:
-    "Read, learn the tokens, make the model; on the first process of a new run, write what is known"
+def _load(settings:RunSettings, folder:Path, resume:bool, strategy:RunStrategy)->_Run:
+    "Read the texts, and learn or load tokenizer and model; the main process writes the settings"
     torch.manual_seed(settings.seed)
     texts = [*read_texts(settings.texts).values()]
-    tokenizer = _tokenizer(settings, texts, folder, resume)
-    data = _encoded(tokenizer, texts, settings)
+    tokenizer = _load_tokenizer(settings, texts, folder, resume)
+    if settings.source is None: model,family = _new_model(settings.config, tokenizer)
+    else: model,family = load_pretrained(settings.source),None
+    _check_model(model.cfg, settings.length)
+    begin,end = _begin_and_end(model.cfg, tokenizer)
+    data = PackedTexts(map(tokenizer.encode, texts), length=settings.length, batch=settings.batch,
+                       begin=begin, end=end, seed=settings.seed)
     rows,held_out = data.split(settings.held_out)
-    if settings.source is None: model,form = _new_model(settings.config, tokenizer)
-    else: model,form = load_pretrained(settings.source),None
-    if model.cfg.kind != 'decoder' or model.head is None:
-        raise ValueError("the model must be a decoder with a head, got kind="
-                         f"{model.cfg.kind!r} and head={model.cfg.head!r}")
-    _checked_length(model.cfg, settings.length)
     if settings.lora is not None: add_lora(model, settings.lora)
+    if settings.checkpoint_activations: checkpoint_activations(model)
     if torch.cuda.is_available(): model.cuda()
-    team.check(model, settings.batch, settings.lora)
+    strategy.check(model, batch=settings.batch, lora=settings.lora, compiled=settings.compile)
     # nothing is written before all is known to fit
-    if not resume:
-        save_tokenizer(tokenizer if settings.source is None else settings.source, folder)
+    if not resume: save_tokenizer(settings.source or tokenizer, folder)
     _check_texts(data, folder, resume)
-    if not resume: save_whole(folder/'run.json', json.dumps(asdict(settings), indent=2).encode())
-    return _Prepared(settings, folder, tokenizer, model, form, rows, held_out, team)
+    if strategy.is_main:
+        save_whole(folder/'run.json', json.dumps(asdict(settings), indent=2).encode())
+    return _Run(settings, folder, tokenizer, model, family, rows, held_out, strategy)
 
-def _prepare(folder:Path, resume:bool, team:RunTeam,
-             settings:Callable[[],RunSettings])->_Prepared:
-    "What the first process has read and made, the others read; then each keeps its part"
-    run = team.once(lambda: _made(settings(), folder, resume, team))
-    run = team.each(lambda: run or _made(_read_settings(folder), folder, True, team))
-    run.model = team.each(lambda: team.divide(run.model))
-    run.optimizer = adamw(run.model)
-    if resume: _go_on(run)
+def _prepare(folder:Path, resume:bool, strategy:RunStrategy,
+             settings:Callable[[],RunSettings])->_Run:
+    "Load a run, on the main process first; then each process keeps its part of the model"
+    run = strategy.run_main(lambda: _load(settings(), folder, resume, strategy))
+    run = strategy.run_all(lambda: run or _load(_read_settings(folder), folder, True, strategy))
+    run.model = strategy.run_all(lambda: strategy.shard(run.model))
+    run.optimizer = adamw(run.model, lr=run.settings.max_lr)
+    if resume: _restore(run)
+    if run.settings.compile: run.model.compile()
     return run
 
-def _go_on(run:_Prepared)->None:
-    "From the last checkpoint that is whole, if there is one"
-    found = run.team.told(lambda: find_checkpoint(run.folder/'checkpoints'))
-    if found is None: return
-    run.start,path,damaged = found
-    run.team.restore(path, run.model, run.optimizer)
-    def forget()->None:
-        for path in damaged:
+def _restore(run:_Run)->None:
+    "Restore the last checkpoint that is whole, if there is one"
+    last = run.strategy.broadcast(lambda: find_checkpoint(run.folder/'checkpoints'))
+    if last is None: return
+    run.start = last.step
+    run.strategy.restore(last.path, run.model, run.optimizer)
+    def remove_damaged()->None:
+        for path in last.damaged:
             print(f"{path} is damaged: going on from step {run.start}", file=sys.stderr)
-            shutil.rmtree(path, ignore_errors=True)    # it must not take the place of a whole one
-    run.team.once(forget)
+            shutil.rmtree(path, ignore_errors=True)    # it must not replace a whole one
+    run.strategy.run_main(remove_damaged)
 
 # %% ../../nbs/training/command.ipynb #16969a7a
-def _log_until(path:Path, step:int)->None:
-    "Leave the lines of steps up to `step`; what is no line is taken out too"
-    kept:list[str] = []
+def _truncate_log(path:Path, step:int)->None:
+    "Keep the lines of a log up to a step; a line that is not whole is removed too"
+    lines:list[str] = []
     for line in path.read_text().splitlines() if path.exists() else ():
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            if json.loads(line)['step'] <= step: kept.append(line)
-    save_whole(path, ''.join(f'{line}\n' for line in kept).encode())
+            if json.loads(line)['step'] <= step: lines.append(line)
+    save_whole(path, ''.join(f'{line}\n' for line in lines).encode())
 
-def _sample(run:_Prepared, model:Transformer, tokens:int=60)->str:
-    "What the model writes now"
-    begin = run.tokenizer.encode('\n') if run.tokenizer.eos_id is None else [run.tokenizer.eos_id]
-    trains = model.training
-    ids = torch.tensor([begin], device=next(model.parameters()).device)
-    # few positions fit where they are learned
-    most = int(min(tokens, max_positions(model.cfg) - len(begin) + 1))
-    try: out = model.eval().generate(ids, most, temperature=.8, seed=0)
-    finally: model.train(trains)
-    return run.tokenizer.decode(out[0].tolist()[len(begin):])
+def _sample(run:_Run, model:Transformer, tokens:int=60)->str:
+    "Return a text that the model writes from nothing"
+    begin,_ = _begin_and_end(model.cfg, run.tokenizer)
+    prompt = run.tokenizer.encode('\n') if begin is None else [begin]
+    # few tokens fit where positions are learned
+    max_new = int(min(tokens, max_positions(model.cfg) - len(prompt) + 1))
+    ids = torch.tensor([prompt], device=next(model.parameters()).device)
+    out = model.generate(ids, max_new, temperature=.8, seed=0)
+    return run.tokenizer.decode(out[0,len(prompt):])
 
 @contextlib.contextmanager
-def _asked_to_stop()->Generator[list[int]]:
-    "Signals that came; a step is not torn apart by them. A second Ctrl-C is obeyed at once"
-    came,kinds = list[int](),(signal.SIGINT,signal.SIGTERM)
+def _stop_signals()->Generator[list[int]]:
+    "Collect signals to stop, to heed them between two steps; a second Ctrl-C is obeyed at once"
+    signals,kinds = list[int](),(signal.SIGINT,signal.SIGTERM)
     def note(number:int, frame:Any)->None:
-        if came: raise KeyboardInterrupt
-        came.append(number)
+        if signals: raise KeyboardInterrupt
+        signals.append(number)
     try: before = {k: signal.signal(k, note) for k in kinds}
-    except ValueError: before = {}    # not the main thread: whoever runs it hears the signals
-    try: yield came
+    except ValueError: before = {}    # not the main thread, which hears the signals
+    try: yield signals
     finally:
         for k,handler in before.items(): signal.signal(k, handler)
 
-def _judged(run:_Prepared)->dict[str,Any]:
-    "What is said of the model at this point"
-    loss = held_out_loss(run.model, run.held_out.in_order(64), run.team)
-    whole = run.team.whole(run.model)
+def _evaluate(run:_Run)->dict[str,Any]:
+    "Return the held-out loss, its perplexity and a sample"
+    loss = held_out_loss(run.model, run.held_out.in_order(64), run.strategy)
+    whole = run.strategy.gather(run.model)
     sample = '' if whole is None else _sample(run, whole)
     return dict(held_out=loss, perplexity=math.exp(min(loss, 50)), sample=sample)
 
-def _told(s:TrainStep, said:Mapping[str,Any])->str:
-    return (f"step {s.step}: loss {s.loss:.3f}, held out {said['held_out']:.3f} (perplexity "
-            f"{said['perplexity']:.1f}), {s.tokens/s.seconds:,.0f} tokens a second\n"
-            f"    {said['sample']!r}")
+def _report(s:TrainStep, scores:Mapping[str,Any])->str:
+    return (f"step {s.step}: loss {s.loss:.3f}, held out {scores['held_out']:.3f} (perplexity "
+            f"{scores['perplexity']:.1f}), {s.tokens/s.seconds:,.0f} tokens a second\n"
+            f"    {scores['sample']!r}")
 
-def _steps(run:_Prepared, save_every:int, came:list[int])->int:
-    "Take the steps, write a line for each, keep checkpoints; how many there are now"
+def _run_steps(run:_Run, save_every:int, signals:list[int])->int:
+    "Take the steps, log each, and keep checkpoints; return how many steps there are now"
     from tqdm import tqdm
-    o = run.settings
-    steps = train(run.model, run.data, steps=o.steps, start=run.start, lr=o.pace,
-                  accumulate=o.accumulate, optimizer=run.optimizer, team=run.team,
-                  autocast=torch.bfloat16 if o.bfloat16 else None)
-    run.team.once(lambda: _log_until(run.folder/'log.jsonl', run.start))
-    with (open(run.folder/'log.jsonl' if run.team.first else os.devnull, 'a') as log,
+    o,strategy = run.settings,run.strategy
+    steps = train(run.model, run.data, steps=o.steps, start=run.start, accumulate=o.accumulate,
+                  autocast=_dtypes[o.dtype], optimizer=run.optimizer, strategy=strategy)
+    with (open(run.folder/'log.jsonl' if strategy.is_main else os.devnull, 'a') as log,
           tqdm(total=o.steps, initial=run.start, unit='step',
-               disable=None if run.team.first else True) as bar):
+               disable=None if strategy.is_main else True) as bar):
         for s in steps:
-            # asked once: a signal that comes later is for the next step
-            stops = run.team.any(bool(came))
+            # read once: a signal that comes later is for the next step
+            stops = strategy.any(bool(signals))
             saves = s.step % save_every == 0 or s.step == o.steps or stops
-            said = _judged(run) if saves else {}
-            print(json.dumps(asdict(s) | said), file=log, flush=True)
+            scores = _evaluate(run) if saves else {}
+            print(json.dumps(asdict(s) | scores), file=log, flush=True)
             # after its line: a checkpoint without one would leave a gap in the log for ever
-            if saves: run.team.save(run.folder/'checkpoints', s.step, run.model, run.optimizer)
+            if saves: strategy.save(run.folder/'checkpoints', s.step, run.model, run.optimizer)
             bar.set_postfix(loss=f'{s.loss:.3f}', tokens_a_second=f'{s.tokens/s.seconds:,.0f}')
             bar.update()
-            if said and run.team.first: bar.write(_told(s, said), file=sys.stderr)
+            if scores and strategy.is_main: bar.write(_report(s, scores), file=sys.stderr)
             if stops: return s.step
     return o.steps
 
@@ -294,16 +314,16 @@ def _curve(folder:Path)->None:
         fig.savefig(folder/'loss.svg.tmp', format='svg', metadata=dict(Date=None))
     os.replace(folder/'loss.svg.tmp', folder/'loss.svg')
 
-def _finish(run:_Prepared, model:Transformer)->None:
-    "The folder as others open it"
+def _finish(run:_Run, model:Transformer)->None:
+    "Write the folder as others open it"
     if run.settings.lora is not None: merge_lora(model)
     own = run.tokenizer if run.settings.source is None else None
-    save_pretrained(model.cpu(), run.folder, family=run.form, tokenizer=own)
+    save_pretrained(model.cpu(), run.folder, family=run.family, tokenizer=own)
     _curve(run.folder)
 
 # %% ../../nbs/training/command.ipynb #d87c45ee
 class _Parser(argparse.ArgumentParser):
-    "Says in one line what is wrong"
+    "Say in one line what is wrong"
     def error(self, message:str)->NoReturn: self.exit(2, f'attention_nb.training: {message}\n')
 
 def _parser()->argparse.ArgumentParser:
@@ -314,7 +334,7 @@ def _parser()->argparse.ArgumentParser:
                '130 stopped by Ctrl-C, --resume goes on.')
     add = p.add_argument
     add('texts', nargs='*', metavar='TEXT', help='text files in UTF-8, or folders of .txt and .md')
-    add('--out', type=Path, required=True, metavar='FOLDER', help='where the run is kept')
+    add('--out', type=Path, required=True, metavar='FOLDER', help='folder of the run')
     add('--config', help='tiny (default), small, or a JSON file: our settings or a config.json')
     add('--steps', type=int, help='steps of the whole run (default 1000)')
     add('--save-every', type=int, default=100, metavar='N', help='steps between two checkpoints '
@@ -322,80 +342,97 @@ def _parser()->argparse.ArgumentParser:
     add('--batch', type=int, help='rows a batch (default 16)')
     add('--length', type=int, help='tokens a row (default 128)')
     add('--accumulate', type=int, help='batches a step (default 1)')
-    add('--lr', type=float, help='highest learning rate (default: as what is trained asks for)')
-    add('--bfloat16', action='store_true', help='compute in bfloat16: on GPUs, and on CPUs that '
-        'have instructions for it')
+    add('--lr', type=float, help='highest learning rate (default: by what is trained)')
+    add('--dtype', choices=[*_dtypes], help='auto (default): bfloat16 where the GPU or processor '
+        'has instructions for it, else float32; parameters stay in float32')
+    add('--compile', action='store_true', help='run the model through torch.compile')
+    add('--checkpoint-activations', action='store_true', help='recompute blocks in the backward '
+        'pass: less memory, more time')
     add('--seed', type=int, help='of the parameters and of the order of the rows (default 0)')
     add('--from', dest='source', metavar='MODEL', help="fine-tune: 'smollm2', a model's folder, "
         "its name on the hub, or a GGUF file")
-    add('--lora', type=int, metavar='RANK', help='with --from: train thin changes only')
-    add('--resume', action='store_true', help='go on where the run in the folder stopped')
+    add('--lora', type=int, metavar='RANK', help='with --from: train low-rank changes only')
+    add('--resume', action='store_true', help='go on where the run in the folder stopped; with '
+        'more --steps, also after its end')
     add('--mesh', metavar='DxTxC', help='under torchrun: texts divided among D, heads and hidden '
         'numbers among T, tokens of a text among C processes, such as 1x2x2; the folder must be '
         'one that all see')
     return p
 
-def _asked(args:argparse.Namespace)->dict[str,Any]:
-    "The settings that were given"
-    given = {f.name: getattr(args, f.name) for f in fields(RunSettings) if hasattr(args, f.name)}
-    given['texts'] = tuple(args.texts)
-    return {n: x for n,x in given.items() if x is not None and x is not False and x != ()}
+def _options(args:argparse.Namespace)->dict[str,Any]:
+    "Return the settings that stand in the command line"
+    options = {f.name: getattr(args, f.name) for f in fields(RunSettings) if hasattr(args, f.name)}
+    options['texts'] = tuple(args.texts)
+    is_set = {n: x is not None and x is not False and x not in ((), 'auto')
+              for n,x in options.items()}
+    return {n: x for n,x in options.items() if is_set[n]}
+
+def _resumed_settings(folder:Path, options:dict[str,Any])->RunSettings:
+    "Return the settings of a run that is resumed, perhaps for more steps"
+    if not (folder/'run.json').exists(): raise ValueError(f"{folder} holds no run to go on with")
+    settings = _read_settings(folder)
+    for name,x in options.items():
+        own = getattr(settings, name)
+        if x == own or name == 'steps' and x > own: continue
+        raise ValueError(f"--resume goes on with {name}={own!r} as in {folder/'run.json'}, got "
+                         f"{x!r}: for other settings, start a new run --from {folder}")
+    return replace(settings, steps=options.get('steps', settings.steps))
 
 def _settings(args:argparse.Namespace)->RunSettings:
-    "Of a new run, or of the one that is there"
-    folder,given = args.out,_asked(args)
-    there = (folder/'run.json').exists()
-    if args.resume:
-        if not there: raise ValueError(f"{folder} holds no run to go on with")
-        found = _read_settings(folder)
-        for name,x in given.items():
-            if getattr(found, name) != x:
-                raise ValueError(f"--resume goes on with {name}={getattr(found, name)!r} as in "
-                                 f"{folder/'run.json'}, got {x!r}")
-        return found
-    if there: raise ValueError(f"{folder} holds a run already: --resume goes on with it")
+    "Return the settings of a new run, or of one that is resumed"
+    folder,options = args.out,_options(args)
+    if args.resume: return _resumed_settings(folder, options)
+    if (folder/'run.json').exists():
+        raise ValueError(f"{folder} holds a run already: --resume goes on with it")
     if (folder/'checkpoints').exists(): raise ValueError(f"{folder} holds checkpoints of a run")
     if (folder/'config.json').exists(): raise ValueError(f"{folder} holds a model already")
     if not args.texts: raise ValueError("no text: name files, or folders of .txt and .md")
     if args.lora is not None and args.source is None: raise ValueError("--lora needs --from")
     if args.config is not None and args.source is not None:
         raise ValueError("--config is of a new model, --from says which one to go on from")
-    return RunSettings(**given)
+    return RunSettings(**options)
 
-def _run(args:argparse.Namespace, team:RunTeam)->int:
-    "The exit code"
+def _run(args:argparse.Namespace, strategy:RunStrategy)->int:
+    "Run the command on each process, and return its exit code"
     if args.save_every < 1: raise ValueError(f"--save-every must be at least 1: {args.save_every}")
     if args.out.exists() and not args.out.is_dir(): raise ValueError(f"{args.out} is no folder")
+    def say(message:str)->None:
+        if strategy.is_main: print(message, file=sys.stderr)
     with contextlib.ExitStack() as stack:
-        team.once(lambda: stack.enter_context(run_folder(args.out)))
-        came = stack.enter_context(_asked_to_stop())
+        strategy.run_main(lambda: stack.enter_context(run_folder(args.out)))
+        signals = stack.enter_context(_stop_signals())
         # processes that were started again go on with what they had begun
-        args.resume = args.resume or team.any(team.again and (args.out/'run.json').exists())
-        run = _prepare(args.out, args.resume, team, lambda: _settings(args))
-        if (step := _steps(run, args.save_every, came)) < run.settings.steps:
-            if team.first: print(f"stopped after step {step}; --resume goes on", file=sys.stderr)
+        has_begun = strategy.is_restarted and (args.out/'run.json').exists()
+        args.resume = args.resume or strategy.any(has_begun)
+        run = _prepare(args.out, args.resume, strategy, lambda: _settings(args))
+        strategy.run_main(lambda: _truncate_log(args.out/'log.jsonl', run.start))
+        steps = run.settings.steps
+        if run.start == steps:
+            say(f"the run of {steps} steps is finished; --resume --steps {2*steps} takes more")
+        elif (step := _run_steps(run, args.save_every, signals)) < steps:
+            say(f"stopped after step {step}; --resume goes on")
             return 130
-        whole = team.whole(run.model)
-        team.once(lambda: None if whole is None else _finish(run, whole))
-    if team.first: print(args.out)
+        whole = strategy.gather(run.model)
+        strategy.run_main(lambda: None if whole is None else _finish(run, whole))
+    if strategy.is_main: print(args.out)
     return 0
 
-def _team(mesh:str|None)->RunTeam:
-    "Who shares the run: nobody, or the processes that torchrun has started"
-    many = int(os.environ.get('WORLD_SIZE', '1'))
+def _strategy(mesh:str|None)->RunStrategy:
+    "Return how the run is shared: by no other process, or by those that torchrun has started"
+    n = int(os.environ.get('WORLD_SIZE', '1'))
     try:
-        if mesh is None and many == 1: return RunTeam()
+        if mesh is None and n == 1: return RunStrategy()
         if mesh is None:
-            raise ValueError(f"torchrun started {many} processes: --mesh says how they share the "
-                             f"work, such as {many}x1x1")
-        from attention_nb.training.mesh import MeshTeam
-        return MeshTeam(mesh)
+            raise ValueError(f"torchrun started {n} processes: --mesh says how they share the "
+                             f"work, such as {n}x1x1")
+        from attention_nb.training.mesh import MeshStrategy
+        return MeshStrategy(mesh)
     except ValueError:
         if os.environ.get('RANK', '0') == '0': raise
-        raise SystemExit(2) from None    # one of them says it
+        raise SystemExit(2) from None    # the main process says it
 
 def training_command(argv:list[str]|None=None)->int:
-    """The command `python -m attention_nb.training`
+    """Run the command `python -m attention_nb.training`
 
     Args:
         argv: Arguments; None means those of the command line
@@ -403,14 +440,15 @@ def training_command(argv:list[str]|None=None)->int:
     Returns:
         Exit code
     """
-    args,its = _parser().parse_args(argv),RunTeam()
+    args,strategy = _parser().parse_args(argv),RunStrategy()
     try:
-        its = _team(args.mesh)
-        code = _run(args, its)
-        its.end()
+        strategy = _strategy(args.mesh)
+        code = _run(args, strategy)
+        strategy.close()
         return code
-    except KeyboardInterrupt: why,code = 'stopped; --resume goes on from the last checkpoint',130
+    except KeyboardInterrupt:
+        message,code = 'stopped; --resume goes on from the last checkpoint',130
     except (ValueError, TypeError, OSError, RuntimeError, ArithmeticError, ImportError) as e:
-        why,code = its.why(e),2
-    if its.first: print('attention_nb.training:', *why.split(), file=sys.stderr)
+        message,code = strategy.describe(e),2
+    if strategy.is_main: print('attention_nb.training:', *message.split(), file=sys.stderr)
     return code

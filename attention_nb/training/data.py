@@ -1,4 +1,4 @@
-"""Texts become rows of tokens: every row is full, every token is read once an epoch, and a document sees no other
+"""Texts become rows of tokens: every row is full, every token is asked for in every epoch, and a document sees no other
 
 Docs: https://attention-nb.github.io/attention_nb/training/data.html.md"""
 
@@ -18,15 +18,15 @@ from ..checks import checked_integer
 _endings = '.txt', '.md'
 
 def _files(path:Path)->list[Path]:
-    "A file, or the texts of a folder and of those in it"
+    "Return a file, or the texts of a folder and of those in it"
     if path.is_file(): return [path]
     if not path.is_dir(): raise FileNotFoundError(f"there is no file or folder {str(path)!r}")
-    found = sorted(p for p in path.rglob('*') if p.suffix in _endings and p.is_file())
-    if not found: raise ValueError(f"the folder {str(path)!r} holds no {' or '.join(_endings)}")
-    return found
+    files = sorted(p for p in path.rglob('*') if p.suffix in _endings and p.is_file())
+    if not files: raise ValueError(f"the folder {str(path)!r} holds no {' or '.join(_endings)}")
+    return files
 
 def read_texts(paths:Iterable[str|Path])->dict[Path,str]:
-    """Read texts; a file that is empty or is not text is an error that names it
+    """Read text files; raise a `ValueError` that names one that is empty or not UTF-8
 
     Args:
         paths: Files in UTF-8, or folders of .txt and .md
@@ -39,7 +39,7 @@ def read_texts(paths:Iterable[str|Path])->dict[Path,str]:
         try: text = file.read_text(encoding='utf-8-sig')
         except UnicodeDecodeError as e:
             raise ValueError(f"{str(file)!r} is not UTF-8: byte {e.object[e.start]:#04x} at "
-                             f"place {e.start}") from None
+                             f"position {e.start}") from None
         if not text.strip(): raise ValueError(f"{str(file)!r} is empty")
         texts[file] = text
     if not texts: raise ValueError("paths must name a file or folder, got none")
@@ -47,13 +47,14 @@ def read_texts(paths:Iterable[str|Path])->dict[Path,str]:
 
 # %% ../../nbs/training/data.ipynb #936cead6
 class PackedTexts:
-    """Rows of tokens, cut from texts that stand one behind the other; the batch of any step
+    """Pack texts into rows of equal length, and return the batch of any step
 
     Args:
         texts: Token ids of each text
         length: Tokens L of a row
         batch: Rows B of a batch
-        end: Token behind each text; None: there is none
+        begin: Token in front of each text; None: `end`, if there is one
+        end: Token behind each text; None: none
         seed: Of the order of the rows
     """
     ids:Tensor
@@ -64,61 +65,64 @@ class PackedTexts:
     seed:int
 
     def __init__(self, texts:Iterable[Sequence[int]|Tensor], *, length:int, batch:int,
-                 end:int|None=None, seed:int=0)->None:
-        tail = torch.tensor([] if end is None else [checked_integer('end', end)])
-        whole = [torch.cat([torch.as_tensor(t).long(), tail.long()]) for t in texts]
-        numbers = [torch.full((len(t),), n) for n,t in enumerate(whole)]
+                 begin:int|None=None, end:int|None=None, seed:int=0)->None:
+        def token(name:str, i:int|None)->Tensor:
+            return torch.tensor([] if i is None else [checked_integer(name, i)], dtype=torch.long)
+        first,last = token('begin', end if begin is None else begin),token('end', end)
+        documents = [torch.cat([first, torch.as_tensor(t).long(), last]) for t in texts]
+        numbers = [torch.full((len(d),), n) for n,d in enumerate(documents)]
         none = torch.empty(0, dtype=torch.long)
-        self._begin(torch.cat([none, *whole]), torch.cat([none, *numbers]), length, batch, seed)
+        self._set(torch.cat([none, *documents]), torch.cat([none, *numbers]), length, batch, seed)
 
-    def _begin(self, ids:Tensor, documents:Tensor, length:int, batch:int, seed:int)->None:
-        self.ids,self.documents,self.seed = ids.long(),documents.long(),seed
+    def _set(self, ids:Tensor, documents:Tensor, length:int, batch:int, seed:int)->None:
+        self.ids,self.documents,self.seed = ids,documents,seed
         self.length = checked_integer('length', length, min=1)
         self.batch = checked_integer('batch', batch, min=1)
         if len(ids) <= self.length:
             raise ValueError(f"the texts must have more than length={length} tokens, "
                              f"got {len(ids)}")
-        # one row less than there is room for, so that they can begin elsewhere in each epoch
-        self.rows = max(1, (len(ids)-1)//self.length - 1)
+        self.rows = -(-len(ids)//self.length)    # of an epoch
         self._epoch:tuple[int,Tensor]|None = None
 
-    def split(self, share:float=.05)->tuple["PackedTexts","PackedTexts"]:
+    def split(self, fraction:float=.05)->tuple["PackedTexts","PackedTexts"]:
         """Hold the end of the texts out
 
         Args:
-            share: Of the tokens, for the second part; a row at least
+            fraction: Of the tokens, for the second part; a row at least
 
         Returns:
             The beginning and the end of the texts
         """
-        if not 0 < share < 1: raise ValueError(f"share must be between 0 and 1, got {share}")
-        n = max(self.length+1, round(len(self.ids)*share))
+        if not 0 < fraction < 1:
+            raise ValueError(f"fraction must be between 0 and 1, got {fraction}")
+        n = max(self.length+1, round(len(self.ids)*fraction))
         if len(self.ids)-n <= self.length:
             raise ValueError(f"the texts must have at least {2*self.length+2} tokens, to hold a "
                              f"row of length={self.length} out, got {len(self.ids)}")
         return self._part(slice(-n)), self._part(slice(-n, None))
 
-    def _part(self, which:slice)->"PackedTexts":
+    def _part(self, tokens:slice)->"PackedTexts":
         part = object.__new__(PackedTexts)
-        part._begin(self.ids[which], self.documents[which], self.length, self.batch, self.seed)
+        part._set(self.ids[tokens], self.documents[tokens], self.length, self.batch, self.seed)
         return part
 
     def _starts(self, epoch:int)->Tensor:
-        "Where the rows of an epoch begin, in the order in which they are read"
+        "Return where the rows of an epoch begin, in the order in which they are read"
         if self._epoch is None or self._epoch[0] != epoch:
-            chance = torch.Generator().manual_seed((self.seed*1_000_003 + epoch) % 2**63)
-            slack = len(self.ids)-1 - self.rows*self.length
-            offset = torch.randint(slack+1, (), generator=chance)
-            order = torch.randperm(self.rows, generator=chance)
-            self._epoch = epoch,offset + order*self.length
+            rng = torch.Generator().manual_seed((self.seed*1_000_003 + epoch) % 2**63)
+            offset = torch.randint(len(self.ids), (), generator=rng)
+            order = torch.randperm(self.rows, generator=rng)
+            self._epoch = epoch,(offset + order*self.length) % len(self.ids)
         return self._epoch[1]
 
     def _rows(self, starts:Tensor)->tuple[Tensor,Tensor]:
-        at = starts[:,None] + torch.arange(self.length+1)
-        return self.ids[at],self.documents[at]
+        index,T = starts[:,None] + torch.arange(self.length+1),len(self.ids)
+        # behind the last token comes the first one, as a document of its own
+        documents = self.documents[index % T] + (index >= T)*(self.documents[-1] + 1)
+        return self.ids[index % T],documents
 
     def __call__(self, step:int)->tuple[Tensor,Tensor]:
-        """The batch of a step, the same whenever it is asked for
+        """Return the batch of a step, the same whenever it is asked for
 
         Args:
             step: From 0
@@ -130,14 +134,14 @@ class PackedTexts:
         starts = [self._starts(n//self.rows)[n%self.rows] for n in numbers]
         return self._rows(torch.stack(starts))
 
-    def in_order(self, most:int|None=None)->Iterator[tuple[Tensor,Tensor]]:
-        """All rows from the first to the last, for a measurement
+    def in_order(self, max_rows:int|None=None)->Iterator[tuple[Tensor,Tensor]]:
+        """Yield whole rows from the first to the last, for a measurement; the rest is left out
 
         Args:
-            most: Rows at most; None: all
+            max_rows: None: all
 
         Returns:
             Ids and documents, (B, L+1) each
         """
-        starts = torch.arange(0, len(self.ids)-self.length, self.length)[:most]
+        starts = torch.arange(0, len(self.ids)-self.length, self.length)[:max_rows]
         for some in starts.split(self.batch): yield self._rows(some)

@@ -67,7 +67,7 @@ class LoraLinear(nn.Module):
 
     @torch.no_grad()
     def merged(self)->nn.Linear|QuantizedLinear:
-        """Return the base with the change in its matrix
+        """Return the base, frozen as it is, with the change in its matrix
 
         A quantized one is dequantized, changed and quantized again: its rounding may undo a change
         that is much smaller than a step between two integers.
@@ -79,13 +79,14 @@ class LoraLinear(nn.Module):
             linear.register_parameter('bias', base.bias)
             return QuantizedLinear(linear.train(base.training), base.bits, group=base.group)
         base.weight.copy_(self.weight)
-        return base.requires_grad_(True)
+        return base
 
     if TYPE_CHECKING:    # a call is its `forward`
         def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../../nbs/training/lora.ipynb #96725f89
 _M = TypeVar('_M', bound=nn.Module)
+_trainable = 'trainable_without_lora'    # attribute of a model: names of parameters
 
 # last names of the layers that `add_lora` changes: attention, latent attention, feed-forward
 LORA_NAMES = ('q_proj', 'k_proj', 'v_proj', 'out_proj', 'q_down', 'q_up', 'kv_down', 'kv_up',
@@ -111,19 +112,22 @@ def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=
     layers = [(parent, name, m) for parent in model.modules() for name,m in parent.named_children()
               if name in names and isinstance(m, (nn.Linear,QuantizedLinear))]
     if not layers: raise ValueError(f"the model has no linear layer named {' or '.join(names)}")
+    # `merge_lora` unfreezes these
+    trainable = {n for n,p in model.named_parameters() if p.requires_grad}
     changed = [(parent, name, LoraLinear(m, rank, alpha=alpha)) for parent,name,m in layers]
     model.requires_grad_(False)
     for parent,name,lora in changed:
         lora.lora_A.requires_grad_(True)
         lora.lora_B.requires_grad_(True)
         setattr(parent, name, lora)
+    setattr(model, _trainable, trainable)
     return model
 
 def merge_lora(model:_M)->_M:
     """Add every change to its matrix; quantized matrices are quantized again
 
     Args:
-        model: Changed in place: its own layers again, nothing frozen
+        model: Changed in place: its own layers again, frozen where it was before `add_lora`
 
     Returns:
         The model
@@ -131,4 +135,7 @@ def merge_lora(model:_M)->_M:
     layers = [(parent, name, m) for parent in model.modules()
               for name,m in parent.named_children() if isinstance(m, LoraLinear)]
     for parent,name,lora in layers: setattr(parent, name, lora.merged())
-    return model.requires_grad_(True)
+    trainable:set[str] = model.__dict__.pop(_trainable, set())
+    for n,p in model.named_parameters():
+        if n in trainable: p.requires_grad_(True)
+    return model

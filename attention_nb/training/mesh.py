@@ -12,7 +12,7 @@ import contextlib, logging, os, re, signal, threading, time, warnings
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -30,32 +30,32 @@ from ..models.transformer import Transformer
 from ..distributed.context import check_divisible, context_parallel
 from ..distributed.ring import ring_attention
 from ..distributed.tensor_parallel import check_parts, parallelize
-from .checkpoint import (begin_checkpoint, end_checkpoint, set_chance,
-                                              state_now)
-from .loop import Batch, asked_of, summed_loss
-from .team import RunTeam
+from .checkpoint import (begin_checkpoint, end_checkpoint, live_state,
+                                              set_rng_state)
+from .loop import Batch, shift_targets, summed_loss
+from .strategy import RunStrategy
 
 # %% ../../nbs/training/mesh.ipynb #6c6e66cd
 _T = TypeVar('_T')
 
-class MeshTeam(RunTeam):
-    """The processes of a mesh that share a training run
+class MeshStrategy(RunStrategy):
+    """Share a run among the processes of a mesh
 
     Args:
-        said: DxTxC: among how many rows, heads and tokens are divided
+        sizes: DxTxC: among how many processes rows, heads and tokens are divided
     """
-    def __init__(self, said:str):
-        found = re.fullmatch(r'([1-9]\d*)x([1-9]\d*)x([1-9]\d*)', said)
-        if not found: raise ValueError(f"--mesh must be as 1x2x2, got {said!r}")
-        D,T,C = (int(n) for n in found.groups())
+    def __init__(self, sizes:str):
+        match = re.fullmatch(r'([1-9]\d*)x([1-9]\d*)x([1-9]\d*)', sizes)
+        if not match: raise ValueError(f"--mesh must be as 1x2x2, got {sizes!r}")
+        D,T,C = (int(n) for n in match.groups())
         self.rank,self.n = (int(os.environ.get(n, '-1')) for n in ('RANK','WORLD_SIZE'))
         if self.n < 1:
-            raise ValueError(f"--mesh {said} needs {D*T*C} processes: start it with torchrun "
+            raise ValueError(f"--mesh {sizes} needs {D*T*C} processes: start it with torchrun "
                              f"--nproc-per-node {D*T*C} -m attention_nb.training")
         if D*T*C != self.n:
-            raise ValueError(f"--mesh {said} needs {D*T*C} processes, torchrun started {self.n}")
+            raise ValueError(f"--mesh {sizes} needs {D*T*C} processes, torchrun started {self.n}")
         restarts = os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')
-        self.first,self.again = self.rank == 0,restarts != '0'
+        self.is_main,self.is_restarted = self.rank == 0,restarts != '0'
         cuda = torch.cuda.is_available()
         if cuda: torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
         store,_,_ = next(rendezvous('env://'))
@@ -63,152 +63,153 @@ class MeshTeam(RunTeam):
         self.store = PrefixStore(f'start {restarts}', store)
         dist.init_process_group('cpu:gloo,cuda:nccl' if cuda else 'gloo', store=self.store,
                                 rank=self.rank, world_size=self.n, timeout=timedelta(hours=1))
-        # of the two, one sum after another is meant, and nothing is written into views
+        # sums over two dimensions, one after the other, are meant; nothing is written into views
         logging.getLogger('torch.distributed.tensor._redistribute').setLevel(logging.ERROR)
         warnings.filterwarnings('ignore', 'FSDP2-wrapped module .* returned a view')
         # heads are divided innermost, where links are fastest
         mesh = init_device_mesh('cuda' if cuda else 'cpu', (D,C,T),
                                 mesh_dim_names=('data','context','tensor'))
         self.data,self.context,self.tensor = (mesh[n] for n in ('data','context','tensor'))
-        self.shard = mesh['data','context']._flatten('shard')
-        self.ring = ring_attention(self.context) if C > 1 else None
-        self.ended = threading.Event()
-        self.store.set(f'beat {self.rank}', '0')
-        threading.Thread(target=self._beat, daemon=True).start()
+        self.data_context = mesh['data','context']._flatten('data_context')
+        self.context_attention = ring_attention(self.context) if C > 1 else None
+        self.closed = threading.Event()
+        self.store.set(f'heartbeat {self.rank}', '0')
+        threading.Thread(target=self._send_heartbeats, daemon=True).start()
 
-    def each(self, do:Callable[[],_T])->_T:
-        found,why = None,None
-        try: found = do()
-        except Exception as e: why = e
-        told:list[Any] = [None]*self.n
-        dist.all_gather_object(told, None if why is None else str(why) or type(why).__name__)
-        if why is not None: raise why
-        for r,text in enumerate(told):
-            if text is not None: raise RuntimeError(text if r == 0 else f'process {r}: {text}')
-        done:Any = found
-        return done
+    def run_all(self, function:Callable[[],_T])->_T:
+        result,error = None,None
+        try: result = function()
+        except Exception as e: error = e
+        messages:list[Any] = [None]*self.n
+        dist.all_gather_object(messages, None if error is None else super().describe(error))
+        if error is not None: raise error
+        for rank,text in enumerate(messages):
+            if text is None: continue
+            raise RuntimeError(text if rank == 0 else f'process {rank}: {text}')
+        return cast(_T, result)
 
-    def told(self, do:Callable[[],_T])->_T:
-        found:list[Any] = [self.once(do)]
-        dist.broadcast_object_list(found)
-        done:Any = found[0]
-        return done
+    def broadcast(self, function:Callable[[],_T])->_T:
+        results:list[Any] = [self.run_main(function)]
+        dist.broadcast_object_list(results)
+        return cast(_T, results[0])
 
-    def any(self, said:bool)->bool:
-        flag = torch.tensor([int(said)])
-        dist.all_reduce(flag, dist.ReduceOp.MAX)
-        return bool(flag.item())
+    def any(self, flag:bool)->bool:
+        total = torch.tensor([int(flag)])
+        dist.all_reduce(total, dist.ReduceOp.MAX)
+        return bool(total.item())
 
-    def total(self, x:float)->float:
-        sum_ = torch.tensor([x], dtype=torch.float64)
-        dist.all_reduce(sum_, group=self.shard.get_group())
-        return float(sum_)
+    def all_reduce(self, x:Tensor)->Tensor:
+        total = x.clone()
+        dist.all_reduce(total, group=self.data_context.get_group())
+        return total
 
     def loss(self, model:nn.Module, batch:Batch)->tuple[Tensor,int]:
-        inputs,targets,documents,asked = asked_of(batch)
+        inputs,targets,documents,n = shift_targets(batch)
         B,D = len(inputs),self.data.size()
-        # as many rows for each, for all must do the same; one too many is not asked
+        # each process must take as many rows; one too many has no targets
         rows = torch.arange(self.data.get_local_rank(), -(-B//D)*D, D)
-        spare,rows = rows >= B,rows.clamp(max=B-1)
-        targets = targets[rows].masked_fill(spare[:,None], -100)
-        if self.ring is not None: targets = self.ring.split(targets, -1)
+        is_extra,rows = rows >= B,rows.clamp(max=B-1)
+        targets = targets[rows].masked_fill(is_extra[:,None], -100)
+        if self.context_attention is not None: targets = self.context_attention.split(targets, -1)
         loss = summed_loss(model, inputs[rows], targets,
                            None if documents is None else documents[rows])
         # FSDP2 takes the mean of gradients, and this is a part of a sum
-        return loss + (self.shard.size()-1)*(loss - loss.detach()), asked
+        return loss + (self.data_context.size()-1)*(loss - loss.detach()), n
 
-    def clip(self, model:nn.Module, most:float)->float:
-        norm:Any = nn.utils.clip_grad_norm_(model.parameters(), most)
+    def clip_grad_norm(self, model:nn.Module, max_norm:float)->float:
+        norm:Any = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
-    def check(self, model:Transformer, batch:int, lora:int|None)->None:
+    def check(self, model:Transformer, *, batch:int, lora:int|None, compiled:bool)->None:
         if lora is not None: raise ValueError("--lora does not go with --mesh")
+        if compiled: raise ValueError("--compile does not go with --mesh")
         if batch % self.data.size():
             raise ValueError(f"--batch {batch} does not divide among the {self.data.size()} of "
                              "--mesh")
-        if model.cfg.experts is not None and self.shard.size() > 1:
-            # FSDP2 sends no gradient for an expert that nobody here was asked for
+        if model.cfg.experts is not None and self.data_context.size() > 1:
+            # FSDP2 sends no gradient for an expert that was chosen for no token here
             raise ValueError("a model with experts can have a --mesh of heads alone, as 1x2x1; "
                              "expert_parallel of attention_nb.distributed divides it by rows "
                              "and tokens, in a program of your own")
         if self.tensor.size() > 1: check_parts(model, self.tensor)
-        if self.ring is not None: check_divisible(model.cfg, train=True)
+        if self.context_attention is not None: check_divisible(model.cfg, train=True)
 
-    def divide(self, model:Transformer)->Transformer:
+    def shard(self, model:Transformer)->Transformer:
         if self.tensor.size() > 1: parallelize(model, self.tensor)
-        if self.ring is not None:
-            context_parallel(model, self.context, gather=False, attend=self.ring)
-        if self.shard.size() > 1:
+        if self.context_attention is not None:
+            context_parallel(model, self.context, gather=False, attend=self.context_attention)
+        if self.data_context.size() > 1:
             assert model.decoder is not None    # the command trains decoders only
-            for part in (*model.decoder.blocks, model): fully_shard(part, mesh=self.shard)
+            for m in (*model.decoder.blocks, model): fully_shard(m, mesh=self.data_context)
         return model
 
     @torch.no_grad()
-    def whole(self, model:Transformer)->Transformer|None:
+    def gather(self, model:Transformer)->Transformer|None:
         state:dict[str,Tensor] = {}
         for name,t in model.state_dict().items():
             full = t.full_tensor() if isinstance(t, DTensor) else t
-            if self.first: state[name] = full.to('cpu', copy=True)
-        if not self.first: return None
-        with torch.random.fork_rng(): one = Transformer(model.cfg)
-        one.load_state_dict(state)
-        one.published,one.origin = model.published,model.origin
-        return one
+            if self.is_main: state[name] = full.to('cpu', copy=True)
+        if not self.is_main: return None
+        with torch.random.fork_rng(): whole = Transformer(model.cfg)
+        whole.load_state_dict(state)
+        whole.published,whole.origin = model.published,model.origin
+        return whole
 
     def save(self, folder:Path, step:int, model:Transformer,
              optimizer:torch.optim.Optimizer)->None:
-        staged = self.told(lambda: begin_checkpoint(folder))
+        staged = self.broadcast(lambda: begin_checkpoint(folder))
         writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
-        try: save(state_now(model, optimizer), storage_writer=writer)
+        try: save(live_state(model, optimizer), storage_writer=writer)
         except CheckpointException as e:
-            raise OSError('; '.join(str(why[0]) for why in e.failures.values())) from None
-        self.once(lambda: end_checkpoint(staged, step, keep=2))
+            raise OSError('; '.join(str(error[0]) for error in e.failures.values())) from None
+        self.run_main(lambda: end_checkpoint(staged, step, keep=2))
 
     def restore(self, path:Path, model:Transformer, optimizer:torch.optim.Optimizer)->None:
         reader = HuggingFaceStorageReader(str(path))
-        held = self.each(reader.read_metadata).state_dict_metadata
+        saved = self.run_all(reader.read_metadata).state_dict_metadata
         for name,p in model.named_parameters():
-            # what is frozen, or was never asked, has no means
-            if f'optimizer.step.{name}' not in held: continue
-            on = p.device if optimizer.defaults['fused'] else 'cpu'
-            optimizer.state[p] = dict(step=torch.zeros((), device=on), exp_avg=torch.zeros_like(p),
-                                      exp_avg_sq=torch.zeros_like(p))
-        state = state_now(model, optimizer)
-        shapes = {n: tuple(t.shape) for n,t in state.items() if not n.startswith('chance')}
-        for name in sorted(shapes.keys() | {n for n in held if not n.startswith('chance')}):
-            there:Any = held.get(name)
-            if there is None or tuple(there.size) != shapes.get(name):
+            # a parameter that is frozen, or never had a gradient, has no means
+            if f'optimizer.step.{name}' not in saved: continue
+            device = p.device if optimizer.defaults['fused'] else 'cpu'
+            optimizer.state[p] = dict(step=torch.zeros((), device=device),
+                                      exp_avg=torch.zeros_like(p), exp_avg_sq=torch.zeros_like(p))
+        state = live_state(model, optimizer)
+        shapes = {n: tuple(t.shape) for n,t in state.items() if not n.startswith('rng_state')}
+        for name in sorted(shapes.keys() | {n for n in saved if not n.startswith('rng_state')}):
+            tensor:Any = saved.get(name)
+            if tensor is None or tuple(tensor.size) != shapes.get(name):
                 raise ValueError(f"the checkpoint {path} is of another model: {name}")
-        state = {n: t for n,t in state.items() if n in held}
+        state = {n: t for n,t in state.items() if n in saved}
         load(state, storage_reader=reader)
-        set_chance(state)
+        set_rng_state(state)
 
-    def why(self, error:BaseException)->str:
-        said = super().why(error)
-        if not (isinstance(error, dist.DistError) or re.search('gloo|NCCL', said)): return said
-        # torchrun asks all to end when one has, but first it is said who is missing
+    def describe(self, error:BaseException)->str:
+        message = super().describe(error)
+        if not (isinstance(error, dist.DistError) or re.search('gloo|NCCL', message)):
+            return message
+        # torchrun ends all processes when one has ended, but first the lost one is named
         with contextlib.suppress(ValueError): signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        lost = self._lost()
-        self.ended.set()
-        if not lost: return said
-        which = f"process {', '.join(map(str, lost))} of {self.n}"
-        return f"{which} ended while the others were at work; --resume goes on"
+        lost = self._lost_processes()
+        self.closed.set()
+        if not lost: return message
+        names = f"process {', '.join(map(str, lost))} of {self.n}"
+        return f"{names} ended while the others were at work; --resume goes on"
 
-    def _beat(self)->None:
-        "Say again and again that this process is there; it can while another thread waits"
+    def _send_heartbeats(self)->None:
+        "Count on in the store, while this process lives, also while its main thread waits"
         n = 0
         with contextlib.suppress(RuntimeError):
-            while not self.ended.wait(.5): self.store.set(f'beat {self.rank}', str(n := n+1))
+            while not self.closed.wait(.5): self.store.set(f'heartbeat {self.rank}', str(n := n+1))
 
-    def _lost(self, wait:float=3.)->list[int]:
-        "Who says nothing any more"
+    def _lost_processes(self, wait:float=3.)->list[int]:
+        "Return the processes without a heartbeat; the first one that asks becomes the main one"
         try:
-            self.first = self.store.add('who says it', 1) == 1
-            before = [self.store.get(f'beat {r}') for r in range(self.n)]
+            self.is_main = self.store.add('asked', 1) == 1
+            before = [self.store.get(f'heartbeat {r}') for r in range(self.n)]
             time.sleep(wait)
-            return [r for r,b in enumerate(before) if self.store.get(f'beat {r}') == b]
-        except RuntimeError: return [0]    # who kept the list
+            return [r for r,n in enumerate(before) if self.store.get(f'heartbeat {r}') == n]
+        except RuntimeError: return [0]    # which keeps the store
 
-    def end(self)->None:
-        self.ended.set()
+    def close(self)->None:
+        self.closed.set()
         dist.destroy_process_group()

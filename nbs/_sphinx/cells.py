@@ -47,7 +47,7 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     recording/third_party recording/steps views/page views/word_senses views/mixing views/arcs
     views/rope_turns views/cache_steps views/model_shapes views/flash_tiles views/forming
     views/ring_steps views/browser_model distributed/shards training/checkpoint
-    training/team training/mesh'''.split())
+    training/strategy training/mesh'''.split())
 
 def kind(name):
     """'lesson' for NN_name, 'library' for ROOM/name, 'room' for ROOM/index, 'notes' for notes/name,

@@ -21,8 +21,9 @@ STEPS,EVERY = 20,5                                          # of runs of one pro
 begin = [*(str(folder/'play'/name) for name in ('text.txt', 'other.txt')), '--length', '16']
 
 config = ['--config', str(folder/'plain.json')]
-one_plan = [*config, '--steps', str(STEPS), '--save-every', str(EVERY), '--batch', '2']
-mesh_plan = [*config, '--steps', '4', '--save-every', '2', '--batch', '4']
+one_plan = [*config, '--dtype', 'float32', '--batch', '2', '--steps', str(STEPS),
+            '--save-every', str(EVERY)]
+mesh_plan = [*config, '--dtype', 'float32', '--steps', '4', '--save-every', '2', '--batch', '4']
 
 # %% processes
 def work(out, argv, name):
@@ -88,7 +89,7 @@ def reference(name):
     "A run of one process that nothing disturbs, to compare others with"
     plan = dict(one=one_plan, mesh_of_one=mesh_plan)[name]
     assert alone(name, *plan) == 0, said(name)
-    equal(len(lines(name)), int(plan[3]))
+    equal(len(lines(name)), int(plan[plan.index('--steps')+1]))
     return name
 
 def equal(got, want): assert got == want, f'{got} != {want}'
@@ -97,20 +98,20 @@ def same_losses(out): equal(*([json.loads(l)['loss'] for l in lines(n)]
                               for n in (out, reference('one'))))
 
 def differ(out):
-    "The largest difference of losses, lengths of gradients, and held-out losses"
+    "The largest difference of losses, norms of gradients, and held-out losses"
     a,b = ([json.loads(l) for l in lines(n)] for n in (out, reference('mesh_of_one')))
     equal((len(a), len(b)), (4, 4))
-    return max(abs(x[key]-y[key]) for x,y in zip(a, b) for key in ('loss','gradient','held_out')
+    return max(abs(x[key]-y[key]) for x,y in zip(a, b) for key in ('loss','grad_norm','held_out')
                if key in y)
 
 # %% one process
 def killed():
     "kill -9 at random moments costs no more than the steps since the last checkpoint"
-    chance,n = random.Random(0),0
+    rng,n = random.Random(0),0
     for start in range(4):
         pid = child('killed', *one_plan, *(['--resume'] if start else []))
-        until('killed', min(n + chance.randrange(2, EVERY), STEPS))
-        time.sleep(chance.random()*.02)                     # any moment will do
+        until('killed', min(n + rng.randrange(2, EVERY), STEPS))
+        time.sleep(rng.random()*.02)                     # any moment will do
         os.kill(pid, signal.SIGKILL)
         ended(pid)
         n = saved('killed')
@@ -183,7 +184,7 @@ def elsewhere(first, then):
 
 def half():
     "bfloat16: not the same digits, but a run like it"
-    equal(meshed('half', '1x1x2', *mesh_plan, '--bfloat16'), [0, 0])
+    equal(meshed('half', '1x1x2', *mesh_plan, '--dtype', 'bfloat16'), [0, 0])
     assert 1e-5 < differ('half') < .02
 
 def refused():
