@@ -142,8 +142,9 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
         Names of what it read, recording and hidden states
     """
     if isinstance(model, str|Path):
-        model,processor = load_hf(model, head=True if write else None)
-        tokenizer = processor if tokenizer is None else tokenizer
+        loaded,processor = load_hf(model, head=True if write else None)
+        return look(text, loaded, processor if tokenizer is None else tokenizer, pair=pair,
+                    image=image, target=target, write=write)
     _check_arguments(text, pair, image, target, write, model)
     if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
     else: read = _theirs(text, pair, image, target, write, model, tokenizer)

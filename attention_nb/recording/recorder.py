@@ -300,7 +300,7 @@ def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping
             f"{type(layer).__name__} cannot be recorded: its output is not that of attention with "
             f"its queries, keys and options (error {error:.2g})")
 
-def _rounding(q:Tensor, k:Tensor, scale:float|None)->float:
+def _rounding(q:Tensor, k:Tensor, scale:Any)->float:
     "Return how far weights may be off in a kernel that rounds to the type of q"
     scale = q.shape[-1]**-0.5 if scale is None else abs(scale)
     scores = (q.float().norm(dim=-1).amax()*k.float().norm(dim=-1).amax()*scale).item()
