@@ -265,7 +265,8 @@ class Recorder:
 
 def is_attention(module:nn.Module)->bool:
     "Return whether the attention of a module may be recorded"
-    return isinstance(module, AttentionLayer|nn.MultiheadAttention) or transformers_attention(module)
+    ours_or_torchs = isinstance(module, AttentionLayer|nn.MultiheadAttention)
+    return ours_or_torchs or transformers_attention(module)
 
 def _check_whole(name:str, layer:nn.Module)->None:
     "Raise a `NotImplementedError` for a layer that has only some of its heads"
