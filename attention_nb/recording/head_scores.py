@@ -39,7 +39,7 @@ def _beside(weights:Any, offset:int)->Tensor:
     return w.diagonal(offset, -2, -1).mean(-1)
 
 def previous_token(weights:Tensor|Sequence[Tensor])->Tensor:
-    """Return the mean weight that a query gives to the token before it; the first query does not count
+    """Return the mean weight that queries give to the token before them; the first does not count
 
     Args:
         weights: (..., L, L), L at least 2
@@ -50,7 +50,7 @@ def previous_token(weights:Tensor|Sequence[Tensor])->Tensor:
     return _beside(weights, -1)
 
 def next_token(weights:Tensor|Sequence[Tensor])->Tensor:
-    """Return the mean weight that a query gives to the token after it; the last query does not count
+    """Return the mean weight that queries give to the token after them; the last does not count
 
     Args:
         weights: (..., L, L), L at least 2
@@ -62,7 +62,7 @@ def next_token(weights:Tensor|Sequence[Tensor])->Tensor:
 
 # %% ../../nbs/recording/head_scores.ipynb #7e0732a7
 def same_token(weights:Tensor|Sequence[Tensor], tokens:Sequence[str])->Tensor:
-    """Return the mean weight that a query gives to all places of its own token, its own place included
+    """Return the mean weight that a query gives to all tokens equal to its own, itself included
 
     Args:
         weights: (..., L, L)
@@ -127,7 +127,7 @@ def first_token(weights:Tensor|Sequence[Tensor])->Tensor:
     return w[...,1:,0].mean(-1)
 
 def induction(weights:Tensor|Sequence[Tensor], tokens:Sequence[str|int])->Tensor:
-    """Return the mean weight that a repeated token gives to what came after it before (Olsson et al. 2022)
+    """Return the mean weight of repeated tokens on what came after them before (Olsson et al. 2022)
 
     Args:
         weights: (..., L, L)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 # %% ../../nbs/recording/inputs.ipynb #e85743dc
 def cpu_tensor(x:Any)->Tensor:
-    "Return `x` as a tensor on the CPU without gradient; an array, which may be read-only, is copied"
+    "Return `x` as a tensor on the CPU without gradient; an array is copied: it may be read-only"
     if isinstance(x, np.ndarray): return torch.from_numpy(np.array(x, order='C'))
     t = torch.as_tensor(x).detach().cpu()
     return t if t.layout == torch.strided else t.to_dense()
@@ -87,7 +87,7 @@ def readable(text:Any, name:str='tokens')->str:
     return ''.join(repr(c)[1:-1] if _has_no_picture(c) else c for c in text)
 
 def _has_no_picture(c:str)->bool:
-    "Return whether `c` is a control character, a line separator, half of a surrogate pair, or a noncharacter"
+    "Return whether `c` is a control, a line separator, half a surrogate pair or a noncharacter"
     noncharacter = ord(c) & 0xfffe == 0xfffe or 0xfdd0 <= ord(c) <= 0xfdef
     return noncharacter or unicodedata.category(c) in ('Cc','Cs','Zl','Zp')
 

@@ -142,8 +142,9 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
         Names of what it read, recording and hidden states
     """
     if isinstance(model, str|Path):
-        model,processor = load_hf(model, head=True if write else None)
-        tokenizer = processor if tokenizer is None else tokenizer
+        loaded,processor = load_hf(model, head=True if write else None)
+        return look(text, loaded, processor if tokenizer is None else tokenizer, pair=pair,
+                    image=image, target=target, write=write)
     _check_arguments(text, pair, image, target, write, model)
     if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
     else: read = _theirs(text, pair, image, target, write, model, tokenizer)
@@ -246,7 +247,8 @@ def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, mo
     else: inputs,names['sound'] = _sound(x, model, processor)
     inputs = {n: t.to(model.device) for n,t in inputs.items()}
     if 'pixel_values' in inputs: _see(read, inputs['pixel_values'], model.config, processor)
-    if model.config.is_encoder_decoder: _answer(read, inputs, names, target, write, model, tokenizer)
+    if model.config.is_encoder_decoder:
+        _answer(read, inputs, names, target, write, model, tokenizer)
     elif write: _continue(read, inputs, write, model)
     ids = inputs.get('input_ids')
     if ids is not None: names['text'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
@@ -370,8 +372,8 @@ def _continue(read:_Read, inputs:dict[str,Any], write:int, model:Any)->None:
     "Have the model continue the text, and add what it wrote to its inputs"
     _check_writes(model)
     before = inputs['input_ids'].shape[1]
-    inputs['input_ids'] = model.generate(**inputs, max_new_tokens=write, do_sample=False, num_beams=1)
-    read.written = inputs['input_ids'].shape[1]-before
+    ids = model.generate(**inputs, max_new_tokens=write, do_sample=False, num_beams=1)
+    inputs['input_ids'],read.written = ids,ids.shape[1]-before
     if (mask := inputs.get('attention_mask')) is not None:
         inputs['attention_mask'] = torch.nn.functional.pad(mask, (0,read.written), value=1)
 

@@ -265,7 +265,8 @@ class Recorder:
 
 def is_attention(module:nn.Module)->bool:
     "Return whether the attention of a module may be recorded"
-    return isinstance(module, AttentionLayer|nn.MultiheadAttention) or transformers_attention(module)
+    ours_or_torchs = isinstance(module, AttentionLayer|nn.MultiheadAttention)
+    return ours_or_torchs or transformers_attention(module)
 
 def _check_whole(name:str, layer:nn.Module)->None:
     "Raise a `NotImplementedError` for a layer that has only some of its heads"
@@ -300,7 +301,7 @@ def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping
             f"{type(layer).__name__} cannot be recorded: its output is not that of attention with "
             f"its queries, keys and options (error {error:.2g})")
 
-def _rounding(q:Tensor, k:Tensor, scale:float|None)->float:
+def _rounding(q:Tensor, k:Tensor, scale:Any)->float:
     "Return how far weights may be off in a kernel that rounds to the type of q"
     scale = q.shape[-1]**-0.5 if scale is None else abs(scale)
     scores = (q.float().norm(dim=-1).amax()*k.float().norm(dim=-1).amax()*scale).item()

@@ -37,7 +37,7 @@ def _is_other(key:Any, query:Any)->bool:
 
 # %% ../../nbs/recording/third_party.ipynb #18d6a156
 _implementation = 'attention_nb_recording'
-_keepers:weakref.WeakKeyDictionary[nn.Module,list[Keep]] = weakref.WeakKeyDictionary()
+_recorded:weakref.WeakKeyDictionary[nn.Module,list['_Calls']] = weakref.WeakKeyDictionary()
 
 recordable = ("record takes layers of attention_nb, torch's nn.MultiheadAttention and whole models "
               "of transformers that use its AttentionInterface")
@@ -53,7 +53,7 @@ def _attend(module:nn.Module, query:Tensor, key:Tensor, value:Tensor, attention_
     "Compute an attention as `transformers` asks for it, and keep the call"
     if len(query) < len(key): query = query.expand(len(key), *query.shape[1:])
     options = _their_options(module, query, key, attention_mask, kw)
-    for keep in _keepers.get(module, ()): keep(module, query, key, options)
+    for calls in _recorded.get(module, ()): calls.add(module, query, key, options)
     out,weights = attention(query, key.to(query), value.to(query), **options, dropout_p=dropout)
     return out.to(value.dtype).transpose(1, 2).contiguous(), weights
 
@@ -97,8 +97,8 @@ def record_transformers(names:Mapping[nn.Module,str], keep:Keep)->Generator[None
         if models and all(m.config._attn_implementation != _implementation for m in models):
             _refuse(models[0], next(filter(transformers_attention, models[0].modules())))
         for m in {part for model in models for part in model.modules()}:
-            _keepers.setdefault(m, []).append(calls)
-            stack.callback(_keepers[m].remove, calls)
+            _recorded.setdefault(m, []).append(calls)
+            stack.callback(_recorded[m].remove, calls)
             if transformers_attention(m):
                 for handle in calls.hooks(m): stack.callback(handle.remove)
         yield
@@ -122,7 +122,8 @@ class _Calls:
         self.arguments:dict[nn.Module,tuple[int|None,bool]] = {}    # past and is_cross
         self.n_before:dict[nn.Module,int] = {}
 
-    def __call__(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any])->None:
+    def add(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any])->None:
+        "Keep a call, without the free slots of a cache of fixed size"
         self.n_kept += 1
         past,is_cross = self.arguments.get(module, (None,False))
         if past is not None and not is_cross and (end := past+q.shape[2]) < k.shape[2]:
