@@ -15,7 +15,7 @@ _names = {
     'checkpoints.gguf': ['read_gguf'],
     'checkpoints.pretrained': ['embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained'],
     'checkpoints.source': ['Source', 'open_source'],
-    'checkpoints.tokenizers': ['byte_pairs', 'load_tokenizer', 'save_tokenizer'],
+    'checkpoints.tokenizers': ['PretrainedTokenizer', 'load_tokenizer', 'save_tokenizer'],
     'distributed.context': ['context_parallel'],
     'distributed.plan': ['plan'],
     'distributed.ring': ['ring_attention', 'ulysses_attention'],

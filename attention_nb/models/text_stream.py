@@ -20,8 +20,9 @@ _replacement = '\N{REPLACEMENT CHARACTER}'    # what a decoder writes for a part
 class _Detokenizer:
     "Decode ids by a tokenizer of any library, and tell which text later tokens can change"
     def __init__(self, tokenizer:Any, skip_special:bool)->None:
-        self.decode,self.is_ours = tokenizer.decode,isinstance(tokenizer, Tokenizer)
-        self.vocab_size = len(tokenizer) if self.is_ours else None
+        self.decode = tokenizer.decode
+        is_ours = isinstance(tokenizer, Tokenizer)
+        self.vocab_size = len(tokenizer) if is_ours else None
         parameters = inspect.signature(tokenizer.decode).parameters
         theirs = 'skip_special_tokens' in parameters
         self.options = {'skip_special_tokens' if theirs else 'skip_special': skip_special}
@@ -29,7 +30,7 @@ class _Detokenizer:
             self.options['clean_up_tokenization_spaces'] = False
         # a byte that fits behind no other: the first of <0xFF>, <0xFE>, ... in the vocabulary
         to_id = getattr(tokenizer, 'convert_tokens_to_ids', None)
-        to_id = getattr(tokenizer, 'token_to_id', to_id)
+        to_id = tokenizer.ids.get if is_ours else getattr(tokenizer, 'token_to_id', to_id)
         ids = (to_id(f'<0x{byte:02X}>') for byte in range(255, 127, -1) if to_id)
         unknown = (None, getattr(tokenizer, 'unk_token_id', None))
         self.invalid_byte = next(([i] for i in ids if i not in unknown), None)
@@ -40,8 +41,7 @@ class _Detokenizer:
 
     def complete_characters(self, text:str)->str:
         "Return the text without a character at its end whose last bytes are missing"
-        # ours write one replacement character for it, others one for each of its bytes
-        return text.removesuffix(_replacement) if self.is_ours else text.rstrip(_replacement)
+        return text.rstrip(_replacement)    # some decoders write one for each byte
 
     def stable_prefix(self, ids:list[int], text:str)->str:
         "Return the part of `text`, decoded from `ids`, that no later token changes"
@@ -58,7 +58,7 @@ class TextStream:
     """Decode tokens that come one by one; returned text is never taken back
 
     Args:
-        tokenizer: With `decode`: ours, what `load_tokenizer` gives, one of transformers
+        tokenizer: With `decode`: ours, one of tokenizers or transformers
         after: Tokens of the text that is continued (L,); not returned
         skip_special: Leave special tokens out
     """

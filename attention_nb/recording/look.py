@@ -8,16 +8,19 @@ Docs: https://attention-nb.github.io/attention_nb/recording/look.html.md"""
 __all__ = ['load_hf', 'Seen', 'look']
 
 # %% ../../nbs/recording/look.ipynb #ad4cedb6
-import contextlib, functools, importlib, inspect, threading
+import contextlib, copy, functools, importlib, inspect, threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+import tokenizers
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..checkpoints.source import locate
 from ..checkpoints.tensors import need
+from ..checkpoints.tokenizers import PretrainedTokenizer
+from ..text.vocabulary import Tokenizer
 from .hooks import held_keys
 from .recorder import record, Recording
 from ..models.transformer import Transformer
@@ -267,7 +270,7 @@ def _is_text(x:Any, model:nn.Module)->bool:
 def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
     "A text needs its tokenizer, and a model that reads only texts needs a text"
     other = any(_takes(model, n) for n in ('pixel_values','input_values','input_features'))
-    if _is_text(x, model) and not callable(tokenizer):
+    if _is_text(x, model) and (not callable(tokenizer) or isinstance(tokenizer, Tokenizer)):
         raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
                         f"tokenizer), got {type(tokenizer).__name__}")
     if _takes(model, 'input_ids') and not other and not isinstance(x, str):
@@ -376,25 +379,27 @@ def _continue(read:_Read, given:dict[str,Any], write:int, model:Any)->None:
 # %% ../../nbs/recording/look.ipynb #06015749
 def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transformer,
           tokenizer:Any)->_Read:
-    "The same for a `Transformer` with a tokenizer of ours or of `tokenizers`"
+    "Prepare what a `Transformer` is about to read"
     cfg = model.cfg
     if not isinstance(text, str):
         raise TypeError(f"text must be a string for a Transformer, got {type(text).__name__}")
     if not hasattr(tokenizer, 'encode'):
         raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
                         f"tokenizer), got {type(tokenizer).__name__}")
+    if isinstance(tokenizer, tokenizers.Tokenizer):
+        tokenizer = PretrainedTokenizer(copy.copy(tokenizer))
     kw:dict[str,Any] = {}
     second:Sequence[int|None] = ()
-    if pair is not None and not hasattr(tokenizer, 'encode_batch'):
-        kind = type(tokenizer).__name__
-        raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {kind}")
-    given = tokenizer.encode(text) if pair is None else tokenizer.encode(text, pair)
-    ids,both,written = _ids(given),cfg.kind == 'encoder-decoder',0
-    if pair is not None:
-        second = given.sequence_ids
-        if cfg.n_types: kw['type_ids'] = torch.tensor([given.type_ids])
+    both,written = cfg.kind == 'encoder-decoder',0
+    if pair is None: ids = tokenizer.encode(text)
+    elif isinstance(tokenizer, PretrainedTokenizer):
+        encoding = tokenizer.encoding(text, pair)
+        ids,second = encoding.ids,encoding.sequence_ids
+        if cfg.n_types: kw['type_ids'] = torch.tensor([encoding.type_ids])
+    else:
+        raise ValueError(f"pair needs a PretrainedTokenizer, got a {type(tokenizer).__name__}")
     goes_on:list[Any] = [cfg.decoder_start_id] if both else ids
-    if both and target is not None: goes_on = [*goes_on, *_ids(tokenizer.encode(target))]
+    if both and target is not None: goes_on = [*goes_on, *tokenizer.encode(target)]
     elif write and ids:
         from attention_nb.models.generation import generate
         before,read = len(goes_on),torch.tensor([ids], device=model.embed.token.weight.device)
@@ -424,20 +429,19 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
     if both: names['target'] = [_token_text(tokenizer, i) for i in goes_on]
     return _Read(run, names, most, second, written)
 
-def _ids(given:Any)->Any: return getattr(given, 'ids', given)
-
 def _token_text(tokenizer:Any, i:int)->str:
     "A token as a reader writes it: bytes decoded where they are whole characters"
     token:str|None
     text:str
-    if hasattr(tokenizer, 'convert_ids_to_tokens'):
-        token,special = tokenizer.convert_ids_to_tokens(i),tokenizer.all_special_tokens
+    if isinstance(tokenizer, PretrainedTokenizer):
+        token = tokenizer.vocab[i] if i < len(tokenizer) else None
+        is_special = i in tokenizer.special_ids
+        text = tokenizer.decode([i], skip_special=False)
+    elif isinstance(tokenizer, Tokenizer): return tokenizer.decode([i], skip_special=False)
+    else:
+        token = tokenizer.convert_ids_to_tokens(i)
+        is_special = token in tokenizer.all_special_tokens
         text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
-    elif hasattr(tokenizer, 'id_to_token'):
-        token = tokenizer.id_to_token(i)
-        special = [t.content for t in tokenizer.get_added_tokens_decoder().values()]
-        text = tokenizer.decode([i], skip_special_tokens=False)
-    else: return str(tokenizer.decode([i], skip_special=False))
-    if token is None: return f"[{i}]"       # models have more rows than their tokenizers tokens
-    if token.startswith('##') or token in special: return token
+    if not token: return f"[{i}]"       # models have more rows than their tokenizers tokens
+    if token.startswith('##') or is_special: return token
     return token if '\ufffd' in text or not text else text

@@ -10,6 +10,7 @@ __all__ = ['GPT2_PATTERN', 'BPETokenizer']
 # %% ../../nbs/text/bpe.ipynb #2d3824b8
 import json, os, warnings
 from collections.abc import Collection, Iterable, Sequence, Set
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 import regex, tokenizers
@@ -57,7 +58,8 @@ def byte_level_bpe(vocab:dict[str,int], merges:Sequence[tuple[str,str]],
 def read_gpt2_files(vocab_json:str|os.PathLike[str], merges:str|os.PathLike[str],
                     )->tuple[list[str],list[tuple[str,str]]]:
     "Read tokens by id and merges in GPT-2's format"
-    for file in (vocab_json, merges): Path(file).stat()    # raises FileNotFoundError
+    for file in (vocab_json, merges):
+        if not Path(file).is_file(): raise FileNotFoundError(f"{file} is not a file")
     with tokenizer_errors(f"{vocab_json}, {merges}"):
         ids,pairs = models.BPE.read_file(str(vocab_json), str(merges))
     if sorted(ids.values()) != list(range(len(ids))):
@@ -207,7 +209,12 @@ class BPETokenizer(TrainableTokenizer):
             return self.backend.encode(text, add_special_tokens=False).ids
 
     def _decode(self, ids:list[int])->str:
-        return self.backend.decode(ids, skip_special_tokens=False)
+        text = ''
+        # the package would take the letters of a special token for bytes
+        for is_special,part in groupby(ids, self.special_ids.__contains__):
+            if is_special: text += ''.join(self.vocab[i] for i in part)
+            else: text += self.backend.decode([*part])
+        return text
 
     def _state(self)->dict[str,Any]:
         return {name: getattr(self, name) for name in ('vocab', 'merges', 'pattern', 'special')}

@@ -18,11 +18,12 @@ from ..checks import checked_integer
 from ..checkpoints.families.registry import FAMILIES, can_be, config_from_hf
 from ..checkpoints.pretrained import load_pretrained, save_pretrained
 from ..checkpoints.tensors import read_object
-from ..checkpoints.tokenizers import byte_pairs, save_tokenizer
+from ..checkpoints.tokenizers import (PretrainedTokenizer, load_tokenizer,
+                                                 save_tokenizer)
 from ..models.config import TransformerConfig, max_positions
 from ..models.transformer import Transformer
 from ..text.bpe import BPETokenizer
-from ..text.vocabulary import save_whole
+from ..text.vocabulary import Tokenizer, save_whole
 from .checkpoint import find_checkpoint, run_folder
 from .data import PackedTexts, read_texts
 from .loop import TrainStep, adamw, held_out_loss, train
@@ -114,7 +115,7 @@ def _form(cfg:TransformerConfig)->str:
     why = '; '.join(can_be(cfg, 'llama'))
     raise ValueError(f"no published form can say these settings. Llama's: {why}")
 
-def _new_model(config:str, tokenizer:BPETokenizer)->tuple[Transformer,str]:
+def _new_model(config:str, tokenizer:Tokenizer)->tuple[Transformer,str]:
     "A fresh model for a tokenizer, and the form in which it will be saved"
     end = tokenizer.eos_id
     cfg = _config(config, vocab_size=len(tokenizer), bos_id=end, eos_id=end, pad_id=None)
@@ -132,7 +133,7 @@ class _Prepared:
     "All that a run needs"
     settings:RunSettings
     folder:Path
-    tokenizer:BPETokenizer
+    tokenizer:Tokenizer
     model:Transformer
     form:str|None # What the model is saved as; None: as what it was loaded
     data:PackedTexts
@@ -141,15 +142,19 @@ class _Prepared:
     optimizer:torch.optim.Optimizer = field(init=False)    # of what `divide` leaves here
     start:int=0
 
-def _tokenizer(settings:RunSettings, texts:list[str], folder:Path, resume:bool)->BPETokenizer:
-    if resume: return byte_pairs(folder)
-    if settings.source is not None: return byte_pairs(settings.source)
-    # asked first: to learn merges may take a while
-    return BPETokenizer.train(texts, _config(settings.config).vocab_size)
+def _tokenizer(settings:RunSettings, texts:list[str], folder:Path, resume:bool)->Tokenizer:
+    "Load the tokenizer of the run or of its model, or train one on the texts"
+    if not resume and settings.source is None:
+        return BPETokenizer.train(texts, _config(settings.config).vocab_size)
+    tokenizer = load_tokenizer(folder if resume else settings.source or '')
+    # special tokens in the texts are plain text
+    if isinstance(tokenizer, PretrainedTokenizer): tokenizer.backend.encode_special_tokens = True
+    return tokenizer
 
-def _encoded(tokenizer:BPETokenizer, texts:list[str], settings:RunSettings)->PackedTexts:
-    return PackedTexts(map(tokenizer.encode, texts), length=settings.length, batch=settings.batch,
-                       end=tokenizer.eos_id, seed=settings.seed)
+def _encoded(tokenizer:Tokenizer, texts:list[str], settings:RunSettings)->PackedTexts:
+    ids = (tokenizer.encode(text, add_special_tokens=False) for text in texts)
+    return PackedTexts(ids, length=settings.length, batch=settings.batch, end=tokenizer.eos_id,
+                       seed=settings.seed)
 
 def _check_texts(data:PackedTexts, folder:Path, resume:bool)->None:
     "A run goes on with the texts with which it began"
