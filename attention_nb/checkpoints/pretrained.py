@@ -160,11 +160,12 @@ def embed_sentences(model:Transformer, tokenizer:Tokenizer, texts:Sequence[str],
     lengths = all_masks.sum(1)
     by_length = lengths.argsort(stable=True)
     out = table.new_zeros(len(lengths), cfg.d_model)
-    for rows in by_length[lengths[by_length] > 0].split(batch_size):
-        L = int(lengths[rows].max())
+    for rows in by_length.split(batch_size):
+        if (L := int(lengths[rows[-1]])) == 0: continue
         ids,mask = (t[rows,:L].to(table.device) for t in (all_ids, all_masks))
         with torch.inference_mode(): x = model(ids, mask=mask)
-        out[rows] = F.normalize((x*mask[...,None]).sum(1)/mask.sum(1, keepdim=True), dim=-1)
+        # the sum has the direction of the mean
+        out[rows] = F.normalize((x*mask[...,None]).sum(1), dim=-1)
     return out
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #11e0e7ca
