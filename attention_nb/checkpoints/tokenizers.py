@@ -321,7 +321,8 @@ def files_of(tokenizer:Any, settings:Mapping[str,Any]|None=None)->dict[str,bytes
         settings = {**tokenizer.special, 'chat_template': several if more else default}
         tokenizer = load_tokenizer(tokenizer)
     if hasattr(tokenizer, 'save_pretrained'): return _saved_files(tokenizer)
-    if isinstance(tokenizer, PretrainedTokenizer): settings = tokenizer.special_tokens_map | settings
+    if isinstance(tokenizer, PretrainedTokenizer):
+        settings = tokenizer.special_tokens_map | settings
     if isinstance(tokenizer, BPETokenizer):
         roles = () if tokenizer.eos_id is None else ('bos_token', 'eos_token', 'pad_token')
         settings = dict.fromkeys(roles, tokenizer.end)
