@@ -16,7 +16,7 @@ _names = {
     'checkpoints.llm': ['LLM'],
     'checkpoints.pretrained': ['embed_sentences', 'from_hf', 'load_pretrained', 'save_pretrained'],
     'checkpoints.source': ['Source', 'open_source'],
-    'checkpoints.tokenizers': ['byte_pairs', 'load_tokenizer', 'save_tokenizer'],
+    'checkpoints.tokenizers': ['PretrainedTokenizer', 'load_tokenizer', 'save_tokenizer'],
     'distributed.context': ['context_parallel'],
     'distributed.ring': ['ring_attention', 'ulysses_attention'],
     'distributed.split_cache': ['split_cache'],

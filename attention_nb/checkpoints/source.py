@@ -142,7 +142,7 @@ def _as_it_is(folder:Path, config:dict[str,Any])->Source:
     older = {} if 'added_tokens_decoder' in said else maybe('special_tokens_map.json')
     tokenizer = next((where/n for n in tokenizer_names if (where/n).is_file()), None)
     return Source(folder, config, tensors, tokenizer, templates.pop('default', None),
-                  maybe('generation_config.json'), _special_tokens(said, older), templates)
+                  maybe('generation_config.json'), special_tokens(said, older), templates)
 
 def chat_templates(folder:Path, said:Mapping[str,Any])->dict[str,str]:
     "The chat templates of a folder by name; if some are files of their own, these alone"
@@ -155,8 +155,8 @@ def chat_templates(folder:Path, said:Mapping[str,Any])->dict[str,str]:
     named = found if isinstance(found, dict) else {'default': found}
     return {name: t for name,t in named.items() if isinstance(t, str)}
 
-def _special_tokens(*files:Mapping[str,Any])->dict[str,str]:
-    "Special tokens as texts by name, also a model's own; later files have their way"
+def special_tokens(*files:Mapping[str,Any])->dict[str,str]:
+    "Return special tokens as texts by name, also a model's own; later files have precedence"
     found:dict[str,Any] = {}
     for said in files:
         more = said.get('extra_special_tokens') or said.get('additional_special_tokens')

@@ -20,8 +20,9 @@ _replacement = '\N{REPLACEMENT CHARACTER}'    # what a decoder writes for a part
 class _Detokenizer:
     "Decode ids by a tokenizer of any library, and find the text that later tokens can change"
     def __init__(self, tokenizer:Any, skip_special:bool)->None:
-        self.decode,self.is_own = tokenizer.decode,isinstance(tokenizer, Tokenizer)
-        self.vocab_size = len(tokenizer) if self.is_own else None
+        self.decode = tokenizer.decode
+        is_ours = isinstance(tokenizer, Tokenizer)
+        self.vocab_size = len(tokenizer) if is_ours else None
         parameters = inspect.signature(tokenizer.decode).parameters
         is_transformers = 'skip_special_tokens' in parameters
         self.options = {'skip_special_tokens' if is_transformers else 'skip_special': skip_special}
@@ -30,7 +31,7 @@ class _Detokenizer:
         # a byte that is never valid UTF-8, so that nothing before it can join it: <0xFF> or the
         # next lower one in the vocabulary
         to_id = getattr(tokenizer, 'convert_tokens_to_ids', None)
-        to_id = getattr(tokenizer, 'token_to_id', to_id)
+        to_id = tokenizer.ids.get if is_ours else getattr(tokenizer, 'token_to_id', to_id)
         ids = (to_id(f'<0x{byte:02X}>') for byte in range(255, 127, -1) if to_id)
         unknown = (None, getattr(tokenizer, 'unk_token_id', None))
         self.invalid_byte = next(([i] for i in ids if i not in unknown), None)
@@ -41,8 +42,7 @@ class _Detokenizer:
 
     def complete_characters(self, text:str)->str:
         "Return the text without a character at its end whose last bytes are missing"
-        # our tokenizers write one replacement character for it, others one for each of its bytes
-        return text.removesuffix(_replacement) if self.is_own else text.rstrip(_replacement)
+        return text.rstrip(_replacement)    # some decoders write one for each byte
 
     def stable_prefix(self, ids:list[int], text:str)->str:
         "Return the part of `text`, decoded from `ids`, that no later token changes"
@@ -61,7 +61,7 @@ class TextStream:
     """Decode tokens that come one by one; returned text is never taken back
 
     Args:
-        tokenizer: With `decode`: ours, what `load_tokenizer` gives, one of transformers
+        tokenizer: With `decode`: ours, one of tokenizers or transformers
         after: Tokens of the text that is continued (L,); not returned
         skip_special: Leave special tokens out
     """

@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+import tokenizers
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..checkpoints.source import locate
 from ..checkpoints.tensors import need
+from ..checkpoints.tokenizers import PretrainedTokenizer
+from ..text.vocabulary import Tokenizer
 from .recorder import record, Recording
 from ..models.transformer import Transformer
 
@@ -271,7 +274,7 @@ def _is_text(x:Any, model:nn.Module)->bool:
 def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
     "Raise a `TypeError` for a text without tokenizer, or no text for a model that reads texts"
     other = any(_takes(model, n) for n in ('pixel_values','input_values','input_features'))
-    if _is_text(x, model) and not callable(tokenizer):
+    if _is_text(x, model) and (not callable(tokenizer) or isinstance(tokenizer, Tokenizer)):
         raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
                         f"tokenizer), got {type(tokenizer).__name__}")
     if _takes(model, 'input_ids') and not other and not isinstance(x, str):
@@ -387,18 +390,20 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
     if not hasattr(tokenizer, 'encode'):
         raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
                         f"tokenizer), got {type(tokenizer).__name__}")
+    if isinstance(tokenizer, tokenizers.Tokenizer):
+        tokenizer = PretrainedTokenizer(copy.copy(tokenizer))
     kw:dict[str,Any] = {}
     second:Sequence[int|None] = ()
-    if pair is not None and not hasattr(tokenizer, 'encode_batch'):
-        kind = type(tokenizer).__name__
-        raise ValueError(f"pair needs a tokenizer of `tokenizers`, got a {kind}")
-    encoded = tokenizer.encode(text) if pair is None else tokenizer.encode(text, pair)
-    ids,both,written = _ids(encoded),cfg.kind == 'encoder-decoder',0
-    if pair is not None:
-        second = encoded.sequence_ids
-        if cfg.n_types: kw['type_ids'] = torch.tensor([encoded.type_ids])
+    both,written = cfg.kind == 'encoder-decoder',0
+    if pair is None: ids = tokenizer.encode(text)
+    elif isinstance(tokenizer, PretrainedTokenizer):
+        encoding = tokenizer.encoding(text, pair)
+        ids,second = encoding.ids,encoding.sequence_ids
+        if cfg.n_types: kw['type_ids'] = torch.tensor([encoding.type_ids])
+    else:
+        raise ValueError(f"pair needs a PretrainedTokenizer, got a {type(tokenizer).__name__}")
     decoded:list[Any] = [cfg.decoder_start_id] if both else ids
-    if both and target is not None: decoded = [*decoded, *_ids(tokenizer.encode(target))]
+    if both and target is not None: decoded = [*decoded, *tokenizer.encode(target)]
     elif write and ids:
         from attention_nb.models.generation import generate
         before,read = len(decoded),torch.tensor([ids], device=model.embed.token.weight.device)
@@ -426,20 +431,19 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
     if both: names['target'] = [_token_text(tokenizer, i) for i in decoded]
     return _Read(run, names, max_len, second, written)
 
-def _ids(encoded:Any)->Any: return getattr(encoded, 'ids', encoded)
-
 def _token_text(tokenizer:Any, i:int)->str:
     "Return a token as a reader writes it: bytes decoded where they are whole characters"
     token:str|None
     text:str
-    if hasattr(tokenizer, 'convert_ids_to_tokens'):
-        token,special = tokenizer.convert_ids_to_tokens(i),tokenizer.all_special_tokens
+    if isinstance(tokenizer, PretrainedTokenizer):
+        token = tokenizer.vocab[i] if i < len(tokenizer) else None
+        is_special = i in tokenizer.special_ids
+        text = tokenizer.decode([i], skip_special=False)
+    elif isinstance(tokenizer, Tokenizer): return tokenizer.decode([i], skip_special=False)
+    else:
+        token = tokenizer.convert_ids_to_tokens(i)
+        is_special = token in tokenizer.all_special_tokens
         text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
-    elif hasattr(tokenizer, 'id_to_token'):
-        token = tokenizer.id_to_token(i)
-        special = [t.content for t in tokenizer.get_added_tokens_decoder().values()]
-        text = tokenizer.decode([i], skip_special_tokens=False)
-    else: return str(tokenizer.decode([i], skip_special=False))
-    if token is None: return f"[{i}]"       # models have more rows than their tokenizers tokens
-    if token.startswith('##') or token in special: return token
+    if not token: return f"[{i}]"       # models have more rows than their tokenizers tokens
+    if token.startswith('##') or is_special: return token
     return token if '\ufffd' in text or not text else text

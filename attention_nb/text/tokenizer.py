@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/text/tokenizer.html.md"""
 __all__ = ['split_words', 'WordTokenizer']
 
 # %% ../../nbs/text/tokenizer.ipynb #c1d00003
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -15,7 +16,8 @@ import regex
 from .bpe import BPETokenizer as BPETokenizer    # offered here too
 from .bpe import GPT2_PATTERN as GPT2_PATTERN
 from ..checks import checked_integer
-from .vocabulary import Tokenizer, checked_flag, checked_texts, checked_vocab, nfc
+from .vocabulary import (TrainableTokenizer, checked_flag, checked_texts,
+                                          checked_vocab)
 
 # %% ../../nbs/text/tokenizer.ipynb #b2d9f002
 _word = regex.compile(r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:['’][\p{L}\p{M}\p{N}_]+)*"
@@ -31,10 +33,10 @@ def split_words(text:str, lower:bool=True)->list[str]:
     Returns:
         Words and signs, in the order of the text
     """
-    return _word.findall(nfc(text.lower() if lower else text))
+    return _word.findall(unicodedata.normalize('NFC', text.lower() if lower else text))
 
 # %% ../../nbs/text/tokenizer.ipynb #905e90d9
-class WordTokenizer(Tokenizer):
+class WordTokenizer(TrainableTokenizer):
     """Words and punctuation marks as tokens; ids 0 to 3 are `<pad> <unk> <bos> <eos>`
 
     Args:

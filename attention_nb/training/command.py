@@ -18,11 +18,12 @@ from ..checks import checked_integer
 from ..checkpoints.families.registry import FAMILIES, can_be, config_from_hf
 from ..checkpoints.pretrained import load_pretrained, save_pretrained
 from ..checkpoints.tensors import read_object
-from ..checkpoints.tokenizers import byte_pairs, save_tokenizer
+from ..checkpoints.tokenizers import (PretrainedTokenizer, load_tokenizer,
+                                                 save_tokenizer)
 from ..models.config import TransformerConfig, max_positions
 from ..models.transformer import Transformer
 from ..text.bpe import BPETokenizer
-from ..text.vocabulary import save_whole
+from ..text.vocabulary import Tokenizer, save_whole
 from .checkpoint import find_checkpoint, run_folder
 from .data import PackedTexts, read_texts
 from .loop import (TrainStep, adamw, checkpoint_activations, held_out_loss,
@@ -131,7 +132,7 @@ def _family(cfg:TransformerConfig)->str:
     raise ValueError("config must fit a published family; it does not fit Llama: "
                      f"{'; '.join(can_be(cfg, 'llama'))}")
 
-def _new_model(config:str, tokenizer:BPETokenizer)->tuple[Transformer,str]:
+def _new_model(config:str, tokenizer:Tokenizer)->tuple[Transformer,str]:
     "Make a model for a tokenizer, and say as which family it will be saved"
     end = tokenizer.eos_id
     cfg = _config(config, vocab_size=len(tokenizer), bos_id=end, eos_id=end, pad_id=None)
@@ -146,7 +147,7 @@ def _check_model(cfg:TransformerConfig, length:int)->None:
         raise ValueError(f"length must be at most max_len={cfg.max_len} of the model, "
                          f"got {length}")
 
-def _begin_and_end(cfg:TransformerConfig, tokenizer:BPETokenizer)->tuple[int|None,int|None]:
+def _begin_and_end(cfg:TransformerConfig, tokenizer:Tokenizer)->tuple[int|None,int|None]:
     "Return the tokens that begin and end a text for a model; of several end tokens, the first"
     ends = cfg.eos_id if isinstance(cfg.eos_id, tuple) else (cfg.eos_id,)
     end = tokenizer.eos_id if not ends or ends[0] is None else ends[0]
@@ -158,7 +159,7 @@ class _Run:
     "Hold all that a run needs"
     settings:RunSettings
     folder:Path
-    tokenizer:BPETokenizer
+    tokenizer:Tokenizer
     model:Transformer
     family:str|None # As which the model is saved; None: as that from which it was loaded
     data:PackedTexts
@@ -167,11 +168,14 @@ class _Run:
     optimizer:torch.optim.Optimizer = field(init=False)    # of the model as it is sharded
     start:int=0    # steps that were taken before
 
-def _load_tokenizer(settings:RunSettings, texts:list[str], folder:Path, resume:bool)->BPETokenizer:
-    if resume: return byte_pairs(folder)
-    if settings.source is not None: return byte_pairs(settings.source)
-    vocab_size = _config(settings.config).vocab_size    # checked before merges are learned
-    return BPETokenizer.train(texts, vocab_size)
+def _load_tokenizer(settings:RunSettings, texts:list[str], folder:Path, resume:bool)->Tokenizer:
+    "Load the tokenizer of the run or of its model, or train one on the texts"
+    if not resume and settings.source is None:
+        return BPETokenizer.train(texts, _config(settings.config).vocab_size)
+    tokenizer = load_tokenizer(folder if resume else settings.source or '')
+    # special tokens in the texts are plain text
+    if isinstance(tokenizer, PretrainedTokenizer): tokenizer.backend.encode_special_tokens = True
+    return tokenizer
 
 def _check_texts(data:PackedTexts, folder:Path, resume:bool)->None:
     "Raise a `ValueError` unless a run goes on with the texts with which it began"
@@ -189,8 +193,9 @@ def _load(settings:RunSettings, folder:Path, resume:bool, strategy:RunStrategy)-
     else: model,family = load_pretrained(settings.source),None
     _check_model(model.cfg, settings.length)
     begin,end = _begin_and_end(model.cfg, tokenizer)
-    data = PackedTexts(map(tokenizer.encode, texts), length=settings.length, batch=settings.batch,
-                       begin=begin, end=end, seed=settings.seed)
+    ids = (tokenizer.encode(text, add_special_tokens=False) for text in texts)
+    data = PackedTexts(ids, length=settings.length, batch=settings.batch, begin=begin, end=end,
+                       seed=settings.seed)
     rows,held_out = data.split(settings.held_out)
     if settings.lora is not None: add_lora(model, settings.lora)
     if settings.checkpoint_activations: checkpoint_activations(model)
@@ -238,7 +243,7 @@ def _truncate_log(path:Path, step:int)->None:
 def _sample(run:_Run, model:Transformer, tokens:int=60)->str:
     "Return a text that the model writes from nothing"
     begin,_ = _begin_and_end(model.cfg, run.tokenizer)
-    prompt = run.tokenizer.encode('\n') if begin is None else [begin]
+    prompt = run.tokenizer.encode('\n', add_special_tokens=False) if begin is None else [begin]
     # few tokens fit where positions are learned
     max_new = int(min(tokens, max_positions(model.cfg) - len(prompt) + 1))
     ids = torch.tensor([prompt], device=next(model.parameters()).device)

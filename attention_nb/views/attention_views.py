@@ -166,8 +166,8 @@ def _cut(text:str, tokenizer:Any)->_Cut:
         special = {i for i,added in t.get_added_tokens_decoder().items() if added.special}
         special |= {i for i,mark in zip(cut.ids, cut.special_tokens_mask) if mark}
         return cut.ids, cut.tokens, special, lambda i: t.decode([i], skip_special_tokens=False)
-    raise TypeError("tokenizer must be a WordTokenizer, a BPETokenizer, or a tokenizer of the "
-                    f"packages tokenizers or transformers, got {_kind(tokenizer)}")
+    raise TypeError("tokenizer must be one of ours or of the packages tokenizers or transformers, "
+                    f"got {_kind(tokenizer)}")
 
 def _kind(x:object)->str:
     return f"the class {x.__name__}" if isinstance(x, type) else type(x).__name__

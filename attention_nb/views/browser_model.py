@@ -91,8 +91,7 @@ def write_live(folder:str|Path, source:str|Path='minilm')->dict[str,Any]:
         name,w = step.source,opened.tensors[full]
         if w.dim() == 2: tensors[name],tensors[f'{name}_step'] = int8_pieces(w)
         else: tensors[name] = w.float()
-    vocabulary = load_tokenizer(opened).get_vocab()
-    about = dict(config=opened.config, vocabulary=sorted(vocabulary, key=vocabulary.__getitem__))
+    about = dict(config=opened.config, vocabulary=load_tokenizer(opened).vocab)
     from safetensors.torch import save
     weights = save(tensors, dict(model=json.dumps(about)))
     sha256 = hashlib.sha256(weights).hexdigest()

@@ -36,7 +36,7 @@ offered = {
         'LLM load_pretrained save_pretrained from_hf read_gguf open_source Source config_from_hf '
         'config_to_hf can_be family_table FAMILIES',
     'Text to ids and vectors':
-        'load_tokenizer save_tokenizer BPETokenizer WordTokenizer Tokenizer byte_pairs '
+        'load_tokenizer save_tokenizer BPETokenizer WordTokenizer Tokenizer PretrainedTokenizer '
         'GPT2_PATTERN Embeddings embed_sentences WordVectors load_glove cosine_similarity',
     'Record and measure heads':
         'look load_hf record Recording remove_heads patch_heads attribute_logit score_heads '

@@ -10,7 +10,7 @@ from attention_nb.checkpoints.source import open_source
 from attention_nb.checkpoints.gguf import read_gguf
 from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
 from attention_nb.checkpoints.save import save_tensors
-from attention_nb.checkpoints.tokenizers import byte_pairs, load_tokenizer
+from attention_nb.checkpoints.tokenizers import load_tokenizer
 from helpers.apart import apart, said_of
 from helpers.gguf_model import E, H, KV, N, V, byte_chars, said, shapes, write
 
@@ -289,7 +289,7 @@ def beside_of(folder):
     "Which model the files beside the weights are of"
     source,tokenizer = open_source(folder),load_tokenizer(folder)
     assert source.tokenizer_file.read_text() == tokenizer_json(source.config['n'])
-    return (source.generation_config.get('n'), tokenizer.get_vocab_size(),
+    return (source.generation_config.get('n'), len(tokenizer),
             (source.chat_template or '').count('a'))
 
 def tokenizer_json(n):
@@ -601,7 +601,7 @@ def test_each_part_of_a_split_gguf_file_leads_to_the_whole(tmp_path, more):
         assert not source.config['tie_word_embeddings']
         for n,t in whole.tensors.items(): assert torch.equal(source.tensors[n], t), n
         assert read_gguf(part)[1].keys() == read_gguf(tmp_path/'m.gguf')[1].keys()
-        tokens = [load_tokenizer(f).encode('abc ab').ids for f in (part, tmp_path/'m.gguf')]
+        tokens = [load_tokenizer(f).encode('abc ab') for f in (part, tmp_path/'m.gguf')]
         assert tokens[0] == tokens[1]
 
 def test_a_split_gguf_file_that_is_not_whole_is_refused(tmp_path):
@@ -681,7 +681,7 @@ def test_damaged_tokenizers(tmp_path, folder):
         load_tokenizer(folder)
     for name in ('merges.txt', 'vocab.json') if hasattr(os, 'mkfifo') else ():
         (folder/name).unlink(); os.mkfifo(folder/name)
-        with pytest.raises(ValueError, match=f'{name} is no regular file'):
+        with pytest.raises(FileNotFoundError, match=f'{name} is not a file'):
             load_tokenizer(folder/'vocab.json')
 
 def spoiled(**changes):
@@ -700,19 +700,19 @@ def split(pattern):
 def replaced(pattern): return dict(type='Replace', pattern=dict(Regex=pattern), content='x')
 def prefixed(prefix, **more): return dict(continuing_subword_prefix=prefix, **more)
 nobody = dict(SpecialToken=dict(id='x', type_id=0))
-fails = 'its tokenizer fails at this text'
+fails = 'fails at this text'
 # the package's engine gives up after ten million steps back, in a panic
 for_ever = [
     dict(pre_tokenizer=split('(a|a)*$')), dict(normalizer=replaced('(a|a)*$')),
     dict(pre_tokenizer=dict(type='Sequence', pretokenizers=[split('b'), split('(a+)+b')]))]
 # a panic while it is read, two ends of the process, a panic at the first text, and at any
-hostile = [(parts, f': {fails}') for parts in for_ever] + [
+hostile = [(parts, f' {fails}') for parts in for_ever] + [
     (dict(normalizer=dict(type='Precompiled', precompiled_charsmap='')), '.*Precompiled'),
     (dict(model=prefixed('#####')), '.*lacks the prefix'),
     (dict(model=prefixed('#', merges=['a é'])), '.*lacks the prefix'),
-    (dict(pre_tokenizer=dict(type='FixedLength', length=0)), '.*fails at'),
+    (dict(pre_tokenizer=dict(type='FixedLength', length=0)), f' {fails}'),
     (dict(post_processor=dict(type='TemplateProcessing', single=[nobody], pair=[],
-                              special_tokens={})), '.*fails at')]
+                              special_tokens={})), f' {fails}')]
 
 def test_hostile_tokenizers(tmp_path):
     "In a process of its own, which some of them would hang or end"
@@ -720,14 +720,14 @@ def test_hostile_tokenizers(tmp_path):
     for file,(parts,_) in zip(files, hostile): file.write_text(spoiled(**parts))
     said,_ = said_of("load_tokenizer(path).encode('a'*40 + '!')", *files)
     for file,line,(_,says) in zip(files, said, hostile):
-        says = says if says[0] == ':' else f' is not a tokenizer{says}'
+        says = says if says[0] == ' ' else f' is not a tokenizer{says}'
         assert re.match(re.escape(str(file)) + says, line), line
 
 def test_what_looks_hostile_and_is_not(tmp_path):
     good = tmp_path/'good.json'
     model = prefixed('#', vocab={'a': 0, '#b': 1, 'ab': 2}, merges=['a #b'])
     good.write_text(spoiled(pre_tokenizer=split(r'(?:\p{L}+\s)*z'), model=model))
-    assert load_tokenizer(good).encode('ab').tokens == ['ab']
+    assert load_tokenizer(good).encoding('ab').tokens == ['ab']
 
 def test_an_interrupt_is_no_fault_of_a_tokenizer(tmp_path, monkeypatch):
     (tmp_path/'tokenizer.json').write_text(spoiled())
@@ -749,38 +749,15 @@ def test_a_llama_3_tokenizer_begins_every_text_and_cuts_as_transformers_does(tmp
     ours = load_tokenizer(tmp_path/'m.gguf')
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, gguf_file='m.gguf')
     for text in ('abc ab', "a 1234's\n\n b", 'ABC', '</s>abc'):
-        assert ours.encode(text).ids == theirs(text)['input_ids'], text
-        assert ours.encode(text).ids[0] == 0
-    with pytest.raises(ValueError, match='ignore_merges'): byte_pairs(ours)
+        assert ours.encode(text) == theirs(text)['input_ids'], text
+        assert ours.encode(text)[0] == ours.bos_id == 0
 
 def test_smollms_digits_stand_alone_and_gpt2s_do_not(tmp_path):
     for pre,cut in (('smollm', ['Ġ', 'Ġ', '1', '2', 'a']), ('gpt-2', ['Ġ', 'Ġ', '12', 'a'])):
         write(tmp_path/'m.gguf', pre=pre, tokens=['<s>', '</s>', 'a', 'Ġ', '1', '2', '12'],
               merges=['1 2'])
         tok = load_tokenizer(tmp_path/'m.gguf')
-        assert tok.encode('  12a').tokens == cut
-        assert byte_pairs(tok).encode('  12a') == tok.encode('  12a').ids
-
-def test_byte_pairs_refuses_what_is_not(tmp_path):
-    for kind in ('WordLevel', 'Unigram', 'WordPiece'):
-        with pytest.raises(ValueError, match=f'{kind} is not plain'):
-            byte_pairs(tokenizers.Tokenizer(getattr(tokenizers.models, kind)()))
-    plain = tokenizers.Tokenizer(tokenizers.models.BPE({c: i for i,c in enumerate(byte_chars)}, []))
-    with pytest.raises(ValueError, match='cut in a way'): byte_pairs(plain)
-    plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
-    with pytest.raises(ValueError, match='cut in a way'): byte_pairs(plain)
-    plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    assert byte_pairs(plain).encode('hi') == plain.encode('hi').ids
-    plain.normalizer = tokenizers.normalizers.NFC()
-    with pytest.raises(ValueError, match='not plain'): byte_pairs(plain)
-
-def test_our_tokenizer_that_lacks_bytes_is_saved_and_loaded(file, tmp_path):
-    tok = byte_pairs(file)
-    assert tok.encode('abcéab') == load_tokenizer(file).encode('abcéab').ids
-    tok.save(tmp_path/'t.json')
-    again = type(tok).load(tmp_path/'t.json')
-    assert again.encode('abc ab') == tok.encode('abc ab') and len(again) == len(tok) == V
-    with pytest.raises(ValueError, match='outside'): tok.decode([V])
+        assert tok.encoding('  12a').tokens == cut
 
 # %% the hub
 def test_a_name_on_the_hub_is_found_in_the_cache_without_a_network(folder, tmp_path):

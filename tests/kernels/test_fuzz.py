@@ -12,9 +12,9 @@ from attention_nb.text.bpe import GPT2_PATTERN, BPETokenizer
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 text = st.text(st.characters(exclude_categories=['Cs']))
 
-# gaps, groups, empty matches, lookaround, search from the right
+# gaps, groups, empty matches, lookaround
 patterns = [GPT2_PATTERN, r'\w+', r'x', r'\w*', r'(\w)(\s)?', r'(?=(..))\S', r'\w\K\w',
-            r'(?r)\w+|\s', r'\b', r'(?s).+']
+            r'\b', r'(?m).+']
 special = ['<|user|>', '<|', '<é>', '.*', '<|endoftext|>']
 chat = ['the ship <|user|> and the crew <é>']*3
 tokenizers = [BPETokenizer.train(chat, 300, pattern=p, special=special) for p in patterns]

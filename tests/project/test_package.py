@@ -28,7 +28,8 @@ contract = {
     'models.config': 'TransformerConfig', 'models.transformer': 'Transformer',
     'models.generation': 'generate',
     'checkpoints.pretrained': 'load_pretrained from_hf embed_sentences',
-    'checkpoints.tokenizers': 'load_tokenizer', 'recording.recorder': 'record Recording',
+    'checkpoints.tokenizers': 'load_tokenizer PretrainedTokenizer',
+    'recording.recorder': 'record Recording',
     'recording.look': 'load_hf look',
     'recording.head_scores': 'previous_token next_token same_token attention_entropy '
                              'separator_mass attention_rollout attention_flow score_heads '
