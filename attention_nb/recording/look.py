@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording/look.html.md"""
 __all__ = ['load_hf', 'Seen', 'look']
 
 # %% ../../nbs/recording/look.ipynb #ad4cedb6
-import contextlib, functools, importlib, inspect
+import contextlib, copy, functools, importlib, inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
