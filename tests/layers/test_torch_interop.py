@@ -70,7 +70,7 @@ def test_a_state_of_torchs_module(strict, prefix, wrap):
     for theirs in (nn.MultiheadAttention(16, 4), nn.MultiheadAttention(16, 4, kdim=8)):
         state = {prefix+n: t for n,t in theirs.state_dict().items()}
         place = prefix.rstrip('.') or 'the state'
-        said = f'{place} is of a torch.nn.MultiheadAttention.*from_torch'
+        said = f'{place} has the parameters of a torch.nn.MultiheadAttention.*from_torch'
         with pytest.raises(RuntimeError, match=said):
             wrap(MultiHeadAttention(16, 4)).load_state_dict(state, strict=strict)
     mine = wrap(MultiHeadAttention(16, 4))
