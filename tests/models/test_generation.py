@@ -98,8 +98,10 @@ def test_scores_and_tokens_of_the_wrong_kind_are_named():
         with pytest.raises(ValueError, match=r'logits must be \('): f(torch.tensor(1.))
     for f,odd in itertools.product((sample, penalized), (x[0], x[None])):
         with pytest.raises(ValueError, match=r'logits must be \(B, N\)'): f(odd)
-    for odd in (ids[:1], ids.float(), [[1],[2]], torch.tensor(3)):
-        with pytest.raises(ValueError, match=r'ids must be integers \(2, L\)'): penalized(x, odd)
+    for odd in (ids[:1], torch.tensor(3)):
+        with pytest.raises(ValueError, match=r'ids must be \(2, L\)'): penalized(x, odd)
+    for odd in (ids.float(), [[1],[2]]):
+        with pytest.raises(TypeError, match='ids must be a tensor of integers'): penalized(x, odd)
 
 # ---- greedy
 
@@ -682,7 +684,7 @@ def test_misuse_of_models_and_caches():
             (2, small, dict(num_return_sequences=2, top_k=2), 'cache does not go with num_return')):
         with pytest.raises(ValueError, match=message):
             model.generate(ids, new, cache=cache, **options)
-    with pytest.raises(ValueError, match='one text'):
+    with pytest.raises(ValueError, match='takes one prompt'):
         stream(model, ids, 2, tokenizer=WordTokenizer.train(['a']))
     two = Transformer(TransformerConfig(N, **cfg, kind='encoder-decoder', positions='learned',
                                         max_len=6))
