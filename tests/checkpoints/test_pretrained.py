@@ -502,7 +502,7 @@ def test_mixers_are_brought_or_missed_by_name(folder, tmp_path):
     again = load_pretrained(tmp_path, mixers=mixers)
     assert torch.equal(out(again, ids), out(model, ids))
     assert again.decoder.blocks[2].attn.steps == 7
-    with pytest.raises(ValueError, match="config.json: .*kind 'mean': mixers must hold a maker"):
+    with pytest.raises(ValueError, match="config.json: .*'mean': mixers must have a function"):
         load_pretrained(tmp_path)
     with pytest.raises(ValueError, match=r"llama has no mixers, got makers of \['mean'\]"):
         load_pretrained(folder, mixers=mixers)
@@ -520,7 +520,7 @@ def test_our_own_form_is_believed_no_more_than_others(tmp_path):
             load_pretrained(wrong)
     for n,settings in enumerate((None, [], 7, {})):
         wrong = changed(tmp_path/'m', tmp_path/f'settings{n}', settings=settings)
-        with pytest.raises(ValueError, match='config.json: attention_nb: settings'):
+        with pytest.raises(ValueError, match='config.json: attention_nb: .*settings'):
             load_pretrained(wrong)
     odd = changed(tmp_path/'m', tmp_path/'odd', my_note=1, unsloth_version='1')
     with pytest.raises(NotImplementedError, match='attention_nb: my_note'): load_pretrained(odd)
