@@ -49,7 +49,8 @@ class Calls(TorchDispatchMode):
 
 def test_calls_of_a_token(monkeypatch):
     "Operators of torch that a token calls in 30 layers, as SmolLM2 has; plain layers call 1,035"
-    monkeypatch.setattr(few_rows, 'slow_dtype', None)    # its products need several on some processors
+    # its products take several operators, on some processors
+    monkeypatch.setattr(few_rows, 'slow_dtype', None)
     cfg = TransformerConfig(50, d_model=48, n_layers=30, n_heads=3, n_kv_heads=1)
     model,counts = Transformer(cfg).eval(),[]
     for n in (2, 3, 5):
