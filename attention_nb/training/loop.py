@@ -284,7 +284,7 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
         accumulate: Batches a step
         autocast: As torch.bfloat16; None: computes as the parameters are
         balance: Change of the experts' correction in a step; 0: none
-        optimizer: The schedule scales each group's own rate; None: `adamw`
+        optimizer: Groups keep their rates, scaled; None: `adamw`
         strategy: How processes share each step; None: a single process
 
     Returns:
@@ -294,7 +294,8 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     settings:dict[str,Any] = dict(lr=lr, weight_decay=weight_decay, betas=betas)
     settings = {name: x for name,x in settings.items() if x is not None}
     for name,x in dict(settings, final=final, balance=balance).items():
-        if name != 'betas' and not 0 <= x < math.inf: raise ValueError(f"{name} must be at least 0, got {x}")
+        if name != 'betas' and not 0 <= x < math.inf:
+            raise ValueError(f"{name} must be at least 0, got {x}")
     if clip is not None and not clip > 0: raise ValueError(f"clip must be positive, got {clip}")
     quantized = any(isinstance(m, QuantizedWeight) for m in model.modules())
     if quantized and all(p.requires_grad for p in model.parameters()):
