@@ -12,7 +12,7 @@ from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
 from attention_nb.checkpoints.save import save_tensors
 from attention_nb.checkpoints.tokenizers import load_tokenizer
 from helpers.apart import apart, said_of
-from helpers.gguf_model import E, H, KV, N, V, byte_chars, said, shapes, write
+from helpers.gguf_model import E, H, KV, N, V, said, shapes, write
 
 gguf = pytest.importorskip('gguf')
 tokenizers = pytest.importorskip('tokenizers')
