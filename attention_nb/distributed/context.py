@@ -53,7 +53,8 @@ class _Divided(_Base):
                        memory_mask:Tensor|None=None)->Tensor:
         assert stack is not None    # the kind of the model has one
         all_ids = all_positions(ids.shape[1], ids.device, positions, padding_mask, documents)
-        if padding_mask is not None and self.cfg.window is not None and has_inner_padding(padding_mask):
+        has_window = self.cfg.window is not None
+        if padding_mask is not None and has_window and has_inner_padding(padding_mask):
             raise NotImplementedError("mask has padding between real tokens, which a window of a "
                                       "divided text cannot leave out: put it at the ends")
         def mine(t:Tensor|None)->Any: return None if t is None else self._ring.split(t, -1)

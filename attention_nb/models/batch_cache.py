@@ -89,7 +89,7 @@ class SlotBuffer:
         """Return a cache for one decoding step of all rows; `advance` ends the step
 
         Returns:
-            (cache, padding mask (rows, S), True = a real token, or None)
+            (cache, mask (rows, S), True = a real token, or None)
         """
         if self.end == self.max_len: self._move(self.length)
         rows,start,end = len(self.first),self.end-self.length,self.end+1
