@@ -60,7 +60,8 @@ def sdpa(call:AttentionCall, function:Callable[...,Tensor]=F.scaled_dot_product_
     if q.dim() != 4: q,k,v = (as_four_dims(t, t) for t in (q,k,v))
     attn_mask = None
     if call.mask is not None and not is_causal:
-        mask = squeeze_heads(call.mask.dense(device=q.device), call.q.dim())
+        mask = call.mask.tile(slice(None), slice(None), device=q.device)
+        mask = squeeze_heads(mask, call.q.dim())
         attn_mask = None if mask is None else as_four_dims(mask, call.q)
     if call.bias is not None:
         bias = as_four_dims(call.bias, call.q)
