@@ -120,7 +120,7 @@ def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=
         lora.lora_A.requires_grad_(True)
         lora.lora_B.requires_grad_(True)
         setattr(parent, name, lora)
-    setattr(model, _trainable, trainable)
+    setattr(model, _trainable, sorted(trainable))
     return model
 
 def merge_lora(model:_M)->_M:
@@ -135,7 +135,7 @@ def merge_lora(model:_M)->_M:
     layers = [(parent, name, m) for parent in model.modules()
               for name,m in parent.named_children() if isinstance(m, LoraLinear)]
     for parent,name,lora in layers: setattr(parent, name, lora.merged())
-    trainable:set[str] = model.__dict__.pop(_trainable, set())
+    trainable:set[str] = set(model.__dict__.pop(_trainable, ()))
     for n,p in model.named_parameters():
         if n in trainable: p.requires_grad_(True)
     return model
