@@ -62,35 +62,35 @@ def load_pretrained(source:str|Path|Source, *, dtype:torch.dtype|None=torch.floa
         In evaluation mode
     """
     resolve_attention(attend)    # refused before anything is read
-    asked = None if bits is None else check_bits(bits, group)
+    quantization = None if bits is None else check_bits(bits, group)
     if bits is None and group is not None: raise ValueError("group needs bits=4")
-    found = source if isinstance(source, Source) else open_source(source)
-    cfg,family,config = _understood(found, rope_scaling, ignore)
-    with _naming(found.config_file), _Counted(found.tensors, progress) as tensors:
+    files = source if isinstance(source, Source) else open_source(source)
+    cfg,family,config = _read_config(files, rope_scaling, ignore)
+    with _naming(files.config_file), _Counted(files.tensors, progress) as tensors:
         if family is own_family:
             model = build_ours(cfg, tensors, dtype=dtype, mixers=mixers,
                                parts=config.get('quantized'))
-            if asked is not None: quantize(model, asked[0], group=asked[1])
-        elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype, bits=asked)
+            if quantization is not None: quantize(model, quantization[0], group=quantization[1])
+        elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype, bits=quantization)
         else: raise ValueError(f"{family.model_type} has no mixers, got makers of {[*mixers]}")
     if attend is not None: set_attention(attention_layers(model), attend)
-    model.published,model.origin = config,Path(found.tensors.where)
+    model.published,model.origin = config,Path(files.tensors.where)
     return model
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #2b81c9e6
-def _understood(found:Source, scaling:Any, ignore:Iterable[str],
+def _read_config(files:Source, scaling:Any, ignore:Iterable[str],
                 )->tuple[TransformerConfig,Family,dict[str,Any]]:
-    "A file's settings as ours, whose they are, and as they stand, with what the caller says"
-    config = found.config
+    "Return a file's settings as ours, their family and the settings as published"
+    config = files.config
     if not isinstance(scaling, Mapping|None):
         raise TypeError(f"rope_scaling must be a dictionary, got {type(scaling).__name__}")
-    with _naming(found.config_file):
+    with _naming(files.config_file):
         if config.get('model_type') == 'attention_nb': return _own_settings(config, scaling, ignore)
         family = family_of(config.get('model_type'))
         config = pass_over(family, config, ignore)
         cfg = read_settings(family, config)
-    with _naming(found.ends_file):
-        cfg,config = with_ends(cfg, family, config, found.generation_config)
+    with _naming(files.ends_file):
+        cfg,config = with_ends(cfg, family, config, files.generation_config)
     if scaling is None: return cfg,family,config
     try: cfg,config = stretched(cfg, family, config, scaling)
     except (NotImplementedError,ValueError) as e: raise type(e)(f"rope_scaling: {e}") from None
@@ -98,17 +98,17 @@ def _understood(found:Source, scaling:Any, ignore:Iterable[str],
 
 def _own_settings(config:dict[str,Any], scaling:Any, ignore:Iterable[str],
                   )->tuple[TransformerConfig,Family,dict[str,Any]]:
-    "Settings of our own form"
-    said = pass_over(own_family, config, ignore)
-    check_names(said, ('settings', 'quantized', *always_ignored))
-    settings:Any = said.get('settings')
+    "Return the settings of our own form, as `_read_config` does"
+    own = pass_over(own_family, config, ignore)
+    check_names(own, ('settings', 'quantized', *always_ignored))
+    settings:Any = own.get('settings')
     try:
         cfg = TransformerConfig.from_dict(settings)
         if scaling is not None and cfg.positions != 'rope':
             raise ValueError("rope_scaling: it does not rotate")
         if scaling is not None: cfg = replace(cfg, rope_scaling=dict(scaling))
     except (TypeError,ValueError) as e: raise ValueError(f"attention_nb: {e}") from None
-    return cfg, own_family, said
+    return cfg, own_family, own
 
 @contextlib.contextmanager
 def _naming(file:Path)->Generator[None,None,None]:
@@ -188,8 +188,8 @@ def from_hf(hf_model:Any, *, dtype:torch.dtype|None=None, ignore:Iterable[str]=(
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
     family = family_of(config.get('model_type'))
     config = pass_over(family, config, ignore)
-    cfg,said = read_settings(family, config),getattr(hf_model, 'generation_config', None)
-    if said is not None: cfg,config = with_ends(cfg, family, config, said.to_dict())
+    cfg,generation = read_settings(family, config),getattr(hf_model, 'generation_config', None)
+    if generation is not None: cfg,config = with_ends(cfg, family, config, generation.to_dict())
     model = build_model(cfg, family, _state(hf_model), dtype=dtype, copy=True)
     model.published = config
     return model
@@ -231,12 +231,12 @@ def save_pretrained(model:nn.Module, folder:str|Path, *, family:str|None=None, t
     if not isinstance(bare := _bare(model), Transformer):
         raise TypeError(f"model must be a Transformer, got {type(bare).__name__}")
     kind = 'attention_nb' if quantized_layers(bare) else (bare.published or {}).get('model_type')
-    config,tensors = _as_said(bare, family or kind)
+    config,tensors = _config_and_tensors(bare, family or kind)
     beside:dict[str,bytes|None] = {**_beside(bare, tokenizer)}
     if config['model_type'] == 'attention_nb':    # what only its tokenizer says stands in there
-        said = json.loads(beside.pop('generation_config.json', None) or b'{}')
+        generation_config = json.loads(beside.pop('generation_config.json', None) or b'{}')
         own:dict[str,Any] = config['settings']
-        own |= {n: said.get(f'{n[:3]}_token_id')
+        own |= {n: generation_config.get(f'{n[:3]}_token_id')
                 for n in ('bos_id', 'eos_id', 'pad_id') if own[n] is None}
     if not beside.keys().isdisjoint(written_names) or _holds_another(Path(folder), config):
         beside = dict.fromkeys(beside_names) | beside
@@ -251,7 +251,7 @@ def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
         return bool(read_object(folder/'config.json') != json.loads(json.dumps(config)))
     return True
 
-def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
+def _config_and_tensors(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
     "Settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
     if any(name.endswith('.lora_A') for name in state):
@@ -278,11 +278,11 @@ def _as_said(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Ten
 
 def _apart(tensors:dict[str,Tensor])->dict[str,Tensor]:
     "Each with memory of its own: what settings do not tie is read as two"
-    met,apart = set[Any](),dict[str,Tensor]()
+    known,apart = set[Any](),dict[str,Tensor]()
     for name,t in tensors.items():
-        place = t.data_ptr(),t.shape
-        apart[name] = t.clone() if t.numel() and place in met else t
-        met.add(place)
+        memory = t.data_ptr(),t.shape
+        apart[name] = t.clone() if t.numel() and memory in known else t
+        known.add(memory)
     return apart
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #ae52d7d5
@@ -319,12 +319,13 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
 # %% ../../nbs/checkpoints/pretrained.ipynb #ae52d7d6
 def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     "What a model needs beside its weights, as far as it is known"
-    where,cfg,said = model.origin,model.cfg,dict[str,Any]()
+    where,cfg,generation_config = model.origin,model.cfg,dict[str,Any]()
     files = _tokenizer_of(model, tokenizer)
     with contextlib.suppress(OSError, ValueError):    # it may be gone, or another by now
-        if where is not None: said = open_source(where).generation_config
+        if where is not None: generation_config = open_source(where).generation_config
     eos = getattr(tokenizer, 'eos_id', None) if cfg.eos_id is None else cfg.eos_id
     ids = dict(bos=cfg.bos_id, eos=eos, pad=cfg.pad_id, decoder_start=cfg.decoder_start_id)
-    said = said | {f'{n}_token_id': i for n,i in ids.items() if i is not None}
-    if cfg.kind == 'encoder' or not said: return files
-    return files | {'generation_config.json': json.dumps(said, indent=2, sort_keys=True).encode()}
+    generation_config |= {f'{n}_token_id': i for n,i in ids.items() if i is not None}
+    if cfg.kind == 'encoder' or not generation_config: return files
+    text = json.dumps(generation_config, indent=2, sort_keys=True)
+    return files | {'generation_config.json': text.encode()}

@@ -53,22 +53,22 @@ def _check_dense(name:str, t:Any)->None:
         else: what = f"{t.layout} on {t.device}"
     raise TypeError(f"{name!r} must be a dense tensor with values, got {what}")
 
-def _shards(sizes:Mapping[str,int], most:int)->dict[str,list[str]]:
+def _shards(sizes:Mapping[str,int], max_bytes:int)->dict[str,list[str]]:
     "Which tensors go into which file, in their order"
     parts:list[list[str]] = [[]]
-    room = most
+    free = max_bytes
     for name,n in sizes.items():
-        if n > room and parts[-1]: parts,room = [*parts, []],most
+        if n > free and parts[-1]: parts,free = [*parts, []],max_bytes
         parts[-1].append(name)
-        room -= n
+        free -= n
     if len(parts) == 1: return {'model.safetensors': parts[0]}
     return {f'model-{i:05}-of-{len(parts):05}.safetensors': p for i,p in enumerate(parts, 1)}
 
 def _index_of(shards:Mapping[str,list[str]], sizes:Mapping[str,int], where:str='')->str:
     "The text of the index; `where`: in front of the names of files"
-    places = {name: where+file for file,held in shards.items() for name in held}
-    said = dict(metadata=dict(total_size=sum(sizes.values())), weight_map=places)
-    return json.dumps(said, indent=2)
+    weight_map = {name: where+file for file,held in shards.items() for name in held}
+    index = dict(metadata=dict(total_size=sum(sizes.values())), weight_map=weight_map)
+    return json.dumps(index, indent=2)
 
 # %% ../../nbs/checkpoints/save.ipynb #c8149dc0
 def write_safetensors(tensors:dict[str,Tensor], path:Path,
@@ -91,8 +91,8 @@ def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
         if t.data_ptr() < end.get(memory, 0): t = t.clone()         # it overlaps another
         else: end[memory] = t.data_ptr() + t.nbytes
         alone[name] = t
-    said = {n: kept for n,kept in tied.items() if kept in held}
-    write_safetensors({n: alone[n] for n in held}, path, dict(said, format='pt'))
+    metadata = {n: kept for n,kept in tied.items() if kept in held}
+    write_safetensors({n: alone[n] for n in held}, path, dict(metadata, format='pt'))
 
 # %% ../../nbs/checkpoints/save.ipynb #9838701e
 _names = 'model.safetensors', _index
@@ -102,21 +102,21 @@ beside_names = (*written_names, 'encoder.json', 'vocab.bpe', 'generation_config.
 
 def _old_weights(folder:Path)->set[str]:
     "Names of the old model's weights: the usual ones, and the shards that its index names"
-    found,point = {*_names},pointed(folder)
+    names,point = {*_names},pointed(folder)
     for index in [folder/_index, *([point] if point else [])]:
-        try: places = read_object(index).get('weight_map')
+        try: weight_map = read_object(index).get('weight_map')
         except (OSError, ValueError): continue
-        files = places.values() if isinstance(places, dict) else ()
-        found |= {n for f in files if isinstance(f, str) and _shard.fullmatch(n := Path(f).name)}
-    return found
+        files = weight_map.values() if isinstance(weight_map, dict) else ()
+        names |= {n for f in files if isinstance(f, str) and _shard.fullmatch(n := Path(f).name)}
+    return names
 
 def _link(file:Path, name:Path, staged:Path)->None:
     "Give a file a second name, in place of what bears it; where there are no links, copy it"
-    twin = staged/'.twin'
-    twin.unlink(missing_ok=True)
-    try: os.link(file.resolve(), twin)
-    except OSError: shutil.copyfile(file, twin); flush(twin)
-    os.replace(twin, name)
+    link = staged/'.twin'
+    link.unlink(missing_ok=True)
+    try: os.link(file.resolve(), link)
+    except OSError: shutil.copyfile(file, link); flush(link)
+    os.replace(link, name)
 
 def flush(path:Path)->None:
     "See to it that a file, or the names in a folder, are on the disk"
@@ -205,7 +205,7 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
     Args:
         tensors: Weights by name, `Tensors` too; equal memory is written once
         config: What config.json shall say
-        folder: Where to; made if it does not exist, its old weights give way
+        folder: Where to; is_new if it does not exist, its old weights give way
         beside: Other files by name; None: such a file goes
         max_shard_size: Bytes of a file; more is spread over several
         progress: Show a bar
@@ -213,11 +213,11 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
     Returns:
         The files written
     """
-    folder,most = Path(folder),checked_integer('max_shard_size', max_shard_size, min=1)
+    folder,max_shard_size = Path(folder),checked_integer('max_shard_size', max_shard_size, min=1)
     others = _checked_files(beside or {}, folder)
     text,(names,tied) = _checked_config(config),_unlike(tensors)
     sizes = {n: _size(tensors, n) for n in names}
-    shards,made = _shards(sizes, most),not folder.exists()
+    shards,is_new = _shards(sizes, max_shard_size),not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with locked(folder), _staged(folder) as staged:
@@ -230,15 +230,15 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
             new = [name for name,content in others.items() if content is not None]
             return [folder/name for name in [*files, 'config.json', *new]]
     finally:
-        if made:
+        if is_new:
             with contextlib.suppress(OSError): folder.rmdir()      # only if nothing was written
 
 # %% ../../nbs/checkpoints/save.ipynb #a99a9752
 def _checked_config(config:Any)->str:
     "The text of config.json, if it is what JSON can say"
     if not isinstance(config, Mapping): raise TypeError(f"config must be a dictionary: {config!r}")
-    said = {k:v for k,v in config.items() if k != 'transformers_weights'}
-    try: return json.dumps(said, indent=2, sort_keys=True) + '\n'
+    published = {k:v for k,v in config.items() if k != 'transformers_weights'}
+    try: return json.dumps(published, indent=2, sort_keys=True) + '\n'
     except (TypeError, ValueError) as e:
         raise type(e)(f"config must be what JSON can say: {e}") from None
 
@@ -282,6 +282,6 @@ def _staged(folder:Path)->Generator[Path,None,None]:
 def _sweep(folder:Path)->None:
     "Clear away what saves have staged, also dead ones: the lock says that no other is running"
     point = pointed(folder)
-    for found in folder.iterdir():
-        ours = staging.fullmatch(found.name) and found.is_dir() and not found.is_symlink()
-        if ours and (point is None or point.parent != found): shutil.rmtree(found)
+    for path in folder.iterdir():
+        ours = staging.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        if ours and (point is None or point.parent != path): shutil.rmtree(path)

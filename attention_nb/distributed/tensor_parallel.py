@@ -92,9 +92,9 @@ class _LocalHeads(_Local):
 class _LocalAttention(_LocalHeads):
     "The projections share one distributed input: its gradients are added up once, not three times"
     def forward(self, *args:Any, **kw:Any)->Any:
-        given = [*args, *(kw.pop(n, None) for n in ('query','key','value')[len(args):])]
-        whole = {id(t): _whole(t, self._mesh) for t in given if isinstance(t, Tensor)}
-        return super().forward(*(whole.get(id(t)) for t in given), **kw)
+        inputs = [*args, *(kw.pop(n, None) for n in ('query','key','value')[len(args):])]
+        whole = {id(t): _whole(t, self._mesh) for t in inputs if isinstance(t, Tensor)}
+        return super().forward(*(whole.get(id(t)) for t in inputs), **kw)
 
 class _LocalFeedForward(_Local):
     "Likewise, for the input of `gate` and `up`"
@@ -126,8 +126,9 @@ class _Own(ParallelStyle):
 
     def _apply(self, module:nn.Module, device_mesh:DeviceMesh)->nn.Module:
         for name,p in [*module.named_parameters(recurse=False)]:
-            place = Shard(self.dims[name]) if name in self.dims else Replicate()
-            t = distribute_tensor(p.data, device_mesh, [place], src_data_rank=self.src_data_rank)
+            placement = Shard(self.dims[name]) if name in self.dims else Replicate()
+            t = distribute_tensor(p.data, device_mesh, [placement],
+                                  src_data_rank=self.src_data_rank)
             module.register_parameter(name, nn.Parameter(t, p.requires_grad))
         cls = type(module)
         module.__class__ = type(cls.__name__, (self.kind, cls), {})
@@ -250,10 +251,11 @@ def _fill_part(t:Tensor, source:Any)->None:
     if isinstance(t, DTensor):
         part,mesh = t.to_local(),t.device_mesh
         if mesh.ndim != 1: raise ValueError(f"a mesh of one dimension is needed, got {mesh.ndim}")
-        for place in t.placements:
-            if not isinstance(place, Shard): continue
-            size = -(-t.shape[place.dim]//mesh.size())    # rounded up; the last part may be shorter
-            start = min(size*mesh.get_local_rank(), t.shape[place.dim])
-            slices[place.dim] = slice(start, start+part.shape[place.dim])
+        for placement in t.placements:
+            if not isinstance(placement, Shard): continue
+            # rounded up; the last part may be shorter
+            size = -(-t.shape[placement.dim]//mesh.size())
+            start = min(size*mesh.get_local_rank(), t.shape[placement.dim])
+            slices[placement.dim] = slice(start, start+part.shape[placement.dim])
     if not part.numel(): return
     with torch.no_grad(): part.copy_(source[tuple(slices)])

@@ -256,7 +256,7 @@ def split_text(folder):
     "Every logit and token of a text with filling; a cache that forgets, turns, and is full"
     for name,filled in dict(llama=True, gpt_oss=False, gemma2=True, bloom=True).items():
         one,(given,_) = made(name),parallel_worker.batch(made(name))
-        cache,whole = split_cache(one, 2, 18, mesh(), stretch=2),one.new_cache(2, 18)
+        cache,whole = split_cache(one, 2, 18, mesh(), chunk=2),one.new_cache(2, 18)
         mask = given['mask'] if filled else None
         got,want = (written(one, c, given['ids'], mask) for c in (cache, whole))
         same(got[0], want[0], f'{name}: logits')
@@ -269,7 +269,7 @@ def split_text(folder):
     with torch.no_grad(), pytest.raises(ValueError, match='room for'):
         one(torch.zeros(2, 30, dtype=torch.long), cache=cache)
     n,llama = dist.get_world_size(),made('llama')
-    large = split_cache(llama, 2, 64*n, mesh(), stretch=4).nbytes
+    large = split_cache(llama, 2, 64*n, mesh(), chunk=4).nbytes
     assert large*n == llama.new_cache(2, 64*n).nbytes
     rounded = (split_cache(llama, 2, 18, mesh(), dtype=torch.int8),
                llama.new_cache(2, 18, dtype=torch.int8))

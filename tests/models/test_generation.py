@@ -877,7 +877,7 @@ def test_after_an_interrupted_call_a_cache_is_as_before_or_refused(options, when
         turn = torch.cat([before, prompts(2, 9, seed+10)[0]], 1)            # another text
         try: out = model.generate(turn, 6, cache=cache)
         except ValueError as e:
-            assert 'reset it first' in str(e) and options
+            assert 'call reset()' in str(e) and options
             cache.reset()
             out = model.generate(turn, 6, cache=cache)
         assert torch.equal(out, model.generate(turn, 6))

@@ -85,13 +85,13 @@ class _Rotation:
     "A rotation as a file says it, in one form"
     where:str # The field to name in errors
     base:float
-    share:float|None # Of a head; None: nothing is said
+    fraction:float|None # Of a head; None: nothing is said
     scaling:Settings|None # With its `rope_type`; None: none
 
 def _one_spelling(c:Settings, old:Any, new:Any)->tuple[str,Settings]:
     "The field that says it, and its settings; old files and new ones have different fields"
-    for name,said in (('rope_scaling', old), ('rope_parameters', new)):
-        if said is not None and not isinstance(said, Mapping): refuse(c, name)
+    for name,value in (('rope_scaling', old), ('rope_parameters', new)):
+        if value is not None and not isinstance(value, Mapping): refuse(c, name)
     if old and new and old != new: wrong(c, 'rope_scaling', 'and rope_parameters contradict')
     where,p = ('rope_parameters', new or {}) if new or not old else ('rope_scaling', old)
     if any(isinstance(v, Mapping) for v in p.values()): refuse(c, where)
@@ -118,18 +118,18 @@ def _base(c:Settings, name:str, where:str, p:Settings, default:float)->float:
     if not finite(base) or base <= 1: wrong(c, where, f'with rope_theta = {base!r}')
     return float(base)
 
-def _length(c:Settings, kind:str, said:int|None)->int|None:
+def _length(c:Settings, kind:str, length:int|None)->int|None:
     "The length a model was trained for"
     if kind == 'dynamic': return int(c['max_position_embeddings'])
-    if kind not in ('llama3','yarn','longrope'): return said
-    return int(c.get(_N) or said or c['max_position_embeddings'])
+    if kind not in ('llama3','yarn','longrope'): return length
+    return int(c.get(_N) or length or c['max_position_embeddings'])
 
 def _rotation(c:Settings, old:Any, new:Any, theta:tuple[str,float], kinds:Sequence[str],
               usual:Mapping[str,Any]|None=None)->_Rotation:
     "A rotation in one form, from either spelling; `usual` where neither stands there"
     where,p = _one_spelling(c, old, usual if new in (None, {}) and not old else new)
     kind = _rope_type(c, where, p, kinds)
-    base,share = _base(c, theta[0], where, p, theta[1]),p.pop('partial_rotary_factor', None)
+    base,fraction = _base(c, theta[0], where, p, theta[1]),p.pop('partial_rotary_factor', None)
     length = p.pop(_N, None)
     if length is not None and not whole(length): wrong(c, where, f'with {_N} = {length!r}')
     if 'truncate' in p: p['truncate'] = bool(p['truncate'])
@@ -139,30 +139,30 @@ def _rotation(c:Settings, old:Any, new:Any, theta:tuple[str,float], kinds:Sequen
         refuse(c, where, f'has {names}, not known for the type {kind!r}')
     for key in needed:
         if key not in p: wrong(c, where, f'needs {key!r}')
-    if kind == 'default': return _Rotation(where, base, share, None)
+    if kind == 'default': return _Rotation(where, base, fraction, None)
     if (length := _length(c, kind, length)) is not None: p[_N] = length
     if kind == 'longrope' and 'attention_factor' not in p:
         p.setdefault('factor', c['max_position_embeddings']/p[_N])
-    return _Rotation(where, base, share, dict(rope_type=kind, **p))
+    return _Rotation(where, base, fraction, dict(rope_type=kind, **p))
 
 # %% ../../../nbs/checkpoints/families/common.ipynb #46467efb
-def _turning(c:Settings, where:str, E:int, share:float)->int:
+def _rotary_dim(c:Settings, where:str, E:int, fraction:float)->int:
     "How many of the `E` numbers of a head rotate"
-    if not finite(share): wrong(c, where, 'must say what share of a head rotates')
-    R = int(E*share)
+    if not finite(fraction): wrong(c, where, 'must say what fraction of a head rotates')
+    R = int(E*fraction)
     if R % 2 or not 0 < R <= E: wrong(c, where, f'rotates {R} of {E} numbers of a head (head_dim)')
     return R
 
-def _check_turn(c:Settings, r:_Rotation, R:int)->None:
+def _check_rotation(c:Settings, r:_Rotation, R:int)->None:
     "Refuse what a rotation would refuse, by the family's and the field's name"
     try: checked_scaling(r.scaling, R)
     except (TypeError,ValueError) as e: wrong(c, r.where, f'is not possible: {e}')
 
-def _published_rope(base:float, scaling:Settings|None, share:float|None=None)->Settings:
+def _published_rope(base:float, scaling:Settings|None, fraction:float|None=None)->Settings:
     "The dictionary that transformers 5 writes"
     p = dict(scaling or dict(rope_type='default'), rope_theta=base)
     if p['rope_type'] == 'dynamic': del p[_N]
-    return p if share is None else {**p, 'partial_rotary_factor':share}
+    return p if fraction is None else {**p, 'partial_rotary_factor':fraction}
 
 def _rope_fields(*names:str)->tuple[Field,...]:
     "The fields of a rotation; `names`: those of its base and share"
@@ -170,21 +170,21 @@ def _rope_fields(*names:str)->tuple[Field,...]:
     return (*(Field(n, '', None, nullable=True) for n in ('rope_parameters', 'rope_scaling')), *own)
 
 # %% ../../../nbs/checkpoints/families/common.ipynb #7e9525dc
-def rope_part(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
-              share_name:str='partial_rotary_factor', partial:bool=False, limit:int=2048,
+def rope_part(theta:float=10_000., *, name:str='rope_theta', fraction:float=1.,
+              fraction_name:str='partial_rotary_factor', partial:bool=False, limit:int=2048,
               kinds:Sequence[str]=_kinds_of_ropes, scaling:Mapping[str,Any]|None=None,
               original:int|None=None, latent:bool=False)->Part:
-    "One rotation; `partial`: of a share of a head; `latent`: a stretched one hardens the softmax"
+    "One rotation; `partial`: of a part of a head; `latent`: a scaled one sharpens the softmax"
     def read(c:Settings)->Settings:
         r = _rotation(c, c['rope_scaling'], c['rope_parameters'], (name,theta), kinds, scaling)
-        own = c[share_name]
-        if own is not None and r.share not in (None, own):
-            wrong(c, share_name, 'and rope_parameters contradict')
-        where = share_name if r.share is None else r.where
-        part,E = next(x for x in (r.share, own, share) if x is not None),_head_width(c)
-        R = _turning(c, where, E, part)
+        own = c[fraction_name]
+        if own is not None and r.fraction not in (None, own):
+            wrong(c, fraction_name, 'and rope_parameters contradict')
+        where = fraction_name if r.fraction is None else r.where
+        part,E = next(x for x in (r.fraction, own, fraction) if x is not None),_head_width(c)
+        R = _rotary_dim(c, where, E, part)
         if R != E and not partial: refuse(c, where, f'{part} is not supported, only 1')
-        _check_turn(c, r, R)
+        _check_rotation(c, r, R)
         more:Settings = dict(rotary_dim=None if R == E else R) if partial else {}
         if latent: more['scale'] = _hardened(c, r.scaling)
         return dict(rope_base=r.base, rope_scaling=r.scaling, **more)
@@ -193,9 +193,9 @@ def rope_part(theta:float=10_000., *, name:str='rope_theta', share:float=1.,
         lengths = {}
         if known.get('rope_type') == 'dynamic': lengths['max_position_embeddings'] = known[_N]
         if _N in known and original: lengths[_N] = known[_N]
-        said = _published_rope(cfg.rope_base, cfg.rope_scaling, part if partial else None)
-        return dict(rope_parameters=said, **lengths)
-    own = (*_rope_fields(name, share_name), Field(_N, '', original, 'whole', nullable=True))
+        rope = _published_rope(cfg.rope_base, cfg.rope_scaling, part if partial else None)
+        return dict(rope_parameters=rope, **lengths)
+    own = (*_rope_fields(name, fraction_name), Field(_N, '', original, 'whole', nullable=True))
     return Part(own, read, write, (Field('max_position_embeddings', '', limit, 'whole'),))
 
 def _hardened(c:Settings, scaling:Settings|None)->float|None:
@@ -217,8 +217,8 @@ def two_ropes_part(full:float, near:float, *, names:tuple[str,str], limit:int, b
         if not both and kind != 'full_attention': old = None
         r = _rotation(c, old, new.get(kind), kinds[kind], _kinds_of_ropes[:-1])
         if not (r.scaling or {}).get('truncate', True): refuse(c, r.where)
-        if r.share not in (None, 1, 1.): refuse(c, r.where, 'with a partial rotation')
-        _check_turn(c, r, _turning(c, 'head_dim', _head_width(c), 1))
+        if r.fraction not in (None, 1, 1.): refuse(c, r.where, 'with a partial rotation')
+        _check_rotation(c, r, _rotary_dim(c, 'head_dim', _head_width(c), 1))
         return r
     def read(c:Settings)->Settings:
         wide,near = one(c, 'full_attention'),one(c, 'sliding_attention')
@@ -262,10 +262,10 @@ def write_layers(cfg:TransformerConfig, **more:Any)->Settings|None:
     "The same layers in published words, or None for a window they cannot say"
     words = {ours: theirs for theirs,ours in _layer_kinds.items()}
     if not words.keys() >= {*cfg.block_types}: return None
-    said = dict(layer_types=[words[t] for t in cfg.block_types], **more)
-    if cfg.window is None: return said
+    fields = dict(layer_types=[words[t] for t in cfg.block_types], **more)
+    if cfg.window is None: return fields
     left = cfg.window[0]
-    return None if left is None else {**said, 'sliding_window':left+1}
+    return None if left is None else {**fields, 'sliding_window':left+1}
 
 def _write_window(cfg:TransformerConfig)->Settings|None:
     if cfg.window is None: return dict(sliding_window=None)
