@@ -64,7 +64,7 @@ class LLM:
             dtype: Of the parameters; None: as in the file
             device: Where to compute; None: the CPU
             bits: Quantize the matrices to 8 or 4 bits; None: do not
-            attend: Attention function or kernel name; None: the library chooses
+            attend: Function or kernel name; None: the fastest
 
         Returns:
             In evaluation mode

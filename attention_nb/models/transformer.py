@@ -285,7 +285,7 @@ class Transformer(nn.Module):
 
     Args:
         cfg: Settings of the model
-        attend: Attention function or kernel; None: the library chooses
+        attend: Function or kernel name; None: the fastest
         mixers: Type in `cfg.layer_types` -> `f(cfg, layer)`, makes a `Mixer`
     """
     cfg:TransformerConfig
