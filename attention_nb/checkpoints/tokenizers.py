@@ -40,6 +40,12 @@ class PretrainedTokenizer(Tokenizer):
     backend:tokenizers.Tokenizer
     special_tokens_map:dict[str,str]
     file:Path|None
+    vocab:list[str]
+    ids:dict[str,int]
+    special_ids:frozenset[int]
+    pad_id:int
+    bos_id:int|None
+    eos_id:int|None
 
     def __init__(self, backend:tokenizers.Tokenizer, *,
                  special_tokens_map:Mapping[str,str]|None=None, file:Path|None=None)->None:

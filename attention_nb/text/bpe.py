@@ -112,7 +112,14 @@ class BPETokenizer(TrainableTokenizer):
         pattern: Regular expression (Oniguruma) of pieces that no merge crosses
         special: Tokens of `vocab` that no text is made of, beside `<|endoftext|>`
     """
-    end = '<|endoftext|>'
+    end:str = '<|endoftext|>'
+    vocab:list[str]
+    ids:dict[str,int]
+    special_ids:frozenset[int]
+    pad_id:int
+    bos_id:int|None
+    eos_id:int|None
+    special:tuple[str,...]
     merges:list[tuple[str,str]]
     pattern:str
     backend:tokenizers.Tokenizer

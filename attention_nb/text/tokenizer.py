@@ -43,9 +43,15 @@ class WordTokenizer(TrainableTokenizer):
         vocab: Tokens by id; the first four are the special ones
         lower: Texts are lower-cased before they are split
     """
-    special = ('<pad>','<unk>','<bos>','<eos>')
-    pad_id,unk_id,bos_id,eos_id = range(4)
-    special_ids = frozenset(range(4))
+    special:tuple[str,...] = ('<pad>','<unk>','<bos>','<eos>')
+    pad_id:int = 0
+    unk_id:int = 1
+    bos_id:int|None = 2
+    eos_id:int|None = 3
+    special_ids:frozenset[int] = frozenset(range(4))
+    vocab:list[str]
+    ids:dict[str,int]
+    lower:bool
 
     def __init__(self, vocab:Sequence[str], lower:bool=True)->None:
         self.vocab,self.lower = checked_vocab(vocab, self.special),checked_flag('lower', lower)

@@ -110,7 +110,7 @@ def recording()->None:
     layer = nb.MultiHeadAttention(8, 2)
     with nb.record(layer) as r: layer(x)
     assert_type(r.layers[0], Recorded)
-    assert_type(r.layers[0].q, Tensor|None)
+    assert_type(r.layers[0].q, Tensor)
     assert_type(r.weights(batch=1), list[Tensor])
     seen = nb.look('ab', nb.Transformer(small), nb.WordTokenizer.train(texts, min_count=1))
     assert_type(seen, Seen)
