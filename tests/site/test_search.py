@@ -75,7 +75,7 @@ difference between self attention and cross attention | multihead#two-texts
 why do transformers need positions | why#order-does-not-matter-unless-you-say-so
     embedding#position-learned position#no-places-at-all position#two-words-that-are-one
 what does softmax do | why#why-softmax
-how does the gpt-2 tokenizer split text | text/bpe#splitting-before-gluing
+how does the gpt-2 tokenizer split text | text/bpe#splitting-before-merging
     tokenizer#the-same-as-gpt-2-id-for-id
 visualize attention heads | views/attention_views#the-head-view seeing#what-heads-do
     seeing#all-heads-at-once
@@ -100,7 +100,7 @@ quantization | checkpoints/gguf#unpacking checkpoints/gguf#header-and-table
 induction heads | pretrained#what-heads-do
 repetition penalty | models/sampling#repetition-penalty
 stop token | models/decoding#where-it-ends models/generation#stop-and-continue
-special tokens | text/bpe#special-tokens text/vocabulary#special-tokens
+special tokens | text/bpe#special-tokens
 unknown words | tokenizer#a-tokenizer-of-words tokenizer#from-words-to-bytes
     text/tokenizer#what-is-a-word api/WordTokenizer
 batch of sentences of different length | tokenizer#batches mask#padding
