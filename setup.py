@@ -30,7 +30,7 @@ setup(
     # so an editable install puts this folder on the path, where tools find it
     package_dir={'': '.'},
     packages=find_packages(include=[cfg['lib_name'], cfg['lib_name']+'.*']),
-    package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views_js/*', 'live_js/*',
+    package_data={cfg['lib_name']: ['py.typed', '*.pyi', 'views_js/*', 'figures_js/*', 'live_js/*',
                                     'figures/*.svg', '*.mplstyle']},
     python_requires='>='+cfg['min_python'], install_requires=cfg['requirements'].split(),
     extras_require=extras,

@@ -8,6 +8,7 @@ from . import models as models
 from . import checkpoints as checkpoints
 from . import recording as recording
 from . import views as views
+from . import figures as figures
 from . import distributed as distributed
 from . import training as training
 from .checkpoints.families.registry import FAMILIES as FAMILIES
@@ -32,6 +33,8 @@ from .distributed.ring import ulysses_attention as ulysses_attention
 from .distributed.split_cache import split_cache as split_cache
 from .distributed.tensor_parallel import load_shard as load_shard
 from .distributed.tensor_parallel import parallelize as parallelize
+from .figures.explorables import permutation_view as permutation_view
+from .figures.explorables import softmax_view as softmax_view
 from .kernels.attention_mask import AttentionMask as AttentionMask
 from .kernels.blocks import flash_attention as flash_attention
 from .kernels.dispatch import attention_lse as attention_lse
@@ -122,8 +125,6 @@ from .views.attention_views import head_view as head_view
 from .views.attention_views import model_view as model_view
 from .views.attention_views import show_attention as show_attention
 from .views.attention_views import show_tokens as show_tokens
-from .views.explorables import permutation_view as permutation_view
-from .views.explorables import softmax_view as softmax_view
 from .views.images import image_view as image_view
 from .views.neuron_view import neuron_view as neuron_view
 from .views.page import View as View
@@ -135,19 +136,19 @@ __all__ = [
     'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'LLM', 'embed_sentences',
     'from_hf', 'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'PretrainedTokenizer', 'load_tokenizer',
     'save_tokenizer', 'context_parallel', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard',
-    'parallelize', 'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
-    'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',
-    'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'AttentionCache', 'KVCache', 'ModelCache',
-    'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop',
-    'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'alibi_slopes', 'apply_rope', 'relative_bias',
-    'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'Block',
-    'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual', 'ExpertsConfig', 'TransformerConfig',
-    'generate', 'stream', 'filter_logits', 'sample', 'Batcher', 'TextStream', 'Transformer', 'attention_entropy',
-    'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads',
-    'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads',
-    'Recording', 'record', 'simple_attention', 'SimpleDecoder', 'SimpleMultiHeadAttention', 'BPETokenizer',
-    'GPT2_PATTERN', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions', 'WordVectors', 'load_glove',
-    'WordTokenizer', 'Tokenizer', 'PackedTexts', 'train', 'add_lora', 'merge_lora', 'head_view', 'model_view',
-    'show_attention', 'show_tokens', 'permutation_view', 'softmax_view', 'image_view', 'neuron_view', 'View',
-    'show_mask', 'show_weights'
+    'parallelize', 'permutation_view', 'softmax_view', 'AttentionMask', 'flash_attention', 'attention_lse',
+    'explain_choice', 'merge_attention', 'scaled_dot_product_attention', 'causal_mask', 'document_mask',
+    'padding_mask', 'prefix_mask', 'window_mask', 'allowed', 'visible', 'attention', 'attention_layers',
+    'use_attention', 'AttentionCache', 'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig',
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias',
+    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface',
+    'from_torch', 'to_torch', 'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual',
+    'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'filter_logits', 'sample', 'Batcher', 'TextStream',
+    'Transformer', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
+    'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
+    'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
+    'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'Embeddings', 'cosine_similarity',
+    'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer', 'PackedTexts', 'train',
+    'add_lora', 'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view',
+    'View', 'show_mask', 'show_weights'
 ]

@@ -1,1 +1,1 @@
-"The same as pictures: views of heads, plots, things to move, and the model in the page"
+"The attention of a model as pictures: views of heads, tokens and images, plots, and a command"

@@ -10,6 +10,7 @@ __all__ = ['View']
 # %% ../../nbs/views/page.ipynb #94d3295a
 import base64, copy, hashlib, html, importlib, io, json, re, threading, warnings, zlib
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,38 +61,24 @@ def unpack_floats(text:str, *shape:int)->Tensor:
     return torch.from_numpy(np.frombuffer(inflate(text), np.float32).copy()).view(shape)
 
 # %% ../../nbs/views/page.ipynb #43b0c6ea
-# kind of view -> its files in views_js, after look, common and frame
-_parts = dict(
-    tokens=['tokens'],
-    head=['head','head_bar','head_words','head_lines'],
-    model=['head','head_bar','head_words','head_lines','model'],
-    neuron=['digits','arithmetic','grid','neuron'],
-    image=['image'],
-    arcs=['arcs'],
-    **{kind: ['digits','explorable',kind] for kind in (
-        'softmax','permutation','rope_turns','mixing','word_senses','model_shapes','cache_steps',
-        'flash_tiles','forming','ring_steps')},
-    live=['head','head_bar','head_words','head_lines','model','digits','arithmetic','grid',
-          'neuron','tokens','arcs','live'],
-)
-
-def _joined(kind:str, ending:str)->str:
-    "The scripts ('js') or style sheets ('css') of a kind of view, in the order of their use"
-    folder = files('attention_nb')/'views_js'
-    found = [folder/f'{name}.{ending}' for name in ('look','common','frame',*_parts[kind],'begin')]
-    return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found if f.is_file())
+def _join_scripts(scripts:tuple[str,...], ending:str)->str:
+    "Return the scripts ('js') or style sheets ('css') of a view, in the order of their use"
+    names = (f'views_js/{name}' for name in ('look','common','frame'))
+    paths = [files('attention_nb')/f'{name}.{ending}' for name in (*names, *scripts,
+                                                                   'views_js/begin')]
+    return '\n'.join(_bare(p.read_text(encoding='utf-8')) for p in paths if p.is_file())
 
 def _bare(text:str)->str:
     "A script without comments and indentation, which its readers need and a page does not"
     return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
-def page_of(data:dict[str,Any], summary:str)->str:
-    "A view as a page that stands alone and loads nothing"
+def page_of(data:dict[str,Any], summary:str, scripts:tuple[str,...])->str:
+    "Return a view as a page that stands alone and loads nothing"
     # in JSON a lone surrogate is an escape, and \u003c cannot end the script
     text = json.dumps(data, allow_nan=False)
     for c in '<>&': text = text.replace(c, f'\\u{ord(c):04x}')
     title = html.escape(data['title'] or summary)
-    style,script = _joined(data['kind'], 'css'),'\n' + _joined(data['kind'], 'js')
+    style,script = _join_scripts(scripts, 'css'),'\n' + _join_scripts(scripts, 'js')
     only = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = ("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
               f"script-src 'sha256-{only}'; base-uri 'none'; form-action 'none'")
@@ -116,16 +103,6 @@ def page_of(data:dict[str,Any], summary:str)->str:
 
 # %% ../../nbs/views/page.ipynb #5650fd14
 _drawing = threading.Lock()
-# kind of view -> module and name of the function that draws its data in a figure
-_drawings = dict(
-    tokens='attention_views.draw_boxes', head='attention_views.draw_lines',
-    model='attention_views.draw_thumbnails', neuron='neuron_view.draw_neurons',
-    softmax='explorables.draw_bars', permutation='explorables.draw_paths',
-    rope_turns='rope_turns.draw_states', mixing='mixing.draw_planes',
-    word_senses='word_senses.draw_map',
-    cache_steps='cache_steps.draw_triangle', flash_tiles='flash_tiles.draw_tiles',
-    forming='forming.draw_moment', ring_steps='ring_steps.draw_ring',
-    arcs='arcs.draw_arcs', model_shapes='model_shapes.draw_rows', image='images.draw_veiled')
 # Colours of heads, as in views_js/look.css
 head_colors = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
                '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
@@ -136,11 +113,11 @@ def clipped(token:Any, n:int=24)->str:
     return text if len(text) <= n else text[:n-1]+'…'
 
 def _still(data:dict[str,Any], kind:str)->bytes:
-    "Bytes of the still, `kind` 'svg' or 'png'"
+    "Return the bytes of the still, `kind` 'svg' or 'png'"
     from matplotlib import style
     from matplotlib.figure import Figure
-    module,name = _drawings[data['kind']].split('.')
-    draw:_Draws = getattr(importlib.import_module(f'attention_nb.views.{module}'), name)
+    module,_,name = _kinds[data['kind']].draw.rpartition('.')
+    draw:_Draws = getattr(importlib.import_module(f'attention_nb.{module}'), name)
     with _drawing, style.context(['default', _looks]), warnings.catch_warnings():
         warnings.filterwarnings('ignore', message='Glyph')
         fig,out = Figure(layout='constrained'),io.BytesIO()
@@ -150,6 +127,34 @@ def _still(data:dict[str,Any], kind:str)->bytes:
         dpi = min(200, 60_000/max(fig.get_size_inches()))
         fig.savefig(out, format=kind, dpi=dpi, metadata={'Date':None} if kind == 'svg' else None)
     return out.getvalue()
+
+# %% ../../nbs/views/page.ipynb #3f21c8a1
+@dataclass(frozen=True)
+class ViewKind:
+    """What draws a kind of view
+
+    Attributes:
+        name: As in the data of its views
+        draw: Function that draws the still, 'views.images.draw_veiled', imported when needed
+        scripts: Files without their endings, after look, common and frame
+    """
+    name:str
+    draw:str
+    scripts:tuple[str,...]
+
+_kinds:dict[str,ViewKind] = {}
+
+def register_kind(name:str, draw:str, *scripts:str)->None:
+    "Register a kind of view; the last registration of a name counts"
+    _kinds[name] = ViewKind(name, draw, scripts)
+
+head_scripts = tuple(f'views_js/{name}' for name in ('head','head_bar','head_words','head_lines'))
+neuron_scripts = tuple(f'views_js/{name}' for name in ('digits','arithmetic','grid','neuron'))
+register_kind('tokens', 'views.attention_views.draw_boxes', 'views_js/tokens')
+register_kind('head', 'views.attention_views.draw_lines', *head_scripts)
+register_kind('model', 'views.attention_views.draw_thumbnails', *head_scripts, 'views_js/model')
+register_kind('neuron', 'views.neuron_view.draw_neurons', *neuron_scripts)
+register_kind('image', 'views.images.draw_veiled', 'views_js/image')
 
 # %% ../../nbs/views/page.ipynb #02f2d47b
 _media_type = 'application/vnd.attention-nb.view+json'
@@ -163,9 +168,9 @@ class View:
         svg: The still; None draws it when it is asked for
     """
     def __init__(self, data:dict[str,Any], summary:str, svg:str|None=None):
-        if not isinstance(data, dict) or data.get('kind') not in _parts:
+        if not isinstance(data, dict) or data.get('kind') not in _kinds:
             raise ValueError("data must be that of a view: a dict whose 'kind' is "
-                             f"one of {', '.join(_parts)}, got {str(data)[:60]}")
+                             f"one of {', '.join(_kinds)}, got {str(data)[:60]}")
         self._data,self._summary,self._svg = copy.deepcopy(data),str(summary),svg
 
     @classmethod
@@ -188,7 +193,7 @@ class View:
         Returns:
             A page that stands alone and loads nothing
         """
-        return page_of(self._data, self._summary)
+        return page_of(self._data, self._summary, _kinds[self._data['kind']].scripts)
 
     def _repr_svg_(self)->str|None:
         "The still, if it is small enough for a notebook"

@@ -13,7 +13,8 @@ nbs = Path(__file__).resolve().parents[1]
 # room -> the rooms that its modules may import, besides those which these may import
 ROOMS = dict(checks=(), simple=(), text=('checks',), kernels=('checks',), layers=('kernels',),
              models=('text', 'layers'), checkpoints=('models',), recording=('checkpoints',),
-             views=('recording',), distributed=('views',), training=('distributed',))
+             views=('recording',), figures=('views',), distributed=('checkpoints',),
+             training=('distributed', 'views'))
 
 # the parts of the site as its top bar shows them: name of the first page -> what the bar says
 PARTS = dict(learn='Learn', play='Play', library='Library', api='API', speed='Speed')
@@ -44,9 +45,9 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     checkpoints/families/t5 checkpoints/families/moe checkpoints/convert checkpoints/tensors
     checkpoints/gguf
     checkpoints/save checkpoints/chat_template recording/inputs
-    recording/third_party recording/steps views/page views/word_senses views/mixing views/arcs
-    views/rope_turns views/cache_steps views/model_shapes views/flash_tiles views/forming
-    views/ring_steps views/browser_model distributed/shards training/checkpoint
+    recording/third_party recording/steps views/page figures/word_senses figures/mixing figures/arcs
+    figures/rope_turns figures/cache_steps figures/model_shapes figures/flash_tiles figures/forming
+    figures/ring_steps figures/browser_model distributed/shards training/checkpoint
     training/strategy training/mesh'''.split())
 
 def kind(name):
@@ -120,13 +121,6 @@ def in_order(pages):
         return (at, name not in PARTS, min(kinds.index(of), 4), within, of == 'library',
                 not name.endswith('/index'), said(name) if own else 0, name)
     return sorted(pages, key=key)
-
-FIGURES = 'How the figures are made'
-def figures(pages):
-    """The pages that say how a figure of the lessons is made, those that the room of views links
-    under that heading. The sidebar has them below the first, a level deeper than the others"""
-    text = '\n'.join(map(source, pages.get('views/index', ())))
-    return linked(text.partition(f'## {FIGURES}')[2], 'views/index')
 
 # %% cells
 def load(path): return json.loads(path.read_text(encoding='utf-8'))['cells']

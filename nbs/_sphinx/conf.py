@@ -46,7 +46,7 @@ python_trailing_comma_in_multi_line_signatures = False
 toc_object_entries_show_parents = 'hide'
 copybutton_exclude = '.linenos, .gp, .go'
 machinery = fresh.of_files(here, here.parent/'references.bib', cfg.lib_path/'views_js',
-                           cfg.lib_path/'live_js',
+                           cfg.lib_path/'figures_js', cfg.lib_path/'live_js',
                            cfg.config_path/'settings.ini', cfg.config_path/'constraints.txt')
 
 html_theme = 'pydata_sphinx_theme'

@@ -38,7 +38,8 @@ class Book:
         if api.MARK in text: parts.append(api.listing())
         if doc == self.root or cells.kind(doc) == 'room': parts += [self.titles, self.graph]
         if VIEW in text:
-            parts.append(of_files(get_config().lib_path/'views'))
+            lib = get_config().lib_path
+            parts.append(of_files(lib/'views', lib/'figures'))
         return digest(parts)
 
     def linking(self, docs):

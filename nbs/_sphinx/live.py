@@ -15,13 +15,13 @@ BOX = '<div class="live" id="your-own-sentence" '
 def made(app):
     "The folder of weights, worker and views, and what a page must know of it"
     lib = get_config().lib_path
-    made_by = lib/'views'/'browser_model.py', lib/'views'/'page.py', lib/'checkpoints'
-    stamp = fresh.of_files(*made_by, lib/'views_js', lib/'live_js')
+    made_by = lib/'figures'/'browser_model.py', lib/'views'/'page.py', lib/'checkpoints'
+    stamp = fresh.of_files(*made_by, lib/'views_js', lib/'figures_js', lib/'live_js')
     folder = Path(app.doctreedir).parent/'live'
     known = folder/'known.json'
     found = json.loads(known.read_text()) if known.exists() else {}
     if found.get('stamp') == stamp: return folder,found
-    from attention_nb.views.browser_model import write_live
+    from attention_nb.figures.browser_model import write_live
     shutil.rmtree(folder, ignore_errors=True)
     found = dict(write_live(folder/'files'), stamp=stamp)
     known.write_text(json.dumps(found))

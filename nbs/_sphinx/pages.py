@@ -4,11 +4,12 @@ notebooks.py lets nbdev process them, quarto.py translates their markdown; here 
 of MyST-NB, and pages get their place in the sidebar: lessons, the library room by room, notes.
 What rules.py finds wrong with the folds of a page fails the build.
 """
-import html, json, re
+import functools, html, importlib, json, re
 from pathlib import Path
 import nbformat
+from nbdev.config import get_config
 from sphinx.util import logging
-import api, cells, place, plain, rooms, rules
+import api, cells, package, place, plain, rooms, rules
 from notebooks import process
 from quarto import described, front_matter, myst
 from tidy import VIEW
@@ -18,10 +19,17 @@ MODULES,ALL = '<!-- modules -->','<!-- rooms -->'
 markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 
 # %% cells
+@functools.cache
+def import_figures():
+    "Import the modules of the figures, which register what draws them"
+    for name in package.modules_in(get_config().lib_path):
+        if name.startswith('figures.'): importlib.import_module(f'attention_nb.{name}')
+
 def live_view(data, frame):
     """The output of a view as the site shows it: its page, from the stored data and still; the
     frame has a height, on a wide and a narrow screen and on a phone, before its page runs"""
     from attention_nb import View
+    import_figures()
     view = json.loads(json.dumps(data[VIEW]))
     still = data.get('image/svg+xml')
     text = View.from_data(view['data'], view['summary'], still)._repr_html_()
@@ -85,12 +93,10 @@ def contents(app, doc):
         rooms = [d for d in app.book if cells.kind(d) == 'room' or d in alone]
         return {'Use it': own('guide'), 'Room by room': rooms}
     if doc == 'api': return api.contents(app)
-    first,*others = cells.figures(app.book) or [None]
-    if doc == first: return {'': others}
     if not doc.endswith('/index'): return {}
     below = [d for d in own('library', 'notes') if d.startswith(doc.removesuffix('index'))
-             and d not in (doc, *others)]
-    return {'': [f'{cells.FIGURES} </{d}>' if d == first else d for d in below]}
+             and d != doc]
+    return {'': below}
 
 # %% pages
 def page_kind(name, page):

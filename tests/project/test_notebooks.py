@@ -64,7 +64,8 @@ def test_module_and_readme_are_in_step(tmp_path):
 
 def all_scripts():
     return '\n'.join(p.read_text(encoding='utf-8')
-                     for p in sorted((root/'attention_nb'/'views_js').glob('*.js')))
+                     for folder in ('views_js', 'figures_js')
+                     for p in sorted((root/'attention_nb'/folder).glob('*.js')))
 
 def test_quoted_script_is_in_the_file():
     "What a page shows of the scripts of views is what they say"

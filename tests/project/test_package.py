@@ -142,7 +142,7 @@ def test_wheel_and_sdist_hold_what_they_must(built):
     wheel,sdist = built
     names = zipfile.ZipFile(wheel).namelist()
     assert {'attention_nb/__init__.py', 'attention_nb/__init__.pyi', 'attention_nb/py.typed',
-            *(f'attention_nb/{folder}/{p.name}' for folder in ('views_js','live_js')
+            *(f'attention_nb/{folder}/{p.name}' for folder in ('views_js','figures_js','live_js')
               for p in (root/'attention_nb'/folder).iterdir()),
             *(p.relative_to(root).as_posix() for p in modules.values())} <= set(names)
     assert not [n for n in names if n.startswith(('nbs', 'tests', 'benchmarks'))]

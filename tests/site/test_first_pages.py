@@ -142,7 +142,7 @@ def test_each_figure_of_the_gallery_has_its_still_and_leads_into_a_lesson(parts)
     shown = re.findall(r'^\| \[(\w+)\]', '\n'.join(markdown('play')), re.M)
     there = {k for p in loaded for k in kinds(p)}
     assert {*shown} == there - {'tokens', 'arcs'}, 'a kind of view is missing'
-    assert 'views/index.html#how-the-figures-are-made' in parts['play']
+    assert 'figures/index.html' in parts['play']
 
 def test_a_still_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="03_attention.ipynb has no output of a view 'dance'"):

@@ -147,7 +147,7 @@ in_the_box = violations.replace('document,', '{include: [".live"]},').replace(
 @full
 def test_axe_finds_nothing_in_the_readers_own_sentence(tab, address):
     page,_ = tab
-    page.goto(f'{address}/views/browser_model.html')
+    page.goto(f'{address}/figures/browser_model.html')
     box = page.locator('.live')
     box.locator('textarea').first.fill('The cat sat down.')
     box.get_by_role('button', name='Show attention').click()

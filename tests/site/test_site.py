@@ -144,8 +144,7 @@ def test_a_way_home_and_what_is_above_a_page(texts):
                  'room': ['library'], 'library': ['library', f'{rules.room(page)}/index']}
         parts = above.get(kind, [rules.part(page)])
         wanted = ['index', *(p for p in parts if p in book and p != page)] * (page != 'index')
-        deeper = page in rules.figures({p: cells(p) for p in book})[1:]
-        assert there(page, found) == wanted + ['views/explorables']*deeper, page
+        assert there(page, found) == wanted, page
 
 def test_below_a_lesson_stand_the_pages_of_the_library_that_link_it_first(texts):
     wanted = {l: [p for p in chapters if rules.kind(p) in ('library', 'notes')
