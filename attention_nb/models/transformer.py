@@ -325,6 +325,7 @@ class Transformer(nn.Module):
             if m in in_mixers: continue
             m.reset_parameters() if isinstance(m, norm_classes) else _init_weights(m)
 
+    @explained('model')
     def forward(self, ids:Tensor, *, mask:Tensor|None=None, cache:ModelCache|None=None,
                 decoder_ids:Tensor|None=None, decoder_mask:Tensor|None=None,
                 type_ids:Tensor|None=None, positions:Tensor|None=None, documents:Tensor|None=None,
