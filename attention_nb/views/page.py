@@ -25,7 +25,7 @@ _Draws = Callable[['Figure',dict[str,Any]],None] # A still, from a view's data
 
 # %% ../../nbs/views/page.ipynb #9c0f9458
 def pack_weights(weights:Tensor)->str:
-    """Weights as whole numbers of a step for each row
+    """Pack weights as whole numbers of a step for each row
 
     Args:
         weights: One layer's weights (H, L, S)
@@ -46,7 +46,7 @@ def _deflate(strategy:int, *parts:bytes)->str:
 def inflate(text:str)->bytes: return zlib.decompress(base64.urlsafe_b64decode(text), -15)
 
 def unpack_weights(text:str, H:int, L:int, S:int)->Tensor:
-    "What the page computes from the text of `pack_weights`"
+    "Unpack as the page does what `pack_weights` packed"
     data = inflate(text)
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
@@ -56,7 +56,7 @@ def pack_floats(t:Tensor)->str:
     return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy().tobytes())
 
 def unpack_floats(text:str, *shape:int)->Tensor:
-    "What `pack_floats` packed"
+    "Unpack what `pack_floats` packed"
     return torch.from_numpy(np.frombuffer(inflate(text), np.float32).copy()).view(shape)
 
 # %% ../../nbs/views/page.ipynb #43b0c6ea
@@ -76,17 +76,17 @@ _parts = dict(
 )
 
 def _joined(kind:str, ending:str)->str:
-    "The scripts ('js') or style sheets ('css') of a kind of view, in the order of their use"
+    "Return the scripts ('js') or style sheets ('css') of a kind of view, in order"
     folder = files('attention_nb')/'views_js'
-    found = [folder/f'{name}.{ending}' for name in ('look','common','frame',*_parts[kind],'begin')]
-    return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in found if f.is_file())
+    paths = [folder/f'{name}.{ending}' for name in ('look','common','frame',*_parts[kind],'begin')]
+    return '\n'.join(_bare(f.read_text(encoding='utf-8')) for f in paths if f.is_file())
 
 def _bare(text:str)->str:
-    "A script without comments and indentation, which its readers need and a page does not"
+    "Strip comments and indentation, which readers of a script need and a page does not"
     return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
 def page_of(data:dict[str,Any], summary:str)->str:
-    "A view as a page that stands alone and loads nothing"
+    "Return a view as a page that stands alone and loads nothing"
     # in JSON a lone surrogate is an escape, and \u003c cannot end the script
     text = json.dumps(data, allow_nan=False)
     for c in '<>&': text = text.replace(c, f'\\u{ord(c):04x}')
@@ -121,11 +121,11 @@ _drawings = dict(
     tokens='attention_views.draw_boxes', head='attention_views.draw_lines',
     model='attention_views.draw_thumbnails', neuron='neuron_view.draw_neurons',
     softmax='explorables.draw_bars', permutation='explorables.draw_paths',
-    rope_turns='rope_turns.draw_states', mixing='mixing.draw_planes',
-    word_senses='word_senses.draw_map',
+    mixing='mixing.draw_planes', word_senses='word_senses.draw_map',
     cache_steps='cache_steps.draw_triangle', flash_tiles='flash_tiles.draw_tiles',
-    forming='forming.draw_moment', ring_steps='ring_steps.draw_ring',
-    arcs='arcs.draw_arcs', model_shapes='model_shapes.draw_rows', image='images.draw_veiled')
+    forming='forming.draw_moment',
+    arcs='arcs.draw_arcs', model_shapes='model_shapes.draw_rows', image='images.draw_veiled',
+    **{'rope_turns': 'rope_turns.draw_states', 'ring_steps': 'ring_steps.draw_pairs'})
 # Colours of heads, as in views_js/look.css
 head_colors = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
                '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
@@ -136,7 +136,7 @@ def clipped(token:Any, n:int=24)->str:
     return text if len(text) <= n else text[:n-1]+'…'
 
 def _still(data:dict[str,Any], kind:str)->bytes:
-    "Bytes of the still, `kind` 'svg' or 'png'"
+    "Return the bytes of the still, `kind` 'svg' or 'png'"
     from matplotlib import style
     from matplotlib.figure import Figure
     module,name = _drawings[data['kind']].split('.')
@@ -191,13 +191,13 @@ class View:
         return page_of(self._data, self._summary)
 
     def _repr_svg_(self)->str|None:
-        "The still, if it is small enough for a notebook"
+        "Return the still, if it is small enough for a notebook"
         if self._svg is None and self._data['size'] <= 128:
             self._svg = _still(self._data, 'svg').decode()
         return self._svg
 
     def _repr_html_(self)->str:
-        "A frame with the page in it; where scripts are taken out, the still before it remains"
+        "Return a frame with the page; where scripts are taken out, the still before it remains"
         what,picture = html.escape(self._summary),self._repr_svg_()
         if picture:
             picture = base64.b64encode(picture.encode()).decode()
@@ -208,7 +208,7 @@ class View:
 
     def _repr_mimebundle_(self, include:Collection[str]|None=None,
                           exclude:Collection[str]|None=None)->dict[str,Any]:
-        "All forms of the view; a stored notebook keeps every one but text/html"
+        "Return all forms of the view; a stored notebook keeps every one but text/html"
         forms = {'text/plain': self.__repr__, 'text/html': self._repr_html_,
                  'image/svg+xml': self._repr_svg_, _media_type: self._stored}
         wanted = [t for t in forms if (not include or t in include) and t not in (exclude or ())]
@@ -238,5 +238,5 @@ class View:
 
 # %% ../../nbs/views/page.ipynb #4d905c33
 def view_of(kind:str, title:Any, summary:str, **data:Any)->View:
-    "A view of a kind; `size`, how much its still holds, belongs to the data"
+    "Make a view of a kind; `size`, how much its still holds, belongs to the data"
     return View(dict(kind=kind, title=readable(title, 'titles'), **data), summary)
