@@ -11,7 +11,7 @@ __all__ = ['words', 'checked_integer', 'checked_window', 'check_number', 'check_
 import difflib, functools, inspect
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
@@ -165,11 +165,20 @@ def has_values(*tensors:Tensor)->bool:
 _added = "floats that are added to scores are a bias"
 _causal = "say causal, counted from the last key (bottom right); torch counts from the top left"
 _processor = "give it as a processor, logits_processor={}(...), of transformers"
-# What others call an argument -> what to say here, for modules, calls and functions
+_ids = dict(input_ids="say ids, the first argument",
+            attention_mask="say mask=attention_mask.bool() (True = a real token)")
+_window = "say window=(sliding_window-1, 0): the query itself is not counted"
+_layer_mask = "say mask=padding_mask(attention_mask)"
+# What others call an argument -> what to say here, by what is called
 words = dict(
     module=dict(      # torch's, given to a module when it is made
         embed_dim="say d_model, for SelfAttention d_in", dropout_p="say dropout",
-        num_heads="say n_heads, of MultiHeadAttention", batch_first="inputs are always (B, L, D)",
+        hidden_size="say d_model, for SelfAttention d_in",
+        num_heads="say n_heads, of MultiHeadAttention",
+        num_attention_heads="say n_heads, of MultiHeadAttention",
+        num_key_value_heads="say n_kv_heads, of MultiHeadAttention",
+        sliding_window=f"{_window}; of MultiHeadAttention",
+        batch_first="inputs are always (B, L, D)",
         add_bias_kv="AppendedAttention has it", add_zero_attn="AppendedAttention has it",
         device="say module.to(device)", dtype="say module.to(dtype)"),
     call=dict(        # torch's, given to a module when it is called
@@ -178,17 +187,66 @@ words = dict(
         key_padding_mask="say mask=padding_mask(~key_padding_mask) (True = may attend; in torch "
                          "True hides)",
         is_causal=f"{_causal}; it needs no mask beside it",
+        attention_mask=_layer_mask, position_ids="say positions",
+        past_key_value="say cache", past_key_values="say cache",
         average_attn_weights="say need_weights='mean' for averages, True for each head",
+        output_attentions="say need_weights=True",
         dropout_p="dropout is given when the module is made", attn_bias="say bias"),
     function=dict(    # torch's, given to an attention function
         query="say q", key="say k", value="say v", dropout="say dropout_p", attn_bias="say bias",
         attn_mask=f"say mask (True = may attend, as in torch.nn.functional); {_added}",
-        key_padding_mask="say mask=padding_mask(~key_padding_mask)",
+        key_padding_mask="say mask=padding_mask(~key_padding_mask)", attention_mask=_layer_mask,
+        softmax_scale="say scale", window_size="say window, with None for -1",
+        block_mask="say mask=AttentionMask.from_block_mask(block_mask)",
         is_causal=_causal, enable_gqa="k and v may always have fewer heads",
         need_weights="attention returns weights, scaled_dot_product_attention has none"),
+    config=dict(      # of config.json, given to a TransformerConfig
+        hidden_size="say d_model", embed_dim="say d_model", n_embd="say d_model",
+        num_hidden_layers="say n_layers", n_layer="say n_layers", num_heads="say n_heads",
+        num_attention_heads="say n_heads", n_head="say n_heads",
+        num_key_value_heads="say n_kv_heads",
+        intermediate_size="say d_ff", max_position_embeddings="say max_len",
+        n_positions="say max_len", hidden_act="say activation", rms_norm_eps="say norm_eps",
+        layer_norm_eps="say norm_eps", rope_theta="say rope_base",
+        partial_rotary_factor="say rotary_dim, a number of dimensions", sliding_window=_window,
+        attention_bias="say attn_bias", attention_dropout="say attn_dropout",
+        num_experts="say experts=ExpertsConfig(n, active, d_ff)",
+        num_local_experts="say experts=ExpertsConfig(n, active, d_ff)",
+        tie_word_embeddings="say tied", pad_token_id="say pad_id", bos_token_id="say bos_id",
+        eos_token_id="say eos_id", decoder_start_token_id="say decoder_start_id",
+        model_type="config_from_hf takes a whole config.json",
+        attn_implementation="say Transformer(config, attend=...)",
+        torch_dtype="say model.to(dtype)", dtype="say model.to(dtype)"),
+    model=dict(       # of transformers, given to a model when it is called
+        **_ids, position_ids="say positions", token_type_ids="say type_ids",
+        decoder_input_ids="say decoder_ids",
+        decoder_attention_mask="say decoder_mask=decoder_attention_mask.bool()",
+        past_key_values="say cache=model.new_cache(batch, max_len)",
+        use_cache="say cache=model.new_cache(batch, max_len)", logits_to_keep="say last",
+        output_attentions="with attention_nb.record(model) as steps: model(...)",
+        return_dict="a call returns logits", labels="a call returns logits: compute the loss"),
+    load=dict(        # of transformers, given to what loads a model
+        pretrained_model_name_or_path="say source, the first argument",
+        torch_dtype="say dtype", attn_implementation="say attend",
+        device="say load_pretrained(source).to(device), or LLM.load(source, device=device)",
+        device_map="say load_pretrained(source).to(device), or LLM.load(source, device=device)",
+        load_in_8bit="say bits=8", load_in_4bit="say bits=4",
+        quantization_config="say bits=8 or bits=4"),
+    rope=dict(        # of transformers and torchtune, given to Rope
+        dim="say head_dim", theta="say base", rope_theta="say base", rope_scaling="say scaling",
+        partial_rotary_factor="say rotary_dim, a number of dimensions",
+        max_position_embeddings="every position can be rotated",
+        max_seq_len="every position can be rotated"),
+    lora=dict(        # of peft, given to add_lora
+        r="say rank", lora_alpha="say alpha", target_modules="say names",
+        peft_config="say rank, alpha and names", lora_dropout="the changes have no dropout"),
+    documents=dict(   # of flash_attn and FlexAttention, given to document_mask
+        document_id="say doc_ids",
+        **dict.fromkeys(('cu_seqlens','cu_seqlens_q','cu_seqlens_k'),
+                        "say doc_ids, the document of each token: "
+                        "torch.arange(len(cu_seqlens)-1).repeat_interleave(cu_seqlens.diff())")),
     generate=dict(    # of transformers, given to a model that writes
-        input_ids="say ids, in the first place", inputs="say ids, in the first place",
-        attention_mask="say mask=attention_mask.bool() (True = a real token)",
+        **_ids, inputs="say ids, the first argument",
         token_type_ids="no decoder reads it: leave it out",
         decoder_input_ids="say decoder_ids", decoder_attention_mask="decoder_ids are not filled up",
         decoder_start_token_id="say decoder_ids, or decoder_start_id of the config",
@@ -215,8 +273,7 @@ words = dict(
         typical_p=_processor.format('TypicalLogitsWarper')))
 
 # %% ../nbs/checks.ipynb #fca78ee4
-_P = ParamSpec('_P')
-_R = TypeVar('_R')
+_F = TypeVar('_F', bound=Callable[...,Any])
 
 def explain(f:Callable[...,Any], what:str, args:tuple[Any,...], kw:Mapping[str,Any])->None:
     """Raise a `TypeError` that helps, if `f` has no such argument
@@ -224,45 +281,50 @@ def explain(f:Callable[...,Any], what:str, args:tuple[Any,...], kw:Mapping[str,A
     Args:
         f: What was called
         what: A row of `words`
-        args: What it was given by place, `self` too
+        args: What it was given by position, `self` too
         kw: What it was given by name
 
     Returns:
         The call fits, by its names
     """
-    known,by_place,name = dict[str,Any](),list[str](),f.__name__
+    known,by_position,name = dict[str,Any](),list[str](),f.__name__
     for p in inspect.signature(f).parameters.values():
         if p.kind is p.VAR_KEYWORD:
             inner = get_args(p.annotation)    # of `Unpack`
             some = (n for n in kw if n not in words[what])    # where all are taken
             known |= inner[0].__annotations__ if inner else dict.fromkeys(some)
         else: known[p.name] = p
-        if p.kind is p.POSITIONAL_OR_KEYWORD: by_place.append(p.name)
-    if by_place[:1] == ['self']:
+        if p.kind is p.POSITIONAL_OR_KEYWORD: by_position.append(p.name)
+    if by_position[:1] == ['self']:
         if name in ('__init__','forward'): name = type(args[0]).__name__
-        args,by_place = args[1:],by_place[1:]
+        args,by_position = args[1:],by_position[1:]
+    elif by_position[:1] == ['cls']:
+        name,args,by_position = f"{args[0].__name__}.{name}",args[1:],by_position[1:]
     for n in kw:
         if n in known: continue
         near = difflib.get_close_matches(n, known, 1)
         hint = words[what].get(n) or (f"is it {near[0]}?" if near else '')
         raise TypeError(f"{name} has no argument {n}{hint and ': '}{hint}") from None
-    if len(args) > len(by_place):
-        raise TypeError(f"{name} takes {', '.join(by_place)} by place, got {len(args)}: "
+    if len(args) > len(by_position):
+        raise TypeError(f"{name} takes {', '.join(by_position)} by position, got {len(args)}: "
                         "give the others by name") from None
 
-def explained(what:str)->Callable[[Callable[_P,_R]],Callable[_P,_R]]:
-    """Let the errors of a function or method know others' words
+def explained(what:str)->Callable[[_F],_F]:
+    """Let the errors of a function, a method or a dataclass know others' words
 
     Args:
         what: A row of `words`
     """
-    def around(f:Callable[_P,_R])->Callable[_P,_R]:
-        def g(*args:_P.args, **kw:_P.kwargs)->_R:
+    def decorate(f:_F)->_F:
+        if isinstance(f, type):    # a dataclass: its `__init__` was just made
+            setattr(f, '__init__', explained(what)(getattr(f, '__init__')))
+            return cast(_F, f)
+        def g(*args:Any, **kw:Any)->Any:
             try: return f(*args, **kw)
             except TypeError:
                 explain(f, what, args, kw)
                 raise
         # a compiler keeps few versions of each piece of code: let each function have its own
         g.__code__ = g.__code__.replace(co_name=f.__name__)
-        return functools.wraps(f)(g)
-    return around
+        return cast(_F, functools.wraps(f)(g))
+    return decorate

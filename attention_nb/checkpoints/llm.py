@@ -16,6 +16,7 @@ from torch import Tensor
 from .pretrained import load_pretrained
 from .source import Source, open_source
 from .tokenizers import load_tokenizer
+from ..checks import explained
 from ..layers.base import AnyAttentionFunction
 from ..models.generation import stream
 from ..models.generation_options import GenerateKwargs, StreamKwargs
@@ -54,6 +55,7 @@ class LLM:
         return f"LLM({n/1e6:,.0f} million parameters)"
 
     @classmethod
+    @explained('load')
     def load(cls, source:str|Path, *, dtype:torch.dtype|None=torch.float32,
              device:torch.device|str|None=None, bits:int|None=None,
              attend:AnyAttentionFunction|str|None=None)->Self:

@@ -30,7 +30,7 @@ from .save import beside_names, save_tensors
 from .schema import (Family, always_ignored, check_names, pass_over,
                                              read_settings)
 from .tensors import Tensors, files_folder, read_object
-from ..checks import checked_integer
+from ..checks import checked_integer, explained
 from ..layers.quantized import check_bits, quantize, quantized_layers
 from ..text.tokenizer import WordTokenizer
 from ..text.vocabulary import Tokenizer
@@ -40,6 +40,7 @@ from .tokenizers import load_tokenizer as load_tokenizer
 from ..models.transformer import Transformer
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #f0717a1f
+@explained('load')
 def load_pretrained(source:str|Path|Source, *, dtype:torch.dtype|None=torch.float32,
                     attend:AnyAttentionFunction|str|None=None,
                     rope_scaling:Mapping[str,Any]|None=None, ignore:Iterable[str]=(),

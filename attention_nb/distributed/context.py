@@ -8,7 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/context.html.md"""
 __all__ = ['context_parallel']
 
 # %% ../../nbs/distributed/context.ipynb #3732efb2
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -18,51 +19,39 @@ from torch.distributed.tensor import DTensor
 from .ring import (RingAttention, UlyssesAttention, ring_attention,
                                            ulysses_attention)
 from ..layers.base import attention_layers
-from ..models.blocks import has_inner_padding, Stack
+from ..models.blocks import has_inner_padding
 from ..models.config import TransformerConfig
-from ..models.transformer import Transformer, all_positions
+from ..models.transformer import Transformer
 
 # %% ../../nbs/distributed/context.ipynb #bb0cd6a6
-if TYPE_CHECKING: _Base = Transformer
-else: _Base = object    # it stands before the class of a model
+class _DividedForward:
+    "The forward of a model that computes with the tokens of this process"
+    def __init__(self, model:Transformer, mesh:DeviceMesh,
+                 attend:RingAttention|UlyssesAttention, gather:bool)->None:
+        self.model,self.attend,self.gather = model,attend,gather
+        self.forward = model.forward    # its own
+        self.sums = _Sums(model, mesh)
 
-class _Divided(_Base):
-    "A model that computes with the tokens of this process"
-    _ring:RingAttention|UlyssesAttention
-    _gather:bool
-    _sums:'_Sums'
-    def forward(self, ids:Tensor, *, last:int|None=None, **kw:Any)->Tensor:
+    def __call__(self, *args:Any, last:int|None=None, **kw:Any)->Tensor:
+        model = self.model
         for name in ('cache','decoder_ids','decoder_mask'):
             if kw.get(name) is not None:
                 raise NotImplementedError(f"{name} does not go with a divided text: a divided "
                                           "model reads whole texts")
-        if self.training: check_divisible(self.cfg, train=True)
-        if last is not None and not self._gather:
+        if model.training: check_divisible(model.cfg, train=True)
+        if last is not None and not self.gather:
             raise NotImplementedError("last does not go with gather=False: the last tokens are "
                                       "not on every process")
-        out = super().forward(ids, **kw)
-        # FSDP2 adds gradients up itself
-        if out.requires_grad and not isinstance(self, FSDPModule):
-            out.register_hook(self._sums.begin)
-        if self._gather: out = self._ring.join(out, -2)
-        return out if last is None else out[:,max(0, out.shape[1]-last):]
-
-    def _hidden_states(self, stack:Stack|None, ids:Tensor, *, type_ids:Tensor|None=None,
-                       padding_mask:Tensor|None=None, positions:Tensor|None=None,
-                       documents:Tensor|None=None, cache:Any=None, memory:Tensor|None=None,
-                       memory_mask:Tensor|None=None)->Tensor:
-        assert stack is not None    # the kind of the model has one
-        all_ids = all_positions(ids.shape[1], ids.device, positions, padding_mask, documents)
-        has_window = self.cfg.window is not None
-        if padding_mask is not None and has_window and has_inner_padding(padding_mask):
+        mask = kw.get('mask')
+        if isinstance(mask, Tensor) and model.cfg.window is not None and has_inner_padding(mask):
             raise NotImplementedError("mask has padding between real tokens, which a window of a "
                                       "divided text cannot leave out: put it at the ends")
-        def mine(t:Tensor|None)->Any: return None if t is None else self._ring.split(t, -1)
-        all_ids = mine(all_ids)
-        x = self.embed(mine(ids), all_ids, mine(type_ids))
-        return stack(x, stack.new_context(
-            x, all_ids, mask_by_position=positions is not None, padding_mask=mine(padding_mask),
-            documents=mine(documents)))
+        out = self.forward(*args, **kw)
+        # FSDP2 adds gradients up itself
+        if out.requires_grad and not isinstance(model, FSDPModule):
+            out.register_hook(self.sums.begin)
+        if self.gather: out = self.attend.join(out, -2)
+        return out if last is None else out[:,max(0, out.shape[1]-last):]
 
 # %% ../../nbs/distributed/context.ipynb #5db2e85a
 def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
@@ -86,7 +75,7 @@ class _Sums:
         self.task,self.before = -1,list[Tensor|None]()
 
     def begin(self, g:Tensor)->None:
-        "Hook of what the model gave: a backward pass reaches it"
+        "Begin when a backward pass reaches what the model gave"
         task = torch._C._current_graph_task_id()
         if task == self.task: return    # another text of the same loss
         # experts that one process alone keeps have all of their gradients
@@ -100,9 +89,9 @@ class _Sums:
 
     @torch.no_grad()
     def end(self)->None:
-        "An expert that no token of this process chose has a gradient elsewhere"
-        found = [p.grad is not None for p in self.params]
-        count = torch.tensor(found, dtype=torch.int32, device=self.params[0].device)
+        "Add up; an expert that no token of this process chose has a gradient elsewhere"
+        has_grad = [p.grad is not None for p in self.params]
+        count = torch.tensor(has_grad, dtype=torch.int32, device=self.params[0].device)
         for group in self.groups: dist.all_reduce(count, group=group)
         for p,n,before in zip(self.params, count.tolist(), self.before):
             if n:
@@ -128,15 +117,12 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
     """
     if not isinstance(model, Transformer):
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
-    if isinstance(model, _Divided): raise ValueError("model divides its texts already")
+    if model.split_tokens is not None: raise ValueError("model divides its texts already")
     cfg = model.cfg
     check_divisible(cfg)
     if attend is None:
         attend = ring_attention(mesh) if getattr(mesh, 'ndim', 1) == 1 else ulysses_attention(mesh)
     for layer in attention_layers(model): layer.attend = attend
-    cls = type(model)
-    model.__class__ = type(cls.__name__, (_Divided, cls), {})
-    assert isinstance(model, _Divided)    # it has become one
-    model._ring,model._gather = attend,gather
-    model._sums = _Sums(model, mesh)
+    model.split_tokens = partial(attend.split, dim=-1)
+    setattr(model, 'forward', _DividedForward(model, mesh, attend, gather))
     return model

@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/expert_parallel.ht
 __all__ = ['expert_parallel']
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #930187b8
-from typing import TYPE_CHECKING, Any
+from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -16,54 +16,69 @@ from torch.distributed.device_mesh import DeviceMesh
 from ..models.blocks import MixtureOfExperts
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #8182d446
-if TYPE_CHECKING: _Base = MixtureOfExperts
-else: _Base = object    # it stands before the class of a mixture
-
 class _Elsewhere(nn.Module):
     "In the place of an expert that another process keeps"
 
-class _SplitExperts(_Base):
+class _SplitExperts(MixtureOfExperts):
+    "A mixture with the parts of another one, of whose experts this process keeps some"
     _mesh:DeviceMesh
-    def forward(self, x:Tensor)->Tensor:
-        rows = x.reshape(-1, x.shape[-1])    # (T, D)
-        weights,chosen = self.route(rows)    # (T, active) each
-        n,many,group = self.cfg.n,self._mesh.size(),self._mesh.get_group()
+
+    def __init__(self, whole:MixtureOfExperts, mesh:DeviceMesh)->None:
+        nn.Module.__init__(self)    # it makes no parameters of its own
+        self.cfg,self._mesh = whole.cfg,mesh
+        self.router,self.correction = whole.router,whole.correction
+        self.experts,self.shared = whole.experts,whole.shared
+        first,n = self._own_experts()
+        for e in range(self.cfg.n):
+            if not first <= e < first+n: self.experts[e] = _Elsewhere()
+            else: setattr(self.experts[e], 'of_one_process', True)    # its gradients are whole
+        self.train(whole.training)
+
+    def _own_experts(self)->tuple[int,int]:
+        "Return the first expert of this process, and the number of its experts"
+        n = self.cfg.n//self._mesh.size()
+        return self._mesh.get_local_rank()*n, n
+
+    def _run_chosen(self, rows:Tensor, weights:Tensor, chosen:Tensor)->Tensor:
+        "Return the weighted sum (T, D); each token is sent to the experts that it chose"
+        n_processes,group = self._mesh.size(),self._mesh.get_group()
         order = chosen.flatten().argsort(stable=True)    # by expert
         token = order // self.cfg.active
-        sent = torch.bincount(chosen.flatten(), minlength=n)    # to each expert
-        come = torch.empty_like(sent)    # from each process, to each expert here
-        dist.all_to_all_single(come, sent, group=group)
-        out_sizes,in_sizes = (t.view(many, -1).sum(1).tolist() for t in (sent,come))
-        here = _traded(rows[token], in_sizes, out_sizes, group)
-        # what came stands by process and then by expert
-        which = torch.arange(n//many, device=x.device).repeat(many).repeat_interleave(come)
-        first,by = self._mesh.get_local_rank()*(n//many),which.argsort(stable=True)
-        given = here[by].split(come.view(many, -1).sum(0).tolist())
-        # an expert that nobody asked gets no gradient; with `here`, what nobody asked goes back too
-        asked = [self.experts[first+e](t) for e,t in enumerate(given) if len(t)]
-        made = torch.cat([here[:0], *asked])
-        back = _traded(made[by.argsort()], out_sizes, in_sizes, group)
-        out = torch.zeros_like(rows).index_add(
-            0, token, back * weights.flatten()[order,None])
-        if self.shared is not None: out = out + self.shared(rows)
-        return out.view_as(x)
+        sent = torch.bincount(chosen.flatten(), minlength=self.cfg.n)    # to each expert
+        received = torch.empty_like(sent)    # from each process, by each expert here
+        dist.all_to_all_single(received, sent, group=group)
+        in_sizes,out_sizes = (t.view(n_processes, -1).sum(1).tolist() for t in (sent,received))
+        tokens = _exchange(rows[token], in_sizes, out_sizes, group)
+        # they are in the order of processes, then of experts
+        first,n = self._own_experts()
+        expert_ids = torch.arange(n, device=rows.device).repeat(n_processes)
+        by_expert = expert_ids.repeat_interleave(received).argsort(stable=True)
+        parts = tokens[by_expert].split(received.view(n_processes, -1).sum(0).tolist())
+        # an expert without tokens gets no gradient; `tokens[:0]` keeps the graph if none has any
+        outputs = [self.experts[first+e](t) for e,t in enumerate(parts) if len(t)]
+        out = torch.cat([tokens[:0], *outputs])[by_expert.argsort()]
+        returned = _exchange(out, out_sizes, in_sizes, group)
+        return torch.zeros_like(rows).index_add(
+            0, token, returned * weights.flatten()[order,None])
 
-class _Trade(torch.autograd.Function):
-    "Rows to each process for those that come from each; gradients go back"
+class _Exchange(torch.autograd.Function):
+    "Send rows to each process and receive rows from each; gradients go back"
     @staticmethod
-    def forward(ctx:Any, rows:Tensor, come:list[int], sent:list[int], group:Any)->Tensor:
-        ctx.come,ctx.sent,ctx.group = come,sent,group
-        out = rows.new_empty(sum(come), rows.shape[1])
-        dist.all_to_all_single(out, rows.contiguous(), come, sent, group=group)
+    def forward(ctx:Any, rows:Tensor, in_sizes:list[int], out_sizes:list[int],
+                group:Any)->Tensor:
+        ctx.in_sizes,ctx.out_sizes,ctx.group = in_sizes,out_sizes,group
+        out = rows.new_empty(sum(out_sizes), rows.shape[1])
+        dist.all_to_all_single(out, rows.contiguous(), out_sizes, in_sizes, group=group)
         return out
 
     @staticmethod
     def backward(ctx:Any, *grad_outputs:Any)->Any:
-        return _traded(grad_outputs[0], ctx.sent, ctx.come, ctx.group), None, None, None
+        return _exchange(grad_outputs[0], ctx.out_sizes, ctx.in_sizes, ctx.group), None, None, None
 
-def _traded(rows:Tensor, come:list[int], sent:list[int], group:Any)->Tensor:
-    trade:Any = _Trade.apply
-    out:Tensor = trade(rows, come, sent, group)
+def _exchange(rows:Tensor, in_sizes:list[int], out_sizes:list[int], group:Any)->Tensor:
+    "Return the rows (sum of `out_sizes`, D) that all processes sent to this one"
+    exchange:Any = _Exchange.apply
+    out:Tensor = exchange(rows, in_sizes, out_sizes, group)
     return out
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #9fc3f667
@@ -75,26 +90,21 @@ def expert_parallel(model:nn.Module, mesh:DeviceMesh)->nn.Module:
         mesh: One dimension of processes, each with tokens of its own
 
     Returns:
-        The same, changed in place; each process keeps its experts only
+        The same, with other mixtures, which keep this process's experts only
     """
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
     if mesh.ndim != 1:
         raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
-    found = [m for m in model.modules() if isinstance(m, MixtureOfExperts)]
-    if not found: raise ValueError(f"{type(model).__name__} has no mixture of experts")
-    for m in found:
+    mixtures = [m for m in model.modules() if isinstance(m, MixtureOfExperts)]
+    if not mixtures: raise ValueError(f"{type(model).__name__} has no mixture of experts")
+    for m in mixtures:
         if isinstance(m, _SplitExperts): raise ValueError("experts are divided already")
         if m.cfg.n % mesh.size():
             raise ValueError(f"{m.cfg.n} experts do not divide among {mesh.size()} processes")
-    for m in found:
-        own = m.cfg.n//mesh.size()
-        first = mesh.get_local_rank()*own
-        for e in range(m.cfg.n):
-            if not first <= e < first+own: m.experts[e] = _Elsewhere()
-            else: setattr(m.experts[e], 'of_one_process', True)    # its gradients are whole
-        cls = type(m)
-        m.__class__ = type(cls.__name__, (_SplitExperts, cls), {})
-        assert isinstance(m, _SplitExperts)    # it has become one
-        m._mesh = mesh
+    if isinstance(model, MixtureOfExperts): return _SplitExperts(model, mesh)
+    for parent in [*model.modules()]:
+        for name,child in [*parent.named_children()]:
+            if not isinstance(child, MixtureOfExperts): continue
+            setattr(parent, name, _SplitExperts(child, mesh))
     return model

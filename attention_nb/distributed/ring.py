@@ -22,8 +22,8 @@ from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.reference import group_heads
 from ..kernels.attention_mask import AttentionMask
 from .shards import (KeyBlock, Needed, Order, Run, block_of, meeting,
-                                             of_keys, places_of, rules_of_part, runs_of, shifted,
-                                             sides_of, sink_part)
+                                             of_keys, rules_of_part, runs_of, shifted,
+                                             sides_of, sink_part, token_positions)
 
 # %% ../../nbs/distributed/ring.ipynb #45bc8728
 _T = TypeVar('_T')
@@ -69,7 +69,7 @@ class Processes:
 
     def call(self, q:Tensor, k:Tensor, v:Tensor, options:AttentionOptions,
              heads:int=1)->tuple[_Call,list[list[int]]]:
-        "A call, checked on all processes, and how many queries and keys each has"
+        "Check a call on all processes; return it, and how many queries and keys each has"
         def look()->tuple[_Call,list[int],str]:
             c = check_attention(q, k, v, **options)
             see,own = rules_of_part(c, options),q.shape[-3] if q.dim() > 3 else 1
@@ -81,7 +81,7 @@ class Processes:
         return self.agree(q.device, look)
 
     def all(self, t:Tensor, sizes:Sequence[int])->list[Tensor]:
-        "What each has, `sizes` long in the last dimension"
+        "Return what each has, `sizes` long in the last dimension"
         kind,length = t.dtype,max(sizes)
         t = F.pad(t.to(torch.uint8) if kind == torch.bool else t, (0, length-t.shape[-1]))
         others = [torch.empty_like(t, memory_format=torch.contiguous_format) for _ in sizes]
@@ -114,18 +114,18 @@ class _Plan:
     key_rules:list[list[Tensor]] # What the rules of each say of its keys
 
     def needed(self, r:int, j:int)->Needed|None:
-        "Queries of r, keys of j"
+        "Return which queries of `r` need which keys of `j`"
         return meeting(self.queries[r], self.keys[j], sides_of(self.see))
 
     def block(self, j:int)->KeyBlock|None:
         needed,device = self.needed(self.row.rank, j),self.c.q.device
         if needed is None: return None
         mine,its = self.queries[self.row.rank],self.keys[j]
-        q_at,k_at = (places_of(runs, device) for runs in (mine,its))
+        q_at,k_at = (token_positions(runs, device) for runs in (mine,its))
         return block_of(self.c, self.see, needed, self.key_rules[j], q_at, k_at, j == self.row.rank)
 
     def peers(self, step:int)->tuple[int,int]:
-        "To whom, and from whom"
+        "Return the process to send to, and that to receive from"
         return (self.row.rank+step) % self.row.n, (self.row.rank-step) % self.row.n
 
     def start(self, step:int, k:Tensor, v:Tensor)->tuple[Callable[[],None],list[Tensor]]:
@@ -214,15 +214,15 @@ def _ring_backward(ctx:Any, g:Tensor)->Any:
 
 # %% ../../nbs/distributed/ring.ipynb #b22413ca
 def _natural(parts:Sequence[Tensor], runs:Sequence[Sequence[Run]], dim:int)->Tensor:
-    "What all have, in the order of the text"
-    at = torch.cat([places_of(r, parts[0].device) for r in runs])
+    "Join what all have, in the order of the text"
+    at = torch.cat([token_positions(r, parts[0].device) for r in runs])
     return torch.cat([*parts], dim).index_select(dim, at.argsort())
 
 class _Join(torch.autograd.Function):
     "The whole of what processes have; a loss of it that all have tells each about its own part"
     @staticmethod
     def forward(ctx:Any, t:Tensor, row:Processes, runs:list[list[Run]], dim:int)->Tensor:
-        ctx.mine,ctx.dim = places_of(runs[row.rank], t.device),dim
+        ctx.mine,ctx.dim = token_positions(runs[row.rank], t.device),dim
         sizes = [sum(r.n for r in own_runs) for own_runs in runs]
         parts = row.all(t.transpose(dim, -1), sizes)
         return _natural([p.transpose(dim, -1) for p in parts], runs, dim)
@@ -244,7 +244,7 @@ class DividedAttention:
         self.levels = levels
 
     def split(self, t:Tensor, dim:int=-2)->Tensor:
-        """What this process keeps of a whole tensor
+        """Return what this process keeps of a whole tensor
 
         Args:
             t: The same on all processes
@@ -254,12 +254,12 @@ class DividedAttention:
             In the order of this process
         """
         for row,order in self.levels:
-            at = places_of(_runs(row, order, t.shape[dim])[row.rank], t.device)
+            at = token_positions(_runs(row, order, t.shape[dim])[row.rank], t.device)
             t = t.index_select(dim, at)
         return t
 
     def join(self, t:Tensor, dim:int=-2)->Tensor:
-        """The whole, on every process; a loss of it gives each the gradient of its own part
+        """Return the whole on every process; a loss of it gives each the gradient of its own part
 
         Args:
             t: What this process has
@@ -273,11 +273,11 @@ class DividedAttention:
         return t
 
 def _runs(row:Processes, order:Order, length:int)->list[list[Run]]:
-    "The tokens of each process"
+    "Return the tokens of each process"
     return [runs_of(length, row.n, r, order) for r in range(row.n)]
 
 def _checked_runs(row:Processes, order:Order, sizes:Sequence[int])->list[list[Run]]:
-    "The same, if parts are as long as `split` makes them"
+    "Return the same, if parts are as long as `split` makes them"
     runs = _runs(row, order, sum(sizes))
     want = [sum(r.n for r in own_runs) for own_runs in runs]
     if [*sizes] == want: return runs
@@ -361,7 +361,7 @@ def _traded(t:Tensor, row:Processes, sizes:list[int], heads:bool)->Tensor:
     return out
 
 def _whole_rules(row:Processes, see:AttentionMask, L:list[int], S:list[int])->AttentionMask:
-    "The rules of all in a row as those of one, for its heads"
+    "Return the rules of all in a row as those of one, for its heads"
     def of(t:Any, sizes:list[int])->Any:
         return None if t is None else torch.cat(row.all(t, sizes), -1)
     def heads(t:Tensor)->Tensor:

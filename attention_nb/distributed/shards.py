@@ -46,7 +46,7 @@ class Run:
     def end(self)->int: return self.at+self.n
 
 def runs_of(length:int, n:int, rank:int, order:Order='zigzag')->list[Run]:
-    """The tokens that a process keeps
+    """Return the tokens that a process keeps
 
     Args:
         length: Tokens of the text
@@ -69,10 +69,10 @@ def runs_of(length:int, n:int, rank:int, order:Order='zigzag')->list[Run]:
     return runs
 
 # %% ../../nbs/distributed/shards.ipynb #0ec5ead9
-def places_of(runs:Sequence[Run], device:torch.device|str|None=None)->Tensor:
-    "Places of the tokens of a process, (n,)"
-    given = [torch.arange(r.first, r.last+1, device=device) for r in runs]
-    return torch.cat(given) if given else torch.arange(0, device=device)
+def token_positions(runs:Sequence[Run], device:torch.device|str|None=None)->Tensor:
+    "Return the positions of the tokens of a process, (n,)"
+    ranges = [torch.arange(r.first, r.last+1, device=device) for r in runs]
+    return torch.cat(ranges) if ranges else torch.arange(0, device=device)
 
 # %% ../../nbs/distributed/shards.ipynb #ccf6ae0d
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Needed:
     whole:bool
 
 def meeting(queries:Sequence[Run], keys:Sequence[Run], sides:Window=(None,None))->Needed|None:
-    """The rectangle of queries and keys that holds all pairs that rules of places let see
+    """Return the rectangle of queries and keys that holds all pairs that may attend
 
     Args:
         queries: Of one process
@@ -113,18 +113,18 @@ def meeting(queries:Sequence[Run], keys:Sequence[Run], sides:Window=(None,None))
 _plain = 'k_pos','k_doc'
 
 def of_keys(see:AttentionMask)->list[Tensor]:
-    "What rules say of each key, the last dimension counts keys"
+    "Return what rules say of each key; the last dimension counts keys"
     own = [t for n in (*_plain, 'mask') if isinstance(t := getattr(see, n), Tensor)]
     return own + [t for inner in see.parts for t in of_keys(inner)]
 
-def _about(see:AttentionMask, told:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->AttentionMask:
-    "The same rules about other keys, which stand at `k_at`"
-    kw:dict[str,Any] = {n: next(told) for n in _plain if getattr(see, n) is not None}
+def _about(see:AttentionMask, key_rules:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->AttentionMask:
+    "Return the same rules about other keys, which stand at `k_at`"
+    kw:dict[str,Any] = {n: next(key_rules) for n in _plain if getattr(see, n) is not None}
     if see.window_bounds() != (None,None) or see.rule is not None:
         kw.setdefault('k_pos', k_at)
         kw['q_pos'] = q_at if see.q_pos is None else see.q_pos
-    if see.mask is not None: kw['mask'] = next(told)
-    parts = tuple(_about(part, told, q_at, k_at) for part in see.parts)
+    if see.mask is not None: kw['mask'] = next(key_rules)
+    parts = tuple(_about(part, key_rules, q_at, k_at) for part in see.parts)
     return replace(see, S=len(k_at), parts=parts, **kw)
 
 def _is_plain(see:AttentionMask)->bool:
@@ -134,14 +134,14 @@ def _is_plain(see:AttentionMask)->bool:
             and all(map(_is_plain, see.parts)))
 
 def sides_of(see:AttentionMask)->Window:
-    "How far a query sees by the order of tokens, as far as all rules agree on it"
-    given = [see.window_bounds() if see.q_pos is None and see.k_pos is None else (None,None)]
-    if see.operator == 'and': given += map(sides_of, see.parts)
-    left,right = (min((n for n in side if n is not None), default=None) for side in zip(*given))
+    "Return how far a query sees by the order of tokens, as far as all rules agree on it"
+    bounds = [see.window_bounds() if see.q_pos is None and see.k_pos is None else (None,None)]
+    if see.operator == 'and': bounds += map(sides_of, see.parts)
+    left,right = (min((n for n in side if n is not None), default=None) for side in zip(*bounds))
     return left,right
 
 def _by_keys(see:AttentionMask)->AttentionMask:
-    "The same rules, in which each mask says one thing of every key"
+    "Return the same rules, in which each mask says one thing of every key"
     mask,S = see.mask,see.S
     if isinstance(mask, Tensor):
         if mask.dim() > 1 and mask.shape[-2] > 1:
@@ -214,29 +214,29 @@ class KeyBlock:
             q,k,v = (t.detach().requires_grad_() for t in (q,k,v))
             one,its = self.forward(q, k, v)
             whole = lse.masked_fill(lse == -math.inf, 0.)
-            share = (its.detach()-whole).exp()
-            wide = g.to(share.dtype)
+            weight = (its.detach()-whole).exp()    # of this block among all
+            wide = g.to(weight.dtype)
             # where a gradient is 0, it does not matter what the output is
             less = (one.detach().to(wide.dtype)-out).masked_fill(wide == 0, 0.)
-            d_lse = share*(wide*less).sum(-1)
-            grad_out = (share[...,None]*wide).to(one.dtype)
+            d_lse = weight*(wide*less).sum(-1)
+            grad_out = (weight[...,None]*wide).to(one.dtype)
             dq,dk,dv = torch.autograd.grad([one,its], [q,k,v], [grad_out,d_lse])
         return dq, dk, dv
 
 # %% ../../nbs/distributed/shards.ipynb #31cf9458
-def block_of(c:AttentionCall, see:AttentionMask, at:Needed, told:Sequence[Tensor], q_at:Tensor,
+def block_of(c:AttentionCall, see:AttentionMask, at:Needed, key_rules:Sequence[Tensor], q_at:Tensor,
            k_at:Tensor, own:bool)->KeyBlock:
-    "What is to be computed where my queries meet keys that stand at `k_at`"
+    "Return what to compute where own queries meet keys that stand at `k_at`"
     plain,rules = _is_plain(see),None
     # my tokens stand in the order of the text, so what is causal in it is causal among them
     if plain and own and sides_of(see) == (None,0) and q_at.equal(k_at):
         rules = AttentionMask(len(q_at), len(k_at), causal=True)
     elif not (plain and at.whole):
-        rules = _about(see, iter(told), q_at, k_at).part(at.rows, at.cols)
+        rules = _about(see, iter(key_rules), q_at, k_at).part(at.rows, at.cols)
     return KeyBlock(at, rules, c.scale, c.softcap)
 
 def sink_part(out:Tensor, lse:Tensor, sinks:Tensor)->tuple[Tensor,Tensor]:
-    "A block that takes weight and gives nothing"
+    "Return a block that takes weight and gives nothing"
     column = sinks[:,None] if lse.dim() > 2 else sinks
     return torch.zeros_like(out), column.to(lse.dtype).expand(lse.shape)
 
@@ -254,7 +254,7 @@ def cut_rules(see:AttentionMask, q_at:Tensor, k_at:Tensor)->AttentionMask:
 # %% ../../nbs/distributed/shards.ipynb #1a52c731
 def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:Order='zigzag',
                       **options:Unpack[AttentionOptions])->Tensor:
-    """What `ring_attention` does on `n` processes, in one: each part meets each, and all is merged
+    """Compute `ring_attention` of `n` processes in one: each part meets each, and all is merged
 
     Args:
         q: Queries of the whole text, (..., L, E)
@@ -271,24 +271,24 @@ def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:Order='zigza
     n = checked_integer('n', n, min=1)
     (L,S),see = (q.shape[-2],k.shape[-2]),rules_of_part(c, options)
     queries,keys = ([runs_of(m, n, r, order) for r in range(n)] for m in (L,S))
-    q_at,k_at = ([places_of(runs, q.device) for runs in given] for given in (queries,keys))
-    made = []
+    q_at,k_at = ([token_positions(r, q.device) for r in runs] for runs in (queries,keys))
+    outs = []
     for r in range(n):
         mine,parts = q[...,q_at[r],:],[]
         for j in range(n):
-            met = meeting(shifted(queries[r], S-L), keys[j], sides_of(see))
-            if met is None: continue
-            told = of_keys(cut_rules(see, q_at[r], k_at[j]))
+            needed = meeting(shifted(queries[r], S-L), keys[j], sides_of(see))
+            if needed is None: continue
+            key_rules = of_keys(cut_rules(see, q_at[r], k_at[j]))
             local = cut_rules(see, q_at[r], k_at[r])
-            b = block_of(c, local, met, told, q_at[r]+S-L, k_at[j], r == j)
-            theirs = (t[...,k_at[j],:][...,met.cols,:] for t in (k,v))
-            out,lse = b.forward(mine[...,met.rows,:], *theirs)
-            before,after = met.rows.start,len(q_at[r])-met.rows.stop
+            b = block_of(c, local, needed, key_rules, q_at[r]+S-L, k_at[j], r == j)
+            theirs = (t[...,k_at[j],:][...,needed.cols,:] for t in (k,v))
+            out,lse = b.forward(mine[...,needed.rows,:], *theirs)
+            before,after = needed.rows.start,len(q_at[r])-needed.rows.stop
             parts.append((F.pad(out, (0,0,before,after)),
                           F.pad(lse, (before,after), value=-math.inf)))
         if not parts:
             blank = mine.new_zeros(*mine.shape[:-1], v.shape[-1])
             parts = [(blank, blank.new_full(mine.shape[:-1], -math.inf))]
         if c.sinks is not None: parts.append(sink_part(*parts[0], c.sinks))
-        made.append(merge_attention(*parts)[0])
-    return torch.cat(made, -2)[...,torch.cat(q_at).argsort(),:]
+        outs.append(merge_attention(*parts)[0])
+    return torch.cat(outs, -2)[...,torch.cat(q_at).argsort(),:]

@@ -163,7 +163,7 @@ def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict
 # %% ../../nbs/distributed/split_cache.ipynb #9adf011c
 def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, chunk:int=64,
                 dtype:torch.dtype|None=None)->ModelCache:
-    """A cache of which each process keeps some tokens; layers with a window keep their own whole
+    """Make a cache of which each process keeps some tokens, layers with a window their own whole
 
     Args:
         model: A decoder, the same on all processes

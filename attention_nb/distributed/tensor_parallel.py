@@ -8,18 +8,20 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/tensor_parallel.ht
 __all__ = ['parallelize', 'load_shard']
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #0252e22e
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, RowwiseParallel,
                                                parallelize_module)
-from ..models.blocks import FeedForward
-from ..models.config import TransformerConfig
+from ..models.blocks import Block, FeedForward, MixtureOfExperts
+from ..layers.base import AttentionLayer
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, norm_width
 from ..models.transformer import LMHead, TokenEmbeddings, Transformer
@@ -27,102 +29,68 @@ from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #e885eba1
 def _whole(x:Tensor, mesh:DeviceMesh)->DTensor:
-    "`x`, the same on all processes, as a `DTensor`; on the way back what they found is added up"
+    "Return `x`, the same on all processes, as a `DTensor`; gradients of all are added up"
     return DTensor.from_local(x, mesh, [Replicate()])
 
 def _added(x:Tensor, mesh:DeviceMesh)->Tensor:
-    "The same as a plain tensor"
+    "Return the same as a plain tensor"
     return _whole(x, mesh).to_local(grad_placements=[Partial()])
 
 def _joined(x:Tensor, mesh:DeviceMesh, dim:int, n:int)->Tensor:
-    "The parts of all processes side by side, `n` long in dimension `dim`"
+    "Return the parts of all processes side by side, `n` long in dimension `dim`"
     shape = torch.Size([*x.shape[:dim], n, *x.shape[dim+1:]])
     stride = torch.empty(shape, device='meta').stride()
     parts = DTensor.from_local(x.contiguous(), mesh, [Shard(dim)], shape=shape, stride=stride)
     return parts.full_tensor()
 
 def _part(x:Tensor, mesh:DeviceMesh, dim:int)->Tensor:
-    "What this process has of `x`, which is the same on all"
+    "Return what this process has of `x`, which is the same on all"
     return _whole(x, mesh).redistribute(placements=[Shard(dim)]).to_local()
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #477e5463
-if TYPE_CHECKING: _Base = nn.Module
-else: _Base = object    # it stands before a class of modules
+@contextmanager
+def _local_parameters(modules:list[nn.Module], mesh:DeviceMesh, shared:bool)->Generator[None]:
+    "Let modules hold this process's part of their parameters while the block runs"
+    replaced = list[tuple[dict[str,Any],str,DTensor]]()
+    for m in modules:
+        parameters = cast(dict[str,Any], m._parameters)
+        for name,p in parameters.items():
+            # FSDP2's own parts lie on a mesh of two dimensions
+            if not isinstance(p, DTensor) or p.device_mesh != mesh: continue
+            replaced.append((parameters, name, p))
+            # shared: used by the heads of this process only, so gradients are added up
+            parameters[name] = p.to_local() if not shared else p.redistribute(
+                placements=p.placements).to_local(grad_placements=[Partial()])
+    try: yield
+    finally:
+        for parameters,name,p in replaced: parameters[name] = p
 
-class _Local(_Base):
-    "A module that computes with the part of its parameters that this process keeps"
-    _mesh:DeviceMesh
-    _shared = False
-    def __getattr__(self, name:str)->Any:
-        p = super().__getattr__(name)
-        # FSDP2's own parts lie on a mesh of two dimensions
-        if not isinstance(p, DTensor) or p.device_mesh != self._mesh: return p
-        if not self._shared: return p.to_local()
-        # used by the heads of this process only: the others' gradients belong to it too
-        return p.redistribute(placements=p.placements).to_local(grad_placements=[Partial()])
+# %% ../../nbs/distributed/tensor_parallel.ipynb #5c1e8f2a
+def _own_mask(mask:Tensor|AttentionMask|None, mesh:DeviceMesh)->Tensor|AttentionMask|None:
+    "Return the heads of this process; rules say the same of all heads, a table may not"
+    if not isinstance(mask, AttentionMask): return _own_heads(mask, mesh)
+    return _own_part(mask, mesh)
 
-class _LocalHeads(_Local):
-    "An attention with the heads of this process"
-    n_heads:int
-    def forward(self, *args:Any, mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None,
-                need_weights:bool|Literal['mean']=False, **kw:Any)->Any:
-        mask,bias = self._own_rules(mask),self._own(bias)
-        out = super().forward(*args, mask=mask, bias=bias, need_weights=need_weights, **kw)
-        if not need_weights: return out
-        (out,w),n = out,self._mesh.size()
-        if need_weights == 'mean':
-            return out, DTensor.from_local(w/n, self._mesh, [Partial()]).full_tensor()
-        return out, _joined(w, self._mesh, w.dim()-3, self.n_heads*n)
+def _own_part(mask:AttentionMask, mesh:DeviceMesh)->AttentionMask:
+    if mask.mask is None and mask.doc_table is None and not mask.parts: return mask
+    return replace(mask, mask=_own_heads(mask.mask, mesh),
+                   doc_table=_own_heads(mask.doc_table, mesh),
+                   parts=tuple(_own_part(part, mesh) for part in mask.parts))
 
-    def _own_rules(self, see:Tensor|AttentionMask|None)->Tensor|AttentionMask|None:
-        "Rules say the same of all heads; a mask or table among them may not"
-        return self._own_part(see) if isinstance(see, AttentionMask) else self._own(see)
-
-    def _own_part(self, see:AttentionMask)->AttentionMask:
-        if see.mask is None and see.doc_table is None and not see.parts: return see
-        return replace(see, mask=self._own(see.mask), doc_table=self._own(see.doc_table),
-                       parts=tuple(map(self._own_part, see.parts)))
-
-    def _own(self, t:Tensor|None)->Tensor|None:
-        "Of a mask or bias with all heads, those of this process"
-        if t is None: return t
-        if t.dim() == 4 and t.shape[1] > 1: return _part(t, self._mesh, 1)
-        return _added(t, self._mesh) if t.requires_grad else t
-
-class _LocalAttention(_LocalHeads):
-    "The projections share one distributed input: its gradients are added up once, not three times"
-    def forward(self, *args:Any, **kw:Any)->Any:
-        inputs = [*args, *(kw.pop(n, None) for n in ('query','key','value')[len(args):])]
-        whole = {id(t): _whole(t, self._mesh) for t in inputs if isinstance(t, Tensor)}
-        return super().forward(*(whole.get(id(t)) for t in inputs), **kw)
-
-class _LocalFeedForward(_Local):
-    "Likewise, for the input of `gate` and `up`"
-    def forward(self, x:Tensor)->Any: return super().forward(_whole(x, self._mesh))
-
-class _WholeNorm(_Local):
-    "A norm over all heads: for its sake they meet"
-    def forward(self, x:Tensor)->Tensor:
-        width = x.shape[-1]*self._mesh.size()
-        whole = super().forward(_joined(x, self._mesh, x.dim()-1, width))
-        return _part(whole, self._mesh, x.dim()-1)
-
-class _ForAllHeads(_Local):
-    "A layer whose result the heads of all processes read"
-    def forward(self, x:Tensor)->Tensor: return _added(super().forward(x), self._mesh)
-
-class _LocalWords(_Local):
-    "A head that scores the words of this process; the logits are joined"
-    cfg:TransformerConfig
-    def forward(self, x:Tensor, table:DTensor)->Tensor:
-        logits = super().forward(_added(x, self._mesh), table.to_local())
-        return _joined(logits, self._mesh, x.dim()-1, self.cfg.vocab_size)
+def _own_heads(t:Tensor|None, mesh:DeviceMesh)->Tensor|None:
+    "Return the heads of this process, of a mask or bias with all heads"
+    if t is None: return t
+    if t.dim() == 4 and t.shape[1] > 1: return _part(t, mesh, 1)
+    return _added(t, mesh) if t.requires_grad else t
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #a972dab9
-class _Own(ParallelStyle):
-    "Split a module's own parameters along `dims`, or copy them; its code sees this process's part"
-    def __init__(self, kind:type[_Local]=_Local, *, shared:bool=False, **dims:int)->None:
-        self.kind,self.shared,self.dims = kind,shared,dims
+class _Local(ParallelStyle):
+    """Split a module's own parameters along `dims`, or copy them; it computes with its part
+
+    `reads` names the modules in it whose parameters its own code reads.
+    """
+    def __init__(self, *, shared:bool=False, reads:Iterable[str]=(), **dims:int)->None:
+        self.shared,self.reads,self.dims = shared,reads,dims
 
     def _apply(self, module:nn.Module, device_mesh:DeviceMesh)->nn.Module:
         for name,p in [*module.named_parameters(recurse=False)]:
@@ -130,46 +98,115 @@ class _Own(ParallelStyle):
             t = distribute_tensor(p.data, device_mesh, [placement],
                                   src_data_rank=self.src_data_rank)
             module.register_parameter(name, nn.Parameter(t, p.requires_grad))
-        cls = type(module)
-        module.__class__ = type(cls.__name__, (self.kind, cls), {})
-        assert isinstance(module, _Local)    # it has become one
-        module._mesh,module._shared = device_mesh,self.shared
+        setattr(module, '_mesh', device_mesh)
+        setattr(module, 'forward', partial(self.forward, module, module.forward, device_mesh))
+        return module
+
+    def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
+                *args:Any, **kw:Any)->Any:
+        "Call the module's own `forward` with this process's parameters"
+        modules = [module, *map(module.get_submodule, self.reads)]
+        with _local_parameters(modules, mesh, self.shared): return forward(*args, **kw)
+
+class _LocalHeads(_Local):
+    "An attention with the heads of this process"
+    def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
+                *args:Any, mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None,
+                need_weights:bool|Literal['mean']=False, **kw:Any)->Any:
+        mask,bias = _own_mask(mask, mesh),_own_heads(bias, mesh)
+        out = super().forward(module, forward, mesh, *args, mask=mask, bias=bias,
+                              need_weights=need_weights, **kw)
+        if not need_weights: return out
+        out,w = out
+        if need_weights == 'mean':
+            return out, DTensor.from_local(w/mesh.size(), mesh, [Partial()]).full_tensor()
+        return out, _joined(w, mesh, w.dim()-3, w.shape[-3]*mesh.size())
+
+class _LocalAttention(_LocalHeads):
+    "The projections share one distributed input: its gradients are added up once, not three times"
+    def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
+                *args:Any, **kw:Any)->Any:
+        inputs = [*args, *(kw.pop(n, None) for n in ('query','key','value')[len(args):])]
+        whole = {id(t): _whole(t, mesh) for t in inputs if isinstance(t, Tensor)}
+        return super().forward(module, forward, mesh, *(whole.get(id(t)) for t in inputs), **kw)
+
+class _LocalFeedForward(_Local):
+    "Likewise, for the input of `gate` and `up`"
+    def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
+                x:Tensor)->Any:
+        return super().forward(module, forward, mesh, _whole(x, mesh))
+
+class _WholeNorm(_Local):
+    "A norm over all heads: for its sake they meet"
+    def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
+                x:Tensor)->Tensor:
+        whole = _joined(x, mesh, x.dim()-1, x.shape[-1]*mesh.size())
+        return _part(super().forward(module, forward, mesh, whole), mesh, x.dim()-1)
+
+class _ForAllHeads(_Local):
+    "A layer whose result the heads of all processes read"
+    def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
+                x:Tensor)->Tensor:
+        return _added(super().forward(module, forward, mesh, x), mesh)
+
+class _LocalWords(_Local):
+    "A head that scores the words of this process; the logits are joined"
+    def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
+                x:Tensor, table:DTensor)->Tensor:
+        logits = super().forward(module, forward, mesh, _added(x, mesh), table.to_local())
+        return _joined(logits, mesh, x.dim()-1, table.shape[0])
+
+class _Copied(ParallelStyle):
+    "Let a module have the parameters of the first process, as plain tensors; they are not trained"
+    def _apply(self, module:nn.Module, device_mesh:DeviceMesh)->nn.Module:
+        for name,p in [*module.named_parameters(recurse=False)]:
+            t = distribute_tensor(p.data, device_mesh, [Replicate()],
+                                  src_data_rank=self.src_data_rank)
+            module.register_parameter(name, nn.Parameter(t.to_local(), p.requires_grad))
         return module
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #9eade958
 def _rules(m:nn.Module)->dict[str,ParallelStyle]:
-    "How the parts of a module are split, by name; '' is the module itself"
+    "Return how the parts of a module are split, by name; '' is the module itself"
     column,row = ColwiseParallel(),RowwiseParallel()
     if isinstance(m, FeedForward):
-        return {'': _Own(_LocalFeedForward), 'gate': column, 'up': column, 'down': row}
+        return {'': _LocalFeedForward(), 'gate': column, 'up': column, 'down': row}
     if isinstance(m, TokenEmbeddings):
         table = RowwiseParallel(input_layouts=Replicate())
         return dict(token=table, position=table)
-    shared = _Own(shared=True)
+    if isinstance(m, MixtureOfExperts): return {'': _Copied()}    # `correction`
+    shared = _Local(shared=True)
     if isinstance(m, LMHead):
-        return {'': _Own(_LocalWords, weight=0, bias=0), 'dense': shared, 'norm': shared}
+        return {'': _LocalWords(weight=0, bias=0), 'dense': shared, 'norm': shared}
     if isinstance(m, LatentAttention):
-        return {'': _Own(_LocalHeads), 'q_proj': column, 'q_up': column, 'out_proj': row,
-                'kv_down': _Own(_ForAllHeads), 'kv_norm': shared, 'kv_up': _Own(weight=0)}
+        return {'': _LocalHeads(reads=['kv_up']), 'q_proj': column, 'q_up': column,
+                'out_proj': row, 'kv_down': _ForAllHeads(), 'kv_norm': shared,
+                'kv_up': _Local(weight=0)}
+    if isinstance(m, Transformer) and m.cfg.positions == 'relative':
+        # it asks its stacks for the bias before it calls them
+        return {'': _Local(reads=[n for n in ('encoder','decoder') if getattr(m, n) is not None])}
+    if isinstance(m, Block) and not isinstance(m.attn, AttentionLayer):
+        # a mixer may read what is in it
+        return {'attn': _Local(reads=[n for n,_ in m.attn.named_modules() if n])}
     if not isinstance(m, MultiHeadAttention): return {}
-    rules:dict[str,ParallelStyle] = {'': _Own(_LocalAttention, sinks=0), 'out_proj': row}
+    rules:dict[str,ParallelStyle] = {'': _LocalAttention(sinks=0), 'out_proj': row}
     for role,heads in (('q', m.n_heads), ('k', m.n_kv_heads), ('v', m.n_kv_heads)):
         rules[f'{role}_proj'] = column
         norm = getattr(m, f'{role}_norm', None)
         if norm is None: continue
         whole = heads > 1 and norm_width(norm) == heads*m.head_dim
-        rules[f'{role}_norm'] = _Own(_WholeNorm) if whole else shared
+        rules[f'{role}_norm'] = _WholeNorm() if whole else shared
     return rules
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #6b6088a5
 def _plan(model:nn.Module)->dict[str,ParallelStyle]:
-    "A style for every module that has parameters; what no rule names is copied"
+    "Return a style for every module that has parameters; what no rule names is copied"
     plan:dict[str,ParallelStyle] = {}
     for name,m in model.named_modules():
         for child,style in _rules(m).items():
             if not child or isinstance(getattr(m, child, None), nn.Module):
                 plan['.'.join(filter(None, (name, child)))] = style
-        if any(p is not None for p in m._parameters.values()): plan.setdefault(name, _Own())
+        if any(p is not None for p in m._parameters.values()): plan.setdefault(name, _Local())
     return plan
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #95930a65
@@ -209,9 +246,8 @@ def parallelize(model:_Model, mesh:DeviceMesh)->_Model:
     check_parts(model, mesh)
     parallelize_module(model, mesh, _plan(model))
     for m in model.modules():
-        if isinstance(m, _LocalHeads):
-            m.n_heads //= mesh.size()
-            if isinstance(m, MultiHeadAttention): m.n_kv_heads //= mesh.size()
+        if isinstance(m, (MultiHeadAttention,LatentAttention)): m.n_heads //= mesh.size()
+        if isinstance(m, MultiHeadAttention): m.n_kv_heads //= mesh.size()
     return model
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #0de8014e

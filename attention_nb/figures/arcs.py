@@ -17,7 +17,7 @@ from ..checks import checked_integer
 from ..recording.inputs import checked_integers, readable_tokens, weight_layers
 from ..views.page import clipped, pack_weights, unpack_weights, View, register_kind, view_of
 from ..views.plots import colors
-from ..views.attention_views import given_or_seen, most_weights
+from ..views.attention_views import view_arguments, max_weights
 
 # %% ../../nbs/figures/arcs.ipynb #b89ba2f1
 register_kind('arcs', 'figures.arcs.draw_arcs', 'figures_js/arcs')
@@ -26,7 +26,7 @@ register_kind('arcs', 'figures.arcs.draw_arcs', 'figures_js/arcs')
 def _asks(
     w:Tensor # Weights (L, L) of a head
 )->int: # The query with the largest weight on another place
-    "The word that a head is shown with first"
+    "Return the word that a head is shown with first"
     others = w.clone().fill_diagonal_(0.)
     return int(others.amax(1).argmax())
 
@@ -35,12 +35,12 @@ def _sentence(
     tokens:Sequence[str]|None, # Likewise
     kind:str|None # Likewise
 )->tuple[list[Tensor],list[str],list[int]]: # Layers (H, L, L), L tokens, places of those shown
-    "What is to be shown, checked"
-    weights,tokens,_,_ = given_or_seen(weights, tokens, None, None, kind)
+    "Check what is to be shown, and return it"
+    weights,tokens,_,_ = view_arguments(weights, tokens, None, None, kind)
     if isinstance(weights, dict):
         raise TypeError("weights must be those of one self-attention, as (layers, H, L, L), got "
                         f"those of {[*weights]}: choose one, as in kind={[*weights][0]!r}")
-    layers = weight_layers(weights, 'weights', most_weights)
+    layers = weight_layers(weights, 'weights', max_weights)
     L,S = layers[0].shape[1:]
     if L != S: raise ValueError(f"weights must be of a self-attention, got {L} queries, {S} keys")
     words = readable_tokens(tokens, L)
@@ -53,7 +53,7 @@ def _sentence(
 def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
              heads:Sequence[tuple[int,int]]=((0,0),), queries:Sequence[int]|None=None,
              title:str='')->View:
-    """A sentence on a line, with arcs from one word to those that it takes from, for a few heads
+    """Draw a sentence on a line, with arcs from one word to those that it takes from
 
     Args:
         weights: Of a self-attention: (layers, H, L, L), a list, or what `look` gives
@@ -71,7 +71,7 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
     asks = [None]*len(heads) if queries is None else list(queries)
     if len(asks) != len(heads):
         raise ValueError(f"queries must be one for each of {len(heads)} heads, got {len(asks)}")
-    found,kept = list[dict[str,int]](),list[Tensor]()
+    shown_heads,kept = list[dict[str,int]](),list[Tensor]()
     for (layer,head),query in zip(heads, asks):
         layer = checked_integer('layer', layer, max=len(layers)-1)
         head = checked_integer('head', head, max=len(layers[layer])-1)
@@ -80,16 +80,16 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
         elif checked_integer('query', query, max=len(words)-1) in shown:
             first = shown.index(query)
         else: raise ValueError(f"query {query} is {words[query]!r}, a mark")
-        found.append(dict(layer=layer, head=head, query=first))
+        shown_heads.append(dict(layer=layer, head=head, query=first))
         kept.append(w)
     marks = [t for n,t in enumerate(words) if n not in shown]
     return view_of('arcs', title, f"Arcs: {len(shown)} words, {len(heads)} heads", size=len(shown),
-                   marks=marks, tokens=[words[n] for n in shown], heads=found,
+                   marks=marks, tokens=[words[n] for n in shown], heads=shown_heads,
                    weights=pack_weights(torch.stack(kept)))
 
 # %% ../../nbs/figures/arcs.ipynb #62fdde70
 def draw_arcs(fig:Any, data:dict[str,Any])->None:
-    "Words on a line, arcs from the word that asks"
+    "Draw words on a line, arcs from the word that asks"
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
     tokens,query = data['tokens'],data['heads'][0]['query']
@@ -99,14 +99,14 @@ def draw_arcs(fig:Any, data:dict[str,Any])->None:
     widths = torch.tensor([len(clipped(t)) + 1.5 for t in tokens])
     at,whole = (widths.cumsum(0) - widths/2).tolist(),float(widths.sum())
     best = int(w.clone().index_fill(0, torch.tensor(query), 0.).argmax())
-    for j,share in enumerate(w.tolist()):
+    for j,weight in enumerate(w.tolist()):
         ink = {query: colors['q'], best: colors['k']}.get(j, 'black')
         ax.text(at[j], 0, clipped(tokens[j]), ha='center', va='top', color=ink, parse_math=False)
-        if j == query or share < .03: continue
+        if j == query or weight < .03: continue
         high = .7*(whole*abs(at[j]-at[query]))**.5      # as the page: all is used by the farthest
         curve = Path([(at[query],.5), (at[query],high), (at[j],high), (at[j],.5)],
                      [Path.MOVETO, *[Path.CURVE4]*3])
         ax.add_patch(PathPatch(curve, facecolor='none', edgecolor=colors['w'],
-                               linewidth=.5+5*share, alpha=.15+.85*share**.5))
+                               linewidth=.5+5*weight, alpha=.15+.85*weight**.5))
     ax.set(xlim=(0, whole), ylim=(-3, .53*whole))
     ax.axis('off')

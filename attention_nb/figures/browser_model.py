@@ -26,12 +26,12 @@ from ..checkpoints.schema import always_ignored, always_neutral, field_kinds
 from ..checkpoints.tokenizers import load_tokenizer
 
 # %% ../../nbs/figures/browser_model.ipynb #4ab23a59
-def int8_pieces(w:Tensor, most:int=64)->tuple[Tensor,Tensor]:
-    """A matrix as whole numbers of a step for each piece of a row
+def int8_pieces(w:Tensor, max_columns:int=64)->tuple[Tensor,Tensor]:
+    """Round a matrix to whole numbers of a step for each piece of a row
 
     Args:
         w: (rows, columns), floating point
-        most: Columns of a piece, at most; pieces are equal but for the last
+        max_columns: Columns of a piece, at most; pieces are equal but for the last
 
     Returns:
         int8 (rows, columns); float32 (rows, pieces), what 1 stands for
@@ -39,7 +39,7 @@ def int8_pieces(w:Tensor, most:int=64)->tuple[Tensor,Tensor]:
     if w.dim() != 2 or not w.is_floating_point():
         raise ValueError(f"w must be a matrix of floating point, got {tuple(w.shape)} {w.dtype}")
     columns = w.shape[1]
-    n = -(-columns//checked_integer('most', most, min=1))
+    n = -(-columns//checked_integer('max_columns', max_columns, min=1))
     width = -(-columns//n)
     parts = F.pad(w.float(), (0, n*width-columns)).unflatten(1, (n,width))
     step = parts.abs().amax(-1)/127
@@ -48,7 +48,7 @@ def int8_pieces(w:Tensor, most:int=64)->tuple[Tensor,Tensor]:
 
 # %% ../../nbs/figures/browser_model.ipynb #6a1f0c22
 def _worker()->str:
-    "The script that runs the model, and what it must know to refuse what Python refuses"
+    "Return the script that runs the model, with what it must know to refuse as Python does"
     folder,names = files('attention_nb')/'live_js',('encoder','checks','weights')
     scripts = [(folder/f'{n}.js').read_text(encoding='utf-8') for n in names]
     family = FAMILIES['bert']
@@ -61,7 +61,7 @@ def _worker()->str:
     return '\n'.join([*scripts, f'const family = {json.dumps(known)};\n'])
 
 def _plan_of_bert(opened:Source)->Plan:
-    "Which tensors are BERT's; a model that the page would not compute is refused"
+    "Find the tensors of a BERT; refuse a model that the page would not compute"
     if (kind := opened.config.get('model_type')) != 'bert':
         raise ValueError(f"source must be a BERT, got a model of type {kind!r}")
     cfg,family = config_from_hf(opened.config, architecture='BertModel')
@@ -79,7 +79,7 @@ _scripts = (*head_scripts, 'views_js/model', *neuron_scripts, 'views_js/tokens',
             'figures_js/live')
 
 def write_live(folder:str|Path, source:str|Path='minilm')->dict[str,Any]:
-    """The files of a page that runs a model: weights in int8, worker, views
+    """Write the files of a page that runs a model: weights in int8, worker, views
 
     Args:
         folder: Made if it is not there
@@ -102,8 +102,8 @@ def write_live(folder:str|Path, source:str|Path='minilm')->dict[str,Any]:
     view = page_of(dict(kind='live', title='', size=0), 'Attention of your sentence', _scripts)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    made = {file: weights, 'view.html': view.encode(), 'encoder.js': _worker().encode()}
-    for name,body in made.items():
+    contents = {file: weights, 'view.html': view.encode(), 'encoder.js': _worker().encode()}
+    for name,body in contents.items():
         new = folder/f'{name}.tmp'
         new.write_bytes(body)
         new.replace(folder/name)

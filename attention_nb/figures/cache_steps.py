@@ -25,14 +25,14 @@ def _counted(
     token_bytes:int, # What the cache keeps of a word
     keeps:bool # With a cache?
 )->tuple[int,int,int,int]: # Made in this step, made so far, bytes kept, bytes read
-    "What the page counts in step `t`"
+    "Count as the page does in step `t`"
     if keeps: return 1, t, t*token_bytes, (t-1)*token_bytes
     return t, t*(t+1)//2, 0, 0
 
 # %% ../../nbs/figures/cache_steps.ipynb #c75ee7d7
 def cache_view(tokens:Sequence[str], *, layers:int=30, n_kv_heads:int=3, head_dim:int=64,
                number_bytes:int=2, step:int|None=None, keeps:bool=True, title:str='')->View:
-    """Words read one at a time: keys and values made, kept and read, with a cache and without
+    """Draw words read one at a time: keys and values made, kept and read, with and without cache
 
     Args:
         tokens: The words, 24 at most
@@ -81,8 +81,8 @@ def draw_triangle(fig:Any, data:dict[str,Any])->None:
                   parse_math=False)
     ax.set_yticks([step-1], [f'step {step}'])
     ax.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
-    rows = [f'{way} made {made}, so far {total}; bytes kept {kept:,}, read {read:,}'
-            for way,(made,total,kept,read) in (
+    rows = [f'{label} made {computed}, so far {total}; bytes kept {kept:,}, read {read:,}'
+            for label,(computed,total,kept,read) in (
                 ('with a cache:', _counted(step, data['bytes'], True)),
                 ('without:', _counted(step, data['bytes'], False)))]
     below.text(.5, .5, '\n'.join(rows), ha='center', va='center')

@@ -31,7 +31,7 @@ def softmax_view(
         q:Tensor, k:Tensor, tokens:Sequence[str], *, temperature:float=1., width:int|None=None,
         scaled:bool=True, softcap:float|None=None, sink:float|None=None,
         sliders:Sequence[str]=('temperature','width','softcap','sink'), title:str='')->View:
-    """Weights of one query and their slopes, which follow temperature, width, cap and sink
+    """Draw the weights of a query and their slopes, under temperature, width, cap and sink
 
     Args:
         q: One query (E,)
@@ -68,7 +68,7 @@ def softmax_view(
 # %% ../../nbs/figures/explorables.ipynb #8c9c5e1a
 def _softened(q:Tensor, k:Tensor, *, temperature:float, width:int, scaled:bool, softcap:float|None,
               sink:float|None)->tuple[Tensor,Tensor,Tensor,Tensor]:
-    "What the page computes: scores, weights, slopes of the weights, the sink's weight"
+    "Compute what the page does: scores, weights, their slopes, the sink's weight"
     q,k,scale = q[None,:width],k[:,:width],(width**-.5 if scaled else 1.)/temperature
     scores = attention_scores(q, k, scale=scale, softcap=softcap)[0]
     sinks = None if sink is None else torch.tensor([sink], dtype=q.dtype)
@@ -100,15 +100,15 @@ def draw_bars(fig:Any, data:dict[str,Any])->None:
     left.set_yticks(range(len(tokens)), tokens, parse_math=False)
 
 # %% ../../nbs/figures/explorables.ipynb #54bcd740
-def permutation_view(x:Tensor, tokens:Sequence[str], places:Tensor|None=None, *,
+def permutation_view(x:Tensor, tokens:Sequence[str], position_vectors:Tensor|None=None, *,
                      order:Sequence[int]|None=None, positions:bool=False, causal:bool=False,
                      title:str='')->View:
-    """Attention of words in two orders: which outputs follow their words, and which change
+    """Draw attention of words in two orders: which outputs follow their words, which change
 
     Args:
         x: Word vectors (L, D)
         tokens: L tokens
-        places: Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
+        position_vectors: Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
         order: Which word stands at each place first; None reverses them
         positions: Add the places' vectors at first
         causal: Hide what comes after at first
@@ -120,26 +120,29 @@ def permutation_view(x:Tensor, tokens:Sequence[str], places:Tensor|None=None, *,
     x = checked_vectors(x, 'LD', 'x')
     (L,D),tokens = x.shape,readable_tokens(tokens, len(x))
     if L > 40: raise ValueError(f"{L} words are more than the 40 that this view shows")
-    if places is None:
-        if D % 2: raise ValueError(f"sinusoidal places need an even width, got {D}: give `places`")
-        places = sinusoidal_positions(L, D)
-    places = checked_vectors(places, 'LD', 'places')
-    if places.shape != x.shape:
-        raise ValueError(f"places must be {tuple(x.shape)} as x, got {tuple(places.shape)}")
+    if position_vectors is None:
+        if D % 2:
+            raise ValueError(f"sinusoidal positions need an even width, got {D}: give "
+                             "position_vectors")
+        position_vectors = sinusoidal_positions(L, D)
+    position_vectors = checked_vectors(position_vectors, 'LD', 'position_vectors')
+    if position_vectors.shape != x.shape:
+        raise ValueError(f"position_vectors must be {tuple(x.shape)} as x, "
+                         f"got {tuple(position_vectors.shape)}")
     order = list(range(L))[::-1] if order is None else checked_integers(order, 'order')
     order = [checked_integer('order', n, max=L-1) for n in order]
     if sorted(order) != list(range(L)):
         raise ValueError(f"order must hold each place from 0 to {L-1} once, got {order}")
     start = dict(order=order, positions=bool(positions), causal=bool(causal))
     return view_of('permutation', title, f"Permutation view: {L} words of {D} numbers", size=L,
-                   tokens=tokens, width=D, xdata=pack_floats(x), pdata=pack_floats(places),
-                   start=start)
+                   tokens=tokens, width=D, xdata=pack_floats(x),
+                   pdata=pack_floats(position_vectors), start=start)
 
 # %% ../../nbs/figures/explorables.ipynb #fe6aefb0
-def _moved(x:Tensor, places:Tensor, *, order:list[int], positions:bool, causal:bool)->Tensor:
-    "How far the output of the word at each place of `order` is from where it was"
+def _moved(x:Tensor, vectors:Tensor, *, order:list[int], positions:bool, causal:bool)->Tensor:
+    "Return how far the output of the word at each place of `order` is from where it was"
     def outputs(x:Tensor)->Tensor:
-        x = x + places if positions else x
+        x = x + vectors if positions else x
         return attention(x, x, x, causal=causal)[0]
     far:Tensor = (outputs(x[order]) - outputs(x)[order]).norm(dim=-1)
     return far
@@ -149,18 +152,18 @@ def draw_paths(fig:Any, data:dict[str,Any])->None:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Curve
     L,start = len(data['tokens']),data['start']
-    x,places = (unpack_floats(data[name], L, -1).double() for name in ('xdata','pdata'))
-    tokens,moved = [clipped(t) for t in data['tokens']],_moved(x, places, **start).tolist()
+    x,vectors = (unpack_floats(data[name], L, -1).double() for name in ('xdata','pdata'))
+    tokens,moved = [clipped(t) for t in data['tokens']],_moved(x, vectors, **start).tolist()
     fig.set_size_inches(5.2, .26*L+.5)
     ax = fig.subplots()
     bend = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
-    for place,(n,far) in enumerate(zip(start['order'], moved)):
+    for position,(n,far) in enumerate(zip(start['order'], moved)):
         ink,says = ('black',f'{far:.2f}') if far > 1e-6 else (colors['x'],'same')
-        curve = Curve([(0,n), (.4,n), (.6,place), (1,place)], bend)
+        curve = Curve([(0,n), (.4,n), (.6,position), (1,position)], bend)
         ax.add_patch(PathPatch(curve, facecolor='none', edgecolor=ink, lw=1.5))
-        ax.text(1.02, place, tokens[n], va='center', parse_math=False)
-        ax.text(1.5, place, says, va='center', ha='right', color=ink)
-        ax.text(-.02, place, tokens[place], va='center', ha='right', parse_math=False)
+        ax.text(1.02, position, tokens[n], va='center', parse_math=False)
+        ax.text(1.5, position, says, va='center', ha='right', color=ink)
+        ax.text(-.02, position, tokens[position], va='center', ha='right', parse_math=False)
     ax.set(xlim=(0,1.5), ylim=(L-.5,-.5))
     ax.axis('off')
     options = [name for name,on in (('positions', start['positions']),

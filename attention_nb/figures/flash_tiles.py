@@ -24,7 +24,7 @@ register_kind('flash_tiles', 'figures.flash_tiles.draw_tiles', 'views_js/digits'
 def _order(
     kinds:list[str] # Of each block of queries, a digit for each block of keys: 0 nobody sees it
 )->list[tuple[int,int]]: # (block of queries, block of keys), in the order of computing
-    "The tiles that are computed"
+    "Return the tiles that are computed"
     return [(i, j) for i,row in enumerate(kinds) for j,kind in enumerate(row) if kind != '0']
 
 def _passed(
@@ -35,7 +35,7 @@ def _passed(
     E:int, # Numbers in a row
     step:int # Tiles computed so far
 )->tuple[int,int,int]: # Scores computed; numbers fetched; numbers written
-    "What the page counts after `step` tiles"
+    "Count as the page does after `step` tiles"
     order = _order(kinds)
     done,behind = order[:step],{i for i,_ in order[step:]}
     def high(i:int)->int: return min(n, L-i*n)
@@ -48,7 +48,7 @@ def _passed(
 # %% ../../nbs/figures/flash_tiles.ipynb #089c0eb8
 def tiles_view(see:AttentionMask|Mapping[str,AttentionMask], *, sides:Sequence[int]=(64,128),
                width:int=64, step:int|None=None, title:str='')->View:
-    """A table of scores computed tile by tile: what is at hand, moved and left out
+    """Draw a table of scores computed tile by tile: what is at hand, moved and left out
 
     Args:
         see: Who sees whom; or several, with their names
@@ -76,7 +76,7 @@ def tiles_view(see:AttentionMask|Mapping[str,AttentionMask], *, sides:Sequence[i
                    size=1, rules=rules, sides=sides, width=width, step=step)
 
 def _kinds_of(see:AttentionMask, n:int)->list[str]:
-    "A string for each block of queries"
+    "Return a string for each block of queries"
     if max(see.L, see.S) > 32*n or not see.L or not see.S:
         raise ValueError(f"1 to 32 tiles of {n} must cover each side, got {see.L} by {see.S}")
     kinds = see.blocks(n, n, device='cpu')

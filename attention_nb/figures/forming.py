@@ -24,7 +24,7 @@ register_kind('forming', 'figures.forming.draw_moment', 'views_js/digits',
 # %% ../../nbs/figures/forming.ipynb #51f6476f
 def forming_view(weights:Tensor, steps:Sequence[int], losses:Sequence[float], *,
                  names:Sequence[str], moment:int=0, title:str='')->View:
-    """Heads at several moments of training: what they look at, and where the loss is
+    """Draw heads at several moments of training: what they look at, and where the loss is
 
     Args:
         weights: Of M heads at T moments, (T, M, L, L), from 0 to 1
@@ -45,15 +45,15 @@ def forming_view(weights:Tensor, steps:Sequence[int], losses:Sequence[float], *,
     if T*M*L*L > 2_000_000:
         raise ValueError(f"{T} moments of {M} heads over {L} tokens are more than this view shows, "
                          "two million weights")
-    taken,found = checked_integers(steps, 'steps'),checked_vectors(
+    taken,loss_values = checked_integers(steps, 'steps'),checked_vectors(
         torch.as_tensor(losses, dtype=torch.float32), 'T', 'losses')
-    if len(taken) != T or len(found) != T or taken != sorted({*taken}) or taken[0] < 0:
+    if len(taken) != T or len(loss_values) != T or taken != sorted({*taken}) or taken[0] < 0:
         raise ValueError(f"steps and losses must be {T}, steps rising from 0, got {len(taken)} and "
-                         f"{len(found)}: {taken}")
+                         f"{len(loss_values)}: {taken}")
     start = dict(step=checked_integer('moment', moment, max=T-1))
     return view_of('forming', title, f"{M} heads at {T} moments, after {taken[0]} to {taken[-1]} "
                    "steps", size=L, length=L, names=names, steps=taken,
-                   losses=[round(x, 4) for x in found.tolist()],
+                   losses=[round(x, 4) for x in loss_values.tolist()],
                    weights=pack_floats((w*1000).round()/1000), start=start)
 
 # %% ../../nbs/figures/forming.ipynb #27d555b8

@@ -26,7 +26,7 @@ def _mixture(
     values:Tensor, # Two tokens of two numbers (2, 2)
     weights:Tensor # What each number takes of token 0, (2,)
 )->Tensor: # The output (2,)
-    "Each number an average of its own"
+    "Mix each number with a weight of its own"
     return weights*values[0] + (1-weights)*values[1]
 
 def _nearest(
@@ -34,7 +34,7 @@ def _nearest(
     wanted:Tensor, # The point to come near (2,)
     heads:int # 1: one weight for both numbers; 2: one for each
 )->Tensor: # The best weights (2,)
-    "The weights whose output is nearest to what is wanted"
+    "Return the weights whose output is nearest to what is wanted"
     step,rest = values[0]-values[1],wanted-values[1]
     along,size = step*rest,step*step
     if heads == 1: along,size = along.sum().expand(2),size.sum().expand(2)
@@ -44,7 +44,7 @@ def _nearest(
 def mixing_view(values:Tensor, tokens:Sequence[str],
                 names:Sequence[str]=('first number','second number'), wanted:Tensor|None=None, *,
                 heads:int=1, weights:Sequence[float]=(.5,.5), title:str='')->View:
-    """Which outputs one softmax can make of two tokens, and which need two
+    """Draw which outputs one softmax can make of two tokens, and which need two
 
     Args:
         values: Two tokens of two numbers (2, 2)
@@ -79,7 +79,7 @@ def draw_planes(fig:Any, data:dict[str,Any])->None:
     values,wanted = torch.tensor(data['values']),torch.tensor(data['wanted'])
     points = torch.cat([values, wanted[None]])
     low,high = points.amin(0),points.amax(0)
-    room = float((high-low).max()) or 1.
+    extent = float((high-low).max()) or 1.
     fig.set_size_inches(6.4, 2.9)
     for heads,ax in zip((1, 2), fig.subplots(1, 2)):
         best = _mixture(values, _nearest(values, wanted, heads))
@@ -96,7 +96,7 @@ def draw_planes(fig:Any, data:dict[str,Any])->None:
         far = float((best-wanted).norm())
         says = 'reaches it' if far < 1e-6 else f'{far:.2f} off at best'
         ax.set_title(f"{('one head', 'two heads')[heads-1]}: {says}", fontsize=9)
-        (left,bottom),(right,top) = (low - .2*room).tolist(),(high + .25*room).tolist()
+        (left,bottom),(right,top) = (low - .2*extent).tolist(),(high + .25*extent).tolist()
         ax.set(xlim=(left, right), ylim=(bottom, top))
         ax.set_xlabel(clipped(data['names'][0]), parse_math=False)
         ax.set_ylabel(clipped(data['names'][1]), parse_math=False)

@@ -44,7 +44,7 @@ _labels = dict(B='batch', L='length', H='heads', G='key heads', E='head width', 
 
 # %% ../../nbs/figures/model_shapes.ipynb #dae54867
 def _counts(sizes:dict[str,int])->list[tuple[tuple[int,...],int,int]]:
-    "Shape, parameters and multiplications of each step"
+    "Return shape, parameters and multiplications of each step"
     def product(letters:str)->int:
         n = 1
         for letter in letters: n *= sizes[letter]
@@ -56,7 +56,7 @@ def _counts(sizes:dict[str,int])->list[tuple[tuple[int,...],int,int]]:
 # %% ../../nbs/figures/model_shapes.ipynb #63eaa65f
 def shapes_view(*, batch:int=1, length:int=64, n_heads:int=4, n_kv_heads:int=2, head_dim:int=32,
                 d_ff:int=256, vocab_size:int=512, step:int=0, title:str='')->View:
-    """Shapes, parameters and multiplications of one pass through a decoder
+    """Draw shapes, parameters and multiplications of one pass through a decoder
 
     Args:
         batch: Sequences B
@@ -72,11 +72,11 @@ def shapes_view(*, batch:int=1, length:int=64, n_heads:int=4, n_kv_heads:int=2, 
     Returns:
         A view with a slider for each size, and a step for each shape
     """
-    given = dict(B=('batch', batch), L=('length', length), H=('n_heads', n_heads),
+    named = dict(B=('batch', batch), L=('length', length), H=('n_heads', n_heads),
                  G=('n_kv_heads', n_kv_heads), E=('head_dim', head_dim), F=('d_ff', d_ff),
                  N=('vocab_size', vocab_size))
     sizes = {letter: checked_integer(name, x, min=1, max=1_000_000)
-             for letter,(name,x) in given.items()}
+             for letter,(name,x) in named.items()}
     if sizes['H'] % sizes['G']:
         raise ValueError(f"n_kv_heads must divide n_heads {n_heads}, got {n_kv_heads}")
     step = checked_integer('step', step, max=len(_steps)-1)
@@ -93,11 +93,11 @@ def shapes_view(*, batch:int=1, length:int=64, n_heads:int=4, n_kv_heads:int=2, 
 def draw_rows(fig:Any, data:dict[str,Any])->None:
     "Draw the shape of each step, from the ids down to the logits"
     sizes,n = data['start'],len(_steps)
-    most = max(sizes[shape[-1]] for _,shape,*_ in _steps)
+    widest = max(sizes[shape[-1]] for _,shape,*_ in _steps)
     fig.set_size_inches(6.5, .27*n+.2)
     ax = fig.subplots()
     for y,((name,letters,*_),(shape,weights,_)) in enumerate(zip(_steps, _counts(sizes))):
-        wide = .12 if len(shape) == 2 else .1 + 2.6*(shape[-1]/most)**.5
+        wide = .12 if len(shape) == 2 else .1 + 2.6*(shape[-1]/widest)**.5
         sheets = min(shape[1], 8) if len(shape) == 4 else 1
         for s in reversed(range(sheets)):
             ax.add_patch(_sheet(1.5+.06*s, y-.28+.04*(sheets-1-s), wide, .42))
@@ -110,6 +110,6 @@ def draw_rows(fig:Any, data:dict[str,Any])->None:
     ax.axis('off')
 
 def _sheet(x:float, y:float, wide:float, high:float)->Any:
-    "One sheet of a drawing"
+    "Return one sheet of a drawing"
     from matplotlib.patches import Rectangle
     return Rectangle((x,y), wide, high, facecolor='#e3e6e9', edgecolor=colors['x'], lw=.8)

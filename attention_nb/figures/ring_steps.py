@@ -16,28 +16,28 @@ from ..views.page import View, register_kind, view_of
 from ..views.plots import colors
 
 # %% ../../nbs/figures/ring_steps.ipynb #37c5ab7b
-register_kind('ring_steps', 'figures.ring_steps.draw_ring', 'views_js/digits',
+register_kind('ring_steps', 'figures.ring_steps.draw_pairs', 'views_js/digits',
               'figures_js/explorable', 'figures_js/ring_steps')
 
 # %% ../../nbs/figures/ring_steps.ipynb #9d79fb6b
-def pairs_of_steps(owner:Sequence[int], n:int)->list[list[int]]:
-    """Pairs under a causal mask while keys travel round a ring
+def pairs_of_steps(ranks:Sequence[int], n:int)->list[list[int]]:
+    """Count pairs under a causal mask while keys travel round a ring
 
     Args:
-        owner: Which process keeps each token, from 0
+        ranks: Which process keeps each token, from 0
         n: Processes
 
     Returns:
         For each step, how many pairs each process computes
     """
-    found = [[0]*n for _ in range(n)]
-    for i,r in enumerate(owner):
-        for other in owner[:i+1]: found[(r-other) % n][r] += 1
-    return found
+    counts = [[0]*n for _ in range(n)]
+    for i,r in enumerate(ranks):
+        for other in ranks[:i+1]: counts[(r-other) % n][r] += 1
+    return counts
 
 # %% ../../nbs/figures/ring_steps.ipynb #d2d22d2e
 def ring_view(owners:dict[str,Sequence[int]], *, step:int|None=None, title:str='')->View:
-    """Keys travel round a ring: which pairs are computed at each step, and who waits
+    """Draw keys that travel round a ring: which pairs each step computes, and who waits
 
     Args:
         owners: Names of orders, and who keeps each of the L tokens
@@ -48,42 +48,42 @@ def ring_view(owners:dict[str,Sequence[int]], *, step:int|None=None, title:str='
         A view with buttons for the steps and a choice of orders
     """
     if not owners: raise ValueError("ring_view needs at least one order, got none")
-    kept = {name: [checked_integer('owners', r) for r in owner] for name,owner in owners.items()}
-    sizes = {len(owner) for owner in kept.values()}
+    kept = {name: [checked_integer('owners', r) for r in ranks] for name,ranks in owners.items()}
+    sizes = {len(ranks) for ranks in kept.values()}
     if len(sizes) > 1 or not 1 <= max(sizes) <= 64:
         raise ValueError(f"owners must be of as many tokens each, 1 to 64, got {sorted(sizes)}")
     n = 1+max(map(max, kept.values()))
     if n > 8: raise ValueError(f"owners must be processes 0 to 7, got {n-1}")
     first = min(2, n) if step is None else checked_integer('step', step, max=n)
-    orders = [dict(name=readable(name, 'names of orders'), owner=owner)
-              for name,owner in kept.items()]
+    orders = [dict(name=readable(name, 'names of orders'), ranks=ranks)
+              for name,ranks in kept.items()]
     return view_of('ring_steps', title, f"A ring of {n} processes, {max(sizes)} tokens", size=1,
                    orders=orders, processes=n, start=dict(step=first, order=0))
 
 # %% ../../nbs/figures/ring_steps.ipynb #d911d960
-def draw_ring(fig:Any, data:dict[str,Any])->None:
+def draw_pairs(fig:Any, data:dict[str,Any])->None:
     "Draw the pairs of this step, and the lanes of the processes up to it"
     from matplotlib.patches import Rectangle
-    n,now,owner = data['processes'],data['start']['step'],data['orders'][0]['owner']
-    L = len(owner)
+    n,now,ranks = data['processes'],data['start']['step'],data['orders'][0]['ranks']
+    L = len(ranks)
     fig.set_size_inches(6.2, 2.9)
     ax,lanes = fig.subplots(1, 2, width_ratios=[1,1.1])
     for i in range(L):
         for j in range(i+1):
-            step = (owner[i]-owner[j]) % n
+            step = (ranks[i]-ranks[j]) % n
             ax.add_patch(Rectangle((j,i), .9, .9, linewidth=0, facecolor=colors['w'],
                                    alpha=1 if step == now-1 else .3 if step < now else .08))
-    for i,r in enumerate(owner): ax.text(-.3, i+.5, r, ha='right', va='center', fontsize=6)
+    for i,r in enumerate(ranks): ax.text(-.3, i+.5, r, ha='right', va='center', fontsize=6)
     ax.set(xlim=(-1.5,L), ylim=(L,0), aspect='equal')
     ax.axis('off')
     at = 0
-    for step,pairs in enumerate(pairs_of_steps(owner, n)[:now]):
+    for step,pairs in enumerate(pairs_of_steps(ranks, n)[:now]):
         for r,many in enumerate(pairs):
             lanes.add_patch(Rectangle((at,r+.1), many, .8, linewidth=.5, edgecolor='white',
                                       facecolor=colors['w'], alpha=1 if step == now-1 else .3))
         at += max(pairs)
         lanes.axvline(at, color='#9aa3ab', lw=.7)
-    whole = max(sum(map(max, pairs_of_steps(o['owner'], n))) for o in data['orders'])
+    whole = max(sum(map(max, pairs_of_steps(o['ranks'], n))) for o in data['orders'])
     lanes.set(xlim=(0,whole), ylim=(n,0), yticks=[r+.5 for r in range(n)],
               yticklabels=range(n), xlabel='time, in pairs', ylabel='process')
     lanes.spines[['top','right','left']].set_visible(False)

@@ -25,21 +25,21 @@ register_kind('rope_turns', 'figures.rope_turns.draw_states', 'views_js/digits',
 
 # %% ../../nbs/figures/rope_turns.ipynb #102fc77f
 def _pairs(E:int, interleaved:bool)->list[list[int]]:
-    "Which two numbers of `E` are each pair"
+    "Return which two numbers of `E` are each pair"
     if interleaved: return [[m, m+1] for m in range(0, E, 2)]
     return [[m, m + E//2] for m in range(E//2)]
 
 def rotation_view(q:Tensor, k:Tensor, tokens:Sequence[str]=('query','key'), *,
-                  theta:Tensor|None=None, places:Sequence[int]=(0,1), length:int=24,
+                  theta:Tensor|None=None, positions:Sequence[int]=(0,1), length:int=24,
                   interleaved:bool=False, added:bool=False, title:str='')->View:
-    """Arrows of a query and a key that turn with their places, and their score
+    """Draw arrows of a query and a key that turn with their positions, and their score
 
     Args:
         q: A query (E,), E even and at most 16
         k: A key (E,)
         tokens: Their two words
         theta: How far each pair turns in a step, radians (E/2,); None: Rope's
-        places: Where the two stand first
+        positions: Where the two stand first
         length: How many places there are, from 2 to 100
         interleaved: Pairs are neighbours; else m and m + E/2
         added: Add the place to both at first, instead of turning them
@@ -54,28 +54,28 @@ def rotation_view(q:Tensor, k:Tensor, tokens:Sequence[str]=('query','key'), *,
     if E % 2 or E > 16: raise ValueError(f"the width must be even and at most 16, got {E}")
     theta = checked_vectors(rope_frequencies(E) if theta is None else theta, 'P', 'theta')
     if len(theta) != E//2: raise ValueError(f"theta must be ({E//2},), got ({len(theta)},)")
-    two = [checked_integer('places', n, max=length-1)
-           for n in checked_integers(places, 'places')]
-    if len(two) != 2: raise ValueError(f"places must be two, got {two}")
+    two = [checked_integer('positions', n, max=length-1)
+           for n in checked_integers(positions, 'positions')]
+    if len(two) != 2: raise ValueError(f"positions must be two, got {two}")
     return view_of('rope_turns', title,
                    f"Rotation view: a query, a key, {E//2} pairs, {length} places",
                    size=length, tokens=readable_tokens(tokens, 2), pairs=_pairs(E, interleaved),
                    qdata=pack_floats(q), kdata=pack_floats(k), thetadata=pack_floats(theta),
-                   start=dict(places=two, added=bool(added)))
+                   start=dict(positions=two, added=bool(added)))
 
 # %% ../../nbs/figures/rope_turns.ipynb #064c73a2
-def _placed(pairs:Tensor, theta:Tensor, place:int, added:bool)->Tensor:
-    "Pairs (P, 2) as they are in a place: turned, or with sine and cosine added"
-    a,b,cos,sin = *pairs.T,(place*theta).cos(),(place*theta).sin()
-    turned = [a+sin, b+cos] if added else [a*cos - b*sin, b*cos + a*sin]
-    return torch.stack(turned, -1)
+def _at_position(pairs:Tensor, theta:Tensor, position:int, added:bool)->Tensor:
+    "Return pairs (P, 2) at a position: rotated, or with sine and cosine added"
+    a,b,cos,sin = *pairs.T,(position*theta).cos(),(position*theta).sin()
+    rotated = [a+sin, b+cos] if added else [a*cos - b*sin, b*cos + a*sin]
+    return torch.stack(rotated, -1)
 
 def _between(x:Tensor, y:Tensor)->Tensor:
-    "Angles from arrows x to arrows y, (P,), from -pi to pi"
+    "Return the angles from arrows x to arrows y, (P,), from -pi to pi"
     return torch.atan2(x[:,0]*y[:,1] - x[:,1]*y[:,0], (x*y).sum(-1))
 
 def _dial(ax:Any, x:Tensor, y:Tensor, angle:float, reach:float, names:Sequence[str])->None:
-    "Two arrows, with names or without, and the arc between them"
+    "Draw two arrows, with names or without, and the arc between them"
     from matplotlib.patches import Circle
     for (a,b),role,name in zip((x.tolist(), y.tolist()), 'qk', names or ('','')):
         ax.annotate('', (a/reach, b/reach), (0,0), annotation_clip=False, arrowprops=dict(
@@ -93,7 +93,7 @@ def _dial(ax:Any, x:Tensor, y:Tensor, angle:float, reach:float, names:Sequence[s
 def draw_states(fig:Any, data:dict[str,Any])->None:
     "Draw all pairs at the first places, and with both words further on where there is room"
     q,k = (unpack_floats(data[name], -1)[torch.tensor(data['pairs'])] for name in ('qdata','kdata'))
-    theta,(i,j) = unpack_floats(data['thetadata'], -1),data['start']['places']
+    theta,(i,j) = unpack_floats(data['thetadata'], -1),data['start']['positions']
     added,names = data['start']['added'],[clipped(t, 12) for t in data['tokens']]
     on = min(5, data['size']-1-max(i, j))
     steps,P = ([0, on] if on else [0]),len(q)
@@ -102,7 +102,7 @@ def draw_states(fig:Any, data:dict[str,Any])->None:
     fig.set_size_inches(2.6*columns if P == 1 else max(3., 1.2*P), 2.3*rows if P == 1 else 1.7*rows)
     axes = fig.subplots(rows, columns, squeeze=False).reshape(len(steps), P)
     for step,row in zip(steps, axes):
-        x,y = _placed(q, theta, i+step, added),_placed(k, theta, j+step, added)
+        x,y = _at_position(q, theta, i+step, added),_at_position(k, theta, j+step, added)
         angles,score = _between(x, y).tolist(),(x*y).sum().item()
         for m,ax in enumerate(row):
             _dial(ax, x[m], y[m], angles[m], reach, names if P == 1 else ())

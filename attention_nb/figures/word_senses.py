@@ -22,13 +22,13 @@ register_kind('word_senses', 'figures.word_senses.draw_map', 'views_js/digits',
 
 # %% ../../nbs/figures/word_senses.ipynb #e5c67142
 def _new_vector(x:Tensor, at:int, temperature:float)->tuple[Tensor,Tensor]:
-    "Weights of word `at` over all rows of `x` (L, D), and its new vector"
+    "Return weights of word `at` over all rows of `x` (L, D), and its new vector"
     weights = (x @ x[at] / x.shape[1]**.5 / temperature).softmax(-1)
     return weights, weights @ x
 
 # %% ../../nbs/figures/word_senses.ipynb #b1ae3b39
 def _axes(x:Tensor, first:Tensor, second:Tensor)->Tensor:
-    "Two perpendicular directions of length 1 (2, D): from `first` to `second`, and from `x` on"
+    "Return two perpendicular directions (2, D): from `first` to `second`, and from `x` on"
     across = second - first
     across = across / across.norm()
     along = (first + second)/2 - x
@@ -41,7 +41,7 @@ def _axes(x:Tensor, first:Tensor, second:Tensor)->Tensor:
 def sense_view(word:str, sentences:Sequence[Sequence[str]], x:Sequence[Tensor],
                others:Sequence[str], y:Tensor, *, temperature:float=1., shown:int=5,
                title:str='')->View:
-    """A word in two sentences: weights, new vectors on a map, and the words near them
+    """Draw a word in two sentences: weights, new vectors on a map, and the words near them
 
     Args:
         word: Stands in both sentences; where it does so twice, its first place counts
@@ -62,7 +62,7 @@ def sense_view(word:str, sentences:Sequence[Sequence[str]], x:Sequence[Tensor],
     others = readable_tokens(others, len(y), 'others')
     if len(y) > 100: raise ValueError(f"{len(y)} others are more than the 100 that this view shows")
     shown = checked_integer('shown', shown, min=1, max=len(y))
-    found,new = [],[]
+    packed,new = [],[]
     for words,vectors in zip(sentences, x):
         t = checked_vectors(vectors, 'LD', 'x')
         tokens = readable_tokens(words, len(vectors), 'sentences')
@@ -72,7 +72,7 @@ def sense_view(word:str, sentences:Sequence[Sequence[str]], x:Sequence[Tensor],
             raise ValueError(f"{len(t)} words are more than the 40 that this view shows")
         if word not in words: raise ValueError(f"each sentence must hold {word!r}, got {tokens}")
         at = list(words).index(word)
-        found.append(dict(tokens=tokens, at=at, xdata=pack_floats(t)))
+        packed.append(dict(tokens=tokens, at=at, xdata=pack_floats(t)))
         new.append((t[at].double(), _new_vector(t.double(), at, 1.)[1]))
     (one,first),(same,second) = new
     if not torch.equal(one, same): raise ValueError(f"both sentences must give {word!r} one vector")
@@ -81,20 +81,20 @@ def sense_view(word:str, sentences:Sequence[Sequence[str]], x:Sequence[Tensor],
     start = dict(temperature=number_between(temperature, 1/16, 16, 'temperature'))
     return view_of('word_senses', title,
                    f"Senses view: {clipped(word)} in two sentences, {len(y)} words on a map",
-                   size=max(map(len, sentences)), sentences=found, width=y.shape[1], others=others,
+                   size=max(map(len, sentences)), sentences=packed, width=y.shape[1], others=others,
                    odata=pack_floats(y), axes=pack_floats(_axes(one, first, second).float()),
                    shown=shown, start=start)
 
 # %% ../../nbs/figures/word_senses.ipynb #36c00e63
 def _read(data:dict[str,Any])->tuple[list[tuple[Tensor,int]],Tensor,Tensor]:
-    "Rows and place of the word in each sentence, the other words' vectors, the axes"
+    "Return rows and place of the word in each sentence, the other words' vectors, the axes"
     D = data['width']
     rows = [(unpack_floats(s['xdata'], -1, D).double(), s['at']) for s in data['sentences']]
     others,axes = unpack_floats(data['odata'], -1, D),unpack_floats(data['axes'], 2, D)
     return rows, others.double(), axes.double()
 
 def _near(vector:Tensor, others:Tensor, n:int)->list[int]:
-    "The `n` rows of `others` with the largest cosines, best first"
+    "Return the `n` rows of `others` with the largest cosines, best first"
     like = torch.nn.functional.cosine_similarity(vector[None], others, dim=-1, eps=1e-30)
     return [int(j) for j in like.argsort(descending=True, stable=True)[:n]]
 
@@ -102,7 +102,7 @@ def _near(vector:Tensor, others:Tensor, n:int)->list[int]:
 _inks = '#1e7870','#a06214'
 
 def _points(ax:Any, points:Tensor, names:list[str])->None:
-    "A point and a label for each word; a label moves down where another stands already"
+    "Draw a point and a label for each word; a label moves down where another is"
     high,wide = (max((points[:,n].max()-points[:,n].min()).item(), 1e-6) for n in (1,0))
     taken = list[tuple[float,float]]()
     for (x,y),name in zip(points.tolist(), names):
@@ -121,15 +121,15 @@ def draw_map(fig:Any, data:dict[str,Any])->None:
     ax = fig.subplots()
     _points(ax, (others - word) @ axes.T, names)
     for n,((x,at),color,sentence) in enumerate(zip(rows, _inks, data['sentences'])):
-        ways = torch.stack([word, *(_new_vector(x, at, 2**(t/4-4))[1] for t in range(33))])
-        ax.plot(*((ways - word) @ axes.T).T.tolist(), ':', color=color, lw=1)
+        path = torch.stack([word, *(_new_vector(x, at, 2**(t/4-4))[1] for t in range(33))])
+        ax.plot(*((path - word) @ axes.T).T.tolist(), ':', color=color, lw=1)
         weights,new = _new_vector(x, at, data['start']['temperature'])
         ax.annotate('', tuple(((new - word) @ axes.T).tolist()), (0,0),
                     arrowprops=dict(arrowstyle='-|>', color=color, lw=2, shrinkA=0, shrinkB=0))
         near = ', '.join(names[j] for j in _near(new, others, data['shown']))
-        said = '  '.join(f'{clipped(token, 12)} {100*w:.0f}'
+        shares = '  '.join(f'{clipped(token, 12)} {100*w:.0f}'
                          for token,w in zip(sentence['tokens'], weights.tolist()))
-        says = f'{clipped(said, 110)}\n      near it: {clipped(near, 100)}'
+        says = f'{clipped(shares, 110)}\n      near it: {clipped(near, 100)}'
         fig.text(.01, .97-.1*n, says, va='top', color=color, size=8.5, parse_math=False)
     ax.annotate(clipped(data['sentences'][0]['tokens'][rows[0][1]], 16), (0,0), (0,-4), va='top',
                 textcoords='offset points', ha='center', weight='bold', parse_math=False)

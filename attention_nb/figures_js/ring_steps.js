@@ -1,9 +1,9 @@
 // ---- a text divided among processes: what each computes at each step of a ring, and who waits
 
 // For each step, how many pairs of a query and a key each process computes
-function pairsOfSteps(owner, n) {
+function pairsOfSteps(ranks, n) {
   const found = Array.from({length: n}, () => Array(n).fill(0));
-  owner.forEach((r, i) => owner.slice(0, i + 1).forEach(other => {
+  ranks.forEach((r, i) => ranks.slice(0, i + 1).forEach(other => {
     found[(r - other + n) % n][r]++;
   }));
   return found;
@@ -11,8 +11,8 @@ function pairsOfSteps(owner, n) {
 
 views.ring_steps = (root, d) => {
   const view = explorable(d.start, show), {state} = view, n = d.processes;
-  const L = d.orders[0].owner.length, cell = 100 / (L + 2), wide = 300, high = 26;
-  const steps = d.orders.map(o => pairsOfSteps(o.owner, n));
+  const L = d.orders[0].ranks.length, cell = 100 / (L + 2), wide = 300, high = 26;
+  const steps = d.orders.map(o => pairsOfSteps(o.ranks, n));
   const longest = pairs => Math.max(...pairs);
   const whole = Math.max(...steps.map(all => sum(all.map(longest))));
   const square = svg("svg", {viewBox: "0 0 100 100", class: "pairs", "aria-hidden": "true"});
@@ -33,11 +33,11 @@ views.ring_steps = (root, d) => {
     return svg("text", {x, y, "font-size": size, "text-anchor": "middle"}, text);
   }
   function show() {
-    const {owner} = d.orders[state.order], all = steps[state.order], t = state.step;
+    const {ranks} = d.orders[state.order], all = steps[state.order], t = state.step;
     const when = step => step === t - 1 ? "now" : step < t ? "done" : "later";
-    square.replaceChildren(...owner.flatMap((r, i) => [
+    square.replaceChildren(...ranks.flatMap((r, i) => [
       number(cell, (i + 2.75) * cell, r, cell * .8), number((i + 2.5) * cell, cell, r, cell * .8),
-      ...owner.slice(0, i + 1).map((other, j) => svg("rect", {
+      ...ranks.slice(0, i + 1).map((other, j) => svg("rect", {
         x: (j + 2) * cell, y: (i + 2) * cell, width: cell * .9, height: cell * .9,
         class: when((r - other + n) % n)}))]));
     const x = pairs => 14 + (wide - 16) * pairs / whole, marks = [];

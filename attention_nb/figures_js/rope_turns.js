@@ -20,13 +20,13 @@ views.rope_turns = async (root, d) => {
   const longest = Math.max(...[...q, ...k].map(x => Math.hypot(...x)), 1e-9);
 
   // Places of the two words; that of both is the first of the two
-  const first = () => Math.min(...state.places);
-  const placeOf = which => which === both ? first() : state.places[which];
+  const first = () => Math.min(...state.positions);
+  const placeOf = which => which === both ? first() : state.positions[which];
   const room = which => which === both ? last - apart() : last;
-  const apart = () => Math.abs(state.places[0] - state.places[1]);
+  const apart = () => Math.abs(state.positions[0] - state.positions[1]);
   function move(which, place) {
     const by = clamp(place, room(which)) - placeOf(which);
-    state.places = state.places.map((at, n) => which === both || which === n ? at + by : at);
+    state.positions = state.positions.map((at, n) => which === both || which === n ? at + by : at);
   }
 
   // a ruler of places, with two words and a bar between them to drag
@@ -87,7 +87,7 @@ views.rope_turns = async (root, d) => {
       view.check("added", "add the place instead of turning"), view.reset), view.status)), element);
 
   function show() {
-    const {places: [i, j], added} = state, x = placed(q, theta, i, added);
+    const {positions: [i, j], added} = state, x = placed(q, theta, i, added);
     const y = placed(k, theta, j, added), scores = x.map((pair, m) => dot(pair, y[m]));
     const angles = x.map((pair, m) => between(pair, y[m]));
     const total = sum(scores), reach = longest + (added ? 1 : 0);
@@ -95,7 +95,7 @@ views.rope_turns = async (root, d) => {
       face.replaceChildren(svg("circle", {class: "rim", r: 1.1}), arc(x[m], angles[m]),
         ...arrow(q[m], reach, "q ghost"), ...arrow(k[m], reach, "k ghost"),
         ...arrow(x[m], reach, "q"), ...arrow(y[m], reach, "k"));
-    for (const [n, chip] of chips.entries()) chip.style.left = percentOf(state.places[n]);
+    for (const [n, chip] of chips.entries()) chip.style.left = percentOf(state.positions[n]);
     Object.assign(bar.style, {left: percentOf(first()), width: percentOf(apart())});
     const cell = (value, text) => make("td", {title: exact(value)}, text);
     const direction = v => Math.atan2(v[1], v[0]) * 180 / Math.PI;

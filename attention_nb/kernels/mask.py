@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from numbers import Integral
 import torch
 from torch import Tensor
-from ..checks import checked_integer, has_values
+from ..checks import checked_integer, explained, has_values
 from .positions import allowed
 
 # %% ../../nbs/kernels/mask.ipynb #d1fe6ad2
@@ -112,6 +112,7 @@ def padding_mask(lengths_or_mask:Tensor|list[int], S:int|None=None, *,
     return t[:,None,None]
 
 # %% ../../nbs/kernels/mask.ipynb #6b60542c
+@explained('documents')
 def document_mask(doc_ids:Tensor|list[int], k_ids:Tensor|list[int]|None=None, *,
                   device:torch.device|str|None=None)->Tensor:
     """Return the document mask: each token attends to the tokens of its own document

@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from ..checks import check_number, check_sizes, checked_integer
+from ..checks import check_number, check_sizes, checked_integer, explained
 from .rope_scaling import RopeFrequencies
 
 # %% ../../nbs/layers/position.ipynb #add0f8e3
@@ -96,6 +96,7 @@ class Rope(RopeFrequencies):
     head_dim:int
     interleaved:bool
 
+    @explained('rope')
     def __init__(self, head_dim:int, *, base:float=10_000., rotary_dim:int|None=None,
                  interleaved:bool=False, scaling:dict[str,Any]|None=None):
         R = head_dim if rotary_dim is None else rotary_dim

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Self, TypeVar, cast, get_args
 import torch
-from ..checks import check_number, checked_integer, checked_window
+from ..checks import check_number, checked_integer, checked_window, explained
 from ..layers.latent import LatentConfig
 from ..layers.rope_scaling import checked_scaling
 
@@ -99,6 +99,7 @@ class ExpertsConfig:
     def __post_init__(self)->None: _check_experts(self)
 
 # %% ../../nbs/models/config.ipynb #53083d2d
+@explained('config')
 @dataclass(frozen=True)
 class TransformerConfig:
     """Settings of a transformer; the defaults are a small modern decoder

@@ -180,8 +180,8 @@ def _init_weights(m:nn.Module)->None:
         else: nn.init.zeros_(p)
 
 # %% ../../nbs/models/transformer.ipynb #c5f2c077
-def all_positions(n:int, device:torch.device, positions:Tensor|None, padding_mask:Tensor|None,
-                  documents:Tensor|None)->Tensor:
+def _all_positions(n:int, device:torch.device, positions:Tensor|None,
+                   padding_mask:Tensor|None, documents:Tensor|None)->Tensor:
     "Return position ids of `n` tokens, (n,) or (B, n); None: count real tokens in each document"
     if positions is not None: return positions.to(device)
     if documents is not None: return _document_positions(documents, padding_mask)
@@ -304,6 +304,8 @@ class Transformer(nn.Module):
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
         self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.origin:Path|None = None    # the folder or file it was loaded from
+        # of a text (..., L) the tokens of this process, see `context_parallel`
+        self.split_tokens:Callable[[Tensor],Tensor]|None = None
         self._warned = False    # of a text that is longer than `max_len`
         self.embed = TokenEmbeddings(cfg)
         self.encoder = None if cfg.kind == 'decoder' else Stack(cfg, causal=False, mixers=mixers)
@@ -325,6 +327,7 @@ class Transformer(nn.Module):
             if m in in_mixers: continue
             m.reset_parameters() if isinstance(m, norm_classes) else _init_weights(m)
 
+    @explained('model')
     def forward(self, ids:Tensor, *, mask:Tensor|None=None, cache:ModelCache|None=None,
                 decoder_ids:Tensor|None=None, decoder_mask:Tensor|None=None,
                 type_ids:Tensor|None=None, positions:Tensor|None=None, documents:Tensor|None=None,
@@ -418,7 +421,12 @@ class Transformer(nn.Module):
         if cache is not None:
             n_cached = len(cache)
             positions = cache.extend_position_ids(positions, L)
-        all_ids = all_positions(n_cached+L, ids.device, positions, padding_mask, documents)
+        all_ids = _all_positions(n_cached+L, ids.device, positions, padding_mask, documents)
+        if self.split_tokens is not None:    # a whole text was given
+            ids,all_ids = self.split_tokens(ids),self.split_tokens(all_ids)
+            type_ids,padding_mask,documents = (
+                None if t is None else self.split_tokens(t)
+                for t in (type_ids, padding_mask, documents))
         x = self.embed(ids, all_ids[...,n_cached:], type_ids)
         context = stack.new_context(x, all_ids, mask_by_position=positions is not None,
                                     padding_mask=padding_mask, documents=documents, cache=cache,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import checked_integer
+from ..checks import checked_integer, explained
 from ..layers.multihead import weight_like
 from ..layers.quantized import QuantizedLinear
 
@@ -92,6 +92,7 @@ _trainable = 'trainable_without_lora'    # attribute of a model: names of parame
 LORA_NAMES = ('q_proj', 'k_proj', 'v_proj', 'out_proj', 'q_down', 'q_up', 'kv_down', 'kv_up',
               'gate', 'up', 'down')
 
+@explained('lora')
 def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=LORA_NAMES)->_M:
     """Freeze a model, and give its linear layers a low-rank change that can be trained
 

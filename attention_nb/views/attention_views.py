@@ -49,7 +49,7 @@ _Names = Sequence[str]|Mapping[str,Sequence[str]] # Tokens, or tokens of several
 
 # %% ../../nbs/views/attention_views.ipynb #638730d1
 def _shades(*names:str)->'LinearSegmentedColormap':
-    "A colour map from the first colour to the last"
+    "Return a colour map from the first colour to the last"
     from matplotlib.colors import LinearSegmentedColormap
     return LinearSegmentedColormap.from_list('shades', names)
 
@@ -68,7 +68,7 @@ def _heat(ax:'Axes', weights:Tensor, q_tokens:list[str], k_tokens:list[str])->'A
 # %% ../../nbs/views/attention_views.ipynb #4e99ef43
 def show_attention(weights:Tensor, q_tokens:Sequence[str], k_tokens:Sequence[str]|None=None,
                    ax:'Axes|None'=None)->Any:
-    """Heatmap of attention weights, queries down, keys across, the same colours from 0 to 1
+    """Draw a heatmap of weights, queries down, keys across, the same colours from 0 to 1
 
     Args:
         weights: Weights of one head (L, S), or of several (H, L, S), which make a grid
@@ -108,8 +108,8 @@ def check_length(n:int)->None:
     if n > _longest:
         raise ValueError(f"{n:,} tokens are more than the {_longest:,} a page can hold")
 
-def _places(tokens:list[str], ids:list[Any])->Iterator[tuple[int,int,int,str,Any]]:
-    "Column, line and width of each box, in lines of at most 72 letters"
+def _boxes(tokens:list[str], ids:list[Any])->Iterator[tuple[int,int,int,str,Any]]:
+    "Yield column, line and width of each box, in lines of at most 72 letters"
     x = y = 0
     for token,i in zip(map(clipped, tokens), ids):
         wide = max(1, len(token), math.ceil(.8*len(str(i))))+1
@@ -121,11 +121,11 @@ def draw_boxes(fig:'Figure', data:dict[str,Any])->None:
     "Draw tokens as boxes; special tokens have an outline instead of a colour"
     from matplotlib.patches import Rectangle
     ids,special = data.get('ids'),set(data.get('special', ()))
-    places = list(_places(data['tokens'], ids or ['']*len(data['tokens'])))
-    lines,tall = places[-1][1]+1,1.6 if ids else 1
+    boxes = list(_boxes(data['tokens'], ids or ['']*len(data['tokens'])))
+    lines,tall = boxes[-1][1]+1,1.6 if ids else 1
     fig.set_size_inches(72*0.085, 0.3*tall*lines+0.3)
     ax = fig.subplots()
-    for n,(x,line,wide,token,i) in enumerate(places):
+    for n,(x,line,wide,token,i) in enumerate(boxes):
         y = tall*line
         look:dict[str,Any] = dict(facecolor=head_colors[n % len(head_colors)], alpha=.45)
         if n in special: look = dict(facecolor='none', edgecolor=colors['x'], linestyle=':')
@@ -139,7 +139,7 @@ def draw_boxes(fig:'Figure', data:dict[str,Any])->None:
 
 # %% ../../nbs/views/attention_views.ipynb #340550d5
 def _piece(token:str, text:str)->str:
-    "What a reader should see of `token`, which alone decodes to `text`"
+    "Return what a reader should see of `token`, which alone decodes to `text`"
     if token.startswith('##'): return token
     if '▁' in token: return token.replace('▁', ' ')
     if text and '\ufffd' not in text: return text
@@ -174,7 +174,7 @@ def _kind(x:object)->str:
 
 # %% ../../nbs/views/attention_views.ipynb #b0571545
 def show_tokens(tokens:Sequence[str]|str, tokenizer:object=None, *, title:str='')->View:
-    """A box for each token of a text, with its id beneath where a tokenizer gives it
+    """Draw a box for each token of a text, its id beneath it where a tokenizer gives one
 
     Args:
         tokens: Tokens, in the order of the text; or a text that `tokenizer` cuts
@@ -199,13 +199,13 @@ def show_tokens(tokens:Sequence[str]|str, tokenizer:object=None, *, title:str=''
     return view_of('tokens', title, f"{len(words)} tokens", size=len(words), tokens=words, **more)
 
 # %% ../../nbs/views/attention_views.ipynb #2bac8f94
-most_weights = 64_000_000      # weights in one view
+max_weights = 64_000_000      # weights in one view
 
 def _offered(x:Any, kind:str|None=None)->dict[str,Any]|None:
-    "What `look` and `record` give, as arguments of a view; None if `x` is neither"
+    "Return what `look` or `record` gave as arguments of a view; None if `x` is neither"
     if shown := getattr(x, 'shown', None):
-        found:dict[str,Any] = shown() if kind is None else shown(kind)
-        return found
+        arguments:dict[str,Any] = shown() if kind is None else shown(kind)
+        return arguments
     if not callable(getattr(x, 'weights', None)):
         refuse_kind(kind, x)
         return None
@@ -220,22 +220,23 @@ def refuse_kind(kind:str|None, x:object)->None:
         raise TypeError("kind chooses among the attentions of what look or record gives, "
                         f"got {kind!r} and {type(x).__name__}")
 
-def check_one_sequence(recording:Any, way:str)->None:
-    "A picture shows one sequence"
+def check_one_sequence(recording:Any, method:str)->None:
+    "Raise a `ValueError` for several sequences: a picture shows one"
     B = max((len(r.weights) for r in recording.layers), default=1)
     if B > 1:
-        raise ValueError(f"the recording holds {B} sequences: choose one, as in recording.{way}")
+        raise ValueError(f"the recording holds {B} sequences: choose one, as in recording.{method}")
 
-def given_or_seen(weights:Any, tokens:Any, k_tokens:Any, split:Any,
+def view_arguments(weights:Any, tokens:Any, k_tokens:Any, split:Any,
            kind:str|None=None)->tuple[Any,Any,Any,Any]:
-    "The arguments, with what they leave out taken from what `look` and `record` give"
+    "Return the arguments; what they leave out comes from what `look` or `record` gave"
     if isinstance(weights, dict) and any(hasattr(w, 'shown') for w in weights.values()):
         return _together(weights, kind)
-    found = _offered(weights, kind) or dict(weights=weights, tokens=None, k_tokens=None, split=None)
+    arguments = _offered(weights, kind)
+    if arguments is None: arguments = dict(weights=weights, tokens=None, k_tokens=None, split=None)
     more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
-    found |= {name:x for name,x in more.items() if x is not None}
-    if found['tokens'] is None: raise TypeError("tokens must be a list of strings, got None")
-    return found['weights'],found['tokens'],found['k_tokens'],found['split']
+    arguments |= {name:x for name,x in more.items() if x is not None}
+    if arguments['tokens'] is None: raise TypeError("tokens must be a list of strings, got None")
+    return arguments['weights'],arguments['tokens'],arguments['k_tokens'],arguments['split']
 
 def _together(texts:dict[str,Any], kind:str|None)->tuple[Any,Any,Any,Any]:
     "Several texts, each as `look` gives it, kept apart by names"
@@ -269,11 +270,11 @@ def _by_name(weights:Any, tokens:Any,
 
 def weight_groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool,
             rollout:bool)->list[dict[str,Any]]:
-    "What the page calls groups: one kind of attention each, with names for layers and tokens"
+    "Return the page's groups: a kind of attention each, with names of layers and tokens"
     weights,tokens,k_tokens = _by_name(weights, tokens, k_tokens)
     groups:list[dict[str,Any]] = []
     for name,w in weights.items():
-        layers = weight_layers(w, f"weights[{name!r}]" if name else 'weights', most_weights)
+        layers = weight_layers(w, f"weights[{name!r}]" if name else 'weights', max_weights)
         _,L,S = layers[0].shape
         check_length(max(L, S))
         q,k = readable_tokens(tokens[name], L),k_tokens.get(name)
@@ -289,11 +290,11 @@ def weight_groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool
             layers.append(more)
         name = readable(name, 'names of attentions')
         groups.append(dict(name=name, w=layers, q=q, k=k, split=part, labels=labels))
-        check_max_weights(sum(w.numel() for g in groups for w in g['w']), most_weights)
+        check_max_weights(sum(w.numel() for g in groups for w in g['w']), max_weights)
     return groups
 
 def _extras(layers:list[Tensor], average:bool, rollout:bool)->Iterator[tuple[str,Tensor]]:
-    "Averages and rollout of layers, from the full numbers"
+    "Yield averages and rollout of layers, from the full numbers"
     if average:
         mean = torch.stack([w.mean(0) for w in layers])
         yield 'layer means', mean
@@ -302,7 +303,7 @@ def _extras(layers:list[Tensor], average:bool, rollout:bool)->Iterator[tuple[str
 
 def packed_groups(groups:list[dict[str,Any]],
                   more:_More=lambda label, w: {})->list[dict[str,Any]]:
-    "The groups as the page holds them; `more` gives what else is to be kept of a layer"
+    "Return groups as the page holds them; `more` gives what else to keep of a layer"
     def layer(label:str, w:Tensor)->dict[str,Any]:
         return dict(label=label, heads=len(w), data=pack_weights(w)) | more(label, w)
     with ThreadPoolExecutor() as pool:
@@ -312,7 +313,7 @@ def packed_groups(groups:list[dict[str,Any]],
 # %% ../../nbs/views/attention_views.ipynb #72d1b8f2
 def _start(g:dict[str,Any], layer:int, heads:Any, threshold:float|None,
            token:int|None)->dict[str,Any]:
-    "What the page shows first, of group `g`"
+    "Return what the page shows first, of group `g`"
     layer = checked_integer('layer', layer, max=len(g['w'])-1)
     w = g['w'][layer]
     H,L,_ = w.shape
@@ -334,7 +335,7 @@ def _threshold(w:Tensor)->float:
 
 def _view(kind:str, groups:list[dict[str,Any]], start:dict[str,Any], title:str,
           more:_More=lambda label, w: {})->View:
-    "The view of groups"
+    "Return the view of groups"
     layers,(_,L,S) = groups[0]['w'],groups[0]['w'][0].shape
     n = sum(label.isdigit() for label in groups[0]['labels'])        # the rest are averages
     summary = (f"{kind.title()} view: {n} layers, {len(layers[0])} heads, "
@@ -388,7 +389,7 @@ def head_view(weights:_Weights, tokens:_Names|None=None, k_tokens:_Names|None=No
               kind:str|None=None, layer:int=0, heads:int|Sequence[int]|None=None,
               token:int|None=None, split:int|None=None, threshold:float|None=None,
               average:bool=False, rollout:bool=False, title:str='')->View:
-    """Lines between tokens, weighted by attention
+    """Draw lines between tokens, weighted by attention
 
     Args:
         weights: (layers, H, L, S), (H, L, S), a list, a recording; or a dict
@@ -404,7 +405,8 @@ def head_view(weights:_Weights, tokens:_Names|None=None, k_tokens:_Names|None=No
         rollout: Add attention rollout as a layer to choose
         title: Heading
     """
-    groups = weight_groups(*given_or_seen(weights, tokens, k_tokens, split, kind), average, rollout)
+    arguments = view_arguments(weights, tokens, k_tokens, split, kind)
+    groups = weight_groups(*arguments, average, rollout)
     return _view('head', groups, _start(groups[0], layer, heads, threshold, token), title)
 
 # %% ../../nbs/views/attention_views.ipynb #bea99d00
@@ -436,17 +438,17 @@ def _scores(label:str, w:Tensor)->dict[str,Any]:
     "Scores of the heads of a layer, to tell and to sort by; means and rollout have none"
     if not label.isdecimal(): return {}
     _,L,S = w.shape
-    found:dict[str,Tensor] = {}
-    if L == S > 1: found |= {'previous token':previous_token(w), 'next token':next_token(w)}
-    if L > 1: found['first token'] = first_token(w)
-    found['entropy'] = attention_entropy(w)
-    return dict(scores={name:[round(x, 3) for x in t.tolist()] for name,t in found.items()})
+    scores:dict[str,Tensor] = {}
+    if L == S > 1: scores |= {'previous token':previous_token(w), 'next token':next_token(w)}
+    if L > 1: scores['first token'] = first_token(w)
+    scores['entropy'] = attention_entropy(w)
+    return dict(scores={name:[round(x, 3) for x in t.tolist()] for name,t in scores.items()})
 
 # %% ../../nbs/views/attention_views.ipynb #bea99df2
 def model_view(weights:_Weights, tokens:_Names|None=None, k_tokens:_Names|None=None, *,
                kind:str|None=None, split:int|None=None, threshold:float|None=None,
                average:bool=False, rollout:bool=False, title:str='')->View:
-    """All layers and heads as thumbnails, each opens as a head view
+    """Draw all layers and heads as thumbnails, each of which opens as a head view
 
     Args:
         weights: (layers, H, L, S), (H, L, S), a list, a recording; or a dict
@@ -459,6 +461,7 @@ def model_view(weights:_Weights, tokens:_Names|None=None, k_tokens:_Names|None=N
         rollout: Add attention rollout
         title: Heading
     """
-    groups = weight_groups(*given_or_seen(weights, tokens, k_tokens, split, kind), average, rollout)
+    arguments = view_arguments(weights, tokens, k_tokens, split, kind)
+    groups = weight_groups(*arguments, average, rollout)
     start = _start(groups[0], 0, None, threshold, None)
     return _view('model', groups, start, title, _scores)

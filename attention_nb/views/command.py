@@ -58,17 +58,17 @@ _refused:dict[str,tuple[str,...]] = dict(
     head=(), model=('layer','head'), neuron=('average','rollout'), image=('average','kind'))
 
 def _parsed(argv:list[str]|None)->argparse.Namespace:
-    "The arguments; exit code 2 for those that do not go together"
+    "Parse the arguments; exit code 2 for those that do not go together"
     parser = _parser()
     args = parser.parse_args(argv)
-    def given(name:str)->bool:
+    def is_set(name:str)->bool:
         return getattr(args, name) is not None and getattr(args, name) is not False
     if args.scores is None: args.view = args.view or ('image' if args.image else 'head')
     what,refused = f"in the {args.view} view",_refused.get(args.view, ())
     if args.scores is not None: what,refused = 'with --scores',('view','out',*_drawn)
     for name in refused:
-        if given(name): parser.error(f"--{name} means nothing {what}")
-    if given('text') and given('file'):
+        if is_set(name): parser.error(f"--{name} means nothing {what}")
+    if is_set('text') and is_set('file'):
         parser.error("give the text as an argument or with --file, not both")
     if args.image and not args.model: parser.error("--image needs a --model that reads pictures")
     if args.view == 'image' and not args.image: parser.error("the image view needs --image")
@@ -90,7 +90,7 @@ def _check_text(text:str, what:str)->None:
         raise ValueError(f"{what} is not text: {ascii(text[e.start])} at place {e.start}") from None
 
 def _text(args:argparse.Namespace)->str|None:
-    "The text to show; None if there is a picture alone"
+    "Return the text to show; None if there is a picture alone"
     for what,x in {'the second text': args.pair, 'the target': args.target,
                    'the title': args.title}.items(): _check_text(x or '', what)
     text:str
@@ -106,7 +106,7 @@ def _text(args:argparse.Namespace)->str|None:
     return text.strip('\n')
 
 def _check_name(args:argparse.Namespace)->None:
-    "Can the file be made, and can standard output print its name?"
+    "Raise a `ValueError` if the file cannot be made, or its name not be printed"
     path = args.out
     if args.scores: table_kind(path)
     elif path.suffix.lower() not in ('.html','.svg','.png'):
@@ -132,7 +132,7 @@ def _check_free(path:Path, force:bool)->None:
 
 # %% ../../nbs/views/command.ipynb #e11e3543
 def _load(name:str)->tuple[Any,Any]:
-    "The model and its tokenizer"
+    "Load the model and its tokenizer"
     if name == 'smollm2' or Path(name).suffix == '.gguf':
         from attention_nb.checkpoints.pretrained import load_pretrained
         from attention_nb.checkpoints.tokenizers import load_tokenizer
@@ -143,7 +143,7 @@ def _load(name:str)->tuple[Any,Any]:
     return load_hf(name)
 
 def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
-    "The view that the options ask for"
+    "Return the view that the options ask for"
     model,prepares = _load(args.model)
     options = dict(pair=args.pair, target=args.target, write=args.write)
     if text is None: seen = look(picture, model, prepares, **options)
@@ -158,7 +158,7 @@ def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     return head_view(**seen.shown(kind), layer=layer, heads=args.head, **options)
 
 def _table(args:argparse.Namespace, text:str)->dict[str,Any]:
-    "The scores of all heads on every line"
+    "Score all heads on every line"
     model,prepares = _load(args.model)
     lines = [line for line in text.splitlines() if line.strip()]
     bar = sys.stderr is not None and sys.stderr.isatty()
@@ -166,7 +166,7 @@ def _table(args:argparse.Namespace, text:str)->dict[str,Any]:
 
 # %% ../../nbs/views/command.ipynb #6a3da28c
 def main(argv:list[str]|None=None)->int:
-    """The command `attention-view`
+    """Run the command `attention-view`
 
     Args:
         argv: Arguments; None means those of the command line

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # %% ../../nbs/views/images.ipynb #3ccd9996
-_most = 640      # pixels on the longer side
+_max_pixels = 640      # pixels on the longer side
 
 def rgb_picture(image:Any)->'Image.Image':
-    "`image` as a PIL picture in RGB"
+    "Return `image` as a PIL picture in RGB"
     from PIL import Image, ImageOps
     if isinstance(image, str|Path):
         with Image.open(image) as opened: return rgb_picture(opened)
@@ -41,13 +41,13 @@ def rgb_picture(image:Any)->'Image.Image':
     return picture
 
 def _picture(image:Any)->'Image.Image':
-    "`image` as the page holds it"
+    "Return `image` as the page holds it"
     picture = rgb_picture(image)
-    picture.thumbnail((_most, _most))
+    picture.thumbnail((_max_pixels, _max_pixels))
     return picture
 
 def _bytes(image:Any)->np.ndarray[Any,np.dtype[np.uint8]]:
-    "An array or tensor as uint8 (height, width, 3)"
+    "Return an array or tensor as uint8 (height, width, 3)"
     x = cpu_tensor(image)
     if x.dim() != 3 or x.shape[2] != 3 or 0 in x.shape:
         planes = x.dim() == 3 and len(x) == 3
@@ -62,7 +62,7 @@ def _bytes(image:Any)->np.ndarray[Any,np.dtype[np.uint8]]:
     return (255*x.float()).round().to(torch.uint8).numpy()
 
 def _png(picture:'Image.Image')->str:
-    "A picture as an address that holds all of it"
+    "Return a picture as an address that holds all of it"
     out = io.BytesIO()
     picture.save(out, 'png', optimize=True)
     return f'data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}'
@@ -73,7 +73,7 @@ _in_front = 1, 0, 2, 5
 
 def _grid(S:int, shape:float, grid:tuple[int,int]|None,
           n_special:int|None)->tuple[int,int,int]:
-    "Rows, columns, tokens in front of `S` keys over a picture `shape` times as wide as tall"
+    "Return rows, columns and special tokens of `S` keys over a picture of this shape"
     if grid is not None:
         if not isinstance(grid, tuple|list) or len(grid) != 2:
             raise ValueError(f"grid must be (rows, columns) of at most {S} patches, got {grid!r}")
@@ -91,16 +91,16 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
         if side**2 == S-n: return side, side, n
     def bent(n:int, rows:int)->float:
         return abs(math.log(shape*rows**2/(S-n)))      # 0 for square patches
-    ways = [(bent(n, rows), rows, n) for n in choices for rows in range(1, S-n+1)
+    grids = [(bent(n, rows), rows, n) for n in choices for rows in range(1, S-n+1)
             if (S-n) % rows == 0 and bent(n, rows) < 0.1]
-    if not ways:
+    if not grids:
         raise ValueError(f"{S} keys make no grid of patches over this picture: say "
                          "grid=(rows, columns), and n_special, the tokens in front of them")
-    _,rows,n = min(ways, key=lambda way: (choices.index(way[2]), way[0]))
+    _,rows,n = min(grids, key=lambda one: (choices.index(one[2]), one[0]))
     return rows, (S-n)//rows, n
 
 def _names(S:int, rows:int, columns:int, n:int)->list[str]:
-    "Names of the keys; patches by row and column"
+    "Return the names of the keys; patches by row and column"
     others = ['[CLS]'] if n else []
     others += [f'[EXTRA {i}]' for i in range(len(others), S-rows*columns)]
     patches = [f'{r},{c}' for r in range(rows) for c in range(columns)]
@@ -126,8 +126,8 @@ def draw_veiled(fig:'Figure', data:dict[str,Any])->None:
               cmap='gray', interpolation='nearest')
     ax.set_aspect(tall/wide*columns/rows)
     if 0 <= (patch := start['query']-data['special']) < rows*columns and data['own']:
-        place = patch % columns, patch//columns
-        ax.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=colors['q'], linewidth=2))
+        corner = patch % columns, patch//columns
+        ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colors['q'], linewidth=2))
     ax.axis('off')
     head = f", head {start['head']}" if start['head'] is not None else ''
     label,name = group['layers'][start['layer']]['label'],group['q'][start['query']]
@@ -136,7 +136,7 @@ def draw_veiled(fig:'Figure', data:dict[str,Any])->None:
 # %% ../../nbs/views/images.ipynb #a081956a
 def _unpacked(seen:Any, image:Any, grid:tuple[int,int]|None, n_special:int|None,
              )->tuple[Any,Any,tuple[int,int]|None,int|None,list[str]|None]:
-    "Weights, picture, grid, tokens in front, and names if the grid is its own"
+    "Return weights, picture, grid, tokens in front, and names if the grid is its own"
     if seen.image_kind is None:
         raise ValueError("weights must be what look gives for a picture, got that of a text: "
                          "head_view shows it")
@@ -152,7 +152,7 @@ def image_view(weights:Any, image:Any=None, *, tokens:list[str]|None=None,
                grid:tuple[int,int]|None=None, n_special:int|None=None, layer:int=0,
                head:int|None=None, query:int|tuple[int,int]=0, rollout:bool=False,
                title:str='')->View:
-    """The picture under a veil, thin where a patch or [CLS] attends
+    """Draw the picture under a veil, thin where a patch or [CLS] attends
 
     Args:
         weights: (layers, H, L, S), (H, L, S), a list; or what `look` gives for a picture

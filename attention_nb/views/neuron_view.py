@@ -19,7 +19,7 @@ from ..kernels.reference import attention, attention_scores, hide
 from ..recording.inputs import cpu_tensor, readable_tokens
 from .page import clipped, inflate, pack_floats, unpack_floats, View, view_of
 from .plots import colors
-from .attention_views import (check_length, check_one_sequence, most_weights,
+from .attention_views import (check_length, check_one_sequence, max_weights,
                                                 refuse_kind)
 from ..kernels.attention_mask import AttentionMask
 
@@ -34,7 +34,7 @@ _PerLayer = Tensor|np.ndarray[Any,Any]|Sequence[Tensor|None] # One for all layer
 
 # %% ../../nbs/views/neuron_view.ipynb #bde51e6e
 def _rows(x:Any, name:str)->list[Tensor]:
-    "Queries, keys or values as a list of float32 (H, length, E), one for each layer"
+    "Return queries, keys or values as a list of float32 (H, length, E), one a layer"
     if isinstance(x, Tensor|np.ndarray): x = x[None] if x.ndim == 3 else x
     elif not isinstance(x, list|tuple):
         raise TypeError(f"{name} must be a tensor (layers, H, length, E) or a list, "
@@ -62,7 +62,7 @@ def _number(x:Any)->Any:
     return float(x) if isinstance(x, numbers.Real) and not isinstance(x, bool) else x
 
 def _three(t:Any, name:str, shape:tuple[int,int,int])->Tensor|None:
-    "A mask or bias as three dimensions that broadcast to `shape`, (H, L, S)"
+    "Return a mask or bias with three dimensions that broadcast to `shape`, (H, L, S)"
     if t is None: return None
     if not isinstance(t, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
@@ -78,10 +78,10 @@ def _three(t:Any, name:str, shape:tuple[int,int,int])->Tensor|None:
     return x
 
 def _options(n:int, shape:tuple[int,int,int], width:int,
-             given:dict[str,Any])->list[dict[str,Any]]:
-    "Options of each of `n` layers as `attention` takes them, masks and biases of three dimensions"
-    each = zip(*(_per_layer(x, n, name) for name,x in given.items()))
-    layers = [dict(zip(given, o)) for o in each]
+             per_layer:dict[str,Any])->list[dict[str,Any]]:
+    "Return the options of `n` layers as `attention` takes them, tables of three dimensions"
+    each = zip(*(_per_layer(x, n, name) for name,x in per_layer.items()))
+    layers = [dict(zip(per_layer, o)) for o in each]
     for o in layers:
         for name in ('mask','bias'): o[name] = _three(o[name], name, shape)
         o['scale'] = width**-0.5 if o['scale'] is None else _number(o['scale'])
@@ -94,7 +94,7 @@ def _options(n:int, shape:tuple[int,int,int], width:int,
 def _one_query(q:Tensor, k:Tensor, v:Tensor, i:int, *, mask:Tensor|None, bias:Tensor|None,
                causal:bool=False, window:tuple[int|None,int|None]|None=None,
                **options:Any)->tuple[Tensor,Tensor,Tensor]:
-    "Scores, weights (H, S) and output (H, Ev) of query `i` of one layer; `attention` checks all"
+    "Return scores, weights (H, S) and output (H, Ev) of query `i`; `attention` checks all"
     rules = AttentionMask(q.shape[1], k.shape[1], causal=causal, window=window,
                           mask=None if mask is None else mask[None])
     see = rules.tile(slice(i, i+1), slice(None))
@@ -108,34 +108,34 @@ def _one_query(q:Tensor, k:Tensor, v:Tensor, i:int, *, mask:Tensor|None, bias:Te
 
 # %% ../../nbs/views/neuron_view.ipynb #b8b12989
 def _fits(n:int)->None:
-    if n > most_weights//8:
-        raise ValueError(f"{n:,} numbers are more than the {most_weights//8:,} a page can hold: "
+    if n > max_weights//8:
+        raise ValueError(f"{n:,} numbers are more than the {max_weights//8:,} a page can hold: "
                          "choose layers, as in q[:2], k[:2], or a shorter text")
 
 def _shared(options:list[dict[str,Any]], name:str, empty:float|bool,
             taken:int)->tuple[Tensor|None,list[bool],int]:
-    "Masks or biases as (layers or 1, H, L, S), which layers they change, and all numbers so far"
-    asked = [o[name] for o in options]
-    shapes = [t.shape for t in asked if t is not None]
-    if not shapes: return None, [False]*len(asked), taken
+    "Return masks or biases (layers or 1, H, L, S), whether each changes, and numbers so far"
+    tensors = [o[name] for o in options]
+    shapes = [t.shape for t in tensors if t is not None]
+    if not shapes: return None, [False]*len(tensors), taken
     shape = torch.broadcast_shapes(*shapes)
     _fits(taken + math.prod(shape))
-    given = [torch.full(shape, empty) if t is None else t.expand(shape) for t in asked]
-    changes = [bool((t != empty).any()) for t in given]
+    expanded = [torch.full(shape, empty) if t is None else t.expand(shape) for t in tensors]
+    changes = [bool((t != empty).any()) for t in expanded]
     if not any(changes): return None, changes, taken
-    if all(torch.equal(t, given[0]) for t in given[1:]): given = given[:1]
-    taken += len(given)*math.prod(shape)
+    if all(torch.equal(t, expanded[0]) for t in expanded[1:]): expanded = expanded[:1]
+    taken += len(expanded)*math.prod(shape)
     _fits(taken)
-    return torch.stack(given), changes, taken
+    return torch.stack(expanded), changes, taken
 
 def _block(t:Tensor|None)->dict[str,Any]|None:
-    "A mask or bias as the page holds it"
+    "Return a mask or bias as the page holds it"
     return None if t is None else dict(shape=list(t.shape), data=pack_floats(t))
 
-def _steps(o:dict[str,Any], L:int, S:int, *, places:tuple[int|None,int|None], bias:bool,
+def _steps(o:dict[str,Any], L:int, S:int, *, window:tuple[int|None,int|None], bias:bool,
            mask:bool, values:bool)->list[str]:
-    "The steps of one layer; those that change nothing are left out"
-    left,right = places
+    "Return the steps of one layer; those that change nothing are left out"
+    left,right = window
     mask = mask or left is not None and left < S-1 or right is not None and right < L-1
     there = dict(query=True, key=True, product=True, sum=True, scale=o['scale'] != 1,
                  cap=bool(o['softcap']), bias=bias, mask=mask, softmax=True, value=values,
@@ -146,7 +146,7 @@ def _sinks(t:Tensor|None)->list[float|None]|None:
     return None if t is None else [z if z > -math.inf else None for z in t.tolist()]
 
 def _values(v:Any, k:list[Tensor])->list[Tensor]:
-    "Values as `_rows`, one for each key; keys take the place of none, so that `attention` can run"
+    "Return values as `_rows` does, one for each key; the keys where there are none"
     if v is None: return k
     values,(G,S,_) = _rows(v, 'v'),k[0].shape
     if len(values) != len(k) or tuple(values[0].shape[:2]) != (G,S):
@@ -155,19 +155,19 @@ def _values(v:Any, k:list[Tensor])->list[Tensor]:
     return values
 
 # %% ../../nbs/views/neuron_view.ipynb #89e0f8e0
-def _told(q:Any, k:Any, tokens:Any, k_tokens:Any, kind:str|None,
+def _resolved(q:Any, k:Any, tokens:Any, k_tokens:Any, kind:str|None,
           options:dict[str,Any])->tuple[Any,Any,Any,Any,dict[str,Any]]:
-    "The arguments, with what they leave out taken from what `look` and `record` give"
+    "Return the arguments; what they leave out comes from what `look` or `record` gave"
     if not callable(getattr(q, 'neurons', None)):
         refuse_kind(kind, q)
         return q, k, tokens, k_tokens, options
     if k is not None: raise TypeError("k must be left out beside a recording, which has its own")
     if hasattr(q, 'layers'): check_one_sequence(q, 'neurons(0)')
-    said = q.neurons(kind=kind)
-    def or_said(name:str, x:Any)->Any: return said.get(name) if x is None else x
-    options = {name: or_said(name, x) for name,x in options.items()}
-    if tokens is None: k_tokens = or_said('k_tokens', k_tokens)
-    return said['q'], said['k'], or_said('tokens', tokens), k_tokens, options
+    recorded = q.neurons(kind=kind)
+    def or_recorded(name:str, x:Any)->Any: return recorded.get(name) if x is None else x
+    options = {name: or_recorded(name, x) for name,x in options.items()}
+    if tokens is None: k_tokens = or_recorded('k_tokens', k_tokens)
+    return recorded['q'], recorded['k'], or_recorded('tokens', tokens), k_tokens, options
 
 def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|None=None,
                 k_tokens:Sequence[str]|None=None, *, kind:str|None=None, v:_PerLayer|None=None,
@@ -177,7 +177,7 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
                 scale:float|Sequence[float|None]|None=None,
                 softcap:float|Sequence[float|None]|None=None, sinks:_PerLayer|None=None,
                 title:str='')->View:
-    """The arithmetic of one head, step by step: query times key, softmax, weight times value
+    """Draw one head step by step: query times key, softmax, weight times value
 
     Args:
         q: Queries (layers, H, L, E), (H, L, E), a list; or a recording, with its k
@@ -200,8 +200,8 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
         sinks: (H,), a score that takes weight, without a value; or a list
         title: Heading
     """
-    given = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
-    q,k,tokens,k_tokens,given = _told(q, k, tokens, k_tokens, kind, given)
+    per_layer = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
+    q,k,tokens,k_tokens,per_layer = _resolved(q, k, tokens, k_tokens, kind, per_layer)
     q,k = _rows(q, 'q'),_rows(k, 'k')
     n,(H,L,E),(G,S,width) = len(q),q[0].shape,k[0].shape
     if len(k) != n or width != E or H % G:
@@ -219,16 +219,16 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
     _fits(taken)
     check_length(max(L, S))
     if not isinstance(causal, bool): raise TypeError(f"causal must be a bool, got {causal!r}")
-    options = _options(n, (H, L, S), E, given)
+    options = _options(n, (H, L, S), E, per_layer)
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
                for l,o in enumerate(options)]
     if key is None: key = int(weights[layer][head].argmax())
     key = checked_integer('key', key, max=S-1)
     left,right = (None if side is None else int(side) for side in checked_window(window))
-    places = left,(0 if causal else right)
+    sides = left,(0 if causal else right)
     bias,biased,taken = _shared(options, 'bias', 0., taken)
     mask,masked,taken = _shared(options, 'mask', True, taken)
-    stages = [_steps(o, L, S, places=places, bias=b, mask=m, values=v is not None)
+    stages = [_steps(o, L, S, window=sides, bias=b, mask=m, values=v is not None)
               for o,b,m in zip(options, biased, masked)]
     if stage not in stages[layer]:
         raise ValueError(f"stage must be one of {', '.join(stages[layer])}, got {stage!r}")
@@ -236,7 +236,7 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
                    f"Neuron view: {n} layers, {H} heads of {E}, {L} queries, {S} keys",
                    size=L+S, q=q_tokens, k=k_tokens, layers=[str(l) for l in range(n)], heads=H,
                    kvHeads=G, width=E, valueWidth=Ev, layer=layer, head=head, query=query, key=key,
-                   places=places, stage=stage, stages=stages, bias=_block(bias), mask=_block(mask),
+                   window=sides, stage=stage, stages=stages, bias=_block(bias), mask=_block(mask),
                    scale=[o['scale'] for o in options],
                    softcap=[o['softcap'] or 0 for o in options],
                    sinks=[_sinks(o['sinks']) for o in options], qdata=pack_floats(torch.stack(q)),
@@ -245,7 +245,7 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
 
 # %% ../../nbs/views/neuron_view.ipynb #c134d74e
 def _shown(data:dict[str,Any])->tuple[Tensor,Tensor,Tensor|None,Tensor,Tensor,Tensor]:
-    "From stored data, of the query shown first: query, keys, values, scores, weights, output"
+    "Return query, keys, values, scores, weights and output of the query shown first"
     l,h,i,H,G = (data[n] for n in ('layer','head','query','heads','kvHeads'))
     n,L,S,E,Ev = (*(len(data[name]) for name in ('layers','q','k')), data['width'],
                   data['valueWidth'])
@@ -261,13 +261,14 @@ def _shown(data:dict[str,Any])->tuple[Tensor,Tensor,Tensor|None,Tensor,Tensor,Te
     if sinks is not None: sinks = torch.tensor([-math.inf if sinks[h] is None else sinks[h]])
     scores,weights,out = _one_query(
         q, k, v, i, mask=block('mask', bool), bias=block('bias', np.float32), sinks=sinks,
-        window=tuple(data['places']), scale=data['scale'][l], softcap=data['softcap'][l] or None)
+        window=tuple(data['window']), scale=data['scale'][l], softcap=data['softcap'][l] or None)
     return q[0,i], k[0], v[0] if Ev else None, scores[0], weights[0], out[0]
 
-def _largest(size:Tensor, places:int)->tuple[Tensor,Tensor]:
-    "Which of many numbers are drawn, in their own order, and which are not"
+def _largest(size:Tensor, n_columns:int)->tuple[Tensor,Tensor]:
+    "Choose which of many numbers are drawn, in their own order, and which are not"
     n = len(size)
-    kept = size.argsort(descending=True, stable=True)[:n if n <= places else places-1].sort().values
+    n_kept = n if n <= n_columns else n_columns-1
+    kept = size.argsort(descending=True, stable=True)[:n_kept].sort().values
     return kept, torch.tensor([e for e in range(n) if e not in kept.tolist()], dtype=torch.long)
 
 def _two(x:Any)->str:
@@ -275,12 +276,12 @@ def _two(x:Any)->str:
 
 def _sheet(ax:'Axes', t:Tensor, inks:str|tuple[str,str], columns:list[Any], title:str,
            rest:bool=False)->None:
-    "Numbers as cells: shades of one ink, or of (below, above 0); a column `rest` sets no scale"
+    "Draw cells in shades of one ink, or of (below, above 0); a column `rest` sets no scale"
     from matplotlib.colors import to_rgb
     low,high = inks if isinstance(inks, tuple) else ('#78828c', inks)
     size = t.nan_to_num(0, 0, 0).abs()
-    most = float((size[:,:-1] if rest else size).max()) or 1.
-    strength = .55*(size/most).clamp(max=1)[...,None]
+    largest = float((size[:,:-1] if rest else size).max()) or 1.
+    strength = .55*(size/largest).clamp(max=1)[...,None]
     ink = torch.where((t < 0)[...,None], torch.tensor(to_rgb(low)), torch.tensor(to_rgb(high)))
     ax.imshow((1 - strength*(1-ink)).numpy(), aspect='auto', interpolation='nearest')
     if len(t) <= 34:

@@ -26,7 +26,7 @@ _Draws = Callable[['Figure',dict[str,Any]],None] # A still, from a view's data
 
 # %% ../../nbs/views/page.ipynb #9c0f9458
 def pack_weights(weights:Tensor)->str:
-    """Weights as whole numbers of a step for each row
+    """Pack weights as whole numbers of a step for each row
 
     Args:
         weights: One layer's weights (H, L, S)
@@ -47,7 +47,7 @@ def _deflate(strategy:int, *parts:bytes)->str:
 def inflate(text:str)->bytes: return zlib.decompress(base64.urlsafe_b64decode(text), -15)
 
 def unpack_weights(text:str, H:int, L:int, S:int)->Tensor:
-    "What the page computes from the text of `pack_weights`"
+    "Unpack as the page does what `pack_weights` packed"
     data = inflate(text)
     step = np.frombuffer(data, np.float32, H*L).reshape(H, L, 1)
     return torch.from_numpy(step*np.frombuffer(data, np.uint8, H*L*S, 4*H*L).reshape(H, L, S))
@@ -57,7 +57,7 @@ def pack_floats(t:Tensor)->str:
     return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy().tobytes())
 
 def unpack_floats(text:str, *shape:int)->Tensor:
-    "What `pack_floats` packed"
+    "Unpack what `pack_floats` packed"
     return torch.from_numpy(np.frombuffer(inflate(text), np.float32).copy()).view(shape)
 
 # %% ../../nbs/views/page.ipynb #43b0c6ea
@@ -69,7 +69,7 @@ def _join_scripts(scripts:tuple[str,...], ending:str)->str:
     return '\n'.join(_bare(p.read_text(encoding='utf-8')) for p in paths if p.is_file())
 
 def _bare(text:str)->str:
-    "A script without comments and indentation, which its readers need and a page does not"
+    "Strip comments and indentation, which readers of a script need and a page does not"
     return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
 def page_of(data:dict[str,Any], summary:str, scripts:tuple[str,...])->str:
@@ -196,13 +196,13 @@ class View:
         return page_of(self._data, self._summary, _kinds[self._data['kind']].scripts)
 
     def _repr_svg_(self)->str|None:
-        "The still, if it is small enough for a notebook"
+        "Return the still, if it is small enough for a notebook"
         if self._svg is None and self._data['size'] <= 128:
             self._svg = _still(self._data, 'svg').decode()
         return self._svg
 
     def _repr_html_(self)->str:
-        "A frame with the page in it; where scripts are taken out, the still before it remains"
+        "Return a frame with the page; where scripts are taken out, the still before it remains"
         what,picture = html.escape(self._summary),self._repr_svg_()
         if picture:
             picture = base64.b64encode(picture.encode()).decode()
@@ -213,7 +213,7 @@ class View:
 
     def _repr_mimebundle_(self, include:Collection[str]|None=None,
                           exclude:Collection[str]|None=None)->dict[str,Any]:
-        "All forms of the view; a stored notebook keeps every one but text/html"
+        "Return all forms of the view; a stored notebook keeps every one but text/html"
         forms = {'text/plain': self.__repr__, 'text/html': self._repr_html_,
                  'image/svg+xml': self._repr_svg_, _media_type: self._stored}
         wanted = [t for t in forms if (not include or t in include) and t not in (exclude or ())]
@@ -243,5 +243,5 @@ class View:
 
 # %% ../../nbs/views/page.ipynb #4d905c33
 def view_of(kind:str, title:Any, summary:str, **data:Any)->View:
-    "A view of a kind; `size`, how much its still holds, belongs to the data"
+    "Make a view of a kind; `size`, how much its still holds, belongs to the data"
     return View(dict(kind=kind, title=readable(title, 'titles'), **data), summary)

@@ -27,7 +27,7 @@ def _color(color:str)->str: return colors.get(color, color)
 
 def _numbers(name:str, values:Tensor|Sequence[object], dims:int, labels:Sequence[str],
              empty:bool=False)->Tensor:
-    "`values` as a float tensor of `dims` dimensions, finite or `empty` (NaN), a label for each row"
+    "Return `values` as a finite float tensor of `dims` dimensions; NaN where `empty`"
     if not isinstance(values, Tensor): values = torch.tensor(values)
     values = values.detach().cpu().float()
     if values.dim() != dims:
@@ -42,7 +42,7 @@ def _numbers(name:str, values:Tensor|Sequence[object], dims:int, labels:Sequence
 # %% ../../nbs/views/plots.ipynb #1f81cfe2
 def show_weights(weights:Tensor|Sequence[float], words:Sequence[str], *, title:str='',
                  color:str='w', ax:'Axes|None'=None)->'Axes':
-    """A bar for each word, with its share in per cent
+    """Draw a bar for each word, with its share in per cent
 
     Args:
         weights: A share for each word, (S,), from 0 to 1
@@ -55,9 +55,9 @@ def show_weights(weights:Tensor|Sequence[float], words:Sequence[str], *, title:s
         The matplotlib axes, not shown and not saved
     """
     weights = _numbers('weights', weights, 1, words)
-    least,most = (weights.min(),weights.max()) if len(weights) else (0,0)
-    if not 0 <= least <= most <= 1+1e-6:
-        raise ValueError(f"weights must be from 0 to 1, got {least:.4g} to {most:.4g}")
+    lowest,highest = (weights.min(),weights.max()) if len(weights) else (0,0)
+    if not 0 <= lowest <= highest <= 1+1e-6:
+        raise ValueError(f"weights must be from 0 to 1, got {lowest:.4g} to {highest:.4g}")
     import matplotlib.pyplot as plt
     size = max(2.5, .55*len(words)),1.5
     if ax is None: _,ax = plt.subplots(figsize=size, layout='constrained')
@@ -72,7 +72,7 @@ def show_weights(weights:Tensor|Sequence[float], words:Sequence[str], *, title:s
 
 # %% ../../nbs/views/plots.ipynb #d7759dd6
 def _cell(ax:'Axes', i:int, j:int, value:float, color:str, fullness:float, digits:int)->None:
-    "A number in row `i` and column `j`, in `color` as full as the number is large"
+    "Draw a number in row `i` and column `j`, in `color` as full as the number is large"
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Rectangle
     shade = to_rgba(_color(color) if value > 0 else '#9aa3ab', .55*fullness)
@@ -84,7 +84,7 @@ def _cell(ax:'Axes', i:int, j:int, value:float, color:str, fullness:float, digit
 def show_numbers(values:Tensor|Sequence[Sequence[float]], rows:Sequence[str],
                  columns:Sequence[str]|None=None, *, title:str='', color:str='x', digits:int=2,
                  ax:'Axes|None'=None)->'Axes':
-    """A table of numbers, shaded by size, with a word beside each row
+    """Draw a table of numbers, shaded by size, with a word beside each row
 
     Args:
         values: (rows, columns); NaN leaves a cell empty
@@ -104,10 +104,10 @@ def show_numbers(values:Tensor|Sequence[Sequence[float]], rows:Sequence[str],
         raise ValueError(f"values {n, m} need {m} columns, got {len(columns)}")
     import matplotlib.pyplot as plt
     if ax is None: _,ax = plt.subplots(figsize=(.5*m+.8, .26*n+.5), layout='constrained')
-    most = values.nan_to_num().abs().max().item() if values.numel() else 0
+    top = values.nan_to_num().abs().max().item() if values.numel() else 0
     for i,row in enumerate(values.tolist()):
         for j,value in enumerate(row):
-            if not math.isnan(value): _cell(ax, i, j, value, color, abs(value)/(most or 1), digits)
+            if not math.isnan(value): _cell(ax, i, j, value, color, abs(value)/(top or 1), digits)
     ax.set(xlim=(-.5, m-.5), ylim=(n-.5, -.5), title=title)
     ax.set_yticks(range(n), rows, parse_math=False)
     names = [''] if columns is None else columns
@@ -118,7 +118,7 @@ def show_numbers(values:Tensor|Sequence[Sequence[float]], rows:Sequence[str],
 
 # %% ../../nbs/views/plots.ipynb #785ea5eb
 def _arrow(ax:'Axes', x:float, y:float, label:str, color:str)->None:
-    "An arrow from the origin, its label beyond the tip"
+    "Draw an arrow from the origin, its label beyond the tip"
     arrow = dict(arrowstyle='-|>', color=color, lw=1.6, shrinkA=0, shrinkB=0)
     ax.annotate('', (x,y), (0,0), arrowprops=arrow)
     steep = abs(y) > abs(x)                             # then the label is above or below the tip
@@ -130,7 +130,7 @@ def _arrow(ax:'Axes', x:float, y:float, label:str, color:str)->None:
 # %% ../../nbs/views/plots.ipynb #3f75c6c6
 def show_arrows(vectors:Tensor|Sequence[Sequence[float]], labels:Sequence[str], *, title:str='',
                 color:str|Sequence[str]='x', ax:'Axes|None'=None)->'Axes':
-    """Arrows from the origin, with equal scales
+    """Draw arrows from the origin, with equal scales
 
     Args:
         vectors: (n, 2)
@@ -162,18 +162,18 @@ def show_arrows(vectors:Tensor|Sequence[Sequence[float]], labels:Sequence[str], 
 
 # %% ../../nbs/views/plots.ipynb #436fa0d6
 def _token_labels(name:str, tokens:Sequence[str]|None, n:int)->list[str]|None:
-    "`tokens` as a list of `n` strings"
+    "Return `tokens` as a list of `n` strings"
     if tokens is None: return None
     if isinstance(tokens, str) or not all(isinstance(t, str) for t in tokens):
         raise TypeError(f"{name} must be a list of strings, got {tokens!r}")
     if len(tokens) != n: raise ValueError(f"{name} must be {n}, as in the mask, got {len(tokens)}")
     return list(tokens)
 
-def _axis(axis:'Axis', n:int, tokens:list[str]|None, **turned:Any)->None:
-    "Tokens along an axis, or places where there are none; a white line between two cells"
+def _axis(axis:'Axis', n:int, tokens:list[str]|None, **label_style:Any)->None:
+    "Draw tokens along an axis, or positions without tokens; a white line between cells"
     from matplotlib.ticker import MaxNLocator
     if tokens is None: axis.set_major_locator(MaxNLocator(integer=True))
-    else: axis.set_ticks(range(n), tokens, parse_math=False, **turned)
+    else: axis.set_ticks(range(n), tokens, parse_math=False, **label_style)
     axis.set_ticks([c-.5 for c in range(n+1)], minor=True)
     axis.set_tick_params(which='minor', length=0)
 

@@ -16,7 +16,7 @@ function broadcast(shape, place) {
 
 // Where keys stand that query `i` sees, [first, last]; the last query stands at the last key
 function seenPlaces(d, i) {
-  const at = i + d.k.length - d.q.length, [left, right] = d.places;
+  const at = i + d.k.length - d.q.length, [left, right] = d.window;
   return [left === null ? -Infinity : at - left, right === null ? Infinity : at + right];
 }
 

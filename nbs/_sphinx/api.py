@@ -270,7 +270,8 @@ def hints(obj):
     from attention_nb.checks import words
     f = obj.__init__ if inspect.isclass(obj) else obj
     what = hasattr(f, '__wrapped__') and inspect.getclosurevars(f).nonlocals.get('what')
-    return [(code(n, 'literal'), rst(said)) for n,said in words.get(what, {}).items()]
+    return [(code(n, 'literal'), rst(said)) for n,said in words.get(what, {}).items()
+            if n not in inspect.signature(obj).parameters]
 
 def explain(app, what, name, obj, options, text):
     "The docstring: sections become tables"
@@ -335,7 +336,9 @@ def listing(folder=cells.nbs):
     return '\n\n'.join(found)
 
 OWNERS = dict(module='MultiHeadAttention', call='MultiHeadAttention',
-              function='scaled_dot_product_attention', generate='generate')
+              function='scaled_dot_product_attention', config='TransformerConfig',
+              model='Transformer', load='load_pretrained', rope='Rope', lora='add_lora',
+              documents='document_mask', generate='generate')
 
 def words_of_others():
     "Markdown: a folded table of the words in `attention_nb.checks.words`"

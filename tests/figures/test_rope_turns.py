@@ -23,7 +23,7 @@ def place(page, name, value): page.get_by_label(name, exact=True).fill(str(value
 def test_numbers_follow_the_sliders_as_torch_says(open_view, interleaved):
     torch.manual_seed(0)
     q,k = torch.randn(2, 6)
-    view = rotation_view(q, k, ['ship','crew'], theta=rope_frequencies(6, 20.), places=(2,9),
+    view = rotation_view(q, k, ['ship','crew'], theta=rope_frequencies(6, 20.), positions=(2,9),
                          length=30, interleaved=interleaved)
     page,data = open_view(view),view._data
     check(page, data, 2, 9)
@@ -44,7 +44,7 @@ def test_numbers_follow_the_sliders_as_torch_says(open_view, interleaved):
     check(page, data, 2, 9)
 
 def one(**kw):
-    kw = dict(theta=torch.tensor([math.radians(20)]), places=(6,10)) | kw
+    kw = dict(theta=torch.tensor([math.radians(20)]), positions=(6,10)) | kw
     return rotation_view(torch.tensor([1.,.2]), torch.tensor([1.1,.7]), ['ship','crew'], **kw)
 
 def drag(page, what, places, length=24):
@@ -79,7 +79,7 @@ def test_words_are_dragged_and_answer_the_keyboard(open_view):
     expect(ship).to_have_value('7')
 
 def test_the_arrows_that_are_drawn_have_the_angles_that_are_said(open_view):
-    page = open_view(one(places=(3,14)))
+    page = open_view(one(positions=(3,14)))
     def angles(points):
         return torch.tensor([math.degrees(math.atan2(-y, x)) for x,y in points])
     ends = page.locator('line:not(.ghost)').evaluate_all(

@@ -43,7 +43,7 @@ def test_every_argument_of_torchs_function_is_taken_or_answered(f):
         f(query=heads, key=heads, value=heads)
     with pytest.raises(TypeError, match=f'{f.__name__} has no argument caual: is it causal'):
         f(heads, heads, heads, caual=True)
-    with pytest.raises(TypeError, match='takes q, k, v by place, got 4'):
+    with pytest.raises(TypeError, match='takes q, k, v by position, got 4'):
         f(heads, heads, heads, None)
 
 def test_one_head():
@@ -61,7 +61,7 @@ def test_other_errors_stay():
     def attend(q, k, v): return q
     with pytest.raises(NotImplementedError, match='attend takes no causal'):
         MultiHeadAttention(16, 4, attend=attend)(x, causal=True)
-    with pytest.raises(TypeError, match='takes query, key, value by place, got 4'):
+    with pytest.raises(TypeError, match='takes query, key, value by position, got 4'):
         layer(x, x, x, None)
 
 @pytest.mark.parametrize('strict', [True, False])

@@ -36,7 +36,7 @@ def senses(names):
                       names, x, shown=2, **title)
 
 def turns(E, names):
-    return rotation_view(*torch.ones(2, E), names, places=(0,99), length=100, **title)
+    return rotation_view(*torch.ones(2, E), names, positions=(0,99), length=100, **title)
 
 # a view of some names, where its page shows them, in their order, and how many at most
 kinds = dict(
