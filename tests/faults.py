@@ -111,7 +111,7 @@ FAULTS = [
           'Math.floor(head * d.kvHeads / d.heads)', '(head % d.kvHeads)', 'tests/views'),
     Fault("layer norm's eps in the browser's model", 'attention_nb/live_js/encoder.js',
           'Math.sqrt(square + eps)', 'Math.sqrt(square + 0.01)',
-          'tests/views/test_browser_model.py'),
+          'tests/figures/test_browser_model.py'),
     Fault('a view asks the network', 'attention_nb/views_js/common.js',
           'const data = JSON.parse(', 'fetch("https://example.org/"); const data = JSON.parse(',
           'tests/views'),

@@ -359,7 +359,7 @@ def test_a_link_may_name_what_is_not_there(page, address):
              r'^5 tokens, read in [\d.]+ s$'),
             ('text=Hi&hide=0_1_2', 'one token at least must be seen$')):
         page.goto('about:blank')
-        page.goto(f'{address}/figures/browser_model.html#{link}')     # read at once: weights are here
+        page.goto(f'{address}/figures/browser_model.html#{link}')   # read at once: weights are here
         expect(live(page).status).to_have_text(re.compile(said))
     assert not errors
 

@@ -2,16 +2,16 @@
 import re
 import pytest
 from attention_nb.views.page import _bare, _join_scripts, _kinds
-from attention_nb.figures import (arcs, cache_steps, explorables, flash_tiles, forming, mixing,
-                                  model_shapes, ring_steps, rope_turns, word_senses)  # noqa: F401
 from attention_nb.figures.browser_model import _scripts
 from helpers import root
+from pages import import_figures
 
 scripts = sorted(p for folder in ('views_js', 'figures_js')
                  for p in (root/'attention_nb'/folder).glob('*'))
 worker = sorted((root/'attention_nb'/'live_js').glob('*'))
 
-# kind -> its scripts; importing a module of figures registers its kinds
+import_figures()
+# kind -> its scripts
 kinds = {k: kind.scripts for k,kind in _kinds.items()} | {'live': _scripts}
 def name(path): return f'{path.parent.name}/{path.stem}'
 
@@ -25,7 +25,8 @@ def test_a_script_is_short_and_narrow(path):
 def test_a_page_gets_no_comments_and_no_indentation():
     text = '// why\nf();\n\n  // so\n  /* a */\n  g("// x");  // y\n'
     assert _bare(text) == 'f();\ng("// x");  // y\n'
-    assert not [l for l in _join_scripts(_kinds['model'].scripts, 'js').splitlines() if l.startswith((' ', '//'))]
+    lines = _join_scripts(kinds['model'], 'js').splitlines()
+    assert not [l for l in lines if l.startswith((' ', '//'))]
 
 def test_every_file_belongs_to_a_view_and_every_view_has_its_function():
     used = {f'views_js/{n}' for n in ('look', 'common', 'frame', 'begin')}.union(*kinds.values())
