@@ -15,15 +15,11 @@ from .checkpoints.families.registry import FAMILIES as FAMILIES
 from .checkpoints.families.registry import can_be as can_be
 from .checkpoints.families.registry import config_from_hf as config_from_hf
 from .checkpoints.families.registry import config_to_hf as config_to_hf
-from .checkpoints.families.registry import family_table as family_table
-from .checkpoints.gguf import read_gguf as read_gguf
 from .checkpoints.llm import LLM as LLM
 from .checkpoints.pretrained import embed_sentences as embed_sentences
 from .checkpoints.pretrained import from_hf as from_hf
 from .checkpoints.pretrained import load_pretrained as load_pretrained
 from .checkpoints.pretrained import save_pretrained as save_pretrained
-from .checkpoints.source import Source as Source
-from .checkpoints.source import open_source as open_source
 from .checkpoints.tokenizers import PretrainedTokenizer as PretrainedTokenizer
 from .checkpoints.tokenizers import load_tokenizer as load_tokenizer
 from .checkpoints.tokenizers import save_tokenizer as save_tokenizer
@@ -33,8 +29,6 @@ from .distributed.ring import ulysses_attention as ulysses_attention
 from .distributed.split_cache import split_cache as split_cache
 from .distributed.tensor_parallel import load_shard as load_shard
 from .distributed.tensor_parallel import parallelize as parallelize
-from .figures.explorables import permutation_view as permutation_view
-from .figures.explorables import softmax_view as softmax_view
 from .kernels.attention_mask import AttentionMask as AttentionMask
 from .kernels.blocks import flash_attention as flash_attention
 from .kernels.dispatch import attention_lse as attention_lse
@@ -51,7 +45,6 @@ from .kernels.positions import visible as visible
 from .kernels.reference import attention as attention
 from .layers.base import attention_layers as attention_layers
 from .layers.base import use_attention as use_attention
-from .layers.cache import AttentionCache as AttentionCache
 from .layers.cache import KVCache as KVCache
 from .layers.cache import ModelCache as ModelCache
 from .layers.cache import SlidingKVCache as SlidingKVCache
@@ -63,29 +56,18 @@ from .layers.multihead import merge_heads as merge_heads
 from .layers.multihead import split_heads as split_heads
 from .layers.position import Rope as Rope
 from .layers.position import alibi_bias as alibi_bias
-from .layers.position import alibi_slopes as alibi_slopes
 from .layers.position import apply_rope as apply_rope
 from .layers.position import relative_bias as relative_bias
-from .layers.position import relative_buckets as relative_buckets
 from .layers.quantized import quantize as quantize
 from .layers.self_attention import SelfAttention as SelfAttention
 from .layers.torch_interop import TorchInterface as TorchInterface
 from .layers.torch_interop import from_torch as from_torch
 from .layers.torch_interop import to_torch as to_torch
-from .models.blocks import Block as Block
-from .models.blocks import FeedForward as FeedForward
-from .models.blocks import Mixer as Mixer
-from .models.blocks import MixtureOfExperts as MixtureOfExperts
-from .models.blocks import RMSNorm as RMSNorm
-from .models.blocks import Residual as Residual
 from .models.config import ExpertsConfig as ExpertsConfig
 from .models.config import TransformerConfig as TransformerConfig
 from .models.generation import generate as generate
 from .models.generation import stream as stream
-from .models.sampling import filter_logits as filter_logits
-from .models.sampling import sample as sample
 from .models.serving import Batcher as Batcher
-from .models.text_stream import TextStream as TextStream
 from .models.transformer import Transformer as Transformer
 from .recording.head_scores import attention_entropy as attention_entropy
 from .recording.head_scores import attention_flow as attention_flow
@@ -109,7 +91,6 @@ from .simple.attention import simple_attention as simple_attention
 from .simple.decoder import SimpleDecoder as SimpleDecoder
 from .simple.multihead import SimpleMultiHeadAttention as SimpleMultiHeadAttention
 from .text.bpe import BPETokenizer as BPETokenizer
-from .text.bpe import GPT2_PATTERN as GPT2_PATTERN
 from .text.embedding import Embeddings as Embeddings
 from .text.embedding import cosine_similarity as cosine_similarity
 from .text.embedding import sinusoidal_positions as sinusoidal_positions
@@ -133,22 +114,19 @@ from .views.plots import show_weights as show_weights
 
 __version__: str
 __all__ = [
-    'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'family_table', 'read_gguf', 'LLM', 'embed_sentences',
-    'from_hf', 'load_pretrained', 'save_pretrained', 'Source', 'open_source', 'PretrainedTokenizer', 'load_tokenizer',
-    'save_tokenizer', 'context_parallel', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard',
-    'parallelize', 'permutation_view', 'softmax_view', 'AttentionMask', 'flash_attention', 'attention_lse',
-    'explain_choice', 'merge_attention', 'scaled_dot_product_attention', 'causal_mask', 'document_mask',
-    'padding_mask', 'prefix_mask', 'window_mask', 'allowed', 'visible', 'attention', 'attention_layers',
-    'use_attention', 'AttentionCache', 'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias',
-    'alibi_slopes', 'apply_rope', 'relative_bias', 'relative_buckets', 'quantize', 'SelfAttention', 'TorchInterface',
-    'from_torch', 'to_torch', 'Block', 'FeedForward', 'Mixer', 'MixtureOfExperts', 'RMSNorm', 'Residual',
-    'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'filter_logits', 'sample', 'Batcher', 'TextStream',
-    'Transformer', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction',
-    'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass',
-    'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
-    'SimpleMultiHeadAttention', 'BPETokenizer', 'GPT2_PATTERN', 'Embeddings', 'cosine_similarity',
-    'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer', 'PackedTexts', 'train',
-    'add_lora', 'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view',
-    'View', 'show_mask', 'show_weights'
+    'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'LLM', 'embed_sentences', 'from_hf', 'load_pretrained',
+    'save_pretrained', 'PretrainedTokenizer', 'load_tokenizer', 'save_tokenizer', 'context_parallel',
+    'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize', 'AttentionMask',
+    'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention',
+    'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask', 'allowed', 'visible', 'attention',
+    'attention_layers', 'use_attention', 'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig',
+    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'apply_rope',
+    'relative_bias', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'ExpertsConfig',
+    'TransformerConfig', 'generate', 'stream', 'Batcher', 'Transformer', 'attention_entropy', 'attention_flow',
+    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
+    'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording',
+    'record', 'simple_attention', 'SimpleDecoder', 'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings',
+    'cosine_similarity', 'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer',
+    'PackedTexts', 'train', 'add_lora', 'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens',
+    'image_view', 'neuron_view', 'View', 'show_mask', 'show_weights'
 ]

@@ -3,14 +3,14 @@ import math
 import pytest, torch
 from attention_nb.layers.rope_scaling import rope_frequencies
 from attention_nb.views.page import unpack_floats
-from attention_nb.figures.rope_turns import _between, _placed, rotation_view
+from attention_nb.figures.rope_turns import _between, _at_position, rotation_view
 from helpers.looks import close, expect, floats, press, titles, walk
 
 def check(page, d, i, j, added=False):
     "All numbers of the page against Python's, which the notebook holds against `apply_rope`"
     q,k,theta = (unpack_floats(d[f'{name}data'], -1).double() for name in ('q','k','theta'))
     pairs = torch.tensor(d['pairs'])
-    x,y = (_placed(t[pairs], theta, place, added) for t,place in ((q,i), (k,j)))
+    x,y = (_at_position(t[pairs], theta, place, added) for t,place in ((q,i), (k,j)))
     turns = [torch.atan2(t[:,1], t[:,0]) for t in (x, y)] + [_between(x, y)]
     *angles,scores = zip(*titles(page, 'tbody tr'), strict=True)
     for got,want in zip(angles, turns, strict=True): close(got, want*180/math.pi)

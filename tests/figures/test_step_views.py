@@ -67,7 +67,7 @@ def check_forming(page, d, step):
     assert abs(x - (4 + 392*steps[step]/400)) < .01 and abs(y - (104 - 98*losses[step]/4)) < .01
 
 def check_ring(page, d, step, order=0):
-    owners = [o['owner'] for o in d['orders']]
+    owners = [o['ranks'] for o in d['orders']]
     owner = owners[order]
     def kind(i, j):
         at = (owner[i]-owner[j]) % 3

@@ -88,9 +88,9 @@ def test_modules_have_the_names_of_the_contract():
             assert getattr(m, name) is getattr(attention_nb, name), (module, name)
 
 def test_the_package_offers_what_a_user_types():
-    "At most 120 names, each that of its module; the others stay where they are made"
+    "At most 100 names, each that of its module; the others stay where they are made"
     import attention_nb, importlib
-    assert len(attention_nb.__all__) <= package.OFFERED == 120
+    assert len(attention_nb.__all__) <= package.OFFERED == 100
     assert {*attention_nb.__all__} == {n for names in package.offered.values()
                                        for n in names.split()}
     for module,names in documented.items():

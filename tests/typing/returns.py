@@ -9,10 +9,14 @@ import attention_nb as nb
 import torch
 from torch import Tensor, nn
 from attention_nb.checkpoints.schema import Family
+from attention_nb.checkpoints.source import open_source
 from attention_nb.kernels.options import AttentionCall, AttentionOptions, check_attention
 from attention_nb.layers.base import AttentionFunction, AttentionLayer
+from attention_nb.layers.cache import AttentionCache
+from attention_nb.models.blocks import Block
 from attention_nb.recording.look import Seen
 from attention_nb.recording.steps import Recorded
+from attention_nb.text.bpe import GPT2_PATTERN
 
 Pair = tuple[Tensor,Tensor]
 x,ids = torch.randn(2, 5, 8),torch.tensor([[4,5,6],[7,8,9]])
@@ -27,7 +31,7 @@ def text()->None:
     assert_type(words.batch(texts, max_len=4, padding_side='left'), Pair)
     assert_type(nb.load_tokenizer('minilm'), nb.Tokenizer)
     assert_type(nb.load_tokenizer('minilm').batch(texts), Pair)
-    tokenizer:nb.Tokenizer = nb.BPETokenizer.train(texts, 260, pattern=nb.GPT2_PATTERN)
+    tokenizer:nb.Tokenizer = nb.BPETokenizer.train(texts, 260, pattern=GPT2_PATTERN)
     assert_type(tokenizer.decode(tokenizer.encode('to my ship', bos=True)), str)
     table = nb.WordVectors(['ship','crew'], torch.eye(2))
     assert_type(table.nearest('ship', 1), list[tuple[str,float]])
@@ -69,7 +73,7 @@ def layers()->None:
     with nb.use_attention(model, nb.scaled_dot_product_attention) as same:
         assert_type(same, nn.Sequential)
     assert_type(nb.attention_layers(model), list[AttentionLayer])
-    cache:nb.AttentionCache = nb.SlidingKVCache(2, 2, 3, 4)
+    cache:AttentionCache = nb.SlidingKVCache(2, 2, 3, 4)
     assert_type(len(cache), int)
     assert_type(nb.Rope(4).tables(torch.arange(5)), Pair)
     assert_type(nb.quantize(nb.Transformer(nb.TransformerConfig(9, d_model=32))), nb.Transformer)
@@ -93,14 +97,14 @@ def models()->None:
     for token in batcher.submit(ids[:1], 2, top_p=.9): assert_type(token, int)
     assert_type(nb.can_be(small, 'llama'), list[str])
     assert_type(small.rope_scaling, dict[str,Any]|None)
-    if model.decoder is not None: assert_type(model.decoder.blocks[0], nb.Block)
+    if model.decoder is not None: assert_type(model.decoder.blocks[0], Block)
 
 def files()->None:
     with tempfile.TemporaryDirectory() as folder:
         saved = nb.save_pretrained(nb.Transformer(small), folder, family='llama')
         assert_type(saved, list[Path])
         assert_type(nb.load_pretrained(folder, dtype=torch.float64), nb.Transformer)
-        source = nb.open_source(folder)
+        source = open_source(folder)
         assert_type(source.config, dict[str,Any])
         for name,t in source.tensors.read(progress=False): assert_type((name, t), tuple[str,Tensor])
     config = nb.config_to_hf(small, nb.FAMILIES['llama'])

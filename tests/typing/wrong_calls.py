@@ -5,7 +5,9 @@ from typing import Any
 import attention_nb as nb
 from attention_nb.checkpoints.save import save_tensors
 from attention_nb.checkpoints.schema import Family, Part, Rule
+from attention_nb.checkpoints.source import open_source
 from attention_nb.layers.torch_interop import AppendedAttention
+from attention_nb.models.blocks import Block
 import torch
 from torch import Tensor, nn
 
@@ -113,7 +115,7 @@ def models()->None:
     nb.stream(model, ids, 3, return_scores=True)                         # error
     nb.stream(model, ids, 3, tokenizer='words')                          # error
     nb.generate(torch.nn.Linear(2, 2), ids, 3)                           # error
-    nb.Block(cfg)([1.,2.])                                               # error
+    Block(cfg)([1.,2.])                                               # error
     model.save_pretrained('folder', famly='llama')                       # error
     print(pair, scored, text)
 
@@ -129,7 +131,7 @@ def published()->None:
     nb.FAMILIES['llama'].titel                                           # error
     nb.config_to_hf(nb.FAMILIES['llama'])                                # error
     save_tensors({}, {}, 'folder', max_shard_size='5GB')       # error
-    nb.open_source('folder').weights                                     # error
+    open_source('folder').weights                                     # error
 
 def latent()->None:
     nb.LatentAttention(8, 2)                                             # error

@@ -1,11 +1,12 @@
 "What is asked of every kind of view: of text from strangers, on a phone, of its still"
 import json, re, subprocess, sys, xml.etree.ElementTree as xml
 import pytest, torch
-from attention_nb import (head_view, image_view, model_view, neuron_view, permutation_view,
-                          show_tokens, softmax_view, View, AttentionMask)
+from attention_nb import (head_view, image_view, model_view, neuron_view, show_tokens, View,
+                          AttentionMask)
 from attention_nb.recording.inputs import readable
 from attention_nb.figures.arcs import arc_view
 from attention_nb.figures.cache_steps import cache_view
+from attention_nb.figures.explorables import permutation_view, softmax_view
 from attention_nb.figures.flash_tiles import tiles_view
 from attention_nb.figures.forming import forming_view
 from attention_nb.figures.mixing import mixing_view

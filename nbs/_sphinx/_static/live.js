@@ -237,7 +237,7 @@ function shown(kind) {
   const query = chosen.token ?? 1, from = (head*n + query)*n
   return {kind, q: tokens, k: tokens, layers: layers.map((_, at) => String(at)), heads,
           kvHeads: heads, width: E, valueWidth: E, layer, head, query,
-          key: largest(layers[layer].weights.subarray(from, from + n)), places: [null, null],
+          key: largest(layers[layer].weights.subarray(from, from + n)), window: [null, null],
           stage: 'softmax', stages: layers.map(() => steps),
           bias: null, mask, scale: layers.map(() => 1/Math.sqrt(E)),
           softcap: layers.map(() => 0), sinks: layers.map(() => null),
