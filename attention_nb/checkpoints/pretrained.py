@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from ..models.config import TransformerConfig
 from ..models.blocks import Mixers
-from .families.registry import (FAMILIES, can_be, config_to_hf, family_of,
-                                                        stretched, with_ends)
+from .families.registry import (FAMILIES, can_save_as, config_to_hf,
+                                                        family_of, stretched, with_ends)
 from .source import Source, open_source
 from ..layers.base import (AnyAttentionFunction, attention_layers, resolve_attention,
                                       set_attention)
@@ -260,7 +260,7 @@ def _config_and_tensors(model:Transformer, kind:str|None)->tuple[dict[str,Any],d
         raise NotImplementedError("a quantized model is saved in our own form only, "
                                   f"family='attention_nb', got {kind!r}")
     if kind is None:
-        fits = [f'family={name!r}' for name in FAMILIES if not can_be(cfg, name)]
+        fits = [f'family={name!r}' for name in FAMILIES if can_save_as(cfg, name)]
         raise ValueError("this model was not loaded: say whose form it takes. Its settings fit "
                          f"{', '.join(fits) or 'no published family'}; family='attention_nb' is "
                          "our own form, which load_pretrained reads and transformers does not")

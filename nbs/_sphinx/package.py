@@ -34,7 +34,7 @@ offered = {
         'Block FeedForward MixtureOfExperts ExpertsConfig RMSNorm Residual Mixer',
     'Load and save':
         'LLM load_pretrained save_pretrained from_hf read_gguf open_source Source config_from_hf '
-        'config_to_hf can_be family_table FAMILIES',
+        'config_to_hf can_save_as why_not_save_as family_table FAMILIES',
     'Text to ids and vectors':
         'load_tokenizer save_tokenizer BPETokenizer WordTokenizer Tokenizer PretrainedTokenizer '
         'GPT2_PATTERN Embeddings embed_sentences WordVectors load_glove cosine_similarity',
