@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np, torch
 from numpy import typing as npt
 from torch import Tensor
-from .schema import Field, field_kinds, shown
+from .schema import Field, field_kinds, short_repr
 from .tensors import Tensors, brief, hint, need, open_file, Stored
 
 # %% ../../nbs/checkpoints/gguf.ipynb #c938b677
@@ -140,7 +140,7 @@ def header_and_packed(path:str|Path)->_File:
     said,packed = _read_part(path)
     count = said.get('split.count', 1)
     if type(count) is not int or count < 0:
-        raise ValueError(f"{path}: split.count is {shown(count)}")
+        raise ValueError(f"{path}: split.count is {short_repr(count)}")
     if count < 2: return said, packed
     files = _parts(Path(path), count)
     read = {f: (said,packed) if f == Path(path) else _read_part(f) for f in files}
@@ -150,7 +150,7 @@ def header_and_packed(path:str|Path)->_File:
         for key,value in ({'general.alignment': 32, 'split.no': None} | said).items():
             if value != want.get(key, value):
                 raise ValueError(f"{file} does not belong to {files[0].name}: {key[:100]} is "
-                                 f"{shown(value)}, not {shown(want[key])}")
+                                 f"{short_repr(value)}, not {short_repr(want[key])}")
         if twice := sorted(packed.keys() & tensors.keys()):
             raise ValueError(f"{file} does not belong to {files[0].name}: both hold {twice[:3]}")
         tensors |= packed
@@ -327,7 +327,8 @@ def read_model(path:str|Path)->tuple[dict[str,Any],dict[str,Any],Tensors]:
     metadata,packed = header_and_packed(path)
     kind = metadata.get('general.architecture')
     if not isinstance(kind, str) or kind not in _dialects:
-        raise ValueError(f"{path} holds a model of architecture {shown(kind)}; of GGUF files only "
+        raise ValueError(f"{path} holds a model of architecture {short_repr(kind)}; "
+                         "of GGUF files only "
                          f"{', '.join(map(repr, _dialects))} is understood")
     try:
         config = _config(kind, metadata, packed)

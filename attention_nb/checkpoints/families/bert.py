@@ -9,8 +9,8 @@ __all__ = []
 
 # %% ../../../nbs/checkpoints/families/bert.ipynb #ba0d108f
 from ...models.config import TransformerConfig
-from ..schema import (Family, Field, Part, Settings, changed, rules,
-                                             with_biases, without, wrong)
+from ..schema import (Family, Field, Part, Settings, raise_invalid, rules,
+                                             with_biases, with_defaults, without)
 from .common import (activation_field, activations,
                                                       attention_bias_part, layer_windows,
                                                       mlp_bias_field, old_rope, token_fields,
@@ -22,7 +22,7 @@ def _roberta_places(c:Settings)->Settings:
     "RoBERTa counts places from behind the padding's number"
     pad,n = c['pad_token_id'],c['max_position_embeddings']
     if n <= pad+1:
-        wrong(c, 'max_position_embeddings', f'leaves no place behind pad_token_id = {pad}')
+        raise_invalid(c, 'max_position_embeddings', f'leaves no place behind pad_token_id = {pad}')
     return dict(pad_id=pad, position_offset=pad+1, max_len=n-pad-1)
 
 _roberta_part = Part((Field('pad_token_id', 'pad_id', 1, 'token'),
@@ -56,8 +56,8 @@ _bert_fields = (Field('vocab_size', 'vocab_size', 30522, 'size'),
     Field('num_hidden_layers', 'n_layers', 12, 'layers'),
     Field('num_attention_heads', 'n_heads', 12, 'size'),
     Field('intermediate_size', 'd_ff', 3072, 'size'), activation_field('hidden_act', 'gelu'),
-    Field('hidden_dropout_prob', 'dropout', .1, 'chance'),
-    Field('attention_probs_dropout_prob', 'attn_dropout', .1, 'chance'),
+    Field('hidden_dropout_prob', 'dropout', .1, 'probability'),
+    Field('attention_probs_dropout_prob', 'attn_dropout', .1, 'probability'),
     Field('type_vocab_size', 'n_types', 2, 'size'),
     Field('layer_norm_eps', 'norm_eps', 1e-12, 'positive'),
     Field('tie_word_embeddings', 'tied', True, 'flag'), *token_fields(0))
@@ -94,11 +94,11 @@ _bert = Family('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed
         cls.predictions.transform.LayerNorm  head.norm'''), *rules('''
         cls.predictions.decoder.weight       head.weight
         cls.predictions.decoder.bias         head.bias'''),
-        *rules('cls.predictions.bias head.bias', spare=True)))
+        *rules('cls.predictions.bias head.bias', fallback=True)))
 
 _roberta = Family('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
     fixed={**_bert_fixed, 'head_activation':'gelu'},
-    fields=changed(without(_bert_fields, 'pad_token_id'), vocab_size=50265, bos_token_id=0,
+    fields=with_defaults(without(_bert_fields, 'pad_token_id'), vocab_size=50265, bos_token_id=0,
         eos_token_id=2),
     parts=(_roberta_part,), unused=_bert_unused,
     neutral=dict(position_embedding_type=('absolute',)),
@@ -106,7 +106,7 @@ _roberta = Family('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
         lm_head.dense           head.dense
         lm_head.layer_norm      head.norm'''), *rules('''
         lm_head.decoder.weight  head.weight
-        lm_head.decoder.bias    head.bias'''), *rules('lm_head.bias head.bias', spare=True)))
+        lm_head.decoder.bias    head.bias'''), *rules('lm_head.bias head.bias', fallback=True)))
 
 _distilbert = Family('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='distilbert',
     fixed={**_bert_fixed, 'norm_eps':1e-12},
@@ -114,8 +114,8 @@ _distilbert = Family('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='
         Field('n_layers', 'n_layers', 6, 'layers'), Field('n_heads', 'n_heads', 12, 'size'),
         Field('hidden_dim', 'd_ff', 3072, 'size'), _places_512,
         activation_field('activation', 'gelu'),
-        Field('dropout', 'dropout', .1, 'chance'),
-        Field('attention_dropout', 'attn_dropout', .1, 'chance'),
+        Field('dropout', 'dropout', .1, 'probability'),
+        Field('attention_dropout', 'attn_dropout', .1, 'probability'),
         Field('tie_word_embeddings', 'tied', True, 'flag'), *token_fields(0)), parts=(),
     aliases=dict(hidden_size='dim', num_attention_heads='n_heads', num_hidden_layers='n_layers'),
     ignored=frozenset(['sinusoidal_pos_embds','qa_dropout','seq_classif_dropout','tie_weights_']),
@@ -150,8 +150,8 @@ _modernbert = Family('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='
         activation_field('hidden_activation', 'gelu'),
         Field('norm_eps', 'norm_eps', 1e-5, 'positive'),
         Field('norm_bias', 'norm_bias', False, 'flag'), mlp_bias_field,
-        Field('mlp_dropout', 'dropout', 0., 'chance'),
-        Field('attention_dropout', 'attn_dropout', 0., 'chance'),
+        Field('mlp_dropout', 'dropout', 0., 'probability'),
+        Field('attention_dropout', 'attn_dropout', 0., 'probability'),
         Field('decoder_bias', 'head_bias', True, 'flag'),
         Field('classifier_bias', 'head_transform_bias', False, 'flag'),
         Field('tie_word_embeddings', 'tied', True, 'flag'),

@@ -16,8 +16,9 @@ from .gpt import gpt_kin
 from .llama import llama_kin
 from .moe import moe_kin
 from .t5 import t5_kin
-from ..schema import (Family, Settings, filled, pass_over, read_settings,
-                                             reread, unsaid, write_settings)
+from ..schema import (Family, Settings, drop_ignored, read_settings,
+                                             reread_fields, translate_settings,
+                                             with_family_defaults, write_settings)
 
 # %% ../../../nbs/checkpoints/families/registry.ipynb #f10c2f86
 # The model families that can be loaded and saved, by their `model_type`
@@ -42,7 +43,7 @@ def config_from_hf(config:Mapping[str,Any], *, architecture:str|None=None,
         Our settings, and whose they are
     """
     family = family_of(config.get('model_type', ''))
-    return read_settings(family, pass_over(family, config, ignore), architecture), family
+    return read_settings(family, drop_ignored(family, config, ignore), architecture), family
 
 def config_to_hf(cfg:TransformerConfig, family:Family, base:Mapping[str,Any]|None=None)->Settings:
     """Write settings in a family's form; what it cannot say is refused by name
@@ -79,7 +80,7 @@ def why_not_save_as(cfg:TransformerConfig, family:str)->list[str]:
     Returns:
         One reason for each setting that the family cannot express; empty if it can
     """
-    return unsaid(cfg, family_of(family), {})[1]
+    return translate_settings(cfg, family_of(family), {})[1]
 
 # %% ../../../nbs/checkpoints/families/registry.ipynb #f10c2f88
 def family_of(model_type:Any)->Family:
@@ -95,8 +96,8 @@ def family_of(model_type:Any)->Family:
     raise NotImplementedError(f"model_type {model_type!r} is not supported, only "
                               f"{', '.join(sorted(FAMILIES))}")
 
-def with_ends(cfg:TransformerConfig, family:Family, config:Settings,
-              settings:Mapping[str,Any])->tuple[TransformerConfig,Settings]:
+def with_generation_tokens(cfg:TransformerConfig, family:Family, config:Settings,
+                           settings:Mapping[str,Any])->tuple[TransformerConfig,Settings]:
     """Our settings and the published ones with the tokens that `generate` takes
 
     Args:
@@ -111,10 +112,10 @@ def with_ends(cfg:TransformerConfig, family:Family, config:Settings,
     if cfg.kind == 'encoder': return cfg,config    # it writes no text
     names = (f'{n}_token_id' for n in ('bos', 'eos', 'pad', 'decoder_start'))
     said = {n: settings[n] for n in names if settings.get(n) is not None}
-    return reread(family, cfg, config | said, said),config | said
+    return reread_fields(family, cfg, config | said, said),config | said
 
-def stretched(cfg:TransformerConfig, family:Family, config:Settings,
-              scaling:Mapping[str,Any])->tuple[TransformerConfig,Settings]:
+def with_rope_scaling(cfg:TransformerConfig, family:Family, config:Settings,
+                      scaling:Mapping[str,Any])->tuple[TransformerConfig,Settings]:
     """Our settings and the published ones with another stretch of the rotation
 
     Args:
@@ -136,7 +137,7 @@ def stretched(cfg:TransformerConfig, family:Family, config:Settings,
     if cfg.window_rope is not None:
         new = {'full_attention': new, **{k:v for k,v in old.items() if k == 'sliding_attention'}}
     c['rope_parameters'] = new
-    return reread(family, cfg, c, ['rope_parameters']),c
+    return reread_fields(family, cfg, c, ['rope_parameters']),c
 
 # %% ../../../nbs/checkpoints/families/registry.ipynb #d7b297b2
 _words = dict(
@@ -185,7 +186,7 @@ def family_table()->dict[str,dict[str,str]]:
     for family in FAMILIES.values():
         name = list(family.architectures)[-1]
         cfg,_ = config_from_hf(dict(model_type=family.model_type, architectures=[name]))
-        c = {**filled(family, {}), 'architectures':[name]}
+        c = {**with_family_defaults(family, {}), 'architectures':[name]}
         can = {f.ours for f in family.fields}.union(*(p.read(c) for p in family.parts))
         row = model_features(cfg)
         for feature,ours in _decides.items():
