@@ -18,15 +18,16 @@ from .common import (activation_field, activations,
                                                       write_layers)
 
 # %% ../../../nbs/checkpoints/families/bert.ipynb #6c318e2a
-def _roberta_places(c:Settings)->Settings:
-    "RoBERTa counts places from behind the padding's number"
+def _roberta_positions(c:Settings)->Settings:
+    "Read RoBERTa's positions, which count from behind the padding's id"
     pad,n = c['pad_token_id'],c['max_position_embeddings']
     if n <= pad+1:
-        raise_invalid(c, 'max_position_embeddings', f'leaves no place behind pad_token_id = {pad}')
+        raise_invalid(c, 'max_position_embeddings',
+                      f'leaves no position behind pad_token_id = {pad}')
     return dict(pad_id=pad, position_offset=pad+1, max_len=n-pad-1)
 
 _roberta_part = Part((Field('pad_token_id', 'pad_id', 1, 'token'),
-                      Field('max_position_embeddings', 'max_len', 512, 'size')), _roberta_places,
+                      Field('max_position_embeddings', 'max_len', 512, 'size')), _roberta_positions,
     lambda cfg: None if cfg.max_len is None else dict(pad_token_id=cfg.pad_id,
         max_position_embeddings=cfg.max_len+cfg.position_offset))
 
@@ -37,10 +38,10 @@ def _modernbert_layers(c:Settings)->Settings:
     return layer_windows(c, usual_layers(windowed), (half, half))
 
 def _write_modernbert(cfg:TransformerConfig)->Settings|None:
-    said = write_layers(cfg)
-    if said is None or cfg.window is None: return said
-    sees = said.pop('sliding_window')
-    return {**said, 'local_attention':2*(sees-1)}
+    layers = write_layers(cfg)
+    if layers is None or cfg.window is None: return layers
+    window = layers.pop('sliding_window')
+    return {**layers, 'local_attention':2*(window-1)}
 
 _modernbert_window = Part((Field('local_attention', '', 128, 'whole'),
                            Field('global_attn_every_n_layers', '', 3, 'whole'), types_field),
@@ -62,7 +63,7 @@ _bert_fields = (Field('vocab_size', 'vocab_size', 30522, 'size'),
     Field('layer_norm_eps', 'norm_eps', 1e-12, 'positive'),
     Field('tie_word_embeddings', 'tied', True, 'flag'), *token_fields(0))
 
-_places_512 = Field('max_position_embeddings', 'max_len', 512, 'size')
+_positions_512 = Field('max_position_embeddings', 'max_len', 512, 'size')
 
 _bert_keys = (*rules('''
     embeddings.word_embeddings.weight        embed.token.weight
@@ -84,7 +85,7 @@ def _masked(name:str)->dict[str,Settings]:
     return {f'{name}Model':dict(head=None), f'{name}ForMaskedLM':dict(head='masked')}
 
 _bert = Family('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed,
-    fields=(*_bert_fields, _places_512), parts=(),
+    fields=(*_bert_fields, _positions_512), parts=(),
     neutral=dict(position_embedding_type=('absolute',)),
     ignored=frozenset('''directionality pooler_fc_size pooler_num_attention_heads
         pooler_num_fc_layers pooler_size_per_head pooler_type'''.split()),
@@ -112,7 +113,7 @@ _distilbert = Family('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='
     fixed={**_bert_fixed, 'norm_eps':1e-12},
     fields=(Field('vocab_size', 'vocab_size', 30522, 'size'), Field('dim', 'd_model', 768, 'size'),
         Field('n_layers', 'n_layers', 6, 'layers'), Field('n_heads', 'n_heads', 12, 'size'),
-        Field('hidden_dim', 'd_ff', 3072, 'size'), _places_512,
+        Field('hidden_dim', 'd_ff', 3072, 'size'), _positions_512,
         activation_field('activation', 'gelu'),
         Field('dropout', 'dropout', .1, 'probability'),
         Field('attention_dropout', 'attn_dropout', .1, 'probability'),

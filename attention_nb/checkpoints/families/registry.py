@@ -32,7 +32,7 @@ FAMILIES:dict[str,Family] = {f.model_type: f for f in (
 # %% ../../../nbs/checkpoints/families/registry.ipynb #f10c2f87
 def config_from_hf(config:Mapping[str,Any], *, architecture:str|None=None,
                    ignore:Iterable[str]=())->tuple[TransformerConfig,Family]:
-    """Read a published configuration; what is not understood is refused by name
+    """Read a published configuration; unknown fields and values are errors that name them
 
     Args:
         config: A published config.json
@@ -46,7 +46,7 @@ def config_from_hf(config:Mapping[str,Any], *, architecture:str|None=None,
     return read_settings(family, drop_ignored(family, config, ignore), architecture), family
 
 def config_to_hf(cfg:TransformerConfig, family:Family, base:Mapping[str,Any]|None=None)->Settings:
-    """Write settings in a family's form; what it cannot say is refused by name
+    """Write settings in a family's form; those that it does not have are errors that name them
 
     Args:
         cfg: Our settings
@@ -84,7 +84,7 @@ def why_not_save_as(cfg:TransformerConfig, family:str)->list[str]:
 
 # %% ../../../nbs/checkpoints/families/registry.ipynb #f10c2f88
 def family_of(model_type:Any)->Family:
-    """The family of a model type
+    """Return the family of a model type
 
     Args:
         model_type: As in config.json
@@ -98,7 +98,7 @@ def family_of(model_type:Any)->Family:
 
 def with_generation_tokens(cfg:TransformerConfig, family:Family, config:Settings,
                            settings:Mapping[str,Any])->tuple[TransformerConfig,Settings]:
-    """Our settings and the published ones with the tokens that `generate` takes
+    """Return our settings and the published ones with the token ids that `generate` takes
 
     Args:
         cfg: What a config.json means
@@ -111,12 +111,12 @@ def with_generation_tokens(cfg:TransformerConfig, family:Family, config:Settings
     """
     if cfg.kind == 'encoder': return cfg,config    # it writes no text
     names = (f'{n}_token_id' for n in ('bos', 'eos', 'pad', 'decoder_start'))
-    said = {n: settings[n] for n in names if settings.get(n) is not None}
-    return reread_fields(family, cfg, config | said, said),config | said
+    tokens = {n: settings[n] for n in names if settings.get(n) is not None}
+    return reread_fields(family, cfg, config | tokens, tokens),config | tokens
 
 def with_rope_scaling(cfg:TransformerConfig, family:Family, config:Settings,
                       scaling:Mapping[str,Any])->tuple[TransformerConfig,Settings]:
-    """Our settings and the published ones with another stretch of the rotation
+    """Return our settings and the published ones with another `rope_scaling`
 
     Args:
         cfg: What a config.json means
@@ -143,7 +143,7 @@ def with_rope_scaling(cfg:TransformerConfig, family:Family, config:Settings,
 _words = dict(
     positions=dict(rope='rotary', learned='learned', alibi='slopes', relative='distances',
                    sinusoidal='waves', none=''),
-    place=dict(pre='before', post='after', sandwich='both sides', output='inside'),
+    norm_style=dict(pre='before', post='after', sandwich='both sides', output='inside'),
     gated=dict(silu='SwiGLU', gelu='GeGLU', gelu_tanh='GeGLU', relu='ReGLU', relu2='gated ReLU²'),
     plain=dict(silu='SiLU', gelu='GELU', gelu_tanh='GELU', relu='ReLU', relu2='ReLU²'))
 _decides = {'part of a head': 'rotary_dim', 'scaling': 'rope_scaling', 'window': 'window',
@@ -152,7 +152,7 @@ _decides = {'part of a head': 'rotary_dim', 'scaling': 'rope_scaling', 'window':
             'tied': 'tied'}
 
 def model_features(cfg:TransformerConfig)->dict[str,str]:
-    """What a model is made of
+    """Return what a model is made of
 
     Args:
         cfg: A model's settings
@@ -166,7 +166,7 @@ def model_features(cfg:TransformerConfig)->dict[str,str]:
         'part of a head': f'{cfg.rotary_dim} numbers' if cfg.rotary_dim else '',
         'scaling': scaling['rope_type'] if scaling else '',
         'norm': cfg.norm + (', 1 + weight' if cfg.norm_offset else ''),
-        'place': _words['place'][cfg.norm_style] + (', parallel' if cfg.parallel else ''),
+        'place': _words['norm_style'][cfg.norm_style] + (', parallel' if cfg.parallel else ''),
         'activation': _words['gated' if cfg.gated else 'plain'][cfg.activation],
         'grouped heads': 'latent' if cfg.latent else f'{cfg.n_kv_heads}' if cfg.n_kv_heads else '',
         'window': f'{sum(w or 0 for w in cfg.window)+1}' if cfg.window else '',
@@ -177,7 +177,7 @@ def model_features(cfg:TransformerConfig)->dict[str,str]:
         'tied': 'yes' if cfg.tied else ''}
 
 def family_table()->dict[str,dict[str,str]]:
-    """What the default settings of each family make, and what else they can
+    """Return what the default settings of each family make, and what else they can
 
     Returns:
         Title -> feature -> word, 'may' or 'never'

@@ -17,11 +17,12 @@ from .common import activations, token_fields
 # %% ../../../nbs/checkpoints/families/t5.ipynb #db9ff982
 def _t5_forward(c:Settings)->Settings:
     "T5: `gated-gelu` is a gate with the tanh form of GELU"
-    kind,said = c['feed_forward_proj'],c['dense_act_fn']
+    kind,dense_act = c['feed_forward_proj'],c['dense_act_fn']
     gate,_,act = kind.rpartition('-')
     if gate not in ('', 'gated'): raise_unsupported(c, 'feed_forward_proj')
-    act = said or ('gelu_new' if kind == 'gated-gelu' else act)
-    if act not in activations: raise_unsupported(c, 'dense_act_fn' if said else 'feed_forward_proj')
+    act = dense_act or ('gelu_new' if kind == 'gated-gelu' else act)
+    if act not in activations:
+        raise_unsupported(c, 'dense_act_fn' if dense_act else 'feed_forward_proj')
     gated = gate == 'gated' if c['is_gated_act'] is None else c['is_gated_act']
     return dict(activation=activations[act], gated=gated)
 
