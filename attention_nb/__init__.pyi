@@ -12,7 +12,7 @@ from . import figures as figures
 from . import distributed as distributed
 from . import training as training
 from .checkpoints.families.registry import FAMILIES as FAMILIES
-from .checkpoints.families.registry import can_be as can_be
+from .checkpoints.families.registry import can_save_as as can_save_as
 from .checkpoints.families.registry import config_from_hf as config_from_hf
 from .checkpoints.families.registry import config_to_hf as config_to_hf
 from .checkpoints.llm import LLM as LLM
@@ -114,19 +114,20 @@ from .views.plots import show_weights as show_weights
 
 __version__: str
 __all__ = [
-    'FAMILIES', 'can_be', 'config_from_hf', 'config_to_hf', 'LLM', 'embed_sentences', 'from_hf', 'load_pretrained',
-    'save_pretrained', 'PretrainedTokenizer', 'load_tokenizer', 'save_tokenizer', 'context_parallel',
-    'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize', 'AttentionMask',
-    'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention',
-    'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask', 'allowed', 'visible', 'attention',
-    'attention_layers', 'use_attention', 'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig',
-    'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads', 'Rope', 'alibi_bias', 'apply_rope',
-    'relative_bias', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'ExpertsConfig',
-    'TransformerConfig', 'generate', 'stream', 'Batcher', 'Transformer', 'attention_entropy', 'attention_flow',
-    'attention_rollout', 'first_token', 'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token',
-    'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording',
-    'record', 'simple_attention', 'SimpleDecoder', 'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings',
-    'cosine_similarity', 'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer',
-    'PackedTexts', 'train', 'add_lora', 'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens',
-    'image_view', 'neuron_view', 'View', 'show_mask', 'show_weights'
+    'FAMILIES', 'can_save_as', 'config_from_hf', 'config_to_hf', 'LLM', 'embed_sentences', 'from_hf',
+    'load_pretrained', 'save_pretrained', 'PretrainedTokenizer', 'load_tokenizer', 'save_tokenizer',
+    'context_parallel', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize',
+    'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
+    'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',
+    'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'KVCache', 'ModelCache', 'SlidingKVCache',
+    'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
+    'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch',
+    'to_torch', 'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'Batcher', 'Transformer',
+    'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
+    'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look',
+    'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
+    'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions',
+    'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer', 'PackedTexts', 'train', 'add_lora', 'merge_lora',
+    'head_view', 'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view', 'View', 'show_mask',
+    'show_weights'
 ]

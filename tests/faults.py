@@ -88,7 +88,7 @@ FAULTS = [
     Fault('a chat template keeps line ends', 'checkpoints/chat_template',
           'ImmutableSandboxedEnvironment(trim_blocks=True,',
           'ImmutableSandboxedEnvironment(trim_blocks=False,'),
-    Fault('experts woven the other way', 'checkpoints/convert',
+    Fault('experts interleaved the other way', 'checkpoints/convert',
           'for half in (expert[...,::2], expert[...,1::2])',
           'for half in (expert[...,1::2], expert[...,::2])', 'tests/checkpoints/test_families.py'),
     # recording

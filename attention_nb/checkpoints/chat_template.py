@@ -28,9 +28,9 @@ class _Refused(ValueError):
 def _refuse_chat(message:object)->NoReturn:
     raise _Refused(f"the chat template says: {message}")
 
-def _message(said:Mapping[str,Any])->dict[str,Any]:
-    "A message as templates expect it"
-    m = {k: v for k,v in said.items() if v is not None}
+def _message(fields:Mapping[str,Any])->dict[str,Any]:
+    "Return a message as templates expect it"
+    m = {k: v for k,v in fields.items() if v is not None}
     thought = next((m[k] for k in ('reasoning_content', 'thinking', 'reasoning') if k in m), None)
     return m if thought is None else {'thinking': thought, **m, 'reasoning_content': thought}
 
@@ -64,22 +64,22 @@ def _limit_this_process(seconds:int)->None:
     "Let the system end this process when it takes too long or too much, where it can"
     if sys.platform != 'win32':
         import resource as r
-        for kind,most in ((r.RLIMIT_CPU, seconds), (r.RLIMIT_AS, _bytes), (r.RLIMIT_CORE, 0)):
+        for kind,limit in ((r.RLIMIT_CPU, seconds), (r.RLIMIT_AS, _bytes), (r.RLIMIT_CORE, 0)):
             hard = r.getrlimit(kind)[1]
             with contextlib.suppress(ValueError, OSError):
-                r.setrlimit(kind, (most if hard == r.RLIM_INFINITY else min(most, hard), hard))
+                r.setrlimit(kind, (limit if hard == r.RLIM_INFINITY else min(limit, hard), hard))
 
 def _answer()->None:
     "Fill in the template that stdin brings; stdout says how it went, and the text or what is wrong"
     seconds,template,values = json.load(sys.stdin)
     _limit_this_process(seconds)
-    try: said = ['text', str(_sandbox().from_string(template).render(values))]
-    except _Refused as e: said = ['refused', str(e)]
-    except Exception as e: said = ['fails', f"{type(e).__name__}: {e}"]   # it is a program
-    json.dump(said, sys.stdout)
+    try: answer = ['text', str(_sandbox().from_string(template).render(values))]
+    except _Refused as e: answer = ['refused', str(e)]
+    except Exception as e: answer = ['fails', f"{type(e).__name__}: {e}"]   # it is a program
+    json.dump(answer, sys.stdout)
 
 def _ask(request:str)->list[str]:
-    "What `_answer` says in a process of its own"
+    "Return what `_answer` writes in a process of its own"
     code = ('import sys; sys.path[:] = sys.argv[1:]; '
             'from attention_nb.checkpoints.chat_template import _answer; _answer()')
     wait = 10 + 3*_seconds                  # on a busy machine a process takes long to begin
@@ -92,9 +92,9 @@ def _ask(request:str)->list[str]:
     return ['fails', (done.stderr.splitlines() or ["nothing is said"])[-1]]
 
 # %% ../../nbs/checkpoints/chat_template.ipynb #b5f4827f
-def _check_dictionaries(name:str, given:Any, such:str)->None:
-    listed = isinstance(given, Sequence) and not isinstance(given, str)
-    if not listed or not all(isinstance(m, Mapping) for m in given):
+def _check_dictionaries(name:str, value:Any, such:str)->None:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if not is_list or not all(isinstance(m, Mapping) for m in value):
         raise TypeError(f"{name} must be a list of dictionaries, such as [{such}]")
 
 def _as_json(name:str, value:object)->str:
@@ -109,9 +109,9 @@ def render(template:str, messages:Any, reply:bool, settings:Mapping[str,Any], wh
     for name,such in (('tools', "{'type': 'function', 'function': {...}}"),
                       ('documents', "{'title': '...', 'text': '...'}")):
         if settings.get(name) is not None: _check_dictionaries(name, settings[name], such)
-    given = dict(settings, messages=[_message(m) for m in messages], add_generation_prompt=reply)
-    values = ', '.join(f'{json.dumps(name)}: {_as_json(name, v)}' for name,v in given.items())
-    kind,said = _ask(f'[{_seconds}, {json.dumps(template)}, {{{values}}}]')
-    if kind == 'text': return said
-    if kind == 'refused': raise ValueError(said[:1000])
-    raise ValueError(f"{where}: its chat template fails: {said[:1000]}")
+    context = dict(settings, messages=[_message(m) for m in messages], add_generation_prompt=reply)
+    values = ', '.join(f'{json.dumps(name)}: {_as_json(name, v)}' for name,v in context.items())
+    kind,text = _ask(f'[{_seconds}, {json.dumps(template)}, {{{values}}}]')
+    if kind == 'text': return text
+    if kind == 'refused': raise ValueError(text[:1000])
+    raise ValueError(f"{where}: its chat template fails: {text[:1000]}")

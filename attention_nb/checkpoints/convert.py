@@ -9,9 +9,9 @@ __all__ = ['tensors_from_hf', 'tensors_to_hf', 'build_model']
 
 # %% ../../nbs/checkpoints/convert.ipynb #cba14636
 import itertools, math, re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -24,135 +24,125 @@ from ..models.transformer import Transformer
 # %% ../../nbs/checkpoints/convert.ipynb #87fa4a6f
 @dataclass(frozen=True)
 class _Transform:
-    "How one published tensor holds several of ours"
+    "How a published tensor is split into ours, and ours are merged into it"
     split:Callable[[Tensor,TransformerConfig],Iterable[Tensor]]
-    join:Callable[[list[Tensor],TransformerConfig],Tensor]
+    merge:Callable[[list[Tensor],TransformerConfig],Tensor]
 
-def _rows(cfg:TransformerConfig)->list[int]:
-    "Rows of queries, keys and values"
-    E,Hkv = cfg.head_dim or cfg.d_model//cfg.n_heads,cfg.n_kv_heads or cfg.n_heads
-    return [cfg.n_heads*E, Hkv*E, Hkv*E]
+def _qkv_rows(cfg:TransformerConfig)->list[int]:
+    "Return how many rows of a stacked matrix are queries, keys and values"
+    Hkv = cfg.n_kv_heads or cfg.n_heads
+    return [cfg.n_heads*cfg.width, Hkv*cfg.width, Hkv*cfg.width]
 
-def _split_heads(t:Tensor, cfg:TransformerConfig)->list[Tensor]:
-    "Queries, keys and values of each head under each other (GPT-NeoX, Bloom)"
-    return [p.flatten(0, 1) for p in t.unflatten(0, (cfg.n_heads, 3, -1)).unbind(1)]
-
-def _join_heads(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
-    return torch.stack([t.unflatten(0, (cfg.n_heads, -1)) for t in ts], 1).flatten(0, 2)
-
-def _pairs(t:Tensor, cfg:TransformerConfig)->list[Tensor]:
-    return [half for expert in t for half in expert.chunk(2)]
-def _join_pairs(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
-    return torch.stack([torch.cat(ts[i:i+2]) for i in range(0, len(ts), 2)])
-def _woven(t:Tensor, cfg:TransformerConfig)->list[Tensor]:
+def _split_interleaved(t:Tensor, cfg:TransformerConfig)->list[Tensor]:
+    "Split (n, D, 2F) or (n, 2F), columns of gate and up in turn (GPT-OSS), into (F, D) or (F,)"
     halves = [half for expert in t for half in (expert[...,::2], expert[...,1::2])]
     return [h.T if h.dim() == 2 else h for h in halves]
-def _weave(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
+
+def _merge_interleaved(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
+    "Merge gate and up of n experts, (F, D) or (F,), into (n, D, 2F) or (n, 2F)"
     ts = [t.T if t.dim() == 2 else t for t in ts]
     return torch.stack([torch.stack(ts[i:i+2], -1).flatten(-2) for i in range(0, len(ts), 2)])
 
 _transforms:dict[str,_Transform] = dict(
     same=_Transform(lambda t,cfg: [t], lambda ts,cfg: ts[0]),
     transpose=_Transform(lambda t,cfg: [t.T], lambda ts,cfg: ts[0].T),
-    rows=_Transform(lambda t,cfg: t.split(_rows(cfg)), lambda ts,cfg: torch.cat(ts)),
-    transpose_rows=_Transform(lambda t,cfg: t.T.split(_rows(cfg)), lambda ts,cfg: torch.cat(ts).T),
-    by_head=_Transform(_split_heads, _join_heads),
+    # q, k and v under each other: of all heads, or (H*3*E, ...) of each head
+    rows=_Transform(lambda t,cfg: t.split(_qkv_rows(cfg)), lambda ts,cfg: torch.cat(ts)),
+    transpose_rows=_Transform(lambda t,cfg: t.T.split(_qkv_rows(cfg)),
+                              lambda ts,cfg: torch.cat(ts).T),
+    by_head=_Transform(
+        lambda t,cfg: t.unflatten(0, (cfg.n_heads, 3, -1)).transpose(0, 1).flatten(1, 2).unbind(),
+        lambda ts,cfg: (torch.stack(ts).unflatten(1, (cfg.n_heads, -1))
+                        .transpose(0, 1).flatten(0, 2))),
+    # gate and up under each other, (2F, ...), and stacked experts, (n, ...)
     halves=_Transform(lambda t,cfg: t.chunk(2), lambda ts,cfg: torch.cat(ts)),
     experts=_Transform(lambda t,cfg: t.unbind(), lambda ts,cfg: torch.stack(ts)),
-    experts_transpose=_Transform(lambda t,cfg: [w.T for w in t],
-                                 lambda ts,cfg: torch.stack([t.T for t in ts])),
-    experts_halves=_Transform(_pairs, _join_pairs),
-    experts_woven=_Transform(_woven, _weave))
+    experts_transpose=_Transform(lambda t,cfg: t.mT.unbind(), lambda ts,cfg: torch.stack(ts).mT),
+    experts_halves=_Transform(
+        lambda t,cfg: t.unflatten(1, (2, -1)).flatten(0, 1).unbind(),
+        lambda ts,cfg: torch.stack(ts).unflatten(0, (-1, 2)).flatten(1, 2)),
+    experts_interleaved=_Transform(_split_interleaved, _merge_interleaved))
 
 # %% ../../nbs/checkpoints/convert.ipynb #a4b3e2d3
-_Shape = tuple[int,...]
-
-class _Undrawn(TorchFunctionMode):
-    "No random values are drawn: there is no memory that would keep them"
+class _SkipInit(TorchFunctionMode):
+    "Leave out the random initialization of parameters, which loading overwrites"
     def __torch_function__(self, func:Any, types:Any, args:Any=(), kwargs:Any=None)->Any:
-        kw = kwargs or {}
-        if getattr(func, '__module__', '') == 'torch.nn.init': return kw.get('tensor', *args[:1])
-        return func(*args, **kw)
+        kwargs = kwargs or {}
+        if getattr(func, '__module__', '') == 'torch.nn.init':
+            return args[0] if args else kwargs['tensor']
+        return func(*args, **kwargs)
 
-def _empty(family:Family, cfg:TransformerConfig, mixers:Mixers|None=None)->Transformer:
-    "A model without values; without memory too, unless others make parts of it"
+def _empty_model(family:Family, cfg:TransformerConfig, mixers:Mixers|None=None)->Transformer:
+    "Build a model without values: on the meta device, unless `mixers` make parts of it"
     try:
-        with torch.device('cpu' if mixers else 'meta'), _Undrawn():
+        with torch.device('cpu' if mixers else 'meta'), _SkipInit():
             return Transformer(cfg, mixers=mixers)
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
     except (OverflowError,RuntimeError) as e:
         raise ValueError(f"{family.model_type}: no tensor can have such sizes: {e}") from None
 
-def _stacks(cfg:TransformerConfig)->dict[str,int]:
-    "How many blocks each stack has"
-    if cfg.kind != 'encoder-decoder': return {cfg.kind: cfg.n_layers}
-    return dict(encoder=cfg.n_layers, decoder=cfg.n_decoder_layers or cfg.n_layers)
-
-def _shapes(model:Transformer)->dict[str,_Shape]:
-    "Names and shapes of a model's tensors"
-    return {n: tuple(t.shape) for n,t in model.state_dict().items()}
-
 # %% ../../nbs/checkpoints/convert.ipynb #89a83ca6
 @dataclass(frozen=True)
 class _Step:
-    "One published tensor, and what it holds of our model"
-    source:str # Its name in a file
-    targets:tuple[str,...] # Names in our model
-    shapes:tuple[_Shape,...] # And their shapes
-    rule:Rule # Where this comes from
+    "One published tensor, and the parameters that it holds"
+    source:str # Published name, without the prefix
+    targets:tuple[str,...] # Names of our parameters
+    shapes:tuple[tuple[int,...],...] # Their shapes
+    rule:Rule # What this follows from
 
     @property
-    def how(self)->_Transform: return _transforms[self.rule.transform]
+    def transform(self)->_Transform: return _transforms[self.rule.transform]
 
-def _put(name:str, i:int, e:int)->str: return name.replace('{i}', str(i)).replace('{e}', str(e))
-
-def _groups(rule:Rule, cfg:TransformerConfig)->list[tuple[int,...]]:
-    "The experts of one tensor: each alone, all together, or none"
-    experts = tuple(range(cfg.experts.n if cfg.experts else 0))
-    if '{e}' in rule.source: return [(e,) for e in experts]
-    if any('{e}' in t for t in rule.targets): return [experts] if experts else []
-    return [(0,)]
+def _n_blocks(cfg:TransformerConfig)->dict[str,int]:
+    "Return how many blocks each stack has"
+    if cfg.kind != 'encoder-decoder': return {cfg.kind: cfg.n_layers}
+    return dict(encoder=cfg.n_layers, decoder=cfg.n_decoder_layers or cfg.n_layers)
 
 # %% ../../nbs/checkpoints/convert.ipynb #a241c192
 def _layout(family:Family, cfg:TransformerConfig, model:Transformer)->list[_Step]:
-    "Every rule, for every block and expert of a model"
-    shapes,stacks,steps,met = _shapes(model),_stacks(cfg),list[_Step](),set[str]()
+    "Apply every rule to every block and expert; return every tensor that may hold some of a model"
+    shapes = {name: tuple(t.shape) for name,t in model.state_dict().items()}
+    n_blocks,experts,steps = _n_blocks(cfg),range(cfg.experts.n if cfg.experts else 0),list[_Step]()
     for rule in family.keys:
         if any(getattr(cfg, k) != v for k,v in rule.when.items()): continue
-        blocks = stacks.get(rule.targets[0].partition('.')[0], 0) if '{i}' in rule.source else 1
-        for i,group in itertools.product(range(blocks), _groups(rule, cfg)):
-            targets = tuple(_put(t, i, e) for e in group for t in rule.targets)
-            if not shapes.keys() >= {*targets}: continue
-            met.update(targets)
-            source = _put(rule.source, i, group[0])
-            steps.append(_Step(source, targets, tuple(shapes[n] for n in targets), rule))
-    if odd := sorted(shapes.keys() - met):
-        raise ValueError(f"{family.model_type} has no name for {_some(odd)}")
+        stack,groups = rule.targets[0].partition('.')[0],list[Sequence[int]]([[0]])
+        blocks = range(n_blocks.get(stack, 0)) if '{i}' in rule.source else [0]
+        if '{e}' in rule.source: groups = [[e] for e in experts]    # each expert has a tensor
+        elif '{e}' in rule.targets[0]: groups = [experts] if experts else []    # one tensor for all
+        for i,group in itertools.product(blocks, groups):
+            targets = tuple(t.format(i=i, e=e) for e in group for t in rule.targets)
+            if shapes.keys() >= {*targets}:
+                source = rule.source.format(i=i, e=group[0])
+                steps.append(_Step(source, targets, tuple(shapes[t] for t in targets), rule))
+    if nameless := sorted(shapes.keys() - {t for step in steps for t in step.targets}):
+        raise ValueError(f"{family.model_type} has no name for {_first_of(nameless)}")
     return steps
 
-def _some(names:list[str])->str:
+def _first_of(names:list[str])->str:
+    "Write the first five names, and how many more there are"
     more = f' and {len(names)-5} more' if len(names) > 5 else ''
     return ', '.join(names[:5]) + more
 
-# %% ../../nbs/checkpoints/convert.ipynb #840738f4
+# %% ../../nbs/checkpoints/convert.ipynb #3dceb6d1
+class _TensorInfo(NamedTuple):
+    "Shape and dtype of a tensor that may not have been read"
+    shape:tuple[int,...]
+    dtype:torch.dtype
+
 @runtime_checkable
-class _Shaped(Protocol):
-    "Tensors that say what they are before they are read"
+class _HasInfo(Protocol):
+    "Tensors whose shapes and dtypes are known before they are read"
     def shape(self, name:str)->tuple[int,...]: ...
     def dtype(self, name:str)->torch.dtype: ...
 
-# %% ../../nbs/checkpoints/convert.ipynb #3dceb6d1
-_Look = tuple[_Shape,torch.dtype]
-_Looks = dict[str,_Look]
-
-def _look(source:Mapping[str,Tensor], name:str)->_Look:
-    "Shape and dtype of a tensor, without reading it where the mapping can say so"
-    if isinstance(source, _Shaped): return tuple(source.shape(name)), source.dtype(name)
+def _info(source:Mapping[str,Tensor], name:str)->_TensorInfo:
+    "Return shape and dtype of a tensor, without reading it if the mapping can tell"
+    if isinstance(source, _HasInfo): return _TensorInfo(source.shape(name), source.dtype(name))
     t = source[name]
-    return tuple(t.shape), t.dtype
+    return _TensorInfo(tuple(t.shape), t.dtype)
 
 def _short_names(family:Family, names:Iterable[str])->dict[str,str]:
-    "Names without the prefix and without spellings of old files -> as they stand there"
+    "Map names without the family's prefix, and with today's spelling, to those of a file"
     short:dict[str,str] = {}
     for name in names:
         new = name.removeprefix(family.prefix+'.') if family.prefix else name
@@ -163,177 +153,165 @@ def _short_names(family:Family, names:Iterable[str])->dict[str,str]:
         short[new] = name
     return short
 
-def _too_much(family:Family, ours:str, n:int, found:str)->None:
-    raise ValueError(f"{family.model_type}: {family.published(ours)} = {n}, but {found}")
+def _check_limits(family:Family, cfg:TransformerConfig, infos:Mapping[str,_TensorInfo])->None:
+    """Refuse settings that ask for more blocks, experts or numbers than a file has
 
-def _check_sizes(family:Family, cfg:TransformerConfig, looks:_Looks)->None:
-    "No size is beyond the numbers of the largest tensor"
-    most = max((math.prod(shape) for shape,_ in looks.values()), default=0)
-    for f in family.every_field():
-        if f.kind != 'size' or not f.ours: continue
-        n:Any = cfg
-        for key in f.ours.split('.'): n = getattr(n, key, None)
-        if isinstance(n, int) and n > most:
-            _too_much(family, f.ours, n, f'no tensor has more than {most} numbers')
-
-def _check_blocks(family:Family, cfg:TransformerConfig, short:Mapping[str,str])->None:
-    "There are tensors of as many blocks"
-    for stack,n in _stacks(cfg).items():
-        heads = {r.source.partition('{i}')[0] for r in family.keys
-                 if '{i}' in r.source and r.targets[0].startswith(f'{stack}.')}
-        pattern = re.compile(rf"(?:{'|'.join(map(re.escape, heads))})(\d{{1,9}})\.")
-        found = len({int(m[1]) for name in short if (m := pattern.match(name))})
+    This comes before a model is built; `infos` has names without the prefix.
+    """
+    def check(ours:str, n:int, limit:int, words:str)->None:
+        name = next((f.name for f in family.every_field() if f.ours == ours), ours)
+        if n > limit: raise ValueError(f"{family.model_type}: {name} = {n}, but {words}")
+    for stack,n in _n_blocks(cfg).items():
+        prefixes = {r.source.partition('{i}')[0] for r in family.keys
+                    if '{i}' in r.source and r.targets[0].startswith(f'{stack}.')}
+        pattern = re.compile(rf"(?:{'|'.join(map(re.escape, prefixes))})(\d{{1,9}})\.")
+        limit = len({int(m[1]) for name in infos if (m := pattern.match(name))})
         ours = 'n_decoder_layers' if stack == 'decoder' and cfg.n_decoder_layers else 'n_layers'
-        if n > found: _too_much(family, ours, n, f'there are tensors of {found} blocks')
-
-def _check_experts(family:Family, cfg:TransformerConfig, short:Mapping[str,str],
-                   looks:_Looks)->None:
-    "There are tensors of as many experts, apart or stacked, in every block that has some"
-    if cfg.experts is None: return
-    apart,stacked,held = {-1},[0],[0]
-    for rule in family.keys:
-        if not any('{e}' in t for t in rule.targets): continue
-        pattern = re.compile(re.escape(rule.source).replace(r'\{i\}', r'\d+')
-                             .replace(r'\{e\}', r'(\d{1,9})'))
-        found = [(m, looks[name][0]) for s,name in short.items() if (m := pattern.fullmatch(s))]
-        some = [1 if '{e}' in rule.source else (*shape, 0)[0] for _,shape in found
-                if math.prod(shape)]
-        held.append(sum(some))
-        if '{e}' in rule.source: apart |= {int(m[1]) for m,_ in found}
-        else: stacked += some
-    n,blocks = max(len(apart)-1, *stacked),min(_stacks(cfg).values()) - cfg.dense_layers
-    if cfg.experts.n > n:
-        _too_much(family, 'experts.n', cfg.experts.n, f'there are tensors of {n} experts')
-    if cfg.experts.n*blocks > max(held):
-        _too_much(family, 'experts.n', cfg.experts.n, f'{blocks} blocks have {max(held)} together')
-
-def _check_amounts(family:Family, cfg:TransformerConfig, short:Mapping[str,str],
-                   looks:_Looks)->None:
-    "A file holds as much as its settings say: blocks, experts, numbers"
-    _check_blocks(family, cfg, short)
-    _check_experts(family, cfg, short, looks)
-    _check_sizes(family, cfg, looks)
-
-# %% ../../nbs/checkpoints/convert.ipynb #8aa4acc8
-def _needless(family:Family, cfg:TransformerConfig, name:str)->bool:
-    "Whether a tensor is listed as unused, or belongs to a part that this model leaves out"
-    patterns = [p.replace('{n_layers}', str(cfg.n_layers)) for p in family.unused]
-    if any(re.fullmatch(p, name) for p in patterns): return True
-    decodes = any(t.startswith('decoder.') for r in family.keys for t in r.targets)
-    if cfg.kind == 'encoder' and decodes and name.startswith('decoder.'): return True
-    out = 'head.' if cfg.head is None else 'head.weight' if cfg.tied else None
-    return out is not None and any(r.source == name and r.targets[0].startswith(out)
-                                   for r in family.keys)
-
-def _chosen(family:Family, cfg:TransformerConfig, layout:list[_Step],
-            short:Mapping[str,str])->list[_Step]:
-    "One step for each tensor that is used; too few or too many are an error that names them"
-    found:dict[str,_Step] = {}
-    for spare in (False, True):
-        for s in layout:
-            if s.source not in short or s.rule.spare != spare: continue
-            taken = [t for t in s.targets if t in found]
-            if taken and not spare:
-                raise ValueError(f"{family.model_type}: {short[s.source]} and "
-                                 f"{short[found[taken[0]].source]} both hold {taken[0]}")
-            if not taken: found |= dict.fromkeys(s.targets, s)
-    used = {s.source for s in layout if s.rule.spare} | {s.source for s in found.values()}
-    left = [name for s,name in short.items() if s not in used and not _needless(family, cfg, s)]
-    missing = sorted({t for s in layout for t in s.targets} - found.keys())
-    if left: raise ValueError(f"{family.model_type}: tensors without a place here: {_some(left)}")
-    if missing: raise ValueError(f"{family.model_type}: no tensor for {_some(missing)}")
-    order = {s:n for n,s in enumerate(short)}    # read as they stand in the file
-    return sorted({s.source:s for s in found.values()}.values(), key=lambda s: order[s.source])
-
-# %% ../../nbs/checkpoints/convert.ipynb #bb42fa52
-_floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-
-def _check_shapes(family:Family, cfg:TransformerConfig, name:str, step:_Step, look:_Look)->None:
-    "A tensor as its targets want it"
-    if look[1] not in _floats:
-        raise ValueError(f"{family.model_type}: {name} is {look[1]}, not a float")
-    parts = [torch.empty(s, device='meta') for s in step.shapes]
-    if look[0] != (want := tuple(step.how.join(parts, cfg).shape)):
-        raise ValueError(f"{family.model_type}: {name} has shape {look[0]}, and {step.targets[0]} "
-                         f"needs {want}")
-
-def _check_copies(family:Family, cfg:TransformerConfig, layout:list[_Step], used:Mapping[str,str],
-                  short:Mapping[str,str], looks:_Looks, source:Mapping[str,Tensor])->None:
-    "A second copy of a tensor must be one; `used`: ours -> the tensor that is taken"
-    for s in layout:
-        name,first = short.get(s.source),used[s.targets[0]]
-        if not s.rule.equal or name is None or name == first: continue
-        if cfg.kind == 'encoder' and s.source.startswith('decoder.'): continue
-        if looks[name] != looks[first] or not torch.equal(source[name], source[first]):
-            raise ValueError(f"{family.model_type}: {name} and {first} differ, and one is used")
+        check(ours, n, limit, f'there are tensors of {limit} blocks')
+    if cfg.experts is not None:
+        totals = [0]    # of each rule: its tensors, or the experts stacked in them
+        for rule in family.keys:
+            if '{e}' not in rule.targets[0]: continue
+            pattern = re.escape(rule.source).replace(r'\{i\}', r'\d+').replace(r'\{e\}', r'\d+')
+            shapes = [info.shape for name,info in infos.items() if re.fullmatch(pattern, name)]
+            totals.append(sum(1 if '{e}' in rule.source else shape[0] for shape in shapes
+                              if shape and math.prod(shape)))
+        limit = max(totals)//max(min(_n_blocks(cfg).values()) - cfg.dense_layers, 1)
+        check('experts.n', cfg.experts.n, limit, f'there are tensors of {limit} experts a block')
+    limit = max((math.prod(info.shape) for info in infos.values()), default=0)
+    for field in family.every_field():
+        if field.kind != 'size' or not field.ours: continue
+        value:Any = cfg
+        for key in field.ours.split('.'): value = getattr(value, key, None)
+        if isinstance(value, int):
+            check(field.ours, value, limit, f'no tensor has more than {limit} numbers')
 
 # %% ../../nbs/checkpoints/convert.ipynb #72111186
 @dataclass(frozen=True)
 class Plan:
-    """Which published tensor holds which of ours
+    """Which published tensor holds which of our parameters
 
     Attributes:
-        steps: With the whole published name
+        steps: Each with the full published name
     """
     cfg:TransformerConfig
     steps:tuple[tuple[str,_Step],...]
 
     def read(self, source:Mapping[str,Tensor])->Iterator[tuple[str,Tensor]]:
-        "Our names and tensors"
+        "Yield our names and tensors, from those of a file"
         for name,step in self.steps:
-            yield from zip(step.targets, step.how.split(source[name], self.cfg))
+            yield from zip(step.targets, step.transform.split(source[name], self.cfg))
 
     def write(self, tensors:Mapping[str,Tensor])->Iterator[tuple[str,Tensor]]:
-        "Published names and tensors"
+        "Yield published names and tensors, from those of a model"
         for name,step in self.steps:
             parts = [tensors[t].detach() for t in step.targets]
-            yield name, step.how.join(parts, self.cfg).contiguous()
+            yield name, step.transform.merge(parts, self.cfg).contiguous()
 
-def _planned(family:Family, cfg:TransformerConfig,
-             source:Mapping[str,Tensor])->tuple[Plan,Transformer]:
-    "The plan to load a file, and what it fills; what does not fit is refused before it is read"
-    looks,short = {n: _look(source, n) for n in source.keys()},_short_names(family, source.keys())
-    _check_amounts(family, cfg, short, looks)
-    model = _empty(family, cfg)
-    layout = _layout(family, cfg, model)
-    steps = [(short[s.source], s) for s in _chosen(family, cfg, layout, short)]
-    for name,step in steps: _check_shapes(family, cfg, name, step, looks[name])
-    used = {t:name for name,step in steps for t in step.targets}
-    _check_copies(family, cfg, layout, used, short, looks, source)
-    return Plan(cfg, tuple(steps)), model
+# %% ../../nbs/checkpoints/convert.ipynb #8aa4acc8
+_floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+def _plan_to_load(family:Family, cfg:TransformerConfig, model:Transformer,
+                  source:Mapping[str,Tensor], names:Mapping[str,str])->Plan:
+    """Plan which tensor of a file fills each parameter of an empty model
+
+    `names` maps names without the prefix to those of the file. Every name, shape and dtype is
+    checked before a tensor is read.
+    """
+    def error(words:str)->ValueError: return ValueError(f"{family.model_type}: {words}")
+    layout,state = _layout(family, cfg, model),model.state_dict()
+    infos = {name: _info(source, full) for name,full in names.items()}
+
+    chosen:dict[str,_Step] = {}    # parameter -> the step that fills it
+    for step in sorted(layout, key=lambda step: step.rule.fallback):
+        taken = [t for t in step.targets if t in chosen]
+        if step.source not in names or (taken and step.rule.fallback): continue
+        if taken:
+            other = names[chosen[taken[0]].source]
+            raise error(f"{names[step.source]} and {other} both hold {taken[0]}")
+        chosen |= dict.fromkeys(step.targets, step)
+
+    steps = {step.source: step for step in chosen.values()}
+    known = steps.keys() | {step.source for step in layout if step.rule.fallback}
+    unexpected = [full for name,full in names.items()
+                  if name not in known and not _is_unused(family, cfg, name)]
+    missing = sorted(state.keys() - chosen.keys())
+    if unexpected: raise error(f"unexpected tensors: {_first_of(unexpected)}")
+    if missing: raise error(f"no tensor for {_first_of(missing)}")
+
+    for name,step in steps.items():
+        target,(shape,dtype) = step.targets[0],infos[name]
+        needed = state[target].dtype
+        if needed.is_floating_point and not target.endswith('.scales'):
+            if dtype not in _floats: raise error(f"{names[name]} is {dtype}, not a float")
+        elif dtype != needed: raise error(f"{names[name]} is {dtype}, not {needed}")
+        parts = [torch.empty(s, device='meta') for s in step.shapes]
+        if shape != (merged := tuple(step.transform.merge(parts, cfg).shape)):
+            raise error(f"{names[name]} has shape {shape}, and {target} needs {merged}")
+
+    for step in layout:
+        copy,used = step.source,chosen[step.targets[0]].source
+        if not step.rule.is_copy or copy not in names or copy == used: continue
+        if _is_unused(family, cfg, copy): continue
+        a,b = names[copy],names[used]
+        if infos[copy] != infos[used] or not torch.equal(source[a], source[b]):
+            raise error(f"{a} and {b} differ, and one is used")
+
+    return Plan(cfg, tuple((full, steps[name]) for name,full in names.items() if name in steps))
+
+def _is_unused(family:Family, cfg:TransformerConfig, name:str)->bool:
+    "Return whether a tensor is listed as unused, or belongs to a part that this model leaves out"
+    patterns = [p.replace('{n_layers}', str(cfg.n_layers)) for p in family.unused]
+    if any(re.fullmatch(p, name) for p in patterns): return True
+    has_decoder = any(t.startswith('decoder.') for r in family.keys for t in r.targets)
+    if cfg.kind == 'encoder' and has_decoder and name.startswith('decoder.'): return True
+    in_head = [r.targets[0] for r in family.keys if r.source == name]
+    if cfg.head is None: return any(target.startswith('head.') for target in in_head)
+    return cfg.tied and 'head.weight' in in_head
 
 def plan_of_file(family:Family, cfg:TransformerConfig, source:Mapping[str,Tensor])->Plan:
-    "The plan to load a file, whoever builds the model"
-    return _planned(family, cfg, source)[0]
+    "Plan how to load a file, whoever builds the model"
+    names = _short_names(family, source.keys())
+    return _plan_to_load(family, cfg, _model_to_fill(family, cfg, source, names), source, names)
+
+def _model_to_fill(family:Family, cfg:TransformerConfig, source:Mapping[str,Tensor],
+                   names:Mapping[str,str], mixers:Mixers|None=None)->Transformer:
+    "Build an empty model, if the file has enough for its settings"
+    _check_limits(family, cfg, {name: _info(source, full) for name,full in names.items()})
+    return _empty_model(family, cfg, mixers)
 
 # %% ../../nbs/checkpoints/convert.ipynb #46c1a741
-def _check_whole(tensors:Mapping[str,Tensor])->None:
-    "Refuse a model of which each process has a part"
-    if split := [n for n,t in tensors.items() if hasattr(t, 'full_tensor')]:
-        raise NotImplementedError(
-            f"{_some(split)}: split over processes, of which each has a part; "
-            "torch.distributed.checkpoint.state_dict.get_model_state_dict with "
-            "full_state_dict=True gathers them for a model that is whole")
-
-def _plan_of_model(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Tensor])->Plan:
-    "The plan to save a model: a published name for each tensor"
-    _check_whole(tensors)
-    left,steps = {*tensors.keys()},list[tuple[str,_Step]]()
+def _plan_to_save(family:Family, cfg:TransformerConfig, tensors:Mapping[str,Tensor])->Plan:
+    "Plan how to save a model: a published name for each of its tensors"
+    _check_not_sharded(tensors)
     prefix = family.prefix+'.' if family.prefix and cfg.head is not None else ''
-    for s in _layout(family, cfg, _empty(family, cfg)):
-        if s.rule.spare or not s.rule.published or not left >= {*s.targets}: continue
-        left -= {*s.targets}
-        for name,shape in zip(s.targets, s.shapes):
+    unnamed,steps = {*tensors.keys()},list[tuple[str,_Step]]()
+    for step in _layout(family, cfg, _empty_model(family, cfg)):
+        if step.rule.fallback or not step.rule.published: continue
+        if not unnamed >= {*step.targets}: continue
+        unnamed -= {*step.targets}
+        for name,shape in zip(step.targets, step.shapes):
             if (got := tuple(tensors[name].shape)) != shape:
                 raise ValueError(f"{name} has shape {got}, and its settings say {shape}")
-        steps.append((('' if s.targets[0].startswith('head.') else prefix)+s.source, s))
-    if left: raise ValueError(f"{family.model_type}: no published name for {_some(sorted(left))}")
+        in_head = step.targets[0].startswith('head.')
+        steps.append((step.source if in_head else prefix+step.source, step))
+    if unnamed:
+        names = _first_of(sorted(unnamed))
+        raise ValueError(f"{family.model_type}: no published name for {names}")
     return Plan(cfg, tuple(steps))
+
+def _check_not_sharded(tensors:Mapping[str,Tensor])->None:
+    "Refuse a model of which each process has a part"
+    if sharded := [name for name,t in tensors.items() if hasattr(t, 'full_tensor')]:
+        raise NotImplementedError(
+            f"{_first_of(sharded)}: split over processes, of which each has a part; "
+            "torch.distributed.checkpoint.state_dict.get_model_state_dict with "
+            "full_state_dict=True gathers them for a model that is whole")
 
 # %% ../../nbs/checkpoints/convert.ipynb #72a825b8
 def tensors_from_hf(family:Family, cfg:TransformerConfig,
                     source:Mapping[str,Tensor])->Iterator[tuple[str,Tensor]]:
-    """Published tensors as ours; all names and shapes are checked before the first
+    """Translate published tensors into ours; all names and shapes are checked before the first
 
     Args:
         family: Whose names they are
@@ -347,7 +325,7 @@ def tensors_from_hf(family:Family, cfg:TransformerConfig,
 
 def tensors_to_hf(family:Family, cfg:TransformerConfig,
                   tensors:Mapping[str,Tensor])->Iterator[tuple[str,Tensor]]:
-    """Our tensors as published, one after the other
+    """Translate our tensors into published ones, one after the other
 
     Args:
         family: Whose names they get
@@ -357,55 +335,41 @@ def tensors_to_hf(family:Family, cfg:TransformerConfig,
     Returns:
         Published names and tensors
     """
-    yield from _plan_of_model(family, cfg, tensors).write(tensors)
+    yield from _plan_to_save(family, cfg, tensors).write(tensors)
 
 # %% ../../nbs/checkpoints/convert.ipynb #30397cd6
-def _named(family:Family, short:Mapping[str,str], target:str)->str|None:
-    "The tensor of a file that is exactly this one of ours"
-    return next((short[r.source] for r in family.keys
-                 if r.targets == (target,) and r.source in short and not r.spare), None)
+def _resolve_tied_head(family:Family, cfg:TransformerConfig, source:Mapping[str,Tensor],
+                       names:dict[str,str])->tuple[TransformerConfig,dict[str,str]]:
+    """Untie a head that differs from the embedding; read a head without embedding as both
 
-def _settle_head(family:Family, cfg:TransformerConfig,
-                 source:Mapping[str,Tensor])->tuple[TransformerConfig,Mapping[str,Tensor]]:
-    "A head that differs from the embedding is not tied, whatever the settings say"
-    short = _short_names(family, source.keys())
-    head,table = (_named(family, short, n) for n in ('head.weight', 'embed.token.weight'))
-    if cfg.head is None or not cfg.tied or head is None: return cfg, source
-    if table is None:
-        name = next(r.source for r in family.keys if r.targets == ('embed.token.weight',))
-        return cfg, _Renamed(source, head, name)
-    same = _look(source, head) == _look(source, table) and torch.equal(source[head], source[table])
-    return (cfg if same else replace(cfg, tied=False)), source
-
-class _Renamed(Mapping[str,Tensor]):
-    "The same tensors, one under another name"
-    def __init__(self, source:Mapping[str,Tensor], old:str, new:str)->None:
-        self.source,self.old,self.new = source,old,new
-    def _name(self, name:str)->str: return self.old if name == self.new else name
-    def __getitem__(self, name:str)->Tensor: return self.source[self._name(name)]
-    def __iter__(self)->Iterator[str]:
-        return (self.new if n == self.old else n for n in self.source.keys())
-    def __len__(self)->int: return len(self.source.keys())
-    def shape(self, name:str)->_Shape: return _look(self.source, self._name(name))[0]
-    def dtype(self, name:str)->torch.dtype: return _look(self.source, self._name(name))[1]
+    Returns settings and `names` (without the prefix -> of the file), as they are or corrected.
+    """
+    def sources(target:str)->list[str]:
+        return [r.source for r in family.keys if r.targets == (target,) and not r.fallback]
+    heads,tables = sources('head.weight'),sources('embed.token.weight')
+    head,table = (next((s for s in some if s in names), None) for some in (heads, tables))
+    if cfg.head is None or not cfg.tied or head is None: return cfg, names
+    if table is None: return cfg, {tables[0] if s == head else s: n for s,n in names.items()}
+    a,b = names[head],names[table]
+    is_tied = _info(source, a) == _info(source, b) and torch.equal(source[a], source[b])
+    return (cfg if is_tied else replace(cfg, tied=False)), names
 
 # %% ../../nbs/checkpoints/convert.ipynb #ed59fba1
-def _own(name:str, t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
-    "A tensor with memory of its own"
-    t = given = t.detach()
-    if dtype is not None: t = t.to(dtype)
-    narrower = t.dtype != given.dtype and torch.finfo(t.dtype).max < torch.finfo(given.dtype).max
-    def finite(x:Tensor)->Tensor: return (x if x.itemsize > 1 else x.float()).isfinite()
-    if narrower and not t.is_meta and not torch.equal(finite(t), finite(given)):
-        raise ValueError(f"{name} has numbers beyond {dtype}: load with another dtype")
-    whole = t.is_contiguous() and t.untyped_storage().nbytes() == t.nbytes
-    return t if whole and not copy else t.clone(memory_format=torch.contiguous_format)
+def _cast(name:str, t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
+    "Cast a tensor to `dtype`, if any, and return it contiguous, with memory of its own"
+    new = t.detach() if dtype is None else t.detach().to(dtype)
+    is_narrower = dtype is not None and torch.finfo(dtype).max < torch.finfo(t.dtype).max
+    if is_narrower and not t.is_meta:
+        if not torch.equal(new.to(t.dtype).isfinite(), t.isfinite()):
+            raise ValueError(f"{name} has numbers beyond {dtype}: load with another dtype")
+    is_whole = new.is_contiguous() and new.untyped_storage().nbytes() == new.nbytes
+    return new if is_whole and not copy else new.clone(memory_format=torch.contiguous_format)
 
-def _set(model:Transformer, name:str, t:Tensor)->None:
-    "Set a parameter"
-    owner,_,leaf = name.rpartition('.')
+def _set_parameter(model:Transformer, name:str, t:Tensor)->None:
+    "Replace a parameter by one with these values"
+    path,_,leaf = name.rpartition('.')
     new = nn.Parameter(t, requires_grad=model.get_parameter(name).requires_grad)
-    model.get_submodule(owner)._parameters[leaf] = new
+    model.get_submodule(path)._parameters[leaf] = new
 
 def _check_dtype(dtype:Any)->None:
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
@@ -414,7 +378,7 @@ def _check_dtype(dtype:Any)->None:
 def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor], *,
                 dtype:torch.dtype|None=None, copy:bool=False,
                 bits:tuple[int,int|None]|None=None)->Transformer:
-    """A model with published tensors, whole or not at all
+    """Build a model with published tensors, whole or not at all
 
     Args:
         cfg: Our settings
@@ -428,69 +392,57 @@ def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor]
         Ready to run, in evaluation mode
     """
     _check_dtype(dtype)
-    cfg,source = _settle_head(family, cfg, source)
-    plan,model = _planned(family, cfg, source)
-    for name,t in plan.read(source):
-        _set(model, name, _own(name, t, dtype, copy))
+    names = _short_names(family, source.keys())
+    cfg,names = _resolve_tied_head(family, cfg, source, names)
+    model = _model_to_fill(family, cfg, source, names)
+    for name,t in _plan_to_load(family, cfg, model, source, names).read(source):
+        _set_parameter(model, name, _cast(name, t, dtype, copy))
         if bits is not None: quantize_parameter(model, name, *bits)
     return model.eval()
 
 # %% ../../nbs/checkpoints/convert.ipynb #91c7d2be
-_stack = ('encoder.blocks.{i}', 'decoder.blocks.{i}')
-_experts = (f'{stack}.ffn.experts.{{e}}.down.{kept}' for stack in _stack
-            for kept in ('weight','codes'))
+_blocks = ('encoder.blocks.{i}', 'decoder.blocks.{i}')
+_experts = tuple(f'{block}.ffn.experts.{{e}}.down.{tensor}' for block in _blocks
+                 for tensor in ('weight', 'codes'))
 own_family = Family('attention_nb', 'Ours', {}, {}, parts=(),
     fields=(Field('settings', '', ...), *(Field(n, n, 1, 'size') for n in
             ('vocab_size', 'd_model', 'n_heads', 'head_dim', 'v_head_dim'))),
-    keys=tuple(Rule(name, (name,)) for name in (*_stack, *_experts)))
+    keys=tuple(Rule(name, (name,)) for name in (*_blocks, *_experts)))
 
 def build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torch.dtype|None,
-               mixers:Mixers|None, parts:Mapping[str,Any]|None=None)->Transformer:
-    "A model of tensors under our own names, whole or not at all"
+               mixers:Mixers|None, quantized:Mapping[str,Any]|None=None)->Transformer:
+    "Build a model of tensors under our own names, whole or not at all"
     _check_dtype(dtype)
-    looks = {n: _look(source, n) for n in source.keys()}
-    _check_amounts(own_family, cfg, {n: n for n in looks}, looks)
-    model = _in_form(_empty(own_family, cfg, mixers), parts or {})
-    _check_ours(model, looks)
-    for name in source.keys():
-        t,(owner,_,leaf) = source[name],name.rpartition('.')
-        place = model.get_submodule(owner)
-        kept = isinstance(place, QuantizedWeight) and leaf in place._buffers
-        t = _own(name, t, dtype if t.is_floating_point() and not kept else None, False)
-        if leaf in place._buffers: place._buffers[leaf] = t
-        else: _set(model, name, t)
-    for m in model.modules():
-        if isinstance(m, QuantizedWeight): m.finish_loading(dtype or torch.float32)
+    plan,model = _plan_of_ours(cfg, source, quantized, mixers)
+    for name,t in plan.read(source):
+        path,_,leaf = name.rpartition('.')
+        module = model.get_submodule(path)
+        is_buffer = leaf in module._buffers
+        is_quantized = isinstance(module, QuantizedWeight) and is_buffer
+        new_dtype = dtype if t.is_floating_point() and not is_quantized else None
+        t = _cast(name, t, new_dtype, copy=False)
+        if is_buffer: module._buffers[leaf] = t
+        else: _set_parameter(model, name, t)
+    for module in model.modules():
+        if isinstance(module, QuantizedWeight): module.finish_loading(dtype or torch.float32)
     return model.eval()
 
-def _in_form(model:Transformer, parts:Mapping[str,Any])->Transformer:
-    "With matrices of few bits where the settings say so"
-    try: replace_quantized(model, parts)
-    except (AttributeError,KeyError,TypeError,ValueError) as e:
-        raise ValueError(f"attention_nb: quantized does not fit the settings: {e}") from None
-    return model
-
 def tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor],
-                    parts:Mapping[str,Any]|None=None)->dict[str,Tensor]:
-    "Those of a model to be saved, if they are what its settings say"
-    _check_whole(tensors)
-    looks = {n: _look(tensors, n) for n in tensors}
-    _check_amounts(own_family, cfg, {n: n for n in looks}, looks)
-    if {'full', 'window'}.issuperset(cfg.block_types):
-        _check_ours(_in_form(_empty(own_family, cfg), parts or {}), looks)
+                    quantized:Mapping[str,Any]|None=None)->dict[str,Tensor]:
+    "Return the tensors of a model to be saved, if they are what its settings say"
+    _check_not_sharded(tensors)
+    if {'full', 'window'}.issuperset(cfg.block_types):    # code alone can make other mixers
+        _plan_of_ours(cfg, tensors, quantized)
     return {n: t.detach() for n,t in tensors.items()}
 
-# %% ../../nbs/checkpoints/convert.ipynb #b3a6f90e
-def _check_ours(model:Transformer, looks:_Looks)->None:
-    "A tensor for every one of a model, and of its shape"
-    mine,parameters = model.state_dict(),{n for n,_ in model.named_parameters()}
-    for what,some in (('no tensor for', mine.keys() - looks.keys()),
-                      ('tensors without a place here:', looks.keys() - mine.keys())):
-        if some: raise ValueError(f"attention_nb: {what} {_some(sorted(some))}")
-    for name,(shape,kind) in looks.items():
-        if shape != (want := tuple(mine[name].shape)):
-            raise ValueError(f"attention_nb: {name} has shape {shape}, and its settings say {want}")
-        if name in parameters and kind not in _floats:
-            raise ValueError(f"attention_nb: {name} is {kind}, not a float")
-        if name.endswith(('.codes','.scales')) and kind != mine[name].dtype:
-            raise ValueError(f"attention_nb: {name} is {kind}, not {mine[name].dtype}")
+def _plan_of_ours(cfg:TransformerConfig, source:Mapping[str,Tensor],
+                  quantized:Mapping[str,Any]|None,
+                  mixers:Mixers|None=None)->tuple[Plan,Transformer]:
+    "Plan how to fill an empty model with tensors of the same names, and return both"
+    names = {name: name for name in source.keys()}
+    model = _model_to_fill(own_family, cfg, source, names, mixers)
+    try: replace_quantized(model, quantized or {})
+    except (AttributeError,KeyError,TypeError,ValueError) as e:
+        raise ValueError(f"attention_nb: quantized does not fit the settings: {e}") from None
+    family = replace(own_family, keys=tuple(Rule(name, (name,)) for name in model.state_dict()))
+    return _plan_to_load(family, cfg, model, source, names), model

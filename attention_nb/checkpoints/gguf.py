@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np, torch
 from numpy import typing as npt
 from torch import Tensor
-from .schema import Field, field_kinds, shown
-from .tensors import Tensors, brief, hint, need, open_file, Stored
+from .schema import Field, field_kinds, short_repr
+from .tensors import Tensors, shorten, hint, need, open_file, Stored
 
 # %% ../../nbs/checkpoints/gguf.ipynb #c938b677
 _Bytes = npt.NDArray[np.uint8]
@@ -93,7 +93,7 @@ def _read_part(path:str|Path)->_File:
             metadata[name] = head.value()
         return metadata, _packed_tensors(head, n_tensors, metadata.get('general.alignment', 32))
     except (ValueError, struct.error) as e:
-        raise ValueError(f"{path} is not a GGUF file that can be read: {brief(e)}") from None
+        raise ValueError(f"{path} is not a GGUF file that can be read: {shorten(e)}") from None
 
 # %% ../../nbs/checkpoints/gguf.ipynb #a69efaf2
 def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
@@ -136,21 +136,21 @@ def _parts(path:Path, count:int)->list[Path]:
     return files
 
 def header_and_packed(path:str|Path)->_File:
-    "What a GGUF file says of itself, and its packed tensors; of a split one, those of all parts"
-    said,packed = _read_part(path)
-    count = said.get('split.count', 1)
+    "Return a GGUF file's header and packed tensors; of a split one, those of all parts"
+    header,packed = _read_part(path)
+    count = header.get('split.count', 1)
     if type(count) is not int or count < 0:
-        raise ValueError(f"{path}: split.count is {shown(count)}")
-    if count < 2: return said, packed
+        raise ValueError(f"{path}: split.count is {short_repr(count)}")
+    if count < 2: return header, packed
     files = _parts(Path(path), count)
-    read = {f: (said,packed) if f == Path(path) else _read_part(f) for f in files}
+    read = {f: (header,packed) if f == Path(path) else _read_part(f) for f in files}
     metadata,tensors = read[files[0]][0],dict[str,_Packed]()
-    for i,(file,(said,packed)) in enumerate(read.items()):
+    for i,(file,(header,packed)) in enumerate(read.items()):
         want = {'general.alignment': 32} | metadata | {'split.no': i, 'split.count': count}
-        for key,value in ({'general.alignment': 32, 'split.no': None} | said).items():
+        for key,value in ({'general.alignment': 32, 'split.no': None} | header).items():
             if value != want.get(key, value):
                 raise ValueError(f"{file} does not belong to {files[0].name}: {key[:100]} is "
-                                 f"{shown(value)}, not {shown(want[key])}")
+                                 f"{short_repr(value)}, not {short_repr(want[key])}")
         if twice := sorted(packed.keys() & tensors.keys()):
             raise ValueError(f"{file} does not belong to {files[0].name}: both hold {twice[:3]}")
         tensors |= packed
@@ -178,8 +178,8 @@ def _row_bytes(name:str, kind:int, n:int)->int:
     return n//size*width
 
 # %% ../../nbs/checkpoints/gguf.ipynb #c7441b5e
-def _unpack(packed:_Packed, order:_Order|None=None, most:int=2**18)->Tensor:
-    "The numbers of a packed tensor, its rows in `order`, about `most` numbers at a time"
+def _unpack(packed:_Packed, order:_Order|None=None, chunk:int=2**18)->Tensor:
+    "Return the numbers of a packed tensor, its rows in `order`, about `chunk` numbers at a time"
     rows = packed.rows
     if order is None: order = np.arange(len(rows))
     if packed.kind in _plain:
@@ -187,7 +187,7 @@ def _unpack(packed:_Packed, order:_Order|None=None, most:int=2**18)->Tensor:
     gguf = need('gguf')
     kind,out = gguf.GGMLQuantizationType(packed.kind),torch.empty(packed.shape)
     flat = out.view(len(rows), -1).numpy()
-    step = max(1, most//flat.shape[1])
+    step = max(1, chunk//flat.shape[1])
     for i in range(0, len(rows), step):
         flat[i:i+step] = gguf.dequantize(rows[order[i:i+step]], kind)
     packed.forget()
@@ -215,10 +215,10 @@ def read_gguf(path:str|Path)->tuple[dict[str,Any],Tensors]:
 class _Dialect:
     "A family as llama.cpp writes it"
     fixed:Mapping[str,Any] # What its config.json always says
-    fields:tuple[Field,...] # Key in the header -> field of config.json; unsaid: it must be there
+    fields:tuple[Field,...] # Key in the header -> field of config.json; ... as default: required
     tensors:Mapping[str,str] # Names, without `.weight`, -> those of transformers; {i} is a block
     paired:Mapping[str,str]=field(default_factory=dict) # Rows in pairs -> what says how many heads
-    told:Mapping[str,str]=field(default_factory=dict) # Field that is true where a tensor is there
+    implied:Mapping[str,str]=field(default_factory=dict) # Field -> tensor that makes it true
     neutral:Mapping[str,Any]=field(default_factory=dict) # Settings that change nothing so
 
 _sizes = (Field('block_count', 'num_hidden_layers', ..., 'layers'),
@@ -241,7 +241,7 @@ _dialects:dict[str,_Dialect] = dict(llama=_Dialect(
     fixed=dict(model_type='llama', architectures=['LlamaForCausalLM'], hidden_act='silu'),
     fields=_sizes, tensors=_llama_tensors,
     paired={'blk.{i}.attn_q': 'num_attention_heads', 'blk.{i}.attn_k': 'num_key_value_heads'},
-    told=dict(attention_bias='blk.0.attn_q.bias', mlp_bias='blk.0.ffn_up.bias'),
+    implied=dict(attention_bias='blk.0.attn_q.bias', mlp_bias='blk.0.ffn_up.bias'),
     neutral={'expert_count': 0, 'expert_used_count': 0, 'rope.scaling.type': 'none',
              'rope.scaling.finetuned': False, 'rope.scale_linear': 1.,
              'attention.sliding_window': 0, 'attention.causal': True}))
@@ -250,26 +250,27 @@ _dialects:dict[str,_Dialect] = dict(llama=_Dialect(
 _token_ids = dict(bos='bos', eos='eos', pad='padding', unk='unknown')
 
 def _config(kind:str, metadata:Mapping[str,Any], packed:Mapping[str,_Packed])->dict[str,Any]:
-    "The config.json of a model in a GGUF file"
+    "Return the config.json of a model in a GGUF file"
     dialect = _dialects[kind]
-    said = {k.removeprefix(f'{kind}.'): v for k,v in metadata.items() if k.startswith(f'{kind}.')}
+    settings = {k.removeprefix(f'{kind}.'): v for k,v in metadata.items()
+                if k.startswith(f'{kind}.')}
     config = dict(dialect.fixed) | {f.ours: v for f in dialect.fields
-                                    if (v := _checked_value(kind, f, said)) is not None}
+                                    if (v := _checked_value(kind, f, settings)) is not None}
     config.setdefault('num_key_value_heads', config['num_attention_heads'])
     config.setdefault('head_dim', config['hidden_size']//config['num_attention_heads'])
     for key in ('attention.key_length', 'attention.value_length'):
-        if said.get(key) == config['head_dim']: del said[key]
-    if said.get('rope.scaling.type') == 'linear':
-        config['rope_scaling'] = dict(rope_type=said.pop('rope.scaling.type'),
-                                      factor=said.pop('rope.scaling.factor', 1.))
+        if settings.get(key) == config['head_dim']: del settings[key]
+    if settings.get('rope.scaling.type') == 'linear':
+        config['rope_scaling'] = dict(rope_type=settings.pop('rope.scaling.type'),
+                                      factor=settings.pop('rope.scaling.factor', 1.))
     neutral = dialect.neutral
-    if odd := {f'{kind}.{k}': v for k,v in said.items() if k not in neutral or v != neutral[k]}:
+    if odd := {f'{kind}.{k}': v for k,v in settings.items() if k not in neutral or v != neutral[k]}:
         raise ValueError(f"settings that are not understood: {odd}")
     return config | _of_the_tensors(dialect, packed, config) | special_ids(metadata)
 
-def _checked_value(kind:str, f:Field, said:dict[str,Any])->Any:
-    "A value of the header, taken out of it; a list of equal ones, one a layer, is one"
-    value = said.pop(f.name, f.default)
+def _checked_value(kind:str, f:Field, settings:dict[str,Any])->Any:
+    "Take a value out of the header; a list of equal ones, one a layer, is one"
+    value = settings.pop(f.name, f.default)
     if value is ...: raise ValueError(f"its header does not say {kind}.{f.name}, the {f.ours}")
     if isinstance(value, list) and len({*value}) == 1: value = value[0]
     if isinstance(value, float):
@@ -280,18 +281,18 @@ def _checked_value(kind:str, f:Field, said:dict[str,Any])->Any:
 
 def _of_the_tensors(dialect:_Dialect, packed:Mapping[str,_Packed],
                     config:Mapping[str,Any])->dict[str,Any]:
-    "What only the tensors tell"
+    "Return the settings that only the tensors tell"
     if 'token_embd.weight' not in packed: raise ValueError("it holds no 'token_embd.weight'")
     rows = packed['token_embd.weight'].shape[0]
     if config.get('vocab_size', rows) != rows:
         raise ValueError(f"it says {config['vocab_size']} tokens and holds vectors of {rows}")
-    return dict({f: name in packed for f,name in dialect.told.items()}, vocab_size=rows,
+    return dict({f: name in packed for f,name in dialect.implied.items()}, vocab_size=rows,
                 tie_word_embeddings='output.weight' not in packed)
 
 def special_ids(metadata:Mapping[str,Any])->dict[str,int]:
-    "Ids of special tokens"
-    found = {n: metadata.get(f'tokenizer.ggml.{g}_token_id') for n,g in _token_ids.items()}
-    return {f'{n}_token_id': i for n,i in found.items() if type(i) is int}
+    "Return the ids of special tokens"
+    ids = {n: metadata.get(f'tokenizer.ggml.{g}_token_id') for n,g in _token_ids.items()}
+    return {f'{n}_token_id': i for n,i in ids.items() if type(i) is int}
 
 # %% ../../nbs/checkpoints/gguf.ipynb #00e3387d
 def _half_split(heads:int, rows:int)->_Order:
@@ -327,9 +328,10 @@ def read_model(path:str|Path)->tuple[dict[str,Any],dict[str,Any],Tensors]:
     metadata,packed = header_and_packed(path)
     kind = metadata.get('general.architecture')
     if not isinstance(kind, str) or kind not in _dialects:
-        raise ValueError(f"{path} holds a model of architecture {shown(kind)}; of GGUF files only "
+        raise ValueError(f"{path} holds a model of architecture {short_repr(kind)}; "
+                         "of GGUF files only "
                          f"{', '.join(map(repr, _dialects))} is understood")
     try:
         config = _config(kind, metadata, packed)
         return metadata, config, Tensors(_named(kind, packed, config), path)
-    except ValueError as e: raise ValueError(f"{path}: {brief(e)}") from None
+    except ValueError as e: raise ValueError(f"{path}: {shorten(e)}") from None

@@ -19,16 +19,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from ..models.config import TransformerConfig
 from ..models.blocks import Mixers
-from .families.registry import (FAMILIES, can_be, config_to_hf, family_of,
-                                                        stretched, with_ends)
+from .families.registry import (FAMILIES, can_save_as, config_to_hf,
+                                                        family_of, with_generation_tokens,
+                                                        with_rope_scaling)
 from .source import Source, open_source
 from ..layers.base import (AnyAttentionFunction, attention_layers, resolve_attention,
                                       set_attention)
 from .convert import (build_model, build_ours, own_family, tensors_of_ours,
                                               tensors_to_hf)
 from .save import beside_names, save_tensors
-from .schema import (Family, always_ignored, check_names, pass_over,
-                                             read_settings)
+from .schema import (Family, always_ignored, check_field_names,
+                                             drop_ignored, read_settings)
 from .tensors import Tensors, files_folder, read_object
 from ..checks import checked_integer, explained
 from ..layers.quantized import check_bits, quantize, quantized_layers
@@ -70,7 +71,7 @@ def load_pretrained(source:str|Path|Source, *, dtype:torch.dtype|None=torch.floa
     with _naming(files.config_file), _Counted(files.tensors, progress) as tensors:
         if family is own_family:
             model = build_ours(cfg, tensors, dtype=dtype, mixers=mixers,
-                               parts=config.get('quantized'))
+                               quantized=config.get('quantized'))
             if quantization is not None: quantize(model, quantization[0], group=quantization[1])
         elif not mixers: model = build_model(cfg, family, tensors, dtype=dtype, bits=quantization)
         else: raise ValueError(f"{family.model_type} has no mixers, got makers of {[*mixers]}")
@@ -88,20 +89,20 @@ def _read_config(files:Source, scaling:Any, ignore:Iterable[str],
     with _naming(files.config_file):
         if config.get('model_type') == 'attention_nb': return _own_settings(config, scaling, ignore)
         family = family_of(config.get('model_type'))
-        config = pass_over(family, config, ignore)
+        config = drop_ignored(family, config, ignore)
         cfg = read_settings(family, config)
     with _naming(files.ends_file):
-        cfg,config = with_ends(cfg, family, config, files.generation_config)
+        cfg,config = with_generation_tokens(cfg, family, config, files.generation_config)
     if scaling is None: return cfg,family,config
-    try: cfg,config = stretched(cfg, family, config, scaling)
+    try: cfg,config = with_rope_scaling(cfg, family, config, scaling)
     except (NotImplementedError,ValueError) as e: raise type(e)(f"rope_scaling: {e}") from None
     return cfg,family,config
 
 def _own_settings(config:dict[str,Any], scaling:Any, ignore:Iterable[str],
                   )->tuple[TransformerConfig,Family,dict[str,Any]]:
     "Return the settings of our own form, as `_read_config` does"
-    own = pass_over(own_family, config, ignore)
-    check_names(own, ('settings', 'quantized', *always_ignored))
+    own = drop_ignored(own_family, config, ignore)
+    check_field_names(own, ('settings', 'quantized', *always_ignored))
     settings:Any = own.get('settings')
     try:
         cfg = TransformerConfig.from_dict(settings)
@@ -188,9 +189,10 @@ def from_hf(hf_model:Any, *, dtype:torch.dtype|None=None, ignore:Iterable[str]=(
         raise TypeError(f"hf_model must be a model of transformers, got {type(hf_model).__name__}")
     config = {**hf_model.config.to_dict(), 'architectures': [type(hf_model).__name__]}
     family = family_of(config.get('model_type'))
-    config = pass_over(family, config, ignore)
+    config = drop_ignored(family, config, ignore)
     cfg,generation = read_settings(family, config),getattr(hf_model, 'generation_config', None)
-    if generation is not None: cfg,config = with_ends(cfg, family, config, generation.to_dict())
+    if generation is not None:
+        cfg,config = with_generation_tokens(cfg, family, config, generation.to_dict())
     model = build_model(cfg, family, _state(hf_model), dtype=dtype, copy=True)
     model.published = config
     return model
@@ -261,7 +263,7 @@ def _config_and_tensors(model:Transformer, kind:str|None)->tuple[dict[str,Any],d
         raise NotImplementedError("a quantized model is saved in our own form only, "
                                   f"family='attention_nb', got {kind!r}")
     if kind is None:
-        fits = [f'family={name!r}' for name in FAMILIES if not can_be(cfg, name)]
+        fits = [f'family={name!r}' for name in FAMILIES if can_save_as(cfg, name)]
         raise ValueError("this model was not loaded: say whose form it takes. Its settings fit "
                          f"{', '.join(fits) or 'no published family'}; family='attention_nb' is "
                          "our own form, which load_pretrained reads and transformers does not")

@@ -17,33 +17,35 @@ from ..models.config import TransformerConfig
 # %% ../../nbs/checkpoints/schema.ipynb #73d6acf9
 Settings = dict[str,Any]
 
-def whole(x:object, least:int=1, most:int=2**31-1)->bool:
-    return isinstance(x, int) and not isinstance(x, bool) and least <= x <= most
+def is_integer(x:object, min:int=1, max:int=2**31-1)->bool:
+    "Return whether a value is a whole number from `min` to `max`"
+    return isinstance(x, int) and not isinstance(x, bool) and min <= x <= max
 
-def finite(x:object, least:float=-math.inf, most:float=math.inf)->bool:
+def is_finite(x:object, min:float=-math.inf, max:float=math.inf)->bool:
+    "Return whether a value is a finite number from `min` to `max`"
     if not isinstance(x, (int,float)) or isinstance(x, bool): return False
-    try: return math.isfinite(x) and least <= x <= most
-    except OverflowError: return False    # an integer that is no float
+    try: return math.isfinite(x) and min <= x <= max
+    except OverflowError: return False    # an integer beyond all floats
 
 @dataclass(frozen=True)
 class _Kind:
-    "What a value must be, and how an error says it"
+    "What a value must be, and the words of an error for it"
     fits:Callable[[Any],bool]
     words:str
 
 field_kinds:dict[str,_Kind] = dict(
     any=_Kind(lambda x: True, 'anything'),
     flag=_Kind(lambda x: isinstance(x, bool), 'True or False'),
-    text=_Kind(lambda x: isinstance(x, str), 'a text'),
-    count=_Kind(lambda x: whole(x, 0), f'a whole number from 0 to {2**31-1}'),
-    whole=_Kind(whole, f'a whole number from 1 to {2**31-1}'),
-    size=_Kind(whole, f'a whole number from 1 to {2**31-1}'),    # of a tensor or a part of one
-    layers=_Kind(lambda x: whole(x, 1, 2**16), f'a whole number from 1 to {2**16}'),
-    number=_Kind(finite, 'a finite number'),
-    chance=_Kind(lambda x: finite(x, 0, 1), 'a number from 0 to 1'),
-    positive=_Kind(lambda x: finite(x, 0) and x > 0, 'a finite number above 0'),
-    token=_Kind(lambda x: whole(x, 0), 'a token id, 0 or more'),
-    tokens=_Kind(lambda x: all(whole(i, 0) for i in (x if isinstance(x, list) else [x])),
+    text=_Kind(lambda x: isinstance(x, str), 'a string'),
+    count=_Kind(lambda x: is_integer(x, 0), f'a whole number from 0 to {2**31-1}'),
+    whole=_Kind(is_integer, f'a whole number from 1 to {2**31-1}'),
+    size=_Kind(is_integer, f'a whole number from 1 to {2**31-1}'),    # of a tensor or a part of one
+    layers=_Kind(lambda x: is_integer(x, 1, 2**16), f'a whole number from 1 to {2**16}'),
+    number=_Kind(is_finite, 'a finite number'),
+    probability=_Kind(lambda x: is_finite(x, 0, 1), 'a number from 0 to 1'),
+    positive=_Kind(lambda x: is_finite(x, 0) and x > 0, 'a finite number above 0'),
+    token=_Kind(lambda x: is_integer(x, 0), 'a token id, 0 or more'),
+    tokens=_Kind(lambda x: all(is_integer(i, 0) for i in (x if isinstance(x, list) else [x])),
                  'a token id, 0 or more, or a list of them'))
 
 # %% ../../nbs/checkpoints/schema.ipynb #893adbed
@@ -54,7 +56,7 @@ class Field:
     Attributes:
         name: As in config.json
         ours: Our field; '' where a part makes something else of it
-        default: Where a file does not say; ... leaves it unsaid
+        default: Where a file leaves it out; ... if there is none
         kind: Of its values, a name in `field_kinds`
         nullable: None may stand there
         values: Published value -> ours, where only some are known
@@ -72,7 +74,7 @@ class Field:
                              f"{field_kinds[self.kind].words}")
 
     def fits(self, value:Any)->bool:
-        """Ask whether a value is of the kind that this field has
+        """Return whether a value is of the kind that this field has
 
         Args:
             value: As published
@@ -90,7 +92,7 @@ class Part:
     Attributes:
         fields: Those it owns
         read: From all settings to fields of `TransformerConfig`
-        write: And back; None: it cannot
+        write: And back; None if it cannot
         shared: Those it reads and never writes
     """
     fields:tuple[Field,...]
@@ -106,48 +108,52 @@ class Rule:
         source: Its published name
         targets: Names in our model, several where it holds several
         transform: A name in `transforms`
-        spare: Used where the file has no other tensor for these targets; never written
-        equal: A spare that must equal the tensor used instead of it
+        fallback: Used only where a file has no other tensor for these targets; not written
+        is_copy: A fallback that must equal the tensor used instead of it
         published: False: only so in memory, never in a file
         when: Only where our settings are these
     """
     source:str
     targets:tuple[str,...]
     transform:str='same'
-    spare:bool=False
-    equal:bool=False
+    fallback:bool=False
+    is_copy:bool=False
     published:bool=True
     when:Mapping[str,Any]=field(default_factory=dict)
 
 # %% ../../nbs/checkpoints/schema.ipynb #c5b9c47d
-def _each(target:str)->list[str]:
-    "a.(b,c).d is a.b.d and a.c.d"
-    before,bracket,rest = target.partition('(')
-    if not bracket: return [target]
-    inner,_,after = rest.partition(')')
-    return [before+one+after for one in inner.split(',')]
-
-def rules(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}', *, spare:bool=False,
-          equal:bool=False, published:bool=True, when:Settings|None=None)->tuple[Rule,...]:
-    "A rule a line: their name, our names, a transform in brackets; * is a block on either side"
-    found = []
+def rules(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}', *,
+          fallback:bool=False, is_copy:bool=False, published:bool=True,
+          when:Settings|None=None)->tuple[Rule,...]:
+    "Read a rule a line: their name, our names, a transform in brackets; * is a block"
+    parsed = []
     for line in filter(None, map(str.strip, table.splitlines())):
-        line,_,how = line.rstrip(']').partition(' [')
-        source,targets = line.split()
-        ends = tuple(_each(targets.replace('*', ours)))
-        found.append(Rule(source.replace('*', theirs), ends, how or 'same', spare=spare,
-                          equal=equal, published=published, when=when or {}))
-    return tuple(found)
+        names,_,transform = line.rstrip(']').partition(' [')
+        source,target = names.split()
+        parsed.append(Rule(source.replace('*', theirs), _expand(target.replace('*', ours)),
+                           transform or 'same', fallback=fallback, is_copy=is_copy,
+                           published=published, when=when or {}))
+    return tuple(parsed)
+
+def _expand(target:str)->tuple[str,...]:
+    "Expand a.(b,c).d to a.b.d and a.c.d"
+    before,bracket,rest = target.partition('(')
+    if not bracket: return (target,)
+    inner,_,after = rest.partition(')')
+    return tuple(before+name+after for name in inner.split(','))
 
 def with_biases(table:str, theirs:str='layers.{i}',
                 ours:str='decoder.blocks.{i}')->tuple[Rule,...]:
-    "Rules for a weight and its bias; `transpose` is for the weight alone"
-    def one(r:Rule, end:str)->Rule:
-        how = r.transform
-        if end == 'bias': how = how.removeprefix('transpose').strip('_') or 'same'
-        targets = tuple(f'{t}.{end}' for t in r.targets)
-        return replace(r, source=f'{r.source}.{end}', targets=targets, transform=how)
-    return tuple(one(r, end) for r in rules(table, theirs, ours) for end in ('weight','bias'))
+    "Read rules for a weight and its bias; `transpose` is for the weight alone"
+    parsed = []
+    for rule in rules(table, theirs, ours):
+        for name in ('weight', 'bias'):
+            transform = rule.transform
+            if name == 'bias': transform = transform.removeprefix('transpose').strip('_') or 'same'
+            targets = tuple(f'{target}.{name}' for target in rule.targets)
+            parsed.append(replace(rule, source=f'{rule.source}.{name}', targets=targets,
+                                  transform=transform))
+    return tuple(parsed)
 
 # %% ../../nbs/checkpoints/schema.ipynb #154cc69e
 @dataclass(frozen=True)
@@ -182,7 +188,7 @@ class Family:
     unused:tuple[str,...]=()
 
     def every_field(self)->Iterator[Field]:
-        """All fields with a meaning
+        """Iterate over all fields with a meaning
 
         Returns:
             Those of its parts too
@@ -191,45 +197,32 @@ class Family:
         yield from self.fields
         for part in self.parts: yield from part.fields
 
-    def published(self, ours:str)->str:
-        """The published name of one of our fields
-
-        Args:
-            ours: A field of `TransformerConfig`; `experts.n` is one of a field
-
-        Returns:
-            As the family calls it, or the same
-        """
-        return next((f.name for f in self.every_field() if f.ours == ours), ours)
-
 # %% ../../nbs/checkpoints/schema.ipynb #b8eb9891
-def changed(known:Iterable[Field], **defaults:Any)->tuple[Field,...]:
-    "The same fields with other defaults"
+def with_defaults(known:Iterable[Field], **defaults:Any)->tuple[Field,...]:
+    "Return the same fields with other defaults"
     known = tuple(known)
-    if odd := defaults.keys() - {f.name for f in known}: raise ValueError(f"no fields {odd}")
+    if unknown := defaults.keys() - {f.name for f in known}:
+        raise ValueError(f"no fields {unknown}")
     return tuple(replace(f, default=defaults.get(f.name, f.default)) for f in known)
 
 def without(known:Iterable[Field], *names:str)->tuple[Field,...]:
-    "All fields but these"
+    "Return all fields but these"
     return tuple(f for f in known if f.name not in names)
 
 # %% ../../nbs/checkpoints/schema.ipynb #940b4288
-def shown(value:object)->str:
-    "A value in an error, not too long"
+def raise_unsupported(c:Settings, name:str, why:str='is not supported')->NoReturn:
+    "Refuse a field that may be right, and that this library does not know"
+    raise NotImplementedError(f"{c.get('model_type')}: {name} = {short_repr(c.get(name))} {why}")
+
+def raise_invalid(c:Settings, name:str, why:str)->NoReturn:
+    "Refuse a field that cannot be right"
+    raise ValueError(f"{c.get('model_type')}: {name} = {short_repr(c.get(name))} {why}")
+
+def short_repr(value:object)->str:
+    "Write a value for an error, at most about 100 characters of it"
     try: text = repr(value)
     except ValueError: return 'a number of thousands of digits'    # Python does not write those
     return text if len(text) <= 120 else f'{text[:100]} ...'
-
-def _said(c:Settings, name:str, why:str)->str:
-    return f"{c.get('model_type')}: {name} = {shown(c.get(name))} {why}"
-
-def refuse(c:Settings, name:str, why:str='is not understood')->NoReturn:
-    "A field, its value and the family, in an error: it may be right, and is not known here"
-    raise NotImplementedError(_said(c, name, why))
-
-def wrong(c:Settings, name:str, why:str)->NoReturn:
-    "A field, its value and the family, in an error: it cannot be right"
-    raise ValueError(_said(c, name, why))
 
 # %% ../../nbs/checkpoints/schema.ipynb #28291618
 # training, generation, bookkeeping: no effect on what a trained model computes
@@ -249,7 +242,7 @@ always_ignored = frozenset('''model_type architectures transformers_version torc
     begin_suppress_tokens num_beam_groups diversity_penalty transformers_weights model_name license
     language library_name pipeline_tag tags datasets base_model base_model_name_or_path
     '''.split())
-_makers = 'unsloth_', '_unsloth'    # notes of other tools begin so
+_tool_prefixes = 'unsloth_', '_unsloth'    # of notes that other tools leave
 
 always_neutral:dict[str,tuple[Any,...]] = dict(is_encoder_decoder=(False,), is_decoder=(False,),
     add_cross_attention=(False,), cross_attention_hidden_size=(None,),
@@ -257,191 +250,177 @@ always_neutral:dict[str,tuple[Any,...]] = dict(is_encoder_decoder=(False,), is_d
     quantization_config=(None,), per_layer_config=(None,), tie_last_hidden_states=(None,))
 
 # %% ../../nbs/checkpoints/schema.ipynb #ea9094e9
-def _known(family:Family)->Iterator[str]:
-    "Every published field the family has a word for"
-    yield from (*always_ignored, *family.ignored, *always_neutral, *family.neutral)
-    yield from (f.name for f in family.every_field())
-
-def pass_over(family:Family, config:Mapping[str,Any], ignore:Iterable[str])->Settings:
-    "The settings without those of which somebody says that they have no effect"
-    given = isinstance(ignore, Iterable) and not isinstance(ignore, str)
-    names = [*ignore] if given else []
-    if not given or not all(isinstance(name, str) for name in names):
+def drop_ignored(family:Family, config:Mapping[str,Any], ignore:Iterable[str])->Settings:
+    "Return settings without the fields of which the user says that they have no effect"
+    is_list = isinstance(ignore, Iterable) and not isinstance(ignore, str)
+    names = [*ignore] if is_list else []
+    if not is_list or not all(isinstance(name, str) for name in names):
         raise TypeError(f"ignore must be a list of names, got {ignore!r}")
-    known,free = {*_known(family)},always_ignored | family.ignored
+    harmless = always_ignored | family.ignored
     for name in names:
         if name not in config:
             raise ValueError(f"{family.model_type}: ignore names {name!r}, which the settings do "
                              f"not have, only {', '.join(sorted(config))}")
-        if (own := family.aliases.get(name, name)) in known - free:
-            wrong(dict(config), name, 'has a meaning here, so ignore cannot pass over it'
-                  + ('' if own == name else f': it is {own}'))
-    return {k:v for k,v in config.items() if k not in names or k in free}
+        if (own := family.aliases.get(name, name)) in _known_names(family) - harmless:
+            alias = '' if own == name else f': it is {own}'
+            raise_invalid(dict(config), name, f'has a meaning here, so it cannot be ignored{alias}')
+    return {k:v for k,v in config.items() if k not in names or k in harmless}
 
-def _plain_names(family:Family, config:Mapping[str,Any])->Settings:
-    "The same settings, each under one name"
+def check_field_names(c:Settings, known:Iterable[str])->None:
+    "Refuse fields that are not known, all at once; notes that other tools leave are let through"
+    known = {*known}
+    unknown = [n for n in c if n not in known and not str(n).startswith(_tool_prefixes)]
+    if not unknown: return
+    values = ', '.join(f'{name[:100]} = {short_repr(c[name])}' for name in unknown[:8])
+    if len(unknown) > 8: values += f' and {len(unknown)-8} more'
+    are_fields = 'is a field' if len(unknown) == 1 else 'are fields'
+    raise NotImplementedError(
+        f"{c.get('model_type')}: {values} {are_fields} this family is not known to have; "
+        f"if it changes no number, ignore={short_repr(unknown)} passes over it")
+
+def _known_names(family:Family)->set[str]:
+    "Return the names of all published fields that a family has a list or a meaning for"
+    return {*always_ignored, *family.ignored, *always_neutral, *family.neutral,
+            *(f.name for f in family.every_field())}
+
+# %% ../../nbs/checkpoints/schema.ipynb #263bdc8c
+def read_settings(family:Family, config:Mapping[str,Any],
+                  architecture:str|None=None)->TransformerConfig:
+    "Translate published settings of a family into ours"
+    c = _resolve_aliases(family, config)
+    c['architectures'] = [name := _architecture_name(family, c, architecture)]
+
+    check_field_names(c, _known_names(family))
+    for key,allowed in {**always_neutral, **family.neutral}.items():
+        if key in c and not any(c[key] == x and type(c[key]) is type(x) for x in allowed):
+            raise_unsupported(c, key, f"is not supported, only {' or '.join(map(repr, allowed))}")
+    for f in family.every_field(): _check_kind(c, f)
+
+    c = with_family_defaults(family, c)
+    ours = {**family.fixed, **{f.ours: _read_field(c, f) for f in family.fields}}
+    for part in family.parts: ours |= part.read(c)
+    return _checked_config(family, c, lambda: TransformerConfig(**ours|family.architectures[name]))
+
+def reread_fields(family:Family, cfg:TransformerConfig, config:Mapping[str,Any],
+                  names:Iterable[str])->TransformerConfig:
+    "Return our settings with new values of some published fields, and of parts that they are in"
+    c = with_family_defaults(family, _resolve_aliases(family, config))
+    selected = [f for f in family.every_field() if f.name in {*names}]
+    for f in selected: _check_kind(c, f)
+    ours = {f.ours: _read_field(c, f) for f in selected if f in family.fields}
+    for part in family.parts:
+        if any(f in selected for f in part.fields): ours |= part.read(c)
+    return _checked_config(family, c, lambda: replace(cfg, **ours))
+
+def _resolve_aliases(family:Family, config:Mapping[str,Any])->Settings:
+    "Return the same settings, each under the family's one name"
     c:Settings = {}
     for name,value in config.items():
         name = family.aliases.get(name, name)
         if name in c and c[name] != value:
-            wrong(dict(config), name, f'and {shown(value)} contradict')
+            raise_invalid(dict(config), name, f'and {short_repr(value)} contradict')
         c[name] = value
     return c
 
-def _check_fields(family:Family, c:Settings)->None:
-    "Refuse a field without a meaning here, and a value that is not of its kind or not known"
-    check_names(c, _known(family))
-    for name,allowed in {**always_neutral, **family.neutral}.items():
-        if name in c and not any(c[name] == a and type(c[name]) is type(a) for a in allowed):
-            refuse(c, name, f"is not supported, only {' or '.join(map(repr, allowed))}")
-    for f in family.every_field(): _check_kind(c, f)
-
-def _check_kind(c:Settings, f:Field)->None:
-    if f.name in c and not f.fits(c[f.name]):
-        wrong(c, f.name, f'must be {field_kinds[f.kind].words}')
-
-def check_names(c:Settings, names:Iterable[str])->None:
-    "Refuse what has none of these names and is no note, all of it at once"
-    known = {*names}
-    if odd := [name for name in c if name not in known and not str(name).startswith(_makers)]:
-        said = ', '.join(f'{name[:100]} = {shown(c[name])}' for name in odd[:8])
-        said += f' and {len(odd)-8} more' if len(odd) > 8 else ''
-        raise NotImplementedError(
-            f"{c.get('model_type')}: {said} {'is a field' if len(odd) == 1 else 'are fields'} this "
-            "family is not known to have; if it changes no number, "
-            f"ignore={shown(odd)} passes over it")
-
-def _read_field(c:Settings, f:Field)->Any:
-    "What one published field means"
-    value = c.get(f.name, f.default)
-    if f.values is not None:
-        try: value = f.values[value]
-        except (KeyError,TypeError): refuse(c, f.name)
-    return tuple(value) if isinstance(value, list) else value
-
-def filled(family:Family, c:Settings)->Settings:
-    "The settings, with the family's defaults where they say nothing"
-    return {**{f.name: f.default for f in family.every_field() if f.default is not ...}, **c}
-
-def _check_pad(c:Settings, ours:Settings)->None:
-    "The token that fills texts up must have a vector"
-    pad,n = ours.get('pad_id'),ours['vocab_size']
-    if pad is not None and pad >= n:
-        wrong(c, 'pad_token_id', f'is beyond the vocabulary of {n} tokens')
-
-# %% ../../nbs/checkpoints/schema.ipynb #263bdc8c
-def _architecture(family:Family, config:Settings, architecture:str|None)->str:
-    "The class the settings are for"
+def _architecture_name(family:Family, config:Settings, architecture:str|None)->str:
+    "Return the class that settings are for, if the family has it"
     names = [architecture] if architecture else config.get('architectures')
     if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], str):
         raise ValueError(f"{family.model_type}: architectures must name one class, "
-                         f"got {shown(names)}; say which with architecture=")
+                         f"got {short_repr(names)}; say which with architecture=")
     if names[0] in family.architectures: return names[0]
     raise NotImplementedError(f"{family.model_type}: architecture {names[0]!r} is not supported, "
                               f"only {', '.join(family.architectures)}")
 
-def read_settings(family:Family, config:Mapping[str,Any],
-                  architecture:str|None=None)->TransformerConfig:
-    "Published settings of a family as ours"
-    c = _plain_names(family, config)
-    name = _architecture(family, c, architecture)
-    _check_fields(family, c)
-    c = filled(family, {**c, 'architectures': [name]})
-    ours = {**family.fixed, **{f.ours: _read_field(c, f) for f in family.fields}}
-    for part in family.parts: ours |= part.read(c)
-    _check_pad(c, ours)
-    try: return TransformerConfig(**{**ours, **family.architectures[name]})
-    except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
+def _check_kind(c:Settings, f:Field)->None:
+    if f.name in c and not f.fits(c[f.name]):
+        raise_invalid(c, f.name, f'must be {field_kinds[f.kind].words}')
 
-def reread(family:Family, cfg:TransformerConfig, config:Mapping[str,Any],
-           names:Iterable[str])->TransformerConfig:
-    "Our settings with what some published fields say now, and what is read together with them"
-    c = filled(family, _plain_names(family, config))
-    some = [f for f in family.every_field() if f.name in {*names}]
-    for f in some: _check_kind(c, f)
-    ours = {f.ours: _read_field(c, f) for f in some if f in family.fields}
-    for part in family.parts:
-        if any(f in some for f in part.fields): ours |= part.read(c)
-    _check_pad(c, dict(vocab_size=cfg.vocab_size) | ours)
-    try: return replace(cfg, **ours)
+def with_family_defaults(family:Family, c:Settings)->Settings:
+    "Return settings with the family's defaults for the fields that they leave out"
+    return {**{f.name: f.default for f in family.every_field() if f.default is not ...}, **c}
+
+def _read_field(c:Settings, f:Field)->Any:
+    "Return what one published field means"
+    value = c.get(f.name, f.default)
+    if f.values is not None:
+        try: value = f.values[value]
+        except (KeyError,TypeError): raise_unsupported(c, f.name)
+    return tuple(value) if isinstance(value, list) else value
+
+def _checked_config(family:Family, c:Settings,
+                    make:Callable[[],TransformerConfig])->TransformerConfig:
+    "Make our settings; errors name the family, or the published field"
+    try: cfg = make()
     except (TypeError,ValueError) as e: raise ValueError(f"{family.model_type}: {e}") from None
+    if cfg.pad_id is not None and cfg.pad_id >= cfg.vocab_size:
+        raise_invalid(c, 'pad_token_id', f'is beyond the vocabulary of {cfg.vocab_size} tokens')
+    return cfg
 
 # %% ../../nbs/checkpoints/schema.ipynb #55ed2891
-def _meant(cfg:TransformerConfig)->Settings:
-    "Our settings, with what `None` means"
+def _meaning(cfg:TransformerConfig)->Settings:
+    "Return our settings with the values that None stands for; None where they have no effect"
     m = {f.name: getattr(cfg, f.name) for f in fields(cfg)}
-    def fill(name:str, value:Any)->None: m[name] = value if m[name] is None else m[name]
-    fill('d_ff', 4*cfg.d_model)
-    fill('out_bias', cfg.attn_bias)
-    fill('head_activation', cfg.activation)
+    defaults:Settings = dict(d_ff=4*cfg.d_model, out_bias=cfg.attn_bias,
+                             head_activation=cfg.activation)
     if cfg.latent is None:
-        fill('n_kv_heads', cfg.n_heads)
-        fill('head_dim', cfg.width)
-        fill('v_head_dim', cfg.width)
-        fill('rotary_dim', cfg.width)
-    if cfg.kind == 'encoder-decoder': fill('n_decoder_layers', cfg.n_layers)
+        defaults |= dict(n_kv_heads=cfg.n_heads, head_dim=cfg.width, v_head_dim=cfg.width,
+                         rotary_dim=cfg.width)
+    if cfg.kind == 'encoder-decoder': defaults['n_decoder_layers'] = cfg.n_layers
+    m |= {name: value for name,value in defaults.items() if m[name] is None}
     m['layer_types'] = cfg.block_types
     if 'window' not in cfg.block_types: m['window'] = m['window_rope'] = None
     if cfg.positions not in ('learned', 'sinusoidal'): m['max_len'] = None
     return m
 
 # %% ../../nbs/checkpoints/schema.ipynb #d204e7c0
-def _write_field(c:Settings, cfg:TransformerConfig, f:Field)->dict[str,str]:
-    "One of our fields under its published name, unless it says so already; else why not"
-    value = getattr(cfg, f.ours)
-    if f.name in c and _read_field(c, f) == value: return {}
-    known = None if f.values is None else {v:k for k,v in reversed(f.values.items())}
-    can_be_none = f.nullable if known is None else None in known
-    if value is None and not can_be_none: value = _meant(cfg)[f.ours]
-    published = value if known is None else known.get(value, ...)
-    if isinstance(published, tuple): published = list(published)
-    if published is ... or not f.fits(published):
-        return {f.ours: f"{f.ours}={value!r}: {f.name} has no word for it"}
-    if published != f.default or f.name in c: c[f.name] = published
-    return {}
-
-def _write_part(family:Family, c:Settings, cfg:TransformerConfig, part:Part)->dict[str,str]:
-    "The fields of a part, unless they say so already; else why not"
-    try: said = part.read(filled(family, c))
-    except (KeyError,NotImplementedError,TypeError,ValueError): said = None
-    unlike = [k for k,v in (said or {}).items() if getattr(cfg, k) != v]
-    if said is not None and not unlike: return {}
-    names = ', '.join(f.name for f in part.fields)
-    for f in part.fields: c.pop(f.name, None)
-    written = part.write(cfg)
-    if written is None:
-        return {k: f'{k}={getattr(cfg, k)!r}' for k in unlike} or {names: f'what {names} mean'}
-    c.update(written)
-    return {}
-
-_longest = 'max_position_embeddings'                # no limit of rotated places, but others ask
-
-def unsaid(cfg:TransformerConfig, family:Family,
-           base:Mapping[str,Any])->tuple[Settings,list[str]]:
-    "Our settings as in config.json, and what does not read back with the same meaning"
-    def is_it(sets:Settings)->bool: return all(getattr(cfg, k) == v for k,v in sets.items())
-    kinds = [name for name,sets in family.architectures.items() if is_it(sets)]
-    if not kinds: return {}, [f"kind={cfg.kind!r} with head={cfg.head!r}"]
-    c = {**_plain_names(family, base), 'model_type':family.model_type, 'architectures':kinds[:1]}
-    for own in ('transformers_version', 'transformers_weights'): c.pop(own, None)
-    wordless:dict[str,str] = {}
-    for f in family.fields: wordless |= _write_field(c, cfg, f)
-    for part in family.parts: wordless |= _write_part(family, c, cfg, part)
-    longest = any(f.name == _longest for part in family.parts for f in part.shared)
-    if longest and cfg.max_len and not cfg.rope_scaling: c.setdefault(_longest, cfg.max_len)
-    mine = _meant(cfg)
-    try: back = _meant(read_settings(family, c))
-    except (NotImplementedError,ValueError) as e:
-        if not wordless: return c, [str(e)]
-        back = mine
-    lost = [n for n in mine if back[n] != mine[n]]
-    # what would differ only because something else does is not worth a word
-    told = [n for n in lost if back[n] != getattr(cfg, n)] or lost
-    return c, [*(wordless | {n: f'{n}={getattr(cfg, n)!r} (it would be {back[n]!r})'
-                             for n in told}).values()]
-
 def write_settings(cfg:TransformerConfig, family:Family, base:Mapping[str,Any])->Settings:
-    "Our settings as in config.json; they read back with the same meaning"
-    c,reasons = unsaid(cfg, family, base)
+    "Return our settings as in config.json, from which they read back with the same meaning"
+    c,reasons = translate_settings(cfg, family, base)
     if reasons: raise ValueError(f"{family.model_type} cannot say {'; '.join(reasons)}")
     return c
+
+def translate_settings(cfg:TransformerConfig, family:Family,
+                       base:Mapping[str,Any])->tuple[Settings,list[str]]:
+    "Translate our settings; return them as in config.json, and why they do not read back the same"
+    classes = [name for name,ours in family.architectures.items()
+               if all(getattr(cfg, k) == v for k,v in ours.items())]
+    if not classes: return {}, [f"kind={cfg.kind!r} with head={cfg.head!r}"]
+    c = _resolve_aliases(family, base) | dict(model_type=family.model_type,
+                                              architectures=classes[:1])
+    for name in ('transformers_version', 'transformers_weights'): c.pop(name, None)
+    for f in family.fields: _write_field(c, cfg, f)
+    for part in family.parts: _write_part(family, c, cfg, part)
+    # rotary positions have no limit here, but other libraries ask for one
+    limit = 'max_position_embeddings'
+    has_limit = any(f.name == limit for part in family.parts for f in part.shared)
+    if has_limit and cfg.max_len and not cfg.rope_scaling: c.setdefault(limit, cfg.max_len)
+
+    try: cfg_back = read_settings(family, c)
+    except (NotImplementedError,ValueError) as e: return c, [str(e)]
+    wanted,back = _meaning(cfg),_meaning(cfg_back)
+    lost = [n for n in wanted if back[n] != wanted[n]]
+    # leave out what is None, and only means something else because another setting is lost
+    named = [n for n in lost if back[n] != getattr(cfg, n)] or lost
+    return c, [f'{n}={getattr(cfg, n)!r} (it would be {back[n]!r})' for n in named]
+
+def _write_field(c:Settings, cfg:TransformerConfig, f:Field)->None:
+    "Write one of our fields into `c`, unless it says so already or has no value for it"
+    value = getattr(cfg, f.ours)
+    if f.name in c and _read_field(c, f) == value: return
+    published = None if f.values is None else {v:k for k,v in reversed(f.values.items())}
+    can_be_none = f.nullable if published is None else None in published
+    if value is None and not can_be_none: value = _meaning(cfg)[f.ours]
+    if published is not None:
+        if value not in published: return
+        value = published[value]
+    if isinstance(value, tuple): value = list(value)
+    if f.fits(value) and (value != f.default or f.name in c): c[f.name] = value
+
+def _write_part(family:Family, c:Settings, cfg:TransformerConfig, part:Part)->None:
+    "Write the fields of a part into `c`, unless they say so already"
+    try: current = part.read(with_family_defaults(family, c))
+    except (KeyError,NotImplementedError,TypeError,ValueError): current = None
+    if current is not None and all(getattr(cfg, k) == v for k,v in current.items()): return
+    for f in part.fields: c.pop(f.name, None)
+    c.update(part.write(cfg) or {})

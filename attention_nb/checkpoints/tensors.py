@@ -113,12 +113,12 @@ def open_file(path:str|Path)->BinaryIO:
     os.close(number)
     raise ValueError("it is no regular file")
 
-def read_text(path:Path, most:int=2**26)->str:
-    "The text in a file of at most `most` bytes"
+def read_text(path:Path, max_bytes:int=2**26)->str:
+    "Return the text in a file of at most `max_bytes` bytes"
     try:
         with open_file(path) as file:
-            if (n := os.fstat(file.fileno()).st_size) > most:
-                raise ValueError(f"it has {n} bytes, more than {most}")
+            if (n := os.fstat(file.fileno()).st_size) > max_bytes:
+                raise ValueError(f"it has {n} bytes, more than {max_bytes}")
             with io.TextIOWrapper(file, encoding='utf-8') as text: return text.read()
     except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
     except (OSError, ValueError) as e: raise ValueError(f"{path} is not a text: {e}") from None
@@ -126,28 +126,28 @@ def read_text(path:Path, most:int=2**26)->str:
 class _TooLong:
     "An integer of too many digits"
 
-def _said_once(pairs:list[tuple[str,Any]])->dict[str,Any]:
-    "An object of JSON, if no name has two values and all its numbers can be written"
+def _unique_keys(pairs:list[tuple[str,Any]])->dict[str,Any]:
+    "Return an object of JSON; refuse two values for a name, and integers of too many digits"
     def has(x:Any)->bool: return isinstance(x, _TooLong) or isinstance(x, list) and any(map(has, x))
     for name,value in pairs:
         if has(value): raise ValueError(f"{name} has more than 100 digits")
-    found = dict(pairs)
-    if len(found) == len(pairs): return found
+    values = dict(pairs)
+    if len(values) == len(pairs): return values
     for name,value in pairs:
-        if value != found[name]:
-            raise ValueError(f"{name} stands there twice, as {value!r} and {found[name]!r}")
-    return found
+        if value != values[name]:
+            raise ValueError(f"{name} stands there twice, as {value!r} and {values[name]!r}")
+    return values
 
 def read_object(path:Path)->dict[str,Any]:
-    "The JSON object in a file"
+    "Return the JSON object in a file"
     def integer(digits:str)->Any: return int(digits) if len(digits) <= 100 else _TooLong()
     text = read_text(path)
-    try: found = json.loads(text, parse_int=integer, object_pairs_hook=_said_once)
+    try: value = json.loads(text, parse_int=integer, object_pairs_hook=_unique_keys)
     except RecursionError: raise ValueError(f"{path} is nested too deep") from None
     except json.JSONDecodeError as e: raise ValueError(f"{path} is not a JSON file: {e}") from None
     except ValueError as e: raise ValueError(f"{path}: {e}") from None
-    if isinstance(found, dict): return found
-    raise ValueError(f"{path} must hold a JSON object {{...}}, got {type(found).__name__}")
+    if isinstance(value, dict): return value
+    raise ValueError(f"{path} must hold a JSON object {{...}}, got {type(value).__name__}")
 
 def need(module:str)->Any:
     "Import a module that comes with the extra `models`"
@@ -160,9 +160,9 @@ _starts = {b'GGUF': 'a GGUF file: open it by its own path', b'<': 'a web page or
            b'\x80': 'a pickle', b'PK\3\4': "an archive, as torch.save's",
            b'version https://git-lfs': 'a pointer of Git LFS: git lfs pull'}
 
-def brief(said:object)->str:
-    "What an error says, not too long: a file may have names of a million letters"
-    return text if len(text := str(said)) <= 400 else f'{text[:400]} ...'
+def shorten(value:object)->str:
+    "Write a value for an error, not too long: a file may have names of a million letters"
+    return text if len(text := str(value)) <= 400 else f'{text[:400]} ...'
 
 def hint(path:str|Path)->str:
     "What the file seems to be, if that can be seen from its first bytes"
@@ -179,7 +179,7 @@ def _read_safetensors(path:Path)->dict[str,Stored]:
     "The tensors of one file, mapped into memory and not read"
     from safetensors import SafetensorError, safe_open
     # it knows of names that no file can have, which `path.exists` does not
-    if not os.path.exists(path): raise FileNotFoundError(f"{brief(path)} is missing")
+    if not os.path.exists(path): raise FileNotFoundError(f"{shorten(path)} is missing")
     if not path.is_file(): raise ValueError(f"{path} is no regular file")
     def stored(name:str)->Stored:
         part = file.get_slice(name)
@@ -195,45 +195,45 @@ def _read_safetensors(path:Path)->dict[str,Stored]:
         return {name: stored(name) for name in file.keys()}
     except (SafetensorError, OSError, ValueError, RuntimeError) as e:
         raise ValueError(f"{path} is not a safetensors file that can be read: "
-                         f"{brief(e)}{hint(path)}") from None
+                         f"{shorten(e)}{hint(path)}") from None
 
 # %% ../../nbs/checkpoints/tensors.ipynb #573db413
 def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
     "The tensors of all files that an index in a folder, or one below, names"
-    places = read_object(index).get('weight_map')
+    weight_map = read_object(index).get('weight_map')
     beside = index.parent.relative_to(folder).as_posix()
-    if not isinstance(places, dict) or {*map(type, places.values())} != {str}:
+    if not isinstance(weight_map, dict) or {*map(type, weight_map.values())} != {str}:
         raise ValueError(f"{index} has no weight_map from tensors to files")
-    names = sorted({*places.values()})
+    names = sorted({*weight_map.values()})
     def fits(n:str)->bool:
         p = PurePosixPath(n)    # on some systems a backslash or a colon leads elsewhere too
         return p.suffix == '.safetensors' and str(p.parent) == beside and Path(n).name == p.name
-    if strange := [n for n in names if not fits(n)]:
+    if outside := [n for n in names if not fits(n)]:
         raise ValueError(f"{index} names what is no safetensors file beside it: "
-                         f"{brief(strange[:3])}")
+                         f"{shorten(outside[:3])}")
     if missing := [n for n in names if not os.path.isfile(folder/n)]:
         raise FileNotFoundError(f"{folder} lacks {len(missing)} of {len(names)} files that "
-                                f"{index.name} names: {brief(missing[:3])}")
+                                f"{index.name} names: {shorten(missing[:3])}")
     stored:dict[str,Stored] = {}
     for n in names:
-        held,promised = _read_safetensors(folder/n),{t for t,f in places.items() if f == n}
+        held,promised = _read_safetensors(folder/n),{t for t,f in weight_map.items() if f == n}
         if absent := sorted(promised - held.keys()):
-            raise ValueError(f"{index} promises {brief(absent[:3])} in {n}, which does not "
+            raise ValueError(f"{index} promises {shorten(absent[:3])} in {n}, which does not "
                              "hold them")
         if surplus := sorted(held.keys() - promised):
-            raise ValueError(f"{folder/n} holds {brief(surplus[:3])}, of which {index.name} says "
+            raise ValueError(f"{folder/n} holds {shorten(surplus[:3])}, of which {index.name} says "
                              "nothing")
         stored |= held
-    return {name: stored[name] for name in places}
+    return {name: stored[name] for name in weight_map}
 
 # %% ../../nbs/checkpoints/tensors.ipynb #f0c698b9
 staging = re.compile(r'\.saving-[0-9a-f]{16}')
 
 def pointed(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
     "The file inside a staging folder that config.json points to, if a save was stopped there"
-    try: said = read_object(folder/'config.json') if config is None else config
+    try: settings = read_object(folder/'config.json') if config is None else config
     except (OSError, ValueError): return None
-    named = said.get('transformers_weights')
+    named = settings.get('transformers_weights')
     plain = rf'{staging.pattern}/[\w-][\w.-]*'
     return folder/named if isinstance(named, str) and re.fullmatch(plain, named) else None
 
@@ -247,20 +247,20 @@ def read_weights(folder:Path, named:Any=None)->dict[str,Stored]:
     "The tensors of a model's folder; `named`: the file that its settings name"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'
     if named is not None:
-        inside = isinstance(named, str) and not {'..', '/'} & {*PurePosixPath(named).parts}
-        inside = inside and not {'\\', ':'} & {*named}    # on some systems these lead elsewhere
-        if not inside or not named.endswith(('.safetensors', '.safetensors.index.json')):
+        is_local = isinstance(named, str) and not {'..', '/'} & {*PurePosixPath(named).parts}
+        is_local = is_local and not {'\\', ':'} & {*named}    # on some systems these lead elsewhere
+        if not is_local or not named.endswith(('.safetensors', '.safetensors.index.json')):
             raise ValueError(f"{folder/'config.json'}: transformers_weights names what is no "
-                             f"safetensors file of this folder: {brief(repr(named))}")
+                             f"safetensors file of this folder: {shorten(repr(named))}")
         file = folder/named
         return _read_safetensors(file) if file.suffix != '.json' else _read_shards(file, folder)
     # a link to what is not there is missing, not absent
     if os.path.lexists(one): return _read_safetensors(one)
     if os.path.lexists(index): return _read_shards(index, folder)
-    found = sorted(p.name for p in folder.iterdir())
-    pickles = [n for n in found if n.endswith(('.bin', '.pt', '.pth', '.ckpt', '.pkl'))]
+    names = sorted(p.name for p in folder.iterdir())
+    pickles = [n for n in names if n.endswith(('.bin', '.pt', '.pth', '.ckpt', '.pkl'))]
     if not pickles:
-        raise FileNotFoundError(f"{folder} has no model.safetensors; it holds {found[:8]}")
+        raise FileNotFoundError(f"{folder} has no model.safetensors; it holds {names[:8]}")
     raise ValueError(
         f"{folder} has its weights in {pickles[0]}, a pickle, which can run any program when it is "
         "opened, so it is not. If you trust its author, convert it: python -c \"from transformers "

@@ -223,22 +223,22 @@ def _from_gpt2_files(path:Path)->PretrainedTokenizer:
 
 def _add_template(backend:tokenizers.Tokenizer, bos:str|None, eos:str|None)->None:
     "Begin every text with one token and end it with another"
-    def around(text:str, kind:int)->list[str]:
+    def wrap(text:str, kind:int)->list[str]:
         return [f'{t}:{kind}' for t in (bos, text, eos) if t is not None]
     backend.post_processor = processors.TemplateProcessing(
-        single=around('$A', 0), pair=around('$A', 0) + around('$B', 1),
+        single=wrap('$A', 0), pair=wrap('$A', 0) + wrap('$B', 1),
         special_tokens=[(t, backend.token_to_id(t)) for t in {bos, eos} if t is not None])
 
 def _add_tokens(backend:tokenizers.Tokenizer, settings:dict[str,Any])->dict[str,str]:
     "Add the tokens of the settings in the order of `transformers`; return those with a role"
     def content(t:Any)->str: return t if isinstance(t, str) else t['content']
-    given = dict.fromkeys(_roles[:3], BPETokenizer.end)
-    given |= {k: t for k,t in settings.items() if k.endswith('_token')}
-    names = *_roles, *(k for k in given if k not in _roles)
-    roles = {k: content(given[k]) for k in names if isinstance(given.get(k), (str,dict))}
+    tokens = dict.fromkeys(_roles[:3], BPETokenizer.end)
+    tokens |= {k: t for k,t in settings.items() if k.endswith('_token')}
+    names = *_roles, *(k for k in tokens if k not in _roles)
+    roles = {k: content(tokens[k]) for k in names if isinstance(tokens.get(k), (str,dict))}
     more = settings.get('extra_special_tokens') or settings.get('additional_special_tokens') or []
     more = [*more.values()] if isinstance(more, dict) else more
-    flags = {content(t): t for t in (*more, *(given[k] for k in roles)) if isinstance(t, dict)}
+    flags = {content(t): t for t in (*more, *(tokens[k] for k in roles)) if isinstance(t, dict)}
     special = dict.fromkeys([*roles.values(), *map(content, more)])
     def add(name:str, is_special:bool)->None:
         options = {k: v for k,v in flags.get(name, {}).items() if k in _flags}

@@ -14,7 +14,7 @@ const fits = {
   flag: x => typeof x === "boolean", text: x => typeof x === "string",
   size: x => whole(x, 1), layers: x => whole(x, 1, 2 ** 16), token: x => whole(x, 0),
   tokens: x => [x].flat().every(id => whole(id, 0)),
-  chance: x => Number.isFinite(x) && x >= 0 && x <= 1,
+  probability: x => Number.isFinite(x) && x >= 0 && x <= 1,
   positive: x => Number.isFinite(x) && x > 0,
 };
 

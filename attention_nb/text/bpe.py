@@ -201,8 +201,8 @@ class BPETokenizer(TrainableTokenizer):
             Token ids
         """
         if allow_special is not None: checked_flag('allow_special', allow_special)
-        elif found := [t for t in self.special if t in checked_text(text)]:
-            warnings.warn(f"{found[0]!r} is a special token, but plain text here: allow_special="
+        elif written := [t for t in self.special if t in checked_text(text)]:
+            warnings.warn(f"{written[0]!r} is a special token, but plain text here: allow_special="
                           "True reads it, allow_special=False silences this", stacklevel=2)
         if not allow_special:
             return super().encode(text, bos=bos, eos=eos, add_special_tokens=add_special_tokens)

@@ -61,22 +61,22 @@ def rows_of(table:nn.Embedding, name:str, ids:Tensor)->Tensor:
         raise TypeError(f"{name} must be a tensor of integers, got {kind_of(ids)}")
     try: rows:Tensor = table(ids.long())
     except IndexError:
-        last,least,most = len(table.weight)-1,ids.min(),ids.max()
-        raise IndexError(f"{name} must be from 0 to {last}, got {least} to {most}") from None
+        last,lowest,highest = len(table.weight)-1,ids.min(),ids.max()
+        raise IndexError(f"{name} must be from 0 to {last}, got {lowest} to {highest}") from None
     return rows
 
-def place_rows(table:nn.Embedding, ids:Tensor, positions:Tensor|None)->Tensor:
-    "Rows of `table` for the places of `ids`: those given, else 0 to L-1; (L, D) or (..., L, D)"
+def position_rows(table:nn.Embedding, ids:Tensor, positions:Tensor|None)->Tensor:
+    "Return rows of `table` for `positions`, or for 0 to L-1; (L, D) or (..., L, D)"
     if ids.dim() == 0: raise ValueError("ids must be (..., L), got a single number")
     L,max_len = ids.shape[-1],len(table.weight)
     if positions is None:
         if L > max_len: raise ValueError(f"sequence of {L} tokens is longer than {max_len=}")
         positions = torch.arange(L, device=ids.device)
-    places = rows_of(table, 'positions', positions)
+    rows = rows_of(table, 'positions', positions)
     if positions.shape not in (ids.shape, ids.shape[-1:]):
         raise ValueError(f"positions must be ({L},) or {tuple(ids.shape)} like ids, "
                          f"got {tuple(positions.shape)}")
-    return places
+    return rows
 
 # %% ../../nbs/text/embedding.ipynb #5c9591c2
 class Embeddings(nn.Module):
@@ -110,8 +110,8 @@ class Embeddings(nn.Module):
             Vectors, (..., L, D)
         """
         tokens = rows_of(self.token, 'ids', ids)                                # (..., L, D)
-        places = place_rows(self.position, ids, positions)                   # (L, D) or as tokens
-        vectors:Tensor = self.dropout(tokens + places)
+        position = position_rows(self.position, ids, positions)              # (L, D) or as tokens
+        vectors:Tensor = self.dropout(tokens + position)
         return vectors
 
     if TYPE_CHECKING:    # a call is its `forward`

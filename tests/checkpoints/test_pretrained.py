@@ -512,7 +512,7 @@ def test_our_own_form_is_believed_no_more_than_others(tmp_path):
     model.save_pretrained(tmp_path/'m', family='attention_nb')
     said = json.loads((tmp_path/'m'/'config.json').read_text())
     for n,(more,says) in enumerate((
-            (dict(vocab_size=2**60), 'vocab_size'), (dict(norm='rms'), 'without a place'),
+            (dict(vocab_size=2**60), 'vocab_size'), (dict(norm='rms'), 'unexpected tensors'),
             (dict(n_layers=10**6), 'n_layers'), (dict(n_heads='4'), 'n_heads'),
             (dict(attention_dance=1), 'attention_dance'), (dict(n_heads=3), 'n_heads'))):
         wrong = changed(tmp_path/'m', tmp_path/str(n), settings={**said['settings'], **more})

@@ -95,7 +95,7 @@ def models()->None:
         assert_type(piece, str)
     batcher = nb.Batcher(model, slots=2, max_len=9)
     for token in batcher.submit(ids[:1], 2, top_p=.9): assert_type(token, int)
-    assert_type(nb.can_be(small, 'llama'), list[str])
+    assert_type(nb.can_save_as(small, 'llama'), bool)
     assert_type(small.rope_scaling, dict[str,Any]|None)
     if model.decoder is not None: assert_type(model.decoder.blocks[0], Block)
 

@@ -9,8 +9,8 @@ __all__ = []
 
 # %% ../../../nbs/checkpoints/families/bert.ipynb #ba0d108f
 from ...models.config import TransformerConfig
-from ..schema import (Family, Field, Part, Settings, changed, rules,
-                                             with_biases, without, wrong)
+from ..schema import (Family, Field, Part, Settings, raise_invalid, rules,
+                                             with_biases, with_defaults, without)
 from .common import (activation_field, activations,
                                                       attention_bias_part, layer_windows,
                                                       mlp_bias_field, old_rope, token_fields,
@@ -18,15 +18,16 @@ from .common import (activation_field, activations,
                                                       write_layers)
 
 # %% ../../../nbs/checkpoints/families/bert.ipynb #6c318e2a
-def _roberta_places(c:Settings)->Settings:
-    "RoBERTa counts places from behind the padding's number"
+def _roberta_positions(c:Settings)->Settings:
+    "Read RoBERTa's positions, which count from behind the padding's id"
     pad,n = c['pad_token_id'],c['max_position_embeddings']
     if n <= pad+1:
-        wrong(c, 'max_position_embeddings', f'leaves no place behind pad_token_id = {pad}')
+        raise_invalid(c, 'max_position_embeddings',
+                      f'leaves no position behind pad_token_id = {pad}')
     return dict(pad_id=pad, position_offset=pad+1, max_len=n-pad-1)
 
 _roberta_part = Part((Field('pad_token_id', 'pad_id', 1, 'token'),
-                      Field('max_position_embeddings', 'max_len', 512, 'size')), _roberta_places,
+                      Field('max_position_embeddings', 'max_len', 512, 'size')), _roberta_positions,
     lambda cfg: None if cfg.max_len is None else dict(pad_token_id=cfg.pad_id,
         max_position_embeddings=cfg.max_len+cfg.position_offset))
 
@@ -37,10 +38,10 @@ def _modernbert_layers(c:Settings)->Settings:
     return layer_windows(c, usual_layers(windowed), (half, half))
 
 def _write_modernbert(cfg:TransformerConfig)->Settings|None:
-    said = write_layers(cfg)
-    if said is None or cfg.window is None: return said
-    sees = said.pop('sliding_window')
-    return {**said, 'local_attention':2*(sees-1)}
+    layers = write_layers(cfg)
+    if layers is None or cfg.window is None: return layers
+    window = layers.pop('sliding_window')
+    return {**layers, 'local_attention':2*(window-1)}
 
 _modernbert_window = Part((Field('local_attention', '', 128, 'whole'),
                            Field('global_attn_every_n_layers', '', 3, 'whole'), types_field),
@@ -56,13 +57,13 @@ _bert_fields = (Field('vocab_size', 'vocab_size', 30522, 'size'),
     Field('num_hidden_layers', 'n_layers', 12, 'layers'),
     Field('num_attention_heads', 'n_heads', 12, 'size'),
     Field('intermediate_size', 'd_ff', 3072, 'size'), activation_field('hidden_act', 'gelu'),
-    Field('hidden_dropout_prob', 'dropout', .1, 'chance'),
-    Field('attention_probs_dropout_prob', 'attn_dropout', .1, 'chance'),
+    Field('hidden_dropout_prob', 'dropout', .1, 'probability'),
+    Field('attention_probs_dropout_prob', 'attn_dropout', .1, 'probability'),
     Field('type_vocab_size', 'n_types', 2, 'size'),
     Field('layer_norm_eps', 'norm_eps', 1e-12, 'positive'),
     Field('tie_word_embeddings', 'tied', True, 'flag'), *token_fields(0))
 
-_places_512 = Field('max_position_embeddings', 'max_len', 512, 'size')
+_positions_512 = Field('max_position_embeddings', 'max_len', 512, 'size')
 
 _bert_keys = (*rules('''
     embeddings.word_embeddings.weight        embed.token.weight
@@ -84,7 +85,7 @@ def _masked(name:str)->dict[str,Settings]:
     return {f'{name}Model':dict(head=None), f'{name}ForMaskedLM':dict(head='masked')}
 
 _bert = Family('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed,
-    fields=(*_bert_fields, _places_512), parts=(),
+    fields=(*_bert_fields, _positions_512), parts=(),
     neutral=dict(position_embedding_type=('absolute',)),
     ignored=frozenset('''directionality pooler_fc_size pooler_num_attention_heads
         pooler_num_fc_layers pooler_size_per_head pooler_type'''.split()),
@@ -94,11 +95,11 @@ _bert = Family('bert', 'BERT', _masked('Bert'), prefix='bert', fixed=_bert_fixed
         cls.predictions.transform.LayerNorm  head.norm'''), *rules('''
         cls.predictions.decoder.weight       head.weight
         cls.predictions.decoder.bias         head.bias'''),
-        *rules('cls.predictions.bias head.bias', spare=True)))
+        *rules('cls.predictions.bias head.bias', fallback=True)))
 
 _roberta = Family('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
     fixed={**_bert_fixed, 'head_activation':'gelu'},
-    fields=changed(without(_bert_fields, 'pad_token_id'), vocab_size=50265, bos_token_id=0,
+    fields=with_defaults(without(_bert_fields, 'pad_token_id'), vocab_size=50265, bos_token_id=0,
         eos_token_id=2),
     parts=(_roberta_part,), unused=_bert_unused,
     neutral=dict(position_embedding_type=('absolute',)),
@@ -106,16 +107,16 @@ _roberta = Family('roberta', 'RoBERTa', _masked('Roberta'), prefix='roberta',
         lm_head.dense           head.dense
         lm_head.layer_norm      head.norm'''), *rules('''
         lm_head.decoder.weight  head.weight
-        lm_head.decoder.bias    head.bias'''), *rules('lm_head.bias head.bias', spare=True)))
+        lm_head.decoder.bias    head.bias'''), *rules('lm_head.bias head.bias', fallback=True)))
 
 _distilbert = Family('distilbert', 'DistilBERT', _masked('DistilBert'), prefix='distilbert',
     fixed={**_bert_fixed, 'norm_eps':1e-12},
     fields=(Field('vocab_size', 'vocab_size', 30522, 'size'), Field('dim', 'd_model', 768, 'size'),
         Field('n_layers', 'n_layers', 6, 'layers'), Field('n_heads', 'n_heads', 12, 'size'),
-        Field('hidden_dim', 'd_ff', 3072, 'size'), _places_512,
+        Field('hidden_dim', 'd_ff', 3072, 'size'), _positions_512,
         activation_field('activation', 'gelu'),
-        Field('dropout', 'dropout', .1, 'chance'),
-        Field('attention_dropout', 'attn_dropout', .1, 'chance'),
+        Field('dropout', 'dropout', .1, 'probability'),
+        Field('attention_dropout', 'attn_dropout', .1, 'probability'),
         Field('tie_word_embeddings', 'tied', True, 'flag'), *token_fields(0)), parts=(),
     aliases=dict(hidden_size='dim', num_attention_heads='n_heads', num_hidden_layers='n_layers'),
     ignored=frozenset(['sinusoidal_pos_embds','qa_dropout','seq_classif_dropout','tie_weights_']),
@@ -150,8 +151,8 @@ _modernbert = Family('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='
         activation_field('hidden_activation', 'gelu'),
         Field('norm_eps', 'norm_eps', 1e-5, 'positive'),
         Field('norm_bias', 'norm_bias', False, 'flag'), mlp_bias_field,
-        Field('mlp_dropout', 'dropout', 0., 'chance'),
-        Field('attention_dropout', 'attn_dropout', 0., 'chance'),
+        Field('mlp_dropout', 'dropout', 0., 'probability'),
+        Field('attention_dropout', 'attn_dropout', 0., 'probability'),
         Field('decoder_bias', 'head_bias', True, 'flag'),
         Field('classifier_bias', 'head_transform_bias', False, 'flag'),
         Field('tie_word_embeddings', 'tied', True, 'flag'),

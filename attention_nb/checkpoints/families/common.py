@@ -14,8 +14,9 @@ from typing import Any
 from ...models.config import TransformerConfig
 from ...layers.latent import latent_scale
 from ...layers.rope_scaling import checked_scaling
-from ..schema import (Field, Part, Settings, changed, finite, refuse, rules,
-                                             whole, with_biases, wrong)
+from ..schema import (Field, Part, Settings, is_finite, is_integer,
+                                             raise_invalid, raise_unsupported, rules, with_biases,
+                                             with_defaults)
 
 # %% ../../../nbs/checkpoints/families/common.ipynb #b5984f77
 activations = dict(silu='silu', swish='silu', gelu='gelu', gelu_python='gelu',
@@ -40,7 +41,7 @@ attention_bias_part = Part((Field('attention_bias', 'attn_bias', False, 'flag'),
     lambda c: dict(attn_bias=c['attention_bias']), lambda cfg: dict(attention_bias=cfg.attn_bias))
 
 with_bias_part = replace(attention_bias_part,
-                         fields=changed(attention_bias_part.fields, attention_bias=True))
+                         fields=with_defaults(attention_bias_part.fields, attention_bias=True))
 
 old_rope = (r'.*rotary_emb\.inv_freq',)
 
@@ -51,8 +52,9 @@ def heads_part(kv:int|None=None, width:int|None=None, heads:int=32)->Part:
         H,D,E = c['num_attention_heads'],c['hidden_size'],c['head_dim']
         Hkv = H if c['num_key_value_heads'] is None else c['num_key_value_heads']
         if E is None and D % H:
-            wrong(c, 'num_attention_heads', f'does not divide hidden_size = {D}')
-        if H % Hkv: wrong(c, 'num_key_value_heads', f'does not divide num_attention_heads = {H}')
+            raise_invalid(c, 'num_attention_heads', f'does not divide hidden_size = {D}')
+        if H % Hkv:
+            raise_invalid(c, 'num_key_value_heads', f'does not divide num_attention_heads = {H}')
         return dict(n_heads=H, n_kv_heads=None if Hkv == H else Hkv,
                     head_dim=None if E is None or E*H == D else E)
     def write(cfg:TransformerConfig)->Settings:
@@ -91,10 +93,11 @@ class _Rotation:
 def _one_spelling(c:Settings, old:Any, new:Any)->tuple[str,Settings]:
     "The field that says it, and its settings; old files and new ones have different fields"
     for name,value in (('rope_scaling', old), ('rope_parameters', new)):
-        if value is not None and not isinstance(value, Mapping): refuse(c, name)
-    if old and new and old != new: wrong(c, 'rope_scaling', 'and rope_parameters contradict')
+        if value is not None and not isinstance(value, Mapping): raise_unsupported(c, name)
+    if old and new and old != new:
+        raise_invalid(c, 'rope_scaling', 'and rope_parameters contradict')
     where,p = ('rope_parameters', new or {}) if new or not old else ('rope_scaling', old)
-    if any(isinstance(v, Mapping) for v in p.values()): refuse(c, where)
+    if any(isinstance(v, Mapping) for v in p.values()): raise_unsupported(c, where)
     p = {k:v for k,v in p.items() if v is not None or k == 'truncate'}    # null there means no
     p.pop('finetuned', None)
     return where, p
@@ -103,10 +106,10 @@ def _rope_type(c:Settings, where:str, p:Settings, kinds:Sequence[str])->str:
     "The type, by either of its two names; taken out of `p`"
     kind,old = p.pop('rope_type', None),p.pop('type', None)
     if kind and old and kind != old:
-        wrong(c, where, 'has both type and rope_type, and they differ')
+        raise_invalid(c, where, 'has both type and rope_type, and they differ')
     kind = kind or old or 'default'
     if kind not in kinds:
-        refuse(c, where, f'has a type that is not supported, only {", ".join(kinds)}')
+        raise_unsupported(c, where, f'has a type that is not supported, only {", ".join(kinds)}')
     return 'longrope' if kind == 'su' else str(kind)    # Phi-3's first name for it
 
 def _base(c:Settings, name:str, where:str, p:Settings, default:float)->float:
@@ -114,8 +117,8 @@ def _base(c:Settings, name:str, where:str, p:Settings, default:float)->float:
     own = c[name]
     if 'rope_theta' not in p: p,where = dict(rope_theta=default if own is None else own),name
     base = p.pop('rope_theta')
-    if own is not None and base != own: wrong(c, name, 'and rope_parameters contradict')
-    if not finite(base) or base <= 1: wrong(c, where, f'with rope_theta = {base!r}')
+    if own is not None and base != own: raise_invalid(c, name, 'and rope_parameters contradict')
+    if not is_finite(base) or base <= 1: raise_invalid(c, where, f'with rope_theta = {base!r}')
     return float(base)
 
 def _length(c:Settings, kind:str, length:int|None)->int|None:
@@ -131,14 +134,15 @@ def _rotation(c:Settings, old:Any, new:Any, theta:tuple[str,float], kinds:Sequen
     kind = _rope_type(c, where, p, kinds)
     base,fraction = _base(c, theta[0], where, p, theta[1]),p.pop('partial_rotary_factor', None)
     length = p.pop(_N, None)
-    if length is not None and not whole(length): wrong(c, where, f'with {_N} = {length!r}')
+    if length is not None and not is_integer(length):
+        raise_invalid(c, where, f'with {_N} = {length!r}')
     if 'truncate' in p: p['truncate'] = bool(p['truncate'])
     needed,allowed = _scalings[kind]
     if odd := p.keys() - {*needed, *allowed}:
         names = ', '.join(sorted(map(str, odd)))
-        refuse(c, where, f'has {names}, not known for the type {kind!r}')
+        raise_unsupported(c, where, f'has {names}, not known for the type {kind!r}')
     for key in needed:
-        if key not in p: wrong(c, where, f'needs {key!r}')
+        if key not in p: raise_invalid(c, where, f'needs {key!r}')
     if kind == 'default': return _Rotation(where, base, fraction, None)
     if (length := _length(c, kind, length)) is not None: p[_N] = length
     if kind == 'longrope' and 'attention_factor' not in p:
@@ -148,15 +152,16 @@ def _rotation(c:Settings, old:Any, new:Any, theta:tuple[str,float], kinds:Sequen
 # %% ../../../nbs/checkpoints/families/common.ipynb #46467efb
 def _rotary_dim(c:Settings, where:str, E:int, fraction:float)->int:
     "How many of the `E` numbers of a head rotate"
-    if not finite(fraction): wrong(c, where, 'must say what fraction of a head rotates')
+    if not is_finite(fraction): raise_invalid(c, where, 'must say what fraction of a head rotates')
     R = int(E*fraction)
-    if R % 2 or not 0 < R <= E: wrong(c, where, f'rotates {R} of {E} numbers of a head (head_dim)')
+    if R % 2 or not 0 < R <= E:
+        raise_invalid(c, where, f'rotates {R} of {E} numbers of a head (head_dim)')
     return R
 
 def _check_rotation(c:Settings, r:_Rotation, R:int)->None:
     "Refuse what a rotation would refuse, by the family's and the field's name"
     try: checked_scaling(r.scaling, R)
-    except (TypeError,ValueError) as e: wrong(c, r.where, f'is not possible: {e}')
+    except (TypeError,ValueError) as e: raise_invalid(c, r.where, f'is not possible: {e}')
 
 def _published_rope(base:float, scaling:Settings|None, fraction:float|None=None)->Settings:
     "The dictionary that transformers 5 writes"
@@ -179,11 +184,11 @@ def rope_part(theta:float=10_000., *, name:str='rope_theta', fraction:float=1.,
         r = _rotation(c, c['rope_scaling'], c['rope_parameters'], (name,theta), kinds, scaling)
         own = c[fraction_name]
         if own is not None and r.fraction not in (None, own):
-            wrong(c, fraction_name, 'and rope_parameters contradict')
+            raise_invalid(c, fraction_name, 'and rope_parameters contradict')
         where = fraction_name if r.fraction is None else r.where
         part,E = next(x for x in (r.fraction, own, fraction) if x is not None),_head_width(c)
         R = _rotary_dim(c, where, E, part)
-        if R != E and not partial: refuse(c, where, f'{part} is not supported, only 1')
+        if R != E and not partial: raise_unsupported(c, where, f'{part} is not supported, only 1')
         _check_rotation(c, r, R)
         more:Settings = dict(rotary_dim=None if R == E else R) if partial else {}
         if latent: more['scale'] = _hardened(c, r.scaling)
@@ -211,13 +216,14 @@ def two_ropes_part(full:float, near:float, *, names:tuple[str,str], limit:int, b
     def one(c:Settings, kind:str)->_Rotation:
         new,old = c['rope_parameters'],c['rope_scaling']
         if new is None: new = {}
-        if not isinstance(new, Mapping) or new.keys() - kinds.keys(): refuse(c, 'rope_parameters')
+        if not isinstance(new, Mapping) or new.keys() - kinds.keys():
+            raise_unsupported(c, 'rope_parameters')
         if isinstance(old, Mapping) and 'type' in old:
-            refuse(c, 'rope_scaling', 'has the old key type, which nobody reads here')
+            raise_unsupported(c, 'rope_scaling', 'has the old key type, which nobody reads here')
         if not both and kind != 'full_attention': old = None
         r = _rotation(c, old, new.get(kind), kinds[kind], _kinds_of_ropes[:-1])
-        if not (r.scaling or {}).get('truncate', True): refuse(c, r.where)
-        if r.fraction not in (None, 1, 1.): refuse(c, r.where, 'with a partial rotation')
+        if not (r.scaling or {}).get('truncate', True): raise_unsupported(c, r.where)
+        if r.fraction not in (None, 1, 1.): raise_unsupported(c, r.where, 'with a partial rotation')
         _check_rotation(c, r, _rotary_dim(c, 'head_dim', _head_width(c), 1))
         return r
     def read(c:Settings)->Settings:
@@ -244,10 +250,10 @@ def layer_windows(c:Settings, usual:list[str], window:_Window)->Settings:
     types,n = c['layer_types'],c['num_hidden_layers']
     if types is None: types = usual
     words = f"must say {' or '.join(_layer_kinds)} for each of {n} layers"
-    if not isinstance(types, list) or len(types) != n: wrong(c, 'layer_types', words)
-    if any(t not in (*_layer_kinds,) for t in types): refuse(c, 'layer_types', words)
+    if not isinstance(types, list) or len(types) != n: raise_invalid(c, 'layer_types', words)
+    if any(t not in (*_layer_kinds,) for t in types): raise_unsupported(c, 'layer_types', words)
     if 'sliding_attention' not in types: return dict(window=None, layer_types=None)
-    if window is None: wrong(c, 'sliding_window', 'but layer_types has windows')
+    if window is None: raise_invalid(c, 'sliding_window', 'but layer_types has windows')
     return dict(window=window, layer_types=tuple(_layer_kinds[t] for t in types))
 
 def usual_layers(windowed:Sequence[bool])->list[str]:
@@ -322,4 +328,4 @@ llama_fields = (Field('vocab_size', 'vocab_size', 32000, 'size'),
     Field('intermediate_size', 'd_ff', 11008, 'size'), activation_field('hidden_act', 'silu'),
     Field('rms_norm_eps', 'norm_eps', 1e-6, 'positive'),
     Field('tie_word_embeddings', 'tied', False, 'flag'),
-    Field('attention_dropout', 'attn_dropout', 0., 'chance'), *token_fields(bos=1, eos=2))
+    Field('attention_dropout', 'attn_dropout', 0., 'probability'), *token_fields(bos=1, eos=2))

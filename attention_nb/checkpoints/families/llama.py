@@ -8,8 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/families/llama.htm
 __all__ = []
 
 # %% ../../../nbs/checkpoints/families/llama.ipynb #e1e97f8a
-from ..schema import (Family, Field, Part, Settings, changed, rules,
-                                             without, wrong)
+from ..schema import (Family, Field, Part, Settings, raise_invalid, rules,
+                                             with_defaults, without)
 from .common import (activation_field, alternating_part,
                                                       attention_bias_part, decoder_classes,
                                                       heads_part, layer_windows, llama_attention,
@@ -37,10 +37,12 @@ def _smollm3_layers(c:Settings)->Settings:
     n,step,rotates = c['num_hidden_layers'],c['no_rope_layer_interval'],c['no_rope_layers']
     if rotates is None: rotates = [int((i+1) % step != 0) for i in range(n)]
     if not isinstance(rotates, list) or len(rotates) < n or any(r not in (0,1) for r in rotates):
-        wrong(c, 'no_rope_layers', f'must say 0 or 1 for each of {n} layers')
-    window,said = window_left(c) if c['use_sliding_window'] else None,tuple(map(bool, rotates[:n]))
-    usual = usual_layers([window is not None and not r for r in said])
-    return dict(rope_layers=None if all(said) else said, **layer_windows(c, usual, window))
+        raise_invalid(c, 'no_rope_layers', f'must say 0 or 1 for each of {n} layers')
+    window = window_left(c) if c['use_sliding_window'] else None
+    rope_layers = tuple(map(bool, rotates[:n]))
+    usual = usual_layers([window is not None and not r for r in rope_layers])
+    return dict(rope_layers=None if all(rope_layers) else rope_layers,
+                **layer_windows(c, usual, window))
 
 _smollm3_part = Part((Field('no_rope_layers', 'rope_layers', None, nullable=True),
                       Field('no_rope_layer_interval', '', 4, 'whole'),
@@ -50,8 +52,8 @@ _smollm3_part = Part((Field('no_rope_layers', 'rope_layers', None, nullable=True
         no_rope_layers=[int(r) for r in cfg.rope_layers or (True,)*cfg.n_layers]))
 
 # %% ../../../nbs/checkpoints/families/llama.ipynb #0361350d
-_qwen_fields = changed(llama_fields, vocab_size=151936, intermediate_size=22016,
-                       bos_token_id=None, eos_token_id=None)
+_qwen_fields = with_defaults(llama_fields, vocab_size=151936, intermediate_size=22016,
+                             bos_token_id=None, eos_token_id=None)
 
 _llama = Family('llama', 'Llama', decoder_classes('Llama'), prefix='model', fixed=llama_fixed,
     fields=(*llama_fields, mlp_bias_field), parts=(heads_part(), rope_part(), attention_bias_part),
@@ -59,8 +61,9 @@ _llama = Family('llama', 'Llama', decoder_classes('Llama'), prefix='model', fixe
     neutral=dict(rope_interleaved=(False,)))
 
 _mistral = Family('mistral', 'Mistral', decoder_classes('Mistral'), prefix='model',
-    fixed=no_bias_fixed, fields=changed(llama_fields, intermediate_size=14336), keys=llama_keys,
-    unused=old_rope, parts=(heads_part(8), rope_part(limit=131072), window_part(4096)))
+    fixed=no_bias_fixed, fields=with_defaults(llama_fields, intermediate_size=14336),
+    keys=llama_keys, unused=old_rope,
+    parts=(heads_part(8), rope_part(limit=131072), window_part(4096)))
 
 _qwen2 = Family('qwen2', 'Qwen2', decoder_classes('Qwen2'), prefix='model', keys=llama_keys,
     fixed={**llama_fixed, 'attn_bias':True, 'out_bias':False}, fields=_qwen_fields,
@@ -73,7 +76,7 @@ _qwen3 = Family('qwen3', 'Qwen3', decoder_classes('Qwen3'), prefix='model', keys
 
 _smollm3 = Family('smollm3', 'SmolLM3', decoder_classes('SmolLM3'), prefix='model',
     fixed=llama_fixed, keys=llama_keys, unused=old_rope,
-    fields=(*changed(llama_fields, vocab_size=128256, hidden_size=2048, num_hidden_layers=36,
+    fields=(*with_defaults(llama_fields, vocab_size=128256, hidden_size=2048, num_hidden_layers=36,
         tie_word_embeddings=True, pad_token_id=128004, bos_token_id=128000, eos_token_id=128001),
         mlp_bias_field),
     parts=(heads_part(4, heads=16), rope_part(2e6, limit=32768), _smollm3_part,
@@ -82,7 +85,7 @@ _smollm3 = Family('smollm3', 'SmolLM3', decoder_classes('SmolLM3'), prefix='mode
 
 _olmo2 = Family('olmo2', 'OLMo 2', decoder_classes('Olmo2'), prefix='model', unused=old_rope,
     fixed={**llama_fixed, 'norm_style':'output', 'qk_norm':'rms', 'qk_norm_over':'width'},
-    fields=changed(llama_fields, vocab_size=50304, rms_norm_eps=1e-5, pad_token_id=1,
+    fields=with_defaults(llama_fields, vocab_size=50304, rms_norm_eps=1e-5, pad_token_id=1,
         bos_token_id=None, eos_token_id=50279),
     parts=(heads_part(), rope_part(), attention_bias_part),
     keys=(*llama_frame, *llama_attention, *llama_ffn, *rules('''
@@ -90,9 +93,9 @@ _olmo2 = Family('olmo2', 'OLMo 2', decoder_classes('Olmo2'), prefix='model', unu
         *.post_feedforward_layernorm.weight  *.ffn_add.inside.weight''')))
 
 _phi3 = Family('phi3', 'Phi-3', decoder_classes('Phi3'), prefix='model', fixed=no_bias_fixed,
-    fields=(*changed(llama_fields, vocab_size=32064, hidden_size=3072, intermediate_size=8192,
+    fields=(*with_defaults(llama_fields, vocab_size=32064, hidden_size=3072, intermediate_size=8192,
         rms_norm_eps=1e-5, pad_token_id=32000, eos_token_id=32000),
-        Field('resid_pdrop', 'dropout', 0., 'chance')),
+        Field('resid_pdrop', 'dropout', 0., 'probability')),
     parts=(heads_part(), rope_part(partial=True, limit=4096, kinds=('default','longrope','su'),
         original=4096), window_part(None)),
     unused=old_rope, ignored=frozenset(['embd_pdrop']),
@@ -120,12 +123,12 @@ _root_scale = Part((), lambda c: dict(embed_scale=c['hidden_size']**.5))
 def _same_act(c:Settings)->Settings:
     "Gemma's old files say the activation twice"
     if c['hidden_act'] not in (None, c['hidden_activation']):
-        wrong(c, 'hidden_act', 'is not hidden_activation')
+        raise_invalid(c, 'hidden_act', 'is not hidden_activation')
     return {}
 
 _one_act = Part((Field('hidden_act', '', None, 'text', nullable=True),), _same_act)
 
-_gemma_fields = (*changed(without(llama_fields, 'hidden_act'), hidden_size=2304,
+_gemma_fields = (*with_defaults(without(llama_fields, 'hidden_act'), hidden_size=2304,
         num_hidden_layers=26, intermediate_size=9216, tie_word_embeddings=True, pad_token_id=0,
         bos_token_id=2, eos_token_id=1),
     activation_field('hidden_activation', 'gelu_pytorch_tanh'))
@@ -141,7 +144,7 @@ def _cap(name:str, ours:str, default:float|None)->Field:
 
 # %% ../../../nbs/checkpoints/families/llama.ipynb #e1d45410
 _gemma2 = Family('gemma2', 'Gemma 2', decoder_classes('Gemma2'), prefix='model', fixed=_gemma_fixed,
-    fields=(*changed(_gemma_fields, vocab_size=256000),
+    fields=(*with_defaults(_gemma_fields, vocab_size=256000),
         _cap('attn_logit_softcapping', 'softcap', 50.),
         _cap('final_logit_softcapping', 'logit_softcap', 30.)),
     parts=(_gemma_heads, rope_part(limit=8192), alternating_part(4096, 2), attention_bias_part,
@@ -151,7 +154,7 @@ _gemma2 = Family('gemma2', 'Gemma 2', decoder_classes('Gemma2'), prefix='model',
 _gemma3 = Family('gemma3_text', 'Gemma 3 (text)',
     {'Gemma3TextModel':dict(head=None), 'Gemma3ForCausalLM':dict(head='linear')},
     prefix='model', fixed={**_gemma_fixed, 'qk_norm':'rms'},
-    fields=(*changed(_gemma_fields, vocab_size=262208),
+    fields=(*with_defaults(_gemma_fields, vocab_size=262208),
         _cap('final_logit_softcapping', 'logit_softcap', None)),
     parts=(_gemma_heads, two_ropes_part(1e6, 1e4, names=('rope_theta','rope_local_base_freq'),
         limit=131072, both=False), alternating_part(4096, 6, 'sliding_window_pattern'),

@@ -10,8 +10,9 @@ __all__ = []
 # %% ../../../nbs/checkpoints/families/moe.ipynb #4f69b9bd
 from ...models.config import ExpertsConfig, TransformerConfig
 from ...layers.latent import LatentConfig
-from ..schema import (Family, Field, Part, Settings, changed, refuse, rules,
-                                             with_biases, without, wrong)
+from ..schema import (Family, Field, Part, Settings, raise_invalid,
+                                             raise_unsupported, rules, with_biases, with_defaults,
+                                             without)
 from .common import (alternating_part, decoder_classes,
                                                       heads_part, llama_attention, llama_ffn,
                                                       llama_fields, llama_fixed, llama_frame,
@@ -19,15 +20,15 @@ from .common import (alternating_part, decoder_classes,
                                                       rope_part, window_part, with_bias_part)
 
 # %% ../../../nbs/checkpoints/families/moe.ipynb #aa219661
-def _some_of(c:Settings, name:str, most:int)->None:
-    if c[name] > most: wrong(c, name, f'is more than the {most} there are')
+def _check_max(c:Settings, name:str, max:int)->None:
+    if c[name] > max: raise_invalid(c, name, f'is more than the {max} there are')
 
 def _experts(n:str, default:int, active:int)->tuple[Field,...]:
     return (Field(n, 'experts.n', default, 'size'),
             Field('num_experts_per_tok', 'experts.active', active, 'size'))
 
 def _mixtral_experts(c:Settings)->Settings:
-    _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
+    _check_max(c, 'num_experts_per_tok', c['num_local_experts'])
     return dict(experts=ExpertsConfig(c['num_local_experts'], c['num_experts_per_tok'],
         c['intermediate_size']))
 
@@ -36,9 +37,9 @@ _mixtral_part = Part(_experts('num_local_experts', 8, 2), _mixtral_experts,
         num_experts_per_tok=cfg.experts.active))
 
 def _gpt_oss_experts(c:Settings)->Settings:
-    _some_of(c, 'num_experts_per_tok', c['num_local_experts'])
+    _check_max(c, 'num_experts_per_tok', c['num_local_experts'])
     if c['experts_per_token'] not in (None, c['num_experts_per_tok']):
-        wrong(c, 'experts_per_token', 'contradicts num_experts_per_tok')
+        raise_invalid(c, 'experts_per_token', 'contradicts num_experts_per_tok')
     return dict(experts=ExpertsConfig(
         c['num_local_experts'], c['num_experts_per_tok'], c['intermediate_size'],
         router='top_softmax', router_bias=True, bias=True, clamp=c['swiglu_limit']))
@@ -52,9 +53,9 @@ _gpt_oss_part = Part((*_experts('num_local_experts', 128, 4),
 def _deepseek_experts(c:Settings)->Settings:
     n,groups = c['n_routed_experts'],c['n_group']
     if n < 2*groups or n % groups:
-        wrong(c, 'n_group', f'does not make groups of two or more of {n} experts')
-    _some_of(c, 'topk_group', groups)
-    _some_of(c, 'num_experts_per_tok', n//groups*c['topk_group'])
+        raise_invalid(c, 'n_group', f'does not make groups of two or more of {n} experts')
+    _check_max(c, 'topk_group', groups)
+    _check_max(c, 'num_experts_per_tok', n//groups*c['topk_group'])
     return dict(dense_layers=c['first_k_dense_replace'], experts=ExpertsConfig(
         n, c['num_experts_per_tok'], c['moe_intermediate_size'],
         router='sigmoid', normalize=c['norm_topk_prob'], scale=c['routed_scaling_factor'],
@@ -80,7 +81,8 @@ def _deepseek_latent(c:Settings)->Settings:
     "DeepSeek-V3: latent keys and values"
     H,rope,nope = c['num_attention_heads'],c['qk_rope_head_dim'],c['qk_nope_head_dim']
     for name,known in (('num_key_value_heads', H), ('head_dim', rope), ('qk_head_dim', rope+nope)):
-        if c[name] not in (None, known): refuse(c, name, f'is not supported, only {known}')
+        if c[name] not in (None, known):
+            raise_unsupported(c, name, f'is not supported, only {known}')
     return dict(n_heads=H, latent=LatentConfig(
         q_rank=c['q_lora_rank'], kv_rank=c['kv_lora_rank'], nope_dim=nope, rope_dim=rope,
         v_dim=c['v_head_dim'], bias=c['attention_bias']))
@@ -106,7 +108,7 @@ _latent = Part((
 # %% ../../../nbs/checkpoints/families/moe.ipynb #821a0563
 _mixtral = Family('mixtral', 'Mixtral', decoder_classes('Mixtral'), prefix='model',
     fixed=no_bias_fixed,
-    fields=changed(llama_fields, intermediate_size=14336, rms_norm_eps=1e-5),
+    fields=with_defaults(llama_fields, intermediate_size=14336, rms_norm_eps=1e-5),
     parts=(heads_part(8), rope_part(1e6, limit=131072), window_part(None), _mixtral_part),
     unused=old_rope,
     ignored=frozenset(['output_router_logits','router_aux_loss_coef','router_jitter_noise']),
@@ -122,7 +124,7 @@ _mixtral = Family('mixtral', 'Mixtral', decoder_classes('Mixtral'), prefix='mode
 
 _gpt_oss = Family('gpt_oss', 'GPT-OSS', decoder_classes('GptOss'), prefix='model',
     fixed={**llama_fixed, 'sinks':True, 'activation':'silu'},
-    fields=changed(without(llama_fields, 'hidden_act'), vocab_size=201088, hidden_size=2880,
+    fields=with_defaults(without(llama_fields, 'hidden_act'), vocab_size=201088, hidden_size=2880,
         num_hidden_layers=36, intermediate_size=2880, rms_norm_eps=1e-5, bos_token_id=None,
         eos_token_id=None),
     parts=(heads_part(8, 64, heads=64), rope_part(150_000., limit=131072,
@@ -136,15 +138,15 @@ _gpt_oss = Family('gpt_oss', 'GPT-OSS', decoder_classes('GptOss'), prefix='model
         *.self_attn.sinks                   *.attn.sinks
         *.mlp.router.weight                 *.ffn.router.weight
         *.mlp.router.bias                   *.ffn.router.bias
-        *.mlp.experts.gate_up_proj          *.ffn.experts.{e}.(gate,up).weight [experts_woven]
-        *.mlp.experts.gate_up_proj_bias     *.ffn.experts.{e}.(gate,up).bias [experts_woven]
+        *.mlp.experts.gate_up_proj          *.ffn.experts.{e}.(gate,up).weight [experts_interleaved]
+        *.mlp.experts.gate_up_proj_bias     *.ffn.experts.{e}.(gate,up).bias [experts_interleaved]
         *.mlp.experts.down_proj             *.ffn.experts.{e}.down.weight [experts_transpose]
         *.mlp.experts.down_proj_bias        *.ffn.experts.{e}.down.bias [experts]''')))
 
 # %% ../../../nbs/checkpoints/families/moe.ipynb #b3103aac
 _deepseek_v3 = Family('deepseek_v3', 'DeepSeek-V3', decoder_classes('DeepseekV3'), prefix='model',
     fixed=llama_fixed,
-    fields=(*changed(llama_fields, vocab_size=129280, hidden_size=7168, num_hidden_layers=61,
+    fields=(*with_defaults(llama_fields, vocab_size=129280, hidden_size=7168, num_hidden_layers=61,
         intermediate_size=18432, bos_token_id=0, eos_token_id=1),
         Field('rope_interleave', 'rope_interleaved', True, 'flag')),
     parts=(_latent, rope_part(limit=4096, latent=True), _deepseek_moe),

@@ -10,17 +10,19 @@ __all__ = []
 # %% ../../../nbs/checkpoints/families/t5.ipynb #daae7dbd
 from typing import Any
 from ...models.config import TransformerConfig
-from ..schema import Family, Field, Part, Rule, Settings, refuse, rules
+from ..schema import (Family, Field, Part, Rule, Settings,
+                                             raise_unsupported, rules)
 from .common import activations, token_fields
 
 # %% ../../../nbs/checkpoints/families/t5.ipynb #db9ff982
 def _t5_forward(c:Settings)->Settings:
     "T5: `gated-gelu` is a gate with the tanh form of GELU"
-    kind,said = c['feed_forward_proj'],c['dense_act_fn']
+    kind,dense_act = c['feed_forward_proj'],c['dense_act_fn']
     gate,_,act = kind.rpartition('-')
-    if gate not in ('', 'gated'): refuse(c, 'feed_forward_proj')
-    act = said or ('gelu_new' if kind == 'gated-gelu' else act)
-    if act not in activations: refuse(c, 'dense_act_fn' if said else 'feed_forward_proj')
+    if gate not in ('', 'gated'): raise_unsupported(c, 'feed_forward_proj')
+    act = dense_act or ('gelu_new' if kind == 'gated-gelu' else act)
+    if act not in activations:
+        raise_unsupported(c, 'dense_act_fn' if dense_act else 'feed_forward_proj')
     gated = gate == 'gated' if c['is_gated_act'] is None else c['is_gated_act']
     return dict(activation=activations[act], gated=gated)
 
@@ -51,7 +53,7 @@ def _t5_sizes(c:Settings)->Settings:
     H,E,n = c['num_heads'],c['d_kv'],c['num_layers']
     deep = c['num_decoder_layers']
     if not c['is_encoder_decoder'] and c['architectures'] != ['T5EncoderModel']:
-        refuse(c, 'is_encoder_decoder')
+        raise_unsupported(c, 'is_encoder_decoder')
     return dict(n_heads=H, head_dim=None if E*H == c['d_model'] else E,
                 n_decoder_layers=None if deep in (None, n) else deep)
 
@@ -101,7 +103,7 @@ _t5 = Family('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None),
         Field('d_model', 'd_model', 512, 'size'), Field('num_layers', 'n_layers', 6, 'layers'),
         Field('d_ff', 'd_ff', 2048, 'size'),
         Field('layer_norm_epsilon', 'norm_eps', 1e-6, 'positive'),
-        Field('dropout_rate', 'dropout', .1, 'chance'),
+        Field('dropout_rate', 'dropout', .1, 'probability'),
         Field('relative_attention_num_buckets', 'relative_buckets', 32, 'size'),
         Field('relative_attention_max_distance', 'relative_max_distance', 128, 'whole'),
         *token_fields(0, None, 1)),
@@ -114,7 +116,7 @@ _t5 = Family('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None),
         shared.weight   embed.token.weight
         lm_head.weight  head.weight'''), *rules('''
         encoder.embed_tokens.weight  embed.token.weight
-        decoder.embed_tokens.weight  embed.token.weight''', spare=True, equal=True),
+        decoder.embed_tokens.weight  embed.token.weight''', fallback=True, is_copy=True),
         *_t5_stack('encoder', 1), *_t5_stack('decoder', 2, _t5_cross)))
 
 t5_kin = (_t5,)
