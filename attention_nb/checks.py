@@ -48,7 +48,7 @@ def checked_integer(name:str, n:Any, *, min:int|None=0, max:int|None=None)->int:
     return int(n) if isinstance(n, Integral) else n
 
 def checked_window(window:tuple[int|None,int|None]|None)->tuple[int|None,int|None]:
-    """The two sides of a window; a `ValueError` says what a window is
+    """Return the two sides of a window; raise a `ValueError` for what is no window
 
     Args:
         window: (left, right) of the query's place, or None
@@ -139,7 +139,7 @@ def wide_dtype(dtype:torch.dtype)->torch.dtype:
 
 # %% ../nbs/checks.ipynb #7e16f844
 def autocast_dtype(device:torch.device)->torch.dtype|None:
-    """What autocast lowers to now
+    """Return the dtype that autocast lowers to now, or None
 
     Args:
         device: Where something is computed

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 # %% ../../nbs/checkpoints/chat_template.ipynb #a2fbe091
 def _to_json(x:Any, ensure_ascii:bool=False, indent:int|None=None,
              separators:tuple[str,str]|None=None, sort_keys:bool=False)->str:
-    "A value as JSON, unescaped and in its own order"
+    "Return a value as JSON, unescaped and in its own order"
     return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
                       sort_keys=sort_keys)
 

@@ -78,7 +78,7 @@ _plain = {0: torch.float32, 1: torch.float16, 30: torch.bfloat16, 28: torch.floa
 _File = tuple[dict[str,Any],dict[str,_Packed]]
 
 def _read_part(path:str|Path)->_File:
-    "What one GGUF file says of itself, and its packed tensors"
+    "Read the header of one GGUF file, and its packed tensors"
     try:
         with open_file(path) as file:
             if file.read(4) != b'GGUF': raise ValueError(f"it begins otherwise{hint(path)}")
@@ -97,7 +97,7 @@ def _read_part(path:str|Path)->_File:
 
 # %% ../../nbs/checkpoints/gguf.ipynb #a69efaf2
 def _packed_tensors(head:_Header, n:int, step:Any)->dict[str,_Packed]:
-    "The table of tensors, each with its bytes in the file"
+    "Read the table of tensors, each with its bytes in the file"
     if type(step) is not int or step < 1: raise ValueError(f"its alignment is {step!r}")
     def entry()->tuple[str,tuple[int,...],int,int]:
         name,(many,) = head.text(),head.numbers(1, 'I')
@@ -194,7 +194,7 @@ def _unpack(packed:_Packed, order:_Order|None=None, chunk:int=2**18)->Tensor:
     return out
 
 def _lazy(packed:_Packed, order:_Order|None=None)->Stored:
-    "A packed tensor, unpacked when it is read"
+    "Return a tensor, unpacked when it is read"
     dtype = _plain.get(packed.kind, torch.float32)
     return Stored(packed.shape, dtype, functools.partial(_unpack, packed, order))
 
@@ -301,13 +301,13 @@ def _half_split(heads:int, rows:int)->_Order:
     return np.arange(rows).reshape(heads, -1, 2).swapaxes(1, 2).reshape(-1)
 
 def _general(name:str)->tuple[str,int,str]|None:
-    "A name with {i} for its block, the block, and what it is of a layer"
+    "Split a name into its pattern with {i} for the block, the block, and the rest"
     m = re.fullmatch(r'(?:blk\.(0|[1-9]\d{0,8})\.)?(\w+)\.(weight|bias)', name)
     if m is None: return None
     return (m[2] if m[1] is None else f'blk.{{i}}.{m[2]}'), int(m[1] or 0), m[3]
 
 def _named(kind:str, packed:Mapping[str,_Packed], config:Mapping[str,Any])->dict[str,Stored]:
-    "The tensors under the names that transformers uses"
+    "Return the tensors under the names that transformers uses"
     dialect,n,stored = _dialects[kind],config['num_hidden_layers'],dict[str,Stored]()
     blocks = {g[1] for name in packed if (g := _general(name)) and '{i}' in g[0]}
     if n > len(blocks):

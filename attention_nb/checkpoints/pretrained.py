@@ -174,7 +174,7 @@ def embed_sentences(model:Transformer, tokenizer:Tokenizer, texts:Sequence[str],
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #11e0e7ca
 def from_hf(hf_model:Any, *, dtype:torch.dtype|None=None, ignore:Iterable[str]=())->Transformer:
-    """The same model as one of ours; what is not understood is refused by name
+    """Convert a model of transformers; what is not supported is refused by name
 
     Args:
         hf_model: A model of `transformers`
@@ -199,7 +199,7 @@ def from_hf(hf_model:Any, *, dtype:torch.dtype|None=None, ignore:Iterable[str]=(
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #d7f3a05b
 def _bare(model:Any)->Any:
-    "The model that `torch.compile` or a data-parallel wrapper has taken in"
+    "Return the model inside `torch.compile` or a data-parallel wrapper"
     while True:
         if isinstance(model, nn.parallel.DistributedDataParallel|nn.DataParallel):
             model = model.module
@@ -255,7 +255,7 @@ def _holds_another(folder:Path, config:Mapping[str,Any])->bool:
     return True
 
 def _config_and_tensors(model:Transformer, kind:str|None)->tuple[dict[str,Any],dict[str,Tensor]]:
-    "Settings and tensors in the form that a model takes"
+    "Return settings and tensors in the form that a model takes"
     cfg,state,published = model.cfg,_state(model),model.published or {}
     if any(name.endswith('.lora_A') for name in state):
         raise ValueError("the model has LoRA layers: call merge_lora before it is saved")
@@ -321,7 +321,7 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #ae52d7d6
 def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:
-    "What a model needs beside its weights, as far as it is known"
+    "Return what a model needs beside its weights, as far as it is known"
     where,cfg,generation_config = model.origin,model.cfg,dict[str,Any]()
     files = _tokenizer_of(model, tokenizer)
     with contextlib.suppress(OSError, ValueError):    # it may be gone, or another by now

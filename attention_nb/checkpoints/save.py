@@ -65,7 +65,7 @@ def _shards(sizes:Mapping[str,int], max_bytes:int)->dict[str,list[str]]:
     return {f'model-{i:05}-of-{len(parts):05}.safetensors': p for i,p in enumerate(parts, 1)}
 
 def _index_of(shards:Mapping[str,list[str]], sizes:Mapping[str,int], where:str='')->str:
-    "The text of the index; `where`: in front of the names of files"
+    "Return the text of the index; `where` stands in front of the names of files"
     weight_map = {name: where+file for file,held in shards.items() for name in held}
     index = dict(metadata=dict(total_size=sum(sizes.values())), weight_map=weight_map)
     return json.dumps(index, indent=2)
@@ -164,7 +164,7 @@ else:
     def _lock(file:BinaryIO)->None: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 def _locked_file(path:Path, doing:str)->BinaryIO:
-    "A file, made and locked"
+    "Create and lock a file"
     while True:
         file = open(path, 'ab')
         try:
@@ -235,7 +235,7 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
 
 # %% ../../nbs/checkpoints/save.ipynb #a99a9752
 def _checked_config(config:Any)->str:
-    "The text of config.json, if it is what JSON can say"
+    "Return the text of config.json; raise if JSON cannot hold it"
     if not isinstance(config, Mapping): raise TypeError(f"config must be a dictionary: {config!r}")
     published = {k:v for k,v in config.items() if k != 'transformers_weights'}
     try: return json.dumps(published, indent=2, sort_keys=True) + '\n'
@@ -272,7 +272,7 @@ def _settle(staged:Path, text:str, shards:Mapping[str,list[str]],
 
 @contextlib.contextmanager
 def _staged(folder:Path)->Generator[Path,None,None]:
-    "A new folder inside; it goes away afterwards, unless config.json points there"
+    "Make a new folder inside, removed afterwards unless config.json points there"
     _sweep(folder)
     staged = folder/f'.saving-{secrets.token_hex(8)}'
     staged.mkdir()

@@ -63,14 +63,14 @@ class Source:
         return file if file.name != 'config.json' else file.with_name('generation_config.json')
 
     def _template_file(self, name:str)->Path:
-        "The file that says a chat template"
+        "Return the file that holds the chat template"
         if self.config_file.name != 'config.json': return self.config_file
         files = self.folder/more_templates/f'{name}.jinja',self.folder/'chat_template.jinja'
         return next((f for f in files if f.exists()), self.folder/'tokenizer_config.json')
 
     def chat(self, messages:Sequence[Mapping[str,Any]], *, reply:bool=True,
              chat_template:str|None=None, **settings:Any)->str:
-        """A conversation as one text, by the model's own template
+        """Render a conversation as one text, by the model's own template
 
         Args:
             messages: [{'role': 'user', 'content': 'Hello'}, ...]
@@ -110,7 +110,7 @@ def _open_gguf(path:Path)->Source:
 
 # %% ../../nbs/checkpoints/source.ipynb #7b9800a4
 def _open_folder(folder:Path)->Source:
-    "What belongs together in a folder, also while somebody saves another model there"
+    "Read files of a folder that belong together, also while another model is saved there"
     path = folder/'config.json'
     def stamp()->tuple[int,...]:
         try: s = path.stat()
@@ -215,7 +215,7 @@ def locate(source:str|os.PathLike[str], *, ask:bool=False)->Path|str:
 
 @contextlib.contextmanager
 def _on_the_hub(name:str)->Generator[Any,None,None]:
-    "The package that asks the hub; whatever it raises, as a `FileNotFoundError`"
+    "Call the package that asks the hub; raise its errors as a `FileNotFoundError`"
     hub = need('huggingface_hub')
     try: yield hub
     except Exception as e:       # no network, no such name, no permission: the answer is the same
@@ -233,13 +233,13 @@ _of_models = [*tokenizer_patterns, 'generation_config.json', 'model*.safetensors
               'model.safetensors.index.json']
 
 def fetched(source:str|os.PathLike[str], patterns:list[str])->Path:
-    "The folder or file that `source` means; of what is on the hub, these files are fetched"
+    "Return the folder or file that `source` means; fetch these files from the hub"
     located = locate(source)
     if isinstance(located, str): return _from_hub(located, patterns)
     return located if patterns is _of_models else files_folder(located)
 
 def _from_hub(name:str, patterns:list[str])->Path:
-    "The folder of a model of the hub: the copy on this machine, or else a download"
+    "Return the folder of a model of the hub: the local copy, or else a download"
     hub = need('huggingface_hub')
     with contextlib.suppress(OSError, ValueError):
         folder = Path(hub.snapshot_download(name, allow_patterns=patterns, local_files_only=True))

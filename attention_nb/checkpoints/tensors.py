@@ -28,7 +28,7 @@ class Stored:
     def nbytes(self)->int: return math.prod(self.shape) * self.dtype.itemsize
 
 def progress_bar(total:int, what:str, progress:bool)->Any:
-    "A progress bar over bytes"
+    "Return a progress bar over bytes"
     from tqdm import tqdm
     return tqdm(total=total, unit='B', unit_scale=True, desc=what, disable=not progress)
 
@@ -56,7 +56,7 @@ class Tensors(Mapping[str,Tensor]):
         return self._stored[name]
 
     def shape(self, name:str)->tuple[int,...]:
-        """The shape of a tensor
+        """Return the shape of a tensor
 
         Args:
             name: A tensor's name
@@ -67,7 +67,7 @@ class Tensors(Mapping[str,Tensor]):
         return self._find(name).shape
 
     def dtype(self, name:str)->torch.dtype:
-        """The type that a tensor will have
+        """Return the type that a tensor will have
 
         Args:
             name: A tensor's name
@@ -165,7 +165,7 @@ def shorten(value:object)->str:
     return text if len(text := str(value)) <= 400 else f'{text[:400]} ...'
 
 def hint(path:str|Path)->str:
-    "What the file seems to be, if that can be seen from its first bytes"
+    "Return what a file seems to be by its first bytes, for an error; else an empty string"
     with open_file(path) as file: start = file.read(24)
     if not start: return " (it is empty)"
     return next((f" (it begins like {w})" for s,w in _starts.items() if start.startswith(s)), "")
@@ -176,7 +176,7 @@ _types = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torc
               BOOL=torch.bool, F8_E4M3=torch.float8_e4m3fn, F8_E5M2=torch.float8_e5m2)
 
 def _read_safetensors(path:Path)->dict[str,Stored]:
-    "The tensors of one file, mapped into memory and not read"
+    "Map the tensors of one file into memory, without reading them"
     from safetensors import SafetensorError, safe_open
     # it knows of names that no file can have, which `path.exists` does not
     if not os.path.exists(path): raise FileNotFoundError(f"{shorten(path)} is missing")
@@ -199,7 +199,7 @@ def _read_safetensors(path:Path)->dict[str,Stored]:
 
 # %% ../../nbs/checkpoints/tensors.ipynb #573db413
 def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
-    "The tensors of all files that an index in a folder, or one below, names"
+    "Map the tensors of all files that an index names, in a folder or one below"
     weight_map = read_object(index).get('weight_map')
     beside = index.parent.relative_to(folder).as_posix()
     if not isinstance(weight_map, dict) or {*map(type, weight_map.values())} != {str}:
@@ -230,7 +230,7 @@ def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
 staging = re.compile(r'\.saving-[0-9a-f]{16}')
 
 def pointed(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
-    "The file inside a staging folder that config.json points to, if a save was stopped there"
+    "Return the file in a staging folder that config.json points to, if a save was stopped"
     try: settings = read_object(folder/'config.json') if config is None else config
     except (OSError, ValueError): return None
     named = settings.get('transformers_weights')
@@ -244,7 +244,7 @@ def files_folder(folder:Path, config:Mapping[str,Any]|None=None)->Path:
 
 # %% ../../nbs/checkpoints/tensors.ipynb #f0c698b8
 def read_weights(folder:Path, named:Any=None)->dict[str,Stored]:
-    "The tensors of a model's folder; `named`: the file that its settings name"
+    "Map the tensors of a model's folder; `named`: the file that its settings name"
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'
     if named is not None:
         is_local = isinstance(named, str) and not {'..', '/'} & {*PurePosixPath(named).parts}

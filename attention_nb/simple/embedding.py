@@ -40,7 +40,7 @@ class SimpleEmbeddings(nn.Module):
         self.position = nn.Embedding(max_len, d_model)
 
     def forward(self, ids:Tensor)->Tensor:
-        """The row of each token plus that of its place
+        """Add the row of each token and that of its position
 
         Args:
             ids: Token ids, (..., L)

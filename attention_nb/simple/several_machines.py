@@ -16,7 +16,7 @@ from .flash import merge
 # %% ../../nbs/18_several_machines.ipynb #ad90f228
 def block(q:Tensor, k:Tensor, v:Tensor, q_at:Tensor|None=None,
           k_at:Tensor|None=None)->tuple[Tensor,Tensor]:
-    """What the queries of one process make of the keys of one
+    """Attend from the queries of one process to the keys of one
 
     Args:
         q: Queries of one process, (..., L, E)
@@ -57,7 +57,7 @@ def ring(q:list[Tensor], k:list[Tensor], v:list[Tensor], at:list[Tensor])->list[
 
 # %% ../../nbs/18_several_machines.ipynb #0d5b6d9f
 def zigzag(L:int, n:int)->list[Tensor]:
-    """An early and a late piece for each process
+    """Return an early and a late piece for each process
 
     Args:
         L: Tokens of the text
@@ -71,7 +71,7 @@ def zigzag(L:int, n:int)->list[Tensor]:
 
 # %% ../../nbs/18_several_machines.ipynb #ee839063
 def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
-    """The same ring, as each of its processes runs it
+    """Run the ring on one of its processes
 
     Args:
         q: Queries of this process, (..., L, E)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 # %% ../../nbs/01_tokenizer.ipynb #b2d9f0a1
 def number_words(text:str)->dict[str,int]:
-    """Number the different words of `text`, in alphabetical order
+    """Assign ids to the different words of `text`, in alphabetical order
 
     Args:
         text: Words with spaces between them

@@ -22,7 +22,7 @@ def unit(x:Tensor)->Tensor:
     return x / torch.where(norm > 0, norm, 1.)
 
 def kind_of(x:object)->torch.dtype|str:
-    "The dtype of a tensor, the type of anything else, for messages"
+    "Return the dtype of a tensor or the type of anything else, for messages"
     return x.dtype if isinstance(x, Tensor) else type(x).__name__
 
 # %% ../../nbs/text/embedding.ipynb #2c000008

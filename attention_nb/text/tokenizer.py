@@ -60,7 +60,7 @@ class WordTokenizer(TrainableTokenizer):
     @classmethod
     def train(cls, texts:Iterable[str], *, lower:bool=True, min_count:int=1,
               max_vocab:int|None=None)->Self:
-        """Number the words of `texts`, most frequent first, equals in alphabetical order
+        """Assign ids to the words of `texts`, most frequent first, ties in alphabetical order
 
         Args:
             texts: Texts to take the words from

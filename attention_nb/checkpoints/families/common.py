@@ -91,7 +91,7 @@ class _Rotation:
     scaling:Settings|None # With its `rope_type`; None: none
 
 def _one_spelling(c:Settings, old:Any, new:Any)->tuple[str,Settings]:
-    "The field that says it, and its settings; old files and new ones have different fields"
+    "Return the field that holds the rotation and its settings; old and new files differ"
     for name,value in (('rope_scaling', old), ('rope_parameters', new)):
         if value is not None and not isinstance(value, Mapping): raise_unsupported(c, name)
     if old and new and old != new:
@@ -103,7 +103,7 @@ def _one_spelling(c:Settings, old:Any, new:Any)->tuple[str,Settings]:
     return where, p
 
 def _rope_type(c:Settings, where:str, p:Settings, kinds:Sequence[str])->str:
-    "The type, by either of its two names; taken out of `p`"
+    "Pop the type of rotation from `p`, under either of its two names"
     kind,old = p.pop('rope_type', None),p.pop('type', None)
     if kind and old and kind != old:
         raise_invalid(c, where, 'has both type and rope_type, and they differ')
@@ -113,7 +113,7 @@ def _rope_type(c:Settings, where:str, p:Settings, kinds:Sequence[str])->str:
     return 'longrope' if kind == 'su' else str(kind)    # Phi-3's first name for it
 
 def _base(c:Settings, name:str, where:str, p:Settings, default:float)->float:
-    "What slows the rotation: a field of its own in old files, beside the others in new ones"
+    "Return the settings that scale the rotation, of old files or new ones"
     own = c[name]
     if 'rope_theta' not in p: p,where = dict(rope_theta=default if own is None else own),name
     base = p.pop('rope_theta')
@@ -122,14 +122,14 @@ def _base(c:Settings, name:str, where:str, p:Settings, default:float)->float:
     return float(base)
 
 def _length(c:Settings, kind:str, length:int|None)->int|None:
-    "The length a model was trained for"
+    "Return the length that a model was trained for"
     if kind == 'dynamic': return int(c['max_position_embeddings'])
     if kind not in ('llama3','yarn','longrope'): return length
     return int(c.get(_N) or length or c['max_position_embeddings'])
 
 def _rotation(c:Settings, old:Any, new:Any, theta:tuple[str,float], kinds:Sequence[str],
               usual:Mapping[str,Any]|None=None)->_Rotation:
-    "A rotation in one form, from either spelling; `usual` where neither stands there"
+    "Return a rotation in one form, from either spelling; `usual` if neither is there"
     where,p = _one_spelling(c, old, usual if new in (None, {}) and not old else new)
     kind = _rope_type(c, where, p, kinds)
     base,fraction = _base(c, theta[0], where, p, theta[1]),p.pop('partial_rotary_factor', None)
@@ -164,13 +164,13 @@ def _check_rotation(c:Settings, r:_Rotation, R:int)->None:
     except (TypeError,ValueError) as e: raise_invalid(c, r.where, f'is not possible: {e}')
 
 def _published_rope(base:float, scaling:Settings|None, fraction:float|None=None)->Settings:
-    "The dictionary that transformers 5 writes"
+    "Return the dictionary that transformers 5 writes"
     p = dict(scaling or dict(rope_type='default'), rope_theta=base)
     if p['rope_type'] == 'dynamic': del p[_N]
     return p if fraction is None else {**p, 'partial_rotary_factor':fraction}
 
 def _rope_fields(*names:str)->tuple[Field,...]:
-    "The fields of a rotation; `names`: those of its base and share"
+    "Return the fields of a rotation; `names`: those of its base and fraction"
     own = [Field(n, '', None, 'number', nullable=True) for n in names]
     return (*(Field(n, '', None, nullable=True) for n in ('rope_parameters', 'rope_scaling')), *own)
 
@@ -261,11 +261,11 @@ def usual_layers(windowed:Sequence[bool])->list[str]:
     return ['sliding_attention' if w else 'full_attention' for w in windowed]
 
 def window_left(c:Settings, name:str='sliding_window')->_Window:
-    "A published window counts the query itself; ours counts what it sees before it"
+    "Convert a published window, which counts the query itself, to ours, which does not"
     return None if c[name] is None else (c[name]-1, 0)
 
 def write_layers(cfg:TransformerConfig, **more:Any)->Settings|None:
-    "The same layers in published words, or None for a window they cannot say"
+    "Return the layer types as published, or None for a window that has no published form"
     words = {ours: theirs for theirs,ours in _layer_kinds.items()}
     if not words.keys() >= {*cfg.block_types}: return None
     fields = dict(layer_types=[words[t] for t in cfg.block_types], **more)
@@ -281,7 +281,7 @@ def window_field(default:int|None)->Field:
     return Field('sliding_window', 'window', default, 'whole', nullable=True)
 
 def window_part(default:int|None)->Part:
-    "The same window in all layers"
+    "Return the part for a window that all layers share"
     return Part((window_field(default),), lambda c: dict(window=window_left(c)), _write_window)
 
 def alternating_part(default:int, every:int, name:str|None=None)->Part:

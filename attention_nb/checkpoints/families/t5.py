@@ -65,7 +65,7 @@ _t5_part = Part((Field('num_heads', 'n_heads', 8, 'size'), Field('d_kv', 'head_d
 
 # %% ../../../nbs/checkpoints/families/t5.ipynb #162c1e06
 def _t5_stack(stack:str, ffn:int, cross:str='')->tuple[Rule,...]:
-    "The rules of a T5 encoder or decoder; number `ffn` of a block feeds forward"
+    "Return the rules of a T5 encoder or decoder; part number `ffn` of a block is feed-forward"
     where:dict[str,Any] = dict(theirs=stack+'.block.{i}', ours=stack+'.blocks.{i}')
     both = rules(f'''
         {stack}.final_layer_norm.weight      {stack}.norm.weight
