@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from ..checks import checked_integer
 from ..recording.inputs import checked_integers, readable_tokens, weight_layers
-from ..views.page import clipped, pack_weights, unpack_weights, View, register_kind, view_of
+from ..views.page import (View, clipped, pack_weights, register_kind, unpack_weights,
+                                     view_of)
 from ..views.plots import colors
 from ..views.attention_views import view_arguments, max_weights
 

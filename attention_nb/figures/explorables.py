@@ -17,7 +17,8 @@ from ..kernels.reference import attention, attention_scores
 from ..text.embedding import sinusoidal_positions
 from ..recording.inputs import (checked_integers, checked_vectors, number_between,
                                            readable_tokens)
-from ..views.page import clipped, pack_floats, unpack_floats, View, register_kind, view_of
+from ..views.page import (View, clipped, pack_floats, register_kind, unpack_floats,
+                                     view_of)
 from ..views.plots import colors
 
 # %% ../../nbs/figures/explorables.ipynb #7aaf7d22
@@ -108,7 +109,7 @@ def permutation_view(x:Tensor, tokens:Sequence[str], position_vectors:Tensor|Non
     Args:
         x: Word vectors (L, D)
         tokens: L tokens
-        position_vectors: Vectors of places (L, D); None means `sinusoidal_positions(L, D)`
+        position_vectors: (L, D); None means `sinusoidal_positions(L, D)`
         order: Which word stands at each place first; None reverses them
         positions: Add the places' vectors at first
         causal: Hide what comes after at first

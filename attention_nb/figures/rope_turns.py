@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from ..checks import checked_integer
 from ..recording.inputs import checked_integers, checked_vectors, readable_tokens
-from ..views.page import clipped, pack_floats, unpack_floats, View, register_kind, view_of
+from ..views.page import (View, clipped, pack_floats, register_kind, unpack_floats,
+                                     view_of)
 from ..views.plots import colors
 from ..layers.rope_scaling import rope_frequencies
 

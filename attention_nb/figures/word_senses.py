@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 from ..checks import checked_integer
 from ..recording.inputs import checked_vectors, number_between, readable_tokens
-from ..views.page import clipped, pack_floats, unpack_floats, View, register_kind, view_of
+from ..views.page import (View, clipped, pack_floats, register_kind, unpack_floats,
+                                     view_of)
 
 # %% ../../nbs/figures/word_senses.ipynb #6755523a
 register_kind('word_senses', 'figures.word_senses.draw_map', 'views_js/digits',
