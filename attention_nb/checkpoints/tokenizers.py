@@ -40,12 +40,6 @@ class PretrainedTokenizer(Tokenizer):
     backend:tokenizers.Tokenizer
     special_tokens_map:dict[str,str]
     file:Path|None
-    vocab:list[str]
-    ids:dict[str,int]
-    special_ids:frozenset[int]
-    pad_id:int
-    bos_id:int|None
-    eos_id:int|None
 
     def __init__(self, backend:tokenizers.Tokenizer, *,
                  special_tokens_map:Mapping[str,str]|None=None, file:Path|None=None)->None:
@@ -54,19 +48,20 @@ class PretrainedTokenizer(Tokenizer):
         padding:dict[str,Any] = backend.padding or {}
         backend.no_truncation()
         backend.no_padding()
-        self.ids = backend.get_vocab()
-        size = max(self.ids.values(), default=-1) + 1
-        if size > 2*len(self.ids) + 1000:
-            raise ValueError(f"the largest id is {size-1:,}, but there are only {len(self.ids):,} "
+        ids = backend.get_vocab()
+        size = max(ids.values(), default=-1) + 1
+        if size > 2*len(ids) + 1000:
+            raise ValueError(f"the largest id is {size-1:,}, but there are only {len(ids):,} "
                              "tokens")
-        self.vocab = ['']*size    # an id may have no token
-        for token,i in self.ids.items(): self.vocab[i] = token
+        vocab = ['']*size    # an id may have no token
+        for token,i in ids.items(): vocab[i] = token
         added = backend.get_added_tokens_decoder()
-        self.special_ids = frozenset(i for i,token in added.items() if token.special)
-        def id_of(name:str)->int|None: return self.ids.get(self.special_tokens_map.get(name, ''))
-        self.bos_id,self.eos_id = id_of('bos_token'),id_of('eos_token')
-        pad_ids = id_of('pad_token'),padding.get('pad_id'),self.eos_id
-        self.pad_id = next((i for i in pad_ids if i is not None), 0)
+        def id_of(name:str)->int|None: return ids.get(self.special_tokens_map.get(name, ''))
+        pad_ids = id_of('pad_token'),padding.get('pad_id'),id_of('eos_token')
+        super().__init__(vocab, ids,
+                         special_ids=(i for i,token in added.items() if token.special),
+                         pad_id=next((i for i in pad_ids if i is not None), 0),
+                         bos_id=id_of('bos_token'), eos_id=id_of('eos_token'))
 
     def encoding(self, text:str, pair:str|None=None, *,
                  add_special_tokens:bool=True)->tokenizers.Encoding:

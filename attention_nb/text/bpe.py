@@ -113,12 +113,6 @@ class BPETokenizer(TrainableTokenizer):
         special: Tokens of `vocab` that no text is made of, beside `<|endoftext|>`
     """
     end:str = '<|endoftext|>'
-    vocab:list[str]
-    ids:dict[str,int]
-    special_ids:frozenset[int]
-    pad_id:int
-    bos_id:int|None
-    eos_id:int|None
     special:tuple[str,...]
     merges:list[tuple[str,str]]
     pattern:str
@@ -126,16 +120,16 @@ class BPETokenizer(TrainableTokenizer):
 
     def __init__(self, vocab:Sequence[str], merges:Sequence[Sequence[str]], *,
                  pattern:str=GPT2_PATTERN, special:Iterable[str]=())->None:
-        self.vocab,self.pattern = checked_vocab(vocab, needed=char_to_byte),pattern
-        self.ids = {t:i for i,t in enumerate(self.vocab)}
+        vocab = checked_vocab(vocab, needed=char_to_byte)
+        ids = {t:i for i,t in enumerate(vocab)}
         # of equal merges the first counts
-        self.merges = [*dict.fromkeys(checked_merges(merges, self.ids))]
-        self.special = checked_special(special, self.end, vocab=self.ids,
+        self.merges,self.pattern = [*dict.fromkeys(checked_merges(merges, ids))],pattern
+        self.special = checked_special(special, self.end, vocab=ids,
                                        ordinary={*char_to_byte, *map(''.join, self.merges)})
-        self.special_ids = frozenset(self.ids[t] for t in self.special)
-        self.bos_id = self.eos_id = self.ids.get(self.end)
-        self.pad_id = self.eos_id or 0
-        self.backend = byte_level_bpe(self.ids, self.merges, split_by(pattern))
+        end_id = ids.get(self.end)
+        super().__init__(vocab, ids, special_ids=(ids[t] for t in self.special),
+                         pad_id=end_id or 0, bos_id=end_id, eos_id=end_id)
+        self.backend = byte_level_bpe(ids, self.merges, split_by(pattern))
         self.backend.add_special_tokens([*self.special])
         self.backend.encode_special_tokens = True    # as plain text
 

@@ -44,18 +44,14 @@ class WordTokenizer(TrainableTokenizer):
         lower: Texts are lower-cased before they are split
     """
     special:tuple[str,...] = ('<pad>','<unk>','<bos>','<eos>')
-    pad_id:int = 0
     unk_id:int = 1
-    bos_id:int|None = 2
-    eos_id:int|None = 3
-    special_ids:frozenset[int] = frozenset(range(4))
-    vocab:list[str]
-    ids:dict[str,int]
     lower:bool
 
     def __init__(self, vocab:Sequence[str], lower:bool=True)->None:
-        self.vocab,self.lower = checked_vocab(vocab, self.special),checked_flag('lower', lower)
-        self.ids = {t:i for i,t in enumerate(self.vocab)}
+        vocab = checked_vocab(vocab, self.special)
+        super().__init__(vocab, {t:i for i,t in enumerate(vocab)}, special_ids=range(4),
+                         pad_id=0, bos_id=2, eos_id=3)
+        self.lower = checked_flag('lower', lower)
 
     @classmethod
     def train(cls, texts:Iterable[str], *, lower:bool=True, min_count:int=1,

@@ -166,16 +166,22 @@ def checked_max_len(max_len:Any, n_special:int)->int:
 class Tokenizer:
     """Base class of all tokenizers: text to token ids and back
 
-    Attributes:
-        vocab: tokens by id
-        ids: token -> id
+    Args:
+        vocab: Tokens by id
+        ids: Token -> id
+        special_ids: Of tokens that no text is made of
+        pad_id: Fills up a batch
+        bos_id: Begins a text; None: no token does
+        eos_id: Ends a text; None: no token does
     """
-    vocab:list[str]
-    ids:dict[str,int]
-    special_ids:frozenset[int]
-    pad_id:int
-    bos_id:int|None
-    eos_id:int|None
+    def __init__(self, vocab:list[str], ids:dict[str,int], *, special_ids:Iterable[int], pad_id:int,
+                 bos_id:int|None, eos_id:int|None)->None:
+        self.vocab:list[str] = vocab
+        self.ids:dict[str,int] = ids
+        self.special_ids:frozenset[int] = frozenset(special_ids)
+        self.pad_id:int = pad_id
+        self.bos_id:int|None = bos_id
+        self.eos_id:int|None = eos_id
 
     def __len__(self)->int: return len(self.vocab)
     def __repr__(self)->str: return f"{type(self).__name__}({len(self)} tokens)"

@@ -570,7 +570,8 @@ def test_a_data_parallel_model_is_saved(tmp_path):
 
 class Letters(TrainableTokenizer):
     "A tokenizer without special tokens: a number for each letter"
-    pad_id,bos_id,eos_id = 0,None,None
+    def __init__(self):
+        super().__init__([], {}, special_ids=(), pad_id=0, bos_id=None, eos_id=None)
     def _encode(self, text): return [ord(c) % 97 for c in text]
 
 def test_sentences_without_tokens_and_of_one_token():
