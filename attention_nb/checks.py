@@ -283,9 +283,6 @@ def explain(f:Callable[...,Any], what:str, args:tuple[Any,...], kw:Mapping[str,A
         what: A row of `words`
         args: What it was given by position, `self` too
         kw: What it was given by name
-
-    Returns:
-        The call fits, by its names
     """
     known,by_position,name = dict[str,Any](),list[str](),f.__name__
     for p in inspect.signature(f).parameters.values():

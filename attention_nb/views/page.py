@@ -116,7 +116,7 @@ def _still(data:dict[str,Any], kind:str)->bytes:
     "Return the bytes of the still, `kind` 'svg' or 'png'"
     from matplotlib import style
     from matplotlib.figure import Figure
-    module,_,name = _kinds[data['kind']].draw.rpartition('.')
+    module,_,name = _kind_of(data).draw.rpartition('.')
     draw:_Draws = getattr(importlib.import_module(f'attention_nb.{module}'), name)
     with _drawing, style.context(['default', _looks]), warnings.catch_warnings():
         warnings.filterwarnings('ignore', message='Glyph')
@@ -148,6 +148,13 @@ def register_kind(name:str, draw:str, *scripts:str)->None:
     "Register a kind of view; the last registration of a name counts"
     _kinds[name] = ViewKind(name, draw, scripts)
 
+def _kind_of(data:Any)->ViewKind:
+    "Return the kind of a view's data; raise a `ValueError` if it is not registered"
+    if isinstance(data, dict) and data.get('kind') in _kinds: return _kinds[data['kind']]
+    raise ValueError("data must be that of a view: a dict whose 'kind' is one of "
+                     f"{', '.join(_kinds)} (a module of attention_nb.figures adds its own when it "
+                     f"is imported), got {str(data)[:60]}")
+
 head_scripts = tuple(f'views_js/{name}' for name in ('head','head_bar','head_words','head_lines'))
 neuron_scripts = tuple(f'views_js/{name}' for name in ('digits','arithmetic','grid','neuron'))
 register_kind('tokens', 'views.attention_views.draw_boxes', 'views_js/tokens')
@@ -168,9 +175,7 @@ class View:
         svg: The still; None draws it when it is asked for
     """
     def __init__(self, data:dict[str,Any], summary:str, svg:str|None=None):
-        if not isinstance(data, dict) or data.get('kind') not in _kinds:
-            raise ValueError("data must be that of a view: a dict whose 'kind' is "
-                             f"one of {', '.join(_kinds)}, got {str(data)[:60]}")
+        _kind_of(data)
         self._data,self._summary,self._svg = copy.deepcopy(data),str(summary),svg
 
     @classmethod
@@ -193,7 +198,7 @@ class View:
         Returns:
             A page that stands alone and loads nothing
         """
-        return page_of(self._data, self._summary, _kinds[self._data['kind']].scripts)
+        return page_of(self._data, self._summary, _kind_of(self._data).scripts)
 
     def _repr_svg_(self)->str|None:
         "Return the still, if it is small enough for a notebook"

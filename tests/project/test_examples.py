@@ -33,7 +33,8 @@ def problems(cell):
     nodes = [*ast.walk(ast.parse(text))]
     called = {n.attr for n in nodes if isinstance(n, ast.Attribute)
               and isinstance(n.value, ast.Name) and n.value.id == 'anb'}
-    called |= {n.name for n in nodes if isinstance(n, ast.alias)} - offered
+    imported = {n.name for n in nodes if isinstance(n, ast.alias)} - offered
+    called |= imported & {n.id for n in nodes if isinstance(n, ast.Name)}
     if missing := {*told(cell)} - called: yield f'does not use {missing}'
     if len(text.splitlines()) > LINES: yield f'more than {LINES} lines'
     if any(len(l) > WIDTH for l in text.splitlines()): yield f'a line of more than {WIDTH}'

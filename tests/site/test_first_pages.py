@@ -142,7 +142,8 @@ def test_each_figure_of_the_gallery_has_its_still_and_leads_into_a_lesson(parts)
     shown = re.findall(r'^\| \[(\w+)\]', '\n'.join(markdown('play')), re.M)
     there = {k for p in loaded for k in kinds(p)}
     assert {*shown} == there - {'tokens', 'arcs'}, 'a kind of view is missing'
-    assert 'figures/index.html' in parts['play']
+    link = 'href="figures/index.html"><span class="std std-doc">How the figures are made'
+    assert link in parts['play']
 
 def test_a_still_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="03_attention.ipynb has no output of a view 'dance'"):

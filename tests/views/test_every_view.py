@@ -99,7 +99,7 @@ def test_all_hostile_text_in_pages_and_pictures(open_view, tmp_path, kind):
         check(open_view(of(some)), kind, some)
         for suffix in ('svg', 'png')[:most-2]: of(some).save(tmp_path/f'x.{suffix}')
 
-def test_a_stored_view_is_drawn_in_a_process_that_knows_none(tmp_path):
+def test_a_stored_view_is_drawn_in_another_process(tmp_path):
     "As the site makes it: only `View` and the modules of figures are imported. Hostile text stays"
     hard = ['</script>', '$\\frac{$', '&lt;b&gt;', '\ud800', '\x1b[31m', 'x'*10_000, '', 'שלום']
     views = {k: of(hard[:most]) for k,(of,_,most) in kinds.items()}
