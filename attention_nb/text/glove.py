@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/text/glove.html.md"""
 __all__ = ['WordVectors', 'load_glove']
 
 # %% ../../nbs/text/glove.ipynb #dfb23dbe
-import contextlib, os, re
+import contextlib, os, re, time, warnings, zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -140,7 +140,7 @@ def _parse_line(line:str, width:int, where:str)->tuple[str,list[float]]|None:
     if '\0' in line: raise ValueError(f"{where}: a NUL byte; unpack it first?")
     if len(fields) <= width: raise error(f"a word and {width} numbers, got {len(fields)} field(s)")
     if extra := [f for f in fields[1:-width] if _number(f) is not None]:
-        raise error(f"{width} numbers, got another before them, got {extra[0]!r}")
+        raise error(f"{width} numbers, got another before them: {extra[0]!r}")
     word,numbers = ' '.join(fields[:-width]),list[float]()
     for f in fields[-width:]:
         if (n := _number(f)) is None: raise error(f"a finite float32 number, got {f!r}")
@@ -170,8 +170,9 @@ def _read_start(path:Path)->_Start:
     for n,line in _lines(path):
         fields = line.rstrip(' \n').split(' ')
         if fields == ['']: continue
-        if header is None and re.fullmatch('[0-9]{1,11} [1-9][0-9]{0,10}', ' '.join(fields)):
+        if header is None and re.fullmatch('[0-9]{1,11} [0-9]{1,11}', ' '.join(fields)):
             header = int(fields[0]),int(fields[1])
+            if 0 in header: raise ValueError(f"{path}, line {n}: the header promises nothing")
             continue
         # without a header: as many numbers as end the line
         texts = (i for i,f in enumerate(reversed(fields[1:])) if _number(f) is None)
@@ -216,29 +217,39 @@ def _read_arrow(path:Path, start:_Start, progress:bool)->tuple[list[str],Tensor]
     return words,torch.from_numpy(numbers)
 
 # %% ../../nbs/text/glove.ipynb #6102e008
-def _cache_file(path:Path)->Path: return path.with_name(f".{path.name}.safetensors")
+def _cache_files(path:Path)->list[Path]:
+    "Return where a copy of a table may be: beside its text, else in the user's cache folder"
+    from fastcore.xdg import xdg_cache_home
+    name,key = f".{path.name}.safetensors",zlib.crc32(os.fsencode(path.resolve()))
+    try: return [path.with_name(name), xdg_cache_home()/'attention_nb'/f"{key:08x}{name}"]
+    except RuntimeError: return [path.with_name(name)]    # a user without a home
 
 def _notes(stat:os.stat_result)->dict[str,str]:
     "Return what tells whether a text has changed"
     return dict(format='3', text=f'{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}')
 
 def _read_cache(path:Path, stat:os.stat_result)->WordVectors|None:
-    "Return the table that was kept of a text, None if there is no good one of this status"
+    "Return the table from the first good copy of a text with this status, else None"
     from safetensors import safe_open
-    # whatever is wrong with a copy, the text is still there
-    with contextlib.suppress(Exception), safe_open(_cache_file(path), 'pt') as f:
-        words,vectors = f.get_tensor('words'),f.get_tensor('vectors')
-        if f.metadata() == _notes(stat) and vectors.dtype == torch.float32:
-            return WordVectors(words.numpy().tobytes().decode().split('\n'), vectors)
+    for cache in _cache_files(path):
+        # whatever is wrong with a copy, the text is still there
+        with contextlib.suppress(Exception), safe_open(cache, 'pt') as f:
+            words,vectors = f.get_tensor('words'),f.get_tensor('vectors')
+            if f.metadata() == _notes(stat) and vectors.dtype == torch.float32:
+                return WordVectors(words.numpy().tobytes().decode().split('\n'), vectors)
     return None
 
 def _write_cache(path:Path, stat:os.stat_result, wv:WordVectors)->None:
     "Keep a table for the next load of a text; `stat`: the text's status before it was read"
     from safetensors.torch import save
+    if time.time() - stat.st_mtime < 2: return    # a coarse clock may not tell the next change
     words = torch.frombuffer(bytearray('\n'.join(wv.words).encode()), dtype=torch.uint8)
     content = save(dict(words=words, vectors=wv.vectors), _notes(stat))
-    with contextlib.suppress(OSError):    # a folder we may not write to, a full disk
-        save_whole(_cache_file(path), content, stat.st_mode & 0o666)
+    for cache in _cache_files(path):
+        # a folder we may not write to, a name too long, a full disk: try the next, or do without
+        with contextlib.suppress(OSError):
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            return save_whole(cache, content, stat.st_mode & 0o666)
 
 # %% ../../nbs/text/glove.ipynb #6102e009
 def _read_text(path:Path, progress:bool)->WordVectors:
@@ -247,6 +258,10 @@ def _read_text(path:Path, progress:bool)->WordVectors:
     words,vectors = _read_arrow(path, start, progress) or _read_lines(path, start, progress)
     if start.n_words not in (None, len(words)):
         raise ValueError(f"{path}: the header promises {start.n_words} words, found {len(words)}")
+    with open(path, 'rb') as f:
+        f.seek(-1, os.SEEK_END)
+        if f.read() not in (b'\n', b'\r'):
+            warnings.warn(f"{path}: the last line has no end; was the file cut short?")
     if len({*words}) == len(words): return WordVectors(words, vectors)
     rows = sorted({w:i for i,w in reversed([*enumerate(words)])}.values())
     return WordVectors([words[i] for i in rows], vectors[rows])
@@ -259,7 +274,7 @@ def load_glove(path:str|os.PathLike[str]|None=None, *, words:Iterable[str]|None=
     Args:
         path: Text file; None: the table of the extra `glove`
         words: Keep only those of these that the file has; None: all
-        cache: Keep a copy for the next load, in a hidden file beside this one
+        cache: Keep a copy for the next load, beside the file or in the user's cache folder
         progress: Show a progress bar while a text file is read
 
     Returns:

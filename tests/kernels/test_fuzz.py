@@ -119,9 +119,29 @@ def test_the_bar_ends_at_the_size_of_the_file(tmp_path, capsys):
         load_glove(path, cache=False, progress=False)
         assert not capsys.readouterr().err
 
-def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
-    "No right to write, a full disk: the table is read all the same, and nothing is left"
+def test_the_cache_where_its_folder_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path/'data').mkdir()
+    path = kept(tmp_path/'data'/'v.txt')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path/'cache'))
+    replace = os.replace
+    # the owner of a test run may write anywhere, so pretend
+    def refuse(src, dst):
+        if str(dst).startswith(str(path.parent)): raise PermissionError(dst)
+        replace(src, dst)
+    monkeypatch.setattr(os, 'replace', refuse)
+    load_glove(path, progress=False)
+    assert [p.name for p in path.parent.iterdir()] == ['v.txt']
+    assert len(list((tmp_path/'cache'/'attention_nb').iterdir())) == 1
+    monkeypatch.setattr(glove, '_read_text', None)              # a second parse would fail
+    assert load_glove(path, progress=False).words == ['a']
+
+@pytest.mark.parametrize('home', [True, False])
+def test_no_cache_can_be_written_anywhere(tmp_path, monkeypatch, home):
+    "No folder, a full disk, no home: the table is read all the same, and nothing is left"
     path = kept(tmp_path/'v.txt')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(path))             # a file in the place of a folder
+    def homeless(): raise RuntimeError('Could not determine home directory.')
+    if not home: monkeypatch.setattr('fastcore.xdg.xdg_cache_home', homeless)
     def full(*_): raise OSError(28, 'No space left on device')
     monkeypatch.setattr(os, 'replace', full)
     for _ in range(2): assert load_glove(path, progress=False).words == ['a']
