@@ -170,7 +170,7 @@ _ids = dict(input_ids="say ids, the first argument",
 _window = "say window=(sliding_window-1, 0): the query itself is not counted"
 _layer_mask = "say mask=padding_mask(attention_mask)"
 # What others call an argument -> what to say here, by what is called
-words = dict(
+words:dict[str,dict[str,str]] = dict(
     module=dict(      # torch's, given to a module when it is made
         embed_dim="say d_model, for SelfAttention d_in", dropout_p="say dropout",
         hidden_size="say d_model, for SelfAttention d_in",

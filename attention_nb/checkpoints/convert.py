@@ -404,7 +404,7 @@ def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor]
 _blocks = ('encoder.blocks.{i}', 'decoder.blocks.{i}')
 _experts = tuple(f'{block}.ffn.experts.{{e}}.down.{tensor}' for block in _blocks
                  for tensor in ('weight', 'codes'))
-own_family = Family('attention_nb', 'Ours', {}, {}, parts=(),
+own_family:Family = Family('attention_nb', 'Ours', {}, {}, parts=(),
     fields=(Field('settings', '', ...), *(Field(n, n, 1, 'size') for n in
             ('vocab_size', 'd_model', 'n_heads', 'head_dim', 'v_head_dim'))),
     keys=tuple(Rule(name, (name,)) for name in (*_blocks, *_experts)))

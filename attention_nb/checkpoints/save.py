@@ -98,7 +98,8 @@ def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
 _names = 'model.safetensors', _index
 _shard = re.compile(r'model-\d{5}-of-\d{5}\.safetensors')
 # what a model has beside its weights, which must be of the same model
-beside_names = (*written_names, 'encoder.json', 'vocab.bpe', 'generation_config.json')
+beside_names:tuple[str,...] = (*written_names, 'encoder.json', 'vocab.bpe',
+                                'generation_config.json')
 
 def _old_weights(folder:Path)->set[str]:
     "Names of the old model's weights: the usual ones, and the shards that its index names"

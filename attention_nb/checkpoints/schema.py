@@ -226,7 +226,8 @@ def short_repr(value:object)->str:
 
 # %% ../../nbs/checkpoints/schema.ipynb #28291618
 # training, generation, bookkeeping: no effect on what a trained model computes
-always_ignored = frozenset('''model_type architectures transformers_version torch_dtype dtype
+always_ignored:frozenset[str] = frozenset('''
+    model_type architectures transformers_version torch_dtype dtype
     auto_map
     _name_or_path name_or_path id2label label2id num_labels problem_type finetuning_task
     task_specific_params tokenizer_class prefix return_dict use_return_dict output_attentions

@@ -129,7 +129,7 @@ def _open_folder(folder:Path)->Source:
             if stamp() == before: return source
 
 more_templates = 'additional_chat_templates'
-tokenizer_names = ('tokenizer.json', 'vocab.json', 'encoder.json')
+tokenizer_names:tuple[str,...] = ('tokenizer.json', 'vocab.json', 'encoder.json')
 
 def _read_folder(folder:Path, config:dict[str,Any])->Source:
     "Return the model in a folder"
@@ -226,7 +226,7 @@ def _on_the_hub(name:str)->Generator[Any,None,None]:
         raise FileNotFoundError(f"{what} ({why})") from e
 
 # %% ../../nbs/checkpoints/source.ipynb #00ef14d9
-tokenizer_patterns = [
+tokenizer_patterns:list[str] = [
     'tokenizer*.json', 'special_tokens_map.json', 'added_tokens.json', 'vocab.json', 'merges.txt',
     'chat_template.jinja', 'additional_chat_templates/*.jinja', 'config.json']
 _of_models = [*tokenizer_patterns, 'generation_config.json', 'model*.safetensors',

@@ -227,7 +227,7 @@ def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
     return {name: stored[name] for name in weight_map}
 
 # %% ../../nbs/checkpoints/tensors.ipynb #f0c698b9
-staging = re.compile(r'\.saving-[0-9a-f]{16}')
+staging:re.Pattern[str] = re.compile(r'\.saving-[0-9a-f]{16}')
 
 def pointed(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
     "Return the file in a staging folder that config.json points to, if a save was stopped"

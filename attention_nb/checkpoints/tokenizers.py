@@ -352,7 +352,7 @@ def _saved_files(tokenizer:Any)->dict[str,bytes]:
         return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
 
 # %% ../../nbs/checkpoints/tokenizers.ipynb #5e7a1c03
-written_names = (
+written_names:tuple[str,...] = (
     'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 'added_tokens.json',
     'vocab.json', 'merges.txt', 'vocab.txt', 'tokenizer.model', 'spiece.model',
     'chat_template.jinja', 'chat_template.json')

@@ -91,7 +91,7 @@ def _name(attend:object)->str:
 
 # %% ../../nbs/layers/base.ipynb #ca20f787
 # the options of an attention function that one `AttentionMask` can hold
-mask_options = 'mask','causal','window','q_pos','k_pos'
+mask_options:tuple[str,...] = 'mask','causal','window','q_pos','k_pos'
 
 # %% ../../nbs/layers/base.ipynb #ca20f788
 def _without_defaults(options:Mapping[str,Any])->dict[str,Any]:

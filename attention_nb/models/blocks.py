@@ -90,7 +90,8 @@ class RMSNorm(nn.Module):
         def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../../nbs/models/blocks.ipynb #109ca31d
-norm_classes = RMSNorm,nn.RMSNorm,nn.LayerNorm
+norm_classes:tuple[type[RMSNorm]|type[nn.RMSNorm]|type[nn.LayerNorm],...] = (
+    RMSNorm,nn.RMSNorm,nn.LayerNorm)
 
 def make_norm(cfg:TransformerConfig, width:int|None=None, norm:str|None=None)->RMSNorm|nn.LayerNorm:
     "Make a norm; None: the config's width and norm"

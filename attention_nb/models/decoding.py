@@ -61,6 +61,7 @@ class DecodingState:
     source:Tensor|None    # (B, S), the encoder's input; None: no encoder
     mask:Tensor|None      # (B, total), with an encoder (B, S); True = a real token; None: all real
     cache:ModelCache
+    model:GenerativeModel
     lengths:list[int]     # lengths[n]: real tokens among the first n columns, of the longest row
     def __init__(self, model:GenerativeModel, prompt:Tensor, max_new_tokens:int, *,
                  source:Tensor|None=None, mask:Tensor|None=None, cache:ModelCache|None=None,
@@ -170,15 +171,17 @@ class StoppingCriteria:
     def __init__(self, eos:list[int], stop:list[str|list[int]], tokenizer:Tokenizer|None,
                  prompts:Sequence[Tensor]|Tensor, device:torch.device)->None:
         strings = [s for s in stop if isinstance(s, str)]
-        self.eos = torch.tensor(eos, dtype=torch.long, device=device)
-        self.sequences = [torch.tensor(s, device=device) for s in stop if not isinstance(s, str)]
-        self.strings,self.longest = strings,max(map(len, strings), default=0)
+        self.eos:Tensor = torch.tensor(eos, dtype=torch.long, device=device)
+        self.sequences:list[Tensor] = [torch.tensor(s, device=device) for s in stop
+                                       if not isinstance(s, str)]
+        self.strings:list[str] = strings
+        self.longest:int = max(map(len, strings), default=0)
         self.texts:list[TextStream] = []
         if tokenizer is not None and strings:
             self.texts = [TextStream(tokenizer, after=p, skip_special=False) for p in prompts]
-        self.tails = ['']*len(self.texts)
-        self.done = torch.zeros(len(prompts), dtype=torch.bool, device=device)
-        self.is_active = bool(len(self.eos) or stop)    # False: no row ever finishes
+        self.tails:list[str] = ['']*len(self.texts)
+        self.done:Tensor = torch.zeros(len(prompts), dtype=torch.bool, device=device)
+        self.is_active:bool = bool(len(self.eos) or stop)    # False: no row ever finishes
 
     def update(self, new:Tensor)->bool:
         "Update `done` by all new tokens (B, n); return whether every row is finished"

@@ -173,10 +173,11 @@ class Recorder:
         kinds: Of stacks of layers, as from `stack_kinds`
     """
     def __init__(self, names:dict[nn.Module,str], kinds:dict[str,str])->None:
-        self.names,self.kinds = names,kinds
+        self.names:dict[nn.Module,str] = names
+        self.kinds:dict[str,str] = kinds
         self.layers:dict[tuple[str,int],LayerSteps] = {}
         self.outermost:nn.Module|None = None                # the module whose call is the pass
-        self.n_passes = 0
+        self.n_passes:int = 0
         self.pass_of:dict[tuple[str,int],int] = {}          # the last one in which a layer ran
         self.last_pass:dict[nn.Module,int] = {}             # of a module that was outermost
         self.arguments:dict[nn.Module,tuple[Any,bool]] = {} # cache and is_cross of a layer's call
@@ -185,8 +186,9 @@ class Recorder:
 
     def _start_pass(self)->None:
         self.n_passes += 1
-        self.n_calls = Counter[str]()       # of each attention
-        self.past,self.continues = 0,False  # of the last self-attention; of any
+        self.n_calls:Counter[str] = Counter()    # of each attention
+        self.past:int = 0                        # of the last self-attention
+        self.continues:bool = False              # of any
 
     def module_hooks(self)->Generator[RemovableHandle]:
         "Register the hooks that begin and end a pass on all modules with an attention in them"

@@ -20,7 +20,7 @@ from ..layers.base import AttentionLayer, LayerCall
 from ..layers.self_attention import SelfAttention
 
 # %% ../../nbs/recording/steps.ipynb #f755fce1
-kept_options = 'mask','bias','scale','softcap','sinks'
+kept_options:tuple[str,...] = 'mask','bias','scale','softcap','sinks'
 
 def copied(x:Any)->Any:
     "Return a copy of a tensor on the CPU, numbers as float32; anything else as it is"
@@ -135,9 +135,12 @@ class LayerSteps:
         is_cross: The keys are of another text, and the same in all steps
     """
     def __init__(self, name:str, kind:str, step:Step, k:Tensor, is_cross:bool=False)->None:
-        self.name,self.kind,self.is_cross = name,kind,is_cross
-        self.steps,self.keys = [step],[copied(k)]
-        self.start = 0 if is_cross else step.end-step.n_keys    # position of the first key
+        self.name:str = name
+        self.kind:str = kind
+        self.is_cross:bool = is_cross
+        self.steps:list[Step] = [step]
+        self.keys:list[Any] = [copied(k)]
+        self.start:int = 0 if is_cross else step.end-step.n_keys    # position of the first key
         self._recorded:Recorded|None = None
 
     @property

@@ -23,8 +23,9 @@ from .vocabulary import (TrainableTokenizer, checked_flag, checked_text,
 _printable = [*range(ord('!'), ord('~')+1), *range(ord('¡'), ord('¬')+1),
               *range(ord('®'), ord('ÿ')+1)]
 _others = [b for b in range(256) if b not in _printable]
-byte_to_char = {b: chr(b) for b in _printable} | {b: chr(256+i) for i,b in enumerate(_others)}
-char_to_byte = {c:b for b,c in byte_to_char.items()}
+byte_to_char:dict[int,str] = {b: chr(b) for b in _printable}
+byte_to_char |= {b: chr(256+i) for i,b in enumerate(_others)}
+char_to_byte:dict[str,int] = {c:b for b,c in byte_to_char.items()}
 
 def token_bytes(token:str)->bytes:
     "Return the bytes that `token` stands for"

@@ -21,14 +21,14 @@ from torch.distributed.checkpoint.hf_storage import (HuggingFaceStorageReader,
                                                      HuggingFaceStorageWriter)
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor
 from ..models.transformer import Transformer
 from ..distributed.context import check_divisible, context_parallel
-from ..distributed.ring import ring_attention
+from ..distributed.ring import RingAttention, ring_attention
 from ..distributed.tensor_parallel import check_parts, parallelize
 from .checkpoint import (begin_checkpoint, end_checkpoint, live_state,
                                               set_rng_state)
@@ -48,19 +48,21 @@ class MeshStrategy(RunStrategy):
         match = re.fullmatch(r'([1-9]\d*)x([1-9]\d*)x([1-9]\d*)', sizes)
         if not match: raise ValueError(f"--mesh must be as 1x2x2, got {sizes!r}")
         D,T,C = (int(n) for n in match.groups())
-        self.rank,self.n = (int(os.environ.get(n, '-1')) for n in ('RANK','WORLD_SIZE'))
+        self.rank:int = int(os.environ.get('RANK', '-1'))
+        self.n:int = int(os.environ.get('WORLD_SIZE', '-1'))
         if self.n < 1:
             raise ValueError(f"--mesh {sizes} needs {D*T*C} processes: start it with torchrun "
                              f"--nproc-per-node {D*T*C} -m attention_nb.training")
         if D*T*C != self.n:
             raise ValueError(f"--mesh {sizes} needs {D*T*C} processes, torchrun started {self.n}")
         restarts = os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')
-        self.is_main,self.is_restarted = self.rank == 0,restarts != '0'
+        self.is_main:bool = self.rank == 0
+        self.is_restarted:bool = restarts != '0'
         cuda = torch.cuda.is_available()
         if cuda: torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
         store,_,_ = next(rendezvous('env://'))
         # what processes of an earlier start have written there is not for these
-        self.store = PrefixStore(f'start {restarts}', store)
+        self.store:PrefixStore = PrefixStore(f'start {restarts}', store)
         dist.init_process_group('cpu:gloo,cuda:nccl' if cuda else 'gloo', store=self.store,
                                 rank=self.rank, world_size=self.n, timeout=timedelta(hours=1))
         # sums over two dimensions, one after the other, are meant; nothing is written into views
@@ -69,10 +71,12 @@ class MeshStrategy(RunStrategy):
         # heads are divided innermost, where links are fastest
         mesh = init_device_mesh('cuda' if cuda else 'cpu', (D,C,T),
                                 mesh_dim_names=('data','context','tensor'))
-        self.data,self.context,self.tensor = (mesh[n] for n in ('data','context','tensor'))
-        self.data_context = mesh['data','context']._flatten('data_context')
-        self.context_attention = ring_attention(self.context) if C > 1 else None
-        self.closed = threading.Event()
+        self.data:DeviceMesh = mesh['data']
+        self.context:DeviceMesh = mesh['context']
+        self.tensor:DeviceMesh = mesh['tensor']
+        self.data_context:DeviceMesh = mesh['data','context']._flatten('data_context')
+        self.context_attention:RingAttention|None = ring_attention(self.context) if C > 1 else None
+        self.closed:threading.Event = threading.Event()
         self.store.set(f'heartbeat {self.rank}', '0')
         threading.Thread(target=self._send_heartbeats, daemon=True).start()
 

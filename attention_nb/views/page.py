@@ -9,7 +9,7 @@ __all__ = ['View']
 
 # %% ../../nbs/views/page.ipynb #94d3295a
 import base64, copy, hashlib, html, importlib, io, json, re, threading, warnings, zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -104,8 +104,8 @@ def page_of(data:dict[str,Any], summary:str, scripts:tuple[str,...])->str:
 # %% ../../nbs/views/page.ipynb #5650fd14
 _drawing = threading.Lock()
 # Colours of heads, as in views_js/look.css
-head_colors = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
-               '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
+head_colors:Sequence[str] = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
+                             '#f087a5 #8769ff #96b45a #5a3c87 #a55aa5 #c3003c').split()
 _looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}
 
 def clipped(token:Any, n:int=24)->str:
@@ -155,8 +155,10 @@ def _kind_of(data:Any)->ViewKind:
                      f"{', '.join(_kinds)} (a module of attention_nb.figures adds its own when it "
                      f"is imported), got {str(data)[:60]}")
 
-head_scripts = tuple(f'views_js/{name}' for name in ('head','head_bar','head_words','head_lines'))
-neuron_scripts = tuple(f'views_js/{name}' for name in ('digits','arithmetic','grid','neuron'))
+head_scripts:tuple[str,...] = tuple(
+    f'views_js/{name}' for name in ('head','head_bar','head_words','head_lines'))
+neuron_scripts:tuple[str,...] = tuple(
+    f'views_js/{name}' for name in ('digits','arithmetic','grid','neuron'))
 register_kind('tokens', 'views.attention_views.draw_boxes', 'views_js/tokens')
 register_kind('head', 'views.attention_views.draw_lines', *head_scripts)
 register_kind('model', 'views.attention_views.draw_thumbnails', *head_scripts, 'views_js/model')

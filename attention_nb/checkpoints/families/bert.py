@@ -179,4 +179,4 @@ _modernbert = Family('modernbert', 'ModernBERT', _masked('ModernBert'), prefix='
         head.dense            head.dense
         head.norm             head.norm''', ours='encoder.blocks.{i}')))
 
-bert_kin = (_bert, _roberta, _distilbert, _modernbert)
+bert_kin:tuple[Family,...] = (_bert, _roberta, _distilbert, _modernbert)

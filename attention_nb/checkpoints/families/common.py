@@ -14,12 +14,12 @@ from typing import Any
 from ...models.config import TransformerConfig
 from ...layers.latent import latent_scale
 from ...layers.rope_scaling import checked_scaling
-from ..schema import (Field, Part, Settings, is_finite, is_integer,
+from ..schema import (Field, Part, Rule, Settings, is_finite, is_integer,
                                              raise_invalid, raise_unsupported, rules, with_biases,
                                              with_defaults)
 
 # %% ../../../nbs/checkpoints/families/common.ipynb #b5984f77
-activations = dict(silu='silu', swish='silu', gelu='gelu', gelu_python='gelu',
+activations:dict[str,str] = dict(silu='silu', swish='silu', gelu='gelu', gelu_python='gelu',
     gelu_pytorch_tanh='gelu_tanh', gelu_new='gelu_tanh', gelu_fast='gelu_tanh',
     gelu_accurate='gelu_tanh', gelu_python_tanh='gelu_tanh', relu='relu', relu2='relu2')
 
@@ -35,15 +35,15 @@ def activation_field(name:str, default:str)->Field:
 def decoder_classes(name:str)->dict[str,Settings]:
     return {f'{name}Model':dict(head=None), f'{name}ForCausalLM':dict(head='linear')}
 
-mlp_bias_field = Field('mlp_bias', 'ffn_bias', False, 'flag')
+mlp_bias_field:Field = Field('mlp_bias', 'ffn_bias', False, 'flag')
 
-attention_bias_part = Part((Field('attention_bias', 'attn_bias', False, 'flag'),),
+attention_bias_part:Part = Part((Field('attention_bias', 'attn_bias', False, 'flag'),),
     lambda c: dict(attn_bias=c['attention_bias']), lambda cfg: dict(attention_bias=cfg.attn_bias))
 
-with_bias_part = replace(attention_bias_part,
+with_bias_part:Part = replace(attention_bias_part,
                          fields=with_defaults(attention_bias_part.fields, attention_bias=True))
 
-old_rope = (r'.*rotary_emb\.inv_freq',)
+old_rope:tuple[str,...] = (r'.*rotary_emb\.inv_freq',)
 
 # %% ../../../nbs/checkpoints/families/common.ipynb #d9dca29f
 def heads_part(kv:int|None=None, width:int|None=None, heads:int=32)->Part:
@@ -243,7 +243,7 @@ _Window = tuple[int|None,int|None]|None
 
 _layer_kinds = dict(full_attention='full', sliding_attention='window')
 
-types_field = Field('layer_types', 'layer_types', None, nullable=True)
+types_field:Field = Field('layer_types', 'layer_types', None, nullable=True)
 
 def layer_windows(c:Settings, usual:list[str], window:_Window)->Settings:
     "Windows of layers, our `window` and `layer_types`: as the file says, or as is usual"
@@ -293,7 +293,7 @@ def alternating_part(default:int, every:int, name:str|None=None)->Part:
     return Part((window_field(default), types_field, *names), read, write_layers)
 
 # %% ../../../nbs/checkpoints/families/common.ipynb #b8ed7070
-llama_attention = with_biases('''
+llama_attention:tuple[Rule,...] = with_biases('''
     *.self_attn.q_proj  *.attn.q_proj
     *.self_attn.k_proj  *.attn.k_proj
     *.self_attn.v_proj  *.attn.v_proj
@@ -301,28 +301,28 @@ llama_attention = with_biases('''
     *.self_attn.q_norm  *.attn.q_norm
     *.self_attn.k_norm  *.attn.k_norm''')
 
-llama_ffn = with_biases('''
+llama_ffn:tuple[Rule,...] = with_biases('''
     *.mlp.gate_proj  *.ffn.gate
     *.mlp.up_proj    *.ffn.up
     *.mlp.down_proj  *.ffn.down''')
 
-llama_frame = rules('''
+llama_frame:tuple[Rule,...] = rules('''
     embed_tokens.weight  embed.token.weight
     norm.weight          decoder.norm.weight
     lm_head.weight       head.weight''')
 
-pre_norms = rules('''
+pre_norms:tuple[Rule,...] = rules('''
     *.input_layernorm.weight           *.attn_add.before.weight
     *.post_attention_layernorm.weight  *.ffn_add.before.weight''')
 
-llama_keys = (*llama_frame, *llama_attention, *llama_ffn, *pre_norms)
+llama_keys:tuple[Rule,...] = (*llama_frame, *llama_attention, *llama_ffn, *pre_norms)
 
 llama_fixed:Settings = dict(kind='decoder', positions='rope', norm='rms', gated=True,
                             max_len=None)
 
 no_bias_fixed:Settings = {**llama_fixed, 'attn_bias':False}
 
-llama_fields = (Field('vocab_size', 'vocab_size', 32000, 'size'),
+llama_fields:tuple[Field,...] = (Field('vocab_size', 'vocab_size', 32000, 'size'),
     Field('hidden_size', 'd_model', 4096, 'size'),
     Field('num_hidden_layers', 'n_layers', 32, 'layers'),
     Field('intermediate_size', 'd_ff', 11008, 'size'), activation_field('hidden_act', 'silu'),

@@ -112,4 +112,4 @@ _bloom = Family('bloom', 'Bloom', decoder_classes('Bloom'), prefix='transformer'
         *.mlp.dense_4h_to_h              *.ffn.down
         ln_f  decoder.norm''', 'h.{i}')))
 
-gpt_kin = (_gpt2, _gpt_neox, _bloom)
+gpt_kin:tuple[Family,...] = (_gpt2, _gpt_neox, _bloom)

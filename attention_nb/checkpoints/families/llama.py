@@ -162,4 +162,5 @@ _gemma3 = Family('gemma3_text', 'Gemma 3 (text)',
     keys=_gemma_keys, unused=old_rope, ignored=frozenset(['_sliding_window_pattern']),
     neutral=dict(use_bidirectional_attention=(None, False), attn_logit_softcapping=(None,)))
 
-llama_kin = (_llama, _mistral, _qwen2, _qwen3, _smollm3, _olmo2, _phi3, _gemma2, _gemma3)
+llama_kin:tuple[Family,...] = (_llama, _mistral, _qwen2, _qwen3, _smollm3, _olmo2, _phi3,
+                               _gemma2, _gemma3)

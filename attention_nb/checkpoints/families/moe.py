@@ -175,4 +175,4 @@ _deepseek_v3 = Family('deepseek_v3', 'DeepSeek-V3', decoder_classes('DeepseekV3'
         *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
         *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False)))
 
-moe_kin = (_mixtral, _gpt_oss, _deepseek_v3)
+moe_kin:tuple[Family,...] = (_mixtral, _gpt_oss, _deepseek_v3)

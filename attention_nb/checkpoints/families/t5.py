@@ -119,4 +119,4 @@ _t5 = Family('t5', 'T5', {'T5Model':dict(kind='encoder-decoder', head=None),
         decoder.embed_tokens.weight  embed.token.weight''', fallback=True, is_copy=True),
         *_t5_stack('encoder', 1), *_t5_stack('decoder', 2, _t5_cross)))
 
-t5_kin = (_t5,)
+t5_kin:tuple[Family,...] = (_t5,)
