@@ -26,10 +26,10 @@ class Fault:
 SITE = 'tests/site/test_site.py tests/site/test_pages.py'
 FAULTS = [
     # simple: the short forms of the lessons
-    Fault('heads are cut from neighbouring numbers', '06_multihead',
+    Fault('heads are cut from neighbouring numbers', '08_multihead',
           'cut:Tensor = t.unflatten(-1, (self.n_heads,-1))',
           'cut:Tensor = t.unflatten(-1, (-1,self.n_heads)).mT'),
-    Fault('what was summed before is not scaled again', '14_flash',
+    Fault('what was summed before is not scaled again', '17_flash',
           'out = old*out + p @ v[j:j+n]', 'out = out + p @ v[j:j+n]'),
     # text
     Fault('special tokens are not counted in vocab_size', 'text/bpe',
@@ -144,7 +144,7 @@ FAULTS = [
     Fault('a picture without a text', 'nbs/03_attention.ipynb',
           '"#| fig-alt: \\"A row of bars', '"# fig-alt: \\"A row of bars',
           'tests/project/test_budgets.py'),
-    Fault('a broken link', 'nbs/05_mask.ipynb', '## Summary', '## Summary [x](no_such.ipynb)',
+    Fault('a broken link', 'nbs/04_mask.ipynb', '## Summary', '## Summary [x](no_such.ipynb)',
           SITE),
     Fault('a proof folds without a claim', 'nbs/kernels/mask.ipynb', '#| code-summary:',
           '# code-summary:', 'tests/project/test_budgets.py'),

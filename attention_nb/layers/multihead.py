@@ -221,7 +221,7 @@ class MultiHeadAttention(AttentionLayer):
         out_bias: Give the output projection a bias; None means `bias`
         dropout: Probability of zeroing a weight, in training
         out_dropout: Probability of zeroing a number of the output, in training
-        rope: Rotates queries and keys by their positions, see lesson 8
+        rope: Rotates queries and keys by their positions, see lesson 7
         qk_norm: Normalize queries and keys of each head: 'rms' or 'layer'
         q_norm: Norm of queries, as wide as a head or as the projection
         k_norm: Norm of keys, likewise
@@ -309,7 +309,7 @@ class MultiHeadAttention(AttentionLayer):
             mask: Bool, to (B, H, L, S), or an `AttentionMask`
             bias: Added to the scores; shapes as for `mask`
             causal: Mask keys after the query's position; the last query is at the last key
-            cache: Keys and values of earlier calls, see lesson 9
+            cache: Keys and values of earlier calls, see lesson 11
             positions: Position ids, (L,) or (B, L); None: after the cache
             rotation: `rope.rotation(positions)`, shared by layers
             need_weights: Also all L x S weights, or their mean over heads

@@ -124,7 +124,7 @@ class TransformerConfig:
         sinks: Learned logit per head in the softmax denominator (arXiv:2309.17453)
         window: (left, right) of the query in 'window' layers
         layer_types: 'full', 'window', a mixer; None: 'window' if there is one
-        latent: Multi-head latent attention (lesson 13)
+        latent: Multi-head latent attention (lesson 16)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
         position_offset: Row of the first position in a learned table
         relative_buckets: Buckets of the relative bias (T5)

@@ -1,4 +1,4 @@
-"""Every word looks at the others and takes what it needs: one formula, worked by hand, put in a function, and trained
+"""Every word looks at the others and takes what it needs: one formula, worked by hand and put in a function
 
 Docs: https://attention-nb.github.io/attention_nb/attention.html.md"""
 

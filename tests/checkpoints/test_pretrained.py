@@ -93,7 +93,7 @@ def test_a_wrong_end_is_named_with_the_file_that_says_it(said, why, folder, tmp_
             load_pretrained(tmp_path/'m')
         file.write_text(json.dumps(told))
 
-# %% a model of transformers and back; real weights are in nbs/12_pretrained.ipynb
+# %% a model of transformers and back; real weights are in nbs/14_pretrained.ipynb
 def test_from_hf_has_parameters_of_its_own():
     theirs = llama()
     ours,want = from_hf(theirs),out(llama(), ids)

@@ -43,7 +43,7 @@ def test_a_short_form_imports_torch_and_short_forms_alone(name):
             found.append('.'*node.level + (node.module or ''))
     assert {n.partition('.')[0] for n in found} <= {'torch', *sys.stdlib_module_names}
 
-# ---- a decoder that runs published models; nbs/12_pretrained.ipynb does it with SmolLM2
+# ---- a decoder that runs published models; nbs/14_pretrained.ipynb does it with SmolLM2
 
 def of_config(config):
     "What `from_tensors` is told of a config.json"

@@ -135,9 +135,9 @@ def test_a_second_build_does_again_what_a_change_concerns_and_nothing_else(tmp_p
 # ---- links
 
 def test_a_private_name_is_no_link_to_one_that_is_called_alike(tmp_path):
-    cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](05_mask.ipynb)'
+    cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](04_mask.ipynb)'
     path = tmp_path/'x.ipynb'
     nbformat.write(notebook([cell]), path)
     body = plain.markdown_of(notebooks.process(path.read_text('utf-8'), path), 'x')[0]
     assert body.startswith('`_asked` counts, [`attention`](https://')
-    assert '; [`_first`](05_mask.ipynb)\n' in body       # who writes a link gets it
+    assert '; [`_first`](04_mask.ipynb)\n' in body       # who writes a link gets it

@@ -140,7 +140,7 @@ bars = """[...document.querySelectorAll(`.bd-sidebar-primary, .bd-sidebar-second
     button, dialog`)].filter(
     e => e.getClientRects().length).map(e => e.className)"""
 
-@pytest.mark.parametrize('name', short(['03_attention'], ['03_attention', '07_seeing',
+@pytest.mark.parametrize('name', short(['03_attention'], ['03_attention', '10_seeing',
                                                           'checkpoints/families/registry']))
 def test_nothing_is_cut_on_paper(paper, name):
     page = paper(name)
@@ -157,7 +157,7 @@ def test_nothing_is_cut_on_paper(paper, name):
     assert page.evaluate(theme) == 'dark'
 
 def test_answers_are_printed_if_asked_for(paper):
-    page = paper('06_multihead')
+    page = paper('08_multihead')
     folds = page.locator('details:is(.answer, .hint)')
     assert folds.count() > 5 and not any(folds.nth(i).is_visible() for i in range(folds.count()))
     assert page.locator('details.proofs').first.is_visible(), 'a proof shows its claim'

@@ -17,7 +17,7 @@ def sections(site):
 of_names = [package.page(lib, n) for n in package.homes(lib)]
 
 def without_number(address):
-    "`why#why-softmax` for `04_why.html#why-softmax`"
+    "`why#why-softmax` for `06_why.html#why-softmax`"
     return re.sub(r'^\d+_', '', address.replace('.html', ''))
 
 # ---- search
@@ -220,10 +220,10 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
     expect(page.locator(f'#{section} > h2')).to_be_in_viewport()
     assert not problems, problems
 
-first_pages = {'kv cache': '09_cache', 'rope': '08_position', 'beam search': 'models/beam_search',
-               'visualize my bert': 'views/attention_views', 'flash attention': '14_flash',
-               'int8': '16_bits',
-               'multi head attention': '06_multihead', 'softmax': '04_why'}
+first_pages = {'kv cache': '11_cache', 'rope': '07_position', 'beam search': 'models/beam_search',
+               'visualize my bert': 'views/attention_views', 'flash attention': '17_flash',
+               'int8': '19_bits',
+               'multi head attention': '08_multihead', 'softmax': '06_why'}
 
 def test_what_people_type_finds_its_page_first(page, address):
     "Titles first, lessons before the library before the entries of names"
@@ -236,14 +236,14 @@ def test_the_search_is_used_without_a_pointer(page, address):
     page.keyboard.press('Control+k')
     page.keyboard.type('rope')
     hits = page.locator('#pst-search-dialog ul.search a')
-    expect(hits.first).to_have_attribute('href', re.compile('08_position'))
+    expect(hits.first).to_have_attribute('href', re.compile('07_position'))
     for key,hit in (('ArrowDown', 0), ('ArrowDown', 1), ('ArrowUp', 0)):
         page.keyboard.press(key)
         expect(hits.nth(hit)).to_be_focused()
     page.keyboard.press('ArrowUp')
     expect(page.locator('#pst-search-dialog input[type=search]')).to_be_focused()
     page.keyboard.press('Enter')
-    expect(page).to_have_url(re.compile('08_position.html#turning'))
+    expect(page).to_have_url(re.compile('07_position.html#turning'))
 
 def test_a_link_lands_on_its_section_and_stays_while_the_page_grows(page, address):
     "Pictures and formulas above it come later; once the reader scrolls, the page stands still"
