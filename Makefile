@@ -97,6 +97,7 @@ $(READY): $(PACKAGING)
 		say which: make PYTHON=python3.12 ...')"
 	@$(PYTHON) -c "import venv, ensurepip" || { \
 		echo "Python's venv is missing; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@test ! -L .venv || { echo ".venv is a link: remove it, and make sets one up here"; exit 1; }
 	@echo "Setting up .venv (minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) install -q -c constraints.txt torch

@@ -1,4 +1,4 @@
-"""Boolean masks: causal, window, padding, document, prefix
+"""Boolean masks: causal, window, padding, document and prefix; what each is for, how it looks, what it costs
 
 Docs: https://attention-nb.github.io/attention_nb/kernels/mask.html.md"""
 

@@ -15,8 +15,8 @@ ini.read(cfg.config_path/'settings.ini', encoding='utf-8')
 project,release = cfg.title,cfg.version
 author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 # numbers of their lessons
-book_parts = {'Foundations': range(7), 'Seeing': range(7,8), 'Modern attention': range(8,14),
-              'Scaling': range(14,100)}
+book_parts = {'Foundations': range(10), 'Seeing': range(10,11), 'Whole models': range(11,17),
+              'Scaling': range(17,100)}
 
 extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint',
               'stale', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',

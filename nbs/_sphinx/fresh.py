@@ -26,8 +26,8 @@ class Book:
         pages = {d: cells.load(p) for d,p in paths.items()}
         self.titles = [(d, cells.title(pages[d]), cells.lesson_of(d, pages[d]))
                        for d in cells.in_order(pages)]
-        self.names = [(name.split('.')[-1], name, address)
-                      for address,name in quarto.own_names().items()]
+        self.names = [(name.split('.')[-1], name, quarto.address(name))
+                      for name in quarto.own_names().values()]
         self.root,self.graph = env.config.root_doc,rooms.graph()
 
     def inputs(self, doc):

@@ -9,13 +9,13 @@ from pathlib import Path
 import nbformat
 from nbdev.config import get_config
 from sphinx.util import logging
-import api, cells, package, place, plain, rooms, rules
+import api, cells, overview, package, place, plain, rooms, rules
 from notebooks import process
 from quarto import described, front_matter, myst
 from tidy import VIEW
 
 _log = logging.getLogger(__name__)
-MODULES,ALL = '<!-- modules -->','<!-- rooms -->'
+MODULES,ALL,MAP = '<!-- modules -->','<!-- rooms -->','<!-- map -->'
 markdown,code = nbformat.v4.new_markdown_cell,nbformat.v4.new_code_cell
 
 # %% cells
@@ -109,12 +109,20 @@ def page_kind(name, page):
         said['library'] += ' · [for implementers]{.for-implementers}'
     return f'{{.page-kind}}\n{said[kind]}\n\n' if (kind := cells.kind(name)) else ''
 
-def draw_rooms(cell, name):
-    "The pictures of rooms.py where a cell asks for them"
+def draw_maps(cell, name, book):
+    "The pictures of rooms.py and overview.py where a cell asks for them"
     if cell.cell_type != 'markdown': return
+    if MAP in cell.source: cell.source = cell.source.replace(MAP, overview.drawn(book))
     if MODULES in cell.source:
         cell.source = cell.source.replace(MODULES, rooms.of_room(cells.room(name)))
     if ALL in cell.source: cell.source = cell.source.replace(ALL, rooms.of_all())
+
+def add_map(nb, drawn):
+    "Below the opening of a lesson, before its first section"
+    n = next((n for n,c in enumerate(nb.cells) if c.cell_type == 'markdown'), None)
+    if n is None or not drawn: return
+    opening,*rest = re.split(r'\n(?=## )', nb.cells[n].source, maxsplit=1)
+    nb.cells[n:n+1] = [markdown(t) for t in (opening, drawn, *rest)]
 
 class Reader:
     "What MyST-NB calls, by the name in `nb_custom_formats`, with the text of a notebook alone"
@@ -127,7 +135,9 @@ class Reader:
             _log.error(problem)
         nb = process(text, env.doc2path(env.docname))
         plain.keep(env, nb)
-        for c in nb.cells: draw_rooms(c, env.docname)
+        for c in nb.cells: draw_maps(c, env.docname, self.app.book)
+        if cells.kind(env.docname) == 'lesson':
+            add_map(nb, overview.drawn(self.app.book, env.docname))
         mark = page_kind(env.docname, json.loads(text)['cells'])
         nb.cells = [out for cell in nb.cells for out in page_cells(cell, env.docname, mark)]
         if any('{footcite:' in c.source for c in nb.cells):

@@ -50,7 +50,11 @@ def linked_inside(writer, places, address):
 def book(browser, address, out, answers=False, only=()):
     "Write the pages of the site at `address` to the file `out`; how many sheets it has"
     writer,places,page = PdfWriter(),{},browser.new_page()
-    for title,file in contents(page, address):
+    pages = contents(page, address)
+    names = [file.removesuffix('.html') for _,file in pages]
+    if unknown := [name for name in only if name not in names]:
+        sys.exit(f'no page {", ".join(unknown)}; the pages are {", ".join(names)}')
+    for title,file in pages:
         if only and file.removesuffix('.html') not in only: continue
         first = len(writer.pages)
         data = printed(page, f'{address}/{file}', first+1, answers)

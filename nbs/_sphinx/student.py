@@ -2,7 +2,8 @@
 
 Each becomes _build/student/NAME.ipynb: where an answer stood, a cell waits for the student's. What
 cells printed and drew goes too, for it answers each *Predict* above it; schemes drawn by hand stay.
-Links to pages that are no lessons lead to the site.
+Proofs go, which hold the numbers to predict and would stop whoever changes a number above them. So
+do directives of nbdev; notes on a line of code become text. Links to other pages lead to the site.
 """
 import json, re, sys
 from pathlib import Path
@@ -17,17 +18,24 @@ def to_the_site(text):
         return f']({site}/{m[1]}.html'
     return re.sub(r'\]\(([\w/]+)\.ipynb', link, text)
 
-def without_answers(notebook):
-    "The cells of a notebook without outputs; an answer gives way to an empty cell"
+def for_students(notebook):
+    "The cells of a notebook without outputs and proofs; an answer gives way to an empty cell"
     for cell in notebook['cells']:
-        summary = str(cells.split_options(cells.source(cell))[0].get('code-summary', '')) \
-            if cells.directive(cell, 'code-summary') else ''
-        if cell['cell_type'] == 'code' and summary.startswith('Answer'):
-            yield dict(cell_type='code', id=cell['id'], execution_count=None, metadata={},
-                       outputs=[], source=['# your answer\n'])
-        elif cell['cell_type'] == 'code' and 'SVG(filename=' not in cells.source(cell):
-            yield cell | dict(outputs=[])
-        else: yield cell
+        text = cells.source(cell)
+        if cell['cell_type'] == 'markdown':
+            if note := cells.EXPLAIN.match(text):
+                quote = note[1].strip(' "')
+                text = f'`{quote}`: {text[note.end():].strip()}'
+            yield cell | dict(source=to_the_site(text).splitlines(True))
+            continue
+        options,code = cells.split_options(text)
+        answer = str(options.get('code-summary', '')).startswith('Answer')
+        if answer: code = '# your answer'
+        elif 'default_exp' in options or 'example' in options or 'nbdev_export()' in code: continue
+        elif cells.folded(options) and cells.only_asserts(cell): continue
+        keep = 'SVG(filename=' in code
+        yield cell | dict(source=code.splitlines(True), metadata={}, execution_count=None,
+                          outputs=cell['outputs'] if keep else [])
 
 def main(folder='_build/student'):
     folder = Path(folder)
@@ -35,10 +43,7 @@ def main(folder='_build/student'):
     for path in sorted(Path('nbs').glob('*.ipynb')):
         if cells.kind(path.stem) != 'lesson': continue
         notebook = json.loads(path.read_text(encoding='utf-8'))
-        notebook['cells'] = list(without_answers(notebook))
-        for cell in notebook['cells']:
-            if cell['cell_type'] == 'markdown':
-                cell['source'] = to_the_site(cells.source(cell)).splitlines(True)
+        notebook['cells'] = list(for_students(notebook))
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + '\n'
         (new := folder/f'{path.name}.tmp').write_text(text, encoding='utf-8')
         new.replace(folder/path.name)

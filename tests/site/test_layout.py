@@ -178,6 +178,8 @@ def test_a_pdf_has_numbers_an_outline_answers_and_links_inside(browser, address,
     from pypdf import PdfReader
     lesson,page = home()['SimpleEmbeddings'][0],home()['show_numbers'][0]
     n = pdf.book(browser, address, tmp_path/'book.pdf', answers=True, only=[lesson, page])
+    with pytest.raises(SystemExit, match='no page nothing; the pages are index, '):
+        pdf.book(browser, address, tmp_path/'none.pdf', only=['nothing'])
     reader = PdfReader(tmp_path/'book.pdf')
     texts = [p.extract_text() for p in reader.pages]
     assert n == len(texts) > 12

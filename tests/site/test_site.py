@@ -165,6 +165,20 @@ def test_a_lesson_has_its_number_in_its_title_and_in_the_sidebar(texts):
         number, = rules.number(page)
         assert title.startswith(f'{number}\u2002{rules.title(cells(page))}'), title
 
+def test_the_map_below_each_opening_leads_to_all_lessons(texts):
+    "Above its first section; today's box is marked, and on a phone the lessons beside it"
+    states = {-1: 'past', 0: 'now', 1: 'later'}
+    for n,page in enumerate(lessons):
+        top = article(texts[page]).split('<h2')[0]
+        wide,narrow = re.search(r'<nav class="book-map".*?</nav>', top, re.S)[0].split('</svg>')
+        found = {name: state for state,name in re.findall(r'class="(\w+)" href="(\w+)', wide)}
+        assert found == {o: states[(i > n) - (i < n)] for i,o in enumerate(lessons)}, page
+        near,every = narrow.split('</div>')
+        assert re.findall(r'href="(\w+)', near) == lessons[max(n-1, 0):n+2]
+        assert re.findall(r'href="(\w+)', every) == lessons
+        assert wide.count('aria-current') == near.count('aria-current') == 1
+    assert texts['learn'].count('class="book-map"') == 1
+
 def test_the_first_line_says_what_a_page_is(texts):
     for page in texts:
         top,kind = article(texts[page]).split('<h2')[0],rules.kind(page)

@@ -1,5 +1,5 @@
 "Slides of a lesson: made from the notebook, shown without a network, nothing cut off"
-import re, subprocess, sys
+import ast, re, subprocess, sys
 import nbformat, pytest, rules
 from nbdev.config import get_config
 from helpers import full, root, serve
@@ -109,22 +109,52 @@ def test_a_full_slide_is_broken_and_its_heading_repeated(tmp_path):
     assert 'What?' in text and 'The hint' not in text
     assert all(f'Paragraph {i}.' in text for i in range(12))
 
-def test_a_student_gets_no_answer_no_output_and_all_else(tmp_path):
+def test_a_student_gets_no_answer_no_output_no_proof_and_all_else(tmp_path):
     done = subprocess.run([sys.executable, root/'nbs'/'_sphinx'/'student.py', tmp_path], cwd=root,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert sorted(p.stem for p in tmp_path.iterdir()) == lessons
     given = nbformat.read(tmp_path/f'{LESSON}.ipynb', 4)
     nbformat.validate(given)
-    answers = [n for n,c in enumerate(cells(LESSON)) if 'code-summary: "Answer' in rules.source(c)]
-    assert len(answers) >= 3
-    for n,(theirs,ours) in enumerate(zip(given.cells, cells(LESSON), strict=True)):
-        if n in answers: assert theirs.source == '# your answer\n'
-        elif theirs.cell_type == 'code': assert theirs.source == rules.source(ours)
+    theirs = {c.id: c.source for c in given.cells}
+    kinds = dict(answer=0, proof=0, note=0)
+    for c in cells(LESSON):
+        options,code = rules.split_options(rules.source(c))
+        kind = ('answer' if 'code-summary: "Answer' in rules.source(c) else
+                'proof' if rules.folded(options) and rules.only_asserts(c) else
+                'note' if rules.EXPLAIN.match(rules.source(c)) else None)
+        if kind: kinds[kind] += 1
+        if kind == 'answer': assert theirs[c['id']] == '# your answer'
+        elif kind == 'proof': assert c['id'] not in theirs
+        elif kind == 'note': assert theirs[c['id']].startswith('`')
+        elif c['id'] in theirs and c['cell_type'] == 'code': assert theirs[c['id']] == code
+    assert min(kinds.values()) >= 1 and kinds['answer'] >= 3
     shown = [c for c in given.cells if c.get('outputs')]    # nothing that answers a question
     assert len(shown) == 1 and "'figures'/'self_attention.svg'" in shown[0].source
-    for path in tmp_path.iterdir():                     # and every link leads somewhere
+    for path in tmp_path.iterdir():                     # no directive, and links lead somewhere
         text = '\n'.join(c.source for c in nbformat.read(path, 4).cells)
+        assert '#|' not in text, path.name
         assert {name for name in re.findall(r'\]\((\w+)\.ipynb', text)} <= {*lessons}
     assert '](https://attention-nb.github.io/attention_nb/notes/controls.html' in '\n'.join(
         c.source for c in given.cells)
+
+def stored(tree):
+    "Names that code gives a value to"
+    kinds = ast.FunctionDef, ast.ClassDef
+    return ({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
+             and isinstance(n.ctx, ast.Store)}
+            | {n.name for n in ast.walk(tree) if isinstance(n, kinds)})
+
+@pytest.mark.parametrize('lesson', lessons)
+def test_a_lesson_needs_no_name_of_its_proofs(lesson):
+    "So it runs without them, and they overwrite nothing that the text or an exercise uses"
+    proved,known = set(),set()
+    for c in (c for c in cells(lesson) if c['cell_type'] == 'code'):
+        options,code = rules.split_options(rules.source(c))
+        tree = rules.syntax(code)
+        if rules.folded(options) and rules.only_asserts(c): proved |= stored(tree)
+        else:
+            used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
+                    and isinstance(n.ctx, ast.Load)} - stored(tree)
+            assert not used & proved - known, (c['id'], used & proved - known)
+            known |= stored(tree)
