@@ -7,8 +7,8 @@ Docs: https://attention-nb.github.io/attention_nb/block.html.md"""
 # %% auto #0
 __all__ = ['SimpleRMSNorm', 'Feed']
 
-# %% ../../nbs/09_block.ipynb #4e27e89c
-import torch.nn.functional as F
+# %% ../../nbs/09_block.ipynb #3a2687a4
+import torch, torch.nn.functional as F
 from torch import Tensor, nn
 
 # %% ../../nbs/09_block.ipynb #d65cf1b3

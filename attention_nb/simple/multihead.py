@@ -1,4 +1,4 @@
-"""Several attentions side by side, each with its own idea of what matters, in one module
+"""Several attentions side by side, each with weights of its own, in one module
 
 Docs: https://attention-nb.github.io/attention_nb/multihead.html.md"""
 

@@ -12,16 +12,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 # %% ../../nbs/01_tokenizer.ipynb #b2d9f0a1
-def number_words(text:str)->dict[str,int]:
-    """Assign ids to the different words of `text`, in alphabetical order
+def number_words(texts:Sequence[str])->dict[str,int]:
+    """Assign ids to the different words of `texts`, in alphabetical order
 
     Args:
-        text: Words with spaces between them
+        texts: Texts, words with spaces between them
 
     Returns:
-        Word -> id; 0 stands for all unknown words
+        Word -> id, after three marks
     """
-    return {word:i for i,word in enumerate(['<unk>', *sorted(set(text.split()))])}
+    words = sorted({word for text in texts for word in text.split()})
+    return {word:i for i,word in enumerate(['<unk>','<bos>','<eos>', *words])}
 
 def words_to_ids(text:str, numbers:dict[str,int])->list[int]:
     """Look up the words of `text`
@@ -31,9 +32,9 @@ def words_to_ids(text:str, numbers:dict[str,int])->list[int]:
         numbers: Word -> id
 
     Returns:
-        The id of each word of the text
+        Mark of the beginning, the id of each word, mark of the end
     """
-    return [numbers.get(word, 0) for word in text.split()]
+    return [1, *(numbers.get(word, 0) for word in text.split()), 2]
 
 # %% ../../nbs/01_tokenizer.ipynb #346e53b3
 def count_pairs(words:dict[tuple[str,...],int])->Counter[tuple[str,str]]:

@@ -6,7 +6,7 @@ what is there stays. Then it says what is still missing, here and elsewhere.
 import re, sys
 from pathlib import Path
 import nbformat
-import cells, rules
+import cells, overview, rules
 
 root = Path(__file__).resolve().parents[2]
 CARD = '''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 120">
@@ -75,6 +75,8 @@ def linked(name, nbs):
         yield f'nbs/{by}.ipynb does not link it: a row of its table, | {own} | what for |'
     if lesson and not has('glossary'):
         yield 'nbs/glossary.ipynb: a line for each term that the page explains'
+    if lesson and cells.alias(name) not in overview.WAY | overview.AROUND:
+        yield 'nbs/_sphinx/overview.py has no box for it on the map of a model'
 
 def missing(path, folder=root):
     "What the page still lacks, in words"

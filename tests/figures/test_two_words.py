@@ -16,7 +16,8 @@ def test_all_that_follows_is_what_torch_says(open_view):
         'ship takes 20\u00a0% from ship and 80\u00a0% from crew: (5.98, 8.04). '
         'crew takes 50\u00a0% from ship and 50\u00a0% from crew: (7.50, 5.00).')
     now = {name: W.clone() for name,W in zip(ROLES, (Wq, Wk, Wv))}
-    for name,i,j,value in (('Wq', 1, 0, 3.), ('Wk', 0, 0, -2.5), ('Wv', 1, 1, 0.), ('Wq', 0, 1, 0.)):
+    for name,i,j,value in (('Wq', 1, 0, 3.), ('Wk', 0, 0, -2.5), ('Wv', 1, 1, 0.),
+                           ('Wq', 0, 1, 0.)):
         now[name][i,j] = value
         page.get_by_label(f'{ROLES[name]} matrix, row {i+1}, column {j+1}').fill(f'{value:g}')
         follows(page, *now.values())

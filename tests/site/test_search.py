@@ -34,7 +34,7 @@ why softmax | why#why-softmax
 what is a query key and value | attention#query-key-value
 RoPE | position#turning
 rotary embeddings | position#turning
-positional encoding | embedding#position-computed
+positional encoding | position#position-computed
 BPE | tokenizer#from-words-to-bytes tokenizer#training
 how does byte pair encoding work | tokenizer#from-words-to-bytes tokenizer#training
 KV cache | cache#keep-what-was-made
@@ -73,7 +73,7 @@ how to mask padding tokens | mask#padding
 difference between self attention and cross attention | multihead#two-texts
     attention#a-layer-that-learns
 why do transformers need positions | why#order-does-not-matter-unless-you-say-so
-    embedding#position-learned position#no-places-at-all position#two-words-that-are-one
+    position#position-learned notes/places#no-places-at-all position
 what does softmax do | why#why-softmax
 how does the gpt-2 tokenizer split text | text/bpe#splitting-before-merging
     tokenizer#the-same-as-gpt-2-id-for-id
@@ -86,7 +86,7 @@ why is attention quadratic | attention#what-it-costs cache#what-reading-again-co
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
     api/cosine_similarity
-train on shakespeare | tokenizer#shakespeare decoder#a-text-to-learn-from decoder#training
+train on shakespeare | tokenizer#how-large-should-the-vocabulary-be embedding#train-the-vectors decoder#a-text-to-learn-from decoder#training
     notes/speller#words-backwards decoder
 attention dropout | layers/multihead#dropout
 residual connection | decoder#add-do-not-replace
@@ -101,9 +101,9 @@ induction heads | pretrained#what-heads-do
 repetition penalty | models/sampling#repetition-penalty
 stop token | models/decoding#where-it-ends models/generation#stop-and-continue
 special tokens | text/bpe#special-tokens
-unknown words | tokenizer#a-tokenizer-of-words tokenizer#from-words-to-bytes
+unknown words | tokenizer#words tokenizer#from-words-to-bytes
     text/tokenizer#what-is-a-word api/WordTokenizer
-batch of sentences of different length | tokenizer#batches mask#padding
+batch of sentences of different length | text/vocabulary mask#padding
 grouped query attention | layers/multihead#grouped-heads
 return attention weights | layers/multihead#weights-if-you-ask
 swiglu | transformer#feed-forward
@@ -114,7 +114,7 @@ attention rollout | notes/sentences#where-a-vector-comes-from recording/head_sco
 saturated softmax vanishing gradient | why#why-divide-by-the-square-root-of-the-width
     why#does-the-scale-matter-for-learning
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
-alibi | position#a-slope api/alibi_slopes
+alibi | layers/position#a-slope api/alibi_slopes
     api/alibi_bias
 convert weights to torch | guide/from_torch#convert-a-module layers/torch_interop#the-conversions
     api/to_torch
