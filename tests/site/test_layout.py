@@ -176,7 +176,7 @@ def test_answers_are_printed_if_asked_for(paper):
 def test_a_pdf_has_numbers_an_outline_answers_and_links_inside(browser, address, tmp_path):
     import pdf
     from pypdf import PdfReader
-    lesson,page = home()['SimpleEmbeddings'][0],home()['show_numbers'][0]
+    lesson,page = home()['simple_cosine'][0],home()['show_numbers'][0]
     n = pdf.book(browser, address, tmp_path/'book.pdf', answers=True, only=[lesson, page])
     with pytest.raises(SystemExit, match='no page nothing; the pages are index, '):
         pdf.book(browser, address, tmp_path/'none.pdf', only=['nothing'])
