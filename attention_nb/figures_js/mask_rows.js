@@ -43,7 +43,7 @@ views.mask_rows = (root, d) => {
     cells.forEach((line, i) => line.forEach((cell, j) => {
       const w = rows[i][j], seen = state.mask[i][j] === 1;
       cell.textContent = seen ? percent(w) : "";
-      cell.className = seen ? w > 0.5 ? "strong" : "" : "hidden";
+      cell.className = seen ? "" : "hidden";
       cell.style.setProperty("--share", w);
       cell.ariaPressed = String(seen);
       cell.ariaLabel = `${tokens[i]}, key ${tokens[j]}: ${seen ? percent(w) : "hidden"}`;

@@ -1,4 +1,4 @@
-"""The map below the opening of each lesson: a model as boxes, one for each lesson.
+"""The map below the title of each lesson: a model as boxes, one for each lesson.
 
 The way of a text goes from left to right, and what stands around a model is below it. Today's box
 is filled, earlier ones have an outline, later ones are grey. A phone shows the lessons before and

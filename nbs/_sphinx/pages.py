@@ -118,7 +118,7 @@ def draw_maps(cell, name, book):
     if ALL in cell.source: cell.source = cell.source.replace(ALL, rooms.of_all())
 
 def add_map(nb, drawn):
-    "Below the opening of a lesson, before its first section"
+    "Below the title of a lesson"
     n = next((n for n,c in enumerate(nb.cells) if c.cell_type == 'markdown'), None)
     if n is None or not drawn: return
     opening,*rest = re.split(r'\n(?=## )', nb.cells[n].source, maxsplit=1)
