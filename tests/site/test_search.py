@@ -44,13 +44,13 @@ SDPA | kernels/dispatch#torch-s-kernel
 MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
 causal mask | mask#causal
 hide the future | mask#causal
-padding mask batch | mask#padding
-sliding window attention | mask#window cache#a-window-forgets
-why -inf in mask | why#why-minus-infinity mask#hidden-but-not-by-minus-infinity
+padding mask batch | mask#batches-and-padding
+sliding window attention | kernels/mask#window cache#a-window-forgets
+why -inf in mask | why#why-minus-infinity mask#what-hiding-does-to-a-row
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
 flash attention | kernels/dispatch#torch-s-kernel kernels/dispatch#attention-in-pieces
-    mask#what-a-mask-costs flash flash#tiles
+    kernels/mask#what-the-table-costs flash flash#tiles
 layernorm rmsnorm | transformer#norms
 what does the output projection do | multihead#why-the-output-projection
 load llama weights | guide/load_model checkpoints/families/llama checkpoints/convert#loading
@@ -69,9 +69,9 @@ word vectors king queen | embedding#directions-mean-something
 backpropagation through attention | notes/steps#the-backward-pass-by-hand
 what is attention | attention#query-key-value attention#why-attention-at-all
     attention
-how to mask padding tokens | mask#padding
+how to mask padding tokens | mask#batches-and-padding
 difference between self attention and cross attention | multihead#two-texts
-    attention#a-layer-that-learns
+    layer#a-layer
 why do transformers need positions | why#order-does-not-matter-unless-you-say-so
     position#position-learned notes/places#no-places-at-all position
 what does softmax do | why#why-softmax
@@ -80,16 +80,16 @@ how does the gpt-2 tokenizer split text | text/bpe#splitting-before-merging
 visualize attention heads | views/attention_views#the-head-view seeing#what-heads-do
     seeing#all-heads-at-once
 how much memory does the kv cache need | cache#what-it-weighs
-why is attention quadratic | attention#what-it-costs cache#what-reading-again-costs
-    mask#what-a-mask-costs
+why is attention quadratic | attention#the-function cache#what-reading-again-costs
+    kernels/mask#what-the-table-costs
     layers/multihead#what-each-option-costs
 extrapolate to longer sequences | position#longer-texts-than-in-training
 cosine similarity of words | embedding#which-words-are-alike
     api/cosine_similarity
-train on shakespeare | tokenizer#how-large-should-the-vocabulary-be embedding#train-the-vectors decoder#a-text-to-learn-from decoder#training
-    notes/speller#words-backwards decoder
+train on shakespeare | tokenizer#how-large-should-the-vocabulary-be embedding#train-the-vectors
+    decoder#a-text-to-learn-from decoder#training notes/speller#words-backwards decoder
 attention dropout | layers/multihead#dropout
-residual connection | decoder#add-do-not-replace
+residual connection | block#add-do-not-replace
     api/Residual transformer#where-the-norms-stand
 use with hugging face models | recording/third_party#models-of-transformers
     checkpoints/convert#loading
@@ -103,11 +103,11 @@ stop token | models/decoding#where-it-ends models/generation#stop-and-continue
 special tokens | text/bpe#special-tokens
 unknown words | tokenizer#words tokenizer#from-words-to-bytes
     text/tokenizer#what-is-a-word api/WordTokenizer
-batch of sentences of different length | text/vocabulary mask#padding
+batch of sentences of different length | text/vocabulary mask#batches-and-padding
 grouped query attention | layers/multihead#grouped-heads
 return attention weights | layers/multihead#weights-if-you-ask
 swiglu | transformer#feed-forward
-causal mask with a cache | mask#more-keys-than-queries cache#in-chunks
+causal mask with a cache | mask#causal kernels/mask#the-other-corner cache#in-chunks
 command line | views/command views/command#the-command views/command#options
 attention rollout | notes/sentences#where-a-vector-comes-from recording/head_scores#rollout
     api/attention_rollout
@@ -126,11 +126,11 @@ why is my output nan | mask#the-query-that-sees-nothing'''
 # what readers look for, and the pages that answer, one of them first or second
 tasks = '''
 the cache class | api/KVCache layers/cache
-the mask for padding | mask#padding guide/masks#padding api/padding_mask
+the mask for padding | mask#batches-and-padding guide/masks#padding api/padding_mask
 how to load a folder | guide/load_model checkpoints/pretrained checkpoints/source
 a picture of one head | views/attention_views#the-head-view views/neuron_view api/head_view
 is_causal | mask api/scaled_dot_product_attention api/attention guide/masks layers/torch_interop
-key_padding_mask | mask#padding guide/masks guide/from_torch
+key_padding_mask | mask#batches-and-padding guide/masks guide/from_torch
 past_key_values | cache#keep-what-was-made guide/generate
 what is a head | multihead#heads multihead
 rotary | position#turning
