@@ -57,7 +57,7 @@ def two_words_view(tokens:Sequence[str], Wq:Tensor, Wk:Tensor, Wv:Tensor, x:Tens
         if W.abs().max() > 20:
             raise ValueError(f"{name} must hold numbers from -20 to 20, got {W.abs().max():.3g}")
         start[name] = W.tolist()
-    return view_of('two_words', title, "Two words: three matrices to change, and what comes of them",
+    return view_of('two_words', title, "Two words: three matrices, and what comes of them",
                    size=2, tokens=tokens, x=start.pop('x'), start=start)
 
 def draw_table(fig:Any, data:dict[str,Any])->None:
