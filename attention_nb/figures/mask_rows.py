@@ -46,7 +46,7 @@ def mask_view(scores:Tensor, tokens:Sequence[str], mask:Tensor|None=None, *, row
     scores = checked_vectors(scores, 'LS', 'scores')
     (L,S),tokens = scores.shape,readable_tokens(tokens, len(scores))
     if L != S: raise ValueError(f"scores must be (L, L), got {tuple(scores.shape)}")
-    if L > 12: raise ValueError(f"{L} words are more than the 12 that this view shows")
+    if L > 8: raise ValueError(f"{L} words are more than the 8 that this view shows")
     mask = causal_mask(L) if mask is None else mask
     if mask.dtype != torch.bool or mask.shape != scores.shape:
         raise ValueError(f"mask must be bool ({L}, {L}), got {mask.dtype} {tuple(mask.shape)}")

@@ -211,10 +211,15 @@ def checks(text):
 def only_asserts(cell):
     return not exported(cell) and checks(source(cell)) > 0 and not cell.get('outputs')
 
+CHECK = 'The check'                     # the summary of a cell with which readers try their answer
+def is_proof(cell, options):
+    return folded(options) and only_asserts(cell) and options.get('code-summary') != CHECK
+
 def fold_label(options, text):
     "What the site shows on a folded cell: its summary, for a proof with the number of its checks"
     summary,n = str(options.get('code-summary', '')).strip(),checks(text)
-    if not n or options.keys() & {'export', 'exports', 'exporti'}: return summary
+    if not n or summary == CHECK: return summary
+    if options.keys() & {'export', 'exports', 'exporti'}: return summary
     return f'✓ {summary} · {n} {"check" if n == 1 else "checks"}'
 
 # %% #| explain

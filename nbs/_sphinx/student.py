@@ -32,7 +32,7 @@ def for_students(notebook):
         answer = str(options.get('code-summary', '')).startswith('Answer')
         if answer: code = '# your answer'
         elif 'default_exp' in options or 'example' in options or 'nbdev_export()' in code: continue
-        elif cells.folded(options) and cells.only_asserts(cell): continue
+        elif cells.is_proof(cell, options): continue
         keep = 'SVG(filename=' in code
         yield cell | dict(source=code.splitlines(True), metadata={}, execution_count=None,
                           outputs=cell['outputs'] if keep else [])

@@ -9,11 +9,13 @@ from attention_nb.figures.cache_steps import cache_view
 from attention_nb.figures.explorables import permutation_view, softmax_view
 from attention_nb.figures.flash_tiles import tiles_view
 from attention_nb.figures.forming import forming_view
+from attention_nb.figures.mask_rows import mask_view
 from attention_nb.figures.mixing import mixing_view
 from attention_nb.figures.model_shapes import shapes_view
 from attention_nb.views.page import _kinds
 from attention_nb.figures.ring_steps import ring_view
 from attention_nb.figures.rope_turns import rotation_view
+from attention_nb.figures.two_words import two_words_view
 from attention_nb.figures.word_senses import sense_view
 from helpers import full
 from helpers.looks import expect, hostile, hostile_title, moving, sticks_out, weights
@@ -53,6 +55,8 @@ kinds = dict(
     rope_turns_of_eight=(lambda t: turns(16, t), '.chip', 2),
     mixing=(lambda t: mixing_view(torch.eye(2), [f'{n} {"w"*60}' for n in t], t, **title),
             '.sliders label > span', 2),
+    two_words=(lambda t: two_words_view(t, *[torch.eye(2)]*3, **title), '.counts thead th', 2),
+    mask_rows=(lambda t: mask_view(rows(t) @ rows(t).T, t, **title), '.mask tbody th', 8),
     word_senses=(senses, '.sentence:first-of-type .token', 40),
     cache_steps=(lambda t: cache_view(t, **title), '.cells thead tr > *', 24),
     flash_tiles=(lambda t: tiles_view({n: AttentionMask(70) for n in t}, sides=[8], **title),
