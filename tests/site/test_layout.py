@@ -23,8 +23,10 @@ def test_code_and_what_it_prints_are_one_block_and_its_button_covers_nothing(pag
     ready(page, f'{address}/{lesson}.html')
     pair = page.locator('.cell:has(> .cell_input + .cell_output > .stream:first-child)').first
     code,out = pair.locator('pre').first,pair.locator('.output pre').first
-    above,below = code.bounding_box(),out.bounding_box()
-    assert abs(above['y'] + above['height'] - below['y']) < 1 and above['x'] == below['x']
+    # both at one moment: figures above may still grow
+    above,below = pair.evaluate("""e => ['pre', '.output pre'].map(
+        s => e.querySelector(s).getBoundingClientRect().toJSON())""")
+    assert abs(above['bottom'] - below['top']) < 1 and above['left'] == below['left']
     grounds = {e.evaluate('e => getComputedStyle(e).backgroundColor') for e in (code, out)}
     assert len(grounds) == 2
     code.hover()
