@@ -62,13 +62,14 @@ def two_words_view(tokens:Sequence[str], Wq:Tensor, Wk:Tensor, Wv:Tensor, x:Tens
 
 def draw_table(fig:Any, data:dict[str,Any])->None:
     "Draw the six steps as a table, a column for each word"
-    found = _steps(torch.tensor(data['x']), *(torch.tensor(data['start'][name]) for name in ROLES))
+    start = (torch.tensor(data['start'][name]) for name in ROLES)
+    steps = _steps(torch.tensor(data['x']), *start)
     fig.set_size_inches(4.4, 2.1)
     ax = fig.subplots()
     ax.axis('off')
     texts = [['   '.join(f'{n:.2f}' for n in line) for line in rows.tolist()]
-             for rows in found.values()]
-    table = ax.table(texts, rowLabels=[*found], colLabels=[clipped(t) for t in data['tokens']],
+             for rows in steps.values()]
+    table = ax.table(texts, rowLabels=[*steps], colLabels=[clipped(t) for t in data['tokens']],
                      loc='center', edges='horizontal')
     table.scale(1, 1.25)
     for cell in table.get_celld().values():

@@ -11,7 +11,7 @@ views.mask_rows = (root, d) => {
   const {tokens, scores} = d, view = explorable(d.start, show), {state} = view;
   const flip = (i, j) => {
     state.mask[i][j] = 1 - state.mask[i][j];
-    Object.assign(state, {row: i});
+    state.row = i;
     view.draw();
   };
   const cells = scores.map((row, i) => row.map((_, j) =>

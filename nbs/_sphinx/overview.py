@@ -5,6 +5,7 @@ is filled, earlier ones have an outline, later ones are grey. A phone shows the 
 after, and a list.
 """
 import html
+from itertools import pairwise
 import cells
 
 HIGH,GAP,TOP,BELOW = 24,14,14,58
@@ -40,8 +41,8 @@ def box(lesson, label, x, y, name, today):
             f'<text x="{x + width(label)/2:.1f}" y="{y+16}">{html.escape(label)}</text></a>')
 
 def drawn(names, today=None):
-    """The map as HTML, with links to the pages `names`; empty if it has no box for one of them
-    or for `today`, the page that shows it, if there is one"""
+    """The map as HTML, with links to the lessons among the pages `names`; `today` is the lesson
+    that shows it. Empty unless it has a box for each lesson, and no other"""
     pages = {cells.alias(n): n for n in names if cells.kind(n) == 'lesson'}
     if {*pages} != {*WAY, *AROUND}: return ''
     now = int(cells.number(today)[0]) if today else None
@@ -50,20 +51,18 @@ def drawn(names, today=None):
     frame = (f'<rect class="block" x="{start:.1f}" y="{TOP-5}" width="{end-start:.1f}" '
              f'height="{HIGH+10}" rx="8"/><text class="times" x="{end-3:.1f}" y="{TOP-8}">'
              'a block, again and again</text>')
-    ways = [*WAY]
     arrows = ''.join(f'<path d="M{at[a]+width(WAY[a]):.1f} {TOP+HIGH/2}H{at[b]:.1f}"/>'
-                     for a,b in zip(ways, ways[1:]))
+                     for a,b in pairwise(WAY))
     boxes = [box(n, label, at[n], TOP, pages[n], now) for n,label in WAY.items()]
     boxes += [box(n, label, below[n], BELOW, pages[n], now) for n,label in AROUND.items()]
+    def link(name, current=''):
+        label = (WAY | AROUND)[cells.alias(name)]
+        return (f'<a{current} href="{name}.html">{cells.number(name)[0]}. '
+                f'{html.escape(label)}</a>')
     line = sorted(pages.values())
-    def link(name, rel, text):
-        labels = WAY | AROUND
-        return (f'<a{rel} href="{name}.html">{text}{cells.number(name)[0]}. '
-                f'{html.escape(labels[cells.alias(name)])}</a>')
-    n = line.index(today) if today else 0
-    near = ''.join(link(p, ' aria-current="page"' if p == today else '', '')
-                   for p in line[max(n-1, 0):n+2]) if today else ''
-    every = ''.join(f'<li>{link(p, "", "")}</li>' for p in line)
+    near = line[max(line.index(today)-1, 0):line.index(today)+2] if today else []
+    near = ''.join(link(n, ' aria-current="page"' if n == today else '') for n in near)
+    every = ''.join(f'<li>{link(n)}</li>' for n in line)
     return (f'<nav class="book-map" aria-label="Where this stands in a model">'
             f'<svg viewBox="0 0 {WIDTH} 84">{frame}{arrows}{"".join(boxes)}</svg>'
             f'<div class="near">{near}</div>'

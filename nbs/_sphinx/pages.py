@@ -117,13 +117,6 @@ def draw_maps(cell, name, book):
         cell.source = cell.source.replace(MODULES, rooms.of_room(cells.room(name)))
     if ALL in cell.source: cell.source = cell.source.replace(ALL, rooms.of_all())
 
-def add_map(nb, drawn):
-    "Below the title of a lesson"
-    n = next((n for n,c in enumerate(nb.cells) if c.cell_type == 'markdown'), None)
-    if n is None or not drawn: return
-    opening,*rest = re.split(r'\n(?=## )', nb.cells[n].source, maxsplit=1)
-    nb.cells[n:n+1] = [markdown(t) for t in (opening, drawn, *rest)]
-
 class Reader:
     "What MyST-NB calls, by the name in `nb_custom_formats`, with the text of a notebook alone"
     def __init__(self, app): self.app,self.problems = app,[]
@@ -136,8 +129,8 @@ class Reader:
         nb = process(text, env.doc2path(env.docname))
         plain.keep(env, nb)
         for c in nb.cells: draw_maps(c, env.docname, self.app.book)
-        if cells.kind(env.docname) == 'lesson':
-            add_map(nb, overview.drawn(self.app.book, env.docname))
+        if cells.kind(env.docname) == 'lesson':        # below its title
+            nb.cells.insert(1, markdown(overview.drawn(self.app.book, env.docname)))
         mark = page_kind(env.docname, json.loads(text)['cells'])
         nb.cells = [out for cell in nb.cells for out in page_cells(cell, env.docname, mark)]
         if any('{footcite:' in c.source for c in nb.cells):

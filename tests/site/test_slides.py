@@ -148,7 +148,7 @@ def stored(tree):
 
 @pytest.mark.parametrize('lesson', lessons)
 def test_a_lesson_needs_no_name_of_its_proofs(lesson):
-    "So it runs without them, and they overwrite nothing that the text or an exercise uses"
+    "So the student's notebook, which has none, runs as far as its empty answers"
     proved,known = set(),set()
     for c in (c for c in cells(lesson) if c['cell_type'] == 'code'):
         options,code = rules.split_options(rules.source(c))
