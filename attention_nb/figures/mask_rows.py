@@ -12,7 +12,9 @@ from typing import Any
 from collections.abc import Sequence
 import torch
 from torch import Tensor
+from ..checks import checked_integer
 from ..kernels.mask import causal_mask
+from ..kernels.reference import hide, softmax_with_sink
 from ..recording.inputs import checked_vectors, readable_tokens
 from ..views.page import clipped, View, register_kind, view_of
 
@@ -26,8 +28,7 @@ def _weights(
     mask:Tensor # Bool (L, L), True = may attend
 )->Tensor: # (L, L), rows sum to 1, or 0 where nothing is visible
     "Return the softmax of each row over its visible keys"
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-    return weights.masked_fill(~mask, 0.)
+    return softmax_with_sink(hide(scores, mask))
 
 def mask_view(scores:Tensor, tokens:Sequence[str], mask:Tensor|None=None, *, row:int|None=None,
               title:str='')->View:
@@ -47,11 +48,10 @@ def mask_view(scores:Tensor, tokens:Sequence[str], mask:Tensor|None=None, *, row
     (L,S),tokens = scores.shape,readable_tokens(tokens, len(scores))
     if L != S: raise ValueError(f"scores must be (L, L), got {tuple(scores.shape)}")
     if L > 8: raise ValueError(f"{L} words are more than the 8 that this view shows")
-    mask = causal_mask(L) if mask is None else mask
+    mask = causal_mask(L) if mask is None else torch.as_tensor(mask)
     if mask.dtype != torch.bool or mask.shape != scores.shape:
         raise ValueError(f"mask must be bool ({L}, {L}), got {mask.dtype} {tuple(mask.shape)}")
-    row = L-1 if row is None else row
-    if not 0 <= row < L: raise ValueError(f"row must be from 0 to {L-1}, got {row}")
+    row = L-1 if row is None else checked_integer('row', row, max=L-1)
     start = dict(mask=mask.int().tolist(), row=row)
     return view_of('mask_rows', title, f"Mask view: {L} queries and {L} keys to hide or show",
                    size=L, tokens=tokens, scores=[[round(s, 4) for s in line]

@@ -21,8 +21,6 @@ register_kind('two_words', 'figures.two_words.draw_table', 'views_js/digits',
               'figures_js/explorable', 'figures_js/two_words')
 
 # %% ../../nbs/figures/two_words.ipynb #6a3f6553
-ROLES = dict(Wq='query', Wk='key', Wv='value')
-
 def _steps(
     x:Tensor, # Two words (2, 2)
     Wq:Tensor, # (2, 2)
@@ -62,8 +60,8 @@ def two_words_view(tokens:Sequence[str], Wq:Tensor, Wk:Tensor, Wv:Tensor, x:Tens
 
 def draw_table(fig:Any, data:dict[str,Any])->None:
     "Draw the six steps as a table, a column for each word"
-    start = (torch.tensor(data['start'][name]) for name in ROLES)
-    steps = _steps(torch.tensor(data['x']), *start)
+    start = {name: torch.tensor(W) for name,W in data['start'].items()}
+    steps = _steps(torch.tensor(data['x']), **start)
     fig.set_size_inches(4.4, 2.1)
     ax = fig.subplots()
     ax.axis('off')

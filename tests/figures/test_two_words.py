@@ -1,8 +1,9 @@
 "Two words in a real browser: what follows from twelve numbers is what torch says"
 import torch
-from attention_nb.figures.two_words import ROLES, _steps, two_words_view
+from attention_nb.figures.two_words import _steps, two_words_view
 from helpers.looks import close, expect
 
+roles = dict(Wq='query', Wk='key', Wv='value')
 Wq,Wk,Wv = torch.tensor([[[0.,1.],[0.,0.]], [[1.,0.],[0.,2.]], [[10.,0.],[5.,10.]]])
 
 def follows(page, *matrices):
@@ -15,11 +16,11 @@ def test_all_that_follows_is_what_torch_says(open_view):
     expect(page.locator('.status')).to_have_text(
         'ship takes 20\u00a0% from ship and 80\u00a0% from crew: (5.98, 8.04). '
         'crew takes 50\u00a0% from ship and 50\u00a0% from crew: (7.50, 5.00).')
-    now = {name: W.clone() for name,W in zip(ROLES, (Wq, Wk, Wv))}
+    now = {name: W.clone() for name,W in zip(roles, (Wq, Wk, Wv))}
     for name,i,j,value in (('Wq', 1, 0, 3.), ('Wk', 0, 0, -2.5), ('Wv', 1, 1, 0.),
                            ('Wq', 0, 1, 0.)):
         now[name][i,j] = value
-        page.get_by_label(f'{ROLES[name]} matrix, row {i+1}, column {j+1}').fill(f'{value:g}')
+        page.get_by_label(f'{roles[name]} matrix, row {i+1}, column {j+1}').fill(f'{value:g}')
         follows(page, *now.values())
     cells = page.locator('.counts tbody tr').evaluate_all(
         'rows => rows.map(r => [...r.cells].map(c => c.textContent))')
