@@ -11,7 +11,7 @@ __all__ = ['expand', 'absorb', 'SimpleLatentAttention']
 import torch
 from torch import Tensor, nn
 from .attention import simple_attention
-from .decoder import SimpleRMSNorm
+from .block import SimpleRMSNorm
 from .position import rotate, speeds
 
 # %% ../../nbs/16_latent.ipynb #7e37d277

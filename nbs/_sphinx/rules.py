@@ -7,7 +7,7 @@ from cells import *                                     # the tests know both as
 
 WIDTH,SHOWN = 100,84                    # characters in a line of code; in code that a lesson shows
 OPEN_PROOF = 5                                          # lines that only assert and stay open
-WORDS = 2800                                            # of a lesson
+WORDS = 2300                                            # of a lesson
 GUIDE = 700                                             # words of a guide
 
 DIRECTIVES = {'hide', 'export', 'exports', 'exporti', 'exportd', 'eval', 'default_exp', 'slow',
