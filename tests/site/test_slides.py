@@ -1,5 +1,5 @@
 "Slides of a lesson: made from the notebook, shown without a network, nothing cut off"
-import ast, re, subprocess, sys
+import ast, re, subprocess, symtable, sys
 import nbformat, pytest, rules
 from nbdev.config import get_config
 from helpers import full, root, serve
@@ -138,13 +138,14 @@ def test_a_student_gets_no_answer_no_output_no_proof_and_all_else(tmp_path):
     assert '](https://attention-nb.github.io/attention_nb/notes/controls.html' in '\n'.join(
         c.source for c in given.cells)
 
-def stored(tree):
-    "Names that code gives a value to: variables, functions, classes, parameters, imports"
-    for n in ast.walk(tree):
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store): yield n.id
-        elif isinstance(n, ast.FunctionDef|ast.ClassDef): yield n.name
-        elif isinstance(n, ast.arg): yield n.arg
-        elif isinstance(n, ast.alias): yield (n.asname or n.name).split('.')[0]
+def names(tree):
+    "Names that a cell defines, and names that it needs from other cells"
+    tables = [symtable.symtable(ast.unparse(tree), 'cell', 'exec')]
+    defined = {s.get_name() for s in tables[0].get_symbols() if s.is_assigned() or s.is_imported()}
+    for t in tables: tables.extend(t.get_children())
+    used = {s.get_name() for t in tables for s in t.get_symbols()
+            if s.is_referenced() and (t is tables[0] or s.is_global())}
+    return defined, used - defined
 
 @pytest.mark.parametrize('lesson', lessons)
 def test_a_lesson_needs_no_name_of_its_proofs(lesson):
@@ -154,9 +155,8 @@ def test_a_lesson_needs_no_name_of_its_proofs(lesson):
         options,code = rules.split_options(rules.source(c))
         tree = rules.syntax(code)
         if str(options.get('code-summary')).startswith('Answer'): continue
-        if rules.is_proof(c, options): proved |= {*stored(tree)}
+        defined,used = names(tree)
+        if rules.is_proof(c, options): proved |= defined
         else:
-            used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
-                    and isinstance(n.ctx, ast.Load)} - {*stored(tree)}
             assert not used & proved - known, (c['id'], used & proved - known)
-            known |= {*stored(tree)}
+            known |= defined
