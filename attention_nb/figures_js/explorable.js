@@ -38,13 +38,24 @@ function counts(names, titles, columns = titles.length - 1) {
   return table;
 }
 
+// A cell of a table with a bar before its text: `put(share, text)`
+function barCell(role) {
+  const bar = make("i", {style: `background: rgb(var(--${role}))`, ariaHidden: "true"});
+  const text = make("span"), cell = make("td.bar-cell", {}, bar, text);
+  cell.put = (share, words) => {
+    bar.style.width = `calc((100% - 60px) * ${Math.max(0, share)})`;
+    text.textContent = words;
+  };
+  return cell;
+}
+
 // `show` draws what the state says and returns it in words: a text, or elements. The controls are
 // made here; each changes the state, has all drawn, and follows the state. Words about a picture
 // are its label too.
 function explorable(start, show) {
   const root = document.getElementById("view"), state = structuredClone(start), controls = [];
   const status = make("div.status", {role: "status", ariaLive: "polite"});
-  const view = {state, status, picture: null, draw, slider, check, button, steps,
+  const view = {state, status, picture: null, draw, slider, check, field, button, steps,
                 reset: button("reset", () => Object.assign(state, structuredClone(start)))};
   function draw() {
     for (const follow of controls) follow();
@@ -69,6 +80,13 @@ function explorable(start, show) {
     controls.push(() => { box.checked = state[name]; });
     return make("label.check", {}, box, label);
   }
+  // A text to type
+  function field({label, get, set, ...more}) {
+    const input = make("input", {type: "text", spellcheck: false, autocomplete: "off",
+      autocapitalize: "off", ...more, oninput: () => { set(input.value); draw(); }});
+    controls.push(() => { if (input.value !== get()) input.value = get(); });
+    return make("label", {}, label, input);
+  }
   function button(label, act) {
     return make("button", {onclick: () => { act(); draw(); }}, label);
   }
@@ -84,7 +102,7 @@ function explorable(start, show) {
     });
     root.addEventListener("keydown", e => {
       const by = {ArrowRight: 1, ArrowLeft: -1}[e.key];
-      if (!by || e.target.type === "range" || e.target.tagName === "SELECT") return;
+      if (!by || ["range", "text"].includes(e.target.type) || e.target.tagName === "SELECT") return;
       e.preventDefault();
       go(state.step + by);
       draw();

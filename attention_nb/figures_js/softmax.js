@@ -22,11 +22,9 @@ views.softmax = async (root, d) => {
   const slider = (name, label, [min, max, step], value, at, text = number) => view.slider({
     label, min, max, step, get: () => at(state[name]), text: () => text(state[name]),
     set: x => { state[name] = value(x); }});
-  const bar = role => make("i", {style: `background: rgb(var(--${role}))`, ariaHidden: "true"});
   const cells = [...d.tokens, "sink"].map((token, j) => {
-    const [score, weight, slope] = [make("td"), make("td.bar-cell"), make("td.bar-cell")];
-    weight.append(bar(j < d.tokens.length ? "weight" : "grey"), make("span"));
-    slope.append(bar("grey"), make("span"));
+    const score = make("td"), slope = barCell("grey");
+    const weight = barCell(j < d.tokens.length ? "weight" : "grey");
     const head = make("th", {scope: "row", title: token}, token);
     return {row: make("tr", {}, head, score, weight, slope), score, weight, slope};
   });
@@ -44,8 +42,7 @@ views.softmax = async (root, d) => {
 
   function put(cell, x, limit, text) {
     cell.title = exact(x);
-    cell.firstChild.style.width = `calc((100% - 60px) * ${x / limit})`;
-    cell.lastChild.textContent = text;
+    cell.put(x / limit, text);
   }
   function show() {
     const {scores, weights, slopes, sink} = softened(q, keys, state);

@@ -1,11 +1,11 @@
 """pyright, strict, passes on the package and on a program that states what calls give, and finds
-every wrong call; the example of each offered name has no error either. What is relaxed stands in
-pyproject.toml, with its reason. It looks at everything once
+every wrong call; in the long run the example of each offered name has no error either. What is
+relaxed stands in pyproject.toml, with its reason
 """
 import json, os, re, shutil, subprocess, sys
 from pathlib import Path
 import cells, package, pytest
-from helpers import root, run
+from helpers import full, root, run
 from helpers.book import code_cells, names
 
 typing = root/'tests'/'typing'
@@ -29,7 +29,11 @@ def errors(*paths):
 
 @pytest.fixture(scope='module')
 def found():
-    "Errors in the package, in the programs of tests/typing, and in the examples of the notebooks"
+    "Errors in the package and in the programs of tests/typing"
+    return errors('attention_nb', typing)
+
+@full
+def test_no_error_in_the_examples_of_the_notebooks():
     shutil.rmtree(folder := root/'_build'/'examples', ignore_errors=True)
     folder.mkdir(parents=True)
     for n,c in enumerate(c for page in names for c in code_cells(page)
@@ -40,7 +44,7 @@ def found():
         off = 'UnusedExpression', 'PrivateImportUsage', 'OptionalMemberAccess'
         settings = ', '.join(['# pyright: basic', *(f'report{n}=false' for n in off)])
         path.write_text(f'{settings}\n{code}', 'utf-8')
-    return errors('attention_nb', typing, folder)
+    assert not errors(folder)
 
 def test_no_error_in_the_package_and_in_programs_that_use_it(found):
     ours = [e for e in found if e[0] != str(wrong.relative_to(root))]
@@ -71,6 +75,7 @@ def test_nothing_is_silenced():
             assert not re.search(r'#\s*(type|pyright):\s*(ignore(?!\[[\w-]+\]\s+#)|basic|strict=)',
                                  line), f'{path.name}: {line}'
 
+@full
 def test_others_know_the_types_of_what_they_import():
     """pyright's measure of a typed package, of what the modules offer and of its parameters and
     attributes; short forms of the book leave types to their lessons"""

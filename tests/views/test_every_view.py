@@ -10,11 +10,14 @@ from attention_nb.figures.explorables import permutation_view, softmax_view
 from attention_nb.figures.flash_tiles import tiles_view
 from attention_nb.figures.forming import forming_view
 from attention_nb.figures.mask_rows import mask_view
+from attention_nb.figures.merge_steps import merges_view
 from attention_nb.figures.mixing import mixing_view
 from attention_nb.figures.model_shapes import shapes_view
+from attention_nb.figures.near_words import near_view
 from attention_nb.views.page import _kinds
 from attention_nb.figures.ring_steps import ring_view
 from attention_nb.figures.rope_turns import rotation_view
+from attention_nb.figures.row_steps import row_view
 from attention_nb.figures.two_words import two_words_view
 from attention_nb.figures.word_senses import sense_view
 from helpers import full
@@ -55,6 +58,9 @@ kinds = dict(
     rope_turns_of_eight=(lambda t: turns(16, t), '.chip', 2),
     mixing=(lambda t: mixing_view(torch.eye(2), [f'{n} {"w"*60}' for n in t], t, **title),
             '.sliders label > span', 2),
+    row_steps=(lambda t: row_view(t, [1]*len(t), **title), 'tbody th', 40),
+    merge_steps=(lambda t: merges_view([], (t or names)[0][:24], **title), '.nothing', 0),
+    near_words=(lambda t: near_view(t, rows(t), **title), 'option', 40),
     two_words=(lambda t: two_words_view(t, *[torch.eye(2)]*3, **title), '.counts thead th', 2),
     mask_rows=(lambda t: mask_view(rows(t) @ rows(t).T, t, **title), '.mask tbody th', 8),
     word_senses=(senses, '.sentence:first-of-type .token', 40),
