@@ -23,11 +23,11 @@ register_kind('row_steps', 'figures.row_steps.draw_row', 'views_js/digits',
 # %% ../../nbs/figures/row_steps.ipynb #0def2ec9
 def _descent(
     logits:Tensor, # (N,)
-    share:Tensor # How often each answer came, sums to 1 (N,)
+    fraction:Tensor # How often each answer came, sums to 1 (N,)
 )->tuple[Tensor,Tensor,Tensor]: # Probabilities (N,), gradient of the loss (N,), loss
     "Return probabilities, gradient and loss of one row"
     logs = logits.log_softmax(-1)
-    return logs.exp(), logs.exp() - share, -(share*logs).sum()
+    return logs.exp(), logs.exp() - fraction, -(fraction*logs).sum()
 
 def row_view(tokens:Sequence[str], counts:Sequence[float], logits:Tensor|None=None, *,
              rate:float=1., title:str='')->View:
@@ -55,14 +55,14 @@ def row_view(tokens:Sequence[str], counts:Sequence[float], logits:Tensor|None=No
                    size=len(came), tokens=tokens, counts=came.tolist(), start=start)
 
 def draw_row(fig:Any, data:dict[str,Any])->None:
-    "Draw the probability of each answer as a bar, and its share as a line across"
+    "Draw each probability as a bar and each share as a line across"
     start,counts = data['start'],torch.tensor(data['counts'])
-    share,N = counts/counts.sum(),len(counts)
-    p,gradient,loss = _descent(torch.tensor(start['logits']), share)
+    fraction,N = counts/counts.sum(),len(counts)
+    p,gradient,loss = _descent(torch.tensor(start['logits']), fraction)
     fig.set_size_inches(4.4, .3*N+.7)
     ax = fig.subplots()
     ax.barh(range(N), p.tolist(), height=.6, color=colors['q'])
-    ax.vlines(share.tolist(), torch.arange(N)-.4, torch.arange(N)+.4, color='black', lw=1.5)
+    ax.vlines(fraction.tolist(), torch.arange(N)-.4, torch.arange(N)+.4, color='black', lw=1.5)
     for n,g in enumerate(gradient.tolist()):
         ax.text(1.05, n, f'{g:+.2f}'.replace('-', '\u2212'), va='center')
     ax.set_yticks(range(N), [clipped(t) for t in data['tokens']], parse_math=False)

@@ -25,7 +25,7 @@ views.row_steps = (root, d) => {
     state.taken += 1;
   });
   const cells = d.tokens.map(token => {
-    const p = barCell("query"), [came, slope] = [make("td"), make("td")];
+    const p = barCell("weight"), [came, slope] = [make("td"), make("td")];
     const head = make("th", {scope: "row", title: token}, token);
     return {row: make("tr", {}, head, p, came, slope), p, came, slope};
   });
