@@ -19,9 +19,9 @@ book_parts = {'Foundations': range(10), 'Seeing': range(10,11), 'Whole models': 
               'Scaling': range(17,100)}
 
 extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint',
-              'stale', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton', 'sphinx_design',
-              'sphinx_togglebutton', 'sphinx-mathjax-offline', 'sphinxext.opengraph',
-              'sphinx_reredirects', 'notfound.extension']
+              'stale', 'student', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton',
+              'sphinx_design', 'sphinx_togglebutton', 'sphinx-mathjax-offline',
+              'sphinxext.opengraph', 'sphinx_reredirects', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']
 nb_custom_formats = {'.ipynb': 'pages.read'}
 nb_execution_mode = 'off'            # outputs are the committed ones; the tests keep them true

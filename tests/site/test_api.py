@@ -144,7 +144,7 @@ def test_the_filter_narrows_the_list_and_says_how_many_are_left(page, address):
     box,said = page.get_by_label('Filter by name'),page.locator('.api-filter [role=status]')
     row = page.locator('li:has(> p > a)')
     for word,name in (('is_causal', 'scaled_dot_product_attention'), ('padding', 'padding_mask'),
-                      ('DynamicCache', 'ModelCache'), ('split_words', 'split_words')):
+                      ('DynamicCache', 'ModelCache'), ('lora', 'add_lora')):
         box.fill(word)
         expect(row.filter(has_text=re.compile(f'^{name}:')).first).to_be_visible()
         expect(row.filter(has_text=re.compile('^head_view:'))).to_be_hidden()

@@ -138,6 +138,25 @@ def test_a_student_gets_no_answer_no_output_no_proof_and_all_else(tmp_path):
     assert '](https://attention-nb.github.io/attention_nb/notes/controls.html' in '\n'.join(
         c.source for c in given.cells)
 
+def test_a_proof_of_a_downloaded_lesson_lets_a_changed_notebook_go_on(site, capsys):
+    given = nbformat.read(site/'_sources'/f'{LESSON}.ipynb', 4)
+    nbformat.validate(given)
+    first,*rest = given.cells
+    own = cells(LESSON)
+    assert [c.id for c in rest] == [c['id'] for c in own]
+    for theirs,c in zip(rest, own):
+        proof = c['cell_type'] == 'code' and rules.is_proof(
+            c, rules.split_options(rules.source(c))[0])
+        assert theirs.source.startswith('%%proof') == proof, theirs.id
+        if not proof: assert theirs.source == rules.source(c)
+    from IPython.core.interactiveshell import InteractiveShell
+    shell = InteractiveShell.instance()
+    shell.run_cell(first.source).raise_error()
+    shell.run_cell('%%proof\ndef f(): return 3\nkept = f()\nassert kept == 4').raise_error()
+    assert capsys.readouterr().out.strip() == ('This held for the original numbers. '
+                                               'Something above is changed.')
+    assert shell.user_ns['kept'] == 3
+
 def names(tree):
     "Names that a cell defines, and names that it needs from other cells"
     tables = [symtable.symtable(ast.unparse(tree), 'cell', 'exec')]
