@@ -109,6 +109,8 @@ $(EXPORTED): $(READY) $(NOTEBOOKS) $(MACHINERY)
 	$(EXPORT)
 	@mkdir -p _build && touch $@
 
+# without a search index the last build was stopped midway: then all is built anew
 $(SITE): $(EXPORTED)
+	@test -f _build/html/searchindex.js || rm -rf _build/doctrees
 	$(BIN)/sphinx-build $(SPHINX)
 	@touch $@

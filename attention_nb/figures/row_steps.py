@@ -64,7 +64,8 @@ def draw_row(fig:Any, data:dict[str,Any])->None:
     ax.barh(range(N), p.tolist(), height=.6, color=colors['q'])
     ax.vlines(fraction.tolist(), torch.arange(N)-.4, torch.arange(N)+.4, color='black', lw=1.5)
     for n,g in enumerate(gradient.tolist()):
-        ax.text(1.05, n, f'{g:+.2f}'.replace('-', '\u2212'), va='center')
+        text = f'{round(g, 2) + 0:+.2f}'.replace('-', '\u2212')   # + 0: no -0.00
+        ax.text(1.05, n, text, va='center')
     ax.set_yticks(range(N), [clipped(t) for t in data['tokens']], parse_math=False)
     ax.set(xlim=(0, 1.25), ylim=(N-.5, -.5), xticks=[0, .5, 1])
     ax.set_title(f'probability (bar), share (line), gradient; loss {loss:.2f}', fontsize=9)
