@@ -20,8 +20,8 @@ views.merge_steps = (root, d) => {
   const field = view.field({label: "word", maxLength: 24, get: () => state.word,
     set: word => Object.assign(state, {word, step: 0})});
   const rows = make("ol.merges");
-  root.append(make("div.bar", {}, field, ...view.steps({most: () => steps().length - 1, next: "next merge ›"}),
-                   view.reset), rows, view.status);
+  const arrows = view.steps({most: () => steps().length - 1, next: "next merge ›"});
+  root.append(make("div.bar", {}, field, ...arrows, view.reset), rows, view.status);
   const shown = piece => piece.replaceAll(" ", "·");
 
   function show() {
