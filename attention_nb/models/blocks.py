@@ -274,10 +274,10 @@ class Residual(nn.Module):
     # norm_style  out =                                      (these names are in state dicts)
     # 'pre'       x + layer(before(x))
     # 'post'      after(x + layer(x))
-    # 'sandwich'  x + inside(layer(before(x)))
-    # 'output'    x + inside(layer(x))
+    # 'sandwich'  x + post_norm(layer(before(x)))
+    # 'output'    x + post_norm(layer(x))
     before:nn.Module|None
-    inside:nn.Module|None
+    post_norm:nn.Module|None
     after:nn.Module|None
     dropout:nn.Dropout
 
@@ -286,7 +286,7 @@ class Residual(nn.Module):
         def norm(*styles:str)->nn.Module|None:
             return make_norm(cfg) if cfg.norm_style in styles else None
         self.before = norm('pre', 'sandwich') if with_pre_norm else None
-        self.inside = norm('sandwich', 'output')
+        self.post_norm = norm('sandwich', 'output')
         self.after = norm('post')
         self.dropout = nn.Dropout(cfg.dropout)
 
@@ -313,9 +313,9 @@ class Residual(nn.Module):
         Returns:
             (B, L, D)
         """
-        before,inside,dropout = self.before,self.inside,self.dropout
+        before,post_norm,dropout = self.before,self.post_norm,self.dropout
         x = layer(x) if before is None else layer(before(x))
-        if inside is not None: x = inside(x)
+        if post_norm is not None: x = post_norm(x)
         # 5 µs or more are saved twice in each block, at every token
         return dropout(x) if dropout.training else x
 

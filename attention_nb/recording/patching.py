@@ -171,7 +171,7 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
     stack,head = model.decoder,model.head
     assert stack is not None and head is not None
     blocks:list[Any] = [b for b in stack.blocks if isinstance(b.attn, AttentionLayer)]
-    projs,inner = [b.attn.out_proj for b in blocks],[b.attn_add.inside for b in blocks]
+    projs,inner = [b.attn.out_proj for b in blocks],[b.attn_add.post_norm for b in blocks]
     normed = [norm for norm in inner if norm is not None]
     inputs = _inputs_of([*projs, *normed, stack.norm], lambda: model(ids), position)
     x,parts = inputs[-1].float(),list[Tensor]()

@@ -28,9 +28,9 @@ def expand(q:Tensor, kept:Tensor, w_k:Tensor, w_v:Tensor)->tuple[Tensor,Tensor,T
         Queries, keys and values of every head
     """
     r = w_k.shape[-1]
-    latent,place = kept[...,:r],kept[...,r:]        # (B, 1, S, r), (B, 1, S, Ep)
+    latent,position = kept[...,:r],kept[...,r:]        # (B, 1, S, r), (B, 1, S, Ep)
     k = latent @ w_k.mT                             # (B, H, S, En)
-    k = torch.cat([k, place.expand(*k.shape[:-1], -1)], -1)
+    k = torch.cat([k, position.expand(*k.shape[:-1], -1)], -1)
     return q, k, latent @ w_v.mT
 
 # %% ../../nbs/16_latent.ipynb #748c7399
@@ -81,10 +81,10 @@ class SimpleLatentAttention(nn.Module):
         H,r,En,Ep,Ev = self.sizes
         angles = torch.arange(x.shape[1])[:,None] * speeds(Ep)
         q = self.q_proj(x).unflatten(-1, (H, -1)).transpose(1, 2)
-        q,q_place = q.split([En, Ep], -1)
-        latent,k_place = self.kv_down(x)[:,None].split([r, Ep], -1)
-        q = torch.cat([q, rotate(q_place, angles)], -1)
-        kept = torch.cat([self.kv_norm(latent), rotate(k_place, angles)], -1)
+        q,q_position = q.split([En, Ep], -1)
+        latent,k_position = self.kv_down(x)[:,None].split([r, Ep], -1)
+        q = torch.cat([q, rotate(q_position, angles)], -1)
+        kept = torch.cat([self.kv_norm(latent), rotate(k_position, angles)], -1)
         w_k,w_v = self.kv_up.weight.unflatten(0, (H, -1)).split([En, Ev], 1)
         out,_ = simple_attention(*expand(q, kept, w_k, w_v), mask)
         return self.out_proj(out.transpose(1, 2).flatten(2))

@@ -47,6 +47,7 @@ def proof(line, cell):
     "Run a proof; go on if it does not hold for numbers that were changed"
     shell = get_ipython()
     try: exec(shell.transform_cell(cell), shell.user_ns)
+    except ImportError: raise
     except Exception: print('This held for the original numbers. Something above is changed.')'''
 
 def to_change(notebook):

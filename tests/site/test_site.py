@@ -32,7 +32,7 @@ def test_the_inventory_knows_every_public_name(site):
     data = (site/'objects.inv').read_bytes()
     body = zlib.decompress(data.split(b'\n', 4)[4]).decode()
     names = package.homes(root/'attention_nb')
-    assert len(names) > 150
+    assert len(names) > 190
     for name,module in names.items():
         found = re.search(rf'^attention_nb\.{module}\.{name} py:(function|class|data) \d+ '
                           r'(api/\S+)\.html#', body, re.M)

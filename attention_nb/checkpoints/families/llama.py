@@ -89,8 +89,8 @@ _olmo2 = Family('olmo2', 'OLMo 2', decoder_classes('Olmo2'), prefix='model', unu
         bos_token_id=None, eos_token_id=50279),
     parts=(heads_part(), rope_part(), attention_bias_part),
     keys=(*llama_frame, *llama_attention, *llama_ffn, *rules('''
-        *.post_attention_layernorm.weight    *.attn_add.inside.weight
-        *.post_feedforward_layernorm.weight  *.ffn_add.inside.weight''')))
+        *.post_attention_layernorm.weight    *.attn_add.post_norm.weight
+        *.post_feedforward_layernorm.weight  *.ffn_add.post_norm.weight''')))
 
 _phi3 = Family('phi3', 'Phi-3', decoder_classes('Phi3'), prefix='model', fixed=no_bias_fixed,
     fields=(*with_defaults(llama_fields, vocab_size=32064, hidden_size=3072, intermediate_size=8192,
@@ -110,9 +110,9 @@ _phi3 = Family('phi3', 'Phi-3', decoder_classes('Phi3'), prefix='model', fixed=n
 # %% ../../../nbs/checkpoints/families/llama.ipynb #d41b90d6
 _sandwich_norms = rules('''
     *.input_layernorm.weight             *.attn_add.before.weight
-    *.post_attention_layernorm.weight    *.attn_add.inside.weight
+    *.post_attention_layernorm.weight    *.attn_add.post_norm.weight
     *.pre_feedforward_layernorm.weight   *.ffn_add.before.weight
-    *.post_feedforward_layernorm.weight  *.ffn_add.inside.weight''')
+    *.post_feedforward_layernorm.weight  *.ffn_add.post_norm.weight''')
 
 _query_scale = Part((Field('query_pre_attn_scalar', 'scale', 256, 'whole'),),
     lambda c: dict(scale=c['query_pre_attn_scalar']**-.5),
