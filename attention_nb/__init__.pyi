@@ -41,7 +41,6 @@ from .kernels.mask import padding_mask as padding_mask
 from .kernels.mask import prefix_mask as prefix_mask
 from .kernels.mask import window_mask as window_mask
 from .kernels.positions import allowed as allowed
-from .kernels.positions import visible as visible
 from .kernels.reference import attention as attention
 from .layers.base import attention_layers as attention_layers
 from .layers.base import use_attention as use_attention
@@ -50,10 +49,12 @@ from .layers.cache import ModelCache as ModelCache
 from .layers.cache import SlidingKVCache as SlidingKVCache
 from .layers.latent import LatentAttention as LatentAttention
 from .layers.latent import LatentConfig as LatentConfig
+from .layers.linear import DeltaConfig as DeltaConfig
+from .layers.linear import GatedDeltaNet as GatedDeltaNet
+from .layers.linear import LinearAttention as LinearAttention
+from .layers.linear import gated_delta_rule as gated_delta_rule
+from .layers.linear import linear_attention as linear_attention
 from .layers.multihead import MultiHeadAttention as MultiHeadAttention
-from .layers.multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
-from .layers.multihead import merge_heads as merge_heads
-from .layers.multihead import split_heads as split_heads
 from .layers.position import Rope as Rope
 from .layers.position import alibi_bias as alibi_bias
 from .layers.position import apply_rope as apply_rope
@@ -97,7 +98,6 @@ from .text.embedding import sinusoidal_positions as sinusoidal_positions
 from .text.glove import WordVectors as WordVectors
 from .text.glove import load_glove as load_glove
 from .text.tokenizer import WordTokenizer as WordTokenizer
-from .text.vocabulary import Tokenizer as Tokenizer
 from .training.data import PackedTexts as PackedTexts
 from .training.loop import train as train
 from .training.lora import add_lora as add_lora
@@ -119,15 +119,15 @@ __all__ = [
     'context_parallel', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize',
     'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
     'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',
-    'allowed', 'visible', 'attention', 'attention_layers', 'use_attention', 'KVCache', 'ModelCache', 'SlidingKVCache',
-    'LatentAttention', 'LatentConfig', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
-    'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch',
-    'to_torch', 'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'Batcher', 'Transformer',
-    'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
-    'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look',
-    'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
-    'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions',
-    'WordVectors', 'load_glove', 'WordTokenizer', 'Tokenizer', 'PackedTexts', 'train', 'add_lora', 'merge_lora',
-    'head_view', 'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view', 'View', 'show_mask',
-    'show_weights'
+    'allowed', 'attention', 'attention_layers', 'use_attention', 'KVCache', 'ModelCache', 'SlidingKVCache',
+    'LatentAttention', 'LatentConfig', 'DeltaConfig', 'GatedDeltaNet', 'LinearAttention', 'gated_delta_rule',
+    'linear_attention', 'MultiHeadAttention', 'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'quantize',
+    'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'ExpertsConfig', 'TransformerConfig', 'generate',
+    'stream', 'Batcher', 'Transformer', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token',
+    'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads',
+    'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention',
+    'SimpleDecoder', 'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings', 'cosine_similarity',
+    'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'PackedTexts', 'train', 'add_lora',
+    'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view', 'View',
+    'show_mask', 'show_weights'
 ]

@@ -43,6 +43,25 @@ def _merge_interleaved(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
     ts = [t.T if t.dim() == 2 else t for t in ts]
     return torch.stack([torch.stack(ts[i:i+2], -1).flatten(-2) for i in range(0, len(ts), 2)])
 
+def _delta_rows(cfg:TransformerConfig)->list[int]:
+    "Return how many rows of a state layer are queries, keys and values"
+    d = cfg.delta
+    assert d is not None    # a rule for state layers alone
+    return [d.n_heads*d.head_dim]*2 + [(d.n_v_heads or d.n_heads)*(d.v_head_dim or d.head_dim)]
+
+def _split_by_key_head(t:Tensor, cfg:TransformerConfig, n:int)->list[Tensor]:
+    "Split rows that lie in turn for each key head into 2 or 4 matrices (Qwen3-Next)"
+    H = cfg.delta.n_heads if cfg.delta is not None else 1
+    q,k,v = (rows//H for rows in _delta_rows(cfg))
+    heads = t.unflatten(0, (H, -1))
+    sizes = [q,k,v,v] if n == 4 else [heads.shape[1]//2]*2
+    return [part.flatten(0, 1) for part in heads.split(sizes, 1)]
+
+def _merge_by_key_head(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
+    "Merge matrices so that their rows lie in turn for each key head"
+    H = cfg.delta.n_heads if cfg.delta is not None else 1
+    return torch.cat([t.unflatten(0, (H, -1)) for t in ts], 1).flatten(0, 1)
+
 _transforms:dict[str,_Transform] = dict(
     same=_Transform(lambda t,cfg: [t], lambda ts,cfg: ts[0]),
     transpose=_Transform(lambda t,cfg: [t.T], lambda ts,cfg: ts[0].T),
@@ -61,7 +80,16 @@ _transforms:dict[str,_Transform] = dict(
     experts_halves=_Transform(
         lambda t,cfg: t.unflatten(1, (2, -1)).flatten(0, 1).unbind(),
         lambda ts,cfg: torch.stack(ts).unflatten(0, (-1, 2)).flatten(1, 2)),
-    experts_interleaved=_Transform(_split_interleaved, _merge_interleaved))
+    experts_interleaved=_Transform(_split_interleaved, _merge_interleaved),
+    # queries and output gates of each head in turn, (H*2*E, ...), and what a state layer stacks
+    query_gate=_Transform(
+        lambda t,cfg: [x.flatten(0, 1) for x in t.unflatten(0, (cfg.n_heads, 2, -1)).unbind(1)],
+        lambda ts,cfg: (torch.stack([t.unflatten(0, (cfg.n_heads, -1)) for t in ts], 1)
+                        .flatten(0, 2))),
+    qkvz=_Transform(lambda t,cfg: _split_by_key_head(t, cfg, 4), _merge_by_key_head),
+    by_key_head=_Transform(lambda t,cfg: _split_by_key_head(t, cfg, 2), _merge_by_key_head),
+    delta_rows=_Transform(lambda t,cfg: t.split(_delta_rows(cfg)), lambda ts,cfg: torch.cat(ts)),
+    four_dims=_Transform(lambda t,cfg: [t.flatten()], lambda ts,cfg: ts[0].view(1, 1, -1, 1)))
 
 # %% ../../nbs/checkpoints/convert.ipynb #a4b3e2d3
 class _SkipInit(TorchFunctionMode):
@@ -110,6 +138,7 @@ def _layout(family:Family, cfg:TransformerConfig, model:Transformer)->list[_Step
         if '{e}' in rule.source: groups = [[e] for e in experts]    # each expert has a tensor
         elif '{e}' in rule.targets[0]: groups = [experts] if experts else []    # one tensor for all
         for i,group in itertools.product(blocks, groups):
+            if rule.kinds and cfg.block_types[i] not in rule.kinds: continue
             targets = tuple(t.format(i=i, e=e) for e in group for t in rule.targets)
             if shapes.keys() >= {*targets}:
                 source = rule.source.format(i=i, e=group[0])
@@ -431,7 +460,7 @@ def tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor],
                     quantized:Mapping[str,Any]|None=None)->dict[str,Tensor]:
     "Return the tensors of a model to be saved, if they are what its settings say"
     _check_not_sharded(tensors)
-    if {'full', 'window'}.issuperset(cfg.block_types):    # code alone can make other mixers
+    if {'full', 'window', 'delta', 'linear'}.issuperset(cfg.block_types):    # the rest is code
         _plan_of_ours(cfg, tensors, quantized)
     return {n: t.detach() for n,t in tensors.items()}
 

@@ -112,6 +112,7 @@ class Rule:
         is_copy: A fallback that must equal the tensor used instead of it
         published: False: only so in memory, never in a file
         when: Only where our settings are these
+        kinds: Only in blocks of these layer types; (): in all
     """
     source:str
     targets:tuple[str,...]
@@ -120,11 +121,12 @@ class Rule:
     is_copy:bool=False
     published:bool=True
     when:Mapping[str,Any]=field(default_factory=dict)
+    kinds:tuple[str,...]=()
 
 # %% ../../nbs/checkpoints/schema.ipynb #c5b9c47d
 def rules(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}', *,
           fallback:bool=False, is_copy:bool=False, published:bool=True,
-          when:Settings|None=None)->tuple[Rule,...]:
+          when:Settings|None=None, kinds:tuple[str,...]=())->tuple[Rule,...]:
     "Read a rule a line: their name, our names, a transform in brackets; * is a block"
     parsed = []
     for line in filter(None, map(str.strip, table.splitlines())):
@@ -132,7 +134,7 @@ def rules(table:str, theirs:str='layers.{i}', ours:str='decoder.blocks.{i}', *,
         source,target = names.split()
         parsed.append(Rule(source.replace('*', theirs), _expand(target.replace('*', ours)),
                            transform or 'same', fallback=fallback, is_copy=is_copy,
-                           published=published, when=when or {}))
+                           published=published, when=when or {}, kinds=kinds))
     return tuple(parsed)
 
 def _expand(target:str)->tuple[str,...]:

@@ -189,7 +189,8 @@ def _rules(m:nn.Module)->dict[str,ParallelStyle]:
         # a mixer may read what is in it
         return {'attn': _Local(reads=[n for n,_ in m.attn.named_modules() if n])}
     if not isinstance(m, MultiHeadAttention): return {}
-    rules:dict[str,ParallelStyle] = {'': _LocalAttention(sinks=0), 'out_proj': row}
+    rules:dict[str,ParallelStyle] = {'': _LocalAttention(sinks=0), 'gate_proj': column,
+                                     'out_proj': row}
     for role,heads in (('q', m.n_heads), ('k', m.n_kv_heads), ('v', m.n_kv_heads)):
         rules[f'{role}_proj'] = column
         norm = getattr(m, f'{role}_norm', None)

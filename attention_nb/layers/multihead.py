@@ -229,6 +229,7 @@ class MultiHeadAttention(AttentionLayer):
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: Learned scores that take weight from keys (gpt-oss; arXiv:2309.17453)
         scale: Score multiplier; None means 1/sqrt(E)
+        output_gate: Scale what is attended by sigmoids of the query (Qwen3-Next; arXiv:2505.06708)
         attend: Function, or name of a kernel; None: ours
     """
     d_model:int
@@ -251,6 +252,7 @@ class MultiHeadAttention(AttentionLayer):
     sinks:nn.Parameter|None
     q_norm:nn.Module|None
     k_norm:nn.Module|None
+    gate_proj:nn.Linear|None
 
     @explained('module')
     def __init__(self, d_model:int, n_heads:int, *, n_kv_heads:int|None=None,
@@ -259,7 +261,7 @@ class MultiHeadAttention(AttentionLayer):
                  out_dropout:float=0., rope:Rope|None=None, qk_norm:str|None=None,
                  q_norm:nn.Module|None=None, k_norm:nn.Module|None=None, window:Window|None=None,
                  softcap:float|None=None, sinks:bool=False, scale:float|None=None,
-                 attend:AnyAttentionFunction|str|None=None):
+                 output_gate:bool=False, attend:AnyAttentionFunction|str|None=None):
         super().__init__(attend)
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)
@@ -275,6 +277,7 @@ class MultiHeadAttention(AttentionLayer):
         self.k_proj = Linear(self.kdim, kv_heads*E, bias)
         self.v_proj = Linear(self.vdim, kv_heads*Ev, bias)
         self.out_proj = Linear(n_heads*Ev, d_model, bias if out_bias is None else out_bias)
+        self.gate_proj = Linear(d_model, n_heads*Ev, bias) if output_gate else None
         self.out_dropout = nn.Dropout(out_dropout)
         self.sinks = nn.Parameter(torch.empty(n_heads)) if sinks else None
         self.q_norm = self.k_norm = None
@@ -283,7 +286,8 @@ class MultiHeadAttention(AttentionLayer):
 
     def reset_parameters(self)->None:
         "Initialize with Xavier uniform weights, zero biases and sinks; reset norms"
-        for proj in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+        for proj in (self.q_proj, self.k_proj, self.v_proj, self.out_proj, self.gate_proj):
+            if proj is None: continue
             nn.init.xavier_uniform_(proj.weight)
             if proj.bias is not None: nn.init.zeros_(proj.bias)
         if self.sinks is not None: nn.init.zeros_(self.sinks)
@@ -338,7 +342,9 @@ class MultiHeadAttention(AttentionLayer):
         else:
             assert k is not None and v is not None
             attended = self.call_attention(q, k, v, bool(need_weights), **options)
-        def project(out:Tensor)->Tensor: return self.out_dropout(self.out_proj(out))
+        def project(out:Tensor)->Tensor:
+            if self.gate_proj is not None: out = out*torch.sigmoid(self.gate_proj(x[0]))
+            return self.out_dropout(self.out_proj(out))
         return finish_attention(attended, project, need_weights, query.dim() == 2)
 
     def _project_inputs(self, query:Tensor, key:Tensor, value:Tensor, cache:AttentionCache|None,

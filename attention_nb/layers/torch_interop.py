@@ -49,6 +49,7 @@ class _Options(TypedDict, total=False):
     softcap:float|None
     sinks:bool
     scale:float|None
+    output_gate:bool
     attend:AnyAttentionFunction|str|None
 
 # %% ../../nbs/layers/torch_interop.ipynb #709e427e
@@ -165,6 +166,7 @@ def _lacking(m:MultiHeadAttention)->list[str]:
                  q_norm=m.q_norm is not None, k_norm=m.k_norm is not None,
                  rope=m.rope is not None, window=m.window is not None,
                  softcap=m.softcap is not None, sinks=m.sinks is not None,
+                 output_gate=m.gate_proj is not None,
                  scale=m.scale not in (None, E**-0.5), attend=m.attend is not None,
                  out_bias=(m.out_proj.bias is None) != (m.q_proj.bias is None),
                  out_dropout=m.out_dropout.p > 0)

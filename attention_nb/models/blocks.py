@@ -20,6 +20,7 @@ from ..layers.cache import AttentionCache, LayerCache, ModelCache
 from .config import ExpertsConfig, TransformerConfig
 from ..layers.few_rows import Linear
 from ..layers.latent import LatentAttention
+from ..layers.linear import GatedDeltaNet, LinearAttention
 from ..layers.base import AttentionLayer
 from ..layers.multihead import MultiHeadAttention
 from ..layers.position import Rope, alibi_bias, relative_bias
@@ -175,6 +176,7 @@ class MixtureOfExperts(nn.Module):
     # bias for the choice only, (n,), not trained by gradients (DeepSeek-V3, arXiv:2412.19437)
     correction:nn.Parameter|None
     shared:FeedForward|None
+    shared_gate:nn.Linear|None
 
     def __init__(self, d_model:int, cfg:ExpertsConfig, activation:str='silu'):
         super().__init__()
@@ -187,7 +189,9 @@ class MixtureOfExperts(nn.Module):
             self.correction = nn.Parameter(torch.zeros(cfg.n), requires_grad=False)
 
         self.experts:ModuleList[FeedForward] = ModuleList(expert(cfg.d_ff) for _ in range(cfg.n))
-        self.shared = expert(cfg.n_shared*cfg.d_ff) if cfg.n_shared else None
+        d_shared = cfg.n_shared*cfg.d_ff if cfg.d_shared is None else cfg.d_shared
+        self.shared = expert(d_shared) if cfg.n_shared else None
+        self.shared_gate = nn.Linear(d_model, 1, False) if cfg.shared_gate else None
 
     def forward(self, x:Tensor)->Tensor:
         """Return the weighted sum of the chosen experts
@@ -206,7 +210,10 @@ class MixtureOfExperts(nn.Module):
                                             or not torch.compiler.is_compiling())
         out = self._run_all(rows, weights, chosen) if run_all else \
             self._run_chosen(rows, weights, chosen)
-        if self.shared is not None: out = out + self.shared(rows)
+        if self.shared is not None:
+            shared = self.shared(rows)
+            if self.shared_gate is not None: shared = shared*torch.sigmoid(self.shared_gate(rows))
+            out = out + shared
         return out.view_as(x)
 
     def _run_chosen(self, rows:Tensor, weights:Tensor, chosen:Tensor)->Tensor:
@@ -270,6 +277,7 @@ class Residual(nn.Module):
     Args:
         cfg: Settings of the norms
         with_pre_norm: False leaves out the norm before the layer
+        norm_style: None: the config's
     """
     # norm_style  out =                                      (these names are in state dicts)
     # 'pre'       x + layer(before(x))
@@ -281,10 +289,10 @@ class Residual(nn.Module):
     after:nn.Module|None
     dropout:nn.Dropout
 
-    def __init__(self, cfg:TransformerConfig, with_pre_norm:bool=True):
+    def __init__(self, cfg:TransformerConfig, with_pre_norm:bool=True, norm_style:str|None=None):
         super().__init__()
-        def norm(*styles:str)->nn.Module|None:
-            return make_norm(cfg) if cfg.norm_style in styles else None
+        def norm(*styles:str)->nn.Module|None: return make_norm(cfg) if style in styles else None
+        style = cfg.norm_style if norm_style is None else norm_style
         self.before = norm('pre', 'sandwich') if with_pre_norm else None
         self.post_norm = norm('sandwich', 'output')
         self.after = norm('post')
@@ -359,13 +367,24 @@ class Mixer(Protocol):
 # layer type -> function f(cfg, layer) that makes the module
 Mixers = Mapping[str,Callable[[TransformerConfig,int],nn.Module]]
 
+def _linear(cfg:TransformerConfig, layer:int)->nn.Module:
+    return LinearAttention(cfg.d_model, cfg.n_heads, head_dim=cfg.width, v_head_dim=cfg.v_head_dim,
+                           bias=cfg.attn_bias)
+
+def _delta(cfg:TransformerConfig, layer:int)->nn.Module:
+    assert cfg.delta is not None    # the config has checked it
+    return GatedDeltaNet(cfg.d_model, **vars(cfg.delta))
+
+_built_in:dict[str,Callable[[TransformerConfig,int],nn.Module]] = dict(linear=_linear, delta=_delta)
+
 def _mixer(cfg:TransformerConfig, layer:int, layer_type:str, mixers:Mixers|None)->nn.Module|None:
     "Make the mixer of a block; None for attention"
     if layer_type in ('full','window'): return None
-    if layer_type not in (mixers or {}):
+    makers = _built_in | dict(mixers or {})
+    if layer_type not in makers:
         raise ValueError(f"layer {layer} has the type {layer_type!r}: mixers must have a function "
                          f"for it, got {list(mixers or ())}")
-    mixer = (mixers or {})[layer_type](cfg, layer)
+    mixer = makers[layer_type](cfg, layer)
     if isinstance(mixer, AttentionLayer):
         raise TypeError(f"mixers[{layer_type!r}] must not return a {type(mixer).__name__}: masks "
                         "and rotation of attention layers come from the config; use the layer type "
@@ -396,7 +415,7 @@ def _attention_options(cfg:TransformerConfig)->dict[str,Any]:
                  for name,n in (('q', cfg.n_heads), ('k', cfg.n_kv_heads or cfg.n_heads))}
     return dict(d_model=cfg.d_model, n_heads=cfg.n_heads, n_kv_heads=cfg.n_kv_heads, head_dim=E,
                 v_head_dim=cfg.v_head_dim, bias=cfg.attn_bias, out_bias=cfg.out_bias,
-                scale=cfg.scale, dropout=cfg.attn_dropout, **norms)
+                scale=cfg.scale, dropout=cfg.attn_dropout, output_gate=cfg.output_gate, **norms)
 
 def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForward:
     "Make the feed-forward layer of a block, or its experts"
@@ -428,11 +447,12 @@ class Block(nn.Module):
         super().__init__()
         self.parallel:bool = cfg.parallel
         self.attn:nn.Module = _attention(cfg, layer, rope) if mixer is None else mixer
-        self.attn_add = Residual(cfg, with_pre_norm=layer > 0 or cfg.first_norm)
+        style = None if mixer is None else cfg.mixer_norm_style
+        self.attn_add = Residual(cfg, layer > 0 or cfg.first_norm, style)
         self.cross = MultiHeadAttention(**_attention_options(cfg)) if cross else None
         self.cross_add = Residual(cfg) if cross else None
         self.ffn:MixtureOfExperts|FeedForward = _feed_forward(cfg, layer)
-        self.ffn_add = Residual(cfg)
+        self.ffn_add = Residual(cfg, norm_style=style)
 
     def forward(self, x:Tensor, memory:Tensor|None=None, *, memory_mask:Tensor|None=None,
                 memory_cache:AttentionCache|None=None, **options:Any)->Tensor:

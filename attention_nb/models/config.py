@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar, cast, get_args
 import torch
 from ..checks import check_number, checked_integer, checked_window, explained
 from ..layers.latent import LatentConfig
+from ..layers.linear import DeltaConfig
 from ..layers.rope_scaling import checked_scaling
 
 # %% ../../nbs/models/config.ipynb #7ec2d37a
@@ -22,6 +23,7 @@ def _check_experts(cfg:"ExpertsConfig")->None:
     "Raise a `ValueError` that names an invalid field"
     _normalize_fields(cfg)
     _check_choice('router', cfg.router, ('softmax', 'top_softmax', 'sigmoid'))
+    if not cfg.n_shared: _check_unused(cfg, "needs shared experts", ('shared_gate','d_shared'))
     if cfg.router == 'top_softmax':
         _check_unused(cfg, "has no effect with router='top_softmax'",
                       ('normalize', 'scale', 'n_groups'))
@@ -35,7 +37,7 @@ def _check_experts(cfg:"ExpertsConfig")->None:
                          f"{cfg.n//cfg.n_groups*cfg.active_groups}, got {cfg.active}")
 
 # %% ../../nbs/models/config.ipynb #7ec2d37b
-_positive = 'norm_eps','rope_base','softcap','logit_softcap','clamp'
+_positive = 'norm_eps','rope_base','softcap','logit_softcap','clamp','max_beta'
 _from_zero = ('position_offset','dense_layers','n_types','n_shared','pad_id','bos_id','eos_id',
               'decoder_start_id')
 
@@ -79,6 +81,8 @@ class ExpertsConfig:
         n_groups: Groups of equal size that the choice begins with (DeepSeek-V3)
         active_groups: Number of groups that a token may choose from
         n_shared: Experts that every token goes to, as one feed-forward of `n_shared * d_ff`
+        d_shared: Hidden width of that feed-forward; None means `n_shared * d_ff`
+        shared_gate: Scale the shared experts by a sigmoid of the token (Qwen)
         router_bias: Give the router a bias
         bias: Give the experts biases
         clamp: Clamp of gate and up projection (GPT-OSS); None: no clamp
@@ -92,6 +96,8 @@ class ExpertsConfig:
     n_groups:int=1
     active_groups:int=1
     n_shared:int=0
+    d_shared:int|None=None
+    shared_gate:bool=False
     router_bias:bool=False
     bias:bool=False
     clamp:float|None=None
@@ -123,8 +129,11 @@ class TransformerConfig:
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: Learned logit per head in the softmax denominator (arXiv:2309.17453)
         window: (left, right) of the query in 'window' layers
-        layer_types: 'full', 'window', a mixer; None: 'window' if there is one
+        output_gate: Scale what is attended by sigmoids of the query (arXiv:2505.06708)
+        layer_types: 'full', 'window', 'delta', 'linear' or the name of a mixer; None: 'window' if there
+            is one
         latent: Multi-head latent attention (lesson 16)
+        delta: Gated DeltaNet in 'delta' layers (lesson 19)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
         position_offset: Row of the first position in a learned table
         relative_buckets: Buckets of the relative bias (T5)
@@ -140,6 +149,7 @@ class TransformerConfig:
         norm_bias: Give layer norms a bias
         norm_offset: Added to a norm's weight (Gemma: 1)
         norm_style: 'pre', 'post', 'sandwich' (pre and on the branch), 'output' (branch)
+        mixer_norm_style: `norm_style` of blocks without attention; None: the same
         first_norm: The first attention has its 'pre' norm
         parallel: Attention and feed-forward in parallel (GPT-J)
         final_norm: Add a norm after the last block
@@ -185,8 +195,10 @@ class TransformerConfig:
     softcap:float|None=None
     sinks:bool=False
     window:tuple[int|None,int|None]|None=None
+    output_gate:bool=False
     layer_types:tuple[str,...]|None=None
     latent:LatentConfig|None=None
+    delta:DeltaConfig|None=None
     # positions
     positions:str='rope'
     position_offset:int=0
@@ -204,6 +216,7 @@ class TransformerConfig:
     norm_bias:bool=True
     norm_offset:float=0.
     norm_style:str='pre'
+    mixer_norm_style:str|None=None
     first_norm:bool=True
     parallel:bool=False
     final_norm:bool=True
@@ -271,16 +284,18 @@ class TransformerConfig:
             A config equal to the original
         """
         kw = _check_names(cls, 'settings', settings)
-        for name,kind in dict(experts=ExpertsConfig, latent=LatentConfig).items():
+        for name,kind in _parts.items():
             if kw.get(name) is not None: kw[name] = kind(**_check_names(kind, name, kw[name]))
         return cls(**kw)
 
 # %% ../../nbs/models/config.ipynb #14508805
+_parts = dict(experts=ExpertsConfig, latent=LatentConfig, delta=DeltaConfig)
 _choices = dict(
     kind=('decoder', 'encoder', 'encoder-decoder'), qk_norm=(None, 'rms', 'layer'),
     qk_norm_over=('head', 'width'), norm=('rms', 'layer'), head=('linear', 'masked', None),
     positions=('rope', 'learned', 'sinusoidal', 'alibi', 'relative', 'none'),
     norm_style=('pre', 'post', 'sandwich', 'output'),
+    mixer_norm_style=(None, 'pre', 'post', 'sandwich', 'output'),
     activation=('silu', 'gelu', 'gelu_tanh', 'relu', 'relu2'),
     head_activation=(None, 'silu', 'gelu', 'gelu_tanh', 'relu', 'relu2', 'tanh'))
 
@@ -302,7 +317,8 @@ def _check_config(cfg:TransformerConfig)->None:
 def _check_heads(cfg:TransformerConfig)->None:
     "Raise a `ValueError` unless heads fit the width and each other"
     if cfg.latent is not None:
-        for name,none in dict(qk_norm=None, softcap=None, sinks=False, window=None).items():
+        for name,none in dict(qk_norm=None, softcap=None, sinks=False, output_gate=False,
+                              window=None).items():
             if getattr(cfg, name) != none:
                 raise ValueError(f"latent attention has no {name}, got {getattr(cfg, name)!r}")
     elif cfg.head_dim is None and cfg.d_model % cfg.n_heads:
@@ -316,6 +332,11 @@ def _check_effects(cfg:TransformerConfig)->None:
     "Raise a `ValueError` that names a setting that would have no effect"
     if cfg.positions != 'rope':
         _check_unused(cfg, "needs positions='rope'", ('rotary_dim', 'window_rope', 'rope_layers'))
+    if {'full','window'}.issuperset(cfg.block_types):
+        _check_unused(cfg, "needs layers of another type", ('mixer_norm_style',))
+    if (cfg.delta is None) != ('delta' not in cfg.block_types):
+        raise ValueError("delta must be given for layers of the type 'delta', and only then, got "
+                         f"{cfg.delta} and layer_types={cfg.layer_types}")
     if cfg.experts is None: _check_unused(cfg, "needs experts", ('dense_layers',))
     elif not cfg.dense_layers:
         _check_unused(cfg, "has no effect on experts, which are always gated", ('gated',))
@@ -352,10 +373,10 @@ def _normalize_types(cfg:TransformerConfig)->None:
     if cfg.window is not None:
         sides = (side if side is None else int(side) for side in checked_window(cfg.window))
         object.__setattr__(cfg, 'window', (*sides,))
-    for name,kind in dict(experts=ExpertsConfig, latent=LatentConfig).items():
+    for name,kind in _parts.items():
         if not isinstance(x := getattr(cfg, name), (kind,type(None))):
             raise TypeError(f"{name} must be a {kind.__name__}, got {type(x).__name__}")
-        if name == 'latent' and x is not None: _normalize_fields(x)
+        if name != 'experts' and x is not None: _normalize_fields(x)
 
 # %% ../../nbs/models/config.ipynb #1d12fbd0
 def _check_per_layer(cfg:TransformerConfig)->None:

@@ -31,7 +31,13 @@ gemma = dict(**grouped, head_dim=10, sliding_window=5, query_pre_attn_scalar=12)
 latent = dict(**flat, moe_intermediate_size=16, n_routed_experts=8, n_group=4, topk_group=2,
               num_experts_per_tok=3, first_k_dense_replace=1, q_lora_rank=12, kv_lora_rank=16,
               qk_rope_head_dim=8, qk_nope_head_dim=6, v_head_dim=10)
+state = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=10,
+             linear_value_head_dim=5)
+kimi = {n: x for n,x in latent.items() if n not in (
+    'n_routed_experts', 'first_k_dense_replace', 'n_group', 'topk_group', 'q_lora_rank')} | dict(
+        num_experts=8, linear_head_dim=6, linear_num_heads=3, **tokens)
 mixed = ['sliding_attention','full_attention','sliding_attention']
+hybrid = ['linear_attention','full_attention','linear_attention']
 def scaled(kind, **more): return dict(rope_parameters=dict(rope_type=kind, rope_theta=100., **more))
 short_context = dict(original_max_position_embeddings=16)
 linear = scaled('linear', factor=3.)
@@ -41,6 +47,7 @@ llama3 = scaled('llama3', factor=4., low_freq_factor=1., high_freq_factor=4., **
 longrope = short_context | scaled(
     'longrope', short_factor=[1., 1.5, 2., 3.], long_factor=[1., 4., 8., 16.])
 deepyarn = scaled('yarn', factor=4., mscale=.7, mscale_all_dim=.9, **short_context)
+experts = dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=16)
 two = dict(rope_parameters=dict(full_attention=dict(rope_type='linear', factor=4., rope_theta=500.),
                                 sliding_attention=dict(rope_type='default', rope_theta=100.)))
 
@@ -143,11 +150,42 @@ rows = {
         first_k_dense_replace=0, n_shared_experts=2, n_group=1, topk_group=1,
         routed_scaling_factor=1.5, rms_norm_eps=.1, tie_word_embeddings=True)),
     'deepseek_v3-base': ('DeepseekV3Model', latent),
+    'qwen3_moe': ('Qwen3MoeForCausalLM', grouped | experts | dict(head_dim=10)),
+    'qwen3_moe-odd': ('Qwen3MoeForCausalLM', flat | yarn | experts | dict(head_dim=8,
+        attention_bias=True, use_sliding_window=True, sliding_window=5, norm_topk_prob=True,
+        hidden_act='gelu', tie_word_embeddings=True)),
+    'qwen3_next': ('Qwen3NextForCausalLM', grouped | experts | state | dict(head_dim=16,
+        shared_expert_intermediate_size=12, layer_types=hybrid)),
+    'qwen3_next-odd': ('Qwen3NextForCausalLM', deep | scaled('yarn', factor=4.,
+        partial_rotary_factor=.5, **short_context) | experts | dict(num_key_value_heads=4,
+        head_dim=8, attention_bias=True, norm_topk_prob=False, linear_num_key_heads=3,
+        linear_num_value_heads=3, linear_key_head_dim=4, linear_value_head_dim=8,
+        linear_conv_kernel_dim=2, full_attention_interval=2, tie_word_embeddings=True,
+        rms_norm_eps=.1)),
+    'qwen3_next-full': ('Qwen3NextForCausalLM', grouped | scaled('default',
+        partial_rotary_factor=1.) | experts | dict(head_dim=8, layer_types=['full_attention']*3)),
+    'qwen3_next-base': ('Qwen3NextModel', grouped | experts | state | dict(head_dim=16,
+        layer_types=hybrid)),
+    'olmo3': ('Olmo3ForCausalLM', grouped | two | dict(sliding_window=5)),
+    'olmo3-odd': ('Olmo3ForCausalLM', deep | dict(sliding_window=5, attention_bias=True,
+        layer_types=['full_attention']*3, tie_word_embeddings=True, rms_norm_eps=.1)),
+    'olmo_hybrid': ('OlmoHybridForCausalLM', grouped | state | tokens | dict(layer_types=hybrid,
+        rope_parameters=dict(rope_type='default', rope_theta=None))),
+    'olmo_hybrid-odd': ('OlmoHybridForCausalLM', deep | linear | tokens | dict(layer_types=hybrid,
+        attention_bias=True, linear_allow_neg_eigval=False, linear_conv_kernel_dim=3,
+        tie_word_embeddings=True, rms_norm_eps=.1)),
+    'kimi_linear': ('KimiLinearForCausalLM', kimi | dict(layer_types=hybrid)),
+    'kimi_linear-odd': ('KimiLinearForCausalLM', kimi | dict(q_lora_rank=12, n_group=4,
+        topk_group=2, attention_bias=True, linear_conv_kernel_dim=2, norm_topk_prob=False,
+        n_shared_experts=2, routed_scaling_factor=1.5, rms_norm_eps=.1, tie_word_embeddings=True,
+        mlp_layer_types=['dense','dense','sparse'],
+        layer_types=['full_attention','linear_attention','linear_attention'])),
+    'kimi_linear-full': ('KimiLinearForCausalLM', kimi | dict(layer_types=['full_attention']*3)),
 }
 mains = [n for n in rows if '-' not in n]                   # one of each family
 # what runs everywhere in `make test`: each kind of model, of positions and of layers once
 chosen = '''gpt2 bert modernbert-odd llama-dynamic mistral gemma2-capped phi3 gpt_neox gpt_oss t5
-    bloom smollm3 deepseek_v3'''.split()
+    bloom smollm3 deepseek_v3 qwen3_next olmo_hybrid-odd kimi_linear'''.split()
 def of(names): return pytest.mark.parametrize('name', short(chosen, names))
 each = pytest.mark.parametrize('name', rows)
 # longrope: transformers computes its cache anew where the lists change;
@@ -165,7 +203,7 @@ def made(name):
     with torch.no_grad():
         for n,p in [*model.named_parameters(), *model.named_buffers()]:
             if 'inv_freq' in n or not p.is_floating_point() or p.dim() == 0: continue
-            if p.dim() > 1:
+            if p.squeeze().dim() > 1:
                 p.normal_(std=p.shape[-1]**-.5 * (2 if 'attn' in n or 'attention' in n else 1))
             else: p.add_(torch.randn_like(p), alpha=.3)
     return model
@@ -298,9 +336,12 @@ def test_greedy(name):
                           pad_token_id=0)
     assert_close(greedy(ours(model), ids, mask, 8), want)
 
-some_folders = [*mains, 'modernbert-odd', 'gpt_oss-odd', 't5-v1.1']
+some_folders = [*mains, 'modernbert-odd', 'gpt_oss-odd', 't5-v1.1', 'kimi_linear-odd']
 
-@pytest.mark.parametrize('name', short(some_folders, rows))
+# transformers saves OLMo Hybrid's convolutions of unequal widths cut in three equal parts
+cut_wrongly = {'olmo_hybrid-odd'}
+
+@pytest.mark.parametrize('name', short(some_folders, [n for n in rows if n not in cut_wrongly]))
 def test_folder(name, tmp_path):
     "As transformers saves it, and back into transformers as we save it"
     model = made(name)
@@ -419,7 +460,14 @@ refused_fields = dict(
         layer_types=['sliding_attention']*36),
     deepseek_v3=dict(num_key_value_heads=8, n_group=None, head_dim=7, moe_layer_freq=2,
         scoring_func='softmax', topk_method='greedy', rope_interleave=None,
-        first_k_dense_replace=-1, qk_head_dim=5, topk_group=9, num_experts_per_tok=200))
+        first_k_dense_replace=-1, qk_head_dim=5, topk_group=9, num_experts_per_tok=200),
+    qwen3_moe=dict(decoder_sparse_step=2, mlp_only_layers=[1], num_experts_per_tok=129),
+    qwen3_next=dict(decoder_sparse_step=2, mlp_only_layers=[1], linear_num_key_heads=5,
+        layer_types=['full_attention']),
+    olmo3=dict(clip_qkv=8., layer_types=['chunked_attention']*32),
+    olmo_hybrid=dict(layer_types=['linear_attention']*32, linear_num_key_heads=7),
+    kimi_linear=dict(mla_use_nope=False, moe_layer_freq=2, linear_attn_config=[],
+        mlp_layer_types=['sparse']))
 refused = [    # model type, settings, what the error names
     *((kind, {k: v}, k) for kind,said in refused_fields.items() for k,v in said.items()),
     # the notebook of common parts has others
@@ -458,7 +506,8 @@ values = (0, -1, 3, 10**6, 2**31-1, 10**5000, .5, float('inf'), float('nan'), Tr
           [1], {'a': 1})
 
 # one of each file of attention_nb/checkpoints/families
-of_files = pytest.mark.parametrize('name', short('gpt2 bert llama t5 deepseek_v3'.split(), mains))
+of_files = pytest.mark.parametrize('name', short(
+    'gpt2 bert llama t5 deepseek_v3 qwen3_next'.split(), mains))
 
 @of_files
 def test_any_value_of_any_field_is_read_or_refused(name):
@@ -490,7 +539,9 @@ other = dict(chunk_size_feed_forward=4, initializer_range=.5, initializer_factor
     problem_type='regression', sep_token_id=5, cls_token_id=5, pad_token_id=7, bos_token_id=7,
     eos_token_id=7, decoder_start_token_id=7, attention_dropout=.5, hidden_dropout=.5,
     resid_pdrop=.5, attn_pdrop=.5, hidden_dropout_prob=.5, attention_probs_dropout_prob=.5,
-    dropout=.5, dropout_rate=.5, mlp_dropout=.5, _sliding_window_pattern=2)
+    dropout=.5, dropout_rate=.5, mlp_dropout=.5, _sliding_window_pattern=2, linear_a_log_min=1.,
+    linear_a_log_max=9., linear_dt_min=.01, linear_dt_max=.2, linear_dt_init_floor=.01, head_dim=9,
+    qk_head_dim=9, model_max_length=32)
 nameless = {'model_type','architectures','transformers_version','dtype','id2label','label2id',
             '_name_or_path','return_dict','output_hidden_states','output_attentions'}
 

@@ -222,7 +222,7 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
 
 first_pages = {'kv cache': '11_cache', 'rope': '07_position', 'beam search': 'models/beam_search',
                'visualize my bert': 'views/attention_views', 'flash attention': '17_flash',
-               'int8': '19_bits',
+               'int8': '20_bits',
                'multi head attention': '08_multihead', 'softmax': '06_why'}
 
 def test_what_people_type_finds_its_page_first(page, address):

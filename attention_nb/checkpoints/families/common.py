@@ -171,7 +171,7 @@ def _published_rope(base:float, scaling:Settings|None, fraction:float|None=None)
 
 def _rope_fields(*names:str)->tuple[Field,...]:
     "Return the fields of a rotation; `names`: those of its base and fraction"
-    own = [Field(n, '', None, 'number', nullable=True) for n in names]
+    own = [Field(n, '', None, 'number', nullable=True) for n in dict.fromkeys(names)]
     return (*(Field(n, '', None, nullable=True) for n in ('rope_parameters', 'rope_scaling')), *own)
 
 # %% ../../../nbs/checkpoints/families/common.ipynb #7e9525dc

@@ -1,4 +1,4 @@
-"""Llama, Mistral, Qwen, SmolLM3, OLMo 2, Phi-3 and Gemma: one frame, and what each changes in it
+"""Llama, Mistral, Qwen, SmolLM3, OLMo, Phi-3 and Gemma: one frame, and what each changes in it
 
 Docs: https://attention-nb.github.io/attention_nb/checkpoints/families/llama.html.md"""
 
@@ -92,6 +92,11 @@ _olmo2 = Family('olmo2', 'OLMo 2', decoder_classes('Olmo2'), prefix='model', unu
         *.post_attention_layernorm.weight    *.attn_add.post_norm.weight
         *.post_feedforward_layernorm.weight  *.ffn_add.post_norm.weight''')))
 
+_olmo3 = Family('olmo3', 'OLMo 3', decoder_classes('Olmo3'), prefix='model', unused=old_rope,
+    fixed=_olmo2.fixed, fields=_olmo2.fields, keys=_olmo2.keys,
+    parts=(heads_part(), alternating_part(4096, 4), attention_bias_part,
+        two_ropes_part(5e5, 5e5, names=('rope_theta','rope_theta'), limit=2048, both=False)))
+
 _phi3 = Family('phi3', 'Phi-3', decoder_classes('Phi3'), prefix='model', fixed=no_bias_fixed,
     fields=(*with_defaults(llama_fields, vocab_size=32064, hidden_size=3072, intermediate_size=8192,
         rms_norm_eps=1e-5, pad_token_id=32000, eos_token_id=32000),
@@ -162,5 +167,5 @@ _gemma3 = Family('gemma3_text', 'Gemma 3 (text)',
     keys=_gemma_keys, unused=old_rope, ignored=frozenset(['_sliding_window_pattern']),
     neutral=dict(use_bidirectional_attention=(None, False), attn_logit_softcapping=(None,)))
 
-llama_kin:tuple[Family,...] = (_llama, _mistral, _qwen2, _qwen3, _smollm3, _olmo2, _phi3,
+llama_kin:tuple[Family,...] = (_llama, _mistral, _qwen2, _qwen3, _smollm3, _olmo2, _olmo3, _phi3,
                                _gemma2, _gemma3)

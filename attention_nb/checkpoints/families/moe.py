@@ -1,4 +1,4 @@
-"""Mixtral, GPT-OSS and DeepSeek-V3: Llama's frame, and many feed-forwards of which each token goes through few
+"""Mixtral, Qwen3, GPT-OSS and DeepSeek-V3: Llama's frame, and many feed-forwards of which each token goes through few
 
 Docs: https://attention-nb.github.io/attention_nb/checkpoints/families/moe.html.md"""
 
@@ -8,16 +8,19 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/families/moe.html.
 __all__ = []
 
 # %% ../../../nbs/checkpoints/families/moe.ipynb #4f69b9bd
+from typing import Any
 from ...models.config import ExpertsConfig, TransformerConfig
 from ...layers.latent import LatentConfig
-from ..schema import (Family, Field, Part, Settings, raise_invalid,
+from ..schema import (Family, Field, Part, Rule, Settings, raise_invalid,
                                              raise_unsupported, rules, with_biases, with_defaults,
                                              without)
-from .common import (alternating_part, decoder_classes,
+from .common import (alternating_part, attention_bias_part,
+                                                      decoder_classes,
                                                       heads_part, llama_attention, llama_ffn,
                                                       llama_fields, llama_fixed, llama_frame,
                                                       no_bias_fixed, old_rope, pre_norms,
-                                                      rope_part, window_part, with_bias_part)
+                                                      rope_part, window_field, window_left,
+                                                      window_part, with_bias_part)
 
 # %% ../../../nbs/checkpoints/families/moe.ipynb #aa219661
 def _check_max(c:Settings, name:str, max:int)->None:
@@ -35,6 +38,31 @@ def _mixtral_experts(c:Settings)->Settings:
 _mixtral_part = Part(_experts('num_local_experts', 8, 2), _mixtral_experts,
     lambda cfg: None if cfg.experts is None else dict(num_local_experts=cfg.experts.n,
         num_experts_per_tok=cfg.experts.active))
+
+def qwen_experts_part(n:int, active:int, d_ff:int, normalize:bool, shared:int|None=None)->Part:
+    "Experts of Qwen; `shared`: the width of one for every token, with a gate of its own"
+    def read(c:Settings)->Settings:
+        _check_max(c, 'num_experts_per_tok', c['num_experts'])
+        more:Settings = {} if shared is None else dict(
+            n_shared=1, d_shared=c['shared_expert_intermediate_size'], shared_gate=True)
+        return dict(experts=ExpertsConfig(c['num_experts'], c['num_experts_per_tok'],
+            c['moe_intermediate_size'], normalize=c['norm_topk_prob'], **more))
+    def write(cfg:TransformerConfig)->Settings|None:
+        e = cfg.experts
+        if e is None: return None
+        more = {} if shared is None else dict(
+            shared_expert_intermediate_size=e.n_shared*e.d_ff if e.d_shared is None else e.d_shared)
+        return dict(num_experts=e.n, num_experts_per_tok=e.active, moe_intermediate_size=e.d_ff,
+                    norm_topk_prob=e.normalize, **more)
+    own = Field('shared_expert_intermediate_size', 'experts.d_shared', shared or 1, 'size')
+    return Part((*_experts('num_experts', n, active),
+                 Field('moe_intermediate_size', 'experts.d_ff', d_ff, 'size'),
+                 Field('norm_topk_prob', '', normalize, 'flag'),
+                 *([] if shared is None else [own])), read, write)
+
+# with other values some layers have no experts
+raise_if_not_sparse:dict[str,tuple[Any,...]] = dict(decoder_sparse_step=(1,),
+                                                    mlp_only_layers=([], None))
 
 def _gpt_oss_experts(c:Settings)->Settings:
     _check_max(c, 'num_experts_per_tok', c['num_local_experts'])
@@ -68,7 +96,7 @@ def _write_deepseek_experts(cfg:TransformerConfig)->Settings|None:
         routed_scaling_factor=e.scale, topk_group=e.active_groups, n_shared_experts=e.n_shared,
         first_k_dense_replace=cfg.dense_layers)
 
-_deepseek_moe = Part((*_experts('n_routed_experts', 256, 8),
+deepseek_moe_part = Part((*_experts('n_routed_experts', 256, 8),
     Field('moe_intermediate_size', 'experts.d_ff', 2048, 'size'),
     Field('norm_topk_prob', '', True, 'flag'), Field('routed_scaling_factor', '', 2.5, 'number'),
     Field('n_group', '', 8, 'whole'), Field('topk_group', '', 4, 'whole'),
@@ -94,7 +122,7 @@ def _write_latent(cfg:TransformerConfig)->Settings|None:
         q_lora_rank=m.q_rank, kv_lora_rank=m.kv_rank, qk_nope_head_dim=m.nope_dim,
         qk_rope_head_dim=m.rope_dim, v_head_dim=m.v_dim, attention_bias=m.bias)
 
-_latent = Part((
+deepseek_latent_part = Part((
     Field('num_attention_heads', 'n_heads', 128, 'size'),
     *(Field(n, '', None, 'size', nullable=True)
       for n in ('num_key_value_heads', 'head_dim', 'qk_head_dim')),
@@ -122,6 +150,39 @@ _mixtral = Family('mixtral', 'Mixtral', decoder_classes('Mixtral'), prefix='mode
         *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
         *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False)))
 
+qwen_expert_rules:tuple[Rule,...] = (*rules('''
+        *.mlp.gate.weight                       *.ffn.router.weight
+        *.mlp.experts.{e}.gate_proj.weight      *.ffn.experts.{e}.gate.weight
+        *.mlp.experts.{e}.up_proj.weight        *.ffn.experts.{e}.up.weight
+        *.mlp.experts.{e}.down_proj.weight      *.ffn.experts.{e}.down.weight
+        *.mlp.shared_expert.gate_proj.weight    *.ffn.shared.gate.weight
+        *.mlp.shared_expert.up_proj.weight      *.ffn.shared.up.weight
+        *.mlp.shared_expert.down_proj.weight    *.ffn.shared.down.weight
+        *.mlp.shared_expert_gate.weight         *.ffn.shared_gate.weight'''), *rules('''
+        *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
+        *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False))
+
+def _qwen_window(c:Settings)->Settings:
+    "Qwen3 with experts: a window in all layers, where `use_sliding_window` says so"
+    return dict(window=window_left(c) if c['use_sliding_window'] else None)
+
+def _write_qwen_window(cfg:TransformerConfig)->Settings|None:
+    if cfg.window is None: return dict(use_sliding_window=False)
+    left = cfg.window[0]
+    return None if left is None else dict(use_sliding_window=True, sliding_window=left+1)
+
+_qwen3_moe = Family('qwen3_moe', 'Qwen3 (experts)', decoder_classes('Qwen3Moe'), prefix='model',
+    fixed={**llama_fixed, 'qk_norm':'rms'},
+    fields=with_defaults(llama_fields, vocab_size=151936, hidden_size=2048, num_hidden_layers=24,
+        intermediate_size=6144, bos_token_id=None, eos_token_id=None),
+    parts=(heads_part(4), rope_part(limit=32768), attention_bias_part,
+        qwen_experts_part(128, 8, 768, False),
+        Part((Field('use_sliding_window', '', False, 'flag'), window_field(4096)),
+             _qwen_window, _write_qwen_window)),
+    unused=old_rope, neutral=raise_if_not_sparse, aliases=dict(num_local_experts='num_experts'),
+    ignored=frozenset(['output_router_logits','router_aux_loss_coef','max_window_layers']),
+    keys=(*llama_frame, *llama_attention, *pre_norms, *qwen_expert_rules))
+
 _gpt_oss = Family('gpt_oss', 'GPT-OSS', decoder_classes('GptOss'), prefix='model',
     fixed={**llama_fixed, 'sinks':True, 'activation':'silu'},
     fields=with_defaults(without(llama_fields, 'hidden_act'), vocab_size=201088, hidden_size=2880,
@@ -144,18 +205,7 @@ _gpt_oss = Family('gpt_oss', 'GPT-OSS', decoder_classes('GptOss'), prefix='model
         *.mlp.experts.down_proj_bias        *.ffn.experts.{e}.down.bias [experts]''')))
 
 # %% ../../../nbs/checkpoints/families/moe.ipynb #b3103aac
-_deepseek_v3 = Family('deepseek_v3', 'DeepSeek-V3', decoder_classes('DeepseekV3'), prefix='model',
-    fixed=llama_fixed,
-    fields=(*with_defaults(llama_fields, vocab_size=129280, hidden_size=7168, num_hidden_layers=61,
-        intermediate_size=18432, bos_token_id=0, eos_token_id=1),
-        Field('rope_interleave', 'rope_interleaved', True, 'flag')),
-    parts=(_latent, rope_part(limit=4096, latent=True), _deepseek_moe),
-    aliases=dict(num_local_experts='n_routed_experts', num_mtp_layers='num_nextn_predict_layers'),
-    ignored=frozenset(['output_router_logits','pretraining_tp','num_nextn_predict_layers',
-        'aux_loss_alpha','seq_aux','ep_size']),
-    neutral=dict(moe_layer_freq=(1,), topk_method=('noaux_tc',), scoring_func=('sigmoid',)),
-    unused=(*old_rope, r'layers\.{n_layers}\..*'),
-    keys=(*llama_frame, *llama_ffn, *pre_norms, *with_biases('''
+deepseek_latent_rules:tuple[Rule,...] = with_biases('''
         *.self_attn.q_proj              *.attn.q_proj
         *.self_attn.q_a_proj            *.attn.q_down
         *.self_attn.q_a_layernorm       *.attn.q_norm
@@ -163,7 +213,20 @@ _deepseek_v3 = Family('deepseek_v3', 'DeepSeek-V3', decoder_classes('DeepseekV3'
         *.self_attn.kv_a_proj_with_mqa  *.attn.kv_down
         *.self_attn.kv_a_layernorm      *.attn.kv_norm
         *.self_attn.kv_b_proj           *.attn.kv_up
-        *.self_attn.o_proj              *.attn.out_proj'''), *rules('''
+        *.self_attn.o_proj              *.attn.out_proj''')
+
+_deepseek_v3 = Family('deepseek_v3', 'DeepSeek-V3', decoder_classes('DeepseekV3'), prefix='model',
+    fixed=llama_fixed,
+    fields=(*with_defaults(llama_fields, vocab_size=129280, hidden_size=7168, num_hidden_layers=61,
+        intermediate_size=18432, bos_token_id=0, eos_token_id=1),
+        Field('rope_interleave', 'rope_interleaved', True, 'flag')),
+    parts=(deepseek_latent_part, rope_part(limit=4096, latent=True), deepseek_moe_part),
+    aliases=dict(num_local_experts='n_routed_experts', num_mtp_layers='num_nextn_predict_layers'),
+    ignored=frozenset(['output_router_logits','pretraining_tp','num_nextn_predict_layers',
+        'aux_loss_alpha','seq_aux','ep_size']),
+    neutral=dict(moe_layer_freq=(1,), topk_method=('noaux_tc',), scoring_func=('sigmoid',)),
+    unused=(*old_rope, r'layers\.{n_layers}\..*'),
+    keys=(*llama_frame, *llama_ffn, *pre_norms, *deepseek_latent_rules, *rules('''
         *.mlp.gate.weight                         *.ffn.router.weight
         *.mlp.gate.e_score_correction_bias        *.ffn.correction
         *.mlp.experts.{e}.gate_proj.weight        *.ffn.experts.{e}.gate.weight
@@ -175,4 +238,4 @@ _deepseek_v3 = Family('deepseek_v3', 'DeepSeek-V3', decoder_classes('DeepseekV3'
         *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
         *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False)))
 
-moe_kin:tuple[Family,...] = (_mixtral, _gpt_oss, _deepseek_v3)
+moe_kin:tuple[Family,...] = (_mixtral, _qwen3_moe, _gpt_oss, _deepseek_v3)

@@ -1,4 +1,4 @@
-"""Twenty published model families as data: their settings, their tensors, and what is refused
+"""Published model families as data: their settings, their tensors, and what is refused
 
 Docs: https://attention-nb.github.io/attention_nb/checkpoints/families/registry.html.md"""
 
@@ -13,6 +13,7 @@ from typing import Any
 from ...models.config import TransformerConfig
 from .bert import bert_kin
 from .gpt import gpt_kin
+from .hybrid import hybrid_kin
 from .llama import llama_kin
 from .moe import moe_kin
 from .t5 import t5_kin
@@ -25,6 +26,7 @@ from ..schema import (Family, Settings, drop_ignored, read_settings,
 FAMILIES:dict[str,Family] = {f.model_type: f for f in (
     *llama_kin,
     *moe_kin,
+    *hybrid_kin,
     *gpt_kin,
     *bert_kin,
     *t5_kin)}
@@ -148,7 +150,8 @@ _words = dict(
     plain=dict(silu='SiLU', gelu='GELU', gelu_tanh='GELU', relu='ReLU', relu2='ReLU²'))
 _decides = {'part of a head': 'rotary_dim', 'scaling': 'rope_scaling', 'window': 'window',
             'grouped heads': 'n_kv_heads', 'q/k norm': 'qk_norm', 'sinks': 'sinks',
-            'soft cap': 'softcap', 'logit cap': 'logit_softcap', 'experts': 'experts',
+            'soft cap': 'softcap', 'logit cap': 'logit_softcap', 'output gate': 'output_gate',
+            'state': 'delta', 'experts': 'experts',
             'tied': 'tied'}
 
 def model_features(cfg:TransformerConfig)->dict[str,str]:
@@ -160,7 +163,8 @@ def model_features(cfg:TransformerConfig)->dict[str,str]:
     Returns:
         In words; '' for what it does not have
     """
-    experts,scaling = cfg.experts,cfg.rope_scaling or (cfg.window_rope or {}).get('scaling')
+    kinds,experts = cfg.block_types,cfg.experts
+    scaling = cfg.rope_scaling or (cfg.window_rope or {}).get('scaling')
     return {
         'kind': cfg.kind, 'positions': _words['positions'][cfg.positions],
         'part of a head': f'{cfg.rotary_dim} numbers' if cfg.rotary_dim else '',
@@ -173,6 +177,8 @@ def model_features(cfg:TransformerConfig)->dict[str,str]:
         'q/k norm': f'{cfg.qk_norm}, {cfg.qk_norm_over}' if cfg.qk_norm else '',
         'sinks': 'yes' if cfg.sinks else '', 'soft cap': f'{cfg.softcap:g}' if cfg.softcap else '',
         'logit cap': f'{cfg.logit_softcap:g}' if cfg.logit_softcap else '',
+        'output gate': 'yes' if cfg.output_gate else '',
+        'state': f'{kinds.count("delta")} of {len(kinds)} layers' if cfg.delta else '',
         'experts': f'{experts.n}, {experts.active} active' if experts else '',
         'tied': 'yes' if cfg.tied else ''}
 
