@@ -21,8 +21,8 @@ async function rowsOf(packed, width) {
 
 // A table with a title for each column, or without titles
 function tableOf(kind, titles, ...rows) {
-  const heads = titles.map(text =>
-    text ? make("th", {scope: "col", title: text}, text) : make("td"));
+  const heads = titles.map((text, n) =>    // the corner of a table may be empty
+    text || n ? make("th", {scope: "col", title: text}, text) : make("td"));
   const body = make("tbody", {}, ...rows), head = make("thead", {}, make("tr", {}, ...heads));
   return {heads, body, element: make(`table.${kind}`, {}, ...heads.length ? [head] : [], body)};
 }

@@ -71,8 +71,8 @@ kinds = dict(
     ring_steps=(lambda t: ring_view({n: [0,1] for n in t}, **title), 'option', 2),
     model_shapes=(lambda t: shapes_view(**title), '.nothing', 0))
 
-# no mark of a model, which arcs leave out, and each once
-names = [t for t in dict.fromkeys(hostile) if not re.fullmatch('</?[a-z]+>', t)]
+# no mark of a model, which arcs leave out, and each once, as a page shows it
+names = [*{readable(t): t for t in hostile if not re.fullmatch('</?[a-z]+>', t)}.values()]
 
 def check(page, kind, names):
     "No name has done anything, each is shown as it was given"
