@@ -16,7 +16,7 @@ from torch import Tensor
 from ..checks import Attended, check_sizes, checked_integer, has_values
 from ..kernels.positions import Window
 from ..kernels.attention_mask import AttentionMask, named_tensors
-from .quantized_cache import Int8Buffer
+from .quantized_cache import GroupedBuffer, Int8Buffer, low_bit_dtypes
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
 class _CachedLayer(Protocol):
@@ -79,7 +79,7 @@ class KVCache:
         max_len: Capacity in tokens
         head_dim: Head dimension E of keys
         v_head_dim: Head dimension Ev of values; None: E, 0: no values are cached
-        dtype: Of keys and values; None: torch's default; int8 quantizes
+        dtype: None: torch's default; int8, int4 and int2 quantize
         device: Where they are allocated
     """
     left:int|None = None    # a `KVCache` drops no key
@@ -260,7 +260,7 @@ def _check_new(k:Tensor, v:Tensor, buffers:tuple[Any,Any])->int:
     for name,t,buffer in zip('kv', (k,v), buffers):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if isinstance(buffer, Int8Buffer): buffer.check_rows(name, t)
+        if isinstance(buffer, (Int8Buffer,GroupedBuffer)): buffer.check_rows(name, t)
         elif t.dtype != buffer.dtype:
             raise TypeError(f"{name} must be {buffer.dtype} like the cache, got {t.dtype}")
         if t.device != buffer.device:
@@ -275,11 +275,14 @@ def _allocate(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
     "Return a buffer of zeros for each width, which may be written to in any mode"
     with torch.inference_mode(False):
         if dtype is torch.int8: return [Int8Buffer(*shape, E, device=device) for E in widths]
+        if dtype in low_bit_dtypes:
+            return [GroupedBuffer(*shape, E, dtype=dtype, by_channel=is_key, device=device)
+                    for E,is_key in zip(widths, (True,False))]
         return [torch.zeros(*shape, E, dtype=dtype, device=device) for E in widths]
 
 def _select(buffer:Any, rows:Tensor, n:int)->Any:
     "Return a copy of the first `n` slots of the chosen sequences"
-    if isinstance(buffer, Int8Buffer): return buffer.select(rows, n)
+    if isinstance(buffer, (Int8Buffer,GroupedBuffer)): return buffer.select(rows, n)
     return buffer[:,:,:n].index_select(0, rows)
 
 def _as_stored(buffer:Any, new:Tensor)->Tensor:
@@ -308,7 +311,7 @@ class SlidingKVCache(KVCache):
         left: Number of keys before its own position that a query may attend to
         head_dim: Head dimension E of keys
         v_head_dim: Head dimension Ev of values; None: E, 0: no values are cached
-        dtype: Of keys and values; None: torch's default; int8 quantizes
+        dtype: None: torch's default; int8 quantizes, int4 and int2 are taken as int8
         device: Where they are allocated
     """
     def __init__(self, batch:int, n_kv_heads:int, left:int, head_dim:int, *,
@@ -316,6 +319,7 @@ class SlidingKVCache(KVCache):
                  device:torch.device|str|None=None):
         self.left:int|None = checked_integer('left', left)
         self._n_slots = self.left+1
+        if dtype in low_bit_dtypes: dtype = torch.int8    # a window is small
         super().__init__(batch, n_kv_heads, self._n_slots, head_dim, v_head_dim=v_head_dim,
                          dtype=dtype, device=device)
         self.max_len:int|None = None

@@ -147,7 +147,6 @@ class StateCache:
         check_sizes(batch=batch)
         self.batch:int = batch
         dtype = torch.get_default_dtype() if dtype is None else dtype
-        if not dtype.is_floating_point: raise ValueError(f"a state is of floats, got dtype={dtype}")
         self.state:Tensor = torch.zeros(batch, *state, dtype=wide_dtype(dtype), device=device)
         self.recent:Tensor = torch.zeros(batch, *recent, dtype=dtype, device=device)
         self._length = 0
@@ -195,6 +194,10 @@ class StateCache:
         self.batch = len(rows)
 
 # %% ../../nbs/layers/linear.ipynb #06d68be3
+def _state_dtype(dtype:torch.dtype|None, weight:Tensor)->torch.dtype:
+    "Return the dtype of a cache; integers, to which keys would be rounded, are for other layers"
+    return computed_dtype(weight) if dtype is None or not dtype.is_floating_point else dtype
+
 def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, documents:Tensor|None,
                       cache:StateCache|None, name:str)->Tensor|None:
     "Raise an error for a wrong argument of a layer; return the mask of the new tokens, (B, L)"
@@ -262,7 +265,7 @@ class LinearAttention(nn.Module):
         Args:
             batch: Number of sequences B
             max_len: Has no effect: the cache does not grow
-            dtype: None: that in which the layer computes now
+            dtype: None or integers: that in which the layer computes now
             device: None: that of the module
 
         Returns:
@@ -270,7 +273,7 @@ class LinearAttention(nn.Module):
         """
         like = weight_like(self.k_proj)
         return StateCache(batch, (self.n_heads, self.head_dim, self.v_head_dim+1),
-                          dtype=dtype or computed_dtype(like), device=device or like.device)
+                          dtype=_state_dtype(dtype, like), device=device or like.device)
 
     def forward(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
                 documents:Tensor|None=None, cache:StateCache|None=None)->Tensor:
@@ -445,7 +448,7 @@ class GatedDeltaNet(nn.Module):
         Args:
             batch: Number of sequences B
             max_len: Has no effect: the cache does not grow
-            dtype: None: that in which the layer computes now
+            dtype: None or integers: that in which the layer computes now
             device: None: that of the module
 
         Returns:
@@ -454,7 +457,7 @@ class GatedDeltaNet(nn.Module):
         like = weight_like(self.k_proj)
         width = 2*self.n_k_heads*self.head_dim + self.n_v_heads*self.v_head_dim
         return StateCache(batch, (self.n_v_heads, self.head_dim, self.v_head_dim),
-                          (self.conv_size-1, width), dtype=dtype or computed_dtype(like),
+                          (self.conv_size-1, width), dtype=_state_dtype(dtype, like),
                           device=device or like.device)
 
     def forward(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,

@@ -1,4 +1,4 @@
-"""Keys and values as integers with a scale for each position of each head: a quarter of the memory
+"""A cache of integers: a scale for each row in 8 bits, keys by channel and values by token in 4 and 2
 
 Docs: https://attention-nb.github.io/attention_nb/layers/quantized_cache.html.md"""
 
@@ -14,6 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 # %% ../../nbs/layers/quantized_cache.ipynb #c6b53ac1
+def check_no_gradient(dtype:torch.dtype, name:str, rows:Tensor)->None:
+    "Raise a `TypeError` unless rows for a cache of integers are floats without a gradient"
+    if not rows.is_floating_point():
+        raise TypeError(f"{name} must be floating point for a cache of {dtype}, got {rows.dtype}")
+    if rows.requires_grad and torch.is_grad_enabled():
+        raise TypeError(f"a cache of {dtype} has no gradients: call under torch.no_grad()")
+
 class Int8Buffer:
     """A buffer of rows, stored as int8 codes and one float32 scale for each row
 
@@ -106,9 +113,121 @@ class Int8Buffer:
             name: Name of the rows in error messages
             rows: The rows to store next
         """
-        if not rows.is_floating_point():
-            raise TypeError(f"{name} must be floating point for a cache of {self.dtype}, "
-                            f"got {rows.dtype}")
-        if rows.requires_grad and torch.is_grad_enabled():
-            raise TypeError(f"a cache of {self.dtype} has no gradients: call under "
-                            "torch.no_grad()")
+        check_no_gradient(self.dtype, name, rows)
+
+# %% ../../nbs/layers/quantized_cache.ipynb #9a15f78a
+low_bit_dtypes:tuple[torch.dtype,...] = (torch.int4, torch.int2)
+_GROUP = 32    # tokens
+
+class GroupedBuffer:
+    """A buffer of tokens, stored as codes of 4 or 2 bits, each group with a minimum and a step
+
+    KIVI (Liu et al. 2024, arXiv:2402.02750). A group is a channel of 32 tokens, or a token of a
+    head. Tokens after the last 32 that are complete stay as they are. It stands in for a tensor in
+    `KVCache` and has no gradients.
+
+    Args:
+        shape: Shape of the buffer, (B, H, S, E)
+        dtype: torch.int4 or torch.int2
+        by_channel: Groups are channels of 32 tokens; False: single tokens
+        device: Where it is allocated
+    """
+    requires_grad:bool = False
+    def __init__(self, *shape:int, dtype:torch.dtype, by_channel:bool,
+                 device:torch.device|str|None=None)->None:
+        B,H,S,E = shape
+        self.shape:torch.Size = torch.Size(shape)
+        self.dtype:torch.dtype = dtype
+        self.bits:int = {torch.int4: 4, torch.int2: 2}[dtype]
+        self.by_channel:bool = by_channel
+        n = S//_GROUP
+        steps = (B,H,n,1,E) if by_channel else (B,H,n,_GROUP,1)
+        self.codes:Tensor = torch.zeros(B, H, n, _GROUP*E*self.bits//8, dtype=torch.uint8,
+                                        device=device)
+        self.low,self.step = (torch.zeros(steps, dtype=torch.float16, device=device) for _ in 'ab')
+        self.recent:Tensor = torch.zeros(B, H, _GROUP, E, device=device)
+        self._n = 0    # tokens written
+
+    @property
+    def device(self)->torch.device:
+        "Device of the buffer"
+        return self.codes.device
+    @property
+    def nbytes(self)->int:
+        "Bytes of codes, minima, steps and recent tokens"
+        return sum(t.nbytes for t in (self.codes, self.low, self.step, self.recent))
+    def __len__(self)->int: return len(self.codes)
+
+    def __getitem__(self,
+        index:tuple[slice,slice,slice] # All sequences and heads, the first tokens
+    )->Tensor: # (B, H, n, E), in the dtype of the tokens that were written last
+        "Dequantize tokens"
+        n = len(range(*index[2].indices(self.shape[2])))
+        done = self._n//_GROUP
+        if n <= done*_GROUP: return self._dequantized(0, -(-n//_GROUP))[:,:,:n]
+        return torch.cat([self._dequantized(0, done), self.recent[:,:,:n-done*_GROUP]], 2)
+
+    def __setitem__(self,
+        index:tuple[slice,slice,slice], # All sequences and heads, tokens after the first `start`
+        tokens:'Tensor|GroupedBuffer' # (B, H, L, E)
+    )->None:
+        "Quantize and store tokens, complete groups of them; copy a buffer of another batch"
+        if isinstance(tokens, GroupedBuffer):
+            vars(self).update(vars(tokens))
+            return
+        start,end,_ = index[2].indices(self.shape[2])
+        first = start//_GROUP
+        if first < self._n//_GROUP: self.recent[:,:,:] = self._dequantized(first, first+1)
+        waiting = torch.cat([self.recent[:,:,:start%_GROUP].to(tokens.dtype), tokens], 2)
+        n_new = waiting.shape[2]//_GROUP
+        self._quantize(first, waiting[:,:,:n_new*_GROUP])
+        rest = waiting[:,:,n_new*_GROUP:]
+        self.recent = F.pad(rest, (0, 0, 0, _GROUP-rest.shape[2]))
+        self._n = end
+
+    def _quantize(self, first:int, tokens:Tensor)->None:
+        "Store complete groups from the group `first` on"
+        x = tokens.unflatten(2, (-1, _GROUP)).float()    # (B, H, groups, 32, E)
+        groups,dim = slice(first, first+x.shape[2]),3 if self.by_channel else 4
+        if not x.numel(): return
+        low = x.amin(dim, keepdim=True).half()
+        step = ((x.amax(dim, keepdim=True) - low)/(2**self.bits-1)).half()
+        self.low[:,:,groups],self.step[:,:,groups] = low,step
+        wide = step.float().clamp(min=torch.finfo(torch.float16).tiny)
+        codes = ((x - low.float())/wide).round().clamp(0, 2**self.bits-1).to(torch.uint8)
+        packed = codes.flatten(3).unflatten(-1, (-1, 8//self.bits))
+        shifts = self.bits*torch.arange(8//self.bits, device=x.device, dtype=torch.uint8)
+        self.codes[:,:,groups] = (packed << shifts).sum(-1, dtype=torch.uint8)
+
+    def _dequantized(self, first:int, end:int)->Tensor:
+        "Return the tokens of some groups, (B, H, n, E)"
+        shifts = self.bits*torch.arange(8//self.bits, device=self.device, dtype=torch.uint8)
+        codes = (self.codes[:,:,first:end,:,None] >> shifts) & (2**self.bits-1)
+        codes = codes.flatten(3).unflatten(-1, (_GROUP, self.shape[3]))
+        low,step = self.low[:,:,first:end].float(),self.step[:,:,first:end].float()
+        return (low + codes*step).flatten(2, 3).to(self.recent.dtype)
+
+    def select(self, rows:Tensor, n:int)->'GroupedBuffer':
+        """Return a copy of the chosen sequences
+
+        Args:
+            rows: Indices of sequences, integers (B,)
+            n: Number of tokens, those written
+
+        Returns:
+            A copy, (B, Hkv, n, E); nothing is quantized again
+        """
+        chosen = GroupedBuffer.__new__(GroupedBuffer)
+        parts = {name: getattr(self, name).index_select(0, rows)
+                 for name in ('codes','low','step','recent')}
+        vars(chosen).update(vars(self), shape=torch.Size((len(rows), *self.shape[1:])), **parts)
+        return chosen
+
+    def check_rows(self, name:str, rows:Tensor)->None:
+        """Raise a `TypeError` unless tokens are floating point and want no gradient
+
+        Args:
+            name: Name of the tokens in error messages
+            rows: The tokens to store next
+        """
+        check_no_gradient(self.dtype, name, rows)

@@ -48,7 +48,7 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     recording/third_party recording/steps views/page figures/word_senses figures/mixing figures/arcs
     figures/rope_turns figures/cache_steps figures/model_shapes figures/flash_tiles figures/forming
     figures/ring_steps figures/row_steps figures/merge_steps figures/near_words figures/two_words
-    figures/mask_rows figures/browser_model
+    figures/mask_rows figures/state_steps figures/browser_model
     distributed/shards training/checkpoint training/strategy training/mesh'''.split())
 
 def kind(name):

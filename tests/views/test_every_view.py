@@ -18,6 +18,7 @@ from attention_nb.views.page import _kinds
 from attention_nb.figures.ring_steps import ring_view
 from attention_nb.figures.rope_turns import rotation_view
 from attention_nb.figures.row_steps import row_view
+from attention_nb.figures.state_steps import state_view
 from attention_nb.figures.two_words import two_words_view
 from attention_nb.figures.word_senses import sense_view
 from helpers import full
@@ -40,6 +41,10 @@ def senses(names):
     x = rows(names)
     return sense_view(names[0], [names, [names[0], hostile_title]], [x, -rows(names)[:2] + 2*x[0]],
                       names, x, shown=2, **title)
+
+def states(names):
+    k = torch.nn.functional.normalize(rows(names), dim=-1)
+    return state_view(names, names, k, k, written=len(names), **title)
 
 def turns(E, names):
     return rotation_view(*torch.ones(2, E), names, positions=(0,99), length=100, **title)
@@ -65,6 +70,7 @@ kinds = dict(
     mask_rows=(lambda t: mask_view(rows(t) @ rows(t).T, t, **title), '.mask tbody th', 8),
     word_senses=(senses, '.sentence:first-of-type .token', 40),
     cache_steps=(lambda t: cache_view(t, **title), '.cells thead tr > *', 24),
+    state_steps=(states, '.keys b', 12),
     flash_tiles=(lambda t: tiles_view({n: AttentionMask(70) for n in t}, sides=[8], **title),
                  'option', 200),
     forming=(moments, 'figcaption', 2),
