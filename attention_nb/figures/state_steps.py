@@ -88,7 +88,8 @@ def draw_state(fig:Any, data:dict[str,Any])->None:
     (E,Ev),at = S.shape,start['at']
     fig.set_size_inches(.44*Ev+3.8, max(.3*(E+4), .2*(len(last)+2)))
     ax,list_ = fig.subplots(1, 2, width_ratios=[Ev+2.4, 5])
-    rows = [(n, [k[at,n].item(), *S[n].tolist()]) for n in range(E)]
+    rows:list[tuple[float,list[Any]]] = [(n, [k[at,n].item(), *S[n].tolist()])
+                                         for n in range(E)]
     rows.append((E+.4, [None, *read[at].tolist()]))
     if at in last: rows.append((E+1.5, [None, *v[last[at]].tolist()]))
     most = max(abs(x) for _,row in rows for x in row[1:])

@@ -311,7 +311,7 @@ class SlidingKVCache(KVCache):
         left: Number of keys before its own position that a query may attend to
         head_dim: Head dimension E of keys
         v_head_dim: Head dimension Ev of values; None: E, 0: no values are cached
-        dtype: None: torch's default; int8 quantizes, int4 and int2 are taken as int8
+        dtype: None: torch's default; int8, int4, int2: int8
         device: Where they are allocated
     """
     def __init__(self, batch:int, n_kv_heads:int, left:int, head_dim:int, *,

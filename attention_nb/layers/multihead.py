@@ -229,7 +229,7 @@ class MultiHeadAttention(AttentionLayer):
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: Learned scores that take weight from keys (gpt-oss; arXiv:2309.17453)
         scale: Score multiplier; None means 1/sqrt(E)
-        output_gate: Scale what is attended by sigmoids of the query (Qwen3-Next; arXiv:2505.06708)
+        output_gate: Scale the heads by sigmoids of the query (arXiv:2505.06708)
         attend: Function, or name of a kernel; None: ours
     """
     d_model:int

@@ -91,8 +91,7 @@ class RMSNorm(nn.Module):
         def __call__(self, x:Tensor)->Tensor: ...
 
 # %% ../../nbs/models/blocks.ipynb #109ca31d
-norm_classes:tuple[type[RMSNorm]|type[nn.RMSNorm]|type[nn.LayerNorm],...] = (
-    RMSNorm,nn.RMSNorm,nn.LayerNorm)
+norm_classes:tuple[type[nn.Module],...] = (RMSNorm,nn.RMSNorm,nn.LayerNorm)
 
 def make_norm(cfg:TransformerConfig, width:int|None=None, norm:str|None=None)->RMSNorm|nn.LayerNorm:
     "Make a norm; None: the config's width and norm"
@@ -184,10 +183,8 @@ class MixtureOfExperts(nn.Module):
         def expert(d_ff:int)->FeedForward:
             return FeedForward(d_model, d_ff, activation=activation, bias=cfg.bias, clamp=cfg.clamp)
         self.router = nn.Linear(d_model, cfg.n, cfg.router_bias)
-        self.correction = None
-        if cfg.router == 'sigmoid':
-            self.correction = nn.Parameter(torch.zeros(cfg.n), requires_grad=False)
-
+        self.correction = (nn.Parameter(torch.zeros(cfg.n), requires_grad=False)
+                           if cfg.router == 'sigmoid' else None)
         self.experts:ModuleList[FeedForward] = ModuleList(expert(cfg.d_ff) for _ in range(cfg.n))
         d_shared = cfg.n_shared*cfg.d_ff if cfg.d_shared is None else cfg.d_shared
         self.shared = expert(d_shared) if cfg.n_shared else None
@@ -211,9 +208,8 @@ class MixtureOfExperts(nn.Module):
         out = self._run_all(rows, weights, chosen) if run_all else \
             self._run_chosen(rows, weights, chosen)
         if self.shared is not None:
-            shared = self.shared(rows)
-            if self.shared_gate is not None: shared = shared*torch.sigmoid(self.shared_gate(rows))
-            out = out + shared
+            gate = 1. if self.shared_gate is None else torch.sigmoid(self.shared_gate(rows))
+            out = out + gate*self.shared(rows)
         return out.view_as(x)
 
     def _run_chosen(self, rows:Tensor, weights:Tensor, chosen:Tensor)->Tensor:

@@ -42,8 +42,8 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     models/generation_options models/decoding models/compiled_step models/speculative
     models/beam_search models/batch_cache checkpoints/schema checkpoints/families/common
     checkpoints/families/llama checkpoints/families/gpt checkpoints/families/bert
-    checkpoints/families/t5 checkpoints/families/moe checkpoints/convert checkpoints/tensors
-    checkpoints/gguf
+    checkpoints/families/t5 checkpoints/families/moe checkpoints/families/hybrid
+    checkpoints/convert checkpoints/tensors checkpoints/gguf
     checkpoints/save checkpoints/chat_template recording/inputs
     recording/third_party recording/steps views/page figures/word_senses figures/mixing figures/arcs
     figures/rope_turns figures/cache_steps figures/model_shapes figures/flash_tiles figures/forming

@@ -69,12 +69,11 @@ def test_a_room_shows_all_its_pages_and_modules():
             m for m in modules if m.split('.')[0] == room)
 
 def test_pages_for_implementers_make_nothing_that_a_user_types():
-    "But for three whose names are offered and seldom typed"
+    "But for two whose names are offered and seldom typed"
     offers = {m.replace('.', '/') for m in package.table(root/'attention_nb')}
     library = {n for n in names if cells.kind(n) == 'library'}
     assert cells.FOR_IMPLEMENTERS <= library
-    assert cells.FOR_IMPLEMENTERS & offers == {'text/vocabulary', 'kernels/positions',
-                                               'views/page'}
+    assert cells.FOR_IMPLEMENTERS & offers == {'kernels/positions', 'views/page'}
     assert library - offers - cells.FOR_IMPLEMENTERS == {
         'kernels/patterns', 'views/command', 'training/command', 'distributed/expert_parallel',
         'models/blocks', 'models/sampling', 'models/text_stream', 'checkpoints/source',
