@@ -68,10 +68,9 @@ def _by_chunks(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor|
 def _check_rule(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor|None,
                 state:Tensor|None)->None:
     "Raise a `TypeError` or `ValueError` unless the arguments of a rule fit each other"
-    given = dict(q=q, k=k, v=v, beta=beta, log_decay=log_decay, state=state)
-    for name,t in given.items():
-        if t is None and name in ('log_decay','state'): continue
-        if t is None and name == 'beta': continue
+    arguments = dict(q=q, k=k, v=v, beta=beta, log_decay=log_decay, state=state)
+    for name,t in arguments.items():
+        if t is None and name in ('beta','log_decay','state'): continue
         if not isinstance(t, Tensor) or not t.is_floating_point():
             raise TypeError(f"{name} must be a tensor of floats, "
                             f"got {getattr(t, 'dtype', type(t).__name__)}")
@@ -81,7 +80,7 @@ def _check_rule(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor
     shapes = dict(k=[(B,H,L,E)], v=[(B,H,L,Ev)], beta=[(B,H,L)], log_decay=[(B,H,L), (B,H,L,E)],
                   state=[(B,H,E,Ev)])
     for name,known in shapes.items():
-        t = given[name]
+        t = arguments[name]
         if t is not None and tuple(t.shape) not in known:
             raise ValueError(f"{name} must be {' or '.join(map(str, known))} for q "
                              f"{tuple(q.shape)}, got {tuple(t.shape)}")
@@ -352,8 +351,8 @@ def _short_convolution(x:Tensor, weight:Tensor, recent:Tensor,
     order = F.pad(mask, (n_recent, 0), value=True).long().argsort(dim=1, stable=True)
     x = x.gather(1, order[...,None].expand(-1, -1, C))
     out = F.silu(F.conv1d(x.mT, weight, groups=C)).mT
-    place = (order.argsort(dim=1)[:,n_recent:] - n_recent).clamp(min=0)    # of each token in `out`
-    return out.gather(1, place[...,None].expand(-1, -1, C)), x[:,L:]
+    index = (order.argsort(dim=1)[:,n_recent:] - n_recent).clamp(min=0)    # of each token in `out`
+    return out.gather(1, index[...,None].expand(-1, -1, C)), x[:,L:]
 
 def _unit_length(x:Tensor)->Tensor: return x*torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6)
 
