@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from ..models.blocks import Mixers
+from ..models.blocks import Mixers, built_in_mixers
 from ..models.config import TransformerConfig
 from .schema import Family, Field, Rule
 from ..layers.quantized import QuantizedWeight, quantize_parameter, replace_quantized
@@ -460,7 +460,7 @@ def tensors_of_ours(cfg:TransformerConfig, tensors:Mapping[str,Tensor],
                     quantized:Mapping[str,Any]|None=None)->dict[str,Tensor]:
     "Return the tensors of a model to be saved, if they are what its settings say"
     _check_not_sharded(tensors)
-    if {'full', 'window', 'delta', 'linear'}.issuperset(cfg.block_types):    # the rest is code
+    if {'full', 'window', *built_in_mixers}.issuperset(cfg.block_types):    # the rest is code
         _plan_of_ours(cfg, tensors, quantized)
     return {n: t.detach() for n,t in tensors.items()}
 

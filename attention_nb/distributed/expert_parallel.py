@@ -27,7 +27,8 @@ class _SplitExperts(MixtureOfExperts):
         nn.Module.__init__(self)    # it makes no parameters of its own
         self.cfg,self._mesh = whole.cfg,mesh
         self.router,self.correction = whole.router,whole.correction
-        self.experts,self.shared = whole.experts,whole.shared
+        self.experts = whole.experts
+        self.shared,self.shared_gate = whole.shared,whole.shared_gate
         first,n = self._own_experts()
         for e in range(self.cfg.n):
             if not first <= e < first+n: self.experts[e] = _Elsewhere()

@@ -586,6 +586,8 @@ class ModelCache:
             n: Number of tokens that stay
         """
         checked_integer('n', n, max=len(self))
+        for c in self.self_attn:    # what cannot be cropped raises before another layer is
+            if not getattr(c, 'can_crop', True): c.crop(n)
         self._is_consistent = False
         for c in self.self_attn: c.crop(n)
         if self.position_ids is not None: self.position_ids = self.position_ids[...,:n]

@@ -9,12 +9,14 @@ __all__ = ['linear_attention', 'gated_delta_rule', 'StateCache', 'LinearAttentio
 
 # %% ../../nbs/layers/linear.ipynb #3a64569e
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import check_number, check_sizes, explained, wide_dtype
+from ..checks import (check_number, check_sizes, checked_integer, explained, has_values,
+                                  wide_dtype)
 from .few_rows import Linear
 from .multihead import computed_dtype, merge_heads, split_heads, weight_like
 
@@ -22,17 +24,16 @@ from .multihead import computed_dtype, merge_heads, split_heads, weight_like
 def _chunk(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor,
            state:Tensor)->tuple[Tensor,Tensor]:
     "Return the outputs of C tokens, (B, H, C, Ev), and the state after them"
-    C = q.shape[-2]
-    total = log_decay.cumsum(-2)    # (B, H, C, 1 or E): since the chunk began
-    is_later = torch.ones(C, C, dtype=torch.bool, device=q.device).triu(1)
-    if total.shape[-1] == 1:    # one decay for all numbers of a key
-        decay = (total - total.mT).masked_fill(is_later, -math.inf).exp()    # (B, H, C, C)
-        k_k,q_k = (k @ k.mT)*decay,(q @ k.mT)*decay
-    else:
-        between = total.unsqueeze(-2) - total.unsqueeze(-3)    # (B, H, C, C, E)
-        decayed = k.unsqueeze(-3)*between.masked_fill(is_later[...,None], -math.inf).exp()
-        k_k,q_k = ((t.unsqueeze(-2)*decayed).sum(-1) for t in (k,q))
-    from_start,to_end = total.exp(),(total[...,-1:,:] - total).exp()
+    C,n = log_decay.shape[-2:]    # n: 1, or E
+    i = torch.arange(C, device=q.device)
+    # what stays at token i of what token j wrote, (B, H, C, C, n). A difference of two sums from
+    # the start would lose digits, and be NaN where nothing stays
+    between = log_decay.unsqueeze(-2).expand(*log_decay.shape[:-1], C, n)
+    between = between.masked_fill((i[:,None] <= i)[...,None], 0.).cumsum(-3)
+    stays = between.masked_fill((i[:,None] < i)[...,None], -math.inf).exp()
+    if n == 1: k_k,q_k = (k @ k.mT)*stays[...,0],(q @ k.mT)*stays[...,0]
+    else: k_k,q_k = ((t.unsqueeze(-2)*k.unsqueeze(-3)*stays).sum(-1) for t in (k,q))
+    from_start,to_end = log_decay.cumsum(-2).exp(),stays[...,-1,:,:]
     written = v
     if beta is not None:
         beta = beta.unsqueeze(-1)
@@ -55,7 +56,9 @@ def _by_chunks(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor|
     if state is None: state = v.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1])
     if size is None: size = 64 if log_decay.shape[-1] == 1 else 16
     outs,state = [v[...,:0,:]],state.to(wide)
-    with torch.autocast(q.device.type, enabled=False):
+    kind = q.device.type
+    with (torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind)
+          else nullcontext()):
         for start in range(0, q.shape[-2], size):
             part = slice(start, start+size)
             out,state = _chunk(q[...,part,:], k[...,part,:], v[...,part,:],
@@ -131,6 +134,10 @@ def gated_delta_rule(q:Tensor, k:Tensor, v:Tensor, beta:Tensor, log_decay:Tensor
     return _by_chunks(q, k, v, beta, log_decay, state)
 
 # %% ../../nbs/layers/linear.ipynb #0c76f4e1
+def _own(t:Tensor)->Tensor:
+    "Return a tensor that later calls may use in any mode"
+    return t.clone() if t.is_inference() else t
+
 class StateCache:
     """The state of a layer without keys and values: as large for a million tokens as for one
 
@@ -141,18 +148,27 @@ class StateCache:
         dtype: Of `recent`; the state: float32 or wider. None: the default
         device: Where they are allocated
     """
+    can_crop:bool = False    # single tokens cannot be removed
     def __init__(self, batch:int, state:tuple[int,int,int], recent:tuple[int,int]=(0,0), *,
                  dtype:torch.dtype|None=None, device:torch.device|str|None=None):
         check_sizes(batch=batch)
-        self.batch:int = batch
         dtype = torch.get_default_dtype() if dtype is None else dtype
-        self.state:Tensor = torch.zeros(batch, *state, dtype=wide_dtype(dtype), device=device)
-        self.recent:Tensor = torch.zeros(batch, *recent, dtype=dtype, device=device)
+        with torch.inference_mode(False):
+            self.state:Tensor = torch.zeros(batch, *state, dtype=wide_dtype(dtype), device=device)
+            self.recent:Tensor = torch.zeros(batch, *recent, dtype=dtype, device=device)
         self._length = 0
 
+    @property
+    def batch(self)->int:
+        "Number of sequences B"
+        return self.state.shape[0]
+    @property
+    def widths(self)->tuple[int,int,int]:
+        "Number of heads, E, Ev"
+        return self.state.shape[1], self.state.shape[2], self.state.shape[3]
     def __len__(self)->int: return self._length
     def __repr__(self)->str:
-        shape = 'x'.join(map(str, self.state.shape[1:]))
+        shape = 'x'.join(map(str, self.widths))
         return f"StateCache({len(self)} tokens, batch {self.batch}, state {shape})"
     @property
     def nbytes(self)->int: return self.state.nbytes + self.recent.nbytes
@@ -165,23 +181,28 @@ class StateCache:
             state: State after them, (B, H, E, Ev)
             recent: Inputs that the convolution reads again; None: there is none
         """
-        self.state = state
-        if recent is not None: self.recent = recent
+        with torch.inference_mode(False):
+            self.state = _own(state)
+            if recent is not None: self.recent = _own(recent).to(self.recent.dtype)
         self._length += L
 
     def reset(self)->None:
         "Remove all tokens"
-        self.state,self.recent = torch.zeros_like(self.state),torch.zeros_like(self.recent)
+        with torch.inference_mode(False):
+            self.state,self.recent = torch.zeros_like(self.state),torch.zeros_like(self.recent)
         self._length = 0
 
     def crop(self, n:int)->None:
-        """Raise a `NotImplementedError`: single tokens cannot be removed from a state
+        """Keep all tokens or none; raise a `NotImplementedError` for a part of them
 
         Args:
-            n: Number of tokens that should stay
+            n: Number of tokens that stay: all, or none
         """
+        n = checked_integer('n', n, max=len(self))
+        if n == len(self): return
+        if not n: return self.reset()
         raise NotImplementedError("a StateCache cannot be cropped: its state is one sum over all "
-                                  f"{len(self)} tokens; reset it and read the {n} tokens again")
+                                  f"{len(self)} tokens; reset it and read the first {n} again")
 
     def select(self, rows:Tensor)->None:
         """Reorder the sequences, as beam search does
@@ -189,36 +210,70 @@ class StateCache:
         Args:
             rows: Index of the sequence that each row continues, integers (B,)
         """
-        self.state,self.recent = self.state[rows],self.recent[rows]
-        self.batch = len(rows)
+        rows = torch.as_tensor(rows, device=self.state.device)
+        if rows.dtype not in (torch.int32,torch.int64) or rows.dim() != 1:
+            raise TypeError(f"rows must be integers (B,), got {rows.dtype} {tuple(rows.shape)}")
+        if not len(rows) or not 0 <= rows.min() <= rows.max() < self.batch:
+            raise ValueError(f"rows must be from 0 to {self.batch-1}, got {rows.tolist()}")
+        self.advance(0, self.state[rows], self.recent[rows])
 
 # %% ../../nbs/layers/linear.ipynb #06d68be3
 def _state_dtype(dtype:torch.dtype|None, weight:Tensor)->torch.dtype:
     "Return the dtype of a cache; integers, to which keys would be rounded, are for other layers"
     return computed_dtype(weight) if dtype is None or not dtype.is_floating_point else dtype
 
-def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, documents:Tensor|None,
-                      cache:StateCache|None, name:str)->Tensor|None:
-    "Raise an error for a wrong argument of a layer; return the mask of the new tokens, (B, L)"
-    if not isinstance(x, Tensor): raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, positions:Tensor|None,
+                      documents:Tensor|None, cache:StateCache|None,
+                      widths:tuple[int,int,int])->tuple[Tensor|None,Tensor|None]:
+    """Raise an error for a wrong argument of a layer
+
+    Returns the mask of the new tokens, (B, L), and where documents begin, (B, L).
+    """
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        raise TypeError("x must be a tensor of floats, "
+                        f"got {getattr(x, 'dtype', type(x).__name__)}")
     if x.dim() != 3 or x.shape[2] != d_model:
         raise ValueError(f"x must be (B, L, {d_model}), got {tuple(x.shape)}")
-    if documents is not None:
-        raise NotImplementedError(f"a {name} cannot keep documents apart: its state is one for the "
-                                  "whole row; give each document its own row")
+    B,L,_ = x.shape
     if cache is not None and not isinstance(cache, StateCache):
         raise TypeError(f"cache must be a StateCache, as new_cache gives, "
                         f"got {type(cache).__name__}")
-    if cache is not None and cache.batch != len(x):
-        raise ValueError(f"cache must be for a batch of {len(x)}, got one for {cache.batch}")
-    if mask is None: return None
-    S = x.shape[1] + (0 if cache is None else len(cache))
-    if mask.dtype != torch.bool or tuple(mask.shape) != (len(x), S):
-        raise ValueError(f"mask must be bool ({len(x)}, {S}), True = a real token, "
-                         f"got {mask.dtype} {tuple(mask.shape)}")
-    return mask[:,S-x.shape[1]:]
+    if cache is not None and (cache.batch, *cache.widths) != (B, *widths):
+        raise ValueError(f"cache must be for a batch of {B} and states of {widths}, got one for "
+                         f"{cache.batch} and {cache.widths}")
+    if mask is not None:
+        S = L + (0 if cache is None else len(cache))
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or tuple(mask.shape) != (B, S):
+            got = f'{mask.dtype} {tuple(mask.shape)}' if isinstance(mask, Tensor) else mask
+            raise ValueError(f"mask must be bool ({B}, {S}), True = a real token, got {got}")
+        mask = mask[:,S-L:]
+    if documents is not None: return mask, _starts(documents, cache)
+    if positions is not None and L > 1 and has_values(positions):
+        if (positions.diff(dim=-1) < 0).any():
+            raise NotImplementedError("a layer with a state reads tokens in their order, and "
+                                      "positions must not decrease")
+    return mask, None
+
+def _starts(documents:Tensor, cache:StateCache|None)->Tensor:
+    "Return where documents begin, (B, L); each must be in one piece"
+    starts = F.pad(documents[:,1:] != documents[:,:-1], (1, 0), value=True)
+    if cache is not None: raise NotImplementedError("documents cannot be combined with a cache")
+    if has_values(documents):
+        ids = documents.sort(-1).values
+        n_different = (ids[:,1:] != ids[:,:-1]).sum(-1) + 1
+        if (starts.sum(-1) != n_different).any():
+            raise NotImplementedError("a layer with a state needs the tokens of a document side by "
+                                      "side")
+    return starts
 
 # %% ../../nbs/layers/linear.ipynb #618f1e1d
+def _reset_matrices(layer:nn.Module)->None:
+    "Initialize the linear layers of a layer as `Transformer` does"
+    for m in layer.modules():
+        if not isinstance(m, nn.Linear): continue
+        nn.init.normal_(m.weight, std=.02)
+        if m.bias is not None: nn.init.zeros_(m.bias)
+
 class LinearAttention(nn.Module):
     """Causal attention without a softmax (Katharopoulos et al. 2020, arXiv:2006.16236)
 
@@ -254,6 +309,16 @@ class LinearAttention(nn.Module):
         self.q_proj,self.k_proj = (Linear(d_model, n_heads*E, bias) for _ in 'qk')
         self.v_proj = Linear(d_model, n_heads*Ev, bias)
         self.out_proj = Linear(n_heads*Ev, d_model, bias)
+        self.reset_parameters()
+
+    def reset_parameters(self)->None:
+        "Initialize matrices from N(0, 0.02), biases to 0"
+        _reset_matrices(self)
+
+    @property
+    def cache_widths(self)->tuple[int,int,int]:
+        "Heads, E and width of a state; a last column counts"
+        return self.n_heads, self.head_dim, self.v_head_dim+1
 
     def extra_repr(self)->str: return f'd_model={self.d_model}, n_heads={self.n_heads}'
 
@@ -271,7 +336,7 @@ class LinearAttention(nn.Module):
             An empty cache
         """
         like = weight_like(self.k_proj)
-        return StateCache(batch, (self.n_heads, self.head_dim, self.v_head_dim+1),
+        return StateCache(batch, self.cache_widths,
                           dtype=_state_dtype(dtype, like), device=device or like.device)
 
     def forward(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
@@ -282,23 +347,26 @@ class LinearAttention(nn.Module):
             x: (B, L, D)
             mask: Bool (B, S), all tokens so far; True = a real token
             positions: Have no effect: the layer knows no positions
-            documents: Must be None
+            documents: Integers (B, L), each document in one piece
             cache: State after the tokens so far
 
         Returns:
             (B, L, D)
         """
-        mask = _check_mixer_call(x, self.d_model, mask, documents, cache, 'LinearAttention')
+        mask,starts = _check_mixer_call(x, self.d_model, mask, positions, documents, cache,
+                                        self.cache_widths)
         q,k,v = (split_heads(proj(x), self.n_heads)
                  for proj in (self.q_proj, self.k_proj, self.v_proj))
         q,k = F.elu(q)+1,F.elu(k)+1
         if mask is not None: k = k*mask[:,None,:,None]
         v_and_one = F.pad(v, (0, 1), value=1.)    # the sum of the ones is the denominator
-        out,state = _by_chunks(q, k, v_and_one.to(wide_dtype(v.dtype)), None, None,
+        log_decay = None
+        if starts is not None:    # nothing stays of the document before
+            log_decay = q.new_zeros(q.shape[:3]).masked_fill(starts[:,None], -math.inf)
+        out,state = _by_chunks(q, k, v_and_one.to(wide_dtype(v.dtype)), None, log_decay,
                                None if cache is None else cache.state)
         if cache is not None: cache.advance(x.shape[1], state)
-        total = out[...,-1:]
-        mean = torch.where(total > 0, out[...,:-1]/total.clamp(min=1e-30), 0.)
+        mean = out[...,:-1]/out[...,-1:].clamp(min=1e-30)    # of padding alone: 0
         return self.out_proj(merge_heads(mean.to(v.dtype)))
 
     if TYPE_CHECKING:    # a call is its `forward`
@@ -306,6 +374,8 @@ class LinearAttention(nn.Module):
                      documents:Tensor|None=None, cache:StateCache|None=None)->Tensor: ...
 
 # %% ../../nbs/layers/linear.ipynb #56c22d0d
+_gates = dict(silu=F.silu, sigmoid=torch.sigmoid)
+
 @dataclass(frozen=True, kw_only=True)
 class DeltaConfig:
     """The sizes and choices of `GatedDeltaNet`, for the configuration of a whole model
@@ -333,18 +403,42 @@ class DeltaConfig:
     gate_rank:int|None=None
     norm_eps:float=1e-6
 
-# %% ../../nbs/layers/linear.ipynb #96a3b5dc
-_gates = dict(silu=F.silu, sigmoid=torch.sigmoid)
+    def __post_init__(self)->None:
+        Hv = self.n_heads if self.n_v_heads is None else self.n_v_heads
+        Ev = self.head_dim if self.v_head_dim is None else self.v_head_dim
+        check_sizes(n_heads=self.n_heads, head_dim=self.head_dim, n_v_heads=Hv, v_head_dim=Ev,
+                    conv_size=self.conv_size,
+                    gate_rank=1 if self.gate_rank is None else self.gate_rank)
+        for name in ('max_beta','norm_eps'):
+            check_number(name, getattr(self, name), torch.float64, positive=True)
+        if not isinstance(self.channel_decay, bool):
+            raise TypeError(f"channel_decay must be True or False, got {self.channel_decay!r}")
+        if Hv % self.n_heads:
+            raise ValueError("n_v_heads must be a multiple of n_heads, "
+                             f"got {Hv} and {self.n_heads}")
+        if self.gate not in _gates:
+            raise ValueError(f"gate must be one of {(*_gates,)}, got {self.gate!r}")
+        object.__setattr__(self, 'n_v_heads', Hv)    # equal settings are equal
+        object.__setattr__(self, 'v_head_dim', Ev)
 
-def _short_convolution(x:Tensor, weight:Tensor, recent:Tensor,
-                       mask:Tensor|None)->tuple[Tensor,Tensor]:
+# %% ../../nbs/layers/linear.ipynb #96a3b5dc
+def _short_convolution(x:Tensor, weight:Tensor, recent:Tensor, mask:Tensor|None,
+                       starts:Tensor|None)->tuple[Tensor,Tensor]:
     """Mix each column of x (B, L, C) with those of real tokens before, and apply SiLU
 
     `weight` is (C, 1, K), `recent` (B, K-1, C) the tokens before. Returns the result and the new
     `recent`.
     """
     n_recent,(_,L,C) = recent.shape[1],x.shape
+    if mask is not None and starts is not None: x = x*mask[...,None]
     x = torch.cat([recent.to(x.dtype), x], 1)
+    if not L: return x[:,n_recent:], x
+    if starts is not None:    # no token reads those of the document before
+        document = starts.long().cumsum(1)
+        padded = F.pad(document, (n_recent, 0))
+        taps = (weight[:,0,j]*x[:,j:j+L]*(padded[:,j:j+L] == document)[...,None]
+                for j in range(n_recent+1))
+        return F.silu(sum(taps, torch.zeros_like(x[:,:L]))), x[:,L:]
     if mask is None:
         return F.silu(F.conv1d(x.mT, weight, groups=C)).mT, x[:,L:]
     # padding first, then the real tokens in their order
@@ -400,14 +494,12 @@ class GatedDeltaNet(nn.Module):
                  v_head_dim:int|None=None, conv_size:int=4, channel_decay:bool=False,
                  max_beta:float=1., gate:str='silu', gate_rank:int|None=None, norm_eps:float=1e-6):
         super().__init__()
-        Hv,Ev = n_heads if n_v_heads is None else n_v_heads,v_head_dim or head_dim
-        check_sizes(d_model=d_model, n_heads=n_heads, n_v_heads=Hv, head_dim=head_dim,
-                    v_head_dim=Ev, conv_size=conv_size, gate_rank=gate_rank or 1)
-        check_number('max_beta', max_beta, torch.float64, positive=True)
-        check_number('norm_eps', norm_eps, torch.float64, positive=True)
-        if Hv % n_heads:
-            raise ValueError(f"n_v_heads must be a multiple of n_heads, got {Hv} and {n_heads}")
-        if gate not in _gates: raise ValueError(f"gate must be one of {(*_gates,)}, got {gate!r}")
+        check_sizes(d_model=d_model)
+        cfg = DeltaConfig(n_heads=n_heads, head_dim=head_dim, n_v_heads=n_v_heads,
+                          v_head_dim=v_head_dim, conv_size=conv_size, channel_decay=channel_decay,
+                          max_beta=max_beta, gate=gate, gate_rank=gate_rank, norm_eps=norm_eps)
+        assert cfg.n_v_heads is not None and cfg.v_head_dim is not None    # it has set them
+        Hv,Ev = cfg.n_v_heads,cfg.v_head_dim
         self.d_model,self.n_k_heads,self.n_v_heads = d_model,n_heads,Hv
         self.head_dim,self.v_head_dim,self.conv_size = head_dim,Ev,conv_size
         self.channel_decay,self.max_beta,self.gate = channel_decay,max_beta,gate
@@ -426,10 +518,16 @@ class GatedDeltaNet(nn.Module):
         self.decay_bias = nn.Parameter(torch.empty(n_decays))
         self.norm = nn.RMSNorm(Ev, eps=norm_eps)
         self.out_proj = Linear(Hv*Ev, d_model, False)
-        self.reset_decays()
+        self.reset_parameters()
 
-    def reset_decays(self)->None:
-        "Initialize the decays as Gated DeltaNet does: per step e^-0.001 to e^-1.6"
+    def reset_parameters(self)->None:
+        """Initialize matrices from N(0, 0.02), and decays as Gated DeltaNet does
+
+        At first e^-0.001 to e^-1.6 of a state stays at a step.
+        """
+        _reset_matrices(self)
+        self.norm.reset_parameters()
+        for conv in (self.q_conv, self.k_conv, self.v_conv): conv.reset_parameters()
         nn.init.uniform_(self.log_rate, 1, 16)
         nn.init.uniform_(self.decay_bias, math.log(1e-3), math.log(1e-1))
         with torch.no_grad():
@@ -439,6 +537,15 @@ class GatedDeltaNet(nn.Module):
     def extra_repr(self)->str:
         names = 'd_model n_k_heads n_v_heads head_dim v_head_dim conv_size channel_decay'
         return ', '.join(f'{n}={getattr(self, n)}' for n in names.split())
+
+    @property
+    def cache_widths(self)->tuple[int,int,int]:
+        "Heads, E and Ev of a state"
+        return self.n_v_heads, self.head_dim, self.v_head_dim
+
+    @property
+    def _conv_width(self)->int:
+        return 2*self.n_k_heads*self.head_dim + self.n_v_heads*self.v_head_dim
 
     def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
                   device:torch.device|str|None=None)->StateCache:
@@ -454,10 +561,8 @@ class GatedDeltaNet(nn.Module):
             An empty cache
         """
         like = weight_like(self.k_proj)
-        width = 2*self.n_k_heads*self.head_dim + self.n_v_heads*self.v_head_dim
-        return StateCache(batch, (self.n_v_heads, self.head_dim, self.v_head_dim),
-                          (self.conv_size-1, width), dtype=_state_dtype(dtype, like),
-                          device=device or like.device)
+        return StateCache(batch, self.cache_widths, (self.conv_size-1, self._conv_width),
+                          dtype=_state_dtype(dtype, like), device=device or like.device)
 
     def forward(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
                 documents:Tensor|None=None, cache:StateCache|None=None)->Tensor:
@@ -467,24 +572,30 @@ class GatedDeltaNet(nn.Module):
             x: (B, L, D)
             mask: Bool (B, S), all tokens so far; True = a real token
             positions: Have no effect: the order of the tokens is all that counts
-            documents: Must be None
+            documents: Integers (B, L), each document in one piece
             cache: State after the tokens so far
 
         Returns:
             (B, L, D)
         """
-        mask = _check_mixer_call(x, self.d_model, mask, documents, cache, 'GatedDeltaNet')
-        kept = self.new_cache(len(x), 1, dtype=x.dtype) if cache is None else cache
+        mask,starts = _check_mixer_call(x, self.d_model, mask, positions, documents, cache,
+                                        self.cache_widths)
+        recent = (x.new_zeros(x.shape[0], self.conv_size-1, self._conv_width) if cache is None
+                  else cache.recent)
         projected = torch.cat([self.q_proj(x), self.k_proj(x), self.v_proj(x)], -1)
         weight = torch.cat([self.q_conv.weight, self.k_conv.weight, self.v_conv.weight])
-        mixed,recent = _short_convolution(projected, weight.to(projected.dtype), kept.recent, mask)
+        mixed,recent = _short_convolution(projected, weight.to(projected.dtype), recent, mask,
+                                          starts)
         q,k,v = self._heads(mixed)
         beta,log_decay = self._strength_and_decay(x)
         if mask is not None:    # padding writes nothing and lets nothing fade
             is_real = mask[:,None]
             beta = beta*is_real
             log_decay = log_decay*(is_real if log_decay.dim() == 3 else is_real[...,None])
-        out,state = _by_chunks(q, k, v, beta, log_decay, kept.state)
+        if starts is not None:    # nothing stays of the document before
+            begins = starts[:,None] if log_decay.dim() == 3 else starts[:,None,:,None]
+            log_decay = log_decay.masked_fill(begins, -math.inf)
+        out,state = _by_chunks(q, k, v, beta, log_decay, None if cache is None else cache.state)
         if cache is not None: cache.advance(x.shape[1], state, recent)
         normed = F.rms_norm(out, (self.v_head_dim,), self.norm.weight.to(out.dtype), self.norm.eps)
         gate = _gates[self.gate](split_heads(self.gate_proj(x), self.n_v_heads).to(out.dtype))

@@ -116,7 +116,9 @@ class Int8Buffer:
         check_no_gradient(self.dtype, name, rows)
 
 # %% ../../nbs/layers/quantized_cache.ipynb #9a15f78a
-low_bit_dtypes:tuple[torch.dtype,...] = (torch.int4, torch.int2)
+# torch's declarations leave these dtypes out
+_int4,_int2 = (getattr(torch, name) for name in ('int4','int2'))
+low_bit_dtypes:tuple[torch.dtype,...] = (_int4, _int2)
 _GROUP = 32    # tokens
 
 class GroupedBuffer:
@@ -138,14 +140,14 @@ class GroupedBuffer:
         B,H,S,E = shape
         self.shape:torch.Size = torch.Size(shape)
         self.dtype:torch.dtype = dtype
-        self.bits:int = {torch.int4: 4, torch.int2: 2}[dtype]
+        self.bits:int = {_int4: 4, _int2: 2}[dtype]
         self.by_channel:bool = by_channel
         n = S//_GROUP
         steps = (B,H,n,1,E) if by_channel else (B,H,n,_GROUP,1)
         self.codes:Tensor = torch.zeros(B, H, n, _GROUP*E*self.bits//8, dtype=torch.uint8,
                                         device=device)
         self.low,self.step = (torch.zeros(steps, dtype=torch.float16, device=device) for _ in 'ab')
-        self.recent:Tensor = torch.zeros(B, H, _GROUP, E, device=device)
+        self.recent:Tensor = torch.zeros(B, H, 0, E, device=device)    # not yet a whole group
         self._n = 0    # tokens written
 
     @property
@@ -177,12 +179,11 @@ class GroupedBuffer:
             return
         start,end,_ = index[2].indices(self.shape[2])
         first = start//_GROUP
-        if first < self._n//_GROUP: self.recent[:,:,:] = self._dequantized(first, first+1)
+        if start%_GROUP and first < self._n//_GROUP: self.recent = self._dequantized(first, first+1)
         waiting = torch.cat([self.recent[:,:,:start%_GROUP].to(tokens.dtype), tokens], 2)
         n_new = waiting.shape[2]//_GROUP
         self._quantize(first, waiting[:,:,:n_new*_GROUP])
-        rest = waiting[:,:,n_new*_GROUP:]
-        self.recent = F.pad(rest, (0, 0, 0, _GROUP-rest.shape[2]))
+        with torch.inference_mode(False): self.recent = waiting[:,:,n_new*_GROUP:].clone()
         self._n = end
 
     def _quantize(self, first:int, tokens:Tensor)->None:
@@ -190,8 +191,9 @@ class GroupedBuffer:
         x = tokens.unflatten(2, (-1, _GROUP)).float()    # (B, H, groups, 32, E)
         groups,dim = slice(first, first+x.shape[2]),3 if self.by_channel else 4
         if not x.numel(): return
-        low = x.amin(dim, keepdim=True).half()
-        step = ((x.amax(dim, keepdim=True) - low)/(2**self.bits-1)).half()
+        low = x.amin(dim, keepdim=True).clamp(-65504, 65504).half()    # the range of 16 bits
+        step = (x.amax(dim, keepdim=True) - low.float())/(2**self.bits-1)
+        step = step.clamp(max=65504).half()
         self.low[:,:,groups],self.step[:,:,groups] = low,step
         wide = step.float().clamp(min=torch.finfo(torch.float16).tiny)
         codes = ((x - low.float())/wide).round().clamp(0, 2**self.bits-1).to(torch.uint8)
@@ -212,14 +214,16 @@ class GroupedBuffer:
 
         Args:
             rows: Indices of sequences, integers (B,)
-            n: Number of tokens, those written
+            n: Has no effect: all tokens that were written
 
         Returns:
             A copy, (B, Hkv, n, E); nothing is quantized again
         """
         chosen = GroupedBuffer.__new__(GroupedBuffer)
-        parts = {name: getattr(self, name).index_select(0, rows)
-                 for name in ('codes','low','step','recent')}
+        with torch.inference_mode(False), torch.no_grad():
+            rows = rows.clone() if rows.is_inference() else rows
+            parts = {name: getattr(self, name).index_select(0, rows)
+                     for name in ('codes','low','step','recent')}
         vars(chosen).update(vars(self), shape=torch.Size((len(rows), *self.shape[1:])), **parts)
         return chosen
 

@@ -371,12 +371,12 @@ def _delta(cfg:TransformerConfig, layer:int)->nn.Module:
     assert cfg.delta is not None    # the config has checked it
     return GatedDeltaNet(cfg.d_model, **vars(cfg.delta))
 
-_built_in:dict[str,Callable[[TransformerConfig,int],nn.Module]] = dict(linear=_linear, delta=_delta)
+built_in_mixers:dict[str,Callable[[TransformerConfig,int],nn.Module]] = dict(linear=_linear, delta=_delta)
 
 def _mixer(cfg:TransformerConfig, layer:int, layer_type:str, mixers:Mixers|None)->nn.Module|None:
     "Make the mixer of a block; None for attention"
     if layer_type in ('full','window'): return None
-    makers = _built_in | dict(mixers or {})
+    makers = built_in_mixers | dict(mixers or {})
     if layer_type not in makers:
         raise ValueError(f"layer {layer} has the type {layer_type!r}: mixers must have a function "
                          f"for it, got {list(mixers or ())}")

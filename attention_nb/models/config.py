@@ -24,6 +24,7 @@ def _check_experts(cfg:"ExpertsConfig")->None:
     _normalize_fields(cfg)
     _check_choice('router', cfg.router, ('softmax', 'top_softmax', 'sigmoid'))
     if not cfg.n_shared: _check_unused(cfg, "needs shared experts", ('shared_gate','d_shared'))
+    if cfg.d_shared == cfg.n_shared*cfg.d_ff: object.__setattr__(cfg, 'd_shared', None)
     if cfg.router == 'top_softmax':
         _check_unused(cfg, "has no effect with router='top_softmax'",
                       ('normalize', 'scale', 'n_groups'))
@@ -305,7 +306,8 @@ def _check_config(cfg:TransformerConfig)->None:
     _check_per_layer(cfg)
     if cfg.positions in ('learned', 'sinusoidal') and cfg.max_len is None:
         raise ValueError(f"positions={cfg.positions!r} needs max_len")
-    if cfg.parallel and (cfg.norm_style != 'pre' or cfg.kind == 'encoder-decoder'):
+    if cfg.parallel and (cfg.norm_style != 'pre' or cfg.mixer_norm_style not in (None, 'pre')
+                         or cfg.kind == 'encoder-decoder'):
         raise ValueError("parallel needs norm_style='pre' and a single stack, "
                          f"got {cfg.norm_style!r} and {cfg.kind!r}")
     _check_heads(cfg)
@@ -336,6 +338,11 @@ def _check_effects(cfg:TransformerConfig)->None:
     if (cfg.delta is None) != ('delta' not in cfg.block_types):
         raise ValueError("delta must be given for layers of the type 'delta', and only then, got "
                          f"{cfg.delta} and layer_types={cfg.layer_types}")
+    in_encoder = cfg.block_types[:0 if cfg.kind == 'decoder' else cfg.n_layers]
+    for name in ('delta','linear'):
+        if name in in_encoder:
+            raise ValueError(f"layers of the type {name!r} see no later token, so an encoder "
+                             "cannot have them")
     if cfg.experts is None: _check_unused(cfg, "needs experts", ('dense_layers',))
     elif not cfg.dense_layers:
         _check_unused(cfg, "has no effect on experts, which are always gated", ('gated',))
@@ -383,8 +390,8 @@ def _check_per_layer(cfg:TransformerConfig)->None:
     n = cfg.n_blocks
     if cfg.layer_types is not None:
         if not _is_tuple_of(cfg.layer_types, n, str):
-            raise ValueError("layer_types must hold 'full', 'window' or the name of a mixer for "
-                             f"each of {n} layers, got {cfg.layer_types}")
+            raise ValueError("layer_types must hold 'full', 'window', 'delta', 'linear' or a mixer "
+                             f"for each of {n} layers, got {cfg.layer_types}")
         if 'window' in cfg.layer_types and cfg.window is None:
             raise ValueError("layer_types says 'window', but window is None")
     if cfg.rope_layers is not None and not _is_tuple_of(cfg.rope_layers, n, bool):

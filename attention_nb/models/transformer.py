@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast, overload
 import torch
 from torch import Tensor, nn
-from .blocks import Mixers, Stack, activations, make_norm, norm_classes
+from .blocks import (Mixers, Stack, activations, built_in_mixers, make_norm,
+                                        norm_classes)
 # offered here too
 from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
@@ -301,6 +302,8 @@ class Transformer(nn.Module):
             raise TypeError(f"cfg must be a TransformerConfig, got {type(cfg).__name__}")
         if unused := (mixers or {}).keys() - {*cfg.block_types}:
             raise ValueError(f"mixers has {sorted(unused)}, which are not in layer_types")
+        if built_in := (mixers or {}).keys() & built_in_mixers.keys():
+            raise ValueError(f"mixers must not have the built-in types, got {sorted(built_in)}")
         self.cfg,both = cfg,cfg.kind == 'encoder-decoder'
         self.published:dict[str,Any]|None = None    # the config.json it was loaded with
         self.origin:Path|None = None    # the folder or file it was loaded from
@@ -319,13 +322,17 @@ class Transformer(nn.Module):
     def reset_parameters(self)->None:
         """Initialize weights from N(0, 0.02), biases to 0
 
-        Norms and mixers keep their own initialization.
+        Norms and mixers keep their own initialization, in their `reset_parameters`.
         """
-        in_mixers = {m for s in (self.encoder,self.decoder) if s is not None for b in s.blocks
-               if not isinstance(b.attn, AttentionLayer) for m in b.attn.modules()}
+        mixers:list[Any] = [b.attn for s in (self.encoder,self.decoder) if s is not None
+                            for b in s.blocks if not isinstance(b.attn, AttentionLayer)]
+        in_mixers = {m for mixer in mixers for m in mixer.modules()}
+        own:list[Any] = [m for m in self.modules()
+                         if isinstance(m, norm_classes) and m not in in_mixers]
+        for m in (*own, *mixers):
+            if hasattr(m, 'reset_parameters'): m.reset_parameters()
         for m in self.modules():
-            if m in in_mixers: continue
-            m.reset_parameters() if isinstance(m, norm_classes) else _init_weights(m)
+            if m not in in_mixers and not isinstance(m, norm_classes): _init_weights(m)
 
     @explained('model')
     def forward(self, ids:Tensor, *, mask:Tensor|None=None, cache:ModelCache|None=None,

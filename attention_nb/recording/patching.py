@@ -124,7 +124,7 @@ def _check_direct(model:Transformer)->None:
         if getattr(cfg, name) != want:
             raise NotImplementedError(f"{name} must be {want!r}, got {getattr(cfg, name)!r}: "
                                       "only a decoder that writes has logits of heads")
-    if cfg.norm_style == 'post':
+    if 'post' in (cfg.norm_style, cfg.mixer_norm_style):
         raise NotImplementedError("norm_style must not be 'post': a norm on the stream leaves no "
                                   "part of a head as it was")
     if any('_mesh' in vars(m) for m in model.modules()):

@@ -36,7 +36,7 @@ latent = dict(num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=16, qk_rope_he
 def said(kind):
     "What config.json would say of a small model of one of our families, with its head"
     from attention_nb.checkpoints.families.registry import FAMILIES
-    more = latent if kind == 'deepseek_v3' else {}
+    more = latent if kind in ('deepseek_v3','kimi_linear') else {}
     return tiny(kind, **more).to_dict() | dict(architectures=[*FAMILIES[kind].architectures][:1])
 
 def made(kind, kernel='eager', auto=AutoModel, **more):
@@ -52,7 +52,7 @@ def made(kind, kernel='eager', auto=AutoModel, **more):
 def decoder(kind):
     "Ours, of a family that writes"
     from attention_nb.checkpoints.pretrained import from_hf
-    more = latent if kind == 'deepseek_v3' else {}
+    more = latent if kind in ('deepseek_v3','kimi_linear') else {}
     return from_hf(made(kind, auto=transformers.AutoModelForCausalLM, **more)).eval()
 
 def inputs(model, padded=False):
