@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from attention_nb.models.config import _choices, ExpertsConfig, TransformerConfig
 from attention_nb.checkpoints.families.registry import FAMILIES, config_from_hf, why_not_save_as
 from attention_nb.layers.latent import LatentConfig
+from attention_nb.layers.linear import DeltaConfig
 from attention_nb.models.transformer import Transformer
 from helpers.tiny_models import said
 
@@ -18,6 +19,9 @@ experts = st.builds(experts_of, **more, router=st.sampled_from(['softmax','sigmo
     st.builds(experts_of, **more, router=st.just('top_softmax'))
 latent = st.builds(LatentConfig, q_rank=st.none() | size, kv_rank=size, nope_dim=size,
                    rope_dim=size.map(lambda n: 4*n), v_dim=size, bias=st.booleans())
+delta = st.builds(DeltaConfig, n_heads=size, head_dim=size, v_head_dim=st.none() | size,
+                  conv_size=size, channel_decay=st.booleans(), max_beta=number,
+                  gate=st.sampled_from(['silu','sigmoid']), gate_rank=st.none() | size)
 pairs = st.lists(number, min_size=4, max_size=4)
 scaling = st.one_of(
     st.builds(lambda f: dict(type='linear', factor=f), number),
@@ -27,8 +31,8 @@ scaling = st.one_of(
 some = dict(
     vocab_size=size, d_model=st.just(32), n_heads=st.just(4), n_layers=st.just(2), window=st.none()
     | st.tuples(side, side), experts=st.none() | experts, latent=st.none() | latent,
-    layer_types=st.none() | st.lists(st.sampled_from(['full','window','retention']), min_size=2,
-                                     max_size=2), rope_scaling=st.none() | scaling,
+    layer_types=st.none() | st.lists(st.sampled_from(['full','window','retention','delta']),
+                                     min_size=2, max_size=2), delta=delta, rope_scaling=st.none() | scaling,
     window_rope=st.none() | st.fixed_dictionaries({}, optional=dict(base=number, scaling=scaling)),
     rope_layers=st.none() | st.lists(st.booleans(), min_size=2, max_size=2),
     eos_id=st.none() | size | st.lists(size, max_size=3), rope_base=number,
@@ -49,6 +53,9 @@ def without_effectless(fields):
         unused |= {'rotary_dim', 'window_rope', 'rope_layers'}
     if fields.get('latent') is not None:
         unused |= {'n_kv_heads', 'head_dim', 'v_head_dim', 'attn_bias', 'out_bias'}
+    types = {*(fields.get('layer_types') or ['full'])}
+    if 'delta' not in types: unused |= {'delta'}
+    if types <= {'full','window'}: unused |= {'mixer_norm_style'}
     return {name: x for name,x in fields.items() if name not in unused}
 
 @calm
