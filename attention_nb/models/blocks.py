@@ -363,15 +363,10 @@ class Mixer(Protocol):
 # layer type -> function f(cfg, layer) that makes the module
 Mixers = Mapping[str,Callable[[TransformerConfig,int],nn.Module]]
 
-def _linear(cfg:TransformerConfig, layer:int)->nn.Module:
-    return LinearAttention(cfg.d_model, cfg.n_heads, head_dim=cfg.width, v_head_dim=cfg.v_head_dim,
-                           bias=cfg.attn_bias)
-
-def _delta(cfg:TransformerConfig, layer:int)->nn.Module:
-    assert cfg.delta is not None    # the config has checked it
-    return GatedDeltaNet(cfg.d_model, **vars(cfg.delta))
-
-built_in_mixers:dict[str,Callable[[TransformerConfig,int],nn.Module]] = dict(linear=_linear, delta=_delta)
+built_in_mixers:dict[str,Callable[[TransformerConfig,int],nn.Module]] = dict(
+    linear=lambda cfg,_: LinearAttention(cfg.d_model, cfg.n_heads, head_dim=cfg.width,
+                                         v_head_dim=cfg.v_head_dim, bias=cfg.attn_bias),
+    delta=lambda cfg,_: GatedDeltaNet(cfg.d_model, **vars(cfg.delta)))
 
 def _mixer(cfg:TransformerConfig, layer:int, layer_type:str, mixers:Mixers|None)->nn.Module|None:
     "Make the mixer of a block; None for attention"
