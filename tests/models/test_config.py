@@ -32,7 +32,8 @@ some = dict(
     vocab_size=size, d_model=st.just(32), n_heads=st.just(4), n_layers=st.just(2), window=st.none()
     | st.tuples(side, side), experts=st.none() | experts, latent=st.none() | latent,
     layer_types=st.none() | st.lists(st.sampled_from(['full','window','retention','delta']),
-                                     min_size=2, max_size=2), delta=delta, rope_scaling=st.none() | scaling,
+                                     min_size=2, max_size=2), delta=delta,
+    rope_scaling=st.none() | scaling,
     window_rope=st.none() | st.fixed_dictionaries({}, optional=dict(base=number, scaling=scaling)),
     rope_layers=st.none() | st.lists(st.booleans(), min_size=2, max_size=2),
     eos_id=st.none() | size | st.lists(size, max_size=3), rope_base=number,
