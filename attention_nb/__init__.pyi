@@ -22,7 +22,6 @@ from .checkpoints.pretrained import load_pretrained as load_pretrained
 from .checkpoints.pretrained import save_pretrained as save_pretrained
 from .checkpoints.tokenizers import PretrainedTokenizer as PretrainedTokenizer
 from .checkpoints.tokenizers import load_tokenizer as load_tokenizer
-from .checkpoints.tokenizers import save_tokenizer as save_tokenizer
 from .distributed.context import context_parallel as context_parallel
 from .distributed.ring import ring_attention as ring_attention
 from .distributed.ring import ulysses_attention as ulysses_attention
@@ -41,8 +40,8 @@ from .kernels.mask import padding_mask as padding_mask
 from .kernels.mask import prefix_mask as prefix_mask
 from .kernels.mask import window_mask as window_mask
 from .kernels.positions import allowed as allowed
+from .kernels.positions import visible as visible
 from .kernels.reference import attention as attention
-from .layers.base import attention_layers as attention_layers
 from .layers.base import use_attention as use_attention
 from .layers.cache import KVCache as KVCache
 from .layers.cache import ModelCache as ModelCache
@@ -52,9 +51,10 @@ from .layers.latent import LatentConfig as LatentConfig
 from .layers.linear import DeltaConfig as DeltaConfig
 from .layers.linear import GatedDeltaNet as GatedDeltaNet
 from .layers.linear import LinearAttention as LinearAttention
-from .layers.linear import gated_delta_rule as gated_delta_rule
-from .layers.linear import linear_attention as linear_attention
 from .layers.multihead import MultiHeadAttention as MultiHeadAttention
+from .layers.multihead import MultiHeadAttentionLoop as MultiHeadAttentionLoop
+from .layers.multihead import merge_heads as merge_heads
+from .layers.multihead import split_heads as split_heads
 from .layers.position import Rope as Rope
 from .layers.position import alibi_bias as alibi_bias
 from .layers.position import apply_rope as apply_rope
@@ -115,19 +115,18 @@ from .views.plots import show_weights as show_weights
 __version__: str
 __all__ = [
     'FAMILIES', 'can_save_as', 'config_from_hf', 'config_to_hf', 'LLM', 'embed_sentences', 'from_hf',
-    'load_pretrained', 'save_pretrained', 'PretrainedTokenizer', 'load_tokenizer', 'save_tokenizer',
-    'context_parallel', 'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize',
-    'AttentionMask', 'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention',
-    'scaled_dot_product_attention', 'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask',
-    'allowed', 'attention', 'attention_layers', 'use_attention', 'KVCache', 'ModelCache', 'SlidingKVCache',
-    'LatentAttention', 'LatentConfig', 'DeltaConfig', 'GatedDeltaNet', 'LinearAttention', 'gated_delta_rule',
-    'linear_attention', 'MultiHeadAttention', 'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'quantize',
-    'SelfAttention', 'TorchInterface', 'from_torch', 'to_torch', 'ExpertsConfig', 'TransformerConfig', 'generate',
-    'stream', 'Batcher', 'Transformer', 'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token',
-    'induction', 'next_token', 'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads',
-    'separator_mass', 'load_hf', 'look', 'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention',
-    'SimpleDecoder', 'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings', 'cosine_similarity',
-    'sinusoidal_positions', 'WordVectors', 'load_glove', 'WordTokenizer', 'PackedTexts', 'train', 'add_lora',
-    'merge_lora', 'head_view', 'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view', 'View',
-    'show_mask', 'show_weights'
+    'load_pretrained', 'save_pretrained', 'PretrainedTokenizer', 'load_tokenizer', 'context_parallel',
+    'ring_attention', 'ulysses_attention', 'split_cache', 'load_shard', 'parallelize', 'AttentionMask',
+    'flash_attention', 'attention_lse', 'explain_choice', 'merge_attention', 'scaled_dot_product_attention',
+    'causal_mask', 'document_mask', 'padding_mask', 'prefix_mask', 'window_mask', 'allowed', 'visible', 'attention',
+    'use_attention', 'KVCache', 'ModelCache', 'SlidingKVCache', 'LatentAttention', 'LatentConfig', 'DeltaConfig',
+    'GatedDeltaNet', 'LinearAttention', 'MultiHeadAttention', 'MultiHeadAttentionLoop', 'merge_heads', 'split_heads',
+    'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch',
+    'to_torch', 'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'Batcher', 'Transformer',
+    'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
+    'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look',
+    'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
+    'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions',
+    'WordVectors', 'load_glove', 'WordTokenizer', 'PackedTexts', 'train', 'add_lora', 'merge_lora', 'head_view',
+    'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view', 'View', 'show_mask', 'show_weights'
 ]

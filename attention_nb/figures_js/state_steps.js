@@ -101,7 +101,8 @@ views.state_steps = (root, d) => {
       ? `${word} is not written, but ${seen}: its key is like that of ${list(0)}.`
       : `${word} is not written yet and ${seen}.`;
     if (error < 1e-6) return `${word} reads back as ${values[last]}, without error.`;
-    return `${word} ${right ? "" : `was written as ${values[last]}, but `}${seen}, with an error of `
+    const but = right ? "" : `was written as ${values[last]}, but `;
+    return `${word} ${but}${seen}, with an error of `
       + `${written(error)}: ${delta ? `writing ${list(0)} has changed it`
         : `the sum has mixed ${list(1)} into it`}.`;
   }

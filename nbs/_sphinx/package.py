@@ -17,13 +17,14 @@ OFFERED = 100    # names at the top level, at most
 offered = {
     'Attention functions':
         'attention scaled_dot_product_attention attention_lse '
-        'merge_attention flash_attention linear_attention gated_delta_rule explain_choice',
+        'merge_attention flash_attention explain_choice',
     'Masks':
-        'causal_mask padding_mask document_mask prefix_mask window_mask AttentionMask allowed',
+        'causal_mask padding_mask document_mask prefix_mask window_mask AttentionMask allowed '
+        'visible',
     'Layers':
         'MultiHeadAttention SelfAttention LatentAttention LatentConfig LinearAttention '
         'GatedDeltaNet DeltaConfig from_torch to_torch '
-        'TorchInterface use_attention attention_layers quantize',
+        'TorchInterface use_attention quantize split_heads merge_heads MultiHeadAttentionLoop',
     'Positions':
         'Rope apply_rope alibi_bias relative_bias sinusoidal_positions',
     'Caches': 'KVCache SlidingKVCache ModelCache',
@@ -33,7 +34,7 @@ offered = {
         'LLM load_pretrained save_pretrained from_hf config_from_hf config_to_hf can_save_as '
         'FAMILIES',
     'Text to ids and vectors':
-        'load_tokenizer save_tokenizer BPETokenizer WordTokenizer PretrainedTokenizer '
+        'load_tokenizer BPETokenizer WordTokenizer PretrainedTokenizer '
         'Embeddings embed_sentences WordVectors load_glove cosine_similarity',
     'Record and measure heads':
         'look load_hf record Recording remove_heads patch_heads attribute_logit score_heads '

@@ -11,12 +11,13 @@ from torch import Tensor, nn
 from attention_nb.checkpoints.schema import Family
 from attention_nb.checkpoints.source import open_source
 from attention_nb.kernels.options import AttentionCall, AttentionOptions, check_attention
-from attention_nb.layers.base import AttentionFunction, AttentionLayer
+from attention_nb.layers.base import AttentionFunction, AttentionLayer, attention_layers
 from attention_nb.layers.cache import AttentionCache
 from attention_nb.models.blocks import Block
 from attention_nb.recording.look import Seen
 from attention_nb.recording.steps import Recorded
 from attention_nb.text.bpe import GPT2_PATTERN
+from attention_nb.text.vocabulary import Tokenizer
 
 Pair = tuple[Tensor,Tensor]
 x,ids = torch.randn(2, 5, 8),torch.tensor([[4,5,6],[7,8,9]])
@@ -29,9 +30,9 @@ def text()->None:
     assert_type(words, nb.WordTokenizer)
     assert_type(words.encode('to my ship', eos=True), list[int])
     assert_type(words.batch(texts, max_len=4, padding_side='left'), Pair)
-    assert_type(nb.load_tokenizer('minilm'), nb.Tokenizer)
+    assert_type(nb.load_tokenizer('minilm'), Tokenizer)
     assert_type(nb.load_tokenizer('minilm').batch(texts), Pair)
-    tokenizer:nb.Tokenizer = nb.BPETokenizer.train(texts, 260, pattern=GPT2_PATTERN)
+    tokenizer:Tokenizer = nb.BPETokenizer.train(texts, 260, pattern=GPT2_PATTERN)
     assert_type(tokenizer.decode(tokenizer.encode('to my ship', bos=True)), str)
     table = nb.WordVectors(['ship','crew'], torch.eye(2))
     assert_type(table.nearest('ship', 1), list[tuple[str,float]])
@@ -72,7 +73,7 @@ def layers()->None:
     model = nn.Sequential(layer)
     with nb.use_attention(model, nb.scaled_dot_product_attention) as same:
         assert_type(same, nn.Sequential)
-    assert_type(nb.attention_layers(model), list[AttentionLayer])
+    assert_type(attention_layers(model), list[AttentionLayer])
     cache:AttentionCache = nb.SlidingKVCache(2, 2, 3, 4)
     assert_type(len(cache), int)
     assert_type(nb.Rope(4).tables(torch.arange(5)), Pair)
