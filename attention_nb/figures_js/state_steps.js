@@ -102,9 +102,9 @@ views.state_steps = (root, d) => {
       : `${word} is not written yet and ${seen}.`;
     if (error < 1e-6) return `${word} reads back as ${values[last]}, without error.`;
     const but = right ? "" : `was written as ${values[last]}, but `;
-    return `${word} ${but}${seen}, with an error of `
-      + `${written(error)}: ${delta ? `writing ${list(0)} has changed it`
-        : `the sum has mixed ${list(1)} into it`}.`;
+    const why = delta ? `writing ${list(0)} has changed it`
+      : `the sum has mixed ${list(1)} into it`;
+    return `${word} ${but}${seen}, with an error of ${written(error)}: ${why}.`;
   }
   view.draw();
 };
