@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from ..layers.linear import DeltaConfig
 from ..models.blocks import Mixers, built_in_mixers
 from ..models.config import TransformerConfig
 from .schema import Family, Field, Rule
@@ -43,15 +44,18 @@ def _merge_interleaved(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
     ts = [t.T if t.dim() == 2 else t for t in ts]
     return torch.stack([torch.stack(ts[i:i+2], -1).flatten(-2) for i in range(0, len(ts), 2)])
 
+def _delta(cfg:TransformerConfig)->DeltaConfig:
+    assert cfg.delta is not None    # these transforms are for state layers alone
+    return cfg.delta
+
 def _delta_rows(cfg:TransformerConfig)->list[int]:
     "Return how many rows of a state layer are queries, keys and values"
-    d = cfg.delta
-    assert d is not None    # a rule for state layers alone
+    d = _delta(cfg)
     return [d.n_heads*d.head_dim]*2 + [(d.n_v_heads or d.n_heads)*(d.v_head_dim or d.head_dim)]
 
 def _split_by_key_head(t:Tensor, cfg:TransformerConfig, n:int)->list[Tensor]:
     "Split rows that lie in turn for each key head into 2 or 4 matrices (Qwen3-Next)"
-    H = cfg.delta.n_heads if cfg.delta is not None else 1
+    H = _delta(cfg).n_heads
     q,k,v = (rows//H for rows in _delta_rows(cfg))
     heads = t.unflatten(0, (H, -1))
     sizes = [q,k,v,v] if n == 4 else [heads.shape[1]//2]*2
@@ -59,7 +63,7 @@ def _split_by_key_head(t:Tensor, cfg:TransformerConfig, n:int)->list[Tensor]:
 
 def _merge_by_key_head(ts:list[Tensor], cfg:TransformerConfig)->Tensor:
     "Merge matrices so that their rows lie in turn for each key head"
-    H = cfg.delta.n_heads if cfg.delta is not None else 1
+    H = _delta(cfg).n_heads
     return torch.cat([t.unflatten(0, (H, -1)) for t in ts], 1).flatten(0, 1)
 
 _transforms:dict[str,_Transform] = dict(

@@ -92,13 +92,13 @@ def draw_state(fig:Any, data:dict[str,Any])->None:
                                          for n in range(E)]
     rows.append((E+.4, [None, *read[at].tolist()]))
     if at in last: rows.append((E+1.5, [None, *v[last[at]].tolist()]))
-    most = max(abs(x) for _,row in rows for x in row[1:])
+    max_abs = max(abs(x) for _,row in rows for x in row[1:])
     for y,row in rows:
         for n,x in enumerate(row):
             if x is None: continue
             left,fill = (-1.4, colors['q']) if not n else (n-1, '#bf812d' if x < 0 else '#35978f')
             ax.add_patch(Rectangle((left, y), .94, .9, facecolor=fill,
-                                   alpha=.25 if not n else .6*abs(x)/(most or 1)))
+                                   alpha=.25 if not n else .6*abs(x)/(max_abs or 1)))
             text = f'{round(x, 2) + 0:.2f}'.replace('-', '\u2212')      # + 0: no -0.00
             ax.text(left+.47, y+.48, text, ha='center', va='center', size=8)
     named = dict(parse_math=False, va='center', size=9)
@@ -108,8 +108,8 @@ def draw_state(fig:Any, data:dict[str,Any])->None:
     ax.set(xlim=(-2.8, Ev), ylim=(E+2.6, -1))
     for n,(i,j) in enumerate(last.items()):
         near = _nearest(distance[i])
-        found = ' or '.join(values[m] for m in near) if read[i].abs().max() > 1e-6 else 'zeros'
-        list_.text(0, -n-1, f'{"✓" if near == [j] else "✗"} {keys[i]} → {found}, '
+        words = ' or '.join(values[m] for m in near) if read[i].abs().max() > 1e-6 else 'zeros'
+        list_.text(0, -n-1, f'{"✓" if near == [j] else "✗"} {keys[i]} → {words}, '
                    f'error {distance[i,j]/v[j].norm():.2f}', **named)
     list_.text(0, 0, ('delta rule' if start['delta'] else 'sum') + f', {len(last)} keys', **named)
     list_.set(xlim=(0, 1), ylim=(-max(len(last), 1)-.5, .5))

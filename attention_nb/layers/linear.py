@@ -218,9 +218,37 @@ class StateCache:
         self.advance(0, self.state[rows], self.recent[rows])
 
 # %% ../../nbs/layers/linear.ipynb #06d68be3
-def _state_dtype(dtype:torch.dtype|None, weight:Tensor)->torch.dtype:
-    "Return the dtype of a cache; integers, to which keys would be rounded, are for other layers"
-    return computed_dtype(weight) if dtype is None or not dtype.is_floating_point else dtype
+class _StateLayer(nn.Module):
+    "Base of layers with a state"
+    k_proj:nn.Linear
+
+    @property
+    def cache_widths(self)->tuple[int,int,int]:
+        "Heads, E and width of a state"
+        raise NotImplementedError
+
+    @property
+    def _recent_widths(self)->tuple[int,int]:
+        "Number and width of the inputs that are read again"
+        return 0, 0
+
+    def new_cache(self,
+        batch:int, # Number of sequences B
+        max_len:int, # Has no effect: the cache does not grow
+        *,
+        dtype:torch.dtype|None=None, # None or integers: that in which the layer computes now
+        device:torch.device|str|None=None # None: that of the module
+    )->StateCache: # An empty cache
+        "Return an empty cache, of the same size for any number of tokens"
+        like = weight_like(self.k_proj)
+        # integers, to which keys would be rounded, are for other layers
+        if dtype is None or not dtype.is_floating_point: dtype = computed_dtype(like)
+        return StateCache(batch, self.cache_widths, self._recent_widths, dtype=dtype,
+                          device=device or like.device)
+
+    if TYPE_CHECKING:    # a call is its `forward`
+        def __call__(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
+                     documents:Tensor|None=None, cache:StateCache|None=None)->Tensor: ...
 
 def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, positions:Tensor|None,
                       documents:Tensor|None, cache:StateCache|None,
@@ -274,7 +302,7 @@ def _reset_matrices(layer:nn.Module)->None:
         nn.init.normal_(m.weight, std=.02)
         if m.bias is not None: nn.init.zeros_(m.bias)
 
-class LinearAttention(nn.Module):
+class LinearAttention(_StateLayer):
     """Causal attention without a softmax (Katharopoulos et al. 2020, arXiv:2006.16236)
 
     A mixer: in a `Transformer` a layer of the type 'linear'. Scores are products of elu(x) + 1 of
@@ -322,23 +350,6 @@ class LinearAttention(nn.Module):
 
     def extra_repr(self)->str: return f'd_model={self.d_model}, n_heads={self.n_heads}'
 
-    def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
-                  device:torch.device|str|None=None)->StateCache:
-        """Return an empty cache, of the same size for any number of tokens
-
-        Args:
-            batch: Number of sequences B
-            max_len: Has no effect: the cache does not grow
-            dtype: None or integers: that in which the layer computes now
-            device: None: that of the module
-
-        Returns:
-            An empty cache
-        """
-        like = weight_like(self.k_proj)
-        return StateCache(batch, self.cache_widths,
-                          dtype=_state_dtype(dtype, like), device=device or like.device)
-
     def forward(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
                 documents:Tensor|None=None, cache:StateCache|None=None)->Tensor:
         """Mix the tokens so far, each by its likeness to the query
@@ -346,7 +357,7 @@ class LinearAttention(nn.Module):
         Args:
             x: (B, L, D)
             mask: Bool (B, S), all tokens so far; True = a real token
-            positions: Have no effect: the layer knows no positions
+            positions: Must not decrease; the layer knows no others
             documents: Integers (B, L), each document in one piece
             cache: State after the tokens so far
 
@@ -368,10 +379,6 @@ class LinearAttention(nn.Module):
         if cache is not None: cache.advance(x.shape[1], state)
         mean = out[...,:-1]/out[...,-1:].clamp(min=1e-30)    # of padding alone: 0
         return self.out_proj(merge_heads(mean.to(v.dtype)))
-
-    if TYPE_CHECKING:    # a call is its `forward`
-        def __call__(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
-                     documents:Tensor|None=None, cache:StateCache|None=None)->Tensor: ...
 
 # %% ../../nbs/layers/linear.ipynb #56c22d0d
 _gates = dict(silu=F.silu, sigmoid=torch.sigmoid)
@@ -451,7 +458,7 @@ def _short_convolution(x:Tensor, weight:Tensor, recent:Tensor, mask:Tensor|None,
 def _unit_length(x:Tensor)->Tensor: return x*torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6)
 
 # %% ../../nbs/layers/linear.ipynb #ec4eef7a
-class GatedDeltaNet(nn.Module):
+class GatedDeltaNet(_StateLayer):
     """A layer with a state that each token corrects (Gated DeltaNet, arXiv:2412.06464)
 
     A mixer: in a `Transformer` a layer of the type 'delta', with the sizes of a `DeltaConfig`. With
@@ -544,25 +551,9 @@ class GatedDeltaNet(nn.Module):
         return self.n_v_heads, self.head_dim, self.v_head_dim
 
     @property
-    def _conv_width(self)->int:
-        return 2*self.n_k_heads*self.head_dim + self.n_v_heads*self.v_head_dim
-
-    def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
-                  device:torch.device|str|None=None)->StateCache:
-        """Return an empty cache, of the same size for any number of tokens
-
-        Args:
-            batch: Number of sequences B
-            max_len: Has no effect: the cache does not grow
-            dtype: None or integers: that in which the layer computes now
-            device: None: that of the module
-
-        Returns:
-            An empty cache
-        """
-        like = weight_like(self.k_proj)
-        return StateCache(batch, self.cache_widths, (self.conv_size-1, self._conv_width),
-                          dtype=_state_dtype(dtype, like), device=device or like.device)
+    def _recent_widths(self)->tuple[int,int]:
+        width = 2*self.n_k_heads*self.head_dim + self.n_v_heads*self.v_head_dim
+        return self.conv_size-1, width
 
     def forward(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
                 documents:Tensor|None=None, cache:StateCache|None=None)->Tensor:
@@ -571,7 +562,7 @@ class GatedDeltaNet(nn.Module):
         Args:
             x: (B, L, D)
             mask: Bool (B, S), all tokens so far; True = a real token
-            positions: Have no effect: the order of the tokens is all that counts
+            positions: Must not decrease; the layer knows no others
             documents: Integers (B, L), each document in one piece
             cache: State after the tokens so far
 
@@ -580,7 +571,7 @@ class GatedDeltaNet(nn.Module):
         """
         mask,starts = _check_mixer_call(x, self.d_model, mask, positions, documents, cache,
                                         self.cache_widths)
-        recent = (x.new_zeros(x.shape[0], self.conv_size-1, self._conv_width) if cache is None
+        recent = (x.new_zeros(x.shape[0], *self._recent_widths) if cache is None
                   else cache.recent)
         projected = torch.cat([self.q_proj(x), self.k_proj(x), self.v_proj(x)], -1)
         weight = torch.cat([self.q_conv.weight, self.k_conv.weight, self.v_conv.weight])
@@ -617,7 +608,3 @@ class GatedDeltaNet(nn.Module):
         rate = self.log_rate.to(wide).exp()
         if not self.channel_decay: return beta, -rate[:,None]*step.mT
         return beta, -rate[:,None,None]*split_heads(step, self.n_v_heads)
-
-    if TYPE_CHECKING:    # a call is its `forward`
-        def __call__(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
-                     documents:Tensor|None=None, cache:StateCache|None=None)->Tensor: ...

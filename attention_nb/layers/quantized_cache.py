@@ -14,24 +14,58 @@ import torch.nn.functional as F
 from torch import Tensor
 
 # %% ../../nbs/layers/quantized_cache.ipynb #c6b53ac1
-def check_no_gradient(dtype:torch.dtype, name:str, rows:Tensor)->None:
-    "Raise a `TypeError` unless rows for a cache of integers are floats without a gradient"
-    if not rows.is_floating_point():
-        raise TypeError(f"{name} must be floating point for a cache of {dtype}, got {rows.dtype}")
-    if rows.requires_grad and torch.is_grad_enabled():
-        raise TypeError(f"a cache of {dtype} has no gradients: call under torch.no_grad()")
+class IntegerBuffer:
+    "What stands in for a tensor of floats in `KVCache` and has no gradients"
+    codes:Tensor
+    dtype:torch.dtype
+    requires_grad:bool = False
 
-class Int8Buffer:
+    @property
+    def shape(self)->torch.Size:
+        "Shape of the buffer, (B, H, S, E)"
+        raise NotImplementedError
+    @property
+    def device(self)->torch.device:
+        "Device of the buffer"
+        return self.codes.device
+    def __len__(self)->int: return len(self.codes)
+
+    def select(self, rows:Tensor, n:int)->'IntegerBuffer':
+        """Return the first tokens of the chosen sequences
+
+        Args:
+            rows: Indices of sequences, integers (B,)
+            n: Number of tokens
+
+        Returns:
+            A copy; nothing is quantized again
+        """
+        raise NotImplementedError
+
+    def check_rows(self, name:str, rows:Tensor)->None:
+        """Raise a `TypeError` unless rows are floating point and want no gradient
+
+        Args:
+            name: Name of the rows in error messages
+            rows: The rows to store next
+        """
+        if not rows.is_floating_point():
+            raise TypeError(f"{name} must be floating point for a cache of {self.dtype}, "
+                            f"got {rows.dtype}")
+        if rows.requires_grad and torch.is_grad_enabled():
+            raise TypeError(f"a cache of {self.dtype} has no gradients: call under "
+                            "torch.no_grad()")
+
+class Int8Buffer(IntegerBuffer):
     """A buffer of rows, stored as int8 codes and one float32 scale for each row
 
-    number = code*scale, symmetric. It stands in for a tensor in `KVCache` and has no gradients.
+    number = code*scale, symmetric.
 
     Args:
         shape: Shape of the buffer, (..., E)
         device: Where it is allocated
     """
     dtype:torch.dtype = torch.int8
-    requires_grad:bool = False
     def __init__(self, *shape:int, device:torch.device|str|None=None)->None:
         self.codes:Tensor = torch.zeros(*shape, dtype=torch.int8, device=device)
         self.scales:Tensor = torch.zeros(*shape[:-1], 1, dtype=torch.float32, device=device)
@@ -42,14 +76,9 @@ class Int8Buffer:
         "Shape of the buffer, (..., E)"
         return self.codes.shape
     @property
-    def device(self)->torch.device:
-        "Device of the buffer"
-        return self.codes.device
-    @property
     def nbytes(self)->int:
         "Bytes of codes and scales"
         return self.codes.nbytes + self.scales.nbytes
-    def __len__(self)->int: return len(self.codes)
 
     def __getitem__(self,
         index:Any # Index of leading dimensions, all but the last
@@ -106,27 +135,17 @@ class Int8Buffer:
         buffer.out_dtype = out_dtype
         return buffer
 
-    def check_rows(self, name:str, rows:Tensor)->None:
-        """Raise a `TypeError` unless rows are floating point and want no gradient
-
-        Args:
-            name: Name of the rows in error messages
-            rows: The rows to store next
-        """
-        check_no_gradient(self.dtype, name, rows)
-
 # %% ../../nbs/layers/quantized_cache.ipynb #9a15f78a
 # torch's declarations leave these dtypes out
 _int4,_int2 = (getattr(torch, name) for name in ('int4','int2'))
 low_bit_dtypes:tuple[torch.dtype,...] = (_int4, _int2)
 _GROUP = 32    # tokens
 
-class GroupedBuffer:
+class GroupedBuffer(IntegerBuffer):
     """A buffer of tokens, stored as codes of 4 or 2 bits, each group with a minimum and a step
 
     KIVI (Liu et al. 2024, arXiv:2402.02750). A group is a channel of 32 tokens, or a token of a
-    head. Tokens after the last 32 that are complete stay as they are. It stands in for a tensor in
-    `KVCache` and has no gradients.
+    head. Tokens after the last 32 that are complete stay as they are.
 
     Args:
         shape: Shape of the buffer, (B, H, S, E)
@@ -134,11 +153,10 @@ class GroupedBuffer:
         by_channel: Groups are channels of 32 tokens; False: single tokens
         device: Where it is allocated
     """
-    requires_grad:bool = False
     def __init__(self, *shape:int, dtype:torch.dtype, by_channel:bool,
                  device:torch.device|str|None=None)->None:
         B,H,S,E = shape
-        self.shape:torch.Size = torch.Size(shape)
+        self._shape = torch.Size(shape)
         self.dtype:torch.dtype = dtype
         self.bits:int = {_int4: 4, _int2: 2}[dtype]
         self.by_channel:bool = by_channel
@@ -151,14 +169,14 @@ class GroupedBuffer:
         self._n = 0    # tokens written
 
     @property
-    def device(self)->torch.device:
-        "Device of the buffer"
-        return self.codes.device
+    def shape(self)->torch.Size:
+        "Shape of the buffer, (B, H, S, E)"
+        return self._shape
+
     @property
     def nbytes(self)->int:
         "Bytes of codes, minima, steps and recent tokens"
         return sum(t.nbytes for t in (self.codes, self.low, self.step, self.recent))
-    def __len__(self)->int: return len(self.codes)
 
     def __getitem__(self,
         index:tuple[slice,slice,slice] # All sequences and heads, the first tokens
@@ -224,14 +242,5 @@ class GroupedBuffer:
             rows = rows.clone() if rows.is_inference() else rows
             parts = {name: getattr(self, name).index_select(0, rows)
                      for name in ('codes','low','step','recent')}
-        vars(chosen).update(vars(self), shape=torch.Size((len(rows), *self.shape[1:])), **parts)
+        vars(chosen).update(vars(self), _shape=torch.Size((len(rows), *self.shape[1:])), **parts)
         return chosen
-
-    def check_rows(self, name:str, rows:Tensor)->None:
-        """Raise a `TypeError` unless tokens are floating point and want no gradient
-
-        Args:
-            name: Name of the tokens in error messages
-            rows: The tokens to store next
-        """
-        check_no_gradient(self.dtype, name, rows)

@@ -131,7 +131,7 @@ class TransformerConfig:
         sinks: Learned logit per head in the softmax denominator (arXiv:2309.17453)
         window: (left, right) of the query in 'window' layers
         output_gate: Scale what is attended by sigmoids of the query (arXiv:2505.06708)
-        layer_types: 'full', 'window', 'delta', 'linear' or a mixer's name
+        layer_types: 'full', 'window', 'delta', 'linear', a mixer; None: alike
         latent: Multi-head latent attention (lesson 16)
         delta: Gated DeltaNet in 'delta' layers (lesson 19)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'

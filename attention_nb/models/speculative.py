@@ -58,14 +58,14 @@ def replace_sliding_caches(cache:ModelCache, max_len:int)->None:
             cache.self_attn[i] = KVCache(c.batch, H, max_len, E, v_head_dim=Ev, dtype=c.dtype,
                                          device=c.keys.device)
 
-def _check_can_crop(cache:ModelCache, max_len:int, whose:str='layer')->None:
+def _check_can_crop(cache:ModelCache, max_len:int, name:str='layer')->None:
     "Raise a `NotImplementedError` if a layer's cache of `max_len` tokens cannot be cropped"
     for i,c in enumerate(cache.self_attn):
         if isinstance(c, SlidingKVCache) and c.left is not None and c.left+1 < max_len:
             raise NotImplementedError(
                 f"draft needs a cache that can be cropped; layer {i} has a sliding cache of "
                 f"{c.left+1} tokens and {max_len} will be read: leave cache out")
-        words = f"draft needs caches that can be cropped; that of {whose} {i} cannot"
+        words = f"draft needs caches that can be cropped; that of {name} {i} cannot"
         if not getattr(c, 'can_crop', True):
             raise NotImplementedError(f"{words}, a {type(c).__name__}")
         try: c.crop(len(c))

@@ -32,8 +32,8 @@ def block(q:Tensor, k:Tensor, v:Tensor, q_at:Tensor|None=None,
     if q_at is not None and k_at is not None:
         s = s.masked_fill(k_at > q_at[:,None], -math.inf)
     lse = s.logsumexp(-1)                                   # (..., L)
-    least = lse.masked_fill(lse == -math.inf, 0.)
-    return (s - least[...,None]).exp() @ v, lse
+    shift = lse.masked_fill(lse == -math.inf, 0.)
+    return (s - shift[...,None]).exp() @ v, lse
 
 # %% ../../nbs/21_several_machines.ipynb #1e4ac171
 def ring(q:list[Tensor], k:list[Tensor], v:list[Tensor], at:list[Tensor])->list[Tensor]:
@@ -48,12 +48,12 @@ def ring(q:list[Tensor], k:list[Tensor], v:list[Tensor], at:list[Tensor])->list[
     Returns:
         Output of each, (..., L, Ev)
     """
-    n,found = len(q),[[] for _ in q]
+    n,parts = len(q),[[] for _ in q]
     for step in range(n):
         for r in range(n):
             j = (r-step) % n                                # whose keys are here
-            found[r].append(block(q[r], k[j], v[j], at[r], at[j]))
-    return [merge(*blocks)[0] for blocks in found]
+            parts[r].append(block(q[r], k[j], v[j], at[r], at[j]))
+    return [merge(*blocks)[0] for blocks in parts]
 
 # %% ../../nbs/21_several_machines.ipynb #0d5b6d9f
 def zigzag(L:int, n:int)->list[Tensor]:
@@ -82,14 +82,14 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
     Returns:
         Output, (..., L, Ev)
     """
-    r,n,found = dist.get_rank(),dist.get_world_size(),[]
+    r,n,parts = dist.get_rank(),dist.get_world_size(),[]
     for step in range(n):
         come,works = [torch.empty_like(t) for t in (k,v)],[]
         if step < n-1:
             send = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
             take = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in come]
             works = dist.batch_isend_irecv(send + take)
-        found.append(block(q, k, v, at[r], at[(r-step) % n]))
+        parts.append(block(q, k, v, at[r], at[(r-step) % n]))
         for w in works: w.wait()
         k,v = come
-    return merge(*found)[0]
+    return merge(*parts)[0]

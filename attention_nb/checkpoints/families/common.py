@@ -245,16 +245,26 @@ _layer_kinds = dict(full_attention='full', sliding_attention='window')
 
 types_field:Field = Field('layer_types', 'layer_types', None, nullable=True)
 
-def layer_windows(c:Settings, usual:list[str], window:_Window)->Settings:
-    "Windows of layers, our `window` and `layer_types`: as the file says, or as is usual"
+def read_layer_types(c:Settings, usual:list[str], kinds:Mapping[str,str])->tuple[str,...]:
+    "Return our layer types, as the file says or as is usual; `kinds`: published word -> ours"
     types,n = c['layer_types'],c['num_hidden_layers']
     if types is None: types = usual
-    words = f"must say {' or '.join(_layer_kinds)} for each of {n} layers"
+    words = f"must say {' or '.join(kinds)} for each of {n} layers"
     if not isinstance(types, list) or len(types) != n: raise_invalid(c, 'layer_types', words)
-    if any(t not in (*_layer_kinds,) for t in types): raise_unsupported(c, 'layer_types', words)
-    if 'sliding_attention' not in types: return dict(window=None, layer_types=None)
+    if any(t not in (*kinds,) for t in types): raise_unsupported(c, 'layer_types', words)
+    return tuple(kinds[t] for t in types)
+
+def write_layer_types(cfg:TransformerConfig, kinds:Mapping[str,str])->list[str]|None:
+    "Return the layer types as published, or None if one has no published word"
+    words = {ours: theirs for theirs,ours in kinds.items()}
+    return [words[t] for t in cfg.block_types] if words.keys() >= {*cfg.block_types} else None
+
+def layer_windows(c:Settings, usual:list[str], window:_Window)->Settings:
+    "Windows of layers, our `window` and `layer_types`: as the file says, or as is usual"
+    types = read_layer_types(c, usual, _layer_kinds)
+    if 'window' not in types: return dict(window=None, layer_types=None)
     if window is None: raise_invalid(c, 'sliding_window', 'but layer_types has windows')
-    return dict(window=window, layer_types=tuple(_layer_kinds[t] for t in types))
+    return dict(window=window, layer_types=types)
 
 def usual_layers(windowed:Sequence[bool])->list[str]:
     "Words for layers with and without a window"
@@ -266,9 +276,9 @@ def window_left(c:Settings, name:str='sliding_window')->_Window:
 
 def write_layers(cfg:TransformerConfig, **more:Any)->Settings|None:
     "Return the layer types as published, or None for a window that has no published form"
-    words = {ours: theirs for theirs,ours in _layer_kinds.items()}
-    if not words.keys() >= {*cfg.block_types}: return None
-    fields = dict(layer_types=[words[t] for t in cfg.block_types], **more)
+    types = write_layer_types(cfg, _layer_kinds)
+    if types is None: return None
+    fields = dict(layer_types=types, **more)
     if cfg.window is None: return fields
     left = cfg.window[0]
     return None if left is None else {**fields, 'sliding_window':left+1}

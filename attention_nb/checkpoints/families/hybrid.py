@@ -12,51 +12,40 @@ from collections.abc import Mapping
 from dataclasses import replace
 from ...models.config import TransformerConfig
 from ...layers.linear import DeltaConfig
-from ..schema import (Family, Field, Part, Rule, Settings, raise_invalid,
+from ..schema import (Family, Field, Part, Rule, Settings, is_integer,
+                                             raise_invalid,
                                              raise_unsupported, rules, with_biases, with_defaults,
                                              without)
 from .common import (attention_bias_part, decoder_classes,
                                                       heads_part, llama_attention, llama_ffn,
                                                       llama_fields, llama_fixed, llama_frame,
-                                                      old_rope, pre_norms, rope_part)
+                                                      old_rope, pre_norms, read_layer_types,
+                                                      rope_part, types_field, write_layer_types)
 from .moe import (deepseek_latent_part, deepseek_latent_rules,
                                                    deepseek_moe_part, qwen_experts_part,
-                                                   qwen_expert_rules, raise_if_not_sparse)
+                                                   qwen_expert_rules, no_dense_layers)
 
 # %% ../../../nbs/checkpoints/families/hybrid.ipynb #ae4df813
 _kinds = dict(full_attention='full', linear_attention='delta')
 
 def _hybrid_layers(c:Settings, usual:list[str], delta:DeltaConfig)->Settings:
     "Return our `layer_types` and `delta`: as the file says, or as is usual"
-    types,n = c['layer_types'],c['num_hidden_layers']
-    if types is None: types = usual
-    words = f"must say {' or '.join(_kinds)} for each of {n} layers"
-    if not isinstance(types, list) or len(types) != n: raise_invalid(c, 'layer_types', words)
-    if any(t not in (*_kinds,) for t in types): raise_unsupported(c, 'layer_types', words)
-    if 'linear_attention' not in types: return dict(layer_types=None, delta=None)
-    return dict(layer_types=tuple(_kinds[t] for t in types), delta=delta)
-
-def _write_layers(cfg:TransformerConfig)->list[str]|None:
-    "Return the layer types as published, or None if one has no published word"
-    words = {ours: theirs for theirs,ours in _kinds.items()}
-    if not words.keys() >= {*cfg.block_types}: return None
-    return [words[t] for t in cfg.block_types]
+    types = read_layer_types(c, usual, _kinds)
+    if 'delta' not in types: return dict(layer_types=None, delta=None)
+    return dict(layer_types=types, delta=delta)
 
 def _every_fourth(c:Settings, every:int=4)->list[str]:
     return ['linear_attention' if (i+1) % every else 'full_attention'
             for i in range(c['num_hidden_layers'])]
 
-_types_field = Field('layer_types', 'layer_types', None, nullable=True)
+_sizes = dict(key_head_dim='head_dim', value_head_dim='v_head_dim', num_key_heads='n_heads',
+              num_value_heads='n_v_heads')
 
-def _delta_fields(conv:int, key:int|None, value:int|None, keys:int|None,
-                  values:int|None)->tuple[Field,...]:
-    "Return the fields of the sizes, with these defaults"
-    nullable = key is None
-    sizes = dict(key_head_dim=('head_dim', key), value_head_dim=('v_head_dim', value),
-                 num_key_heads=('n_heads', keys), num_value_heads=('n_v_heads', values))
-    return (_types_field, Field('linear_conv_kernel_dim', 'delta.conv_size', conv, 'size'),
-            *(Field(f'linear_{name}', f'delta.{ours}', default, 'size', nullable=nullable)
-              for name,(ours,default) in sizes.items()))
+def _delta_fields(**defaults:int)->tuple[Field,...]:
+    "Return the fields of the sizes; one without a default may be None"
+    return (types_field, Field('linear_conv_kernel_dim', 'delta.conv_size', 4, 'size'),
+            *(Field(f'linear_{name}', f'delta.{ours}', defaults.get(name), 'size',
+                    nullable=name not in defaults) for name,ours in _sizes.items()))
 
 def _write_sizes(delta:DeltaConfig)->Settings:
     "Return the sizes of a state layer as Qwen3-Next and OLMo Hybrid publish them"
@@ -75,11 +64,12 @@ def _qwen_layers(c:Settings)->Settings:
         norm_eps=c['rms_norm_eps']))
 
 def _write_qwen_layers(cfg:TransformerConfig)->Settings|None:
-    types = _write_layers(cfg)
+    types = write_layer_types(cfg, _kinds)
     if types is None: return None
     return dict(layer_types=types, **({} if cfg.delta is None else _write_sizes(cfg.delta)))
 
-_qwen_part = Part((*_delta_fields(4, 128, 128, 16, 32),
+_qwen_part = Part((*_delta_fields(key_head_dim=128, value_head_dim=128, num_key_heads=16,
+                                  num_value_heads=32),
                    Field('full_attention_interval', '', 4, 'whole')),
                   _qwen_layers, _write_qwen_layers)
 
@@ -98,12 +88,12 @@ def _olmo_layers(c:Settings)->Settings:
     return layers
 
 def _write_olmo_layers(cfg:TransformerConfig)->Settings|None:
-    types = _write_layers(cfg)
+    types = write_layer_types(cfg, _kinds)
     if types is None or cfg.delta is None or cfg.delta.max_beta not in (1., 2.): return None
     return dict(layer_types=types, linear_allow_neg_eigval=cfg.delta.max_beta == 2.,
                 **_write_sizes(cfg.delta))
 
-_olmo_part = Part((*_delta_fields(4, None, None, None, None),
+_olmo_part = Part((*_delta_fields(),
                    Field('linear_allow_neg_eigval', '', True, 'flag')),
                   _olmo_layers, _write_olmo_layers)
 
@@ -128,7 +118,8 @@ def _kimi_layers(c:Settings)->Settings:
     usual = ['full_attention' if i and i % 4 == 0 else 'linear_attention' for i in range(n)]
     if 'full_attn_layers' in old and 'kda_layers' in old:
         full,state = old['full_attn_layers'],old['kda_layers']
-        if sorted([*full, *state]) != [*range(1, n+1)]:
+        named = [*full, *state] if isinstance(full, list) and isinstance(state, list) else []
+        if not all(is_integer(i) for i in named) or sorted(named) != [*range(1, n+1)]:
             raise_invalid(c, 'linear_attn_config', f'must name each of {n} layers once, from 1')
         usual = ['full_attention' if i+1 in full else 'linear_attention' for i in range(n)]
     E = old.get('head_dim', c['linear_head_dim'])
@@ -138,13 +129,13 @@ def _kimi_layers(c:Settings)->Settings:
         gate_rank=E, norm_eps=c['rms_norm_eps']))
 
 def _write_kimi_layers(cfg:TransformerConfig)->Settings|None:
-    types,d = _write_layers(cfg),cfg.delta
+    types,d = write_layer_types(cfg, _kinds),cfg.delta
     if types is None: return None
     sizes = {} if d is None else dict(linear_head_dim=d.head_dim, linear_num_heads=d.n_heads,
                                       linear_conv_kernel_dim=d.conv_size)
     return dict(layer_types=types, **sizes)
 
-_kimi_part = Part((_types_field, Field('linear_attn_config', '', None, nullable=True),
+_kimi_part = Part((types_field, Field('linear_attn_config', '', None, nullable=True),
                    Field('linear_head_dim', 'delta.head_dim', 128, 'size'),
                    Field('linear_num_heads', 'delta.n_heads', 32, 'size'),
                    Field('linear_conv_kernel_dim', 'delta.conv_size', 4, 'size')),
@@ -208,21 +199,25 @@ _qwen_rules = (*(rule for rule in _in_full if '.q_proj' not in rule.source),
         @.norm.weight          *.attn.norm.weight
         @.out_proj.weight      *.attn.out_proj.weight'''))
 
-_olmo_rules = (*_in_full, *_state_rules('linear_attn', '''
+# OLMo Hybrid and Kimi Linear; transformers joins the convolutions in memory
+_separate = '''
         @.q_proj.weight    *.attn.q_proj.weight
         @.k_proj.weight    *.attn.k_proj.weight
         @.v_proj.weight    *.attn.v_proj.weight
         @.q_conv1d.weight  *.attn.q_conv.weight
         @.k_conv1d.weight  *.attn.k_conv.weight
         @.v_conv1d.weight  *.attn.v_conv.weight
+        @.dt_bias          *.attn.decay_bias
+        @.o_norm.weight    *.attn.norm.weight
+        @.o_proj.weight    *.attn.out_proj.weight'''
+_joined = '@.conv1d.weight  *.attn.(q,k,v)_conv.weight [delta_rows]'
+
+_olmo_rules = (*_in_full, *_state_rules('linear_attn', _separate, _joined),
+    *_state_rules('linear_attn', '''
         @.a_proj.weight    *.attn.decay_proj.weight
         @.b_proj.weight    *.attn.beta_proj.weight
         @.g_proj.weight    *.attn.gate_proj.weight
-        @.A_log            *.attn.log_rate
-        @.dt_bias          *.attn.decay_bias
-        @.o_norm.weight    *.attn.norm.weight
-        @.o_proj.weight    *.attn.out_proj.weight''',
-        '@.conv1d.weight  *.attn.(q,k,v)_conv.weight [delta_rows]'),
+        @.A_log            *.attn.log_rate'''),
     *rules('''
         *.post_attention_layernorm.weight    *.attn_add.post_norm.weight
         *.post_feedforward_layernorm.weight  *.ffn_add.post_norm.weight''', kinds=('full',)),
@@ -235,23 +230,13 @@ _olmo_rules = (*_in_full, *_state_rules('linear_attn', '''
     *(replace(rule, kinds=('delta',), published=False) for rule in pre_norms))
 
 _kimi_rules = (*(replace(rule, kinds=('full',)) for rule in deepseek_latent_rules),
-    *_state_rules('self_attn', '''
-        @.q_proj.weight    *.attn.q_proj.weight
-        @.k_proj.weight    *.attn.k_proj.weight
-        @.v_proj.weight    *.attn.v_proj.weight
-        @.q_conv1d.weight  *.attn.q_conv.weight
-        @.k_conv1d.weight  *.attn.k_conv.weight
-        @.v_conv1d.weight  *.attn.v_conv.weight
+    *_state_rules('self_attn', _separate, _joined), *_state_rules('self_attn', '''
         @.f_a_proj.weight  *.attn.decay_proj.0.weight
         @.f_b_proj.weight  *.attn.decay_proj.1.weight
         @.b_proj.weight    *.attn.beta_proj.weight
         @.g_a_proj.weight  *.attn.gate_proj.0.weight
         @.g_b_proj.weight  *.attn.gate_proj.1.weight
-        @.A_log            *.attn.log_rate [four_dims]
-        @.dt_bias          *.attn.decay_bias
-        @.o_norm.weight    *.attn.norm.weight
-        @.o_proj.weight    *.attn.out_proj.weight''', '''
-        @.conv1d.weight                *.attn.(q,k,v)_conv.weight [delta_rows]
+        @.A_log            *.attn.log_rate [four_dims]''', '''
         @.forget_gate.f_a_proj.weight  *.attn.decay_proj.0.weight
         @.forget_gate.f_b_proj.weight  *.attn.decay_proj.1.weight
         @.forget_gate.A_log            *.attn.log_rate [four_dims]
@@ -284,7 +269,7 @@ _qwen3_next = Family('qwen3_next', 'Qwen3-Next', decoder_classes('Qwen3Next'), p
         intermediate_size=5632, bos_token_id=None, eos_token_id=None),
     parts=(heads_part(2, 256, heads=16), rope_part(limit=32768, partial=True, fraction=.25),
         _qwen_part, qwen_experts_part(512, 10, 512, True, shared=512), attention_bias_part),
-    unused=(*old_rope, r'mtp\..*'), neutral=raise_if_not_sparse,
+    unused=(*old_rope, r'mtp\..*'), neutral=no_dense_layers,
     aliases=dict(num_local_experts='num_experts'),
     ignored=frozenset(['output_router_logits','router_aux_loss_coef']),
     keys=(*llama_frame, *llama_ffn, *pre_norms, *_qwen_rules, *qwen_expert_rules))

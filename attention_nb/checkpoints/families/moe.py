@@ -61,7 +61,7 @@ def qwen_experts_part(n:int, active:int, d_ff:int, normalize:bool, shared:int|No
                  *([] if shared is None else [own])), read, write)
 
 # with other values some layers have no experts
-raise_if_not_sparse:dict[str,tuple[Any,...]] = dict(decoder_sparse_step=(1,),
+no_dense_layers:dict[str,tuple[Any,...]] = dict(decoder_sparse_step=(1,),
                                                     mlp_only_layers=([], None))
 
 def _gpt_oss_experts(c:Settings)->Settings:
@@ -162,11 +162,11 @@ qwen_expert_rules:tuple[Rule,...] = (*rules('''
         *.mlp.experts.gate_up_proj  *.ffn.experts.{e}.(gate,up).weight [experts_halves]
         *.mlp.experts.down_proj     *.ffn.experts.{e}.down.weight [experts]''', published=False))
 
-def _qwen_window(c:Settings)->Settings:
+def _window_everywhere(c:Settings)->Settings:
     "Qwen3 with experts: a window in all layers, where `use_sliding_window` says so"
     return dict(window=window_left(c) if c['use_sliding_window'] else None)
 
-def _write_qwen_window(cfg:TransformerConfig)->Settings|None:
+def _write_window_everywhere(cfg:TransformerConfig)->Settings|None:
     if cfg.window is None: return dict(use_sliding_window=False)
     left = cfg.window[0]
     return None if left is None else dict(use_sliding_window=True, sliding_window=left+1)
@@ -178,8 +178,8 @@ _qwen3_moe = Family('qwen3_moe', 'Qwen3 (experts)', decoder_classes('Qwen3Moe'),
     parts=(heads_part(4), rope_part(limit=32768), attention_bias_part,
         qwen_experts_part(128, 8, 768, False),
         Part((Field('use_sliding_window', '', False, 'flag'), window_field(4096)),
-             _qwen_window, _write_qwen_window)),
-    unused=old_rope, neutral=raise_if_not_sparse, aliases=dict(num_local_experts='num_experts'),
+             _window_everywhere, _write_window_everywhere)),
+    unused=old_rope, neutral=no_dense_layers, aliases=dict(num_local_experts='num_experts'),
     ignored=frozenset(['output_router_logits','router_aux_loss_coef','max_window_layers']),
     keys=(*llama_frame, *llama_attention, *pre_norms, *qwen_expert_rules))
 
