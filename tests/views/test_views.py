@@ -127,5 +127,5 @@ def test_a_view_answers_in_jupyter(browser, tmp_path, app):
         expect(frame.locator('.status')).to_contain_text('two takes from two 100\u00a0%')
     finally:
         page.close()
-        server.terminate()
-        server.wait(60)
+        server.kill()           # nothing of it is needed; its kernel ends when it is gone
+        server.wait()
