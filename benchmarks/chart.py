@@ -64,6 +64,12 @@ def kind(ratio):
     "Where a task stands: 0 ours is faster, 1 about equal, 2 slower"
     return 0 if ratio > 1+EQUAL else 1 if ratio >= 1-EQUAL else 2
 
+def group(found):
+    "As `kind`, of all processors; 3 if ours is faster on one and slower on another"
+    ratios = [ratio for *_,ratio in found.values()]
+    if {0, 2} <= {kind(r) for r in ratios}: return 3
+    return kind(statistics.geometric_mean(ratios))
+
 def factor(x): return f'{x:.0f}' if x >= 10 else f'{x:.1f}' if x >= 1.95 else f'{x:.2f}'
 
 def verdict(ratio):
@@ -96,13 +102,13 @@ def ordered(record):
     return sorted(tasks, key=lambda task: -task[-1])
 
 def chart(record):
-    "A list of the tasks as HTML, in parts: where ours is faster, about equal, slower"
+    "A list of the tasks as HTML, in parts: faster, about equal, by processor, slower"
     tasks,several = ordered(record),len({each['machine'] for each in record}) > 1
     parts = ['<div class="race">', '<p class="race-key"><i></i> ours <i></i> the fastest other. '
              'A shorter bar is faster.</p>']
-    for n,words in enumerate(('Ours is faster', f'About equal, within {EQUAL:.0%}',
-                              'Ours is slower')):
-        here = [task for task in tasks if kind(task[-1]) == n]
+    for n,words in ((0, 'Ours is faster'), (1, f'About equal, within {EQUAL:.0%}'),
+                    (3, 'It depends on the processor'), (2, 'Ours is slower')):
+        here = [task for task in tasks if group(task[1]) == n]
         if not here: continue
         parts += [f'<p class="race-part">{words}</p>', '<ul>']
         for name,found,_ in here:
@@ -124,11 +130,14 @@ def counted(machine, tasks):
             f'equal in {equal} and slower in {slower}')
 
 def worst(tasks, most=3):
-    "Where ours loses most, typical of all machines"
-    slower = [task for task in tasks[::-1] if kind(task[-1]) == 2][:most]
+    "Where ours loses most, on one machine and on another"
+    slower = [task for task in tasks[::-1] if group(task[1]) == 2][:most]
     if not slower: return ''
-    said = (f'{words[0].lower()}{words[1:]} ({verdict(typical)} than '
-            f'{name_of_peer(next(iter(found.values()))[1])})' for words,found,typical in slower)
+    def by(found):
+        least,most = (factor(1/f(ratio for *_,ratio in found.values())) for f in (max, min))
+        return least if least == most else f'{least} to {most}'
+    said = (f'{words[0].lower()}{words[1:]} ({by(found)}× slower than '
+            f'{name_of_peer(next(iter(found.values()))[1])})' for words,found,_ in slower)
     return f' It loses most at {listed([*said])}.'
 
 def summary(record):

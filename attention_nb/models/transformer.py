@@ -177,6 +177,7 @@ def _document_positions(documents:Tensor, mask:Tensor|None)->Tensor:
 def _init_weights(m:nn.Module)->None:
     "Initialize a module's own parameters: matrices from N(0, 0.02), vectors to 0"
     for _,p in m.named_parameters(recurse=False):
+        if p.is_meta: continue              # it has no numbers, and torch would be slow
         if p.dim() > 1: nn.init.normal_(p, std=0.02)
         else: nn.init.zeros_(p)
 

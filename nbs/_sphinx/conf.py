@@ -18,8 +18,8 @@ author,copyright = ini['DEFAULT']['author'],ini['DEFAULT']['copyright']
 book_parts = {'Foundations': range(10), 'Seeing': range(10,11), 'Whole models': range(11,17),
               'Scaling': range(17,100)}
 
-extensions = ['place', 'api', 'pages', 'folds', 'plain', 'fresh', 'search', 'live', 'paint',
-              'stale', 'student', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton',
+extensions = ['place', 'api', 'pages', 'folds', 'plain', 'previews', 'fresh', 'search', 'live',
+              'paint', 'stale', 'student', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_copybutton',
               'sphinx_design', 'sphinx_togglebutton', 'sphinx-mathjax-offline',
               'sphinxext.opengraph', 'sphinx_reredirects', 'notfound.extension']
 exclude_patterns = ['_*', '.*', '**/.ipynb_checkpoints', '*.py', '*.txt']

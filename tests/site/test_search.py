@@ -1,5 +1,5 @@
 "Finding things: search, the index of names, plain texts, addresses that lead nowhere, citations"
-import html, json, re
+import html, json, re, struct
 from xml.etree import ElementTree
 import jsonschema, package, pytest, rules, search, yaml
 from helpers import base, root, serve, settings
@@ -231,6 +231,26 @@ def test_what_people_type_finds_its_page_first(page, address):
     found = {q: page.evaluate('async q => (await searchSections(q))[0].id', q) for q in first_pages}
     assert {q: i.split('.html')[0] for q,i in found.items()} == first_pages
 
+def test_a_name_in_two_words_is_among_the_first_three(page, address):
+    page.goto(f'{address}/index.html')
+    for query,name in {'kv cache': 'KVCache', 'sliding kv cache': 'SlidingKVCache',
+                       'head view': 'head_view', 'scaled dot product':
+                       'scaled_dot_product_attention', 'attention mask': 'AttentionMask'}.items():
+        first = page.evaluate('async q => (await searchSections(q)).slice(0, 3)', query)
+        assert f'api/{name}.html' in [r['id'] for r in first], query
+
+def test_answers_of_one_kind(page, address):
+    "A chip keeps the answers of its kind, as many as it says, and gives all back"
+    page.goto(f'{address}/search.html?q=cache')
+    chip,all_of = page.locator('.search-chips button', has_text='API'),'#search-results li'
+    many = int(chip.inner_text().split()[1])
+    assert 0 < many < 40
+    chip.click()
+    expect(page.locator(all_of)).to_have_count(many)
+    expect(page.locator(f'{all_of} .search-badge').first).to_have_text('API')
+    page.locator('.search-chips button[aria-pressed=true]').click()
+    expect(page.locator(f'{all_of} .search-badge', has_text='Lesson').first).to_be_visible()
+
 def test_the_search_is_used_without_a_pointer(page, address):
     page.goto(f'{address}/index.html')
     page.keyboard.press('Control+k')
@@ -284,6 +304,12 @@ def test_a_page_says_what_it_is(site):
         assert tags['og:url'] == base + f'{name}.html' and tags['og:title']
         assert f'<link rel="canonical" href="{base}{name}.html" />' in text
         assert text.count('name="description"') == 1
+        assert tags['og:image'].startswith(base) and tags['twitter:card'] == 'summary_large_image'
+        shown = (site/tags['og:image'].removeprefix(base)).read_bytes()
+        assert shown[:8] == b'\x89PNG\r\n\x1a\n'
+        assert struct.unpack('>2I', shown[16:24]) == (1200, 630)
+        own = f'previews/{name}.png' in tags['og:image']
+        assert own == (rules.kind(name) == 'lesson' or name == 'index'), name
         assert f'Version {settings["version"]}.' in text and 'Apache License 2.0</a>' in text
 
 def test_the_sitemap_has_every_page_once(site):

@@ -11,6 +11,9 @@
   const words = text => text.split(/[^\p{L}\p{N}_]+/u).filter(Boolean).flatMap(
     w => inside.test(w) ? [w, ...w.split(inside).filter(Boolean)] : w)
 
+  // `kv cache`, `kv_cache` and `KVCache` alike
+  const joined = text => text.toLowerCase().replace(/[\s_.]+/g, '')
+
   async function load() {
     const files = ['_static/vendor/minisearch.js', '_static/language_data.js', 'sections.js']
     await Promise.all(files.map(script))
@@ -24,7 +27,8 @@
       fields: Object.keys(boost), storeFields: ['title', 'path', 'text', 'weight', 'badge'],
       tokenize: words, processTerm: stem})
     index.addAll(sections)
-    return {index, stem}
+    const names = sections.filter(s => s.badge === 'API').map(s => [joined(s.title), s])
+    return {index, stem, names}
   }
   const loaded = () => ready ??= load().catch(problem => { ready = undefined; throw problem })
 
@@ -32,8 +36,8 @@
   window.searchSections = async query => {
     // of `anb.MultiHeadAttention.forward` the class has a page
     const asked = query.trim().toLowerCase().split('.')
-    const {index} = await loaded()
-    return index.search(query, {
+    const {index, names} = await loaded(), whole = joined(query)
+    const found = index.search(query, {
       boost, prefix: term => term.length > 2, fuzzy: term => term.length > 5 && .15,
       boostDocument: (id, term, {title, weight, badge}) => {
         const name = title.toLowerCase().replace(/^\d+\s/, ''), same = asked.includes(name)
@@ -42,6 +46,13 @@
         const page = id.includes('#') || badge === 'API' ? 1 : 1.6
         return weight * page * (same ? 1.5 : 1)
       }})
+    // names that begin or end with all that was asked stand behind the first answer
+    const called = whole.length < 4 || !/[\s_]/.test(query.trim()) ? [] : names
+      .filter(([name]) => name.startsWith(whole) || name.endsWith(whole))
+      .sort(([a], [b]) => a.length - b.length).slice(0, 2).map(([, section]) => section.id)
+    const [first, ...rest] = found, here = id => rest.find(r => r.id === id)
+    return first ? [first, ...called.map(here).filter(Boolean),
+                    ...rest.filter(r => !called.includes(r.id))] : found
   }
 
   const element = (tag, className, ...children) => {
@@ -59,7 +70,22 @@
     return element('p', 'context', first ? '… ' : '', ...marked, more)
   }
 
-  async function show(query, place, most) {
+  // Kinds of pages among the answers, to be pressed
+  const kinds = ['Lesson', 'Guide', 'Library', 'API']
+  function chips(results, chosen, choose) {
+    const counts = kinds.map(kind => [kind, results.filter(r => r.badge === kind).length])
+    const some = counts.filter(([, n]) => n)
+    if (some.length < 2) return ''
+    return element('div', 'search-chips', ...some.map(([kind, n]) => {
+      const chip = element('button', '', `${kind} ${n}`)
+      chip.type = 'button'
+      chip.setAttribute('aria-pressed', kind === chosen)
+      chip.onclick = () => choose(kind === chosen ? null : kind)
+      return chip
+    }))
+  }
+
+  async function show(query, place, most, chosen = null) {
     const mine = ++turn, {stem} = await loaded()
     const results = query.trim() ? await searchSections(query) : [], n = results.length
     if (mine !== turn) return                             // a later question has been asked
@@ -67,13 +93,19 @@
       `${n} answer${n > 1 ? 's' : ''}, best first; arrow keys lead through them`
     const status = element('p', n ? 'search-summary sr-only' : 'search-summary', say)
     status.setAttribute('role', 'status')
-    const items = results.slice(0, most).map(r => {
+    const kept = chosen ? results.filter(r => r.badge === chosen) : results
+    const items = kept.slice(0, most).map(r => {
       const link = Object.assign(element('a', '', r.title), {href: root + r.id})
       const text = excerpt(r.text, new Set(r.terms), stem)
       const badge = element('span', 'search-badge', r.badge)
       return element('li', '', badge, ' ', link, element('span', 'path', r.path), text)
     })
-    place.replaceChildren(status, ...(n ? [element('ul', 'search', ...items)] : []))
+    const choose = async kind => {
+      await show(query, place, most, kind)
+      place.querySelector('[aria-pressed=true], .search-chips button')?.focus()
+    }
+    place.replaceChildren(status, ...(n ? [chips(results, chosen, choose),
+                                           element('ul', 'search', ...items)] : []))
   }
 
   // Answers in `place`, as one types
