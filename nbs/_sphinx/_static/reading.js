@@ -9,6 +9,10 @@ addEventListener('DOMContentLoaded', () => {
   }
   window.MathJax?.startup?.promise?.then(fit)
   addEventListener('resize', fit)
+  // A long name in a table breaks behind an underscore or a dot
+  for (const name of document.querySelectorAll('td code .pre'))
+    name.replaceChildren(...name.textContent.split(/(?<=[_.])(?=\w)/)
+      .flatMap((part, n) => n ? [document.createElement('wbr'), part] : [part]))
   // What a citation or a footnote says, beside the pointer or the focused link
   for (const link of document.querySelectorAll('a[role="doc-noteref"]')) {
     const note = document.getElementById(decodeURIComponent(link.hash.slice(1)))?.querySelector('p')
