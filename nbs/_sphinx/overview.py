@@ -8,7 +8,7 @@ import html
 from itertools import pairwise
 import cells
 
-HIGH,GAP,TOP,BELOW = 24,14,14,58
+HIGH,GAP,TOP,BELOW = 24,14,18,59
 # lesson, without its number -> what its box says; the block is what stands between its two marks
 WAY = dict(tokenizer='tokens', embedding='vectors', position='positions', layer='q, k, v',
            attention='attention', mask='mask', why='softmax', multihead='heads',
