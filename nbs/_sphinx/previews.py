@@ -15,7 +15,8 @@ FRONT = '03.svg'                        # the card that stands for the whole boo
 
 def card_of(doc):
     "The picture of a lesson, or of the front page for all others"
-    return cards/f'{doc[:2]}.svg' if cells.kind(doc) == 'lesson' else cards/FRONT
+    own = cards/f'{doc[:2]}.svg'
+    return own if cells.kind(doc) == 'lesson' and own.exists() else cards/FRONT
 
 def address(doc):
     "Where the picture of a page stands on the site"

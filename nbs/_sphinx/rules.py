@@ -38,8 +38,7 @@ def explain_problems(cells, name):
 def cell_problems(c, options, lesson):
     "What is wrong with the folds of a code cell, in words"
     n = len(code_lines(c))
-    texts = [o for o in c.get('outputs', []) if o['output_type'] == 'execute_result'
-             and [*o['data']] == ['text/plain']]
+    texts = [o for o in c.get('outputs', []) if [*o.get('data', ())] == ['text/plain']]
     if 'fig-cap' in options and texts:
         yield 'its caption stands below a text; end the last line with a semicolon'
     clash = re.search(r'^#\|[ \t]{2,}(\S*)', source(c), re.M)

@@ -20,6 +20,12 @@ def test_contestants_take_turns(bench):
     rows = measure.interleave({'ours': call('a'), 'theirs': call('b')}, 3, 'ours')
     assert order == ['a', 'b']*4 and [r[0] for r in rows] == ['ours', 'theirs']
 
+@pytest.mark.parametrize('ratios,part', [((1.3, 1.2), 0), ((1.3, 1.), 0), ((1.01, .99), 1),
+                                         ((1.28, .8), 3), ((.9, .7), 2)])
+def test_what_wins_here_and_loses_there_is_a_part_of_its_own(bench, ratios, part):
+    import chart
+    assert chart.group({name: (1., 'peer', r) for name,r in zip('ab', ratios)}) == part
+
 def test_the_chart_and_the_page_show_the_record(bench):
     "Every topic stands on the page once, each task of the chart in its table, no number by hand"
     import chart, page, run

@@ -49,7 +49,8 @@ def test_what_is_wrong_fails_the_build_and_is_named_with_its_place(tmp_path):
             ('markdown', '#| explain "total = r + 2"\n\nNo.'),
                         ('markdown', '#| explain\n\nOf what?')),
         'kernels/page': page('Shop', ('code', f'#| export\n{shut}def f(): return 1'),
-            ('code', '#| code-fold: true\n#| code-summary: ""\ny = 2'))})
+            ('code', '#| code-fold: true\n#| code-summary: ""\ny = 2'),
+            ('code', '#| fig-cap: "Ticks"\nprint(2)', {'text/plain': '[]'}))})
     good,said = build(tmp_path, strict=False)
     found = sorted(set(re.findall(r'ERROR: ([\w/]+\.ipynb, under .*)', said)))
     wanted = [r"01_page.ipynb, under 'Here', cell 2 \(\w+: 'x = 1'\): folded without a summary",
@@ -59,7 +60,8 @@ def test_what_is_wrong_fails_the_build_and_is_named_with_its_place(tmp_path):
         r"01_page.ipynb, under 'There', cell 4 .*: 6 lines that only assert stand open",
         r"01_page.ipynb, under 'There', cell 5 .*def f\(\).*: a lesson shows all the code it "
         r"exports",
-        r"kernels/page.ipynb, under 'Shop', cell 2 .*: folded without a summary"]
+        r"kernels/page.ipynb, under 'Shop', cell 2 .*: folded without a summary",
+        r"kernels/page.ipynb, under 'Shop', cell 3 .*: its caption stands below a text"]
     assert not good and len(found) == len(wanted), said
     for line in found: assert any(re.match(w, line) for w in wanted), line
     for name in ('eq-nowhere', 'nowhere.ipynb', 'nobody1900'): assert name in said, said
