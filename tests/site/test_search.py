@@ -45,7 +45,7 @@ MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
 causal mask | mask#causal
 hide the future | mask#causal
 padding mask batch | mask#batches-and-padding
-sliding window attention | kernels/mask#window cache#a-window-forgets
+sliding window attention | kernels/mask#window sparse#a-window-forgets
 why -inf in mask | why#why-minus-infinity mask#what-hiding-does-to-a-row
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
