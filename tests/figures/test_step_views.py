@@ -64,7 +64,7 @@ def check_forming(page, d, step):
     says = f'After {steps[step]} steps the loss is {losses[step]:.2f}.'
     assert said(page, '.heads', says) == says
     x,y = (float(page.locator('.curve circle').get_attribute(a)) for a in ('cx','cy'))
-    assert abs(x - (4 + 392*steps[step]/400)) < .01 and abs(y - (104 - 98*losses[step]/4)) < .01
+    assert abs(x - (24 + 364*steps[step]/400)) < .01 and abs(y - (112 - 102*losses[step]/4)) < .01
 
 def check_ring(page, d, step, order=0):
     owners = [o['ranks'] for o in d['orders']]
