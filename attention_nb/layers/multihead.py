@@ -296,8 +296,8 @@ class MultiHeadAttention(AttentionLayer):
 
     def extra_repr(self)->str:
         names = 'd_model n_heads n_kv_heads head_dim v_head_dim dropout window softcap scale attend'
-        said = ', '.join(f'{n}={v!r}' for n in names.split() if (v := getattr(self, n)))
-        return said + ', output_gate=True'*(self.gate_proj is not None)
+        text = ', '.join(f'{n}={v!r}' for n in names.split() if (v := getattr(self, n)))
+        return text + ', output_gate=True'*(self.gate_proj is not None)
 
     @explained('call')
     def forward(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,

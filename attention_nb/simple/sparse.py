@@ -14,18 +14,18 @@ from .cache import SimpleKVCache
 
 # %% ../../nbs/18_sparse.ipynb #d6573b26
 def window(L:int, S:int, left:int)->Tensor:
-    """Each query sees the keys near its own place, and itself
+    """Let each query see itself and the `left` keys before it
 
     Args:
         L: Number of queries
         S: Number of keys; the last query stands at the last key
-        left: Keys before its own place that a query sees
+        left: Keys before its own position that a query sees
 
     Returns:
         Bool (L, S), True = may attend
     """
-    place,j = torch.arange(L)[:,None] + S - L,torch.arange(S)
-    return (place - left <= j) & (j <= place)
+    i,j = torch.arange(L)[:,None] + S - L,torch.arange(S)
+    return (i - left <= j) & (j <= i)
 
 # %% ../../nbs/18_sparse.ipynb #3db410e6
 class SimpleRing(SimpleKVCache):

@@ -7,6 +7,7 @@ import html, re, textwrap
 from pathlib import Path
 import matplotlib, resvg_py
 import cells
+from plain import promise
 
 WIDTH,HEIGHT = 1200,630
 cards = Path(__file__).parent/'_static'/'cards'
@@ -22,7 +23,7 @@ def address(doc):
     "Where the picture of a page stands on the site"
     return f'_images/previews/{doc if cells.kind(doc) == "lesson" else "index"}.png'
 
-def drawing(doc, title, promise, project):
+def drawing(doc, title, said, project):
     "The picture as SVG"
     number = f'Lesson {int(doc[:2])}' if cells.kind(doc) == 'lesson' else ''
     card = re.sub(r'<svg ', '<svg x="60" y="60" width="520" height="260" ',
@@ -30,7 +31,7 @@ def drawing(doc, title, promise, project):
     def text(x, y, size, words, color='#1f2933', weight='normal'):
         return (f'<text x="{x}" y="{y}" font-size="{size}" fill="{color}" font-weight="{weight}">'
                 f'{html.escape(words, quote=False)}</text>')
-    lines = textwrap.wrap(promise, 62)[:3]
+    lines = textwrap.wrap(said, 62)[:3]
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
             f'font-family="DejaVu Sans"><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'
             f'<rect y="{HEIGHT-14}" width="{WIDTH}" height="14" fill="#6b4fa0"/>{card}'
@@ -38,9 +39,9 @@ def drawing(doc, title, promise, project):
             + ''.join(text(60, 475 + 42*i, 30, line, '#3b4650') for i,line in enumerate(lines))
             + text(640, 150, 44, project, '#6b4fa0', 'bold') + '</svg>')
 
-def draw(doc, title, promise, project):
+def draw(doc, title, said, project):
     "The picture as bytes of a PNG"
-    return resvg_py.svg_to_bytes(svg_string=drawing(doc, title, promise, project), width=WIDTH,
+    return resvg_py.svg_to_bytes(svg_string=drawing(doc, title, said, project), width=WIDTH,
                                  height=HEIGHT, skip_system_fonts=True, font_dirs=[str(fonts)],
                                  font_family='DejaVu Sans', sans_serif_family='DejaVu Sans')
 
@@ -54,7 +55,6 @@ def tag(app, doc, template, context, doctree):
 
 def write(app, exception):
     if exception or app.builder.name != 'html': return
-    from plain import promise
     for doc in app.env.found_docs:
         if cells.kind(doc) != 'lesson' and doc != 'index': continue
         target = Path(app.outdir)/address(doc)
