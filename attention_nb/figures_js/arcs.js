@@ -1,7 +1,8 @@
 // Arcs over a sentence: from the word that is pointed at to the words that it takes from. Heads
-// take turns until somebody touches the page; where there is no room for a line, the words stand
-// below one another. Data of a host that computes (live.js) also has `at`, for any head, what is
-// `hidden` or `out`, and `before`, the state from which the arcs move.
+// take turns until somebody touches the page; where there is no room for one line, the sentence
+// has several. Data of a host that computes (live.js) also has `at`, for any head, what is `hidden`
+// or `out`, and `before`, the state from which the arcs move; if the host sets `onword`, a word can
+// be typed over.
 views.arcs = async (root, d) => {
   const group = {q: d.tokens, k: d.tokens, layers: [{heads: d.heads.length, data: d.weights}]};
   const stored = d.at ? null : await unpack(group, 0), {tokens, heads, before} = d;
@@ -31,16 +32,17 @@ views.arcs = async (root, d) => {
     role: "option",
     // a page that scrolls below a resting mouse does not point
     onpointermove: e => e.pointerType === "mouse" && point(i),
-    onfocus: () => point(i), onclick: () => pin(i)},
+    onfocus: () => point(i),
+    onclick: () => state.pinned === i && globalThis.onword ? write(i) : pin(i)},
     make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
   const buttons = heads.map(({layer, head}, n) => make("button", {
     onclick: () => { touch(); choose(n); }}, make("span", {}, `layer ${layer}, head ${head}`),
     make("span.of")));
   const status = make("p.says", {role: "status", ariaLive: "polite"});
   row.append(...words);
-  root.append(make("div.sentence", {}, svg, row), status,
-    make("div.turns", {role: "group", ariaLabel: "heads"}, ...buttons, make("span.hint", {},
-      matchMedia("(hover: none)").matches ? "Tap any word." : "Point at any word.")));
+  const line = make("div.sentence", {}, svg, row), hint = make("span.hint");
+  const turns = make("div.turns", {role: "group", ariaLabel: "heads"}, ...buttons, hint);
+  root.append(line, status, turns);
   for (const i of d.hidden ?? []) words[i].classList.add("hidden");
   for (const [n, {layer, head}] of heads.entries())
     buttons[n].classList.toggle("out", !!d.out?.some(([l, h]) => l === layer && h === head));
@@ -66,7 +68,41 @@ views.arcs = async (root, d) => {
   row.addEventListener("pointerleave", () => {
     if (state.pinned !== null) { state.query = state.pinned; draw(); }
   });
+  // Type over a word: Enter and leaving tell the host, Escape leaves all as it was
+  function write(i, key) {
+    const box = words[i].getBoundingClientRect(), outer = line.getBoundingClientRect();
+    const field = make("input.over", {ariaLabel: `instead of ${clip(i)}`, value: key ?? clip(i),
+      autocapitalize: "off", autocomplete: "off", spellcheck: false, enterKeyHint: "done"});
+    const room = () => {
+      field.style.width = Math.max(box.width + 8, 0.62 * field.value.length * size + 20) + "px";
+    }, size = parseFloat(getComputedStyle(words[i]).fontSize);
+    Object.assign(field.style, {fontSize: size + "px", left: box.left - outer.left - 4 + "px",
+      top: box.bottom - outer.top - 44 + "px"});
+    let open = true;
+    const done = take => {
+      if (!open) return;
+      open = false;
+      const word = field.value.trim();
+      field.remove();
+      words[i].focus();
+      if (take && word !== clip(i)) globalThis.onword(i, word);
+    };
+    field.oninput = room;
+    field.onblur = () => done(true);
+    field.onkeydown = e => {
+      if (e.key === "Enter" || e.key === "Escape") { e.preventDefault(); done(e.key === "Enter"); }
+    };
+    room();
+    line.append(field);
+    field.focus();
+    if (!key) field.select();
+  }
   row.addEventListener("keydown", e => {
+    const letter = e.key.length === 1 && e.key.trim() && !e.ctrlKey && !e.metaKey && !e.altKey;
+    if (letter && globalThis.onword) {
+      e.preventDefault();
+      return write(words.indexOf(e.target.closest(".word")), e.key);
+    }
     const by = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
     const at = words.indexOf(e.target.closest(".word"));
     if (e.key === "Escape") { state.pinned = null; draw(); }
@@ -77,30 +113,33 @@ views.arcs = async (root, d) => {
 
   // ---- the picture
 
-  // Large words on a line if there is room for them, else a column
-  let column = false;
+  // Large words on one line if there is room for them, else on several
+  let wrapped = false;
   function fit() {
     const size = root.clientWidth / (0.52 * sum(rows.map(i => clip(i).length + 1.3)));
-    column = root.clientWidth <= 640 || size < 13;
-    root.classList.toggle("stack", column);
-    row.style.fontSize = column ? "" : Math.min(26, size) + "px";
+    wrapped = root.clientWidth <= 640 || size < 13;
+    root.classList.toggle("wrapped", wrapped);
+    row.style.fontSize = wrapped ? "" : Math.min(26, size) + "px";
   }
-  // Where a word meets its arcs: above its middle, or at the right of a column
+  // Where a word meets its arcs: in its middle, above and, from another line, below
   function place(i) {
     const box = words[i].getBoundingClientRect(), outer = svg.getBoundingClientRect();
-    return column ? [box.right - outer.left + 6, (box.top + box.bottom) / 2 - outer.top]
-                  : [(box.left + box.right) / 2 - outer.left, box.top - outer.top - 2];
+    return [(box.left + box.right) / 2 - outer.left, box.top - outer.top + (wrapped ? 38 : -2),
+            box.bottom - outer.top + 2];
   }
-  // From a place to a word; the farther, the higher, and the farthest two use all room
-  function arc([x, y], to, w) {
-    const [u, v] = place(to), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    const far = column ? Math.abs(v - y) / row.clientHeight : Math.abs(u - x) / row.clientWidth;
-    const room = column ? Math.min(svg.clientWidth - x, 260) : y;
-    const bow = (room - 8) / 0.75 * Math.min(1, Math.sqrt(far));           // it rises 3/4 as far
-    const [dx, dy] = column ? [bow, 0] : [0, -bow];
-    path.setAttribute("d", `M${x} ${y} C${x + dx} ${y + dy} ${u + dx} ${v + dy} ${u} ${v}`);
-    path.setAttribute("stroke-width", 1 + 9 * w);
-    path.setAttribute("stroke-opacity", 0.15 + 0.85 * Math.sqrt(w));
+  // From a place to a word: on a line an arc, the farther, the higher, and the farthest two use all
+  // room; between lines a curve through the room between them
+  function arc([x, top, foot], to, w) {
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    const [u, above, below] = place(to), beside = Math.abs(above - top) < 5;
+    const high = ((wrapped ? 38 : top) - 8) / 0.75;                        // it rises 3/4 as far
+    const bow = beside ? high * Math.min(1, Math.sqrt(Math.abs(u - x) / row.clientWidth)) : 16;
+    const [y, v, turn] = beside ? [top, above, -bow] : above < top ? [top, below, bow]
+                                                                   : [foot, above, -bow];
+    const first = beside ? turn : -turn;
+    path.setAttribute("d", `M${x} ${y} C${x} ${y + first} ${u} ${v + turn} ${u} ${v}`);
+    path.setAttribute("stroke-width", 1.5 + 8.5 * w);
+    path.setAttribute("stroke-opacity", 0.35 + 0.65 * Math.sqrt(w));
     return path;
   }
   function paint(from, shares) {
@@ -135,6 +174,9 @@ views.arcs = async (root, d) => {
       button.ariaPressed = String(n === head);
       button.lastChild.textContent = `${clip(i)} ← ${clip(goes(n, i))}`;
     }
+    const point = matchMedia("(hover: none)").matches ? "Tap any word" : "Point at any word";
+    hint.textContent = globalThis.onword ? `${point}. Choose one, and type another in its place.`
+                                         : point + ".";
     root.classList.toggle("gone", buttons[head].classList.contains("out"));
     mark(shares);
     root.dataset.ready = "yes";

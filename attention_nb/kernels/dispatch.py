@@ -128,7 +128,7 @@ class Kernel:
 # The ways to compute attention; the first that applies to a call is taken
 KERNELS = (
     Kernel('flex', "compiled FlexAttention", why_not_flex, flex, _why_flex_slower),
-    Kernel('blocks', "torch's kernel on visible keys, one block of queries after another",
+    Kernel('blocks', "one block of queries after another, on visible keys",
            why_not_blocks, lambda call: blocks_attention(call)[0], _why_blocks_slower),
     Kernel('sdpa', "torch's kernel on the whole call", why_not_sdpa, sdpa),
     Kernel('eager', "the reference, step by step", lambda call: None,

@@ -37,6 +37,7 @@ class SimpleKVCache:
             All keys and values so far, (B, n_kv_heads, n, E)
         """
         new = slice(self.n, self.n + k.shape[2])
+        if new.stop > self.k.shape[2]: raise ValueError(f'no slot {new.stop}')
         self.k[:,:,new],self.v[:,:,new] = k,v
         self.n = new.stop
         return self.k[:,:,:self.n],self.v[:,:,:self.n]

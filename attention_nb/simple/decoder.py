@@ -53,7 +53,7 @@ class Heads(nn.Module):
         q,k,v = (proj(x).unflatten(-1, (-1, self.E)).transpose(1, 2)
                  for proj in (self.q_proj, self.k_proj, self.v_proj))
         q,k = rotate(q, angles),rotate(k, angles)
-        if cache: k,v = cache.update(k, v)                      # (B, G, S, E)
+        if cache is not None: k,v = cache.update(k, v)          # (B, G, S, E)
         k,v = (t.repeat_interleave(q.shape[1]//k.shape[1], 1) for t in (k, v))
         out,_ = simple_attention(q, k, v, mask)                 # (B, H, L, E)
         return self.out_proj(out.transpose(1, 2).flatten(2))

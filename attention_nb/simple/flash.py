@@ -29,11 +29,11 @@ def online(q:Tensor, k:Tensor, v:Tensor, n:int)->tuple[Tensor,Tensor]:
     z,out = torch.zeros_like(m),torch.zeros(len(q), v.shape[-1], dtype=q.dtype)
     for j in range(0, len(k), n):
         s = q @ k[j:j+n].mT / math.sqrt(q.shape[-1])    # (L, n)
-        M = torch.maximum(m, s.amax(-1, keepdim=True))
-        p,old = (s-M).exp(),(m-M).exp()
+        m_new = torch.maximum(m, s.amax(-1, keepdim=True))
+        p,old = (s-m_new).exp(),(m-m_new).exp()
         z = old*z + p.sum(-1, keepdim=True)
         out = old*out + p @ v[j:j+n]
-        m = M
+        m = m_new
     return out/z, (m + z.log())[:,0]
 
 # %% ../../nbs/17_flash.ipynb #merge131

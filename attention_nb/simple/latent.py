@@ -21,8 +21,8 @@ def expand(q:Tensor, kept:Tensor, w_k:Tensor, w_v:Tensor)->tuple[Tensor,Tensor,T
     Args:
         q: Queries, (B, H, L, En + Ep)
         kept: Latents and turned keys, (B, 1, S, r + Ep)
-        w_k: Ways up to the keys, (H, En, r)
-        w_v: Ways up to the values, (H, Ev, r)
+        w_k: Matrices up to the keys, (H, En, r)
+        w_v: Matrices up to the values, (H, Ev, r)
 
     Returns:
         Queries, keys and values of every head
@@ -40,7 +40,7 @@ def absorb(q:Tensor, kept:Tensor, w_k:Tensor)->tuple[Tensor,Tensor,Tensor]:
     Args:
         q: Queries, (B, H, L, En + Ep)
         kept: Latents and turned keys, (B, 1, S, r + Ep)
-        w_k: Ways up to the keys, (H, En, r)
+        w_k: Matrices up to the keys, (H, En, r)
 
     Returns:
         Moved queries, one key head, r of it as values

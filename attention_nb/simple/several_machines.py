@@ -84,8 +84,9 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
     """
     r,n,parts = dist.get_rank(),dist.get_world_size(),[]
     for step in range(n):
-        come,works = [torch.empty_like(t) for t in (k,v)],[]
+        works,come = [],[k,v]
         if step < n-1:
+            come = [torch.empty_like(t) for t in (k,v)]
             send = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
             take = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in come]
             works = dist.batch_isend_irecv(send + take)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 # %% ../../nbs/15_training.ipynb #e4eae53c
 class SimpleAdamW:
-    """Every parameter moves by about the learning rate, however large its gradient
+    """Move parameters by about the learning rate at most, whatever their gradients
 
     Args:
         params: Parameters of a model
@@ -25,7 +25,7 @@ class SimpleAdamW:
     def __init__(self, params:Iterable[nn.Parameter], a:tuple[float,float]=(.9,.95),
                  decay:float=.1):
         self.params,self.a,self.decay,self.n = list(params),a,decay,0
-        self.means = [(y.detach()*0,y.detach()*0) for y in self.params]
+        self.means = [tuple(y.new_zeros(2, *y.shape)) for y in self.params]
 
     @torch.no_grad()
     def step(self, lr:float)->None:
@@ -46,7 +46,7 @@ class SimpleAdamW:
 
 # %% ../../nbs/15_training.ipynb #91f15efb
 def pace(step:int, steps:int, warmup:int=30)->float:
-    """Rise from 0 to 1, then fall along a cosine to a tenth
+    """Rise to 1, then fall along a cosine to a tenth
 
     Args:
         step: From 0

@@ -16,7 +16,7 @@ def drawn(page):
 
 def should(view, head, query):
     w = unpack_weights(view._data['weights'], len(view._data['heads']), 8, 8)[head, query].tolist()
-    return sorted(1 + 9*x for j,x in enumerate(w) if x >= .03 and j != query)
+    return sorted(1.5 + 8.5*x for j,x in enumerate(w) if x >= .03 and j != query)
 
 def test_arcs_are_weights(open_view):
     view = arc_view(weights, words, heads=[(0,1), (1,2)], queries=[6, 2])
@@ -78,9 +78,32 @@ def test_shares_and_marks_are_said(open_view):
     page = open_view(arc_view(w, ['[CLS]','a','b','[SEP]'], queries=[1]))
     cents = 'a takes 50 % from b, 15 % from itself, 35 % from [CLS] and [SEP]'
     expect(page.locator('.says')).to_have_text(cents.replace(' %', '\u00a0%'))
-    page.set_viewport_size(dict(width=390, height=700))               # a column, with numbers
+    page.set_viewport_size(dict(width=390, height=700))               # several lines, with numbers
     expect(page.locator('.word .n')).to_have_text(['15\u00a0%', '50\u00a0%'])
     expect(page.locator('.word .n').first).to_be_visible()
+
+def test_on_a_narrow_screen_arcs_join_words_of_several_lines(open_view):
+    "They begin and end at their words, and cross none of a line that is between"
+    page = open_view(arc_view(weights, words, queries=[6]), motion='reduce')
+    page.set_viewport_size(dict(width=260, height=700))
+    assert len({w['y'] for w in page.locator('.word').evaluate_all(
+        'all => all.map(e => ({y: e.offsetTop}))')}) > 1
+    drawn(page)
+    off = page.evaluate('''() => {
+        const [asks] = document.querySelectorAll('.word.asks')
+        const outer = document.querySelector('.sentence svg').getBoundingClientRect()
+        const away = ([x, y], word) => {
+            const b = word.getBoundingClientRect()
+            const left = b.left - outer.left, top = b.top - outer.top
+            return Math.max(left - x, x - left - b.width, top - y, y - top - b.height - 3)
+        }
+        return [...document.querySelectorAll('.sentence path')].map(path => {
+            const at = n => { const p = path.getPointAtLength(n); return [p.x, p.y] }
+            const ends = [at(0), at(path.getTotalLength())]
+            const others = [...document.querySelectorAll('.word')].filter(w => w !== asks)
+            return [away(ends[0], asks), Math.min(...others.map(w => away(ends[1], w)))]
+        }) }''')
+    assert off and all(max(pair) < 1 for pair in off)
 
 def test_arcs_move_unless_that_is_unwanted(open_view):
     view = arc_view(weights, words, queries=[6])

@@ -245,6 +245,40 @@ def test_the_picture_of_the_front_page_becomes_the_readers(context, address):
     context.set_offline(False)
     for p in (page, other): p.close()
 
+def test_a_word_of_the_picture_is_typed_over(context, address):
+    """Of the stored picture, then of the reader's own: the sentence changes and the model reads
+    it; Escape, or a sentence that is another one by now, changes nothing"""
+    page = context.new_page()
+    page.goto(f'{address}/index.html')
+    own,picture = live(page),page.frame_locator('.cell_output iframe[title^=Arcs]')
+    expect(picture.locator('.hint')).to_contain_text('type another in its place')
+    word = picture.get_by_role('option', name='chicken')
+    word.click()
+    page.keyboard.type('Xy')
+    page.keyboard.press('Escape')
+    expect(picture.locator('.over')).to_have_count(0)
+    expect(own.text).to_have_value(re.compile('^The chicken crossed'))
+    word.click()
+    page.keyboard.type('dog')
+    page.keyboard.press('Enter')
+    expect(own.text).to_have_value(re.compile('^The dog crossed the road because it wanted'))
+    expect(own.frame.locator('.word .t')).to_have_text(words_of(own.text.input_value()))
+    its = own.frame.get_by_role('option', name='other', exact=True)
+    its.click()
+    its.click()                                         # the second time its field opens
+    field = own.frame.get_by_role('textbox', name='instead of other')
+    expect(field).to_have_value('other')
+    field.fill('')
+    field.press('Enter')
+    expect(own.text).to_have_value(re.compile('to the side.$'))
+    expect(own.frame.locator('.word .t')).to_have_text(words_of(own.text.input_value()))
+    own.text.evaluate('e => { e.value = "Rain fell." }')
+    own.frame.get_by_role('option', name='dog').click()
+    page.keyboard.type('cat')
+    page.keyboard.press('Enter')
+    expect(own.status).to_contain_text('the sentence there is another one')
+    page.close()
+
 def words_of(text): return re.findall(r'\w+|[^\w\s]', text.lower())
 
 @pytest.fixture

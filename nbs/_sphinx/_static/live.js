@@ -61,6 +61,10 @@ const more = make('details', {className: 'live-more'},
     + '200 MB, or drop them here, or the folder that holds them. They stay in this page.'), own)
 // A picture of arcs right above the box gives its place to the reader's own
 const picture = box.closest('section').querySelector('.cell_output iframe[title^="Arcs"]')
+if (picture) {
+  takeWords(picture)                                      // it may be there already, or come
+  picture.addEventListener('load', () => takeWords(picture))
+}
 const above = picture && picture.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING
 box.classList.toggle('under-picture', !!above)
 const typing = [form, presses, status]
@@ -187,6 +191,30 @@ function showTokens(tokens) {
 
 // ---- the views
 
+// In a picture of arcs a word can be typed over: the sentence changes, and the model reads it
+function takeWords({contentWindow}) {
+  if (!contentWindow) return
+  contentWindow.onword = (n, word) => {
+    const [from, to] = placeOf(contentWindow.state.tokens, n)
+    if (from < 0) return say('Type it into the box below: the sentence there is another one.')
+    text.value = (text.value.slice(0, from) + word + text.value.slice(to)).replace(/ {2,}/g, ' ')
+    state.hidden.clear()
+    form.requestSubmit()
+  }
+  contentWindow.dispatchEvent(new Event('redraw'))
+}
+// Where token `n` begins and ends in the box: each is looked for behind the one before
+function placeOf(tokens, n) {
+  const plain = text.value.toLowerCase()
+  let at = 0
+  for (const [m, token] of tokens.entries()) {
+    const piece = token.replace(/^##/, '').toLowerCase(), from = plain.indexOf(piece, at)
+    if (from < 0 || plain.length !== text.value.length) return [-1]
+    at = from + piece.length
+    if (m === n) return [from, at]
+  }
+}
+
 const inside = () => frame.contentWindow
 // What the reader has chosen in the frame stays chosen
 function keepChosen() {
@@ -207,6 +235,7 @@ async function showView() {
   view.options[0].disabled = !few
   if (view.value === 'arcs' && !few) view.value = 'head'
   inside().show(shown(view.value))
+  if (view.value === 'arcs') takeWords(frame)
   label()
 }
 // All tokens but the first and last, [CLS] and [SEP]
