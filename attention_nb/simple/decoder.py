@@ -127,8 +127,8 @@ class SimpleDecoder(nn.Module):
             Logits, (B, L, N)
         """
         past,L = caches[0].n if caches else 0,ids.shape[1]
-        with ids.device:                                        # perhaps a GPU
-            places,mask = torch.arange(past, past+L),causal(L, past+L)
+        # where the ids are, perhaps on a GPU
+        with ids.device: places,mask = torch.arange(past, past+L),causal(L, past+L)
         x,angles = self.token(ids),places[:,None] * self.speeds
         for block,cache in zip_longest(self.blocks, caches):
             x = block(x, mask, angles, cache)

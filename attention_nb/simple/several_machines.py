@@ -82,15 +82,14 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
     Returns:
         Output, (..., L, Ev)
     """
-    r,n,parts = dist.get_rank(),dist.get_world_size(),[]
+    r,n,parts,works,come = dist.get_rank(),dist.get_world_size(),[],[],[k,v]
     for step in range(n):
-        works,come = [],[k,v]
+        for w in works: w.wait()
+        k,v = come
         if step < n-1:
             come = [torch.empty_like(t) for t in (k,v)]
             send = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
             take = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in come]
             works = dist.batch_isend_irecv(send + take)
         parts.append(block(q, k, v, at[r], at[(r-step) % n]))
-        for w in works: w.wait()
-        k,v = come
     return merge(*parts)[0]

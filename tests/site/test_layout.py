@@ -57,6 +57,48 @@ def test_a_lesson_counts_as_read_once_its_end_was_seen(browser, address):
     expect(said).to_have_text(f'0 of {of} lessons read')
     context.close()
 
+def test_a_question_is_asked_before_its_result(browser, address):
+    """What came out opens with an answer, or with none, and stays open; a search in the page and
+    paper find it, and without scripts nothing is shut"""
+    lesson = lessons[5]
+    def opened(**kw):
+        context = browser.new_context(viewport=dict(width=1400, height=900), **kw)
+        page = context.new_page()
+        page.goto(f'{address}/{lesson}.html')
+        page.locator('.bd-footer').wait_for()
+        return context, page
+    context,page = opened()
+    first,shut = page.locator('.predict').first,page.locator('[hidden=until-found]')
+    asked,many = page.locator('.predict').count(),shut.count()
+    result = page.locator('.predict + .cell_output').first
+    assert asked >= 2 and many >= 2*asked
+    def size(): return result.evaluate('e => e.firstElementChild.checkVisibility({'
+                                       'contentVisibilityAuto: true, visibilityProperty: true})')
+    assert not size()
+    page.emulate_media(media='print')
+    assert size()
+    page.emulate_media(media='screen')
+    first.get_by_label('What do you predict?').fill('<b>a line</b>')
+    first.get_by_role('button').click()
+    said = page.locator('.predicted')
+    expect(said).to_have_text('You said: <b>a line</b>')
+    page.reload()
+    expect(said).to_have_text('You said: <b>a line</b>')
+    expect(page.locator('.predict')).to_have_count(asked-1)
+    shut.first.dispatch_event('beforematch')            # a search in the page
+    expect(page.locator('.predict')).to_have_count(asked-2)
+    page.evaluate("localStorage.setItem('predicted', 'not JSON')")
+    page.reload()
+    expect(page.locator('.predict')).to_have_count(asked)
+    page.locator('.page-menu > summary').click()
+    page.get_by_role('button', name='Show all results').click()
+    expect(shut).to_have_count(0)
+    expect(page.locator('.predict')).to_have_count(0)
+    context.close()
+    context,page = opened(java_script_enabled=False)
+    expect(page.locator('[hidden=until-found], .predict')).to_have_count(0)
+    context.close()
+
 def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson):
     "Figures, by what is drawn on the screen; symbols in formulas by what the browser says"
     from attention_nb.views.plots import colors

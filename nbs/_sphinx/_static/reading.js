@@ -71,6 +71,62 @@ addEventListener('DOMContentLoaded', () => {
   let name = ''
   try { name = decodeURIComponent(location.hash.slice(1)) } catch {}         // #100% names nothing
   const target = name && document.getElementById(name)
+  // *Predict* asks first: what the next cells printed or drew, and the text that tells it, open
+  // when the reader has said something, or a search in the page finds it; this browser keeps it
+  const said = (change = {}) => {
+    let all = change
+    try {
+      all = {...JSON.parse(localStorage.getItem('predicted') ?? '{}'), ...change}
+      if (Object.keys(change).length) localStorage.setItem('predicted', JSON.stringify(all))
+    } catch {}                                                  // no storage: nothing is kept
+    return all
+  }
+  const asks = e => [...e.querySelectorAll(':scope > strong')]
+    .some(s => s.textContent.startsWith('Predict'))
+  // The outputs of the cells behind a question and the text behind these; a figure to move stays
+  const results = e => {
+    const outs = []
+    for (e = e.nextElementSibling; e && !e.matches('section') && !asks(e);
+         e = e.nextElementSibling) {
+      if (e.matches('.cell')) outs.push(...e.querySelectorAll(':scope > .cell_output'))
+      if (e.matches('p') && outs.length) { outs.push(e); break }
+    }
+    return outs.some(out => out.querySelector('iframe')) ? [] : outs
+  }
+  const shut = [], texts = lesson(location) ? [...document.querySelectorAll('.bd-article p')] : []
+  for (const [n, question] of texts.filter(asks).entries()) {
+    const outs = results(question), id = `${lesson(location)} ${n}`
+    if (!outs.length) continue
+    const form = Object.assign(document.createElement('form'), {className: 'predict'})
+    const open = text => {
+      for (const out of outs) out.hidden = false
+      form.replaceWith(...text ? [Object.assign(document.createElement('p'),
+        {className: 'predicted', textContent: `You said: ${text}`})] : [])
+    }
+    outs[0].before(form)
+    if (id in said()) { open(said()[id]); continue }
+    form.innerHTML = '<label>What do you predict? <input autocomplete="off"></label>'
+      + '<button>Show what came out</button>'
+    form.onsubmit = e => {
+      e.preventDefault()
+      const text = form.querySelector('input').value.trim().slice(0, 200)
+      said({[id]: text})
+      open(text)
+    }
+    for (const out of outs) {
+      out.addEventListener('beforematch', () => open(''))
+      out.hidden = 'until-found'
+    }
+    if (target && outs.some(out => out.contains(target))) open('')
+    else shut.push(form)
+  }
+  if (shut.length && menu) {
+    menu.querySelector('ul').insertAdjacentHTML('beforeend',
+      '<li><button type="button">Show all results</button></li>')
+    menu.querySelector('li:last-child button').onclick = () => {
+      for (const form of shut) if (form.isConnected) form.requestSubmit()
+    }
+  }
   const [came] = performance.getEntriesByType('navigation')
   if (!target || came?.type !== 'navigate') return              // back and reload keep their place
   let at, high
