@@ -1,5 +1,5 @@
-"The first thing on the page: our time beside the fastest other's, a pair of bars for each task"
-import html, re, statistics
+"The first thing on the page: our time beside the fastest other's, a dot for each processor"
+import html, math, re, statistics
 
 # the task in words; its topic; a table's title; how a task in that table begins
 WINDOWS,CALL = 'Windows and documents, forward', 'Attention, forward'
@@ -76,22 +76,6 @@ def verdict(ratio):
     return ('about equal' if kind(ratio) == 1 else f'{factor(ratio)}× faster' if ratio > 1 else
             f'{factor(1/ratio)}× slower')
 
-def in_words(seconds):
-    for unit,size in (('s', 1), ('ms', 1e-3), ('µs', 1e-6)):
-        if seconds >= size: break
-    x = seconds/size
-    return f'{x:.0f}\u00a0{unit}' if x >= 100 else f'{x:.1f}\u00a0{unit}'
-
-def pair(name, seconds, by, ratio):
-    "Two bars, the slower as long as there is room, and what they say, of the processor `name`"
-    bars = ''.join(f'<i style="width:{100*length/max(1, ratio):.1f}%"></i>'
-                   for length in (1, ratio))
-    beside = f'{"to" if kind(ratio) == 1 else "than"} {html.escape(name_of_peer(by))}'
-    beside = f'<small>{beside}; ours {in_words(seconds)}</small>'
-    where = f'<small>{html.escape(name)}</small> ' if name else ''
-    return (f'<div><span class="pair" aria-hidden="true">{bars}</span>'
-            f'<span>{where}<b>{verdict(ratio)}</b> {beside}</span></div>')
-
 def name_of(machine): return machine.partition(': ')[2].partition(',')[0]
 def short_name(machine): return re.sub(r'\((R|TM)\)| CPU| Processor| @.*', '', name_of(machine))
 
@@ -101,22 +85,40 @@ def ordered(record):
              for task in TASKS if (found := measured(record, task)))
     return sorted(tasks, key=lambda task: -task[-1])
 
+TICKS = {1/2: '½', 1: '1', 2: '2', 4: '≥ 4'}
+
+def at(ratio):
+    "Where a ratio stands on the axis, from a half and less to four and more"
+    low,high = (math.log(x) for x in (1/2, 4))
+    return f'{100*(min(max(math.log(ratio), low), high)-low)/(high-low):.1f}%'
+
+def told(found, several):
+    "What the dots of a task say, in words"
+    peers = [name_of_peer(by) for _,by,_ in found.values()]
+    def small(text): return f'<small>{html.escape(text)}</small>'
+    said = [f'{small(short_name(m)) + " " if several else ""}<b>{verdict(ratio)}</b>'
+            + ('' if len({*peers}) == 1 else ' ' + small(f'({peer})'))
+            for (m,(*_,ratio)),peer in zip(found.items(), peers)]
+    return ', '.join(said) + (' ' + small(f'({peers[0]})') if len({*peers}) == 1 else '')
+
 def chart(record):
-    "A list of the tasks as HTML, in parts: faster, about equal, by processor, slower"
-    tasks,several = ordered(record),len({each['machine'] for each in record}) > 1
-    parts = ['<div class="race">', '<p class="race-key"><i></i> ours <i></i> the fastest other. '
-             'A shorter bar is faster.</p>']
-    for n,words in ((0, 'Ours is faster'), (1, f'About equal, within {EQUAL:.0%}'),
-                    (3, 'It depends on the processor'), (2, 'Ours is slower')):
-        here = [task for task in tasks if group(task[1]) == n]
-        if not here: continue
-        parts += [f'<p class="race-part">{words}</p>', '<ul>']
-        for name,found,_ in here:
-            said = re.sub(r'\*(.+?)\*', r'<em>\1</em>', html.escape(name, quote=False))
-            pairs = (pair(short_name(m) if several else '', *x) for m,x in found.items())
-            parts.append(f'<li><span>{said}</span>{"".join(pairs)}</li>')
-        parts.append('</ul>')
-    return '\n'.join([*parts, '</div>'])
+    "A list of the tasks as HTML, the largest gain first: on an axis a dot for each processor"
+    tasks,machines = ordered(record),[*dict.fromkeys(each['machine'] for each in record)]
+    names = [m for m in machines if any(m in found for _,found,_ in tasks)]
+    def dot(machine): return f'm{names.index(machine) % 3}'
+    key = ' '.join(f'<i class="{dot(m)}"></i> {html.escape(short_name(m))}' for m in names)
+    ticks = ''.join(f'<b style="left:{at(x)}">{name}</b>' for x,name in TICKS.items())
+    parts = [f'<div class="race" style="--one:{at(1)}">',
+             f'<p class="race-key">{key}<span>The time of the fastest other, as a multiple of '
+             'ours: right of 1 ours is faster.</span></p>',
+             f'<ul><li aria-hidden="true"><span></span><span class="axis">{ticks}</span></li>']
+    for name,found,_ in tasks:
+        said = re.sub(r'\*(.+?)\*', r'<em>\1</em>', html.escape(name, quote=False))
+        dots = ''.join(f'<i class="{dot(m)}" style="left:{at(ratio)}"></i>'
+                       for m,(*_,ratio) in found.items())
+        parts.append(f'<li><span>{said}</span><span class="axis" aria-hidden="true">{dots}</span>'
+                     f'<span>{told(found, len(names) > 1)}</span></li>')
+    return '\n'.join([*parts, '</ul>', '</div>'])
 
 def listed(names):
     *first,last = names
