@@ -158,7 +158,8 @@ def test_the_library_leads_to_its_guides_and_rooms(parts):
     for room in {rules.room(p) for p in book if rules.room(p)}:
         assert re.search(rf'<td>.*?href="{room}(/index)?\.html"', parts['library']), room
     assert guides == [f'guide/{n}' for n in (
-        'install', 'quickstart', 'from_torch', 'load_model', 'generate', 'masks', 'recipes')]
+        'install', 'quickstart', 'from_torch', 'load_model', 'generate', 'masks', 'own_attention',
+        'recipes')]
 
 def test_install_names_the_extras_that_there_are():
     ini = configparser.ConfigParser(delimiters=['='])
