@@ -68,32 +68,41 @@ views.arcs = async (root, d) => {
   row.addEventListener("pointerleave", () => {
     if (state.pinned !== null) { state.query = state.pinned; draw(); }
   });
-  // Type over a word: Enter and leaving tell the host, Escape leaves all as it was
+  // Type over a word, which grows with what is typed: Enter and leaving tell the host, and after
+  // Escape all is as it was
   function write(i, key) {
-    const box = words[i].getBoundingClientRect(), outer = line.getBoundingClientRect();
+    const word = words[i], size = parseFloat(getComputedStyle(word).fontSize);
     const field = make("input.over", {ariaLabel: `instead of ${clip(i)}`, value: key ?? clip(i),
       autocapitalize: "off", autocomplete: "off", spellcheck: false, enterKeyHint: "done"});
     const room = () => {
-      field.style.width = Math.max(box.width + 8, 0.62 * field.value.length * size + 20) + "px";
-    }, size = parseFloat(getComputedStyle(words[i]).fontSize);
-    Object.assign(field.style, {fontSize: size + "px", left: box.left - outer.left - 4 + "px",
-      top: box.bottom - outer.top - 44 + "px"});
+      const wide = Math.min(0.54 * field.value.length * size + 14, 0.6 * row.clientWidth);
+      word.style.minWidth = wide + "px";
+      const box = word.getBoundingClientRect(), outer = line.getBoundingClientRect();
+      Object.assign(field.style, {fontSize: size + "px", left: box.left - outer.left + "px",
+        top: box.top - outer.top + "px", width: box.width + "px", height: box.height + "px"});
+      draw();
+    };
     let open = true;
     const done = take => {
       if (!open) return;
       open = false;
-      const word = field.value.trim();
+      const typed = field.value.trim();
       field.remove();
-      words[i].focus();
-      if (take && word !== clip(i)) globalThis.onword(i, word);
+      word.style.minWidth = "";
+      word.focus();
+      draw();
+      if (!take || typed === clip(i)) return;
+      word.firstChild.textContent = typed;             // until the host has read it
+      status.replaceChildren("reading ...");
+      globalThis.onword(i, typed);
     };
     field.oninput = room;
     field.onblur = () => done(true);
     field.onkeydown = e => {
       if (e.key === "Enter" || e.key === "Escape") { e.preventDefault(); done(e.key === "Enter"); }
     };
-    room();
     line.append(field);
+    room();
     field.focus();
     if (!key) field.select();
   }
@@ -124,7 +133,7 @@ views.arcs = async (root, d) => {
   // Where a word meets its arcs: in its middle, above and, from another line, below
   function place(i) {
     const box = words[i].getBoundingClientRect(), outer = svg.getBoundingClientRect();
-    return [(box.left + box.right) / 2 - outer.left, box.top - outer.top + (wrapped ? 38 : -2),
+    return [(box.left + box.right) / 2 - outer.left, box.top - outer.top - 2,
             box.bottom - outer.top + 2];
   }
   // From a place to a word: on a line an arc, the farther, the higher, and the farthest two use all

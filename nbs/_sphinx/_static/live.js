@@ -71,7 +71,7 @@ const typing = [form, presses, status]
 box.replaceChildren(...above ? [frame, under, ...typing] : [...typing, frame, under], more)
 
 const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, shown: null,
-               tokens: '', before: null, given: null, framed: null, did: '',
+               tokens: '', before: null, given: null, framed: null, did: '', typed: false,
                chosen: {layer: 3, heads: [1], token: null, dim: true}}
 const say = text => { status.textContent = text }
 const name = ([layer, head]) => `head ${layer}.${head}`
@@ -199,6 +199,8 @@ function takeWords({contentWindow}) {
     if (from < 0) return say('Type it into the box below: the sentence there is another one.')
     text.value = (text.value.slice(0, from) + word + text.value.slice(to)).replace(/ {2,}/g, ' ')
     state.hidden.clear()
+    state.given = word ? n + 1 : null                     // a mark stands before the first word
+    state.typed = true
     form.requestSubmit()
   }
   contentWindow.dispatchEvent(new Event('redraw'))
@@ -236,6 +238,8 @@ async function showView() {
   if (view.value === 'arcs' && !few) view.value = 'head'
   inside().show(shown(view.value))
   if (view.value === 'arcs') takeWords(frame)
+  if (state.typed) inside().document.querySelector('.word[tabindex="0"]')?.focus()
+  state.typed = false
   label()
 }
 // All tokens but the first and last, [CLS] and [SEP]
@@ -354,6 +358,7 @@ form.onsubmit = event => {
   attempt(async () => {
     read.disabled = true
     progress.hidden = state.ready
+    if (!state.ready) say(`MiniLM is fetched, ${Math.round(bytes/1e6)} MB, and then it reads.`)
     try { await load(got => { progress.value = got }) }
     finally { read.disabled = false; progress.hidden = true }
     state.ready = true

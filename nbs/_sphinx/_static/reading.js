@@ -110,8 +110,10 @@ addEventListener('DOMContentLoaded', () => {
     form.onsubmit = e => {
       e.preventDefault()
       const text = form.querySelector('input').value.trim().slice(0, 200)
-      said({[id]: text})
+      if (text) said({[id]: text})
       open(text)
+      outs[0].tabIndex = -1
+      outs[0].focus({preventScroll: true})
     }
     for (const out of outs) {
       out.addEventListener('beforematch', () => open(''))
