@@ -263,6 +263,8 @@ def test_a_word_of_the_picture_is_typed_over(context, address):
     page.keyboard.press('Enter')
     expect(own.text).to_have_value(re.compile('^The dog crossed the road because it wanted'))
     expect(own.frame.locator('.word .t')).to_have_text(words_of(own.text.input_value()))
+    expect(own.frame.locator('.word.asks .t')).to_have_text('dog')
+    expect(own.frame.get_by_role('option', name='dog')).to_be_focused()
     its = own.frame.get_by_role('option', name='other', exact=True)
     its.click()
     its.click()                                         # the second time its field opens

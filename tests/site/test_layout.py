@@ -70,7 +70,7 @@ def test_a_question_is_asked_before_its_result(browser, address):
     context,page = opened()
     first,shut = page.locator('.predict').first,page.locator('[hidden=until-found]')
     asked,many = page.locator('.predict').count(),shut.count()
-    result = page.locator('.predict + .cell_output').first
+    result = page.locator('.cell_output[tabindex], .predict + .cell_output').first
     assert asked >= 2 and many >= 2*asked
     def size(): return result.evaluate('e => e.firstElementChild.checkVisibility({'
                                        'contentVisibilityAuto: true, visibilityProperty: true})')
@@ -88,6 +88,10 @@ def test_a_question_is_asked_before_its_result(browser, address):
     shut.first.dispatch_event('beforematch')            # a search in the page
     expect(page.locator('.predict')).to_have_count(asked-2)
     page.evaluate("localStorage.setItem('predicted', 'not JSON')")
+    page.reload()
+    expect(page.locator('.predict')).to_have_count(asked)
+    first.get_by_role('button').click()                 # nothing was said, so it asks again
+    expect(result).to_be_focused()
     page.reload()
     expect(page.locator('.predict')).to_have_count(asked)
     page.locator('.page-menu > summary').click()
