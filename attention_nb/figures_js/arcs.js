@@ -83,13 +83,13 @@ views.arcs = async (root, d) => {
       draw();
     };
     let open = true;
-    const done = take => {
+    const done = (take, stay) => {
       if (!open) return;
       open = false;
       const typed = field.value.trim();
       field.remove();
       word.style.minWidth = "";
-      word.focus();
+      if (stay) word.focus();
       draw();
       if (!take || typed === clip(i)) return;
       word.firstChild.textContent = typed;             // until the host has read it
@@ -99,7 +99,9 @@ views.arcs = async (root, d) => {
     field.oninput = room;
     field.onblur = () => done(true);
     field.onkeydown = e => {
-      if (e.key === "Enter" || e.key === "Escape") { e.preventDefault(); done(e.key === "Enter"); }
+      if (e.key !== "Enter" && e.key !== "Escape") return;
+      e.preventDefault();
+      done(e.key === "Enter", true);
     };
     line.append(field);
     room();

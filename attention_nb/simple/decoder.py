@@ -137,7 +137,7 @@ class SimpleDecoder(nn.Module):
     @classmethod
     def from_tensors(cls, tensors:Mapping[str,Tensor], *, n_heads:int, n_kv_heads:int,
                      base:float=10_000., eps:float=1e-6)->'SimpleDecoder':
-        """Build the model that published weights are of
+        """Build the model that these weights belong to
 
         Args:
             tensors: Weights, under the names of Llama's
