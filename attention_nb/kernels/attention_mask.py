@@ -225,11 +225,19 @@ class AttentionMask:
         if self.window_bounds() == (None,None): return True
         return self.has_default_positions() and _covers(self, slice(None), slice(None))
 
-    def is_causal(self)->bool:
-        "Return whether the mask is causal, bottom-right, and nothing else"
+    def is_positional(self)->bool:
+        "Return whether positions alone decide, bottom-right"
         others = self.q_doc,self.rule,self.mask
         plain = all(x is None for x in others) and not self.parts
-        return plain and self.window_bounds() == (None,0) and self.has_default_positions()
+        return plain and self.has_default_positions()
+
+    def is_causal(self)->bool:
+        "Return whether the mask is causal, bottom-right, and nothing else"
+        return self.window_bounds() == (None,0) and self.is_positional()
+
+    def leaves_none_empty(self)->bool:
+        "Return whether each query certainly sees a key, that at its own position"
+        return self.is_positional() and self.L <= self.S
 
     def simplify(self)->'AttentionMask':
         "Return the same mask with as few parts as possible, and without default positions"

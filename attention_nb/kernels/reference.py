@@ -72,14 +72,15 @@ def hide(scores:Tensor, mask:Tensor|None)->Tensor:
     return scores if mask is None else scores.masked_fill(~mask, -math.inf)
 
 # %% ../../nbs/kernels/reference.ipynb #fa8666c9
-def softmax_with_sink(scores:Tensor, sinks:Tensor|None=None)->Tensor:
+def softmax_with_sink(scores:Tensor, sinks:Tensor|None=None, *, may_be_empty:bool=True)->Tensor:
     """Return the softmax of each row, with a sink in its denominator
 
     Sinks are those of gpt-oss (arXiv:2508.10925).
 
     Args:
         scores: (..., L, S), minus infinity where hidden
-        sinks: One logit per query head, (H,), added to the denominator; None: no sink
+        sinks: A logit per query head, (H,), added to the denominator; None: no sink
+        may_be_empty: May a query see nothing? False spares four passes over the scores
 
     Returns:
         Weights, (..., L, S); a query that sees nothing gets 0
@@ -87,8 +88,10 @@ def softmax_with_sink(scores:Tensor, sinks:Tensor|None=None)->Tensor:
     if sinks is not None:
         column = (sinks[:,None,None] if scores.dim() > 3 else sinks).to(scores.dtype)
         scores = torch.cat([scores, column.expand(*scores.shape[:-1], 1)], -1)    # (..., L, S+1)
-    empty = (scores == -math.inf).all(-1, keepdim=True)
-    weights = scores.masked_fill(empty, 0.).softmax(-1).masked_fill(empty, 0.)
+    if may_be_empty:
+        empty = (scores == -math.inf).all(-1, keepdim=True)
+        weights = scores.masked_fill(empty, 0.).softmax(-1).masked_fill(empty, 0.)
+    else: weights = scores.softmax(-1)
     return weights if sinks is None else weights[...,:-1]
 
 # %% ../../nbs/kernels/reference.ipynb #5d1e7d01
@@ -104,7 +107,9 @@ def _formula(call:AttentionCall)->tuple[Tensor,Tensor]:
     mask = None if call.mask is None else call.mask.dense(device=call.q.device)
     scores,v = _wide_scores(call.q, call.k, call.v, mask=mask, bias=call.bias, scale=call.scale,
                             softcap=call.softcap)
-    weights = F.dropout(softmax_with_sink(scores, call.sinks), call.dropout_p)
+    some = call.bias is None and (call.mask is None or call.mask.leaves_none_empty())
+    weights = softmax_with_sink(scores, call.sinks, may_be_empty=not some)
+    weights = F.dropout(weights, call.dropout_p)
     return (weights @ v).to(call.q.dtype), weights.to(call.q.dtype)
 
 # %% ../../nbs/kernels/reference.ipynb #cc03efd3
