@@ -26,6 +26,18 @@ def test_what_wins_here_and_loses_there_is_a_part_of_its_own(bench, ratios, part
     import chart
     assert chart.group({name: (1., 'peer', r) for name,r in zip('ab', ratios)}) == part
 
+def test_a_dot_stands_right_of_1_where_ours_is_faster(bench):
+    "On a logarithmic axis from a half to four; farther ones stand at its ends"
+    import chart
+    places = [float(chart.at(x)[:-1]) for x in (.1, .5, 1, 2, 4, 17)]
+    assert places == [0, 0, 33.3, 66.7, 100, 100]
+    task = chart.TASKS[0]
+    rows = [(f'{task[3]}, x', by, s, s/2) for by,s in (('ours', 2.), ('a', 4.), ('b', 3.))]
+    table = dict(title=task[2], headers=[], rows=rows)
+    shown = chart.chart([dict(topic=task[1], machine='May: A chip, 2 threads', tables=[table])])
+    assert f'style="left:{chart.at(1.5)}"' in shown and '<b>1.50× faster</b>' in shown
+    assert '(b)' in shown and '(a)' not in shown
+
 def test_the_chart_and_the_page_show_the_record(bench):
     "Every topic stands on the page once, each task of the chart in its table, no number by hand"
     import chart, page, run
