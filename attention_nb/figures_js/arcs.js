@@ -68,45 +68,13 @@ views.arcs = async (root, d) => {
   row.addEventListener("pointerleave", () => {
     if (state.pinned !== null) { state.query = state.pinned; draw(); }
   });
-  // Type over a word, which grows with what is typed: Enter and leaving tell the host, and after
-  // Escape all is as it was
+  // A word is typed over where it stands; the host hears of it
   function write(i, key) {
-    const word = words[i], size = parseFloat(getComputedStyle(word).fontSize);
-    const field = make("input.over", {ariaLabel: `instead of ${clip(i)}`, value: key ?? clip(i),
-      autocapitalize: "off", autocomplete: "off", spellcheck: false, enterKeyHint: "done"});
-    const room = () => {
-      const wide = Math.min(0.54 * field.value.length * size + 14, 0.6 * row.clientWidth);
-      word.style.minWidth = wide + "px";
-      const box = word.getBoundingClientRect(), outer = line.getBoundingClientRect();
-      Object.assign(field.style, {fontSize: size + "px", left: box.left - outer.left + "px",
-        top: box.top - outer.top + "px", width: box.width + "px", height: box.height + "px"});
-      draw();
-    };
-    let open = true;
-    const done = (take, stay) => {
-      if (!open) return;
-      open = false;
-      const typed = field.value.trim();
-      field.remove();
-      word.style.minWidth = "";
-      if (stay) word.focus();
-      draw();
-      if (!take || typed === clip(i)) return;
-      word.firstChild.textContent = typed;             // until the host has read it
+    typeOver(words[i], line, {key, was: clip(i), most: 0.6 * row.clientWidth, draw, done: typed => {
+      words[i].firstChild.textContent = typed;         // until the host has read it
       status.replaceChildren("reading ...");
       globalThis.onword(i, typed);
-    };
-    field.oninput = room;
-    field.onblur = () => done(true);
-    field.onkeydown = e => {
-      if (e.key !== "Enter" && e.key !== "Escape") return;
-      e.preventDefault();
-      done(e.key === "Enter", true);
-    };
-    line.append(field);
-    room();
-    field.focus();
-    if (!key) field.select();
+    }});
   }
   row.addEventListener("keydown", e => {
     const letter = e.key.length === 1 && e.key.trim() && !e.ctrlKey && !e.metaKey && !e.altKey;
@@ -135,7 +103,7 @@ views.arcs = async (root, d) => {
   // Where a word meets its arcs: in its middle, above and, from another line, below
   function place(i) {
     const box = words[i].getBoundingClientRect(), outer = svg.getBoundingClientRect();
-    return [(box.left + box.right) / 2 - outer.left, box.top - outer.top - 2,
+    return [(box.left + box.right) / 2 - outer.left, box.top - outer.top + (wrapped ? 12 : -2),
             box.bottom - outer.top + 2];
   }
   // From a place to a word: on a line an arc, the farther, the higher, and the farthest two use all
