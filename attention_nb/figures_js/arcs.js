@@ -71,9 +71,9 @@ views.arcs = async (root, d) => {
   // A word is typed over where it stands; the host hears of it
   function write(i, key) {
     typeOver(words[i], line, {key, was: clip(i), most: 0.6 * row.clientWidth, draw, done: typed => {
+      if (!globalThis.onword(i, typed)) return;        // the host does not find the word
       words[i].firstChild.textContent = typed;         // until the host has read it
       status.replaceChildren("reading ...");
-      globalThis.onword(i, typed);
     }});
   }
   row.addEventListener("keydown", e => {

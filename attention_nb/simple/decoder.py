@@ -128,8 +128,8 @@ class SimpleDecoder(nn.Module):
         """
         past,L = caches[0].n if caches else 0,ids.shape[1]
         # where the ids are, perhaps on a GPU
-        with ids.device: places,mask = torch.arange(past, past+L),causal(L, past+L)
-        x,angles = self.token(ids),places[:,None] * self.speeds
+        with ids.device: pos,mask = torch.arange(past, past+L),causal(L, past+L)
+        x,angles = self.token(ids),pos[:,None] * self.speeds
         for block,cache in zip_longest(self.blocks, caches):
             x = block(x, mask, angles, cache)
         return self.norm(x) @ self.head.T

@@ -279,6 +279,7 @@ def test_a_word_of_the_picture_is_typed_over(context, address):
     page.keyboard.type('cat')
     page.keyboard.press('Enter')
     expect(own.status).to_contain_text('the sentence there is another one')
+    expect(own.frame.locator('.word .t').nth(1)).to_have_text('dog')    # it was not taken
     page.close()
 
 def words_of(text): return re.findall(r'\w+|[^\w\s]', text.lower())

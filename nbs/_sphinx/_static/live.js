@@ -202,6 +202,7 @@ function takeWords({contentWindow}) {
     state.given = word ? n + 1 : null                     // a mark stands before the first word
     state.typed = true
     form.requestSubmit()
+    return true
   }
   contentWindow.dispatchEvent(new Event('redraw'))
 }
