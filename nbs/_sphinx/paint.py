@@ -51,7 +51,11 @@ def write_icons(app):
 def text_first(app, pagename, templatename, context, doctree):
     """Only what the scripts within the page ask for runs before the text, and a page without a menu
     of its own says so before its text has come"""
-    if pagename in WIDE: context['metatags'] += f'<meta name="wide" content="{pagename}" />\n'
+    files = (f'_static/fonts/{name}.woff2' for name in ('sans', 'serif', 'serif-italic'))
+    head = ''.join('<link rel="preload" as="font" type="font/woff2" crossorigin '
+                   f'href="{context["pathto"](file, 1)}" />\n' for file in files)
+    if pagename in WIDE: head += f'<meta name="wide" content="{pagename}" />\n'
+    context['metatags'] = context.get('metatags', '') + head
     for script in context['script_files']:
         name = str(getattr(script, 'filename', '') or '')
         if name and 'documentation_options' not in name: script.attributes['defer'] = 'defer'

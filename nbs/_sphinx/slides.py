@@ -1,10 +1,11 @@
 """Slides of lessons, from the notebooks as they stand: slides.py nbs/03_attention.ipynb ...
 
-Each becomes _build/slides/NAME.html, which needs no network. A heading begins a slide, and so does
-what would no longer fit on the last one; proofs, answers and hints are left out; what is longer
-than a slide scrolls. Links to other pages lead to the site.
+Each becomes _build/slides/NAME.html, which needs no network. A slide holds one step: of each
+paragraph a line or two, and the code or picture below; whole paragraphs are in the speaker's notes
+(key S). Proofs, answers and hints are left out; what is longer than a slide
+scrolls. Links to other pages lead to the site.
 """
-import argparse, os, sys
+import argparse, os, re, sys
 from pathlib import Path
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -52,22 +53,63 @@ def without_hints(children):
         if not inside: yield node
         inside = inside and '</details>' not in raw
 
-def break_slides(section):
-    "A new slide where the last one is full"
-    filled = 0
-    for node in list(section.children):
-        if isinstance(node, (nodes.title, nodes.section)): continue
+def sentences(paragraph):
+    "The children of `paragraph` in lists, one for each sentence"
+    found = [[]]
+    for node in paragraph.children:
+        if not isinstance(node, nodes.Text): found[-1].append(node); continue
+        first,*later = re.split(r'(?<=[.?!])\s+', node.astext())
+        found[-1].append(nodes.Text(first))
+        found += [[nodes.Text(text)] for text in later]
+    return [part for part in found if ''.join(n.astext() for n in part)]
+
+def shorten(paragraph):
+    """Keep what fits in a line or two, what leads to the code below, and a question to the class;
+    true where something went"""
+    if len(paragraph.astext()) <= 2*WIDTH: return False
+    kept,length = [],0
+    for part in sentences(paragraph):
+        text = ''.join(node.astext() for node in part)
+        if length < WIDTH or text.endswith(':') or text.startswith('Predict:'): kept.append(part)
+        length += len(text)
+    parts = [[*part, nodes.Text(' ')] for part in kept]
+    short = nodes.paragraph('', '', *sum(parts, [])[:-1])
+    went = len(short.astext()) < len(paragraph.astext())
+    paragraph.children = []
+    paragraph += short.children
+    return went
+
+def make_slides(section):
+    "A slide for each step of `section`: words, then code or a picture; and the notes for each"
+    filled,shown,told,made = 0,False,[],[]
+    def close():
+        if told: made.append(nodes.comment('', '', *told))
+    inner = [n for n in section.children if isinstance(n, nodes.section)]
+    own = [n for n in section.children if n not in inner]
+    last = max((n for n,node in enumerate(own) if 'cell' in node.get('classes', ())), default=0)
+    for place,node in enumerate(own):
+        if isinstance(node, nodes.title): made.append(node); continue
+        words = [p for p in node.findall(nodes.paragraph)
+                 if isinstance(p.parent, (nodes.section, nodes.list_item))]
+        whole = [p.deepcopy() for p in words]
+        went = [shorten(p) for p in words] if 'exercises' not in section['ids'] else [False]
         size = lines(node)
-        if filled and filled + size > LINES:
-            section.insert(section.index(node), revealjs_break())
-            filled = 0
-        filled += size
+        if filled and (filled + size > LINES or shown and words and place < last):
+            close()
+            made.append(revealjs_break())
+            filled,shown,told = 0,False,[]
+        filled,shown = filled + size, shown or 'cell' in node.get('classes', ())
+        if any(went): told += whole
+        made.append(node)
+    close()
+    section.children = []
+    section += made + inner
 
 def prepare(app, doctree, docname):
     "Leave out what belongs to a page and not to a slide"
     for node in doctree.findall(nodes.Element):
         node.children = list(without_hints(c for c in node.children if not unwanted(c)))
-    for section in list(doctree.findall(nodes.section)): break_slides(section)
+    for section in list(doctree.findall(nodes.section)): make_slides(section)
 
 def lead_to_the_site(app, doctree):
     "Links to what is not among the slides"
@@ -96,7 +138,7 @@ def setup(app):
 KEPT = ('mathjax/tex-chtml.js', 'mathjax/input/tex/extensions/',
         'mathjax/output/chtml/fonts/woff-v2/', 'revealjs/dist/reveal.css',
         'revealjs/dist/reveal.js', 'revealjs/dist/theme/white.css',
-        'revealjs/dist/theme/fonts/source-sans-pro/')
+        'revealjs/dist/theme/fonts/source-sans-pro/', 'revealjs/plugin/notes/notes.js')
 
 def trim(static):
     "Leave out what no slide loads, so that the folder can be sent to a class"
@@ -116,7 +158,8 @@ def build(path, out):
         root_doc=path.stem, default_role=None, include_patterns=[path.name], pygments_style='tango',
         revealjs_static_path=[str(here/'_static')], revealjs_style_theme='white',
         revealjs_css_files=['pygments.css', 'slides.css'], revealjs_script_conf=script,
-        revealjs_use_section_ids=True, html_copy_source=False,
+        revealjs_use_section_ids=True, revealjs_notes_from_comments=True,
+        revealjs_script_plugins=[dict(name='RevealNotes', src='revealjs/plugin/notes/notes.js')], html_copy_source=False,
         nb_mime_priority_overrides=[('revealjs', m, n) for n,m in enumerate(MIMES)],
         extensions=['place', 'plain', 'pages', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_design',
                     'sphinx-mathjax-offline', 'sphinx_revealjs', 'slides', 'fresh'])

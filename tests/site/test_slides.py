@@ -43,6 +43,16 @@ def test_proofs_answers_and_hints_are_left_out(text):
     assert '<details' not in text and 'Answer' not in titles(text) and 'Exercises' in titles(text)
     assert 'for-dark' not in text
 
+def test_a_slide_holds_a_line_or_two_of_a_paragraph_and_the_notes_all(text):
+    notes = re.findall('<aside class="notes">(.*?)</aside>', text, re.S)
+    shown = re.sub('<aside class="notes">.*?</aside>', '', text, flags=re.S)
+    shown = shown[:shown.index('<h2>Exercises')]
+    plain = [re.sub('<[^>]*>', '', p) for p in re.findall('<p>(.*?)</p>', shown, re.S)]
+    assert max(map(len, plain)) < 400 and any(p.startswith('A python is a snake') for p in plain)
+    cut = 'reticulated'
+    assert cut in ''.join(notes) and cut not in shown
+    assert 'Predict:' in shown and 'A word that fits better gives a larger share:' in shown
+
 def test_links_lead_to_the_site(text):
     links = [l for l in re.findall(r'<a[^>]*href="([^"]*)"', text) if not l.startswith('#')]
     assert len(links) > 5 and all(l.startswith('https://') for l in links), links
