@@ -624,7 +624,9 @@ def _from_block_mask(block_mask:'BlockMask')->AttentionMask:
     def blocks(count:Tensor, indices:Tensor)->AttentionMask:
         "Return the mask of the first `count` key blocks of each query block"
         selected = torch.arange(indices.shape[-1], device=device) < count[...,None]
-        table = torch.zeros_like(indices).scatter_reduce(-1, indices.long(), selected.int(), 'amax')
+        n_blocks = -(-S//block_mask.BLOCK_SIZE[1])    # indices may name fewer
+        table = indices.new_zeros(*indices.shape[:-1], n_blocks)
+        table = table.scatter_reduce(-1, indices.long(), selected.to(table.dtype), 'amax')
         if table.dim() > 3 and table.shape[:2] == (1,1): table = table[0,0]
         return AttentionMask.from_blocks(table.bool(), block_mask.BLOCK_SIZE, L, S)
     def of_pair(q_pos:Tensor, k_pos:Tensor)->Tensor:

@@ -41,7 +41,10 @@ def why_not_flex(call:AttentionCall)->str|None:
     if call.dropout_p: return "FlexAttention has no dropout"
     if call.q.dtype == torch.float64: return "FlexAttention has no float64"
     if 0 in (*call.q.shape, *call.k.shape, *call.v.shape): return "a size is 0"
-    return _cpu_limit(call) if call.q.is_cpu else None
+    if call.q.is_cpu: return _cpu_limit(call)
+    if min(call.q.shape[-1], call.v.shape[-1]) < 16:
+        return "FlexAttention on a GPU needs heads of at least 16 numbers"
+    return None
 
 # %% ../../nbs/kernels/flex.ipynb #9104f859
 @functools.cache

@@ -290,7 +290,7 @@ class LatentAttention(_LatentProjections):
 
         Args:
             query: (B, L, D), or (L, D) without a batch
-            mask: Bool, to (B, H, L, S), or an `AttentionMask`
+            mask: Bool (L, S) or (B, H, L, S), or an `AttentionMask`
             bias: Added to the scores; shapes as for `mask`
             causal: Mask keys after the query's position; the last query is at the last key
             cache: Latents and rotated keys of earlier calls, of `new_cache`

@@ -437,21 +437,20 @@ def _short_convolution(x:Tensor, weight:Tensor, recent:Tensor, mask:Tensor|None,
     `recent`.
     """
     n_recent,(_,L,C) = recent.shape[1],x.shape
-    if mask is not None and starts is not None: x = x*mask[...,None]
     x = torch.cat([recent.to(x.dtype), x], 1)
     if not L: return x[:,n_recent:], x
-    if starts is not None:    # no token reads those of the document before
-        document = starts.long().cumsum(1)
-        padded = F.pad(document, (n_recent, 0))
-        taps = (weight[:,0,j]*x[:,j:j+L]*(padded[:,j:j+L] == document)[...,None]
+    order = None
+    if mask is not None:    # padding first, then the real tokens in their order
+        order = F.pad(mask, (n_recent, 0), value=True).long().argsort(dim=1, stable=True)
+        x = x.gather(1, order[...,None].expand(-1, -1, C))
+    if starts is None: out = F.silu(F.conv1d(x.mT, weight, groups=C)).mT
+    else:    # no token reads those of the document before
+        document = F.pad(starts.long().cumsum(1), (n_recent, 0))
+        if order is not None: document = document.gather(1, order)
+        taps = (weight[:,0,j]*x[:,j:j+L]*(document[:,j:j+L] == document[:,n_recent:])[...,None]
                 for j in range(n_recent+1))
-        return F.silu(sum(taps, torch.zeros_like(x[:,:L]))), x[:,L:]
-    if mask is None:
-        return F.silu(F.conv1d(x.mT, weight, groups=C)).mT, x[:,L:]
-    # padding first, then the real tokens in their order
-    order = F.pad(mask, (n_recent, 0), value=True).long().argsort(dim=1, stable=True)
-    x = x.gather(1, order[...,None].expand(-1, -1, C))
-    out = F.silu(F.conv1d(x.mT, weight, groups=C)).mT
+        out = F.silu(sum(taps, torch.zeros_like(x[:,:L])))
+    if order is None: return out, x[:,L:]
     index = (order.argsort(dim=1)[:,n_recent:] - n_recent).clamp(min=0)    # of each token in `out`
     return out.gather(1, index[...,None].expand(-1, -1, C)), x[:,L:]
 

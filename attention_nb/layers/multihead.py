@@ -94,7 +94,7 @@ class MultiHeadAttentionLoop(AttentionLayer):
             query: (B, L, D), or (L, D) without a batch
             key: (B, S, D); None means `query`
             value: (B, S, D); None means `key`
-            mask: Bool, to (B, H, L, S), or an `AttentionMask`
+            mask: Bool (L, S) or (B, H, L, S), or an `AttentionMask`
             causal: Mask keys after the query's position; the last query is at the last key
 
         Returns:
@@ -311,7 +311,7 @@ class MultiHeadAttention(AttentionLayer):
             query: (B, L, D), or (L, D) without a batch
             key: (B, S, kdim); None means `query`
             value: (B, S, vdim); None means `key`
-            mask: Bool, to (B, H, L, S), or an `AttentionMask`
+            mask: Bool (L, S) or (B, H, L, S), or an `AttentionMask`
             bias: Added to the scores; shapes as for `mask`
             causal: Mask keys after the query's position; the last query is at the last key
             cache: Keys and values of earlier calls, see lesson 11
@@ -383,7 +383,12 @@ class MultiHeadAttention(AttentionLayer):
                  causal:bool)->dict[str,Any]:
         "Return the options of the attention function, for all tokens so far"
         window = self.window
-        if isinstance(mask, AttentionMask) and mask.window == window: window = None    # in the mask
+        if isinstance(mask, AttentionMask) and window is not None:
+            if mask.window == window: window = None    # the mask says it already
+            elif mask.q_pos is not None or mask.k_pos is not None:    # then it counts positions
+                mask = mask & AttentionMask(mask.L, mask.S, window=window, q_pos=mask.q_pos,
+                                            k_pos=mask.k_pos)
+                window = None
         return dict(mask=mask, bias=bias, causal=causal, window=window, scale=self.scale,
                     softcap=self.softcap, sinks=self.sinks,
                     dropout_p=self.dropout if self.training else 0.)

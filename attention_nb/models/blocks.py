@@ -393,8 +393,7 @@ def _attention(cfg:TransformerConfig, layer:int,
         return LatentAttention(cfg.d_model, cfg.n_heads, **vars(cfg.latent), rope=rope,
                                scale=cfg.scale, dropout=cfg.attn_dropout)
     window = cfg.window if cfg.block_types[layer] == 'window' else None
-    return MultiHeadAttention(rope=rope, window=window, softcap=cfg.softcap, sinks=cfg.sinks,
-                              **_attention_options(cfg))
+    return MultiHeadAttention(rope=rope, window=window, **_attention_options(cfg))
 
 def _attention_options(cfg:TransformerConfig)->dict[str,Any]:
     "Return the arguments that all attention layers of a model share"
@@ -406,7 +405,8 @@ def _attention_options(cfg:TransformerConfig)->dict[str,Any]:
                  for name,n in (('q', cfg.n_heads), ('k', cfg.n_kv_heads or cfg.n_heads))}
     return dict(d_model=cfg.d_model, n_heads=cfg.n_heads, n_kv_heads=cfg.n_kv_heads, head_dim=E,
                 v_head_dim=cfg.v_head_dim, bias=cfg.attn_bias, out_bias=cfg.out_bias,
-                scale=cfg.scale, dropout=cfg.attn_dropout, output_gate=cfg.output_gate, **norms)
+                scale=cfg.scale, softcap=cfg.softcap, sinks=cfg.sinks, dropout=cfg.attn_dropout,
+                output_gate=cfg.output_gate, **norms)
 
 def _feed_forward(cfg:TransformerConfig, layer:int)->MixtureOfExperts|FeedForward:
     "Make the feed-forward layer of a block, or its experts"

@@ -331,10 +331,33 @@ def _check_heads(cfg:TransformerConfig)->None:
 
 def _check_effects(cfg:TransformerConfig)->None:
     "Raise a `ValueError` that names a setting that would have no effect"
-    if cfg.positions != 'rope':
-        _check_unused(cfg, "needs positions='rope'", ('rotary_dim', 'window_rope', 'rope_layers'))
-    if {'full','window'}.issuperset(cfg.block_types):
-        _check_unused(cfg, "needs layers of another type", ('mixer_norm_style',))
+    types,experts = {*cfg.block_types},cfg.experts
+    only_experts = experts is not None and not cfg.dense_layers
+    for is_unused,reason,names in (
+        (cfg.positions != 'rope', "needs positions='rope'",
+         ('rotary_dim', 'rope_base', 'rope_scaling', 'rope_interleaved', 'window_rope',
+          'rope_layers')),
+        (cfg.positions != 'learned', "needs positions='learned'", ('position_offset',)),
+        (cfg.positions != 'relative', "needs positions='relative'",
+         ('relative_buckets', 'relative_max_distance')),
+        (cfg.kind != 'encoder-decoder', "needs kind='encoder-decoder'", ('n_decoder_layers',)),
+        (types <= {'full', 'window'}, "needs layers of another type", ('mixer_norm_style',)),
+        (cfg.qk_norm is None, "needs qk_norm", ('qk_norm_over',)),
+        (cfg.norm != 'rms', "needs norm='rms'", ('norm_offset',)),
+        (cfg.norm != 'layer', "needs norm='layer'", ('norm_bias',)),
+        (cfg.head == 'linear', "needs head='masked'", ('head_activation', 'head_transform_bias')),
+        (experts is None, "needs experts", ('dense_layers',)),
+        (only_experts, "has no effect on experts, which are always gated", ('gated',)),
+        (only_experts and experts is not None and experts.clamp is not None,
+         "has no effect on experts with clamp, which have their own", ('activation',)),
+        # cross-attention is never latent
+        (cfg.latent is not None and cfg.kind != 'encoder-decoder',
+         "has no effect on latent attention",
+         ('n_kv_heads', 'head_dim', 'v_head_dim', 'attn_bias', 'out_bias'))):
+        if is_unused: _check_unused(cfg, reason, names)
+    if experts is not None and cfg.dense_layers >= cfg.n_layers:
+        raise ValueError(f"dense_layers must be less than n_layers={cfg.n_layers}, or experts "
+                         f"None, got {cfg.dense_layers}")
     if (cfg.delta is None) != ('delta' not in cfg.block_types):
         raise ValueError("delta must be given for layers of the type 'delta', and only then, got "
                          f"{cfg.delta} and layer_types={cfg.layer_types}")
@@ -343,16 +366,6 @@ def _check_effects(cfg:TransformerConfig)->None:
         if name in in_encoder:
             raise ValueError(f"layers of the type {name!r} see no later token, so an encoder "
                              "cannot have them")
-    if cfg.experts is None: _check_unused(cfg, "needs experts", ('dense_layers',))
-    elif not cfg.dense_layers:
-        _check_unused(cfg, "has no effect on experts, which are always gated", ('gated',))
-        if cfg.experts.clamp is not None:
-            _check_unused(cfg, "has no effect on experts with clamp, which have their own",
-                          ('activation',))
-    # cross-attention is never latent
-    if cfg.latent is not None and cfg.kind != 'encoder-decoder':
-        _check_unused(cfg, "has no effect on latent attention",
-                      ('n_kv_heads', 'head_dim', 'v_head_dim', 'attn_bias', 'out_bias'))
 
 def _normalize_rope(cfg:TransformerConfig)->None:
     "Bring `rope_scaling` and `window_rope` into one form, with all of their settings"

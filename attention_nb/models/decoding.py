@@ -105,7 +105,6 @@ class DecodingState:
         self._reset_if_frequencies_change()
         self._read_in_chunks()
         logits = self._read(self.n, last).float()
-        self.cache.rope_length = self.lengths[self.n]
         if last > 1: return logits
         logits = logits[:,-1]
         if n_repeats == 1: return logits

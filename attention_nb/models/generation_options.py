@@ -227,21 +227,22 @@ def caller_level()->int:
         frame,level = frame.f_back,level+1
     return level
 
-def _mask_of_padding(ids:Tensor, pad_id:int|None, special_ids:Iterable[int|None])->Tensor|None:
+def _mask_of_padding(ids:Tensor, pad_id:int|None, bos_id:int|None, eos:list[int])->Tensor|None:
     "Return which tokens are not padding (B, L), for ids without a mask; None: all are text"
     if pad_id is None: return None
     is_real = ids != pad_id
-    if pad_id not in special_ids: return None if is_real.all() else is_real
-    if ids.shape[1] > 1 and not is_real[:,:2].any(1).all():
-        warnings.warn(f"ids begin with several tokens {pad_id}, which may be padding; they are "
-                      "read as text: pass mask=", stacklevel=caller_level())
+    if pad_id not in (*eos, bos_id): return None if is_real.all() else is_real
+    n = 1 if bos_id in (None, pad_id) else 0    # of them may begin a text
+    if ids.shape[1] > n and not is_real[:,:n+1].any(1).all():
+        warnings.warn(f"ids begin with {'several tokens' if n else 'token'} {pad_id}, which may be "
+                      "padding; it is read as text: pass mask=", stacklevel=caller_level())
     return None
 
-def _checked_mask(mask:Tensor|None, ids:Tensor, pad_id:int|None, special_ids:Iterable[int|None],
+def _checked_mask(mask:Tensor|None, ids:Tensor, pad_id:int|None, bos_id:int|None, eos:list[int],
                   is_prompt:bool)->Tensor|None:
     "Return a bool mask (B, L) or None; a prompt must not end with padding"
     if mask is None:
-        mask = _mask_of_padding(ids, pad_id, special_ids)
+        mask = _mask_of_padding(ids, pad_id, bos_id, eos)
         what = f"without a mask ids must not be pad_id={pad_id}"
     else:
         what = "mask must be True"
@@ -432,7 +433,7 @@ def validate_options(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *,
     pad = _checked_pad(cfg, options.get('pad_id'), eos)
     stop = _checked_stops(options.get('stop', ()), options.get('tokenizer'), N)
     ids = _checked_ids('ids', ids, N)
-    mask = _checked_mask(options.get('mask'), ids, pad, (*eos, cfg.bos_id),
+    mask = _checked_mask(options.get('mask'), ids, pad, cfg.bos_id, eos,
                          is_prompt=cfg.kind != 'encoder-decoder')
     generator = _checked_generator(options.pop('generator', None), options.pop('seed', None),
                                    ids.device)

@@ -74,7 +74,7 @@ def filter_min_p(logits:Tensor, p:float)->Tensor:
     """
     check_logits(logits)
     p = checked_fraction('min_p', p)
-    probs = logits.softmax(-1)
+    probs = logits.softmax(-1, dtype=wide_dtype(logits.dtype))
     return logits.masked_fill(probs < p*probs.amax(-1, keepdim=True), -torch.inf)
 
 # %% ../../nbs/models/sampling.ipynb #6356f925

@@ -435,13 +435,30 @@ class Transformer(nn.Module):
             type_ids,padding_mask,documents = (
                 None if t is None else self.split_tokens(t)
                 for t in (type_ids, padding_mask, documents))
-        x = self.embed(ids, all_ids[...,n_cached:], type_ids)
+        new_ids = all_ids[...,n_cached:]
+        length = self._length_for_rope(cache, new_ids)
+        x = self.embed(ids, new_ids, type_ids)
         context = stack.new_context(x, all_ids, mask_by_position=positions is not None,
                                     padding_mask=padding_mask, documents=documents, cache=cache,
                                     memory=memory, memory_mask=memory_mask)
         x = stack(x, context)
-        if cache is not None: cache.position_ids = positions
+        if cache is not None: cache.position_ids,cache.rope_length = positions,length
         return x
+
+    def _length_for_rope(self, cache:ModelCache|None, position_ids:Tensor)->int:
+        """Return the text length whose frequencies rotate the new keys; 0 if they never change
+
+        Raises a `ValueError` if the cached keys were rotated by others.
+        """
+        if cache is None or self.decoder is None or not position_ids.numel(): return 0
+        if not any(r.scaling['rope_type'] == 'longrope' for r in self.decoder.ropes.values()):
+            return 0
+        length = int(position_ids.max()) + 1
+        if len(cache) and not self.same_frequencies(cache.rope_length, length, ignore_dynamic=True):
+            raise ValueError(f"keys in the cache were rotated for a text of {cache.rope_length} "
+                             f"tokens, LongRoPE rotates {length} by other frequencies: reset the "
+                             "cache and read the text again, as `generate` does")
+        return length
 
     def _check_cache(self, cache:ModelCache, batch:int)->None:
         "Raise a `TypeError` or `ValueError` unless the cache fits this model and batch size"

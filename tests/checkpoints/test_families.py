@@ -289,7 +289,8 @@ def test_cache(name):
     at = (mask.long().cumsum(-1)-1).clamp(min=0)
     mine = ours(model)
     cache = mine.new_cache(2, 24)
-    for part in (slice(8), *(slice(n, n+1) for n in range(8, 24))):
+    end = 16 if name == 'phi3' else 24    # beyond it LongRoPE asks for the text anew
+    for part in (slice(8), *(slice(n, n+1) for n in range(8, end))):
         known,real = mask[:,:part.stop],mask[:,part]
         with torch.no_grad():
             want = run(model, ids[:,part], known, at[:,part], past_key_values=past, use_cache=True)

@@ -422,6 +422,8 @@ def test_a_pad_token_that_begins_or_ends_texts_is_text_and_several_are_a_warning
             assert torch.equal(model.generate(left, 3, mask=text, **options), out)
             model.generate(one, 3, **options)
             model.generate(one[:,:1], 3, **options)
+    with pytest.warns(UserWarning, match='ids begin with token 39, which may be padding'):
+        with_config(ours, bos_id=1).generate(one, 3, eos_id=PAD)    # its texts begin otherwise
 
 def test_a_warning_points_at_the_line_of_the_caller(ours):
     "As a function and as a method, where what was called has one frame more"

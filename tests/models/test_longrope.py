@@ -85,3 +85,18 @@ def test_dynamic_keeps_its_keys_as_transformers_does(length, monkeypatch):
         want = theirs.generate(ids, attention_mask=mask.long(), max_new_tokens=new,
                                do_sample=False)
         assert torch.equal(generate(model, ids, new, mask=mask), want)
+
+def test_a_cached_call_beyond_the_border_is_refused_and_changes_nothing():
+    "The model alone cannot read the text again; in silence its logits would be wrong"
+    _,model = models()
+    ids,_ = texts(N+2)
+    cache = model.new_cache(3, 64)
+    with torch.no_grad():
+        model(ids[:,:N-1], cache=cache)
+        with pytest.raises(ValueError, match=f'text of {N-1} tokens, LongRoPE rotates {N+2}'):
+            model(ids[:,N-1:], cache=cache)
+        assert len(cache) == N-1
+        model(ids[:,N-1:N], cache=cache)
+        cache.reset()
+        again = torch.cat([model(part, cache=cache) for part in (ids[:,:N+1], ids[:,N+1:])], 1)
+        torch.testing.assert_close(again, model(ids))
