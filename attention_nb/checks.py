@@ -41,8 +41,9 @@ def checked_integer(name:str, n:Any, *, min:int|None=0, max:int|None=None)->int:
         As Python's integer; a compiler's symbol stays one
     """
     if not _is_int(n): raise TypeError(f"{name} must be an integer, got {n!r}")
-    if max is not None and not (min or 0) <= n <= max:
-        raise ValueError(f"{name} must be from {min or 0} to {max}, got {n}")
+    if max is not None and min is not None and not min <= n <= max:
+        raise ValueError(f"{name} must be from {min} to {max}, got {n}")
+    if max is not None and n > max: raise ValueError(f"{name} must be at most {max}, got {n}")
     if min is not None and n < min:
         raise ValueError(f"{name} must be at least {min}, got {n}")
     return int(n) if isinstance(n, Integral) else n

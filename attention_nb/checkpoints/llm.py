@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/llm.html.md"""
 __all__ = ['Messages', 'LLM']
 
 # %% ../../nbs/checkpoints/llm.ipynb #8e293f7f
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack, cast, overload
@@ -18,6 +19,7 @@ from .source import Source, open_source
 from .tokenizers import load_tokenizer
 from ..checks import explained
 from ..layers.base import AnyAttentionFunction
+from ..layers.quantized import QuantizedWeight
 from ..models.generation import stream
 from ..models.generation_options import GenerateKwargs, StreamKwargs
 from ..models.transformer import Transformer
@@ -52,6 +54,7 @@ class LLM:
 
     def __repr__(self)->str:
         n = sum(p.numel() for p in self.model.parameters())
+        n += sum(math.prod(m.shape) for m in self.model.modules() if isinstance(m, QuantizedWeight))
         return f"LLM({n/1e6:,.0f} million parameters)"
 
     @classmethod

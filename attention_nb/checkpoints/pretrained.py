@@ -18,6 +18,7 @@ import tokenizers
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..models.config import TransformerConfig
+from ..models.decoding import evaluation_mode
 from ..models.blocks import Mixers
 from .families.registry import (FAMILIES, can_save_as, config_to_hf,
                                                         family_of, with_generation_tokens,
@@ -30,10 +31,9 @@ from .convert import (build_model, build_ours, own_family, tensors_of_ours,
 from .save import beside_names, save_tensors
 from .schema import (Family, always_ignored, check_field_names,
                                              drop_ignored, read_settings)
-from .tensors import Tensors, files_folder, read_object
+from .tensors import Tensors, progress_bar, read_object
 from ..checks import checked_integer, explained
 from ..layers.quantized import check_bits, quantize, quantized_layers
-from ..text.tokenizer import WordTokenizer
 from ..text.vocabulary import Tokenizer
 from .tokenizers import PretrainedTokenizer, files_of, written_names
 # offered here too
@@ -123,9 +123,8 @@ def _naming(file:Path)->Generator[None,None,None]:
 class _Counted(Mapping[str,Tensor]):
     "Tensors of a file under a progress bar"
     def __init__(self, tensors:Tensors, progress:bool)->None:
-        from tqdm import tqdm
-        self.tensors = tensors
-        self.bar = tqdm(total=tensors.nbytes, unit='B', unit_scale=True, disable=not progress)
+        self.tensors,self.unread = tensors,{*tensors}
+        self.bar = progress_bar(tensors.nbytes, '', progress)
 
     def __enter__(self)->Self: return self
     def __exit__(self, *error:object)->None: self.bar.close()
@@ -135,7 +134,8 @@ class _Counted(Mapping[str,Tensor]):
     def dtype(self, name:str)->torch.dtype: return self.tensors.dtype(name)
     def __getitem__(self, name:str)->Tensor:
         t = self.tensors[name]
-        self.bar.update(t.nbytes)
+        if name in self.unread: self.bar.update(t.nbytes)
+        self.unread.discard(name)    # tied weights are read twice, to compare them
         return t
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #b9a5537a
@@ -167,7 +167,7 @@ def embed_sentences(model:Transformer, tokenizer:Tokenizer, texts:Sequence[str],
     for rows in by_length.split(batch_size):
         if (L := int(lengths[rows[-1]])) == 0: continue
         ids,mask = (t[rows,:L].to(table.device) for t in (all_ids, all_masks))
-        with torch.inference_mode(): x = model(ids, mask=mask)
+        with torch.inference_mode(), evaluation_mode(model): x = model(ids, mask=mask)
         # the sum has the direction of the mean
         out[rows] = F.normalize((x*mask[...,None]).sum(1), dim=-1)
     return out
@@ -295,9 +295,7 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     if where is not None and not where.exists(): where = None
     if tokenizer is None:
         with contextlib.suppress(FileNotFoundError):
-            if where is None: return {}
-            if not isinstance(load_tokenizer(where), WordTokenizer): return files_of(where)
-            return {'tokenizer.json': (files_folder(where)/'tokenizer.json').read_bytes()}
+            if where is not None: return files_of(where)
         return {}
     if isinstance(tokenizer, tokenizers.Tokenizer):
         tokenizer = PretrainedTokenizer(copy.copy(tokenizer))

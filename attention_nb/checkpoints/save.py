@@ -206,7 +206,7 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
     Args:
         tensors: Weights by name, `Tensors` too; equal memory is written once
         config: What config.json shall say
-        folder: Where to; is_new if it does not exist, its old weights give way
+        folder: Where to; made if it does not exist, its old weights give way
         beside: Other files by name; None: such a file goes
         max_shard_size: Bytes of a file; more is spread over several
         progress: Show a bar

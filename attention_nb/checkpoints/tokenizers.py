@@ -296,6 +296,8 @@ def _from_gguf(path:Path)->PretrainedTokenizer:
 def files_of(tokenizer:Any, settings:Mapping[str,Any]|None=None)->dict[str,bytes]:
     """Return the files of which `transformers.AutoTokenizer` makes this tokenizer
 
+    A `WordTokenizer` it does not know; `load_tokenizer` reads the file.
+
     Args:
         tokenizer: What `load_tokenizer` takes or returns, or one of tokenizers or transformers
         settings: Of a bare tokenizer, as `eos_token`
@@ -321,6 +323,7 @@ def files_of(tokenizer:Any, settings:Mapping[str,Any]|None=None)->dict[str,bytes
         several = _listed(more if default is None else {'default': default, **more})
         settings = {**tokenizer.special, 'chat_template': several if more else default}
         tokenizer = load_tokenizer(tokenizer)
+    if isinstance(tokenizer, WordTokenizer): return {'tokenizer.json': tokenizer.to_json()}
     if hasattr(tokenizer, 'save_pretrained'): return _saved_files(tokenizer)
     if isinstance(tokenizer, PretrainedTokenizer):
         settings = tokenizer.special_tokens_map | settings
@@ -329,8 +332,8 @@ def files_of(tokenizer:Any, settings:Mapping[str,Any]|None=None)->dict[str,bytes
         settings = dict.fromkeys(roles, tokenizer.end)
     backend = getattr(tokenizer, 'backend', tokenizer)
     if not isinstance(backend, tokenizers.Tokenizer):
-        raise TypeError("tokenizer must be a name or a path, a Source, a PretrainedTokenizer, a "
-                        "BPETokenizer, or a tokenizer of tokenizers or transformers, got "
+        raise TypeError("tokenizer must be a name or a path, a Source, or a tokenizer of this "
+                        "package, of tokenizers or of transformers, got "
                         f"{type(tokenizer).__name__}")
     settings = {k: v for k,v in settings.items() if v}
     settings['tokenizer_class'] = 'PreTrainedTokenizerFast'

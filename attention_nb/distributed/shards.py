@@ -197,9 +197,8 @@ class KeyBlock:
 
     def forward(self, q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
         "Output and log-sum-exp of the queries of the block"
-        c = AttentionCall(q, k, v, self.see, None, self.scale, self.softcap, None, 0.)
-        if torch.is_grad_enabled() or not self._fits(q, v): return self._pair(c)
-        return self._pair(c)
+        call = AttentionCall(q, k, v, self.see, None, self.scale, self.softcap, None, 0.)
+        return self._pair(call)
 
     def backward(self, g:Tensor, q:Tensor, k:Tensor, v:Tensor, out:Tensor,
                  lse:Tensor)->tuple[Tensor,Tensor,Tensor]:

@@ -49,11 +49,13 @@ def near_view(words:Sequence[str], vectors:Tensor, word:str|None=None, *, shown:
     Returns:
         A view in which a word can be typed
     """
-    x = checked_vectors(vectors, 'ND', 'vectors').mul(100).round().div(100)
+    x = checked_vectors(vectors, 'ND', 'vectors')
+    if not x.any(-1).all(): raise ValueError("vectors must not be zeros")
+    x = x/x.abs().amax(-1, keepdim=True).clamp(max=1)    # two digits of a small one say little
+    x = x.mul(100).round().div(100)
     words,(N,D) = readable_tokens(words, len(x), 'words'),x.shape
     if N > 2000: raise ValueError(f"{N:,} words are more than the 2,000 that this view shows")
     if len(set(words)) < N: raise ValueError(f"words must differ, got {len(set(words))} of {N}")
-    if not x.any(-1).all(): raise ValueError("vectors must not be zeros")
     shown = min(checked_integer('shown', shown, min=1), N-1)
     word = words[0] if word is None else readable(word, 'word')
     if word not in words: raise ValueError(f"word must be one of the {N:,} words, got {word!r}")

@@ -9,7 +9,7 @@ __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 's
            'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
 
 # %% ../../nbs/recording/head_scores.ipynb #fce69ae2
-import contextlib, csv, importlib.util, io, math, os, secrets, shutil
+import contextlib, csv, importlib.util, io, math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from .inputs import (checked_integers, readable_tokens, stacked_weights,
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from ..layers.multihead import MultiHeadAttention
+from ..text.vocabulary import save_whole
 
 # %% ../../nbs/recording/head_scores.ipynb #5722dad2
 _Array = np.ndarray[Any,np.dtype[Any]]
@@ -267,7 +268,7 @@ def save_scores(table:dict[str,_Array], path:str|Path)->Path:
     path,rows = Path(path),{name: len(column) for name,column in table.items()}
     if len({*rows.values()}) > 1:
         raise ValueError(f"table must have columns of one length, got {rows}")
-    write_whole(path, _as_csv(table) if table_kind(path) == '.csv' else _as_parquet(table))
+    save_whole(path, _as_csv(table) if table_kind(path) == '.csv' else _as_parquet(table))
     return path
 
 def _as_csv(table:dict[str,_Array])->bytes:
@@ -284,23 +285,6 @@ def _as_parquet(table:dict[str,_Array])->bytes:
     out = io.BytesIO()
     parquet.write_table(pa.table({n: pa.array(c, from_pandas=True) for n,c in table.items()}), out)
     return out.getvalue()
-
-# %% ../../nbs/recording/head_scores.ipynb #9dd654ca
-def write_whole(path:str|Path, body:bytes)->None:
-    "Write `body` beside the file that `path` names, then move it there"
-    target = Path(os.path.realpath(path))
-    if target.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
-    if target.exists() and not target.is_file():      # a device
-        target.write_bytes(body)
-        return
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path}: the folder {target.parent} is not there")
-    tmp = target.with_name(f'.{secrets.token_hex(8)}.tmp')
-    try:
-        with open(tmp, 'xb') as f: f.write(body)
-        with contextlib.suppress(FileNotFoundError): shutil.copymode(target, tmp)
-        os.replace(tmp, target)
-    finally: tmp.unlink(missing_ok=True)
 
 # %% ../../nbs/recording/head_scores.ipynb #b780f03e
 @contextlib.contextmanager

@@ -18,10 +18,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..checkpoints.source import locate
-from ..checkpoints.tensors import need
-from ..checkpoints.tokenizers import PretrainedTokenizer
+from ..checkpoints.convert import own_family
+from ..checkpoints.pretrained import load_pretrained
+from ..checkpoints.tensors import need, read_object
+from ..checkpoints.tokenizers import PretrainedTokenizer, load_tokenizer
+from ..text.bpe import readable_token
 from ..text.vocabulary import Tokenizer
 from .recorder import record, Recording
+from ..models.decoding import evaluation_mode
 from ..models.transformer import Transformer
 
 # %% ../../nbs/recording/look.ipynb #1a265e65
@@ -58,6 +62,23 @@ def _load(source:str|Path, head:bool|None, **options:Any)->tuple[Any,Any]:
 
 def _takes(model:nn.Module, name:str)->bool:
     return name in inspect.signature(type(model).forward).parameters
+
+# %% ../../nbs/recording/look.ipynb #49fb73cb
+def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
+    """Load a `Transformer` or a model of `transformers`, whichever this is
+
+    Args:
+        source: 'smollm2', a GGUF file, a folder that we saved; or what `load_hf` takes
+        head: As in `load_hf`
+
+    Returns:
+        The model, and its tokenizer or processor
+    """
+    config = Path(source)/'config.json'
+    own = source == 'smollm2' or Path(source).suffix == '.gguf' or (
+        config.is_file() and read_object(config).get('model_type') == own_family.model_type)
+    if not own: return load_hf(source, head=head)
+    return load_pretrained(source), load_tokenizer(source)
 
 # %% ../../nbs/recording/look.ipynb #989ea94d
 @dataclass
@@ -134,7 +155,7 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
 
     Args:
         text: A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
-        model: A `Transformer`, a model of `transformers`, or a name for `load_hf`
+        model: A `Transformer`, a model of `transformers`, or the name of either
         tokenizer: Its tokenizer or processor; None for pixel values or a sound alone
         pair: A second text, for models that read two
         image: A picture, for models that read a text and a picture
@@ -145,7 +166,7 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
         Names of what it read, recording and hidden states
     """
     if isinstance(model, str|Path):
-        loaded,processor = load_hf(model, head=True if write else None)
+        loaded,processor = open_model(model, head=True if write else None)
         return look(text, loaded, processor if tokenizer is None else tokenizer, pair=pair,
                     image=image, target=target, write=write)
     _check_arguments(text, pair, image, target, write, model)
@@ -155,7 +176,7 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
     if not L: raise ValueError("the text has no tokens")
     if max_len and L > max_len:
         raise ValueError(f"the text has {L} tokens, the model reads at most {max_len}")
-    with torch.no_grad(), record(model) as r: hidden = read.run()
+    with torch.no_grad(), evaluation_mode(model), record(model) as r: hidden = read.run()
     seen = Seen(read.names.get('text', []), None, r, hidden, written=read.written, image=read.image)
     seen.split = next((n for n,s in enumerate(read.second) if s == 1), None)
     for kind in r.kinds():
@@ -432,18 +453,16 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
     return _Read(run, names, max_len, second, written)
 
 def _token_text(tokenizer:Any, i:int)->str:
-    "Return a token as a reader writes it: bytes decoded where they are whole characters"
+    "Return a token as a reader writes it; different tokens have different texts"
     token:str|None
     text:str
-    if isinstance(tokenizer, PretrainedTokenizer):
+    if isinstance(tokenizer, Tokenizer):
         token = tokenizer.vocab[i] if i < len(tokenizer) else None
         is_special = i in tokenizer.special_ids
-        text = tokenizer.decode([i], skip_special=False)
-    elif isinstance(tokenizer, Tokenizer): return tokenizer.decode([i], skip_special=False)
+        text = '' if token is None else tokenizer.decode([i], skip_special=False)
     else:
         token = tokenizer.convert_ids_to_tokens(i)
         is_special = token in tokenizer.all_special_tokens
         text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
     if not token: return f"[{i}]"       # models have more rows than their tokenizers tokens
-    if token.startswith('##') or is_special: return token
-    return token if '\ufffd' in text or not text else text
+    return token if is_special else readable_token(token, text)

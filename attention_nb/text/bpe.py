@@ -32,6 +32,16 @@ def token_bytes(token:str)->bytes:
     if not all(c in char_to_byte for c in token): return token.encode()
     return bytes(char_to_byte[c] for c in token)
 
+def readable_token(token:str, text:str)->str:
+    "Return what a reader should see of `token`, which alone decodes to `text`; no two look alike"
+    if token.startswith('##'): return token
+    if '▁' in token: return token.replace('▁', ' ')
+    if text and '\ufffd' not in text: return text
+    data = token_bytes(token)
+    try: return data.decode()
+    except UnicodeDecodeError:
+        return ''.join(chr(b) if 32 <= b < 127 else f'\\x{b:02x}' for b in data)
+
 # %% ../../nbs/text/bpe.ipynb #5fbd8942
 # How GPT-2 cuts a text into pieces: words with their space, numbers, signs, spaces
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

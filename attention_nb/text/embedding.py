@@ -127,11 +127,14 @@ def plane(table:Tensor)->tuple[Tensor,Tensor]:
     Returns:
         Points, (n, 2), and the share of the spread that they show
     """
+    if table.dim() != 2 or table.shape[1] < 2:
+        raise ValueError(f"table must be (n, D), D at least 2, got {tuple(table.shape)}")
     table = table - table.mean(0)
     _,S,Vt = torch.linalg.svd(table, full_matrices=False)         # the rows of Vt are directions
     Vt = Vt[:2]
     Vt = Vt * Vt.gather(1, Vt.abs().argmax(1, keepdim=True)).sign()
-    return table @ Vt.T, (S[:2]**2).sum() / (S**2).sum()
+    spread = (S**2).sum()
+    return table @ Vt.T, torch.where(spread > 0, (S[:2]**2).sum()/spread, 1.)    # equal rows: all
 
 # %% ../../nbs/text/embedding.ipynb #27153b2f
 def sinusoidal_positions(L:int, D:int)->Tensor:

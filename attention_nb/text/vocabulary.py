@@ -8,10 +8,10 @@ Docs: https://attention-nb.github.io/attention_nb/text/vocabulary.html.md"""
 __all__ = ['Tokenizer']
 
 # %% ../../nbs/text/vocabulary.ipynb #7216c233
-import json, os, threading
+import json, os, secrets, shutil
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -120,13 +120,24 @@ def _read_json(path:str|os.PathLike[str])->Any:
         raise ValueError(f"{path}: not a JSON file: {e}") from None
 
 def save_whole(path:str|os.PathLike[str], content:bytes, mode:int|None=None)->None:
-    "Write `content` to the file `path`, whole or not at all; `mode` says who may read it"
+    """Write `content` to the file `path`, whole or not at all
+
+    `mode` says who may read it; None: who could read the old one.
+    """
     file = Path(os.path.realpath(path))
-    tmp = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    if file.is_symlink(): raise OSError(f"{path} is a loop of symbolic links")
+    if file.exists() and not file.is_file():    # a device
+        file.write_bytes(content)
+        return
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {file.parent} is not there")
+    tmp = file.with_name(f'.{secrets.token_hex(8)}.tmp')
     try:
-        if mode is not None: tmp.touch(0o600)
+        tmp.touch(0o666 if mode is None else 0o600, exist_ok=False)
         tmp.write_bytes(content)
         if mode is not None: tmp.chmod(mode)
+        else:
+            with suppress(FileNotFoundError): shutil.copymode(file, tmp)
         os.replace(tmp, file)
     finally: tmp.unlink(missing_ok=True)
 
@@ -311,8 +322,11 @@ class TrainableTokenizer(Tokenizer):
         Args:
             path: JSON file to write
         """
-        state = dict(type=type(self).__name__) | self._state()
-        save_whole(path, json.dumps(state).encode('ascii'))
+        save_whole(path, self.to_json())
+
+    def to_json(self)->bytes:
+        "Return what `save` writes"
+        return json.dumps(dict(type=type(self).__name__) | self._state()).encode('ascii')
 
     @classmethod
     def load(cls, path:str|os.PathLike[str])->Self:

@@ -66,7 +66,9 @@ def restore(model:nn.Module, optimizer:torch.optim.Optimizer, tensors:Mapping[st
     params = dict(model.named_parameters())
     own:dict[str,Tensor] = {**params, **dict(model.named_buffers())}
     saved = {n.removeprefix('model.'): t for n,t in tensors.items() if n.startswith('model.')}
-    if odd := {n for n,p in params.items() if is_saved(n, p)} ^ (saved.keys() & params.keys()):
+    expected = {n.removeprefix('model.') for n in live_state(model, optimizer)
+                if n.startswith('model.')}
+    if odd := expected ^ saved.keys():
         raise ValueError(f"the checkpoint is of another model: {sorted(odd)[0]!r} is in one "
                          "of them only")
     for n,t in saved.items():

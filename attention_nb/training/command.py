@@ -94,9 +94,10 @@ class RunSettings:
     def max_lr(self)->float:
         "The highest learning rate"
         if self.lr is not None: return self.lr
-        if self.source is None: return 1e-3 if self.config == 'small' else 3e-3
+        if self.source is None: return 3e-3 if self.config == 'tiny' else 1e-3
         return 1e-4 if self.lora is None else 1e-3
 
+_max_held_out = 64    # rows
 _dtypes:dict[str,torch.dtype|None] = dict(auto=None, float32=None, bfloat16=torch.bfloat16)
 
 def _read_settings(folder:Path)->RunSettings:
@@ -197,7 +198,8 @@ def _load(settings:RunSettings, folder:Path, resume:bool, strategy:RunStrategy)-
     ids = (tokenizer.encode(text, add_special_tokens=False) for text in texts)
     data = PackedTexts(ids, length=settings.length, batch=settings.batch, begin=begin, end=end,
                        seed=settings.seed)
-    rows,held_out = data.split(settings.held_out)
+    measured = (_max_held_out*settings.length + 1)/len(data.ids)    # more is better trained on
+    rows,held_out = data.split(min(settings.held_out, measured))
     if settings.lora is not None: add_lora(model, settings.lora)
     if settings.checkpoint_activations: checkpoint_activations(model)
     if torch.cuda.is_available(): model.cuda()
@@ -266,7 +268,7 @@ def _stop_signals()->Generator[list[int]]:
 
 def _evaluate(run:_Run)->dict[str,Any]:
     "Return the held-out loss, its perplexity and a sample"
-    loss = held_out_loss(run.model, run.held_out.in_order(64), run.strategy)
+    loss = held_out_loss(run.model, run.held_out.in_order(_max_held_out), run.strategy)
     whole = run.strategy.gather(run.model)
     sample = '' if whole is None else _sample(run, whole)
     return dict(held_out=loss, perplexity=math.exp(min(loss, 50)), sample=sample)

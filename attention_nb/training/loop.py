@@ -314,9 +314,12 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
 def _steps(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim.Optimizer,
            start:int, o:_StepOptions)->Iterator[TrainStep]:
     with expert_loads(model) as loads:
-        for step in range(start, o.steps):
-            model.train()
-            yield _one_step(model, data, optimizer, loads, step, o)
+        try:
+            for step in range(start, o.steps):
+                model.train()
+                yield _one_step(model, data, optimizer, loads, step, o)
+        finally:    # groups have their own rates again, which may be changed before the next call
+            for g in optimizer.param_groups: g['lr'] = g.pop('initial_lr', g['lr'])
 
 # %% ../../nbs/training/loop.ipynb #c4ec9002
 _M = TypeVar('_M', bound=nn.Module)
@@ -331,6 +334,13 @@ def checkpoint_activations(model:_M)->_M:
         The model
     """
     for m in model.modules():
-        if isinstance(m, Block):
-            setattr(m, 'forward', partial(checkpoint, m.forward, use_reentrant=False))
+        if isinstance(m, Block) and not isinstance(m.forward, partial):
+            setattr(m, 'forward', partial(_recomputed, m.forward))
     return model
+
+def _recomputed(forward:Callable[..., Tensor], *args:Any, **options:Any)->Tensor:
+    "Call a block's `forward`, and again in the backward pass; a cache would hold its tokens twice"
+    if options.get('cache') is not None or options.get('memory_cache') is not None:
+        return forward(*args, **options)
+    out:Tensor = checkpoint(forward, *args, use_reentrant=False, **options)
+    return out

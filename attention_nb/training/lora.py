@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import checked_integer, explained
+from ..checks import checked_integer, checked_positive, explained
 from ..layers.multihead import weight_like
 from ..layers.quantized import QuantizedLinear
 
@@ -40,7 +40,7 @@ class LoraLinear(nn.Module):
         self.base = base.requires_grad_(False)
         self.lora_A = nn.Parameter(torch.empty(r, K).to(self.like))
         self.lora_B = nn.Parameter(torch.zeros(N, r).to(self.like))
-        self.scale = 1. if alpha is None else alpha/r
+        self.scale = 1. if alpha is None else checked_positive('alpha', alpha)/r
         nn.init.kaiming_uniform_(self.lora_A, a=math.sqrt(5))
 
     @property

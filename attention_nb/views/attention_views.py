@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from ..text.bpe import token_bytes
+from ..text.bpe import readable_token
 from ..checks import checked_integer
 from ..recording.head_scores import (attention_entropy, attention_rollout, first_token,
                                                 next_token, previous_token)
@@ -138,16 +138,6 @@ def draw_boxes(fig:'Figure', data:dict[str,Any])->None:
     ax.axis('off')
 
 # %% ../../nbs/views/attention_views.ipynb #340550d5
-def _piece(token:str, text:str)->str:
-    "Return what a reader should see of `token`, which alone decodes to `text`"
-    if token.startswith('##'): return token
-    if '▁' in token: return token.replace('▁', ' ')
-    if text and '\ufffd' not in text: return text
-    data = token_bytes(token)
-    try: return data.decode()
-    except UnicodeDecodeError:
-        return ''.join(chr(b) if 32 <= b < 127 else f'\\x{b:02x}' for b in data)
-
 def _cut(text:str, tokenizer:Any)->_Cut:
     "Ids of `text`, their tokens, the set of special ids, and a function that decodes one id"
     t = getattr(tokenizer, '_tokenizer', tokenizer)         # inside ByteLevelBPETokenizer and so on
@@ -186,7 +176,7 @@ def show_tokens(tokens:Sequence[str]|str, tokenizer:object=None, *, title:str=''
         if not isinstance(tokens, str):
             raise TypeError(f"with a tokenizer, tokens must be one text, got {_kind(tokens)}")
         ids,raw,special,decode = _cut(tokens, tokenizer)
-        tokens = [t if i in special else _piece(t, decode(i)) for i,t in zip(ids, raw)]
+        tokens = [t if i in special else readable_token(t, decode(i)) for i,t in zip(ids, raw)]
         marked = [n for n,i in enumerate(ids) if i in special]
         more = dict(ids=[int(i) for i in ids], special=marked)
         if not tokens: raise ValueError("the text has no tokens")

@@ -14,7 +14,7 @@ from typing import Any
 import attention_nb
 from ..recording.head_scores import save_scores, score_heads, table_kind
 from .images import image_view, rgb_picture
-from ..recording.look import load_hf, look
+from ..recording.look import look, open_model
 from .page import View
 from .attention_views import head_view, model_view
 from .neuron_view import neuron_view
@@ -133,14 +133,10 @@ def _check_free(path:Path, force:bool)->None:
 # %% ../../nbs/views/command.ipynb #e11e3543
 def _load(name:str)->tuple[Any,Any]:
     "Load the model and its tokenizer"
-    if name == 'smollm2' or Path(name).suffix == '.gguf':
-        from attention_nb.checkpoints.pretrained import load_pretrained
-        from attention_nb.checkpoints.tokenizers import load_tokenizer
-        return load_pretrained(name), load_tokenizer(name)
     if importlib.util.find_spec('transformers'):
         from transformers.utils import logging
         logging.disable_progress_bar()
-    return load_hf(name)
+    return open_model(name)
 
 def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     "Return the view that the options ask for"

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from ..recording.head_scores import write_whole
 from ..recording.inputs import readable
+from ..text.vocabulary import save_whole
 
 # %% ../../nbs/views/page.ipynb #d6468bf5
 if TYPE_CHECKING: from matplotlib.figure import Figure
@@ -245,7 +245,7 @@ class View:
         if kind == 'html': body = self.html.encode()
         elif kind == 'svg' and self._svg: body = self._svg.encode()
         else: body = _still(self._data, kind)
-        write_whole(path, body)
+        save_whole(path, body)
         return path
 
 # %% ../../nbs/views/page.ipynb #4d905c33

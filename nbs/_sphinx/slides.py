@@ -159,7 +159,8 @@ def build(path, out):
         revealjs_static_path=[str(here/'_static')], revealjs_style_theme='white',
         revealjs_css_files=['pygments.css', 'slides.css'], revealjs_script_conf=script,
         revealjs_use_section_ids=True, revealjs_notes_from_comments=True,
-        revealjs_script_plugins=[dict(name='RevealNotes', src='revealjs/plugin/notes/notes.js')], html_copy_source=False,
+        revealjs_script_plugins=[dict(name="RevealNotes", src="revealjs/plugin/notes/notes.js")],
+        html_copy_source=False,
         nb_mime_priority_overrides=[('revealjs', m, n) for n,m in enumerate(MIMES)],
         extensions=['place', 'plain', 'pages', 'myst_nb', 'sphinxcontrib.bibtex', 'sphinx_design',
                     'sphinx-mathjax-offline', 'sphinx_revealjs', 'slides', 'fresh'])
