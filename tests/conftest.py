@@ -53,6 +53,11 @@ def named_after(terminalreporter, page):
         terminalreporter.write_line(f'{module} is also tested by: make test '
                                     f'ARGS="{" ".join(found)}"')
 
+def pytest_runtest_logreport(report):
+    "Name what fails at once: a long run may be stopped before its summary"
+    if report.failed and 'PYTEST_XDIST_WORKER' not in os.environ:
+        print(f'\nFAILED {report.nodeid}', file=sys.__stderr__, flush=True)
+
 def turn(item, late):
     """When its group's turn is: whoever builds the site first, then files that do not wait for it;
     single pages last, so that all processes end together"""

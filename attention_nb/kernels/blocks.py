@@ -319,11 +319,11 @@ def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|N
                     dropout_p:float=0.)->tuple[Tensor,Tensor]:
     """Compute `attention_lse` in memory linear in L (Dao et al. 2022, arXiv:2205.14135)
 
-    On a CPU each block goes through torch's fused kernel. On a GPU, where it is slow, and for a soft
-    cap, a block goes through the formula in float32. Masked blocks are skipped. Where `attention_lse` would make an L x S tensor, for
-    dropout and in a transform such as `torch.vmap`, it raises a `NotImplementedError`. It makes
-    one only with five or more dimensions and a mask of more than causal and window. No double
-    backward. Under `torch.compile` it is a graph break.
+    On a CPU each block goes through torch's fused kernel; on a GPU, where it is slow, and for a
+    soft cap, through the formula in float32. Masked blocks are skipped. Where `attention_lse` would
+    make an L x S tensor, for dropout and in a transform such as `torch.vmap`, it raises a
+    `NotImplementedError`. It makes one only with five or more dimensions and a mask of more than
+    causal and window. No double backward. Under `torch.compile` it is a graph break.
 
     Args:
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads

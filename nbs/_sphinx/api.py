@@ -190,7 +190,7 @@ def pasted(text):
 def page_of(name, book):
     "Its page, in reStructuredText"
     cfg,m,node,made = config(),homes()[name],node_of(name),book.home[name]
-    lesson = made if cells.kind(made) == 'lesson' else cells.lesson_of(made, book.pages[made])
+    lesson = explained_in(name, book)
     path,place = f'{cfg.lib_path.name}/{m.replace(".", "/")}.py',f'../{made}.html#{full(name)}'
     links = [f'`Source <{cfg.git_url}/blob/{cfg.branch}/{path}#L{node.lineno}>`__']
     if lesson in book.pages:
@@ -324,12 +324,21 @@ def link(name):
     cfg = config()
     return f'[`{name}`]({cfg.doc_host}{cfg.doc_baseurl}/{page(name)}.html#{full(name)})'
 
+def explained_in(name, book):
+    "The lesson that explains a name; a page of the library where there is none"
+    made = book.home[name]
+    return made if cells.kind(made) == 'lesson' else cells.lesson_of(made, book.pages[made])
+
 def listing(folder=cells.nbs):
     "Markdown: in groups of tasks what is offered, below it, folded, what else is public"
-    found,home = [],Book(folder).home
+    found,book,cfg = [],Book(folder),config()
+    def row(name):
+        lesson = explained_in(name, book)
+        more = lesson in book.pages and (f' (lesson [{cells.number(lesson)[0]}]({cfg.doc_host}'
+                                         f'{cfg.doc_baseurl}/{lesson}.html))')
+        return f'- {link(name)} {summary(name)}{more or ""}'
     for title,both in groups().items():
-        offered,others = (['\n'.join(f'- {link(n)}: {summary(n)}' for n in names if n in home)]
-                          for names in both)
+        offered,others = (['\n'.join(row(n) for n in names if n in book.home)] for names in both)
         if others[0]: others = [f'<details><summary>Parts and helpers</summary>\n\n{others[0]}'
                                 '\n\n</details>']
         if offered[0] or others[0]: found += [f'## {title}', *offered, *others]

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest, rules
 from helpers import clean_env, copied, full, pip_of, run, settings
 from helpers.book import markdown, name_of, runnable
+from outputs import marked
 
 def install_lines(path):
     "The arguments of the literal `%pip install` lines of the first code cell"
@@ -34,6 +35,7 @@ def run_notebook(path, python, folder):
     (folder/'work').mkdir()
     shutil.copy(path, folder/'work')
     nb = nbformat.read(folder/'work'/path.name, as_version=4)
+    nb.cells = [c for c in nb.cells if not marked(c, 'whole')]    # test_notebooks runs these
     class Manager(AsyncKernelManager):
         kernel_spec = KernelSpec(argv=[str(python), '-m', 'ipykernel_launcher', '-f',
                                        '{connection_file}'], display_name='standalone',
