@@ -54,7 +54,7 @@ html_title = cfg.title
 html_favicon = str(here/'_static'/'favicon.svg')
 html_static_path = [str(here/'_static'), str(cfg.lib_path/'views_js'/'look.css')]
 html_css_files = ['look.css', 'custom.css', ('print.css', dict(media='print'))]
-html_js_files = ['search.js', 'reading.js']
+html_js_files = ['search.js', 'reading.js', 'symbols.js']
 templates_path = [str(here/'_templates')]
 html_show_sourcelink,html_sourcelink_suffix = False,''
 html_sidebars = {'**': ['sidebar-nav-bs'], **{page: [] for page in ('index', 'play', 'speed')}}

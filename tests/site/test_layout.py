@@ -142,6 +142,22 @@ def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson)
             (s, i) => i < 2 ? s.color : s.backgroundColor)""")
         assert 4.5 <= contrast(comment, under) < contrast(name, under)
 
+def test_pointing_at_a_symbol_lights_it_in_formulas_and_in_code(page, address):
+    page.goto(f'{address}/03_attention.html')
+    page.wait_for_function("document.querySelector('mjx-mstyle[data-role]')")
+    article = page.locator('article.bd-article')
+    for pointed,kind,other in (('mjx-mstyle', 'q', 'k'), ('.highlight .n', 'k', 'q')):
+        page.locator(f'{pointed}[data-role="{kind}"]:visible').first.hover()
+        expect(article).to_have_attribute('data-lit', kind)
+        for place in ('mjx-mstyle', '.highlight .n'):
+            clear = 'rgba(0, 0, 0, 0)'
+            one,two = (article.locator(f'{place}[data-role="{k}"]:visible').first
+                       for k in (kind, other))
+            expect(one).not_to_have_css('background-color', clear)
+            expect(two).to_have_css('background-color', clear)
+    page.locator('h1').hover()
+    expect(article).to_have_attribute('data-lit', '')
+
 def test_the_keyboard_skips_to_the_text_and_shows_where_it_is(page, address):
     ready(page, f'{address}/mask.html')
     page.wait_for_url(re.compile(r'\d_mask\.html'))
