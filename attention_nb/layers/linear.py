@@ -276,8 +276,9 @@ def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, positions:Tensor|
             raise ValueError(f"mask must be bool ({B}, {S}), True = a real token, got {got}")
         mask = mask[:,S-L:]
     if documents is not None: return mask, _starts(documents, cache)
-    if positions is not None and L > 1 and has_values(positions):
-        if (positions.diff(dim=-1) < 0).any():
+    if positions is not None and L > 1:
+        falls = positions.diff(dim=-1) < 0
+        if has_values(falls) and falls.any():
             raise NotImplementedError("a layer with a state reads tokens in their order, and "
                                       "positions must not decrease")
     return mask, None
@@ -286,7 +287,7 @@ def _starts(documents:Tensor, cache:StateCache|None)->Tensor:
     "Return where documents begin, (B, L); each must be in one piece"
     starts = F.pad(documents[:,1:] != documents[:,:-1], (1, 0), value=True)
     if cache is not None: raise NotImplementedError("documents cannot be combined with a cache")
-    if has_values(documents):
+    if has_values(starts):
         ids = documents.sort(-1).values
         n_different = (ids[:,1:] != ids[:,:-1]).sum(-1) + 1
         if (starts.sum(-1) != n_different).any():

@@ -26,7 +26,9 @@ def inputs(cfg, B, L):
     mask[0,:2] = mask[0,4] = False
     both = cfg.kind == 'encoder-decoder'
     more = dict(decoder_ids=ids) if both else {}
-    own = {} if both else dict(documents=torch.arange(L).expand(B, L)//3 % 2,
+    # a layer with a state reads each document in one piece
+    n = 2 if {*cfg.block_types} <= {'full', 'window'} else L
+    own = {} if both else dict(documents=torch.arange(L).expand(B, L)//3 % n,
                                positions=torch.arange(L).expand(B, L)*2)
     own |= dict(type_ids=ids % 2) if cfg.n_types > 1 else {}
     return ids, {'': more, 'mask': more | dict(mask=mask), **{n: {n: t} for n,t in own.items()}}

@@ -255,7 +255,7 @@ def test_a_pdf_has_numbers_an_outline_answers_and_links_inside(browser, address,
     assert [title.split()[0] for title,_ in chapters] == [lesson[:2].lstrip('0'), 'Plots']
     first = chapters[1][1]
     assert chapters[0][1] == 0 and plain(chapters[1][0].split()[-1]) in texts[first][:300]
-    assert ''.join(texts).count('Answer') > 5
+    assert 'the answers stay rome and got' in ' '.join(''.join(texts).split())    # one of them
     links = [[a.get_object() for a in p.get('/Annots', ())] for p in reader.pages]
     outer = [str(link.get('/A', {}).get('/URI', '')) for some in links for link in some]
     assert not [uri for uri in outer if uri.startswith(address)]
