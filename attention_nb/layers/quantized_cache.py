@@ -144,13 +144,13 @@ _GROUP = 32    # tokens
 class GroupedBuffer(IntegerBuffer):
     """A buffer of tokens, stored as codes of 4 or 2 bits, each group with a minimum and a step
 
-    KIVI (Liu et al. 2024, arXiv:2402.02750). A group is a channel of 32 tokens, or a token of a
-    head. Tokens after the last 32 that are complete stay as they are.
+    KIVI (Liu et al. 2024, arXiv:2402.02750). A group is 32 tokens of one channel, or one token of
+    a head. Tokens after the last 32 that are complete stay as they are.
 
     Args:
         shape: Shape of the buffer, (B, H, S, E)
         dtype: torch.int4 or torch.int2
-        by_channel: Groups are channels of 32 tokens; False: single tokens
+        by_channel: Groups are 32 tokens of a channel; False: single tokens
         device: Where it is allocated
     """
     def __init__(self, *shape:int, dtype:torch.dtype, by_channel:bool,

@@ -110,7 +110,7 @@ def yarn_mscale(factor:float, m:float=1.)->float:
         m: Weight of the logarithm; 0 gives 1
 
     Returns:
-        Multiplier of cosine and sine, or its root of scores
+        Factor of cosine and sine; scores grow by its square
     """
     return 1. if factor <= 1 else .1*m*math.log(factor) + 1.
 

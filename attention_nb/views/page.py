@@ -180,17 +180,6 @@ class View:
         _kind_of(data)
         self._data,self._summary,self._svg = copy.deepcopy(data),str(summary),svg
 
-    @classmethod
-    def from_data(cls, data:dict[str,Any], summary:str, svg:str|None=None)->'View':
-        """Make a view again from what a notebook stores of it
-
-        Args:
-            data: What a notebook keeps of a view, its 'data'
-            summary: Its 'summary'
-            svg: Its stored still; None draws it when it is asked for
-        """
-        return cls(data, summary, svg)
-
     def __repr__(self)->str: return self._summary
 
     @property

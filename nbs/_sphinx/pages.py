@@ -32,7 +32,7 @@ def live_view(data, frame):
     import_figures()
     view = json.loads(json.dumps(data[VIEW]))
     still = data.get('image/svg+xml')
-    text = View.from_data(view['data'], view['summary'], still)._repr_html_()
+    text = View(view['data'], view['summary'], still)._repr_html_()
     if frame:
         wide,narrow,touch = (int(n) for n in frame.split(','))
         heights = f'--wide:{wide}px;--narrow:{narrow}px;--touch:{touch}px;'

@@ -125,14 +125,14 @@ def test_a_stored_view_is_drawn_in_another_process(tmp_path):
 import attention_nb.figures; from attention_nb import View
 for m in pkgutil.iter_modules(attention_nb.figures.__path__, 'attention_nb.figures.'):
     import_module(m.name)
-for name,d in json.load(open('views.json')).items(): View.from_data(**d).save(f'{name}.svg')
-View.from_data(**d).save('last.png')"""
+for name,d in json.load(open('views.json')).items(): View(**d).save(f'{name}.svg')
+View(**d).save('last.png')"""
     subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True)
     for name,view in views.items():
         found = (tmp_path/f'{name}.svg').read_text(encoding='utf-8')
         if name in ('image', 'permutation'):
             assert found == view._repr_svg_()
-            frame = View.from_data(view._data, '"><script>1</script>', found)._repr_html_()
+            frame = View(view._data, '"><script>1</script>', found)._repr_html_()
             assert frame.count('<iframe') == 1 and '<script' not in frame
         tags = {e.tag.rpartition('}')[2] for e in xml.fromstring(found).iter()}
         assert not tags & {'script', 'foreignObject', 'iframe'}, name
