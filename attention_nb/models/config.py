@@ -355,9 +355,6 @@ def _check_effects(cfg:TransformerConfig)->None:
          "has no effect on latent attention",
          ('n_kv_heads', 'head_dim', 'v_head_dim', 'attn_bias', 'out_bias'))):
         if is_unused: _check_unused(cfg, reason, names)
-    if experts is not None and cfg.dense_layers >= cfg.n_layers:
-        raise ValueError(f"dense_layers must be less than n_layers={cfg.n_layers}, or experts "
-                         f"None, got {cfg.dense_layers}")
     if (cfg.delta is None) != ('delta' not in cfg.block_types):
         raise ValueError("delta must be given for layers of the type 'delta', and only then, got "
                          f"{cfg.delta} and layer_types={cfg.layer_types}")

@@ -451,8 +451,8 @@ class Transformer(nn.Module):
         Raises a `ValueError` if the cached keys were rotated by others.
         """
         if cache is None or self.decoder is None or not position_ids.numel(): return 0
-        if not any(r.scaling['rope_type'] == 'longrope' for r in self.decoder.ropes.values()):
-            return 0
+        if not any(rope.scaling['rope_type'] == 'longrope'
+                   for _,rope in self.decoder.ropes.items()): return 0
         length = int(position_ids.max()) + 1
         if len(cache) and not self.same_frequencies(cache.rope_length, length, ignore_dynamic=True):
             raise ValueError(f"keys in the cache were rotated for a text of {cache.rope_length} "

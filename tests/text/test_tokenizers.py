@@ -245,9 +245,11 @@ def test_our_own_files_are_loaded_by_load_tokenizer(tmp_path):
             own.save(tmp_path/name)
             found = load_tokenizer(source)
             assert type(found) is type(own) and found._state() == own._state()
-    WordTokenizer.train(scripts).save(tmp_path/'words.json')
-    with pytest.raises(TypeError, match='got WordTokenizer'):
-        save_tokenizer(tmp_path/'words.json', tmp_path/'no')
+    words = WordTokenizer.train(scripts)
+    words.save(tmp_path/'words.json')
+    for n,source in enumerate((words, tmp_path/'words.json')):
+        save_tokenizer(source, tmp_path/f'saved{n}')
+        assert load_tokenizer(tmp_path/f'saved{n}')._state() == words._state()
     (tmp_path/'mine.json').write_text('{"type": "BPETokenizer"}')
     with pytest.raises(ValueError, match='mine.json'): load_tokenizer(tmp_path/'mine.json')
 
