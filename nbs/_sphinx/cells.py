@@ -177,16 +177,16 @@ def hidden(options):
     return bool(options.keys() & {'hide', 'default_exp'}) or options.get('echo') is False
 
 def minutes(cells):
-    """What a page takes: 200 words or 20 open lines of code each, one more for a prediction and
-    five for an exercise"""
+    """What a page takes: 150 words or 15 open lines of code each, one more for a prediction and
+    eight for an exercise; readers gave 45 to 130 for a lesson"""
     text,lines = '\n'.join(source(c) for c in cells if c['cell_type'] == 'markdown'),0
     for c in cells:
         if c['cell_type'] == 'code' and not folded(o := split_options(source(c))[0]) | hidden(o):
             lines += len(code_lines(c))
     exercises = text.partition('## Exercises')[2]
     asked = len(re.findall(r'\*\*(?:Predict|Try)\b', text))
-    return round(words(cells)/200 + lines/20 + asked
-                 + 5*len(re.findall(r'^\*\*\d+\.\*\*', exercises, re.M)))
+    return round(words(cells)/150 + lines/15 + asked
+                 + 8*len(re.findall(r'^\*\*\d+\.\*\*', exercises, re.M)))
 
 def syntax(text):
     "The syntax tree of a cell without its magics; an empty one if it is not Python"
