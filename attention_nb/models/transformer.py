@@ -435,9 +435,9 @@ class Transformer(nn.Module):
             type_ids,padding_mask,documents = (
                 None if t is None else self.split_tokens(t)
                 for t in (type_ids, padding_mask, documents))
-        new_ids = all_ids[...,n_cached:]
-        length = self._length_for_rope(cache, new_ids)
-        x = self.embed(ids, new_ids, type_ids)
+        new_positions = all_ids[...,n_cached:]
+        length = self._length_for_rope(cache, new_positions)
+        x = self.embed(ids, new_positions, type_ids)
         context = stack.new_context(x, all_ids, mask_by_position=positions is not None,
                                     padding_mask=padding_mask, documents=documents, cache=cache,
                                     memory=memory, memory_mask=memory_mask)
@@ -450,7 +450,8 @@ class Transformer(nn.Module):
 
         Raises a `ValueError` if the cached keys were rotated by others.
         """
-        if cache is None or self.decoder is None or not position_ids.numel(): return 0
+        if cache is None or self.decoder is None: return 0
+        if not position_ids.numel(): return cache.rope_length
         if not any(rope.scaling['rope_type'] == 'longrope'
                    for _,rope in self.decoder.ropes.items()): return 0
         length = int(position_ids.max()) + 1

@@ -69,7 +69,7 @@ def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
 
     Args:
         source: 'smollm2', a GGUF file, a folder that we saved; or what `load_hf` takes
-        head: As in `load_hf`
+        head: As in `load_hf`; a `Transformer` has its head
 
     Returns:
         The model, and its tokenizer or processor

@@ -65,11 +65,10 @@ def _three(t:Any, name:str, shape:tuple[int,int,int])->Tensor|None:
     "Return a mask or bias with three dimensions that broadcast to `shape`, (H, L, S)"
     if t is None: return None
     if isinstance(t, str): raise TypeError(f"{name} must be a tensor or an array, got {t!r}")
-    t = cpu_tensor(t)
-    if (t.dtype == torch.bool) != (name == 'mask'):
+    x = cpu_tensor(t)
+    if (x.dtype == torch.bool) != (name == 'mask'):
         kind = 'bool (True = may attend)' if name == 'mask' else 'floating point'
-        raise TypeError(f"{name} must be {kind}, got {t.dtype}")
-    x = t
+        raise TypeError(f"{name} must be {kind}, got {x.dtype}")
     if x.dim() == 4 and len(x) == 1: x = x[0]
     while x.dim() < 3: x = x[None]
     if x.dim() != 3 or any(n not in (1,m) for n,m in zip(x.shape, shape)):

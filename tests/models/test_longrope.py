@@ -100,3 +100,5 @@ def test_a_cached_call_beyond_the_border_is_refused_and_changes_nothing():
         cache.reset()
         again = torch.cat([model(part, cache=cache) for part in (ids[:,:N+1], ids[:,N+1:])], 1)
         torch.testing.assert_close(again, model(ids))
+        model(ids[:,:0], cache=cache)                # nothing is read, nothing forgotten
+        assert cache.rope_length == N+2

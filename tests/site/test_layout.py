@@ -1,8 +1,8 @@
 "Dark pages, the keyboard, what a reader has read, and paper; test_pages.py opens each page"
 import re
-import folds, pytest
+import folds, pytest, rules
 from helpers import full, short
-from helpers.book import home, lessons, plain
+from helpers.book import cells, home, lessons, plain
 from helpers.looks import contrast, expect
 
 @pytest.fixture
@@ -255,6 +255,8 @@ def test_a_pdf_has_numbers_an_outline_answers_and_links_inside(browser, address,
     assert [title.split()[0] for title,_ in chapters] == [lesson[:2].lstrip('0'), 'Plots']
     first = chapters[1][1]
     assert chapters[0][1] == 0 and plain(chapters[1][0].split()[-1]) in texts[first][:300]
+    n_answers = sum('code-summary: "Answer' in rules.source(c) for c in cells(lesson))
+    assert ''.join(texts).count('Answer') == n_answers > 3
     assert 'the answers stay rome and got' in ' '.join(''.join(texts).split())    # one of them
     links = [[a.get_object() for a in p.get('/Annots', ())] for p in reader.pages]
     outer = [str(link.get('/A', {}).get('/URI', '')) for some in links for link in some]
