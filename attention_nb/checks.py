@@ -113,6 +113,25 @@ def check_sizes(**sizes:int)->None:
     """
     for name,n in sizes.items(): checked_integer(name, n, min=1)
 
+# %% ../nbs/checks.ipynb #9b746282
+integer_dtypes:tuple[torch.dtype,...] = (
+    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32,
+    torch.uint64)
+
+def dtype_or_type(x:object)->torch.dtype|str:
+    "Return the dtype of a tensor and the name of any other type, for an error"
+    return x.dtype if isinstance(x, Tensor) else type(x).__name__
+
+def check_integer_tensor(name:str, t:object)->None:
+    "Raise a `TypeError` unless `t` is a tensor of integers"
+    if not isinstance(t, Tensor) or t.dtype not in integer_dtypes:
+        raise TypeError(f"{name} must be a tensor of integers, got {dtype_or_type(t)}")
+
+def check_float_tensor(name:str, t:object)->None:
+    "Raise a `TypeError` unless `t` is a tensor of floating point"
+    if not isinstance(t, Tensor) or not t.is_floating_point():
+        raise TypeError(f"{name} must be a tensor of floats, got {dtype_or_type(t)}")
+
 # %% ../nbs/checks.ipynb #39c24c5c
 def check_broadcast(name:str, t:Tensor, shape:tuple[int,...], what:str='the scores')->None:
     """Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them

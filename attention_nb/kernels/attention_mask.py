@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 from torch.utils import _pytree
-from ..checks import (check_broadcast, checked_integer, checked_window, has_values,
-                                 is_eager)
+from ..checks import (check_broadcast, check_integer_tensor, checked_integer,
+                                 checked_window, dtype_or_type, has_values, is_eager)
 from .positions import (FULL, PARTIAL, Window, and_masks, block_sizes,
                                             blocks_of_mask, blocks_of_positions, blocks_of_table,
                                             gather_pairs, index_mask, or_masks, slice_bounds,
@@ -394,8 +394,8 @@ def _rule_tile(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tenso
     q_pos,k_pos = _pairs(mask, q, k, device)
     result:Any = mask.rule(q_pos, k_pos)
     if not isinstance(result, Tensor) or result.dtype != torch.bool:
-        got = result.dtype if isinstance(result, Tensor) else type(result).__name__
-        raise TypeError(f"rule must return a bool tensor (True = may attend), got {got}")
+        raise TypeError("rule must return a bool tensor (True = may attend), "
+                        f"got {dtype_or_type(result)}")
     shape = tuple(torch.broadcast_shapes(q_pos.shape, k_pos.shape))
     check_broadcast('the result of rule', result, shape)
     return result.expand(shape)
@@ -428,10 +428,7 @@ def _check(mask:AttentionMask)->None:
 
 def _check_ids(name:str, t:Any, n:int, L:int, S:int)->None:
     "Check positions or document ids, integers (n,) or (B, n)"
-    if not isinstance(t, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-    if t.is_floating_point() or t.is_complex() or t.dtype == torch.bool:
-        raise TypeError(f"{name} must be integers, got {t.dtype}")
+    check_integer_tensor(name, t)
     if t.dim() not in (1,2) or t.shape[-1] != n:
         hint = "; where L and S differ, give k_doc too" if name == 'k_doc' and L != S else ''
         raise ValueError(f"{name} must be ({n},) or (B, {n}), got {tuple(t.shape)}{hint}")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from numbers import Integral
 import torch
 from torch import Tensor
-from ..checks import checked_integer, explained, has_values
+from ..checks import check_integer_tensor, checked_integer, explained, has_values
 from .positions import allowed
 
 # %% ../../nbs/kernels/mask.ipynb #d1fe6ad2
@@ -58,8 +58,7 @@ def window_mask(L:int, S:int|None, left:int|None, right:int|None=0, *,
 def _integers(name:str, x:Tensor|Sequence[int], device:torch.device|str|None=None)->Tensor:
     "Return `x` as a tensor of 64-bit integers, on `device` if given"
     x = torch.as_tensor(x, device=device)
-    if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
-        raise TypeError(f"{name} must be integers, got {x.dtype}")
+    if x.numel(): check_integer_tensor(name, x)    # an empty list is a tensor of floats
     return x.long()
 
 def _prefix_lengths_mask(name:str, n:Tensor|Sequence[int], S:int,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TypedDict, TypeVar, Unpack
 import torch
 from torch import Tensor, nn
-from ..checks import (wide_dtype, autocast_dtype, check_broadcast, check_number,
-                                 checked_window, explain)
+from ..checks import (autocast_dtype, check_broadcast, check_integer_tensor,
+                                 check_number, checked_window, explain, wide_dtype)
 from .positions import Window
 from .attention_mask import AttentionMask, mask_of_options
 
@@ -120,8 +120,7 @@ def check_mask_and_bias(shape:tuple[int,...], dtype:torch.dtype, device:torch.de
 def check_positions(q:Tensor, name:str, positions:Tensor, n:int)->None:
     "Raise a `TypeError` or `ValueError` unless `positions` are integers, (n,) or (B, n)"
     check_tensor(name, positions, q.device)
-    if positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool:
-        raise TypeError(f"{name} must be integers, got {positions.dtype}")
+    check_integer_tensor(name, positions)
     batch = q.dim() in (3,4)
     if _shape(positions) != (n,) and not (batch and _shape(positions) == (q.shape[0],n)):
         shapes = f"({n},) or ({q.shape[0]}, {n})" if batch else f"({n},)"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import (check_number, check_sizes, checked_integer, explained, has_values,
-                                  wide_dtype)
+from ..checks import (check_float_tensor, check_number, check_sizes, checked_integer,
+                                 explained, has_values, wide_dtype)
 from .few_rows import Linear
 from .multihead import computed_dtype, merge_heads, split_heads, weight_like
 
@@ -74,9 +74,7 @@ def _check_rule(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor
     arguments = dict(q=q, k=k, v=v, beta=beta, log_decay=log_decay, state=state)
     for name,t in arguments.items():
         if t is None and name in ('beta','log_decay','state'): continue
-        if not isinstance(t, Tensor) or not t.is_floating_point():
-            raise TypeError(f"{name} must be a tensor of floats, "
-                            f"got {getattr(t, 'dtype', type(t).__name__)}")
+        check_float_tensor(name, t)
     if q.dim() != 4: raise ValueError(f"q must be (B, H, L, E), got {tuple(q.shape)}")
     B,H,L,E = q.shape
     Ev = v.shape[-1] if v.dim() else 0
@@ -128,8 +126,7 @@ def gated_delta_rule(q:Tensor, k:Tensor, v:Tensor, beta:Tensor, log_decay:Tensor
     Returns:
         Outputs (B, H, L, Ev), state after the last token, in float32 or wider
     """
-    if not isinstance(beta, Tensor):
-        raise TypeError(f"beta must be a tensor of floats, got {type(beta).__name__}")
+    check_float_tensor('beta', beta)    # None is for `linear_attention` alone
     _check_rule(q, k, v, beta, log_decay, state)
     return _by_chunks(q, k, v, beta, log_decay, state)
 
@@ -257,9 +254,7 @@ def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, positions:Tensor|
 
     Returns the mask of the new tokens, (B, L), and where documents begin, (B, L).
     """
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        raise TypeError("x must be a tensor of floats, "
-                        f"got {getattr(x, 'dtype', type(x).__name__)}")
+    check_float_tensor('x', x)
     if x.dim() != 3 or x.shape[2] != d_model:
         raise ValueError(f"x must be (B, L, {d_model}), got {tuple(x.shape)}")
     B,L,_ = x.shape

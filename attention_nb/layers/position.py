@@ -12,19 +12,15 @@ import math
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from ..checks import check_number, check_sizes, checked_integer, explained
+from ..checks import (check_float_tensor, check_integer_tensor, check_number,
+                                 check_sizes, checked_integer, explained)
 from .rope_scaling import RopeFrequencies
 
 # %% ../../nbs/layers/position.ipynb #add0f8e3
-def _kind_name(x:object)->str:
-    "Return the dtype of a tensor, or the type of another object, for error messages"
-    return str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
-
 def _check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
     "Raise a `TypeError` or `ValueError` unless cosine and sine fit each other and `x`"
     for name,t in dict(x=x, cos=cos, sin=sin).items():
-        if not isinstance(t, Tensor) or not t.is_floating_point():
-            raise TypeError(f"{name} must be a tensor of floats, got {_kind_name(t)}")
+        check_float_tensor(name, t)
     shape = tuple(cos.shape)
     if sin.shape != cos.shape:
         raise ValueError(f"sin must have the shape of cos {shape}, got {tuple(sin.shape)}")
@@ -33,6 +29,23 @@ def _check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
     if not fits or not 0 < 2*shape[-1] <= x.shape[-1]:
         raise ValueError("cos and sin must be (L, R/2) for x (..., L, E), or (B, L, R/2) for x "
                          f"(B, H, L, E), R at most E; got {shape} for x {tuple(x.shape)}")
+
+# %% ../../nbs/layers/position.ipynb #f01a0437
+def _widen(cos:Tensor, sin:Tensor, interleaved:bool)->tuple[Tensor,Tensor]:
+    "Return cosines and signed sines of all R numbers from those of the pairs; broadcast over heads"
+    if interleaved:
+        cos,sin = cos.repeat_interleave(2, -1),torch.stack((-sin,sin), -1).flatten(-2)
+    else: cos,sin = torch.cat((cos,cos), -1),torch.cat((-sin,sin), -1)
+    return (cos,sin) if cos.dim() == 2 else (cos[:,None],sin[:,None])    # (B, 1, L, R)
+
+def _rotate(x:Tensor, cos:Tensor, sin:Tensor, interleaved:bool)->Tensor:
+    "Add to each number times its cosine its partner times the signed sine"
+    R,E = cos.shape[-1],x.shape[-1]
+    part = (x if R == E else x[...,:R]).to(torch.promote_types(x.dtype, torch.float32))
+    if interleaved: partner = part.unflatten(-1, (-1,2)).flip(-1).flatten(-2)
+    else: partner = part.roll(R//2, -1)
+    out = (part*cos + partner*sin).to(x.dtype)
+    return out if R == E else torch.cat((out, x[...,R:]), -1)
 
 # %% ../../nbs/layers/position.ipynb #a0e139d0
 def apply_rope(x:Tensor, cos:Tensor, sin:Tensor, *, interleaved:bool=False)->Tensor:
@@ -48,21 +61,12 @@ def apply_rope(x:Tensor, cos:Tensor, sin:Tensor, *, interleaved:bool=False)->Ten
         Rotated, (..., L, E), in the dtype of `x`; numbers from R on are unchanged
     """
     _check_tables(x, cos, sin)
-    if cos.dim() == 3: cos,sin = cos[:,None],sin[:,None]                       # (B, 1, L, R/2)
-    R = 2*cos.shape[-1]
-    part = x[...,:R].to(torch.promote_types(x.dtype, torch.float32))
-    a,b = (part[...,0::2],part[...,1::2]) if interleaved else part.chunk(2, -1)
-    a,b = a*cos - b*sin,b*cos + a*sin                                          # (..., L, R/2)
-    rotated = torch.stack((a,b), -1).flatten(-2) if interleaved else torch.cat((a,b), -1)
-    rotated = rotated.to(x.dtype)
-    return rotated if R == x.shape[-1] else torch.cat((rotated, x[...,R:]), -1)
+    return _rotate(x, *_widen(cos, sin, interleaved), interleaved)
 
 # %% ../../nbs/layers/position.ipynb #09345717
 def _checked_position_ids(name:str, ids:Tensor, n:int|None=None)->Tensor:
     "Return position ids as int64; raise an error unless they are integers, (n,) or (B, n)"
-    if (not isinstance(ids, Tensor) or ids.is_floating_point() or ids.is_complex()
-            or ids.dtype == torch.bool):
-        raise TypeError(f"{name} must be a tensor of integers, got {_kind_name(ids)}")
+    check_integer_tensor(name, ids)
     if ids.dim() not in (1,2) or n is not None and ids.shape[-1] != n:
         L = 'L' if n is None else n
         raise ValueError(f"{name} must be ({L},) or (B, {L}), got {tuple(ids.shape)}")
@@ -84,7 +88,7 @@ class Rope(RopeFrequencies):
     """Rotary position embedding of queries and keys (Su et al. 2021), without parameters
 
     A call rotates by position ids. `tables` gives what the function `apply_rope` takes; layers
-    compute `rotation` once, share it and call `rotate`, which needs fewer operations.
+    compute `rotation` once, share it and call `rotate`.
 
     Args:
         head_dim: Width E of a head
@@ -132,11 +136,7 @@ class Rope(RopeFrequencies):
         Returns:
             Cosines and signed sines, (L, R) or (B, 1, L, R), float32
         """
-        cos,sin = self.tables(positions)
-        if self.interleaved:
-            cos,sin = cos.repeat_interleave(2, -1),torch.stack((-sin,sin), -1).flatten(-2)
-        else: cos,sin = torch.cat((cos,cos), -1),torch.cat((-sin,sin), -1)
-        return (cos,sin) if cos.dim() == 2 else (cos[:,None],sin[:,None])
+        return _widen(*self.tables(positions), self.interleaved)
 
     def rotate(self, x:Tensor, rotation:tuple[Tensor,Tensor])->Tensor:
         """Rotate heads: each number times its cosine, plus its partner times the signed sine
@@ -148,13 +148,7 @@ class Rope(RopeFrequencies):
         Returns:
             Rotated, like `x`
         """
-        cos,sin = rotation
-        R,E = self.rotary_dim,x.shape[-1]
-        part = (x if R == E else x[...,:R]).to(torch.promote_types(x.dtype, torch.float32))
-        if self.interleaved: partner = part.unflatten(-1, (-1,2)).flip(-1).flatten(-2)
-        else: partner = part.roll(R//2, -1)
-        out = (part*cos + partner*sin).to(x.dtype)
-        return out if R == E else torch.cat((out, x[...,R:]), -1)
+        return _rotate(x, *rotation, self.interleaved)
 
     def forward(self, x:Tensor, positions:Tensor)->Tensor:
         """Rotate `x` by its position ids
@@ -271,8 +265,7 @@ def relative_bias(table:Tensor, L:int, S:int|None=None, *, max_distance:int=128,
     Returns:
         Added to scores, (H, L, S), or (B, H, L, S) if position ids have a batch
     """
-    if not isinstance(table, Tensor) or not table.is_floating_point():
-        raise TypeError(f"table must be a tensor of floats, got {_kind_name(table)}")
+    check_float_tensor('table', table)
     if table.dim() != 2: raise ValueError(f"table must be (n_buckets, H), got {tuple(table.shape)}")
     q_pos,k_pos = _aligned_position_ids(L, S, q_pos, k_pos, table.device)
     buckets = relative_buckets(q_pos, k_pos, n_buckets=len(table), max_distance=max_distance,

@@ -18,11 +18,11 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 import torch
 from torch import Tensor
 from ..layers.cache import ModelCache
-from ..checks import (autocast_dtype, check_real, checked_integer,
-                                 checked_positive)
+from ..checks import (autocast_dtype, check_integer_tensor, check_real,
+                                 checked_integer, checked_positive)
 from .config import TransformerConfig, max_positions
 from .sampling import (LogitsProcessor,
-                                          checked_processors, filter_logits, integer_dtypes)
+                                          checked_processors, filter_logits)
 from ..text.vocabulary import Tokenizer, checked_flag
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d31
@@ -191,9 +191,7 @@ def _check_model(model:GenerativeModel, name:str='model')->None:
 
 def _checked_ids(name:str, ids:Tensor, vocab_size:int)->Tensor:
     "Return token ids as int64 (B, L)"
-    if not isinstance(ids, Tensor) or ids.dtype not in integer_dtypes:
-        raise TypeError(f"{name} must be a tensor of integers, "
-                        f"got {ids.dtype if isinstance(ids, Tensor) else type(ids).__name__}")
+    check_integer_tensor(name, ids)
     if ids.dim() not in (1,2) or not ids.numel():
         raise ValueError(f"{name} must have shape (B, L) or (L,), with B and L at least 1, "
                          f"got {tuple(ids.shape)}")

@@ -12,18 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 import torch
 from torch import Tensor, nn
-from ..checks import checked_fraction, checked_integer, checked_positive, wide_dtype
+from ..checks import (check_float_tensor, check_integer_tensor, checked_fraction,
+                                 checked_integer, checked_positive, wide_dtype)
 
 # %% ../../nbs/models/sampling.ipynb #a1c40d08
-integer_dtypes:tuple[torch.dtype,...] = (
-    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32,
-    torch.uint64)
-
 def check_logits(logits:Tensor, shape:str='(..., N)')->None:
     "Raise a `TypeError` or `ValueError` unless `logits` are floats of this shape"
-    if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        raise TypeError("logits must be a tensor of floats, "
-                        f"got {getattr(logits, 'dtype', type(logits).__name__)}")
+    check_float_tensor('logits', logits)
     if not logits.dim() or shape == '(B, N)' and logits.dim() != 2:
         raise ValueError(f"logits must be {shape}, got {tuple(logits.shape)}")
 
@@ -134,9 +129,7 @@ def penalize_repetition(logits:Tensor, ids:Tensor, penalty:float, *, mask:Tensor
     penalty = checked_positive('repetition_penalty', penalty)
     check_logits(logits, '(B, N)')
     B,N = logits.shape
-    if not isinstance(ids, Tensor) or ids.dtype not in integer_dtypes:
-        raise TypeError("ids must be a tensor of integers, "
-                        f"got {getattr(ids, 'dtype', type(ids).__name__)}")
+    check_integer_tensor('ids', ids)
     if ids.shape[:-1] != (B,):
         raise ValueError(f"ids must be ({B}, L) as logits have {B} rows, got {tuple(ids.shape)}")
     ids = ids.long()

@@ -23,14 +23,13 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import checked_integer, explained, has_values
+from ..checks import check_integer_tensor, checked_integer, explained, has_values
 from .config import (ExpertsConfig as ExpertsConfig, max_positions,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
 from .compiled_step import CompiledStep, compiled_step
 from .generation_options import GenerateKwargs, caller_level
-from .sampling import integer_dtypes
 from ..layers.base import AnyAttentionFunction, AttentionLayer, set_attention
 from ..layers.few_rows import multiply_rows
 from ..layers.multihead import computed_dtype, weight_like
@@ -208,7 +207,7 @@ def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, n_cac
         positions: Position ids, (L,) or (B, L)
         documents: Document of each token (B, L)
     """
-    _check_integers(ids=ids, decoder_ids=decoder_ids, type_ids=type_ids)
+    _check_ids(ids=ids, decoder_ids=decoder_ids, type_ids=type_ids)
     both = cfg.kind == 'encoder-decoder'
     if both != (decoder_ids is not None):
         raise ValueError("decoder_ids must be given for an encoder-decoder, and only then")
@@ -228,13 +227,11 @@ def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, n_cac
             raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
 
 # %% ../../nbs/models/transformer.ipynb #68b97f37
-def _check_integers(**tensors:Tensor|None)->None:
+def _check_ids(**tensors:Tensor|None)->None:
     "Raise a `TypeError` or `ValueError` unless each is a tensor of integers (B, L), or None"
     for name,t in tensors.items():
         if t is None: continue
-        if not isinstance(t, Tensor) or t.dtype not in integer_dtypes:
-            raise TypeError(f"{name} must be a tensor of integers, "
-                            f"got {getattr(t, 'dtype', type(t).__name__)}")
+        check_integer_tensor(name, t)
         if t.dim() != 2: raise ValueError(f"{name} must be (B, L), got {tuple(t.shape)}")
 
 # %% ../../nbs/models/transformer.ipynb #be3c00e3
@@ -248,13 +245,12 @@ def _check_positions(cfg:TransformerConfig, ids:Tensor, has_cache:bool, position
         if has_cache:
             raise NotImplementedError("documents cannot be combined with a cache; give each "
                                       "document its own row")
-        _check_integers(documents=documents)
+        check_integer_tensor('documents', documents)
         if documents.shape != ids.shape:
             raise ValueError(f"documents must be like ids {tuple(ids.shape)}, "
                              f"got {tuple(documents.shape)}")
     if positions is not None:
-        _check_integers(positions=positions if not isinstance(positions, Tensor)
-                        or positions.dim() != 1 else positions[None])
+        check_integer_tensor('positions', positions)
         if tuple(positions.shape) not in ((ids.shape[1],), tuple(ids.shape)):
             raise ValueError(f"positions must be ({ids.shape[1]},) or {tuple(ids.shape)}, "
                              f"got {tuple(positions.shape)}")

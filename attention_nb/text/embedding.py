@@ -11,7 +11,7 @@ __all__ = ['cosine_similarity', 'Embeddings', 'plane', 'sinusoidal_positions']
 from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
-from ..checks import checked_integer
+from ..checks import check_float_tensor, check_integer_tensor, checked_integer
 
 # %% ../../nbs/text/embedding.ipynb #5c1f0a01
 def unit(x:Tensor)->Tensor:
@@ -21,16 +21,11 @@ def unit(x:Tensor)->Tensor:
     norm = x.norm(dim=-1, keepdim=True)
     return x / torch.where(norm > 0, norm, 1.)
 
-def kind_of(x:object)->torch.dtype|str:
-    "Return the dtype of a tensor or the type of anything else, for messages"
-    return x.dtype if isinstance(x, Tensor) else type(x).__name__
-
 # %% ../../nbs/text/embedding.ipynb #2c000008
 def check_vectors(x:Tensor, y:Tensor)->None:
     "Raise unless both hold vectors of one width and dtype, each (n, D) or (D,)"
     for name,t in dict(x=x, y=y).items():
-        if not (isinstance(t, Tensor) and t.is_floating_point()):
-            raise TypeError(f"{name} must be a floating point tensor, got {kind_of(t)}")
+        check_float_tensor(name, t)
         if t.dim() not in (1,2) or t.shape[-1] < 1:
             raise ValueError(f"{name} must be (n, D) or (D,), got {tuple(t.shape)}")
     if x.dtype != y.dtype: raise TypeError(f"y must have x's dtype {x.dtype}, got {y.dtype}")
@@ -56,9 +51,7 @@ def cosine_similarity(x:Tensor, y:Tensor|None=None)->Tensor:
 # %% ../../nbs/text/embedding.ipynb #d0b72d87
 def rows_of(table:nn.Embedding, name:str, ids:Tensor)->Tensor:
     "Rows `ids` of the `nn.Embedding` `table`"
-    whole = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.is_complex())
-    if not whole or ids.dtype == torch.bool:
-        raise TypeError(f"{name} must be a tensor of integers, got {kind_of(ids)}")
+    check_integer_tensor(name, ids)
     try: rows:Tensor = table(ids.long())
     except IndexError:
         last,lowest,highest = len(table.weight)-1,ids.min(),ids.max()

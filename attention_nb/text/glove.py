@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np, torch
 from torch import Tensor
 from tqdm import tqdm
-from ..checks import checked_integer
-from .embedding import kind_of, unit
+from ..checks import check_float_tensor, checked_integer, dtype_or_type
+from .embedding import unit
 from .vocabulary import save_whole
 
 # %% ../../nbs/text/glove.ipynb #8087356c
@@ -33,8 +33,7 @@ class WordVectors:
     ids:dict[str,int] # Word -> row
 
     def __init__(self, words:Sequence[str], vectors:Tensor)->None:
-        if not (isinstance(vectors, Tensor) and vectors.is_floating_point()):
-            raise TypeError(f"vectors must be a floating point tensor, got {kind_of(vectors)}")
+        check_float_tensor('vectors', vectors)
         if vectors.dim() != 2 or vectors.shape[1] < 1:
             raise ValueError(f"vectors must be (N, D), got {tuple(vectors.shape)}")
         self.words,self.vectors = _as_list(words),vectors
@@ -77,7 +76,7 @@ class WordVectors:
         """
         if isinstance(word, str): return self._nearest(self[word], k, {word})
         if not isinstance(word, Tensor):
-            raise TypeError(f"expected a word or a tensor, got {kind_of(word)}")
+            raise TypeError(f"expected a word or a tensor, got {dtype_or_type(word)}")
         if word.shape != (shape := self.vectors.shape[1:]):
             raise ValueError(f"word must be {tuple(shape)}, got {tuple(word.shape)}")
         return self._nearest(word, k, set())
