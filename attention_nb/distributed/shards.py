@@ -24,146 +24,152 @@ from ..kernels.reference import group_heads
 from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/distributed/shards.ipynb #c96d4483
-# Who keeps which tokens: each an early and a late chunk, or one stretch
-Order:TypeAlias = Literal['zigzag','contiguous']
+# Which tokens a process keeps: an early and a late chunk, or one contiguous part
+TokenOrder:TypeAlias = Literal['zigzag','contiguous']
 
 @dataclass(frozen=True)
-class Run:
-    """Tokens of a process that stand side by side in the text
+class TokenRange:
+    """Contiguous tokens of the text that a process keeps
 
     Attributes:
-        at: First of them among those of the process
-        n: How many
-        first: Lowest place in the text
-        last: Highest place
+        start: Index of the first one among the tokens of the process
+        n: Number of tokens
+        first: Position of the first one in the text
+        last: Position of the last one
     """
-    at:int
+    start:int
     n:int
     first:int
     last:int
 
     @property
-    def end(self)->int: return self.at+self.n
+    def stop(self)->int: return self.start+self.n
 
-def runs_of(length:int, n:int, rank:int, order:Order='zigzag')->list[Run]:
+def token_ranges(length:int, n:int, rank:int, order:TokenOrder='zigzag')->list[TokenRange]:
     """Return the tokens that a process keeps
 
     Args:
         length: Tokens of the text
         n: Number of processes
         rank: Which process
-        order: Who keeps which
+        order: Which tokens a process keeps
 
     Returns:
-        In the order of the text; empty ones are left out
+        In the order of the text, without empty ones
     """
     if order not in ('zigzag','contiguous'):
         raise ValueError(f"order must be 'zigzag' or 'contiguous', got {order!r}")
-    many,kept = (2*n,(rank,2*n-1-rank)) if order == 'zigzag' else (n,(rank,))
-    size,more = divmod(length, many)
-    runs,at = [],0
+    n_chunks,kept = (2*n,(rank,2*n-1-rank)) if order == 'zigzag' else (n,(rank,))
+    size,remainder = divmod(length, n_chunks)
+    ranges,start = [],0
     for i in kept:
-        first,m = i*size + min(i, more),size + (i < more)
-        if m: runs.append(Run(at, m, first, first+m-1))
-        at += m
-    return runs
+        first,m = i*size + min(i, remainder),size + (i < remainder)
+        if m: ranges.append(TokenRange(start, m, first, first+m-1))
+        start += m
+    return ranges
 
 # %% ../../nbs/distributed/shards.ipynb #0ec5ead9
-def token_positions(runs:Sequence[Run], device:torch.device|str|None=None)->Tensor:
+def token_positions(ranges:Sequence[TokenRange], device:torch.device|str|None=None)->Tensor:
     "Return the positions of the tokens of a process, (n,)"
-    ranges = [torch.arange(r.first, r.last+1, device=device) for r in runs]
-    return torch.cat(ranges) if ranges else torch.arange(0, device=device)
+    parts = [torch.arange(r.first, r.last+1, device=device) for r in ranges]
+    return torch.cat(parts) if parts else torch.arange(0, device=device)
 
 # %% ../../nbs/distributed/shards.ipynb #ccf6ae0d
 @dataclass(frozen=True)
-class Needed:
-    """What queries of one process need of the keys of another
+class VisibleSlices:
+    """The queries of one process and the keys of another that hold all pairs that may attend
 
     Attributes:
-        rows: Which queries
-        cols: Which keys
-        whole: Every one of these sees every one of those
+        q: Which queries
+        k: Which keys
+        is_full: Each of these queries may attend to each of these keys
     """
-    rows:slice
-    cols:slice
-    whole:bool
+    q:slice
+    k:slice
+    is_full:bool
 
-def meeting(queries:Sequence[Run], keys:Sequence[Run], sides:Window=(None,None))->Needed|None:
-    """Return the rectangle of queries and keys that holds all pairs that may attend
+def visible_slices(q_ranges:Sequence[TokenRange], k_ranges:Sequence[TokenRange],
+                   window:Window=(None,None))->VisibleSlices|None:
+    """Return the smallest slices of queries and keys that hold all pairs that may attend
 
     Args:
-        queries: Of one process
-        keys: Of another, or of the same
-        sides: How far a query sees to its left and to its right
+        q_ranges: Queries of one process
+        k_ranges: Keys of another, or of the same
+        window: How far a query sees to its left and to its right
 
     Returns:
-        None: nobody sees anything
+        None: no query may attend to any key
     """
-    left,right = (math.inf if n is None else n for n in sides)
-    def some(q:Run, k:Run)->bool: return k.last >= q.first-left and k.first <= q.last+right
-    def every(q:Run, k:Run)->bool: return k.first >= q.last-left and k.last <= q.first+right
-    rows = [q for q in queries if any(some(q, k) for k in keys)]
-    cols = [k for k in keys if any(some(q, k) for q in queries)]
-    if not rows: return None
-    whole = all(every(q, k) for q in queries for k in keys
-                if rows[0].at <= q.at <= rows[-1].at and cols[0].at <= k.at <= cols[-1].at)
-    return Needed(slice(rows[0].at, rows[-1].end), slice(cols[0].at, cols[-1].end), whole)
+    left,right = (math.inf if n is None else n for n in window)
+    def any_visible(q:TokenRange, k:TokenRange)->bool:
+        return k.last >= q.first-left and k.first <= q.last+right
+    def all_visible(q:TokenRange, k:TokenRange)->bool:
+        return k.first >= q.last-left and k.last <= q.first+right
+    qs = [q for q in q_ranges if any(any_visible(q, k) for k in k_ranges)]
+    ks = [k for k in k_ranges if any(any_visible(q, k) for q in q_ranges)]
+    if not qs: return None
+    rows,cols = slice(qs[0].start, qs[-1].stop),slice(ks[0].start, ks[-1].stop)
+    is_full = all(all_visible(q, k) for q in q_ranges for k in k_ranges
+                  if rows.start <= q.start < rows.stop and cols.start <= k.start < cols.stop)
+    return VisibleSlices(rows, cols, is_full)
 
 # %% ../../nbs/distributed/shards.ipynb #35379cb0
-_plain = 'k_pos','k_doc'
+_key_fields = 'k_pos','k_doc'
 
-def of_keys(see:AttentionMask)->list[Tensor]:
-    "Return what rules say of each key; the last dimension counts keys"
-    own = [t for n in (*_plain, 'mask') if isinstance(t := getattr(see, n), Tensor)]
-    return own + [t for inner in see.parts for t in of_keys(inner)]
+def key_tensors(mask:AttentionMask)->list[Tensor]:
+    "Return the tensors of a mask that have an entry for each key, (..., S)"
+    own = [t for n in (*_key_fields, 'mask') if isinstance(t := getattr(mask, n), Tensor)]
+    return own + [t for part in mask.parts for t in key_tensors(part)]
 
-def _about(see:AttentionMask, key_rules:Iterator[Tensor], q_at:Tensor, k_at:Tensor)->AttentionMask:
-    "Return the same rules about other keys, which stand at `k_at`"
-    kw:dict[str,Any] = {n: next(key_rules) for n in _plain if getattr(see, n) is not None}
-    if see.window_bounds() != (None,None) or see.rule is not None:
-        kw.setdefault('k_pos', k_at)
-        kw['q_pos'] = q_at if see.q_pos is None else see.q_pos
-    if see.mask is not None: kw['mask'] = next(key_rules)
-    parts = tuple(_about(part, key_rules, q_at, k_at) for part in see.parts)
-    return replace(see, S=len(k_at), parts=parts, **kw)
+def _with_keys(mask:AttentionMask, tensors:Iterator[Tensor], q_pos:Tensor,
+               k_pos:Tensor)->AttentionMask:
+    "Return a mask with the `key_tensors` of other keys, which are at `k_pos` in the text"
+    fields:dict[str,Any] = {n: next(tensors) for n in _key_fields if getattr(mask, n) is not None}
+    if mask.window_bounds() != (None,None) or mask.rule is not None:
+        fields.setdefault('k_pos', k_pos)
+        fields['q_pos'] = q_pos if mask.q_pos is None else mask.q_pos
+    if mask.mask is not None: fields['mask'] = next(tensors)
+    parts = tuple(_with_keys(part, tensors, q_pos, k_pos) for part in mask.parts)
+    return replace(mask, S=len(k_pos), parts=parts, **fields)
 
-def _is_plain(see:AttentionMask)->bool:
-    "Whether the order of tokens says all"
-    others = see.q_pos,see.k_pos,see.q_doc,see.k_doc,see.rule,see.mask
-    return (all(x is None for x in others) and see.operator == 'and'
-            and all(map(_is_plain, see.parts)))
+def _is_window_only(mask:AttentionMask)->bool:
+    "Return whether only the order of the tokens decides: a causal mask, a window, or neither"
+    others = mask.q_pos,mask.k_pos,mask.q_doc,mask.k_doc,mask.rule,mask.mask
+    return (all(x is None for x in others) and mask.operator == 'and'
+            and all(map(_is_window_only, mask.parts)))
 
-def sides_of(see:AttentionMask)->Window:
-    "Return how far a query sees by the order of tokens, as far as all rules agree on it"
-    bounds = [see.window_bounds() if see.q_pos is None and see.k_pos is None else (None,None)]
-    if see.operator == 'and': bounds += map(sides_of, see.parts)
+def window_of(mask:AttentionMask)->Window:
+    "Return the window outside of which no query may attend, by the order of the tokens"
+    bounds = [mask.window_bounds() if mask.q_pos is None and mask.k_pos is None else (None,None)]
+    if mask.operator == 'and': bounds += map(window_of, mask.parts)
     left,right = (min((n for n in side if n is not None), default=None) for side in zip(*bounds))
     return left,right
 
-def _by_keys(see:AttentionMask)->AttentionMask:
-    "Return the same rules, in which each mask says one thing of every key"
-    mask,S = see.mask,see.S
-    if isinstance(mask, Tensor):
-        if mask.dim() > 1 and mask.shape[-2] > 1:
+def _expand_key_masks(mask:AttentionMask)->AttentionMask:
+    "Return the same mask, whose bool tensors have one entry for each key; refuse one for each pair"
+    allowed = mask.mask
+    if isinstance(allowed, Tensor):
+        if allowed.dim() > 1 and allowed.shape[-2] > 1:
             raise NotImplementedError(
-                f"mask {tuple(mask.shape)} has a row for each query: over parts of a text only a "
-                "mask of keys, (..., 1, S), or rules can do")
-        mask = mask.expand(*mask.shape[:-1], S)    # one entry for all keys would not be told
-    return replace(see, mask=mask, parts=tuple(map(_by_keys, see.parts)))
+                f"mask {tuple(allowed.shape)} has a row for each query: a text divided among "
+                "processes takes a mask of keys, (..., 1, S), or an AttentionMask of positions, "
+                "documents or a rule")
+        allowed = allowed.expand(*allowed.shape[:-1], mask.S)
+    return replace(mask, mask=allowed, parts=tuple(map(_expand_key_masks, mask.parts)))
 
-def rules_of_part(c:AttentionCall, options:AttentionOptions)->AttentionMask:
-    "Who sees whom among the tokens of this process, as rules that others can be told"
-    L,S = c.q.shape[-2],c.k.shape[-2]
-    see = AttentionMask(L, S, causal=options.get('causal', False), window=options.get('window'),
-                        q_pos=options.get('q_pos'), k_pos=options.get('k_pos'))
-    if (mask := options.get('mask')) is not None: see = see & mask
+def local_mask(call:AttentionCall, options:AttentionOptions)->AttentionMask:
+    "Return the mask of this process's tokens, without a table of queries and keys"
+    L,S = call.q.shape[-2],call.k.shape[-2]
+    mask = AttentionMask(L, S, causal=options.get('causal', False), window=options.get('window'),
+                         q_pos=options.get('q_pos'), k_pos=options.get('k_pos'))
+    if (given := options.get('mask')) is not None: mask = mask & given
     if options.get('bias') is not None:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
                                   "columns for the keys of others")
     if options.get('dropout_p'):
         raise NotImplementedError("dropout_p must be 0 for a divided text: each process would "
                                   "drop other weights than one process does")
-    return _by_keys(see)
+    return _expand_key_masks(mask)
 
 # %% ../../nbs/distributed/shards.ipynb #d77b0d20
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -171,87 +177,85 @@ _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_bac
 
 @dataclass(frozen=True)
 class KeyBlock:
-    """Some queries and the keys of one process
+    """Attention of some queries of this process to the keys of one process
 
     Attributes:
-        see: None: all is seen
+        mask: None: each query attends to each key
     """
-    at:Needed
-    see:AttentionMask|None
+    slices:VisibleSlices
+    mask:AttentionMask|None
     scale:float
     softcap:float|None
 
-    def _fits(self, q:Tensor, v:Tensor)->bool:
-        "Whether torch's kernel gives output and log-sum-exp"
-        plain = self.see is None or self.see.is_causal() and self.see.L == self.see.S
-        return (plain and self.softcap is None and q.device.type == 'cpu' and q.dim() == 4
+    def _fits_torch(self, q:Tensor, v:Tensor)->bool:
+        "Return whether torch's kernel on CPUs can compute output and log-sum-exp"
+        is_simple = self.mask is None or self.mask.is_causal() and self.mask.L == self.mask.S
+        return (is_simple and self.softcap is None and q.device.type == 'cpu' and q.dim() == 4
                 and q.dtype in (torch.float32,torch.float64,torch.bfloat16)
                 and q.shape[-1] == v.shape[-1])
 
-    def _pair(self, c:AttentionCall)->tuple[Tensor,Tensor]:
-        if torch.is_grad_enabled() or not self._fits(c.q, c.v):
-            return flash_attention(c.q, c.k, c.v, mask=c.mask, scale=c.scale, softcap=c.softcap)
-        k,v = group_heads(c.q, c.k, c.v)
-        out,lse = _flash(c.q, k, v, 0., c.mask is not None, scale=c.scale)
+    def forward(self, q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
+        "Return output and log-sum-exp of the queries of the block"
+        if torch.is_grad_enabled() or not self._fits_torch(q, v):
+            return flash_attention(q, k, v, mask=self.mask, scale=self.scale, softcap=self.softcap)
+        k,v = group_heads(q, k, v)
+        out,lse = _flash(q, k, v, 0., self.mask is not None, scale=self.scale)
         return out, lse
 
-    def forward(self, q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
-        "Output and log-sum-exp of the queries of the block"
-        call = AttentionCall(q, k, v, self.see, None, self.scale, self.softcap, None, 0.)
-        return self._pair(call)
-
-    def backward(self, g:Tensor, q:Tensor, k:Tensor, v:Tensor, out:Tensor,
+    def backward(self, grad:Tensor, q:Tensor, k:Tensor, v:Tensor, out:Tensor,
                  lse:Tensor)->tuple[Tensor,Tensor,Tensor]:
-        "Gradients of the block; `out` and `lse` are those of all keys, so shares come out right"
-        if self._fits(q, v) and all(bool(t.isfinite().all()) for t in (lse,out)):
-            many_k,many_v = group_heads(q, k, v)
-            dq,dk,dv = _flash_backward(g, q, many_k, many_v, out, lse, 0., self.see is not None,
-                                       scale=self.scale)
-            if many_k is not k: dk,dv = (t.unflatten(1, (k.shape[1],-1)).sum(2) for t in (dk,dv))
+        "Return the gradients of q, k, v from this block; `out` and `lse` are those over all keys"
+        if self._fits_torch(q, v) and all(bool(t.isfinite().all()) for t in (lse,out)):
+            grouped_k,grouped_v = group_heads(q, k, v)
+            dq,dk,dv = _flash_backward(grad, q, grouped_k, grouped_v, out, lse, 0.,
+                                       self.mask is not None, scale=self.scale)
+            if grouped_k is not k:
+                dk,dv = (t.unflatten(1, (k.shape[1],-1)).sum(2) for t in (dk,dv))
             return dq, dk, dv
         with torch.enable_grad():
             q,k,v = (t.detach().requires_grad_() for t in (q,k,v))
-            one,its = self.forward(q, k, v)
-            whole = lse.masked_fill(lse == -math.inf, 0.)
-            weight = (its.detach()-whole).exp()    # of this block among all
-            wide = g.to(weight.dtype)
-            # where a gradient is 0, it does not matter what the output is
-            less = (one.detach().to(wide.dtype)-out).masked_fill(wide == 0, 0.)
-            d_lse = weight*(wide*less).sum(-1)
-            grad_out = (weight[...,None]*wide).to(one.dtype)
-            dq,dk,dv = torch.autograd.grad([one,its], [q,k,v], [grad_out,d_lse])
+            block_out,block_lse = self.forward(q, k, v)
+            finite_lse = lse.masked_fill(lse == -math.inf, 0.)
+            share = (block_lse.detach()-finite_lse).exp()    # of the weight, that is in this block
+            grad = grad.to(share.dtype)
+            # where a gradient is 0, the output may be infinite
+            difference = (block_out.detach().to(grad.dtype)-out).masked_fill(grad == 0, 0.)
+            d_out,d_lse = (share[...,None]*grad).to(block_out.dtype),share*(grad*difference).sum(-1)
+            dq,dk,dv = torch.autograd.grad([block_out,block_lse], [q,k,v], [d_out,d_lse])
         return dq, dk, dv
 
 # %% ../../nbs/distributed/shards.ipynb #31cf9458
-def block_of(c:AttentionCall, see:AttentionMask, at:Needed, key_rules:Sequence[Tensor], q_at:Tensor,
-           k_at:Tensor, own:bool)->KeyBlock:
-    "Return what to compute where own queries meet keys that stand at `k_at`"
-    plain,rules = _is_plain(see),None
-    # my tokens stand in the order of the text, so what is causal in it is causal among them
-    if plain and own and sides_of(see) == (None,0) and q_at.equal(k_at):
-        rules = AttentionMask(len(q_at), len(k_at), causal=True)
-    elif not (plain and at.whole):
-        rules = _about(see, iter(key_rules), q_at, k_at).part(at.rows, at.cols)
-    return KeyBlock(at, rules, c.scale, c.softcap)
+def key_block(call:AttentionCall, mask:AttentionMask, slices:VisibleSlices,
+              tensors:Sequence[Tensor], q_pos:Tensor, k_pos:Tensor, is_own:bool)->KeyBlock:
+    "Return the block of queries at `q_pos` and keys at `k_pos`, whose `key_tensors` are given"
+    window_only,block_mask = _is_window_only(mask),None
+    # the tokens of a process are in the order of the text: a causal mask stays one among them
+    if window_only and is_own and window_of(mask) == (None,0) and q_pos.equal(k_pos):
+        block_mask = AttentionMask(len(q_pos), len(k_pos), causal=True)
+    elif not (window_only and slices.is_full):
+        block_mask = _with_keys(mask, iter(tensors), q_pos, k_pos).part(slices.q, slices.k)
+    return KeyBlock(slices, block_mask, call.scale, call.softcap)
 
 def sink_part(out:Tensor, lse:Tensor, sinks:Tensor)->tuple[Tensor,Tensor]:
-    "Return a block that takes weight and gives nothing"
+    "Return sinks as output and log-sum-exp, which `merge_attention` takes: weight and no value"
     column = sinks[:,None] if lse.dim() > 2 else sinks
     return torch.zeros_like(out), column.to(lse.dtype).expand(lse.shape)
 
-def shifted(runs:Sequence[Run], by:int)->list[Run]:
-    return [replace(r, first=r.first+by, last=r.last+by) for r in runs]
+def shift_ranges(ranges:Sequence[TokenRange], by:int)->list[TokenRange]:
+    "Return the ranges at positions that are `by` further on"
+    return [replace(r, first=r.first+by, last=r.last+by) for r in ranges]
 
-def cut_rules(see:AttentionMask, q_at:Tensor, k_at:Tensor)->AttentionMask:
-    "Of rules about the whole text those that a process has: no places are made up"
-    def of(t:Tensor|None, at:Tensor)->Tensor|None: return None if t is None else t[...,at]
-    parts = tuple(cut_rules(part, q_at, k_at) for part in see.parts)
-    return replace(see, L=len(q_at), S=len(k_at), mask=of(see.mask, k_at), parts=parts,
-                   q_pos=of(see.q_pos, q_at), k_pos=of(see.k_pos, k_at),
-                   q_doc=of(see.q_doc, q_at), k_doc=of(see.k_doc, k_at))
+def slice_mask(mask:AttentionMask, q_pos:Tensor, k_pos:Tensor)->AttentionMask:
+    "Return the mask of the queries at `q_pos` and the keys at `k_pos`, without new position ids"
+    def of(t:Tensor|None, positions:Tensor)->Tensor|None:
+        return None if t is None else t[...,positions]
+    parts = tuple(slice_mask(part, q_pos, k_pos) for part in mask.parts)
+    return replace(mask, L=len(q_pos), S=len(k_pos), mask=of(mask.mask, k_pos), parts=parts,
+                   q_pos=of(mask.q_pos, q_pos), k_pos=of(mask.k_pos, k_pos),
+                   q_doc=of(mask.q_doc, q_pos), k_doc=of(mask.k_doc, k_pos))
 
 # %% ../../nbs/distributed/shards.ipynb #1a52c731
-def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:Order='zigzag',
+def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:TokenOrder='zigzag',
                       **options:Unpack[AttentionOptions])->Tensor:
     """Compute `ring_attention` of `n` processes in one: each part meets each, and all is merged
 
@@ -266,28 +270,29 @@ def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:Order='zigza
     Returns:
         Output (..., L, Ev)
     """
-    c = check_attention(q, k, v, **options)
+    call = check_attention(q, k, v, **options)
     n = checked_integer('n', n, min=1)
-    (L,S),see = (q.shape[-2],k.shape[-2]),rules_of_part(c, options)
-    queries,keys = ([runs_of(m, n, r, order) for r in range(n)] for m in (L,S))
-    q_at,k_at = ([token_positions(r, q.device) for r in runs] for runs in (queries,keys))
+    (L,S),mask = (q.shape[-2],k.shape[-2]),local_mask(call, options)
+    q_ranges,k_ranges = ([token_ranges(m, n, r, order) for r in range(n)] for m in (L,S))
+    q_pos,k_pos = ([token_positions(r, q.device) for r in ranges]
+                   for ranges in (q_ranges,k_ranges))
     outs = []
-    for r in range(n):
-        mine,parts = q[...,q_at[r],:],[]
+    for i in range(n):
+        own,parts = q[...,q_pos[i],:],[]
+        own_mask = slice_mask(mask, q_pos[i], k_pos[i])
         for j in range(n):
-            needed = meeting(shifted(queries[r], S-L), keys[j], sides_of(see))
-            if needed is None: continue
-            key_rules = of_keys(cut_rules(see, q_at[r], k_at[j]))
-            local = cut_rules(see, q_at[r], k_at[r])
-            b = block_of(c, local, needed, key_rules, q_at[r]+S-L, k_at[j], r == j)
-            theirs = (t[...,k_at[j],:][...,needed.cols,:] for t in (k,v))
-            out,lse = b.forward(mine[...,needed.rows,:], *theirs)
-            before,after = needed.rows.start,len(q_at[r])-needed.rows.stop
+            slices = visible_slices(shift_ranges(q_ranges[i], S-L), k_ranges[j], window_of(mask))
+            if slices is None: continue
+            tensors = key_tensors(slice_mask(mask, q_pos[i], k_pos[j]))
+            block = key_block(call, own_mask, slices, tensors, q_pos[i]+S-L, k_pos[j], i == j)
+            keys,values = (t[...,k_pos[j],:][...,slices.k,:] for t in (k,v))
+            out,lse = block.forward(own[...,slices.q,:], keys, values)
+            before,after = slices.q.start,len(q_pos[i])-slices.q.stop
             parts.append((F.pad(out, (0,0,before,after)),
                           F.pad(lse, (before,after), value=-math.inf)))
         if not parts:
-            blank = mine.new_zeros(*mine.shape[:-1], v.shape[-1])
-            parts = [(blank, blank.new_full(mine.shape[:-1], -math.inf))]
-        if c.sinks is not None: parts.append(sink_part(*parts[0], c.sinks))
+            zeros = own.new_zeros(*own.shape[:-1], v.shape[-1])
+            parts = [(zeros, zeros.new_full(own.shape[:-1], -math.inf))]
+        if call.sinks is not None: parts.append(sink_part(*parts[0], call.sinks))
         outs.append(merge_attention(*parts)[0])
-    return torch.cat(outs, -2)[...,torch.cat(q_at).argsort(),:]
+    return torch.cat(outs, -2)[...,torch.cat(q_pos).argsort(),:]

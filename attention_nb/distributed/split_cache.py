@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from ..checks import Attended, checked_integer
-from .ring import Processes
+from .ring import MeshGroup
 from .shards import sink_part
 from ..kernels.dispatch import merge_attention
 from ..kernels.blocks import flash_attention
@@ -30,47 +30,47 @@ class SplitCache:
     """Keys and values of one layer, of which each process keeps every n-th chunk of tokens
 
     Args:
-        row: Those that share the cache
+        group: Processes that share the cache
         batch: Number of sequences B
         n_kv_heads: Number of key/value heads Hkv
-        max_len: Most tokens that all hold together
+        max_len: Most tokens of a sequence, over all processes
         head_dim: Width E of a key
         v_head_dim: Width Ev of a value; None means E
-        chunk: Tokens that stay together
+        chunk: Contiguous tokens that one process keeps
         dtype: Of keys and values; None: torch's default; int8 rounds them
         device: Where they are kept
     """
-    left:int|None = None    # it drops nothing
-    row:Processes
+    left:int|None = None    # no window: no token is dropped
+    group:MeshGroup
     chunk:int
     own:KVCache
     max_len:int|None
 
-    def __init__(self, row:Processes, batch:int, n_kv_heads:int, max_len:int, head_dim:int, *,
+    def __init__(self, group:MeshGroup, batch:int, n_kv_heads:int, max_len:int, head_dim:int, *,
                  v_head_dim:int|None=None, chunk:int=64, dtype:torch.dtype|None=None,
                  device:torch.device|str|None=None):
-        self.row,self.chunk = row,checked_integer('chunk', chunk, min=1)
+        self.group,self.chunk = group,checked_integer('chunk', chunk, min=1)
         checked_integer('max_len', max_len, min=1)
-        mine = max(1, len(self._mine(max_len)))
-        self.own = KVCache(batch, n_kv_heads, mine, head_dim, v_head_dim=v_head_dim, dtype=dtype,
+        own_len = max(1, len(self._own_tokens(max_len)))
+        self.own = KVCache(batch, n_kv_heads, own_len, head_dim, v_head_dim=v_head_dim, dtype=dtype,
                            device=device)
         self.max_len,self._seen = max_len,0
 
-    def _mine(self, n:int, start:int=0)->Tensor:
-        "Which of the tokens from `start` to `n` this process keeps"
-        at = torch.arange(start, n)
-        return at[at//self.chunk % self.row.n == self.row.rank]
+    def _own_tokens(self, n:int, start:int=0)->Tensor:
+        "Return the tokens that this process keeps of those from `start` to `n`"
+        positions = torch.arange(start, n)
+        return positions[positions//self.chunk % self.group.size == self.group.rank]
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, *, q_pos:Tensor|None=None, **options:Any)->Attended:
-        """Keep what is new if it is mine, and attend to what all hold
+        """Store the new tokens of this process, and attend to those of all processes
 
         Args:
-            attend: The layer's attention; only weights are asked of it
+            attend: The layer's own attention function
             q: Queries of the new tokens, (B, H, L, E), the same on all processes
             k: Their keys, (B, Hkv, L, E)
             v: Their values, (B, Hkv, L, Ev)
-            q_pos: Places of the new tokens, (L,) or (B, L); None: after the others
+            q_pos: Must be None: new tokens follow the others
             options: Of the attention, about all tokens so far
 
         Returns:
@@ -82,20 +82,20 @@ class SplitCache:
         if self.max_len is not None and n > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: no room for "
                              f"{n-start} more")
-        new = self._mine(n, start)
+        new = self._own_tokens(n, start)
         keys,values = self.own.update(*(t[:,:,new-start] for t in (k,v)))
         self._seen = n
-        held = self._mine(n).to(q.device)
+        own = self._own_tokens(n).to(q.device)
         sinks = options.pop('sinks', None)
-        passed = {name: _of_held(o, held) if name in ('mask','bias') else o
-                  for name,o in options.items()}
+        passed = {name: _of_keys(option, own) if name in ('mask','bias') else option
+                  for name,option in options.items()}
         if options.get('causal') or options.get('window') is not None:
-            passed |= dict(q_pos=torch.arange(start, n, device=q.device), k_pos=held)
+            passed |= dict(q_pos=torch.arange(start, n, device=q.device), k_pos=own)
         out,lse = flash_attention(q, keys, values, **passed)
-        mine = torch.cat([out.to(lse.dtype), lse[...,None]], -1)
-        all_ = [torch.empty_like(mine) for _ in range(self.row.n)]
-        dist.all_gather(all_, mine, group=self.row.group)
-        parts = [(t[...,:-1],t[...,-1]) for t in all_]
+        own_part = torch.cat([out.to(lse.dtype), lse[...,None]], -1)
+        gathered = [torch.empty_like(own_part) for _ in range(self.group.size)]
+        dist.all_gather(gathered, own_part, group=self.group.group)
+        parts = [(t[...,:-1],t[...,-1]) for t in gathered]
         if sinks is not None: parts.append(sink_part(*parts[0], sinks))
         return merge_attention(*parts, dtype=q.dtype)[0]
 
@@ -109,37 +109,39 @@ class SplitCache:
     def dtype(self)->torch.dtype: return self.own.dtype
     @property
     def nbytes(self)->int:
-        "Of this process"
+        "Bytes of keys and values of this process"
         return self.own.nbytes
     def __len__(self)->int: return self._seen
 
     def reset(self)->None:
-        "Forget everything"
+        "Remove all tokens"
         self.own.reset()
         self._seen = 0
 
     def crop(self, n:int)->None:
-        """Forget all tokens after the first `n`
+        """Remove all tokens after the first `n`
 
         Args:
-            n: How many tokens stay
+            n: Number of tokens that stay
         """
         self._seen = checked_integer('n', n, max=self._seen)
-        self.own.crop(len(self._mine(n)))
+        self.own.crop(len(self._own_tokens(n)))
 
     def select(self, rows:Tensor)->None:
-        """Let each sequence go on from another one
+        """Continue each sequence from another one (beam search)
 
         Args:
-            rows: Which sequence each goes on from, integers (B,)
+            rows: Which sequence each continues from, integers (B,)
         """
         self.own.select(rows)
 
 # %% ../../nbs/distributed/split_cache.ipynb #33333dac
-def _of_held(o:Any, held:Tensor)->Any:
-    "Rules, a mask or a bias about all tokens as those about some"
-    if isinstance(o, AttentionMask): return None if o.hides_nothing() else o.part(k=held)
-    return o[...,held] if isinstance(o, Tensor) and o.dim() and o.shape[-1] > 1 else o
+def _of_keys(option:Any, keys:Tensor)->Any:
+    "Return a mask or a bias over all keys as one over some of them"
+    if isinstance(option, AttentionMask):
+        return None if option.hides_nothing() else option.part(k=keys)
+    has_keys = isinstance(option, Tensor) and option.dim() and option.shape[-1] > 1
+    return option[...,keys] if has_keys else option
 
 def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict[str,Any],
                 q_pos:Tensor|None)->None:
@@ -147,18 +149,18 @@ def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict
         raise ValueError("a split cache is for a text that attends to itself")
     layer = getattr(getattr(attend, 'func', None), '__self__', None)
     if getattr(layer, 'is_customized', False):
-        raise NotImplementedError("a split cache attends by itself: nobody can bring a function, "
-                                  "record or change heads beside it")
+        raise NotImplementedError("a split cache computes attention itself: an attention "
+                                  "function, hooks and recording have no effect beside it")
     if isinstance(attend, partial) and attend.keywords.get('need_weights'):
         raise NotImplementedError("a split cache gives no weights: each process has only some "
                                   "keys")
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q,k,v)):
-        raise NotImplementedError("a split cache is for writing: use torch.no_grad()")
+        raise NotImplementedError("a split cache has no gradients: use torch.no_grad()")
     if options.get('dropout_p'):
-        raise NotImplementedError("a split cache has no dropout_p: give 0")
+        raise NotImplementedError("dropout_p must be 0 with a split cache")
     if q_pos is not None:
-        raise NotImplementedError("a split cache takes no positions of its own: the next token "
-                                  "stands behind those before")
+        raise NotImplementedError("positions are not supported with a split cache: each token "
+                                  "follows those before it")
 
 # %% ../../nbs/distributed/split_cache.ipynb #9adf011c
 def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, chunk:int=64,
@@ -168,15 +170,15 @@ def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, c
     Args:
         model: A decoder, the same on all processes
         batch: Number of sequences
-        max_len: Longest sequence, of all processes together
+        max_len: Most tokens of a sequence, over all processes
         mesh: One dimension of processes
-        chunk: Tokens that stay together
+        chunk: Contiguous tokens that one process keeps
         dtype: Of keys and values; None: the model's own; int8 rounds them
 
     Returns:
         To be given to the model on all processes alike
     """
-    row = Processes(mesh)
+    group = MeshGroup(mesh)
     if not isinstance(model, Transformer):
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     if model.cfg.kind != 'decoder' or model.decoder is None:
@@ -192,6 +194,6 @@ def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, c
         else:
             heads,E,Ev = layer.cache_widths
             like = weight_like(layer.k_proj)
-            caches.append(SplitCache(row, batch, heads, max_len, E, v_head_dim=Ev, chunk=chunk,
+            caches.append(SplitCache(group, batch, heads, max_len, E, v_head_dim=Ev, chunk=chunk,
                                    dtype=dtype or computed_dtype(like), device=like.device))
     return ModelCache(caches, [None]*len(caches))
