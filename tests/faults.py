@@ -55,7 +55,7 @@ FAULTS = [
           'weights = (lses - lse).exp()', 'weights = (lse - lses).exp()'),
     # layers
     Fault('halves of a rotation swapped', 'layers/position',
-          'a,b = a*cos - b*sin,b*cos + a*sin', 'a,b = b*cos + a*sin,a*cos - b*sin'),
+          'torch.cat((-sin,sin), -1)', 'torch.cat((sin,-sin), -1)'),
     Fault('cache slot off by one', 'layers/cache',
           'return torch.arange(start, end, device=self._k.device) % self._n_slots',
           'return torch.arange(start+1, end+1, device=self._k.device) % self._n_slots'),
@@ -117,7 +117,7 @@ FAULTS = [
           'tests/views'),
     # distributed
     Fault('keys are taken for those of the next process', 'distributed/ring',
-          'b = self.block(self.peers(step)[1])', 'b = self.block(self.peers(step)[0])',
+          'block = self.block(self.peers(step)[1])', 'block = self.block(self.peers(step)[0])',
           'tests/distributed/test_ring.py'),
     Fault('two processes keep the same tokens', 'distributed/shards',
           '(rank,2*n-1-rank)', '(rank,2*n-1-(rank+1) % n)'),

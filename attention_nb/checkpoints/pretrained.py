@@ -28,7 +28,7 @@ from ..layers.base import (AnyAttentionFunction, attention_layers, resolve_atten
                                       set_attention)
 from .convert import (build_model, build_ours, own_family, tensors_of_ours,
                                               tensors_to_hf)
-from .save import beside_names, save_tensors
+from .save import extra_file_names, save_tensors
 from .schema import (Family, always_ignored, check_field_names,
                                              drop_ignored, read_settings)
 from .tensors import Tensors, progress_bar, read_object
@@ -235,15 +235,15 @@ def save_pretrained(model:nn.Module, folder:str|Path, *, family:str|None=None, t
         raise TypeError(f"model must be a Transformer, got {type(bare).__name__}")
     kind = 'attention_nb' if quantized_layers(bare) else (bare.published or {}).get('model_type')
     config,tensors = _config_and_tensors(bare, family or kind)
-    beside:dict[str,bytes|None] = {**_beside(bare, tokenizer)}
+    extra_files:dict[str,bytes|None] = {**_extra_files(bare, tokenizer)}
     if config['model_type'] == 'attention_nb':    # what only its tokenizer says stands in there
-        generation_config = json.loads(beside.pop('generation_config.json', None) or b'{}')
+        generation_config = json.loads(extra_files.pop('generation_config.json', None) or b'{}')
         own:dict[str,Any] = config['settings']
         own |= {n: generation_config.get(f'{n[:3]}_token_id')
                 for n in ('bos_id', 'eos_id', 'pad_id') if own[n] is None}
-    if not beside.keys().isdisjoint(written_names) or _holds_another(Path(folder), config):
-        beside = dict.fromkeys(beside_names) | beside
-    return save_tensors(tensors, config, folder, beside=beside,
+    if not extra_files.keys().isdisjoint(written_names) or _holds_another(Path(folder), config):
+        extra_files = dict.fromkeys(extra_file_names) | extra_files
+    return save_tensors(tensors, config, folder, extra_files=extra_files,
                         max_shard_size=max_shard_size, progress=progress)
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #f46e0b92
@@ -318,7 +318,7 @@ def _tokenizer_of(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     return files_of(tokenizer, settings)
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #ae52d7d6
-def _beside(model:Transformer, tokenizer:Any)->dict[str,bytes]:
+def _extra_files(model:Transformer, tokenizer:Any)->dict[str,bytes]:
     "Return what a model needs beside its weights, as far as it is known"
     where,cfg,generation_config = model.origin,model.cfg,dict[str,Any]()
     files = _tokenizer_of(model, tokenizer)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 import torch
 from torch import Tensor
-from .tensors import (Tensors, progress_bar, files_folder, pointed,
-                                              read_object, staging)
+from .tensors import (Tensors, files_folder, progress_bar, read_object,
+                                              staged_weights, staging)
 from ..checks import checked_integer
 from .source import more_templates
 from .tokenizers import written_names
@@ -23,13 +23,13 @@ from .tokenizers import written_names
 # %% ../../nbs/checkpoints/save.ipynb #d08e10e2
 _index = 'model.safetensors.index.json'
 
-def _size(tensors:Mapping[str,Tensor], name:str)->int:
-    "Bytes of a tensor, which need not be read"
+def _nbytes(tensors:Mapping[str,Tensor], name:str)->int:
+    "Return the bytes of a tensor without reading it"
     if isinstance(tensors, Tensors): return tensors._find(name).nbytes
     return tensors[name].numel() * tensors[name].element_size()
 
-def _unlike(tensors:Mapping[str,Tensor])->tuple[list[str],dict[str,str]]:
-    "Names to write, and for every other name the one that has the same memory"
+def _unique_tensors(tensors:Mapping[str,Tensor])->tuple[list[str],dict[str,str]]:
+    "Return the names to write, and for each tied name the one that is written"
     if not tensors: raise ValueError("there are no tensors to write")
     for name in tensors:
         if not isinstance(name, str): raise TypeError(f"names must be texts, got {name!r}")
@@ -44,7 +44,7 @@ def _unlike(tensors:Mapping[str,Tensor])->tuple[list[str],dict[str,str]]:
     return [n for n in tensors if n not in tied], tied
 
 def _check_dense(name:str, t:Any)->None:
-    "Refuse what has no memory of its own that could be written"
+    "Raise a `TypeError` unless `t` is a dense tensor with values"
     what = type(t).__name__
     if isinstance(t, Tensor):
         if t.layout == torch.strided and not t.is_meta:
@@ -53,8 +53,8 @@ def _check_dense(name:str, t:Any)->None:
         else: what = f"{t.layout} on {t.device}"
     raise TypeError(f"{name!r} must be a dense tensor with values, got {what}")
 
-def _shards(sizes:Mapping[str,int], max_bytes:int)->dict[str,list[str]]:
-    "Which tensors go into which file, in their order"
+def _split_shards(sizes:Mapping[str,int], max_bytes:int)->dict[str,list[str]]:
+    "Return the names of the tensors of each file, in their order"
     parts:list[list[str]] = [[]]
     free = max_bytes
     for name,n in sizes.items():
@@ -64,9 +64,9 @@ def _shards(sizes:Mapping[str,int], max_bytes:int)->dict[str,list[str]]:
     if len(parts) == 1: return {'model.safetensors': parts[0]}
     return {f'model-{i:05}-of-{len(parts):05}.safetensors': p for i,p in enumerate(parts, 1)}
 
-def _index_of(shards:Mapping[str,list[str]], sizes:Mapping[str,int], where:str='')->str:
-    "Return the text of the index; `where` stands in front of the names of files"
-    weight_map = {name: where+file for file,held in shards.items() for name in held}
+def _index_json(shards:Mapping[str,list[str]], sizes:Mapping[str,int], folder:str='')->str:
+    "Return the text of the index; `folder` is a prefix of the file names"
+    weight_map = {name: folder+file for file,names in shards.items() for name in names}
     index = dict(metadata=dict(total_size=sum(sizes.values())), weight_map=weight_map)
     return json.dumps(index, indent=2)
 
@@ -81,80 +81,87 @@ def write_safetensors(tensors:dict[str,Tensor], path:Path,
     path.chmod(mode)
 
 # %% ../../nbs/checkpoints/save.ipynb #c8149dc2
-def _write(path:Path, held:Mapping[str,Tensor], tied:Mapping[str,str])->None:
-    "Write one safetensors file"
-    alone:dict[str,Tensor] = {}
-    end:dict[int,int] = {}
-    for name,t in sorted(held.items(), key=lambda item: item[1].data_ptr()):
+def _write(path:Path, tensors:Mapping[str,Tensor], tied:Mapping[str,str])->None:
+    "Write one safetensors file; tensors that overlap in memory are copied"
+    separate:dict[str,Tensor] = {}
+    end:dict[int,int] = {}    # of the memory written so far, by storage
+    for name,t in sorted(tensors.items(), key=lambda item: item[1].data_ptr()):
         t = t.detach().contiguous()
         memory = t.untyped_storage().data_ptr()
-        if t.data_ptr() < end.get(memory, 0): t = t.clone()         # it overlaps another
+        if t.data_ptr() < end.get(memory, 0): t = t.clone()
         else: end[memory] = t.data_ptr() + t.nbytes
-        alone[name] = t
-    metadata = {n: kept for n,kept in tied.items() if kept in held}
-    write_safetensors({n: alone[n] for n in held}, path, dict(metadata, format='pt'))
+        separate[name] = t
+    metadata = {n: kept for n,kept in tied.items() if kept in tensors}
+    write_safetensors({n: separate[n] for n in tensors}, path, dict(metadata, format='pt'))
 
 # %% ../../nbs/checkpoints/save.ipynb #9838701e
-_names = 'model.safetensors', _index
+_weight_names = 'model.safetensors', _index
 _shard = re.compile(r'model-\d{5}-of-\d{5}\.safetensors')
-# what a model has beside its weights, which must be of the same model
-beside_names:tuple[str,...] = (*written_names, 'encoder.json', 'vocab.bpe',
-                                'generation_config.json')
+# other files of a model, which must belong to its weights
+extra_file_names:tuple[str,...] = (*written_names, 'encoder.json', 'vocab.bpe',
+                                   'generation_config.json')
 
-def _old_weights(folder:Path)->set[str]:
-    "Names of the old model's weights: the usual ones, and the shards that its index names"
-    names,point = {*_names},pointed(folder)
-    for index in [folder/_index, *([point] if point else [])]:
+def _old_weight_names(folder:Path)->set[str]:
+    "Return the file names of the old weights: the usual ones, and the shards of its index"
+    names,staged_file = {*_weight_names},staged_weights(folder)
+    for index in [folder/_index, *([staged_file] if staged_file else [])]:
         try: weight_map = read_object(index).get('weight_map')
         except (OSError, ValueError): continue
         files = weight_map.values() if isinstance(weight_map, dict) else ()
         names |= {n for f in files if isinstance(f, str) and _shard.fullmatch(n := Path(f).name)}
     return names
 
-def _link(file:Path, name:Path, staged:Path)->None:
-    "Give a file a second name, in place of what bears it; where there are no links, copy it"
-    link = staged/'.twin'
+def _replace_with_link(file:Path, name:Path, staged:Path)->None:
+    "Replace the file `name` by a hard link to `file`, or by a copy where there are no links"
+    link = staged/'.link'
     link.unlink(missing_ok=True)
     try: os.link(file.resolve(), link)
     except OSError: shutil.copyfile(file, link); flush(link)
     os.replace(link, name)
 
 def flush(path:Path)->None:
-    "See to it that a file, or the names in a folder, are on the disk"
+    "Write a file, or the entries of a folder, through to the disk (fsync)"
     try: number = os.open(path, os.O_RDONLY)
-    except OSError: return    # some systems open no folders
+    except OSError: return    # some systems cannot open a folder
     try: os.fsync(number)
     except OSError as e:
-        # some file systems cannot be asked; a disk that is full or broken says so
+        # some file systems have no fsync; a full or broken disk is an error
         if errno.errorcode.get(e.errno or 0) in ('EDQUOT','EIO','ENOSPC'): raise
     finally: os.close(number)
 
 # %% ../../nbs/checkpoints/save.ipynb #ca16a158
-def _switch(staged:Path, folder:Path, weights:list[str], gone:set[str])->None:
-    "Make the staged model that of the folder; it is whole after each step"
-    old = _old_weights(folder) | gone
-    beside = sorted(p.name for p in staged.iterdir() if p.name not in (*weights, *_scratch))
+def _publish(staged:Path, folder:Path, weights:list[str], removed:set[str])->None:
+    """Replace the model of the folder by the staged one; after each step one of them is whole
+
+    First config.json points to the staged weights, then the old files are removed, the new ones
+    get their names, and config.json names those.
+    """
+    old = _old_weight_names(folder) | removed
+    skipped = *weights,*_staging_names
+    extra_files = sorted(p.name for p in staged.iterdir() if p.name not in skipped)
     for file in staged.iterdir(): flush(file)
     flush(staged)
-    os.replace(staged/'pointing.json', folder/'config.json')
+    os.replace(staged/'staged_config.json', folder/'config.json')
     flush(folder)
-    # the index goes last and comes last: as long as files are there, something names them
+    # the index is removed last and written last, so no file is ever without one that names it
     for name in sorted(old, key=_index.__eq__):
         if name == more_templates: shutil.rmtree(folder/name, ignore_errors=True)
         else: (folder/name).unlink(missing_ok=True)
-    for name in [*beside, *weights]: _link(staged/name, folder/name, staged)
+    for name in [*extra_files, *weights]: _replace_with_link(staged/name, folder/name, staged)
     os.replace(staged/'config.json', folder/'config.json')
     flush(folder)
 
-def _stage_beside(staged:Path, folder:Path, beside:Mapping[str,bytes|None])->set[str]:
-    "Write what stands beside the weights; names of what the new model lacks"
-    for name in beside_names:
+def _stage_extra_files(staged:Path, folder:Path, extra_files:Mapping[str,bytes|None])->set[str]:
+    "Write the other files; return the names of old files that the new model does not have"
+    for name in extra_file_names:
         old = files_folder(folder)/name
-        if name not in beside and old.is_file(): _link(old, staged/name, staged)
-    for name,content in beside.items():
+        if name not in extra_files and old.is_file():
+            _replace_with_link(old, staged/name, staged)
+    for name,content in extra_files.items():
         if content is not None: (staged/name).write_bytes(content)
-    templates = {more_templates} if 'chat_template.jinja' in beside else set()
-    return {name for name in (*beside_names, *beside) if not (staged/name).exists()} | templates
+    templates = {more_templates} if 'chat_template.jinja' in extra_files else set()
+    names = *extra_file_names,*extra_files
+    return {name for name in names if not (staged/name).exists()} | templates
 
 # %% ../../nbs/checkpoints/save.ipynb #84d03bd6
 if sys.platform == 'win32':
@@ -165,7 +172,7 @@ else:
     def _lock(file:BinaryIO)->None: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 def _locked_file(path:Path, doing:str)->BinaryIO:
-    "Create and lock a file"
+    "Create and lock a file; raise a `RuntimeError` if another process has locked it"
     while True:
         file = open(path, 'ab')
         try:
@@ -177,48 +184,48 @@ def _locked_file(path:Path, doing:str)->BinaryIO:
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()): return file
         except BaseException: file.close(); raise
-        file.close()    # whoever had it has just taken it away
+        file.close()    # another process has just removed it: try again
 
 @contextlib.contextmanager
 def locked(folder:Path, name:str='.saving.lock', doing:str='save')->Generator[None,None,None]:
-    """Keep others who do the same out of a folder, for as long as this process lasts
+    """Lock a folder against other processes; the lock ends with the process
 
     Args:
-        folder: Which must be there
-        name: Of the file in it that is locked, and goes at the end
+        folder: An existing folder
+        name: File in it that is locked, and removed at the end
         doing: What is done there, for the error
     """
     path = folder/name
     file = _locked_file(path, doing)
     try: yield
     finally:
-        if sys.platform == 'win32': file.close()    # there no open file can go away
+        if sys.platform == 'win32': file.close()    # an open file cannot be removed there
         try:
             with contextlib.suppress(OSError): path.unlink()
         finally: file.close()
 
 # %% ../../nbs/checkpoints/save.ipynb #9ca15395
 def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:str|Path, *,
-                 beside:Mapping[str,bytes|None]|None=None, max_shard_size:int=5_000_000_000,
+                 extra_files:Mapping[str,bytes|None]|None=None, max_shard_size:int=5_000_000_000,
                  progress:bool=False)->list[Path]:
-    """Write a model's folder, whole or not at all
+    """Write a model's folder: config.json, safetensors files and other files, all or none
 
     Args:
         tensors: Weights by name, `Tensors` too; equal memory is written once
-        config: What config.json shall say
-        folder: Where to; made if it does not exist, its old weights give way
-        beside: Other files by name; None: such a file goes
-        max_shard_size: Bytes of a file; more is spread over several
+        config: Content of config.json
+        folder: Created if it does not exist; the weights in it are replaced
+        extra_files: Other files by name; None removes one
+        max_shard_size: Most bytes of a file; more are divided among several
         progress: Show a bar
 
     Returns:
         The files written
     """
     folder,max_shard_size = Path(folder),checked_integer('max_shard_size', max_shard_size, min=1)
-    others = _checked_files(beside or {}, folder)
-    text,(names,tied) = _checked_config(config),_unlike(tensors)
-    sizes = {n: _size(tensors, n) for n in names}
-    shards,is_new = _shards(sizes, max_shard_size),not folder.exists()
+    others = _checked_files(extra_files or {}, folder)
+    text,(names,tied) = _checked_config(config),_unique_tensors(tensors)
+    sizes = {n: _nbytes(tensors, n) for n in names}
+    shards,is_new = _split_shards(sizes, max_shard_size),not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with locked(folder), _staged(folder) as staged:
@@ -226,8 +233,9 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
                 for file,held in shards.items():
                     _write(staged/file, {n: tensors[n] for n in held}, tied)
                     bar.update(sum(sizes[n] for n in held))
-            gone,files = _stage_beside(staged, folder, others),_settle(staged, text, shards, sizes)
-            _switch(staged, folder, files, gone)
+            removed = _stage_extra_files(staged, folder, others)
+            files = _stage_configs(staged, text, shards, sizes)
+            _publish(staged, folder, files, removed)
             new = [name for name,content in others.items() if content is not None]
             return [folder/name for name in [*files, 'config.json', *new]]
     finally:
@@ -236,53 +244,58 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
 
 # %% ../../nbs/checkpoints/save.ipynb #a99a9752
 def _checked_config(config:Any)->str:
-    "Return the text of config.json; raise if JSON cannot hold it"
+    "Return the text of config.json; raise an error for what JSON cannot hold"
     if not isinstance(config, Mapping): raise TypeError(f"config must be a dictionary: {config!r}")
     published = {k:v for k,v in config.items() if k != 'transformers_weights'}
     try: return json.dumps(published, indent=2, sort_keys=True) + '\n'
     except (TypeError, ValueError) as e:
-        raise type(e)(f"config must be what JSON can say: {e}") from None
+        raise type(e)(f"config must be JSON: {e}") from None
 
-_scratch = 'config.json', 'pointing.json', 'here.safetensors.index.json'
+_staged_index = 'staged.safetensors.index.json'
+_staging_names = 'config.json','staged_config.json',_staged_index
 
-def _checked_files(beside:Mapping[str,Any], folder:Path)->Mapping[str,bytes|None]:
-    "Contents by plain names that are not the weights' own; no folder stands where they go"
-    for name,content in beside.items():
-        ours = name in (*_names, *_scratch) or _shard.fullmatch(name)
-        if ours or name.startswith('.') or Path(name).name != name:
-            raise ValueError(f"beside must have names of other files, got {name!r}")
+def _checked_files(extra_files:Mapping[str,Any], folder:Path)->Mapping[str,bytes|None]:
+    "Return `extra_files`; raise an error for reserved names and for what is not bytes"
+    for name,content in extra_files.items():
+        reserved = name in (*_weight_names, *_staging_names) or _shard.fullmatch(name)
+        if reserved or name.startswith('.') or Path(name).name != name:
+            raise ValueError(f"extra_files must have names of other files, got {name!r}")
         if not isinstance(content, bytes|None):
-            raise TypeError(f"beside must hold bytes, got {type(content).__name__} for {name!r}")
-    for name in (*_names, *beside_names, 'config.json', *beside):
+            raise TypeError(f"extra_files must hold bytes, got {type(content).__name__} "
+                            f"for {name!r}")
+    for name in (*_weight_names, *extra_file_names, 'config.json', *extra_files):
         if (folder/name).is_dir(): raise ValueError(f"{folder/name} is a folder, not a file")
-    return beside
+    return extra_files
 
-def _settle(staged:Path, text:str, shards:Mapping[str,list[str]],
-            sizes:Mapping[str,int])->list[str]:
-    "Write the index and both forms of config.json; the names of the weights, the index last"
-    files,here = [*shards],f'{staged.name}/'
-    named = here+files[0]
+def _stage_configs(staged:Path, text:str, shards:Mapping[str,list[str]],
+                   sizes:Mapping[str,int])->list[str]:
+    """Write index and config.json twice: for the folder, and for the staged files before they move
+
+    Returns the names of the weights' files, the index last.
+    """
+    files,prefix = [*shards],f'{staged.name}/'
+    staged_file = prefix+files[0]
     if len(shards) > 1:
-        (staged/_index).write_text(_index_of(shards, sizes))
-        (staged/'here.safetensors.index.json').write_text(_index_of(shards, sizes, here))
-        files,named = [*files, _index],here+'here.safetensors.index.json'
-    pointing = json.dumps(json.loads(text) | dict(transformers_weights=named), indent=2)
-    (staged/'pointing.json').write_text(pointing)
+        (staged/_index).write_text(_index_json(shards, sizes))
+        (staged/_staged_index).write_text(_index_json(shards, sizes, prefix))
+        files,staged_file = [*files, _index],prefix+_staged_index
+    staged_config = json.loads(text) | dict(transformers_weights=staged_file)
+    (staged/'staged_config.json').write_text(json.dumps(staged_config, indent=2))
     (staged/'config.json').write_text(text)
     return files
 
 @contextlib.contextmanager
 def _staged(folder:Path)->Generator[Path,None,None]:
-    "Make a new folder inside, removed afterwards unless config.json points there"
-    _sweep(folder)
+    "Create a staging folder, which is removed at the end unless config.json points into it"
+    _remove_stale_stages(folder)
     staged = folder/f'.saving-{secrets.token_hex(8)}'
     staged.mkdir()
     try: yield staged
-    finally: _sweep(folder)
+    finally: _remove_stale_stages(folder)
 
-def _sweep(folder:Path)->None:
-    "Clear away what saves have staged, also dead ones: the lock says that no other is running"
-    point = pointed(folder)
+def _remove_stale_stages(folder:Path)->None:
+    "Remove the staging folders of earlier saves; under the lock no other save is running"
+    staged_file = staged_weights(folder)
     for path in folder.iterdir():
-        ours = staging.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
-        if ours and (point is None or point.parent != path): shutil.rmtree(path)
+        is_stage = staging.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        if is_stage and (staged_file is None or staged_file.parent != path): shutil.rmtree(path)

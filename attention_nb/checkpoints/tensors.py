@@ -229,7 +229,7 @@ def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
 # %% ../../nbs/checkpoints/tensors.ipynb #f0c698b9
 staging:re.Pattern[str] = re.compile(r'\.saving-[0-9a-f]{16}')
 
-def pointed(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
+def staged_weights(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
     "Return the file in a staging folder that config.json points to, if a save was stopped"
     try: settings = read_object(folder/'config.json') if config is None else config
     except (OSError, ValueError): return None
@@ -239,7 +239,7 @@ def pointed(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
 
 def files_folder(folder:Path, config:Mapping[str,Any]|None=None)->Path:
     "Where the files beside the weights are: in a model's folder, or where such a save left them"
-    point = pointed(folder, config)
+    point = staged_weights(folder, config)
     return folder if point is None else point.parent
 
 # %% ../../nbs/checkpoints/tensors.ipynb #f0c698b8

@@ -299,7 +299,7 @@ def tokenizer_json(n):
 @pytest.mark.parametrize('settled', [True, False], ids=['whole', 'stopped before'])
 def test_what_stands_beside_is_of_the_same_model_at_every_step(tmp_path, settled):
     "Tokenizer, template and ends: all of the old model or of the new, which has no template"
-    def beside(n):
+    def extra_files(n):
         more = {'chat_template.jinja': b'a'*n} if n != 2 else {'chat_template.jinja': None}
         return {'tokenizer.json': tokenizer_json(n).encode(),
                 'generation_config.json': json.dumps(dict(n=n)).encode(), **more}
@@ -307,7 +307,7 @@ def test_what_stands_beside_is_of_the_same_model_at_every_step(tmp_path, settled
     while not found or found[-1] is not None:
         at += 1 if settled else 3
         folder = tmp_path/f'{at}'
-        save_tensors(both(5), dict(n=5), folder, beside=beside(5))
+        save_tensors(both(5), dict(n=5), folder, extra_files=extra_files(5))
         (folder/'README.md').write_text('mine')
         with contextlib.nullcontext() if settled else pytest.MonkeyPatch.context() as m:
             if not settled:    # the model before this one was stopped behind its switch
@@ -316,10 +316,10 @@ def test_what_stands_beside_is_of_the_same_model_at_every_step(tmp_path, settled
                     raise Stop
                 m.setattr(os, 'replace', stops)
             with contextlib.suppress(Stop):
-                save_tensors(both(1), dict(n=1), folder, beside=beside(1))
+                save_tensors(both(1), dict(n=1), folder, extra_files=extra_files(1))
         assert beside_of(folder) == wants[1]
         with stopping(at, Stop()):
-            try: save_tensors(both(2), dict(n=2), folder, beside=beside(2))
+            try: save_tensors(both(2), dict(n=2), folder, extra_files=extra_files(2))
             except Stop: found.append(which(folder))
             else: found.append(None)
         assert beside_of(folder) == wants[found[-1] or 2]
