@@ -70,7 +70,7 @@ bench: $(READY)  ## Speed against peers, as tables; ARGS="multihead --rounds 9",
 steady: $(EXPORTED)  ## Every notebook under the arithmetic of several processors; ARGS some, --help
 	$(BIN)/python nbs/_sphinx/steady.py $(ARGS)
 
-lesson: $(READY)  ## A new page, and what it lacks: make lesson NAME=18_sparse
+lesson: $(READY)  ## A new page, and what it lacks: make lesson NAME=18_window
 	$(BIN)/python nbs/_sphinx/lesson.py $(NAME)
 
 outputs: $(READY)  ## Run all notebooks, or those in ARGS, and store their outputs

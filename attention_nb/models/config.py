@@ -133,7 +133,7 @@ class TransformerConfig:
         output_gate: Scale what is attended by sigmoids of the query (arXiv:2505.06708)
         layer_types: 'full', 'window', 'delta', 'linear', a mixer; None: alike
         latent: Multi-head latent attention (lesson 16)
-        delta: Gated DeltaNet in 'delta' layers (lesson 19)
+        delta: Gated DeltaNet in 'delta' layers (lesson 20)
         positions: 'rope', 'learned', 'sinusoidal', 'alibi', 'relative' or 'none'
         position_offset: Row of the first position in a learned table
         relative_buckets: Buckets of the relative bias (T5)

@@ -1,4 +1,4 @@
-"""A new page of the book, and what it lacks: lesson.py 18_sparse (of the library, kernels/blocks).
+"""A new page of the book, and what it lacks: lesson.py 18_window (of the library, kernels/blocks).
 
 Writes the notebook with all the cells that a page must have, and the picture of a lesson's card;
 what is there stays. Then it says what is still missing, here and elsewhere.
@@ -104,7 +104,7 @@ def main(name, folder=root):
     kind,nbs = cells.kind(name),folder/'nbs'
     if kind not in ('lesson', 'library'):
         sys.exit(f'{name!r} is no name of a page: NN_name for a lesson, ROOM/name for a page of '
-                 f'the library, as in make lesson NAME=18_sparse; the rooms are '
+                 f'the library, as in make lesson NAME=18_window; the rooms are '
                  f'{", ".join(cells.ROOMS)}')
     same = next((n for n in map(lambda p: cells.name_of(p, nbs), cells.notebooks(nbs))
                  if n != name and cells.alias(n) == cells.alias(name)), None)

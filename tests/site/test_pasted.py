@@ -8,7 +8,7 @@ from helpers.pasted import blocks, lacking
 
 # what they show is not for one process, or stands among code that only the module has
 apart = ('checks', 'distributed/context', 'distributed/tensor_parallel',
-         '21_several_machines')
+         '22_several_machines')
 
 def plain_text(name):
     from notebooks import process

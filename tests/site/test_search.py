@@ -45,7 +45,7 @@ MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
 causal mask | mask#causal
 hide the future | mask#causal
 padding mask batch | mask#batches-and-padding
-sliding window attention | kernels/mask#window sparse#a-window-forgets
+sliding window attention | kernels/mask#window window#a-window-forgets
 why -inf in mask | why#why-minus-infinity mask#what-hiding-does-to-a-row
 nan row all masked | mask#the-query-that-sees-nothing
 attention sink | kernels/reference#normalize-perhaps-with-a-sink
@@ -222,7 +222,7 @@ def test_the_dialog_answers_as_one_types_and_lands_on_the_section(page, address)
 
 first_pages = {'kv cache': '11_cache', 'rope': '07_position', 'beam search': 'models/beam_search',
                'visualize my bert': 'views/attention_views', 'flash attention': '17_flash',
-               'int8': '20_bits',
+               'int8': '21_bits',
                'multi head attention': '08_multihead', 'softmax': '06_why'}
 
 def test_what_people_type_finds_its_page_first(page, address):
