@@ -32,14 +32,14 @@ def _unique_tensors(tensors:Mapping[str,Tensor])->tuple[list[str],dict[str,str]]
     "Return the names to write, and for each tied name the one that is written"
     if not tensors: raise ValueError("there are no tensors to write")
     for name in tensors:
-        if not isinstance(name, str): raise TypeError(f"names must be texts, got {name!r}")
+        if not isinstance(name, str): raise TypeError(f"names must be strings, got {name!r}")
         if name == '__metadata__': raise ValueError("no tensor may be called '__metadata__'")
     if isinstance(tensors, Tensors): return list(tensors), {}
     first:dict[Any,str] = {}
     tied:dict[str,str] = {}
     for name,t in tensors.items():
         _check_dense(name, t)
-        same = t.data_ptr() or name,t.device,t.dtype,t.shape,t.stride()
+        same = (t.data_ptr() or name),t.device,t.dtype,t.shape,t.stride()
         if (kept := first.setdefault(same, name)) != name: tied[name] = kept
     return [n for n in tensors if n not in tied], tied
 
@@ -49,7 +49,7 @@ def _check_dense(name:str, t:Any)->None:
     if isinstance(t, Tensor):
         if t.layout == torch.strided and not t.is_meta:
             if not hasattr(t, 'full_tensor'): return
-            what = f"a {what}, which is split over processes"
+            what = f"a {what}, a tensor of several processes"
         else: what = f"{t.layout} on {t.device}"
     raise TypeError(f"{name!r} must be a dense tensor with values, got {what}")
 
@@ -58,7 +58,9 @@ def _split_shards(sizes:Mapping[str,int], max_bytes:int)->dict[str,list[str]]:
     parts:list[list[str]] = [[]]
     free = max_bytes
     for name,n in sizes.items():
-        if n > free and parts[-1]: parts,free = [*parts, []],max_bytes
+        if n > free and parts[-1]:
+            parts.append([])
+            free = max_bytes
         parts[-1].append(name)
         free -= n
     if len(parts) == 1: return {'model.safetensors': parts[0]}
@@ -116,7 +118,9 @@ def _replace_with_link(file:Path, name:Path, staged:Path)->None:
     link = staged/'.link'
     link.unlink(missing_ok=True)
     try: os.link(file.resolve(), link)
-    except OSError: shutil.copyfile(file, link); flush(link)
+    except OSError:
+        shutil.copyfile(file, link)
+        flush(link)
     os.replace(link, name)
 
 def flush(path:Path)->None:
@@ -131,8 +135,9 @@ def flush(path:Path)->None:
 
 # %% ../../nbs/checkpoints/save.ipynb #ca16a158
 def _publish(staged:Path, folder:Path, weights:list[str], removed:set[str])->None:
-    """Replace the model of the folder by the staged one; after each step one of them is whole
+    """Replace the model of the folder by the staged one
 
+    After each step `open_source` finds one of them whole, as it follows `transformers_weights`.
     First config.json points to the staged weights, then the old files are removed, the new ones
     get their names, and config.json names those.
     """
@@ -144,10 +149,11 @@ def _publish(staged:Path, folder:Path, weights:list[str], removed:set[str])->Non
     os.replace(staged/'staged_config.json', folder/'config.json')
     flush(folder)
     # the index is removed last and written last, so no file is ever without one that names it
-    for name in sorted(old, key=_index.__eq__):
+    for name in sorted(old, key=lambda name: name == _index):
         if name == more_templates: shutil.rmtree(folder/name, ignore_errors=True)
         else: (folder/name).unlink(missing_ok=True)
     for name in [*extra_files, *weights]: _replace_with_link(staged/name, folder/name, staged)
+    flush(folder)
     os.replace(staged/'config.json', folder/'config.json')
     flush(folder)
 

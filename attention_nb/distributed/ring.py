@@ -32,17 +32,19 @@ _LocalCall:TypeAlias = tuple[AttentionCall,AttentionMask]    # the call of this 
 
 def _describe(mask:AttentionMask)->str:
     "Return what must be alike in the masks of all processes: all but the numbers of tokens"
-    tensors = 'q_pos','k_pos','q_doc','k_doc','doc_table','mask'
-    shapes = [f'{n} {tuple(t.shape[:-1])}' for n in tensors
-              if isinstance(t := getattr(mask, n), Tensor)]
+    by_token = 'q_pos','k_pos','q_doc','k_doc','mask'
+    tensors = [f'{n} {t.dtype} {tuple(t.shape[:-1])}' for n in by_token
+               if isinstance(t := getattr(mask, n), Tensor)]
+    table = None if mask.doc_table is None else tuple(mask.doc_table.shape)
     parts = mask.operator,[*map(_describe, mask.parts)]
-    return f'{mask.window_bounds()} {shapes} {mask.rule is not None} {parts}'
+    return f'{mask.window_bounds()} {tensors} {table} {mask.rule is not None} {parts}'
 
 class MeshGroup:
     "The processes of a mesh of one dimension"
     group:Any
     size:int
     rank:int
+    device:torch.device
 
     def __init__(self, mesh:DeviceMesh):
         if not isinstance(mesh, DeviceMesh):
@@ -50,8 +52,9 @@ class MeshGroup:
         if mesh.ndim != 1:
             raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
         self.group,self.size,self.rank = mesh.get_group(),mesh.size(),mesh.get_local_rank()
+        self.device = torch.device(mesh.device_type)
 
-    def check_together(self, device:torch.device, check:Callable[[],tuple[_T,list[int],str]]
+    def check_together(self, check:Callable[[],tuple[_T,list[int],str]]
                        )->tuple[_T,list[list[int]]]:
         """Run a check on all processes; raise on all if one of them raises or their calls differ
 
@@ -63,7 +66,7 @@ class MeshGroup:
         try: result,numbers,description = check()
         except Exception as e: error = e
         own = [int(error is None), zlib.crc32(description.encode()), *numbers]
-        gathered = self.all_gather(torch.tensor(own, device=device), [len(own)]*self.size)
+        gathered = self.all_gather(torch.tensor(own, device=self.device), [len(own)]*self.size)
         if error is not None: raise error
         reports = [t.tolist() for t in gathered]
         for r,(ok,code,*_) in enumerate(reports):
@@ -81,11 +84,14 @@ class MeshGroup:
             mask,H = local_mask(call, options),q.shape[-3] if q.dim() > 3 else 1
             if H % n_parts:
                 raise ValueError(f"{H} heads cannot be divided among {n_parts} processes")
+            tensors = [t for t in (q,k,v,call.sinks) if t is not None]
+            has_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
             description = (f'{q.shape[:-2]}, {k.shape[:-2]}, widths {q.shape[-1]} and '
                            f'{v.shape[-1]}, {q.dtype}, {_describe(mask)}, scale={call.scale}, '
-                           f'softcap={call.softcap}, sinks={call.sinks is not None}')
+                           f'softcap={call.softcap}, sinks={call.sinks is not None}, '
+                           f'gradients={has_gradient}')
             return (call,mask), [q.shape[-2],k.shape[-2]], description
-        return self.check_together(q.device, check)
+        return self.check_together(check)
 
     def all_gather(self, t:Tensor, sizes:Sequence[int])->list[Tensor]:
         "Return the tensor of each process, which differ in the last dimension: `sizes`"
@@ -115,7 +121,9 @@ _Pending:TypeAlias = tuple[Callable[[],None],slice,list[Tensor]]
 class _RingCall:
     "One attention call: which keys each process needs of each other one"
     group:MeshGroup
-    call:AttentionCall
+    device:torch.device
+    scale:float
+    softcap:float|None
     mask:AttentionMask
     q_ranges:list[list[TokenRange]] # Of each process, at positions of keys
     k_ranges:list[list[TokenRange]]
@@ -127,11 +135,13 @@ class _RingCall:
 
     def block(self, j:int)->KeyBlock|None:
         "Return the block of this process's queries and the keys of process `j`"
-        i,device = self.group.rank,self.call.q.device
+        i = self.group.rank
         slices = self.slices(i, j)
         if slices is None: return None
-        q_pos,k_pos = (token_positions(r, device) for r in (self.q_ranges[i],self.k_ranges[j]))
-        return key_block(self.call, self.mask, slices, self.k_tensors[j], q_pos, k_pos, i == j)
+        q_pos,k_pos = (token_positions(ranges, self.device)
+                       for ranges in (self.q_ranges[i],self.k_ranges[j]))
+        return key_block(self.mask, slices, self.k_tensors[j], q_pos, k_pos, i == j, self.scale,
+                         self.softcap)
 
     def peers(self, step:int)->tuple[int,int]:
         "Return the process to send keys to, and the one to receive keys from"
@@ -141,19 +151,22 @@ class _RingCall:
     def send_keys(self, step:int, k:Tensor, v:Tensor)->tuple[Callable[[],None],list[Tensor]]:
         "Start to exchange keys and values; return a function that waits, and those received"
         target,source = self.peers(step)
-        out,into = self.slices(target, self.group.rank),self.slices(self.group.rank, source)
-        sent = [] if out is None else [t[...,out.k,:].contiguous() for t in (k,v)]
-        received = [] if into is None else [
-            t.new_empty(*t.shape[:-2], into.k.stop-into.k.start, t.shape[-1]) for t in (k,v)]
+        to_send,to_receive = (self.slices(target, self.group.rank),
+                              self.slices(self.group.rank, source))
+        sent = [] if to_send is None else [t[...,to_send.k,:].contiguous() for t in (k,v)]
+        received = [] if to_receive is None else [
+            t.new_empty(*t.shape[:-2], to_receive.k.stop-to_receive.k.start, t.shape[-1])
+            for t in (k,v)]
         return self.group.exchange({target: sent}, {source: received}), received
 
     def send_gradients(self, step:int, gradients:Sequence[Tensor],
-                       like:Sequence[Tensor])->_Pending:
+                       templates:Sequence[Tensor])->_Pending:
         "Start to send the gradients of received keys and values back to their process"
         target,source = self.peers(step)
         slices = self.slices(target, self.group.rank)
         rows = slice(0, 0) if slices is None else slices.k
-        received = [t.new_empty(*t.shape[:-2], rows.stop-rows.start, t.shape[-1]) for t in like]
+        received = [t.new_empty(*t.shape[:-2], rows.stop-rows.start, t.shape[-1])
+                    for t in templates]
         sent = [t.contiguous() for t in gradients]
         return self.group.exchange({source: sent}, {target: received}), rows, received
 
@@ -218,8 +231,8 @@ def _ring_backward(ctx:Any, grad:Tensor)->Any:
     if sinks is not None:
         weight = (sink_part(out, lse, sinks)[1] - lse).exp()
         product = (grad*out.masked_fill(grad == 0, 0.)).to(lse.dtype).sum(-1)    # (..., H, L)
-        d_sinks = -(weight*product).transpose(-1, -2).reshape(-1, len(sinks)).sum(0)
-        d_sinks = d_sinks.to(sinks.dtype)
+        by_head = (weight*product).sum(-1).reshape(-1, len(sinks))
+        d_sinks = -by_head.sum(0).to(sinks.dtype)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), d_sinks, None
 
 # %% ../../nbs/distributed/ring.ipynb #b22413ca
@@ -265,7 +278,9 @@ class SequenceParallelAttention:
         return t
 
     def join(self, t:Tensor, dim:int=-2)->Tensor:
-        """Return the whole tensor on every process; its loss gives each the gradient of its own part
+        """Return the whole tensor on every process
+
+        Gradients are not reduced: all processes must compute the same loss of it.
 
         Args:
             t: Tokens of this process
@@ -294,7 +309,7 @@ def _checked_ranges(group:MeshGroup, order:TokenOrder,
 def _join(t:Tensor, group:MeshGroup, order:TokenOrder, dim:int)->Tensor:
     "Return the whole of the tensors of one group"
     description = f'join {dim}, {[*t.shape[:dim], *t.shape[dim+1:]]}, {t.dtype}'
-    _,sizes = group.check_together(t.device, lambda: (None, [t.shape[dim], 0], description))
+    _,sizes = group.check_together(lambda: (None, [t.shape[dim], 0], description))
     gather:Any = _AllGather.apply
     out:Tensor = gather(t, group, _checked_ranges(group, order, [n for n,_ in sizes]), dim)
     return out
@@ -307,7 +322,8 @@ class RingAttention(SequenceParallelAttention):
         q_ranges,k_ranges = (_checked_ranges(group, order, ns) for ns in zip(*sizes))
         offset = sum(S-L for L,S in sizes)    # the last query is at the last key
         k_tensors = [group.all_gather(t, [S for _,S in sizes]) for t in key_tensors(mask)]
-        ring = _RingCall(group, call, mask, [shift_ranges(r, offset) for r in q_ranges], k_ranges,
+        ring = _RingCall(group, q.device, call.scale, call.softcap, mask,
+                         [shift_ranges(r, offset) for r in q_ranges], k_ranges,
                          [[t[j] for t in k_tensors] for j in range(group.size)])
         attend:Any = _Ring.apply
         out:Tensor = attend(q, k, v, call.sinks, ring)
@@ -315,6 +331,9 @@ class RingAttention(SequenceParallelAttention):
 
 def ring_attention(mesh:DeviceMesh, *, order:TokenOrder='zigzag')->RingAttention:
     """Attention over a text divided among processes; keys travel (Liu et al. 2023, 2310.01889)
+
+    All processes must make the same calls, and all or none must go backward. The gradient of
+    `sinks` is that of this process's queries: sum it over the processes.
 
     Args:
         mesh: One dimension of processes
@@ -329,7 +348,7 @@ def ring_attention(mesh:DeviceMesh, *, order:TokenOrder='zigzag')->RingAttention
 
 # %% ../../nbs/distributed/ring.ipynb #4b9902c7
 class _AllToAll(torch.autograd.Function):
-    "Trade some tokens of all heads for all tokens of some heads, or back"
+    "Exchange some tokens of all heads for all tokens of some heads, or back"
     @staticmethod
     def forward(ctx:Any, t:Tensor, group:MeshGroup, sizes:list[int], to_heads:bool)->Tensor:
         ctx.group,ctx.sizes,ctx.to_heads = group,sizes,to_heads

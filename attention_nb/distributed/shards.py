@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from ..checks import checked_integer
 from ..kernels.dispatch import merge_attention
-from ..kernels.blocks import flash_attention
+from ..kernels.blocks import (flash_attention, flash_kernel, flash_kernel_backward,
+                                         with_unit_stride)
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.positions import Window
 from ..kernels.reference import group_heads
@@ -32,18 +33,18 @@ class TokenRange:
     """Contiguous tokens of the text that a process keeps
 
     Attributes:
-        start: Index of the first one among the tokens of the process
+        local_start: Index of the first one among the tokens of the process
         n: Number of tokens
         first: Position of the first one in the text
         last: Position of the last one
     """
-    start:int
+    local_start:int
     n:int
     first:int
     last:int
 
     @property
-    def stop(self)->int: return self.start+self.n
+    def local_stop(self)->int: return self.local_start+self.n
 
 def token_ranges(length:int, n:int, rank:int, order:TokenOrder='zigzag')->list[TokenRange]:
     """Return the tokens that a process keeps
@@ -90,7 +91,7 @@ class VisibleSlices:
 
 def visible_slices(q_ranges:Sequence[TokenRange], k_ranges:Sequence[TokenRange],
                    window:Window=(None,None))->VisibleSlices|None:
-    """Return the smallest slices of queries and keys that hold all pairs that may attend
+    """Return the slices, of whole ranges, that hold all pairs of a query and a key that may attend
 
     Args:
         q_ranges: Queries of one process
@@ -108,9 +109,10 @@ def visible_slices(q_ranges:Sequence[TokenRange], k_ranges:Sequence[TokenRange],
     qs = [q for q in q_ranges if any(any_visible(q, k) for k in k_ranges)]
     ks = [k for k in k_ranges if any(any_visible(q, k) for q in q_ranges)]
     if not qs: return None
-    rows,cols = slice(qs[0].start, qs[-1].stop),slice(ks[0].start, ks[-1].stop)
+    rows,cols = (slice(r[0].local_start, r[-1].local_stop) for r in (qs,ks))
     is_full = all(all_visible(q, k) for q in q_ranges for k in k_ranges
-                  if rows.start <= q.start < rows.stop and cols.start <= k.start < cols.stop)
+                  if rows.start <= q.local_start < rows.stop
+                  and cols.start <= k.local_start < cols.stop)
     return VisibleSlices(rows, cols, is_full)
 
 # %% ../../nbs/distributed/shards.ipynb #35379cb0
@@ -121,7 +123,7 @@ def key_tensors(mask:AttentionMask)->list[Tensor]:
     own = [t for n in (*_key_fields, 'mask') if isinstance(t := getattr(mask, n), Tensor)]
     return own + [t for part in mask.parts for t in key_tensors(part)]
 
-def _with_keys(mask:AttentionMask, tensors:Iterator[Tensor], q_pos:Tensor,
+def _replace_keys(mask:AttentionMask, tensors:Iterator[Tensor], q_pos:Tensor,
                k_pos:Tensor)->AttentionMask:
     "Return a mask with the `key_tensors` of other keys, which are at `k_pos` in the text"
     fields:dict[str,Any] = {n: next(tensors) for n in _key_fields if getattr(mask, n) is not None}
@@ -129,7 +131,7 @@ def _with_keys(mask:AttentionMask, tensors:Iterator[Tensor], q_pos:Tensor,
         fields.setdefault('k_pos', k_pos)
         fields['q_pos'] = q_pos if mask.q_pos is None else mask.q_pos
     if mask.mask is not None: fields['mask'] = next(tensors)
-    parts = tuple(_with_keys(part, tensors, q_pos, k_pos) for part in mask.parts)
+    parts = tuple(_replace_keys(part, tensors, q_pos, k_pos) for part in mask.parts)
     return replace(mask, S=len(k_pos), parts=parts, **fields)
 
 def _is_window_only(mask:AttentionMask)->bool:
@@ -162,7 +164,9 @@ def local_mask(call:AttentionCall, options:AttentionOptions)->AttentionMask:
     L,S = call.q.shape[-2],call.k.shape[-2]
     mask = AttentionMask(L, S, causal=options.get('causal', False), window=options.get('window'),
                          q_pos=options.get('q_pos'), k_pos=options.get('k_pos'))
-    if (given := options.get('mask')) is not None: mask = mask & given
+    if (given := options.get('mask')) is not None:
+        if isinstance(given, Tensor) and given.dim() == call.q.dim() == 3: given = given[:,None]
+        mask = mask & given
     if options.get('bias') is not None:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
                                   "columns for the keys of others")
@@ -172,9 +176,6 @@ def local_mask(call:AttentionCall, options:AttentionOptions)->AttentionMask:
     return _expand_key_masks(mask)
 
 # %% ../../nbs/distributed/shards.ipynb #d77b0d20
-_flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-_flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-
 @dataclass(frozen=True)
 class KeyBlock:
     """Attention of some queries of this process to the keys of one process
@@ -189,61 +190,66 @@ class KeyBlock:
 
     def _fits_torch(self, q:Tensor, v:Tensor)->bool:
         "Return whether torch's kernel on CPUs can compute output and log-sum-exp"
-        is_simple = self.mask is None or self.mask.is_causal() and self.mask.L == self.mask.S
-        return (is_simple and self.softcap is None and q.device.type == 'cpu' and q.dim() == 4
-                and q.dtype in (torch.float32,torch.float64,torch.bfloat16)
-                and q.shape[-1] == v.shape[-1])
+        if (self.softcap is not None or q.device.type != 'cpu' or q.dim() != 4
+                or q.dtype not in (torch.float32,torch.float64,torch.bfloat16)
+                or q.shape[-1] != v.shape[-1]): return False
+        # the kernel multiplies the -inf of its causal mask by the scale
+        return self.mask is None or (self.scale > 0 and self.mask.L == self.mask.S
+                                     and self.mask.is_causal())
 
     def forward(self, q:Tensor, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
         "Return output and log-sum-exp of the queries of the block"
         if torch.is_grad_enabled() or not self._fits_torch(q, v):
             return flash_attention(q, k, v, mask=self.mask, scale=self.scale, softcap=self.softcap)
         k,v = group_heads(q, k, v)
-        out,lse = _flash(q, k, v, 0., self.mask is not None, scale=self.scale)
+        q,k,v = (with_unit_stride(t) for t in (q,k,v))
+        out,lse = flash_kernel(q, k, v, 0., self.mask is not None, scale=self.scale)
         return out, lse
 
     def backward(self, grad:Tensor, q:Tensor, k:Tensor, v:Tensor, out:Tensor,
                  lse:Tensor)->tuple[Tensor,Tensor,Tensor]:
         "Return the gradients of q, k, v from this block; `out` and `lse` are those over all keys"
         if self._fits_torch(q, v) and all(bool(t.isfinite().all()) for t in (lse,out)):
-            grouped_k,grouped_v = group_heads(q, k, v)
-            dq,dk,dv = _flash_backward(grad, q, grouped_k, grouped_v, out, lse, 0.,
-                                       self.mask is not None, scale=self.scale)
-            if grouped_k is not k:
+            grouped = group_heads(q, k, v)
+            inputs = (with_unit_stride(t) for t in (q,*grouped))
+            dq,dk,dv = flash_kernel_backward(grad, *inputs, out, lse, 0., self.mask is not None,
+                                             scale=self.scale)
+            if grouped[0] is not k:
                 dk,dv = (t.unflatten(1, (k.shape[1],-1)).sum(2) for t in (dk,dv))
             return dq, dk, dv
         with torch.enable_grad():
             q,k,v = (t.detach().requires_grad_() for t in (q,k,v))
             block_out,block_lse = self.forward(q, k, v)
             finite_lse = lse.masked_fill(lse == -math.inf, 0.)
-            share = (block_lse.detach()-finite_lse).exp()    # of the weight, that is in this block
-            grad = grad.to(share.dtype)
+            block_weight = (block_lse.detach()-finite_lse).exp()    # share of each query's weight
+            grad = grad.to(block_weight.dtype)
             # where a gradient is 0, the output may be infinite
             difference = (block_out.detach().to(grad.dtype)-out).masked_fill(grad == 0, 0.)
-            d_out,d_lse = (share[...,None]*grad).to(block_out.dtype),share*(grad*difference).sum(-1)
+            d_out = (block_weight[...,None]*grad).to(block_out.dtype)
+            d_lse = block_weight*(grad*difference).sum(-1)
             dq,dk,dv = torch.autograd.grad([block_out,block_lse], [q,k,v], [d_out,d_lse])
         return dq, dk, dv
 
 # %% ../../nbs/distributed/shards.ipynb #31cf9458
-def key_block(call:AttentionCall, mask:AttentionMask, slices:VisibleSlices,
-              tensors:Sequence[Tensor], q_pos:Tensor, k_pos:Tensor, is_own:bool)->KeyBlock:
+def key_block(mask:AttentionMask, slices:VisibleSlices, tensors:Sequence[Tensor], q_pos:Tensor,
+              k_pos:Tensor, is_own:bool, scale:float, softcap:float|None)->KeyBlock:
     "Return the block of queries at `q_pos` and keys at `k_pos`, whose `key_tensors` are given"
     window_only,block_mask = _is_window_only(mask),None
     # the tokens of a process are in the order of the text: a causal mask stays one among them
     if window_only and is_own and window_of(mask) == (None,0) and q_pos.equal(k_pos):
         block_mask = AttentionMask(len(q_pos), len(k_pos), causal=True)
     elif not (window_only and slices.is_full):
-        block_mask = _with_keys(mask, iter(tensors), q_pos, k_pos).part(slices.q, slices.k)
-    return KeyBlock(slices, block_mask, call.scale, call.softcap)
+        block_mask = _replace_keys(mask, iter(tensors), q_pos, k_pos).part(slices.q, slices.k)
+    return KeyBlock(slices, block_mask, scale, softcap)
 
 def sink_part(out:Tensor, lse:Tensor, sinks:Tensor)->tuple[Tensor,Tensor]:
     "Return sinks as output and log-sum-exp, which `merge_attention` takes: weight and no value"
     column = sinks[:,None] if lse.dim() > 2 else sinks
     return torch.zeros_like(out), column.to(lse.dtype).expand(lse.shape)
 
-def shift_ranges(ranges:Sequence[TokenRange], by:int)->list[TokenRange]:
-    "Return the ranges at positions that are `by` further on"
-    return [replace(r, first=r.first+by, last=r.last+by) for r in ranges]
+def shift_ranges(ranges:Sequence[TokenRange], offset:int)->list[TokenRange]:
+    "Return the ranges at positions that are `offset` further on"
+    return [replace(r, first=r.first+offset, last=r.last+offset) for r in ranges]
 
 def slice_mask(mask:AttentionMask, q_pos:Tensor, k_pos:Tensor)->AttentionMask:
     "Return the mask of the queries at `q_pos` and the keys at `k_pos`, without new position ids"
@@ -257,7 +263,7 @@ def slice_mask(mask:AttentionMask, q_pos:Tensor, k_pos:Tensor)->AttentionMask:
 # %% ../../nbs/distributed/shards.ipynb #1a52c731
 def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:TokenOrder='zigzag',
                       **options:Unpack[AttentionOptions])->Tensor:
-    """Compute `ring_attention` of `n` processes in one: each part meets each, and all is merged
+    """Compute `ring_attention` of `n` processes in one process, as a reference for it
 
     Args:
         q: Queries of the whole text, (..., L, E)
@@ -284,7 +290,8 @@ def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:TokenOrder='
             slices = visible_slices(shift_ranges(q_ranges[i], S-L), k_ranges[j], window_of(mask))
             if slices is None: continue
             tensors = key_tensors(slice_mask(mask, q_pos[i], k_pos[j]))
-            block = key_block(call, own_mask, slices, tensors, q_pos[i]+S-L, k_pos[j], i == j)
+            block = key_block(own_mask, slices, tensors, q_pos[i]+S-L, k_pos[j], i == j,
+                              call.scale, call.softcap)
             keys,values = (t[...,k_pos[j],:][...,slices.k,:] for t in (k,v))
             out,lse = block.forward(own[...,slices.q,:], keys, values)
             before,after = slices.q.start,len(q_pos[i])-slices.q.stop

@@ -1,4 +1,4 @@
-"""A cache that is too large for one process: each keeps some of the tokens, and one query visits all
+"""A cache that is too large for one process: each keeps some of the tokens, and a query attends to all
 
 Docs: https://attention-nb.github.io/attention_nb/distributed/split_cache.html.md"""
 
@@ -44,7 +44,7 @@ class SplitCache:
     group:MeshGroup
     chunk:int
     own:KVCache
-    max_len:int|None
+    max_len:int
 
     def __init__(self, group:MeshGroup, batch:int, n_kv_heads:int, max_len:int, head_dim:int, *,
                  v_head_dim:int|None=None, chunk:int=64, dtype:torch.dtype|None=None,
@@ -79,9 +79,13 @@ class SplitCache:
         _check_call(attend, q, k, v, options, q_pos)
         assert k is not None and v is not None    # just checked
         start,n = self._seen,self._seen+q.shape[2]
-        if self.max_len is not None and n > self.max_len:
+        if n > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: no room for "
                              f"{n-start} more")
+        for name in ('mask','bias'):
+            t = options.get(name)
+            if isinstance(t, Tensor) and t.dim() and t.shape[-1] not in (1,n):
+                raise ValueError(f"{name} must be for {n} tokens, got {tuple(t.shape)}")
         new = self._own_tokens(n, start)
         keys,values = self.own.update(*(t[:,:,new-start] for t in (k,v)))
         self._seen = n
@@ -124,8 +128,9 @@ class SplitCache:
         Args:
             n: Number of tokens that stay
         """
-        self._seen = checked_integer('n', n, max=self._seen)
+        n = checked_integer('n', n, max=self._seen)
         self.own.crop(len(self._own_tokens(n)))
+        self._seen = n
 
     def select(self, rows:Tensor)->None:
         """Continue each sequence from another one (beam search)

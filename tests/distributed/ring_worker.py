@@ -117,6 +117,25 @@ def nothing_outside_a_window(folder):
     assert numbers('contiguous', window=(0,0)) == 0
     assert numbers('zigzag', causal=True) == 9*each    # the late chunk of the early ones stays
 
+def odd_inputs(folder):
+    "A scale below 0, strided queries, sinks without a dimension of heads"
+    ring = ring_attention(mesh())
+    compare(ring, causal=True, scale=-.5)
+    g = torch.Generator().manual_seed(3)
+    x = torch.randn(16, 8, generator=g, dtype=torch.float64).requires_grad_()
+    sinks = torch.zeros(1, dtype=torch.float64).requires_grad_()
+    options = dict(causal=True, sinks=sinks)
+    want = torch.autograd.grad(attention(x, x, x, **options)[0].sum(), [x, sinks])
+    own = ring.split(x)
+    got = torch.autograd.grad(ring(own, own, own, **options).sum(), [x, sinks])
+    for a,b,name in zip(got, want, ('x','sinks')):
+        dist.all_reduce(a)
+        same(a, b, f'gradient of {name}')
+    q = torch.randn(1, 2, 16, 8, generator=g)
+    strided = ring.split(q).mT.contiguous().mT
+    with torch.no_grad(): out = ring.join(ring(strided, strided, strided, causal=True))
+    torch.testing.assert_close(out, attention(q, q, q, causal=True)[0])
+
 def refusals(folder):
     "All processes say the same, also where one alone has something wrong"
     ring,q = ring_attention(mesh()),torch.randn(1, 2, 4, 8)
@@ -292,7 +311,7 @@ checks = {f'way_{name}': way(name) for name in ways} | {
     f'model_{name}': model_check(name, kinds=its) for name,its in some.items()} | {
     f'all_{name}': model_check(name) for name in some} | {
     f'model_{a}': model_check('gpt_oss4', a, ('mask',)) for a in ('heads','both')} | {
-    f.__name__: f for f in (nothing_outside_a_window, refusals, own_part, experts,
+    f.__name__: f for f in (nothing_outside_a_window, odd_inputs, refusals, own_part, experts,
                             refused_models, split_text, with_tensor_parallel, with_fsdp)}
 
 if __name__ == '__main__':
