@@ -15,7 +15,8 @@ WAY = dict(tokenizer='tokens', embedding='vectors', position='positions', layer=
            block='norm, add, feed', model='next token')
 AROUND = dict(seeing='seeing', cache='cache', decoder='a decoder', transformer='settings',
               pretrained='weights', training='training', latent='latent', flash='flash',
-              window='window', sparse='sparse', state='state', bits='bits', several_machines='machines')
+              window='window', sparse='sparse', state='state', bits='bits',
+              several_machines='machines')
 BLOCK = 'layer','block'
 WIDTH = 784
 

@@ -296,7 +296,8 @@ def split_text(folder):
     same(got, want, 'in eight bits')
     cache = split_cache(llama, 2, 18, mesh())
     with torch.no_grad(), use_attention(llama, attention), pytest.raises(
-            NotImplementedError, match='computes attention itself'): llama(given['ids'], cache=cache)
+            NotImplementedError, match='computes attention itself'):
+        llama(given['ids'], cache=cache)
     with pytest.raises(NotImplementedError, match='no_grad'): llama(given['ids'], cache=cache)
     cache.reset()
     assert len(cache) == 0
