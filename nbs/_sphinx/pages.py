@@ -173,14 +173,25 @@ def load_all(app, env, docs):
     pages = {d: cells.load(p) for d,p in paths.items() if p.suffix == '.ipynb'}
     app.book = {d: pages[d] for d in cells.in_order(pages)}
 
+# a caption of the sidebar and the pages below it
+GROUP = re.compile(r'<p [^>]*class="caption"[^>]*><span class="caption-text">([^<]*)</span></p>\n'
+                   r'(<ul class="(current )?nav.*?</ul>)', re.S)
+
+def fold(group):
+    "The names of a group of the API, open where the page is one of them"
+    title,names,current = group.groups()
+    return (f'<details class="group"{" open" * bool(current)}><summary>{title}</summary>{names}'
+            '</details>')
+
 def name_toggles(app, pagename, templatename, context, doctree):
     """For those who hear the page: what opens a branch of the sidebar says which one, the
     parameters of a signature are no list of definitions, and an empty corner of a table heads
     nothing"""
     draw = context.get('generate_toctree_html')
     def named(*args, **options):
-        return re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
-                      r'\1\2\3<summary aria-label="Pages of \2">', str(draw(*args, **options)))
+        listed = re.sub(r'(<a [^>]*>)([^<]*)(</a><details[^>]*>)<summary>',
+                        r'\1\2\3<summary aria-label="Pages of \2">', str(draw(*args, **options)))
+        return GROUP.sub(fold, listed) if pagename.split('/')[0] == 'api' else listed
     if draw: context['generate_toctree_html'] = named
     def in_a_row(m):
         text = m[0].replace('<dd>', '<span class="sig-line">').replace('</dd>', '</span>')
