@@ -187,7 +187,7 @@ def test_the_first_line_says_what_a_page_is(texts):
         said,_,rest = plain(found[0]).partition(' · ')
         if kind == 'lesson':
             assert said == f'Lesson {rules.number(page)[0]}'
-            assert 40 <= int(rest.removesuffix(' minutes')) <= 70, rest
+            assert 30 <= int(rest.removesuffix(' minutes')) <= 70, rest
         else: assert said == ('Notes' if kind == 'notes' else 'Library')
         if page == 'notes/index': continue
         if kind == 'library':
