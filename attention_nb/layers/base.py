@@ -76,6 +76,11 @@ def options_of(attend:AnyAttentionFunction)->frozenset[str]|None:
         if p.kind is p.KEYWORD_ONLY and p.default is p.empty:
             raise TypeError(f"option {p.name} of {_name(attend)} must have a default: layers pass "
                             "the options that differ from theirs")
+        is_ours = p.name in AttentionOptions.__annotations__ and not isinstance(attend, partial)
+        if is_ours and p.default not in (p.empty, None, False, 0):
+            raise TypeError(f"option {p.name} of {_name(attend)} must have the default of "
+                            f"`attention`, got {p.default!r}: layers do not pass options that have "
+                            "their defaults")
     positional = [p for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 3 and not any(p.kind is p.VAR_POSITIONAL for p in params):
         raise TypeError(f"attend must take q, k, v by position, got {_name(attend)} with "

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import (check_float_tensor, check_number, check_sizes, checked_integer,
-                                 explained, has_values, wide_dtype)
+from ..checks import (check_float_tensor, check_integer_tensor, check_number,
+                                 check_sizes, checked_integer, explained, has_values, wide_dtype)
 from .few_rows import Linear
 from .multihead import computed_dtype, merge_heads, split_heads, weight_like
 
@@ -270,7 +270,13 @@ def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, positions:Tensor|
             got = f'{mask.dtype} {tuple(mask.shape)}' if isinstance(mask, Tensor) else mask
             raise ValueError(f"mask must be bool ({B}, {S}), True = a real token, got {got}")
         mask = mask[:,S-L:]
-    if documents is not None: return mask, _starts(documents, cache)
+    if documents is not None:
+        check_integer_tensor('documents', documents)
+        if tuple(documents.shape) != (B, L):
+            raise ValueError(f"documents must be ({B}, {L}), got {tuple(documents.shape)}")
+        if cache is not None:
+            raise NotImplementedError("documents cannot be combined with a cache")
+        return mask, _starts(documents)
     if positions is not None and L > 1:
         falls = positions.diff(dim=-1) < 0
         if has_values(falls) and falls.any():
@@ -278,10 +284,9 @@ def _check_mixer_call(x:Tensor, d_model:int, mask:Tensor|None, positions:Tensor|
                                       "positions must not decrease")
     return mask, None
 
-def _starts(documents:Tensor, cache:StateCache|None)->Tensor:
+def _starts(documents:Tensor)->Tensor:
     "Return where documents begin, (B, L); each must be in one piece"
     starts = F.pad(documents[:,1:] != documents[:,:-1], (1, 0), value=True)
-    if cache is not None: raise NotImplementedError("documents cannot be combined with a cache")
     if has_values(starts):
         ids = documents.sort(-1).values
         n_different = (ids[:,1:] != ids[:,:-1]).sum(-1) + 1

@@ -195,7 +195,9 @@ class QuantizedWeight(nn.Module):
         """
         codes = self.unpacked_codes()
         scales = self.scales if self.group is None else self.scales.transpose(0, 1)
-        if rows is not None: codes,scales = codes[rows],scales[rows]
+        if rows is not None:    # `index_select` refuses negative indices, as `nn.Embedding` does
+            codes,scales = (t.index_select(0, rows.flatten()).view(*rows.shape, *t.shape[1:])
+                            for t in (codes,scales))
         scales = scales.float()
         if self.group is None: return (codes*scales[...,None]).to(self.like.dtype)
         groups = _split_nibbles(codes).unflatten(-1, (-1, self.group)).float() - 8
@@ -397,8 +399,10 @@ class QuantizedEmbedding(QuantizedWeight):
 def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=())->_M:
     """Quantize the matrices of a model to 8 or 4 bits
 
-    It may have LoRA layers: their frozen matrices are quantized, and training goes on. Raises a
-    `ValueError` for a model that is quantized already.
+    `nn.Linear` and `nn.Embedding` are quantized, subclasses and other matrices are not. With 4
+    bits, embeddings and layers whose width is no multiple of the group get 8. Layers may have
+    LoRA: their frozen matrices are quantized, and training goes on. Raises a `ValueError` for a
+    model that is quantized already.
 
     Args:
         model: Changed in place and returned; a single layer is returned as a new module
@@ -417,8 +421,7 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
             raise ValueError(f"keep must name modules of the model, found none for {p!r}")
     if any(isinstance(m, QuantizedWeight) for m in model.modules()):
         raise ValueError("model is quantized already")
-    if isinstance(model, (nn.Linear,nn.Embedding)):
-        return cast(_M, quantize_module(model, bits, group))
+    if _is_matrix('', model): return cast(_M, quantize_module(cast(Any, model), bits, group))
     replacements:dict[Any,nn.Module] = {}    # by old module, so that tied matrices stay tied
     for parent,name,matrix in [*_matrices(model)]:
         path = f'{parent}.{name}'.strip('.')
@@ -439,6 +442,7 @@ def _matrices(model:nn.Module)->Iterator[tuple[str,str,Any]]:
 
 def _is_matrix(name:str, m:nn.Module|None)->bool:
     "Return whether a module is a layer to quantize; the router of experts is not"
+    if isinstance(m, nn.Embedding) and m.max_norm is not None: return False
     return type(m) in (Linear,nn.Linear,nn.Embedding) and name != 'router'
 
 def quantize_module(old:nn.Linear|nn.Embedding|nn.Parameter, bits:int,

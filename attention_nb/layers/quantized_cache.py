@@ -213,7 +213,7 @@ class GroupedBuffer(IntegerBuffer):
         step = (x.amax(dim, keepdim=True) - low.float())/(2**self.bits-1)
         step = step.clamp(max=65504).half()
         self.low[:,:,groups],self.step[:,:,groups] = low,step
-        wide = step.float().clamp(min=torch.finfo(torch.float16).tiny)
+        wide = torch.where(step == 0, 1., step.float())
         codes = ((x - low.float())/wide).round().clamp(0, 2**self.bits-1).to(torch.uint8)
         packed = codes.flatten(3).unflatten(-1, (-1, 8//self.bits))
         shifts = self.bits*torch.arange(8//self.bits, device=x.device, dtype=torch.uint8)

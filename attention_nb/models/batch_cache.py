@@ -55,9 +55,11 @@ class SlotBuffer:
         if n > self.max_len:
             raise ValueError(f"a prompt of {n} tokens is longer than max_len={self.max_len}")
         if n > self.end: self._move(n)
-        columns = slice(self.end-n, self.end)
+        columns,before = slice(self.end-n, self.end),slice(0, self.end-n)
         for (keys,values),layer in zip(self.layers, prompt.self_attn):
             keys[row,:,columns],values[row,:,columns] = layer.keys[0],layer.values[0]
+            # weight 0 times what an earlier request left there must not be NaN
+            keys[row,:,before],values[row,:,before] = 0,0
         self.first.append(self.end-n)
 
     def remove(self, row:int)->None:

@@ -9,6 +9,7 @@ __all__ = ['compiled_step']
 
 # %% ../../nbs/models/compiled_step.ipynb #845c0239
 import hashlib
+import inspect
 import json
 import os
 import tempfile
@@ -210,7 +211,7 @@ def _file_key(model:StepModel, cache:ModelCache)->str:
     state = [(name, str(t.dtype), [*t.shape], str(t.device)) for name,t in _tensors(model).items()]
     key = dict(cfg=asdict(model.cfg), modules=modules, state=state, cache=_cache_signature(cache),
                torch=torch.__version__, threads=torch.get_num_threads(),
-               processor=_processor(), source=_source())
+               processor=_processor(), source=_source(), gpus=_gpus(model))
     return hashlib.sha256(json.dumps(key, default=_describe).encode()).hexdigest()[:32]
 
 def _cache_signature(cache:ModelCache)->tuple[Any,...]:
@@ -243,8 +244,13 @@ def _class_hashes(cls:type)->list[Any]:
             or isinstance(x, (int,float,str)) and not name.startswith('__')]
 
 def _function_hash(f:FunctionType)->str:
-    "Return a hash of a function's code and defaults, not of global helpers or closure values"
-    parts = [_code_parts(f.__code__), f.__defaults__, f.__kwdefaults__]
+    "Return a hash of a function's code, defaults and closure, not of global helpers"
+    inner:Any = inspect.unwrap(f)
+    cells = [c.cell_contents for c in inner.__closure__ or ()]
+    # a function may close over itself, a method over its class
+    closure = [x.__qualname__ if isinstance(x, type) else
+               _code_parts(x.__code__) if isinstance(x, FunctionType) else x for x in cells]
+    parts = [_code_parts(inner.__code__), inner.__defaults__, inner.__kwdefaults__, closure]
     return hashlib.sha256(json.dumps(parts, default=_describe).encode()).hexdigest()
 
 def _code_parts(code:CodeType)->list[Any]:
@@ -255,6 +261,10 @@ def _code_parts(code:CodeType)->list[Any]:
 def _processor()->list[str]:
     get_capabilities:Any = getattr(torch.cpu, 'get_capabilities', dict)
     return [torch.backends.cpu.get_cpu_capability(), *map(str, sorted(get_capabilities().items()))]
+
+def _gpus(model:nn.Module)->list[str]:
+    devices = {t.device for t in _tensors(model).values() if t.device.type == 'cuda'}
+    return sorted(torch.cuda.get_device_name(device) for device in devices)
 
 def _source()->str:
     "Return a hash of the package's source: another version compiles anew"
@@ -341,7 +351,10 @@ def take_snapshot(model:StepModel, caches:Sequence[Any])->ModelSnapshot:
     return ModelSnapshot(entries, [c.buffers[0] for c in caches])
 
 def is_customized(model:StepModel)->bool:
-    "Return whether a hook, an attention function or a replaced `forward` must run at each step"
+    "Return whether a hook, an attention function or another `forward` must run at each step"
+    owners:Any = (model,model.decoder)    # a compiled step calls their blocks, not their `forward`
+    if any(not type(m).forward.__module__.startswith('attention_nb.') for m in owners if m):
+        return True
     return any(m._forward_hooks or m._forward_pre_hooks or 'forward' in vars(m)
                or isinstance(m, AttentionLayer) and m.is_customized for m in model.modules())
 

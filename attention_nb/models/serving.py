@@ -55,7 +55,7 @@ class Batcher:
         self._prefilling:_Request|None = None
         self._running:list[_Request] = []    # in the order of the buffer's rows
         self._closed:deque[_Request] = deque()    # filled by finalizers, at any moment
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     @property
     def free_slots(self)->int:
@@ -100,7 +100,7 @@ class Batcher:
         if not uses_same_frequencies(self.model, 1, total):
             raise NotImplementedError(f"the rotary frequencies change within {total} tokens, so "
                                       "the request cannot share steps with others: use generate")
-        with self._lock:
+        with self.lock:
             if total > L: self._waiting.append(request)
             else: request.is_finished = True
         return RequestTokens(self, request)
@@ -108,10 +108,13 @@ class Batcher:
     def step(self)->bool:
         """Decode one token of every running request, then read the next chunk of prompts
 
+        The model computes in its own dtype: autocast has no effect, because requests share steps.
+
         Returns:
             Whether any request is left
         """
-        with self._lock, torch.inference_mode():
+        device = self._layers[0].buffers[0].device.type
+        with self.lock, torch.inference_mode(), torch.autocast(device, enabled=False):
             self._remove_closed()
             self._check_model()
             self._choose_tokens()    # where an interrupted step has left scores
@@ -124,7 +127,7 @@ class Batcher:
 
         Other changes of weights, modules, settings and hooks are noticed by themselves.
         """
-        with self._lock:
+        with self.lock:
             self._version += 1
             self._prefixes.blocks.clear()
 
@@ -200,10 +203,12 @@ class Batcher:
         request.error,request.is_finished,request.cache = error,True,None
         if request in self._running:
             row = self._running.index(request)
-            if error is None: self._store_prefix(request)
-            self._buffer.remove(row)
-            self._running[row] = self._running[-1]
-            self._running.pop()
+            try:
+                if error is None: self._store_prefix(request)
+            finally:
+                self._buffer.remove(row)
+                self._running[row] = self._running[-1]
+                self._running.pop()
         elif request is self._prefilling: self._prefilling = None
         elif request in self._waiting: self._waiting.remove(request)
 
@@ -240,8 +245,8 @@ class Batcher:
 
 def _layer_caches(model:GenerativeModel)->list[KVCache]:
     "Return an empty cache of each layer, for its widths, dtype and device; refuse other layers"
-    if not isinstance(model, nn.Module) or model.cfg.kind != 'decoder':
-        kind = getattr(getattr(model, 'cfg', None), 'kind', 'of no kind')
+    kind = getattr(getattr(model, 'cfg', None), 'kind', None)
+    if not isinstance(model, nn.Module) or kind != 'decoder':
         raise NotImplementedError("model must be a Transformer of kind 'decoder', got a "
                                   f"{type(model).__name__} of kind {kind!r}")
     device = next(chain(model.parameters(), model.buffers())).device
@@ -293,12 +298,13 @@ class RequestTokens(Iterator[int]):
 
     def __next__(self)->int:
         request = self._request
-        while request.n_yielded == request.n:
-            if request.error is not None: raise request.error
-            if request.is_finished: raise StopIteration
-            self._batcher.step()
-        request.n_yielded += 1
-        return int(request.tokens[0,request.n_yielded-1])
+        with self._batcher.lock:    # another thread may append the last token and finish
+            while request.n_yielded == request.n:
+                if request.error is not None: raise request.error
+                if request.is_finished: raise StopIteration
+                self._batcher.step()
+            request.n_yielded += 1
+            return int(request.tokens[0,request.n_yielded-1])
 
     def close(self)->None:
         "End the request here; its slot is free from the next step on"

@@ -144,6 +144,7 @@ class SpeculativeLoop(DecodingLoop):
         else:
             model = first_layers(model, n_layers)
             cache = ModelCache(state.cache.self_attn[:n_layers], [None]*n_layers)
+            cache.rope_length = state.cache.rope_length
         draft = DecodingState(model, state.so_far, total-state.n, mask=state.padding_mask,
                               cache=cache, compiled=self.compiled)
         draft.tokens = state.tokens    # candidates are written after the text

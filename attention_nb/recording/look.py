@@ -154,7 +154,7 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
     """Run `model` on a text, a picture or a sound, and keep what it attended to
 
     Args:
-        text: A text; or a picture (PIL, array, path; tensor: pixel values), or a sound
+        text: A text; an image (PIL, array, path; pixel values); a sound at the model's rate
         model: A `Transformer`, a model of `transformers`, or the name of either
         tokenizer: Its tokenizer or processor; None for pixel values or a sound alone
         pair: A second text, for models that read two
@@ -170,8 +170,9 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
         return look(text, loaded, processor if tokenizer is None else tokenizer, pair=pair,
                     image=image, target=target, write=write)
     _check_arguments(text, pair, image, target, write, model)
-    if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
-    else: read = _theirs(text, pair, image, target, write, model, tokenizer)
+    with evaluation_mode(model):    # it may write before it is recorded
+        if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
+        else: read = _theirs(text, pair, image, target, write, model, tokenizer)
     L,max_len = len(read.names.get('text', [''])),read.max_len
     if not L: raise ValueError("the text has no tokens")
     if max_len and L > max_len:
@@ -310,7 +311,10 @@ def _picture(x:Any)->Any:
     return importlib.import_module('PIL.ImageOps').exif_transpose(x).convert('RGB')
 
 def _pixels(x:Any, processor:Any)->Any:
-    if isinstance(x, Tensor): return dict(pixel_values=x if x.dim() > 3 else x[None])
+    if isinstance(x, Tensor):
+        pixels = x if x.dim() > 3 else x[None]
+        if len(pixels) != 1: raise ValueError(f"one image at a time, got {tuple(pixels.shape)}")
+        return dict(pixel_values=pixels)
     if processor is None: raise TypeError("tokenizer must be the model's processor for a picture")
     return processor(images=_picture(x), return_tensors='pt')
 

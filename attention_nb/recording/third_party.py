@@ -157,16 +157,11 @@ def _is_cross(args:tuple[Any,...], kw:Mapping[str,Any])->bool:
 @contextlib.contextmanager
 def record_torch(names:Mapping[nn.Module,str], keep:Keep)->Generator[None]:
     "Have a converted layer run beside each `nn.MultiheadAttention`, without torch's fast path"
-    converted:dict[nn.Module,_Converted] = {}
     def keep_call(m:Any, args:tuple[Any,...], kw:dict[str,Any], out:Any)->None:
         if m not in names: return       # a copy of the model
-        has_dropout,fresh = m.training and m.dropout > 0,m not in converted
-        if fresh or has_dropout: converted[m] = _Converted(m)
-        q,k,options,error = converted[m].call(args, kw, out[0])
-        if error and not fresh and not has_dropout:     # its weights have changed
-            converted[m] = _Converted(m)
-            q,k,options,error = converted[m].call(args, kw, out[0])
-        if error and not has_dropout:
+        # converted at each call: its weights may have changed
+        q,k,options,error = _Converted(m).call(args, kw, out[0])
+        if error and not (m.training and m.dropout > 0):
             raise NotImplementedError(f"{type(m).__name__} cannot be recorded: is_causal is given, "
                                       f"and its attn_mask hides something else (error {error:.2g})")
         keep(m, q, k, options, is_cross=has_own_keys(args, kw))

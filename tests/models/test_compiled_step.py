@@ -120,6 +120,11 @@ def test_settings_hooks_and_forwards_that_change_count(exported):
         assert not torch.equal(same_text(model, ids), texts[-1])
         hook.remove()
         assert torch.equal(same_text(model, ids), texts[-1])
+    class Sharper(Transformer):
+        def forward(self, *args, **options): return -super().forward(*args, **options)
+    model.__class__ = Sharper
+    assert not torch.equal(same_text(model, ids), texts[-1])
+    model.__class__ = Transformer
     block.ffn.forward = lambda x: -own(x)
     assert not torch.equal(same_text(model, ids), texts[-1])
     assert sum(not torch.equal(a, b) for a,b in zip(texts, texts[1:])) >= 4
@@ -134,6 +139,8 @@ def test_code_of_other_modules_counts():
                 lambda self, x: [f for f in (lambda y: F.gelu(y),)][0](x),
                 lambda self, x, scale=2.: F.relu(x)*scale,
                 lambda self, x, scale=3.: F.relu(x)*scale]
+    def closing(factor): return lambda self, x: F.relu(x)*factor
+    forwards += closing(2.), closing(3.)
     classes = [*map(module, forwards), module(forwards[0], power=2), module(forwards[0], power=3)]
     hashes = [str(compiled_step._class_hashes(c)) for c in classes]
     assert len({*hashes}) == len(classes)

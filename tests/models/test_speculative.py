@@ -191,6 +191,8 @@ def test_a_border_of_frequencies_is_not_crossed():
         want = model.generate(ids, 30, mask=mask)
         for how in (dict(draft=noisy(model)), dict(draft_layers=2)):
             assert torch.equal(model.generate(ids, 30, mask=mask, **how), want)
+        beyond = torch.randint(50, (1, 20))    # the prompt stands behind the border
+        assert torch.equal(model.generate(beyond, 9, draft_layers=2), model.generate(beyond, 9))
 
 class Step:
     "As a compiled one"

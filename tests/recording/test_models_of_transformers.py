@@ -228,6 +228,8 @@ def test_a_text_that_is_written_on(tokenizer):
     assert seen.tokens == [words[i] for i in got[0]] and seen.written == len(seen.tokens)-3
     n = r.layers[0].weights.shape[2]
     assert_close([w[:,:n,:n] for w in seen.recording.weights()], r.weights(), **close)
+    model.train()    # dropout must not act while it writes
+    assert look('time flies', model, tokenizer, write=4).tokens == seen.tokens and model.training
     said = r'GPT2Model cannot write: load it with its head, load_hf\(\.\.\., head=True\)'
     with pytest.raises(ValueError, match=said):
         look('time flies', model.transformer, tokenizer, write=4)
