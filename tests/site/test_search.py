@@ -38,7 +38,7 @@ positional encoding | position#position-computed
 BPE | tokenizer#from-words-to-bytes tokenizer#training
 how does byte pair encoding work | tokenizer#from-words-to-bytes tokenizer#training
 KV cache | cache#keep-what-was-made
-MHA | multihead#heads multihead#the-module
+MHA | multihead#heads-with-matrices-of-their-own multihead#the-module
 GQA | layers/multihead#grouped-heads
 SDPA | kernels/dispatch#torch-s-kernel
 MLA | latent#one-vector-for-all-heads latent#a-part-that-turns
@@ -132,7 +132,7 @@ a picture of one head | views/attention_views#the-head-view views/neuron_view ap
 is_causal | mask api/scaled_dot_product_attention api/attention guide/masks layers/torch_interop
 key_padding_mask | mask#batches-and-padding guide/masks guide/from_torch
 past_key_values | cache#keep-what-was-made guide/generate
-what is a head | multihead#heads multihead
+what is a head | multihead#heads-with-matrices-of-their-own multihead
 rotary | position#turning
 why divide by the root | why#why-divide-by-the-square-root-of-the-width
 use my own model | guide/load_model checkpoints/pretrained
