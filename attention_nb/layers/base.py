@@ -327,8 +327,8 @@ def check_call(query:Tensor, n_new:int, *, heads:int, n_cached:int=0, dtype:torc
     check_mask_and_bias((B,heads,L,S), dtype, query.device, mask=mask, bias=bias)
 
 # %% ../../nbs/layers/base.ipynb #54af608b
-def checked_attended(name:str, out:Tensor|tuple[Tensor,...], q:Tensor, k:Tensor, v:Tensor,
-                     need_weights:bool)->Attended:
+def checked_output(name:str, out:Tensor|tuple[Tensor,...], q:Tensor, k:Tensor, v:Tensor,
+                   need_weights:bool)->Attended:
     """Return what an attention function returned; raise a `ValueError` for wrong shapes
 
     Args:
@@ -463,9 +463,9 @@ class AttentionLayer(nn.Module):
             options: Options of the attention function
         """
         if self.attend is None or isinstance(self.attend, str): return
-        self._passed(self._resolve(), L, S, options)
+        self._options_to_pass(self._resolve(), L, S, options)
 
-    def _passed(self, resolved:ResolvedAttention, L:int, S:int,
+    def _options_to_pass(self, resolved:ResolvedAttention, L:int, S:int,
                 options:Mapping[str,Any])->dict[str,Any]:
         "Return the options to pass; raise `NotImplementedError` for one the function lacks"
         for_parts = getattr(resolved.function, 'for_parts', False)    # see `AttentionFunction`
@@ -496,8 +496,8 @@ class AttentionLayer(nn.Module):
         else:
             resolved = self._resolve()
             assert resolved.function is not None    # `attend` is a function
-            passed = self._passed(resolved, q.shape[-2], k.shape[-2], options)
-            out = checked_attended(resolved.name, resolved.function(q, k, v, **passed), q, k, v,
+            passed = self._options_to_pass(resolved, q.shape[-2], k.shape[-2], options)
+            out = checked_output(resolved.name, resolved.function(q, k, v, **passed), q, k, v,
                                    need_weights)
         if len(self._attention_hooks):    # torch.compile guards on the length, not on truthiness
             call = LayerCall(q, k, v, _without_defaults(options), need_weights)

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..checks import Attended, check_sizes, checked_integer, has_values
 from ..kernels.positions import Window
 from ..kernels.attention_mask import AttentionMask, named_tensors
-from .quantized_cache import (GroupedBuffer, Int8Buffer, IntegerBuffer,
+from .quantized_cache import (GroupedBuffer, Int8Buffer, QuantizedBuffer,
                                                   low_bit_dtypes)
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
@@ -261,7 +261,7 @@ def _check_new(k:Tensor, v:Tensor, buffers:tuple[Any,Any])->int:
     for name,t,buffer in zip('kv', (k,v), buffers):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if isinstance(buffer, IntegerBuffer): buffer.check_rows(name, t)
+        if isinstance(buffer, QuantizedBuffer): buffer.check_rows(name, t)
         elif t.dtype != buffer.dtype:
             raise TypeError(f"{name} must be {buffer.dtype} like the cache, got {t.dtype}")
         if t.device != buffer.device:
@@ -283,7 +283,7 @@ def _allocate(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
 
 def _select(buffer:Any, rows:Tensor, n:int)->Any:
     "Return a copy of the first `n` slots of the chosen sequences"
-    if isinstance(buffer, IntegerBuffer): return buffer.select(rows, n)
+    if isinstance(buffer, QuantizedBuffer): return buffer.select(rows, n)
     return buffer[:,:,:n].index_select(0, rows)
 
 def _as_stored(buffer:Any, new:Tensor)->Tensor:

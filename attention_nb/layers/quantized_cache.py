@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 # %% ../../nbs/layers/quantized_cache.ipynb #c6b53ac1
-class IntegerBuffer:
-    "What stands in for a tensor of floats in `KVCache` and has no gradients"
+class QuantizedBuffer:
+    "A quantized buffer that `KVCache` uses like a tensor, without gradients"
     codes:Tensor
     dtype:torch.dtype
     requires_grad:bool = False
@@ -30,7 +30,7 @@ class IntegerBuffer:
         return self.codes.device
     def __len__(self)->int: return len(self.codes)
 
-    def select(self, rows:Tensor, n:int)->'IntegerBuffer':
+    def select(self, rows:Tensor, n:int)->'QuantizedBuffer':
         """Return the first tokens of the chosen sequences
 
         Args:
@@ -43,7 +43,7 @@ class IntegerBuffer:
         raise NotImplementedError
 
     def check_rows(self, name:str, rows:Tensor)->None:
-        """Raise a `TypeError` unless rows are floating point and want no gradient
+        """Raise a `TypeError` unless rows are floating point and do not require grad
 
         Args:
             name: Name of the rows in error messages
@@ -56,7 +56,7 @@ class IntegerBuffer:
             raise TypeError(f"a cache of {self.dtype} has no gradients: call under "
                             "torch.no_grad()")
 
-class Int8Buffer(IntegerBuffer):
+class Int8Buffer(QuantizedBuffer):
     """A buffer of rows, stored as int8 codes and one float32 scale for each row
 
     number = code*scale, symmetric.
@@ -136,16 +136,16 @@ class Int8Buffer(IntegerBuffer):
         return buffer
 
 # %% ../../nbs/layers/quantized_cache.ipynb #9a15f78a
-# torch's declarations leave these dtypes out
+# torch's type stubs leave these dtypes out
 _int4,_int2 = (getattr(torch, name) for name in ('int4','int2'))
 low_bit_dtypes:tuple[torch.dtype,...] = (_int4, _int2)
 _GROUP = 32    # tokens
 
-class GroupedBuffer(IntegerBuffer):
+class GroupedBuffer(QuantizedBuffer):
     """A buffer of tokens, stored as codes of 4 or 2 bits, each group with a minimum and a step
 
     KIVI (Liu et al. 2024, arXiv:2402.02750). A group is 32 tokens of one channel, or one token of
-    a head. Tokens after the last 32 that are complete stay as they are.
+    a head. An incomplete last group stays unquantized.
 
     Args:
         shape: Shape of the buffer, (B, H, S, E)
@@ -164,8 +164,9 @@ class GroupedBuffer(IntegerBuffer):
         steps = (B,H,n,1,E) if by_channel else (B,H,n,_GROUP,1)
         self.codes:Tensor = torch.zeros(B, H, n, _GROUP*E*self.bits//8, dtype=torch.uint8,
                                         device=device)
-        self.low,self.step = (torch.zeros(steps, dtype=torch.float16, device=device) for _ in 'ab')
-        self.recent:Tensor = torch.zeros(B, H, 0, E, device=device)    # not yet a whole group
+        self.low,self.step = (torch.zeros(steps, dtype=torch.float16, device=device)
+                              for _ in range(2))
+        self.residual:Tensor = torch.zeros(B, H, 0, E, device=device)    # not yet a whole group
         self._n = 0    # tokens written
 
     @property
@@ -175,8 +176,8 @@ class GroupedBuffer(IntegerBuffer):
 
     @property
     def nbytes(self)->int:
-        "Bytes of codes, minima, steps and recent tokens"
-        return sum(t.nbytes for t in (self.codes, self.low, self.step, self.recent))
+        "Bytes of codes, minima, steps and the unquantized last tokens"
+        return sum(t.nbytes for t in (self.codes, self.low, self.step, self.residual))
 
     def __getitem__(self,
         index:tuple[slice,slice,slice] # All sequences and heads, the first tokens
@@ -185,7 +186,7 @@ class GroupedBuffer(IntegerBuffer):
         n = len(range(*index[2].indices(self.shape[2])))
         done = self._n//_GROUP
         if n <= done*_GROUP: return self._dequantized(0, -(-n//_GROUP))[:,:,:n]
-        return torch.cat([self._dequantized(0, done), self.recent[:,:,:n-done*_GROUP]], 2)
+        return torch.cat([self._dequantized(0, done), self.residual[:,:,:n-done*_GROUP]], 2)
 
     def __setitem__(self,
         index:tuple[slice,slice,slice], # All sequences and heads, tokens after the first `start`
@@ -197,11 +198,12 @@ class GroupedBuffer(IntegerBuffer):
             return
         start,end,_ = index[2].indices(self.shape[2])
         first = start//_GROUP
-        if start%_GROUP and first < self._n//_GROUP: self.recent = self._dequantized(first, first+1)
-        waiting = torch.cat([self.recent[:,:,:start%_GROUP].to(tokens.dtype), tokens], 2)
+        if start%_GROUP and first < self._n//_GROUP:
+            self.residual = self._dequantized(first, first+1)
+        waiting = torch.cat([self.residual[:,:,:start%_GROUP].to(tokens.dtype), tokens], 2)
         n_new = waiting.shape[2]//_GROUP
         self._quantize(first, waiting[:,:,:n_new*_GROUP])
-        with torch.inference_mode(False): self.recent = waiting[:,:,n_new*_GROUP:].clone()
+        with torch.inference_mode(False): self.residual = waiting[:,:,n_new*_GROUP:].clone()
         self._n = end
 
     def _quantize(self, first:int, tokens:Tensor)->None:
@@ -225,7 +227,7 @@ class GroupedBuffer(IntegerBuffer):
         codes = (self.codes[:,:,first:end,:,None] >> shifts) & (2**self.bits-1)
         codes = codes.flatten(3).unflatten(-1, (_GROUP, self.shape[3]))
         low,step = self.low[:,:,first:end].float(),self.step[:,:,first:end].float()
-        return (low + codes*step).flatten(2, 3).to(self.recent.dtype)
+        return (low + codes*step).flatten(2, 3).to(self.residual.dtype)
 
     def select(self, rows:Tensor, n:int)->'GroupedBuffer':
         """Return a copy of the chosen sequences
@@ -241,6 +243,6 @@ class GroupedBuffer(IntegerBuffer):
         with torch.inference_mode(False), torch.no_grad():
             rows = rows.clone() if rows.is_inference() else rows
             parts = {name: getattr(self, name).index_select(0, rows)
-                     for name in ('codes','low','step','recent')}
+                     for name in ('codes','low','step','residual')}
         vars(chosen).update(vars(self), _shape=torch.Size((len(rows), *self.shape[1:])), **parts)
         return chosen

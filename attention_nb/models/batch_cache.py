@@ -159,7 +159,8 @@ class SlotCache:
 class PrefixCache:
     """Keep keys and values of token prefixes in blocks; drop the least recently used
 
-    Prefix caching as in vLLM (Kwon et al. 2023, arXiv:2309.06180).
+    Blocks are found by a hash chain as in vLLM (Kwon et al. 2023, arXiv:2309.06180), and copied
+    into each request.
 
     Args:
         max_blocks: Number of blocks to keep at most

@@ -448,7 +448,7 @@ def compiled_step(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->Com
     """
     if is_customized(model) or autocast_dtype(weight_like(model.embed.token).device): return None
     if reason := why_not_compiled(model, cache, mask):
-        raise NotImplementedError(f"compiled=True cannot serve this model: {reason}")
+        raise NotImplementedError(f"compiled=True does not support this model: {reason}")
     graphs,key = _graph_cache(model),_memory_key(cache)
     if graphs.get(key, ()) is None: return None    # failed before, with a warning
     try: return CompiledStep(model, cache)

@@ -83,15 +83,15 @@ def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
 # %% ../../nbs/recording/look.ipynb #989ea94d
 @dataclass
 class Seen:
-    """What a model read, as it saw it
+    """Inputs, recording and hidden states of one run
 
     Attributes:
-        tokens: Tokens of the text; without one, names of patches or of moments
-        split: For a pair, the number of tokens of the first text
+        tokens: Tokens of the text; without one, patch positions or timestamps
+        split: For a pair, the index of the first token of the second text
         recording: All attentions
         hidden: (L, D) before the first layer and after each
         parts: Queries, keys by kind
-        written: How many of the last tokens the model wrote itself
+        written: Number of last tokens that the model generated
         image: The picture as the model saw it, (height, width, 3), bytes
         grid: Rows and columns of its patches
         n_special: Tokens before the patches
@@ -160,7 +160,7 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
         pair: A second text, for models that read two
         image: A picture, for models that read a text and a picture
         target: What the decoder of an encoder-decoder reads
-        write: Tokens to write; None: 32 for BART and its like without target, else 0
+        write: Tokens to generate; None: 32 for an encoder-decoder without target, else 0
 
     Returns:
         Names of what it read, recording and hidden states
@@ -215,7 +215,7 @@ def _check_arguments(text:Any, pair:Any, image:Any, target:Any, write:Any, model
 
 @dataclass
 class _Read:
-    "What a model is about to read"
+    "Inputs prepared for one run of a model"
     run:Any # Runs it, and gives its hidden states
     names:dict[str,list[str]] # Of a text, a sound, a target
     max_len:int|None = None
@@ -245,7 +245,7 @@ class _Read:
         return [str(i) for i in range(n)]
 
 def _roles(kind:str)->tuple[list[str],list[str]]:
-    "Return what the queries and the keys of a kind of attention may be"
+    "Return the possible roles of queries and of keys of a kind of attention"
     if any(word in kind for word in ('vision','visual','image')): return ['image'],['image']
     if 'audio' in kind or 'speech' in kind: return ['sound'],['sound']
     if kind == 'decoder': return ['target','text'],['target','text']
@@ -271,9 +271,9 @@ def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, mo
         inputs = _pixels(x, processor)
     else: inputs,names['sound'] = _sound(x, model, processor)
     inputs = {n: t.to(model.device) for n,t in inputs.items()}
-    if 'pixel_values' in inputs: _see(read, inputs['pixel_values'], model.config, processor)
+    if 'pixel_values' in inputs: _set_image(read, inputs['pixel_values'], model.config, processor)
     if model.config.is_encoder_decoder:
-        _answer(read, inputs, names, target, write, model, tokenizer)
+        _set_decoder_inputs(read, inputs, names, target, write, model, tokenizer)
     elif write: _continue(read, inputs, write, model)
     ids = inputs.get('input_ids')
     if ids is not None: names['text'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
@@ -304,7 +304,7 @@ def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
                         f"got {type(x).__name__}")
 
 def _picture(x:Any)->Any:
-    "Open a picture and turn it as the camera was held"
+    "Open an image and apply its EXIF orientation"
     if isinstance(x, str|Path):
         with importlib.import_module('PIL.Image').open(x) as opened: return _picture(opened)
     if not hasattr(x, 'getexif'): return x
@@ -318,8 +318,8 @@ def _pixels(x:Any, processor:Any)->Any:
     if processor is None: raise TypeError("tokenizer must be the model's processor for a picture")
     return processor(images=_picture(x), return_tensors='pt')
 
-def _see(read:_Read, pixels:Tensor, config:Any, processor:Any)->None:
-    "Note the picture as the model sees it, and its grid of patches"
+def _set_image(read:_Read, pixels:Tensor, config:Any, processor:Any)->None:
+    "Set the image as the model sees it, and its grid of patches"
     parts = [config, *(getattr(config, n, None) for n in ('vision_config','image_config'))]
     read.config = next((c for c in reversed(parts) if hasattr(c, 'patch_size')), config)
     if pixels.dim() != 4 or len(pixels) != 1: return
@@ -353,10 +353,10 @@ def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
     if n is None: return inputs, []
     return inputs, [f"{seconds*i/n:.2f}s" for i in range(n)]
 
-def _answer(read:_Read, inputs:dict[str,Any], names:dict[str,list[str]], target:str|None,
-            write:int|None, model:Any, tokenizer:Any)->None:
-    "Add what the decoder reads: a target, or what the model writes"
-    start = _start(model)
+def _set_decoder_inputs(read:_Read, inputs:dict[str,Any], names:dict[str,list[str]],
+                        target:str|None, write:int|None, model:Any, tokenizer:Any)->None:
+    "Add the decoder inputs: a target, or generated tokens"
+    start = _decoder_start_id(model)
     if target is not None:
         ids = tokenizer(text_target=target)['input_ids']
         ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
@@ -383,7 +383,7 @@ def _write(model:Any, inputs:dict[str,Any], max_len:int)->tuple[Tensor,int]:
     if got.shape[1]-whole.shape[1] in (1, 1-prompt): whole = torch.cat([whole, got[:,-1:]], 1)
     return whole, whole.shape[1]-prompt
 
-def _start(model:Any)->int:
+def _decoder_start_id(model:Any)->int:
     "Return the id that a decoder reads first"
     for n in ('decoder_start_token_id', 'pad_token_id', 'bos_token_id'):
         for config in (getattr(model, 'generation_config', None), model.config):
@@ -397,7 +397,7 @@ def _check_writes(model:Any)->None:
                          "load_hf(..., head=True)")
 
 def _continue(read:_Read, inputs:dict[str,Any], write:int, model:Any)->None:
-    "Have the model continue the text, and add what it wrote to its inputs"
+    "Generate, and append the new tokens to the inputs"
     _check_writes(model)
     before = inputs['input_ids'].shape[1]
     ids = model.generate(**inputs, max_new_tokens=write, do_sample=False, num_beams=1)

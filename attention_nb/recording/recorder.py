@@ -247,14 +247,14 @@ class Recorder:
                 self._keep_call(layer, call, out[0] if isinstance(out, tuple) else out)
         for m,name in self.names.items():
             if not isinstance(m, AttentionLayer): continue
-            _check_whole(name, m)
+            _check_not_sharded(name, m)
             yield m.register_forward_pre_hook(note, with_kwargs=True)
             yield m.register_attention_hook(keep, prepend=True)
 
     @torch.no_grad()    # and what gradient checkpointing saves stays the same
     def _keep_call(self, layer:AttentionLayer, call:LayerCall, out:Tensor)->None:
         "Keep a call of one of our layers"
-        _check_whole(self.names[layer], layer)
+        _check_not_sharded(self.names[layer], layer)
         cache,is_cross = self.arguments.get(layer, (None,False))
         q,k,v,options = four_dims(layer, call)
         out = out.reshape(*q.shape[:3], out.shape[-1])
@@ -270,7 +270,7 @@ def is_attention(module:nn.Module)->bool:
     ours_or_torchs = isinstance(module, AttentionLayer|nn.MultiheadAttention)
     return ours_or_torchs or transformers_attention(module)
 
-def _check_whole(name:str, layer:nn.Module)->None:
+def _check_not_sharded(name:str, layer:nn.Module)->None:
     "Raise a `NotImplementedError` for a layer that has only some of its heads"
     if '_mesh' in vars(layer):
         raise NotImplementedError(f"{name} ({type(layer).__name__}) is split over processes and "
@@ -279,7 +279,7 @@ def _check_whole(name:str, layer:nn.Module)->None:
 # %% ../../nbs/recording/recorder.ipynb #e4f387c2
 def _in_order(cache:Any, call:LayerCall, k:Tensor,
               options:dict[str,Any])->tuple[Tensor,dict[str,Any]]:
-    "Return keys and options in the order of the text; a token may see a sliding cache's slots"
+    "Sort a sliding cache's keys by position, where a token attends to its slots unordered"
     rules,mask = {'causal','window','q_pos'} & {*call.options},call.options.get('mask')
     hides = isinstance(mask, AttentionMask) and mask.window_bounds() != (None,None)
     is_sliding = getattr(cache, 'left', None) is not None

@@ -26,7 +26,7 @@ class Keep(Protocol):
                  past:int=0, is_cross:bool=False)->None: ...
 
 def has_own_keys(args:tuple[Any,...], kw:Mapping[str,Any])->bool:
-    "Return whether a layer called as `layer(query, key)` is given keys of another text"
+    "Return whether a layer called as `layer(query, key)` is given keys of another sequence"
     query = args[0] if args else kw.get('query')
     return _is_other(args[1] if len(args) > 1 else kw.get('key'), query)
 
@@ -148,7 +148,7 @@ def _past(module:Any, arguments:Iterable[Any])->int|None:
     return None if cache is None or index is None else int(cache.get_seq_length(index))
 
 def _is_cross(args:tuple[Any,...], kw:Mapping[str,Any])->bool:
-    "Return whether an attention of `transformers` is given keys of another text"
+    "Return whether an attention of `transformers` is given keys of another sequence"
     query = args[0] if args else kw.get('hidden_states')
     names = 'key_value_states','encoder_hidden_states','cross_attention_states'
     return any(_is_other(kw.get(n), query) for n in names)
