@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording/look.html.md"""
 __all__ = ['load_hf', 'Seen', 'look']
 
 # %% ../../nbs/recording/look.ipynb #ad4cedb6
-import contextlib, copy, functools, importlib, inspect
+import contextlib, copy, functools, importlib, inspect, os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -291,7 +291,9 @@ def _run(model:Any, inputs:dict[str,Any])->tuple[Tensor,...]:
     return tuple(h[0] for h in hidden or ())
 
 def _is_text(x:Any, model:nn.Module)->bool:
-    return isinstance(x, str) and _takes(model, 'input_ids')
+    "Return whether `x` is a text; for a model that reads images too, not if it names a file"
+    if not isinstance(x, str) or not _takes(model, 'input_ids'): return False
+    return not (_takes(model, 'pixel_values') and os.path.isfile(x))
 
 def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
     "Raise a `TypeError` for a text without tokenizer, or no text for a model that reads texts"

@@ -315,8 +315,13 @@ def clip(tokenizer):
     model = transformers.CLIPModel._from_config(config, attn_implementation='sdpa').eval()
     return model, transformers.CLIPProcessor(prepares, tokenizer)
 
-def test_a_text_with_a_picture(tokenizer):
+def test_a_text_with_a_picture(tokenizer, tmp_path):
     model,processor = clip(tokenizer)
+    picture.save(tmp_path/'cat.png')    # its name is no text
+    named = look(str(tmp_path/'cat.png'), model, processor)
+    assert named.recording.kinds() == ['vision_model']
+    with pytest.raises(ValueError, match='one image at a time'):
+        look(torch.rand(2, 3, 16, 16), model, processor)
     text = ['a', 'cat', '</s>']
     both = look('a cat', model, processor, image=picture)
     alone,seen = look('a cat', model, processor),look(picture, model, processor)
@@ -334,6 +339,7 @@ def test_a_text_with_a_picture(tokenizer):
     for one in (both, alone, seen):
         are_of(one.recording, own)
         all_shown(one)
+    assert torch.equal(named.image, seen.image)
     assert both.hidden[0].shape == (3, 32)
 
 def test_a_sound(tokenizer):
