@@ -321,9 +321,11 @@ def test_the_dtype_of_a_model_changes():
                                                'request are torch.float32 on cpu: submit it again'):
             next(text)
     assert [*batcher.submit(ids[0], 6, eos_id=())] == alone(model, ids[0], 6)
-    want = alone(model, ids[0], 6)
-    with torch.autocast('cpu', torch.bfloat16):
-        assert [*batcher.submit(ids[0], 6, eos_id=())] == want    # in the model's own dtype
+    plain,autocast = copy.deepcopy(decoder('llama')),[]
+    plain.register_forward_hook(lambda *_: autocast.append(torch.is_autocast_enabled('cpu')))
+    with torch.autocast('cpu', torch.bfloat16):    # without effect: requests share steps
+        assert len([*Batcher(plain, slots=1, max_len=30).submit(ids[0], 3, eos_id=())]) == 3
+    assert autocast and not any(autocast)
 
 def test_padding_and_shapes_are_read_as_by_generate():
     model = copy.deepcopy(decoder('llama'))    # its pad_id is 0
