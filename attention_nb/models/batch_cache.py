@@ -70,7 +70,9 @@ class SlotBuffer:
         """
         last,first = len(self.first)-1,self.first[-1]
         if row != last:
-            for t in chain(*self.layers): t[row,:,first:self.end] = t[last,:,first:self.end]
+            for t in chain(*self.layers):
+                t[row,:,first:self.end] = t[last,:,first:self.end]
+                t[row,:,:first] = 0    # see `add`
         self.first[row] = first
         self.first.pop()
         if not self.first: self.end = 0

@@ -1,5 +1,5 @@
 "Requests that run together give the texts that each would give alone, and no slot is lost"
-import copy, gc, random, threading
+import copy, gc, itertools, random, threading
 import pytest, torch
 from torch import nn
 from attention_nb.layers.base import use_attention
@@ -326,6 +326,24 @@ def test_the_dtype_of_a_model_changes():
     with torch.autocast('cpu', torch.bfloat16):    # without effect: requests share steps
         assert len([*Batcher(plain, slots=1, max_len=30).submit(ids[0], 3, eos_id=())]) == 3
     assert autocast and not any(autocast)
+
+def test_what_an_earlier_request_left_does_not_count():
+    "NaN in a slot, beside a longer prompt; a slot that another request moves into"
+    model = decoder('llama')
+    torch.manual_seed(0)
+    batcher,ids = Batcher(model, slots=2, max_len=30),[some(n) for n in (9, 3, 5)]
+    def fill():
+        for t in itertools.chain(*batcher._buffer.layers): t.fill_(torch.nan)
+    fill()
+    texts = [batcher.submit(p, 6, eos_id=()) for p in ids]
+    assert [[*t] for t in texts] == [alone(model, p, 6) for p in ids]
+    # a short text moves into the slot of a long one that ends first
+    batcher = Batcher(model, slots=3, max_len=30)
+    first,long,short = (batcher.submit(ids[i], n, eos_id=()) for i,n in ((0, 3), (0, 9), (1, 9)))
+    while batcher.free_slots: batcher.step()
+    for keys,values in batcher._buffer.layers: keys[0],values[0] = torch.nan,torch.nan
+    assert [[*t] for t in (long, short)] == [alone(model, ids[i], 9) for i in (0, 1)]
+    first.close()
 
 def test_padding_and_shapes_are_read_as_by_generate():
     model = copy.deepcopy(decoder('llama'))    # its pad_id is 0
