@@ -164,9 +164,9 @@ def local_mask(call:AttentionCall, options:AttentionOptions)->AttentionMask:
     L,S = call.q.shape[-2],call.k.shape[-2]
     mask = AttentionMask(L, S, causal=options.get('causal', False), window=options.get('window'),
                          q_pos=options.get('q_pos'), k_pos=options.get('k_pos'))
-    if (given := options.get('mask')) is not None:
-        if isinstance(given, Tensor) and given.dim() == call.q.dim() == 3: given = given[:,None]
-        mask = mask & given
+    if (pairs := options.get('mask')) is not None:
+        if isinstance(pairs, Tensor) and pairs.dim() == call.q.dim() == 3: pairs = pairs[:,None]
+        mask = mask & pairs
     if options.get('bias') is not None:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
                                   "columns for the keys of others")
@@ -233,7 +233,7 @@ class KeyBlock:
 # %% ../../nbs/distributed/shards.ipynb #31cf9458
 def key_block(mask:AttentionMask, slices:VisibleSlices, tensors:Sequence[Tensor], q_pos:Tensor,
               k_pos:Tensor, is_own:bool, scale:float, softcap:float|None)->KeyBlock:
-    "Return the block of queries at `q_pos` and keys at `k_pos`, whose `key_tensors` are given"
+    "Return the block of queries at `q_pos` and keys at `k_pos`, with the `key_tensors` of these keys"
     window_only,block_mask = _is_window_only(mask),None
     # the tokens of a process are in the order of the text: a causal mask stays one among them
     if window_only and is_own and window_of(mask) == (None,0) and q_pos.equal(k_pos):

@@ -9,7 +9,6 @@ __all__ = ['compiled_step']
 
 # %% ../../nbs/models/compiled_step.ipynb #845c0239
 import hashlib
-import inspect
 import json
 import os
 import tempfile
@@ -245,12 +244,11 @@ def _class_hashes(cls:type)->list[Any]:
 
 def _function_hash(f:FunctionType)->str:
     "Return a hash of a function's code, defaults and closure, not of global helpers"
-    inner:Any = inspect.unwrap(f)
-    cells = [c.cell_contents for c in inner.__closure__ or ()]
+    cells = [c.cell_contents for c in f.__closure__ or ()]    # of a decorated one, itself too
     # a function may close over itself, a method over its class
     closure = [x.__qualname__ if isinstance(x, type) else
                _code_parts(x.__code__) if isinstance(x, FunctionType) else x for x in cells]
-    parts = [_code_parts(inner.__code__), inner.__defaults__, inner.__kwdefaults__, closure]
+    parts = [_code_parts(f.__code__), f.__defaults__, f.__kwdefaults__, closure]
     return hashlib.sha256(json.dumps(parts, default=_describe).encode()).hexdigest()
 
 def _code_parts(code:CodeType)->list[Any]:

@@ -1,5 +1,5 @@
 "A compiled step writes the text of the model, in every family that it knows"
-import copy, itertools, pickle, warnings
+import copy, functools, itertools, pickle, warnings
 import pytest, torch
 from attention_nb.layers.base import use_attention
 from attention_nb.layers.quantized import quantize
@@ -140,7 +140,9 @@ def test_code_of_other_modules_counts():
                 lambda self, x, scale=2.: F.relu(x)*scale,
                 lambda self, x, scale=3.: F.relu(x)*scale]
     def closing(factor): return lambda self, x: F.relu(x)*factor
-    forwards += closing(2.), closing(3.)
+    def doubled(f): return functools.wraps(f)(lambda self, x: 2*f(self, x))
+    def negated(f): return functools.wraps(f)(lambda self, x: -f(self, x))
+    forwards += closing(2.), closing(3.), doubled(forwards[0]), negated(forwards[0])
     classes = [*map(module, forwards), module(forwards[0], power=2), module(forwards[0], power=3)]
     hashes = [str(compiled_step._class_hashes(c)) for c in classes]
     assert len({*hashes}) == len(classes)
