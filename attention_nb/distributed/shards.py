@@ -233,7 +233,7 @@ class KeyBlock:
 # %% ../../nbs/distributed/shards.ipynb #31cf9458
 def key_block(mask:AttentionMask, slices:VisibleSlices, tensors:Sequence[Tensor], q_pos:Tensor,
               k_pos:Tensor, is_own:bool, scale:float, softcap:float|None)->KeyBlock:
-    "Return the block of queries at `q_pos` and keys at `k_pos`, with the `key_tensors` of these keys"
+    "Return the block of queries at `q_pos` and keys at `k_pos`; `tensors` are of these keys"
     window_only,block_mask = _is_window_only(mask),None
     # the tokens of a process are in the order of the text: a causal mask stays one among them
     if window_only and is_own and window_of(mask) == (None,0) and q_pos.equal(k_pos):
