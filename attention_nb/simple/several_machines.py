@@ -82,14 +82,16 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
     Returns:
         Output, (..., L, Ev)
     """
-    r,n,parts,works,come = dist.get_rank(),dist.get_world_size(),[],[],[k,v]
+    r,n = dist.get_rank(),dist.get_world_size()
+    parts,pending = [],[]
+    incoming = [k,v]
     for step in range(n):
-        for w in works: w.wait()
-        k,v = come
+        for message in pending: message.wait()
+        k,v = incoming
         if step < n-1:
-            come = [torch.empty_like(t) for t in (k,v)]
-            send = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
-            take = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in come]
-            works = dist.batch_isend_irecv(send + take)
+            incoming = [torch.empty_like(t) for t in (k,v)]
+            sends = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
+            receives = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in incoming]
+            pending = dist.batch_isend_irecv(sends + receives)
         parts.append(block(q, k, v, at[r], at[(r-step) % n]))
     return merge(*parts)[0]
