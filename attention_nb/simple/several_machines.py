@@ -8,8 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/several_machines.html.md"""
 __all__ = ['block', 'ring', 'zigzag', 'ring_process']
 
 # %% ../../nbs/22_several_machines.ipynb #3497cda1
-import math
-import torch, torch.distributed as dist
+import math, torch, torch.distributed as dist
 from torch import Tensor
 from .flash import merge
 
@@ -83,8 +82,7 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
         Output, (..., L, Ev)
     """
     r,n = dist.get_rank(),dist.get_world_size()
-    parts,pending = [],[]
-    incoming = [k,v]
+    parts,pending,incoming = [],[],[k,v]
     for step in range(n):
         for message in pending: message.wait()
         k,v = incoming
