@@ -8,8 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/several_machines.html.md"""
 __all__ = ['block', 'ring', 'zigzag', 'ring_process']
 
 # %% ../../nbs/22_several_machines.ipynb #3497cda1
-import math
-import torch, torch.distributed as dist
+import math, torch, torch.distributed as dist
 from torch import Tensor
 from .flash import merge
 
@@ -82,14 +81,15 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
     Returns:
         Output, (..., L, Ev)
     """
-    r,n,parts,works,come = dist.get_rank(),dist.get_world_size(),[],[],[k,v]
+    r,n = dist.get_rank(),dist.get_world_size()
+    parts,pending,incoming = [],[],[k,v]
     for step in range(n):
-        for w in works: w.wait()
-        k,v = come
+        for message in pending: message.wait()
+        k,v = incoming
         if step < n-1:
-            come = [torch.empty_like(t) for t in (k,v)]
-            send = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
-            take = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in come]
-            works = dist.batch_isend_irecv(send + take)
+            incoming = [torch.empty_like(t) for t in (k,v)]
+            sends = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
+            receives = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in incoming]
+            pending = dist.batch_isend_irecv(sends + receives)
         parts.append(block(q, k, v, at[r], at[(r-step) % n]))
     return merge(*parts)[0]
