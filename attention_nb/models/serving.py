@@ -136,8 +136,12 @@ class Batcher:
         cache,mask = self._buffer.next_step()
         ids = torch.cat([r.tokens[:,r.n-1:r.n] for r in self._running])    # (rows, 1)
         logits = self._logits(ids, cache, mask)
-        self._buffer.advance()
-        for row,request in enumerate(self._running): request.logits = logits[row:row+1]
+        try:
+            self._buffer.advance()
+            for row,request in enumerate(self._running): request.logits = logits[row:row+1]
+        except BaseException:    # KeyboardInterrupt: some rows would miss a token
+            for request in [*self._running]: self._finish(request, _interrupted())
+            raise
         self._choose_tokens()
 
     def _prefill(self)->None:
@@ -190,13 +194,16 @@ class Batcher:
     def _choose_tokens(self)->None:
         "Choose a token for each request whose scores are known; an error ends that request alone"
         for request in [*self._running]:
-            loop,logits = request.loop,request.logits
+            logits,n = request.logits,request.n
             if logits is None: continue
-            try: is_finished = loop.choose_tokens(request, request.criteria, logits)
-            except Exception as error: self._finish(request, error)
-            else:
+            try:
+                is_finished = request.loop.choose_tokens(request, request.criteria, logits)
                 request.logits = None
                 if is_finished or request.n == request.tokens.shape[1]: self._finish(request)
+            except Exception as error: self._finish(request, error)
+            except BaseException:    # before the token is appended, it can be chosen again
+                if request.n > n: self._finish(request, _interrupted())
+                raise
 
     def _finish(self, request:'_Request', error:Exception|None=None)->None:
         "Take a request out of the queue or its slot"
@@ -242,6 +249,9 @@ class Batcher:
         "Return the scores (B, N) of the tokens that follow `ids`"
         with evaluation_mode(self.model):
             return self.model(ids, mask=mask, cache=cache, last=1)[:,-1].float()
+
+def _interrupted()->RuntimeError:
+    return RuntimeError("the request was interrupted between two tokens: submit it again")
 
 def _layer_caches(model:GenerativeModel)->list[KVCache]:
     "Return an empty cache of each layer, for its widths, dtype and device; refuse other layers"
