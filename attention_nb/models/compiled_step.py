@@ -161,9 +161,8 @@ def _why_not_layer(attn:nn.Module, cache:Any)->str|None:
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
     if not cache.dtype.is_floating_point: return f"keeps {cache.dtype}"
     window:Any = getattr(attn, 'window', None)
-    left,max_len = (window or (None,None))[0],cache.max_len
-    if left is not None and max_len is not None and left < max_len:
-        return "keeps more than its window"
+    left = (window or (None,))[0]
+    if left is not None and left < cache.buffers[0].shape[2]-1: return "keeps more than its window"
     return None
 
 # %% ../../nbs/models/compiled_step.ipynb #bec6ea96

@@ -2,6 +2,7 @@
 import copy, functools, itertools, pickle, warnings
 import pytest, torch
 from attention_nb.layers.base import use_attention
+from attention_nb.layers.cache import SlidingKVCache
 from attention_nb.layers.quantized import quantize
 from attention_nb.kernels.dispatch import scaled_dot_product_attention
 from attention_nb.models import compiled_step
@@ -193,6 +194,16 @@ def test_beams_and_gaps_are_refused():
     cache = model.new_cache(3, 12)
     with pytest.raises(NotImplementedError, match='there is padding between its tokens'):
         model.generate(ids, 4, mask=mask, cache=cache, compiled=True)
+
+def test_a_cache_that_keeps_more_than_the_window_is_refused():
+    "A compiled step would read keys that the window does not reach"
+    model,(ids,_) = small('one layer'),prompts()
+    for left,reason in ((4, None), (5, 'layer 0 keeps more than its window')):
+        cache = model.new_cache(1, 60)
+        cache.self_attn[0] = SlidingKVCache(1, 2, left, 8)
+        assert compiled_step.why_not_compiled(model, cache) == reason
+    with pytest.raises(NotImplementedError, match='keeps more than its window'):
+        model.generate(ids, 20, cache=cache, compiled=True, eos_id=())
 
 def test_without_a_compiler(tmp_path, monkeypatch):
     "One line of warning, once, at the caller's line; the text is the same"
