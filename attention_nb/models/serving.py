@@ -109,6 +109,9 @@ class Batcher:
         """Decode one token of every running request, then read the next chunk of prompts
 
         The model computes in its own dtype: autocast has no effect, because requests share steps.
+        What the model raises while it decodes is raised here and ends no request: the next step
+        tries again. What concerns one request alone, its prompt or the choice of its token, ends
+        that request, and its iterator raises it.
 
         Returns:
             Whether any request is left
@@ -125,7 +128,8 @@ class Batcher:
     def clear_prefix_cache(self)->None:
         """Forget all prefixes, as after changing weights through `.data`
 
-        Other changes of weights, modules, settings and hooks are noticed by themselves.
+        Call it also after changing weights in place that were made under `torch.inference_mode`:
+        these count no versions. Other changes of weights, modules, settings and hooks are noticed.
         """
         with self.lock:
             self._version += 1
@@ -309,6 +313,7 @@ class RequestTokens(Iterator[int]):
     def __next__(self)->int:
         request = self._request
         with self._batcher.lock:    # another thread may append the last token and finish
+            if not self._close.alive: raise StopIteration
             while request.n_yielded == request.n:
                 if request.error is not None: raise request.error
                 if request.is_finished: raise StopIteration
@@ -317,6 +322,5 @@ class RequestTokens(Iterator[int]):
             return int(request.tokens[0,request.n_yielded-1])
 
     def close(self)->None:
-        "End the request here; its slot is free from the next step on"
+        "End the request: no more tokens, and its slot is free from the next step on"
         self._close()
-        self._request.is_finished = True
