@@ -78,11 +78,8 @@ class DecodingState:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
         self.mask,self.cache = mask,cache
-        self._make_step:Callable[...,Any]|None = None
-        self._compiled_step:Any = None
-        if compiled:
-            self._make_step = make_step = cast(Any, model).compiled_step
-            self._compiled_step = make_step(cache, mask)    # raises if there is none
+        # compiled at its first call; raises if the model cannot have one
+        self._compiled_step = cast(Any, model).compiled_step(cache, mask) if compiled else None
         self.lengths = [*range(total+1)]
         if mask is not None and source is None:
             self.lengths[1:] = mask.long().cumsum(1).amax(0).tolist()
@@ -137,10 +134,9 @@ class DecodingState:
                 return self.model(self.source, mask=mask, cache=self.cache, decoder_ids=unread,
                                   last=last)
         if mask is not None: mask = mask[:,:end]
-        if self._make_step is not None and end > self.prompt_len and unread.shape[1] == 1:
-            if self._compiled_step is None or not self._compiled_step.is_current():
-                self._compiled_step = self._make_step(self.cache, self.mask)
-            if self._compiled_step is not None: return self._compiled_step(unread, mask)[:,None]
+        if self._compiled_step is not None and end > self.prompt_len and unread.shape[1] == 1:
+            logits:Tensor|None = self._compiled_step(unread, mask)
+            if logits is not None: return logits[:,None]
         with evaluation_mode(self.model):
             return self.model(unread, mask=mask, cache=self.cache, last=last)
 

@@ -18,10 +18,11 @@ import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
 from ..layers.cache import KVCache, ModelCache
-from .batch_cache import ModelState, PrefixCache, SlotBuffer
+from .batch_cache import PrefixCache, SlotBuffer
 from .decoding import (DecodingLoop, StoppingCriteria, evaluation_mode,
                                           uses_same_frequencies)
 from .generation_options import GenerativeModel, RequestKwargs, validate_options
+from .model_state import ModelState
 from ..text.vocabulary import Tokenizer
 
 # %% ../../nbs/models/serving.ipynb #36f6496a
@@ -236,7 +237,7 @@ class Batcher:
     def _check_model(self)->None:
         "Drop prefixes if the model has changed, and make new slots for another dtype or device"
         model:Any = self.model
-        if self._model_state is not None and self._model_state.matches(model): return
+        if self._model_state is not None and self._model_state.matches(versions=True): return
         layers = _layer_caches(model)
         self._model_state = ModelState(model)
         self.clear_prefix_cache()
