@@ -35,7 +35,11 @@ def _in_training(model:nn.Module)->list[nn.Module]:
 
 @contextmanager
 def evaluation_mode(model:object)->Generator[None]:
-    "Put a model into evaluation mode while the block runs; then restore the mode of each module"
+    """Put a model into evaluation mode while the block runs; then restore the mode of each module
+
+    Threads that run one model at the same time must set `model.eval()` before: the first block to
+    end would restore training mode for all.
+    """
     modules = _in_training(model) if isinstance(model, nn.Module) else []
     for m in modules: m.training = False
     try: yield

@@ -29,7 +29,8 @@ from ..text.vocabulary import Tokenizer
 class Batcher:
     """Decode many requests together with one model: continuous batching (Yu et al. 2022)
 
-    Long prompts are read in chunks between the decoding steps (Agrawal et al. 2024).
+    Long prompts are read in chunks between the decoding steps (Agrawal et al. 2024). Threads may
+    share a batcher. A model that runs elsewhere at the same time must be in evaluation mode.
 
     Args:
         model: A `Transformer` that is a decoder with a head
