@@ -155,7 +155,7 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
         compiled: Compile the decoding step once, and run it for every token; default False
         draft: A smaller model with the same vocabulary that proposes tokens: speculative decoding
             (arXiv:2211.17192)
-        draft_tokens: Number of tokens that are proposed at once; default 4
+        draft_tokens: Number of tokens that are proposed at once; None: 4
         draft_layers: Use this many first layers of the model itself as the draft
 
     Returns:
