@@ -16,12 +16,13 @@ from itertools import chain
 from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
-from ..checks import checked_integer
+from ..checks import checked_integer, explained
 from ..layers.cache import KVCache, ModelCache
 from .batch_cache import PrefixCache, SlotBuffer
 from .decoding import (DecodingLoop, StoppingCriteria, evaluation_mode,
                                           uses_same_frequencies)
-from .generation_options import GenerativeModel, RequestKwargs, validate_options
+from .generation_options import (GenerateOptions, GenerativeModel,
+                                                    RequestKwargs, validate_options)
 from .model_state import ModelState
 from ..text.vocabulary import Tokenizer
 
@@ -69,6 +70,7 @@ class Batcher:
         layers = chain(self._buffer.layers, *self._prefixes.blocks.values())
         return sum(t.nbytes for t in chain(*layers))
 
+    @explained('generate')
     def submit(self, ids:Tensor, max_new_tokens:int, *, mask:Tensor|None=None, pad_id:int|None=None,
                tokenizer:Tokenizer|None=None, **options:Unpack[RequestKwargs])->'RequestTokens':
         """Add a request to the queue; it is processed while any request is asked for a token
@@ -84,9 +86,8 @@ class Batcher:
         Returns:
             New tokens one by one, an end token included
         """
-        if unknown := {*options} - {*RequestKwargs.__annotations__}:
-            names = sorted({*RequestKwargs.__annotations__, 'mask', 'pad_id', 'tokenizer'})
-            raise TypeError(f"submit takes {', '.join(names)}; got {', '.join(sorted(unknown))}")
+        if options.keys() - RequestKwargs.__annotations__.keys():
+            raise TypeError("an unknown option")    # `explained` names it
         checked = validate_options(self.model, ids, max_new_tokens, mask=mask, pad_id=pad_id,
                                   tokenizer=tokenizer, **options)
         if len(checked.prompt) != 1:
@@ -278,7 +279,7 @@ def _layer_caches(model:GenerativeModel)->list[KVCache]:
 class _Request:
     "Prompt and new tokens of one request, a `TokenState`, and what its decoding needs"
     padding_mask:Tensor|None = None    # no padding
-    def __init__(self, options:Any)->None:
+    def __init__(self, options:GenerateOptions)->None:
         prompt,new = options.prompt,options.max_new_tokens
         self.tokens:Tensor = torch.cat([prompt, prompt.new_zeros(1, new)], 1)    # (1, total)
         self.n = self.n_yielded = prompt.shape[1]
@@ -307,7 +308,7 @@ class RequestTokens(Iterator[int]):
         batcher: To which the request was submitted
         request: The request
     """
-    def __init__(self, batcher:Batcher, request:Any)->None:
+    def __init__(self, batcher:Batcher, request:'_Request')->None:
         self._batcher,self._request = batcher,request
         self._close = weakref.finalize(self, batcher._closed.append, request)
         self._close.atexit = False

@@ -205,7 +205,7 @@ def test_layers_without_a_cache_of_keys_are_refused_by_name():
     batcher = Batcher(decoder('llama'), slots=1, max_len=9)
     with pytest.raises(TypeError, match='ids must be a tensor of integers, got list'):
         batcher.submit([1, 2], 3)
-    with pytest.raises(TypeError, match='submit takes .*; got cache'):
+    with pytest.raises(TypeError, match='submit has no argument cache'):
         batcher.submit(some(3), 3, cache=None, mask=None)
 
 def test_a_running_text_may_be_submitted_again():
