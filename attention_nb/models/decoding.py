@@ -46,7 +46,7 @@ def evaluation_mode(model:object)->Generator[None]:
     finally:
         for m in modules: m.training = True
 
-_prefill_chunk = 1024    # tokens that a model with a sliding cache reads at once
+_SLIDING_PREFILL_CHUNK = 1024    # tokens that a model with a sliding cache reads at once
 
 def uses_same_frequencies(model:object, length:int, other_length:int, *,
                           ignore_dynamic:bool=False)->bool:
@@ -125,7 +125,7 @@ class DecodingState:
     def _read_in_chunks(self)->None:
         "Let the model read all but the last chunk of a long text, if a cache is sliding"
         if self.source is not None or not _has_sliding_cache(self.cache): return
-        while (end := len(self.cache)+_prefill_chunk) < self.n:
+        while (end := len(self.cache)+_SLIDING_PREFILL_CHUNK) < self.n:
             if not uses_same_frequencies(self.model, self.lengths[end], self.lengths[self.n]):
                 return
             self._read(end)
@@ -260,7 +260,7 @@ class DecodingLoop:
             torch.distributed.broadcast(tokens, group=self._group, group_src=0)
         return tokens
 
-    def columns(self)->Iterator[Tensor]:
+    def new_tokens(self)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         o = self.options
         if not o.max_new_tokens: return

@@ -96,11 +96,11 @@ class SpeculativeLoop(DecodingLoop):
         if draft is not None: _check_can_crop(draft.new_cache(1, 1), 1, "the draft's layer")
         return state
 
-    def columns(self)->Iterator[Tensor]:
+    def new_tokens(self)->Iterator[Tensor]:
         "Yield new tokens (B,); when closed early, crop the cache to what was yielded"
         n_yielded,cache = self.options.prompt.shape[1],self.options.cache
         try:
-            for column in super().columns():
+            for column in super().new_tokens():
                 n_yielded += 1
                 yield column
         except GeneratorExit:
