@@ -37,7 +37,7 @@ class ModelState:
     has_hooks_or_overrides:bool    # Hooks, attention functions, or `forward` set on a module
     def __init__(self, model:nn.Module)->None:
         modules = [*model.modules()]
-        dicts = [*map(vars, modules)]
+        dicts = [m.__dict__ for m in modules]
         self._modules = [*map(weakref.ref, modules)]
         self._types = [*map(type, modules)]
         self._lengths = [*map(len, dicts)]
@@ -64,7 +64,7 @@ class ModelState:
         """
         modules:list[Any] = [ref() for ref in self._modules]
         if [*map(type, modules)] != self._types: return False    # None: no longer alive
-        dicts = [*map(vars, modules)]
+        dicts = [m.__dict__ for m in modules]
         if [*map(len, dicts)] != self._lengths: return False
         settings = [dicts[i].get(name, self) for i,name in self._names]
         if not all(map(is_, settings, self._settings)): return False
