@@ -8,15 +8,14 @@ Docs: https://attention-nb.github.io/attention_nb/models/batch_cache.html.md"""
 __all__ = []
 
 # %% ../../nbs/models/batch_cache.ipynb #bc000004
-import hashlib, weakref
+import hashlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, takewhile
-from operator import is_
 from typing import Any
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from ..checks import Attended
 from ..layers.cache import KVCache, ModelCache
 
@@ -212,44 +211,3 @@ class PrefixCache:
     def _mark_used(self, hashes:list[bytes])->None:
         "Mark blocks as used, the last one first: no block may outlive the one before it"
         for h in reversed(hashes): self.blocks.move_to_end(h)
-
-# %% ../../nbs/models/batch_cache.ipynb #bc00000e
-class ModelState:
-    """What cached keys and values depend on, to be compared with the same model later
-
-    Weights are compared by version, because the cached numbers depend on their values.
-
-    Args:
-        model: Model that computes the keys and values
-    """
-    def __init__(self, model:nn.Module)->None:
-        objects,self._settings,self._versions = _state_of(model)
-        self._objects = [weakref.ref(x) for x in objects]    # keeps no old weights alive
-
-    def matches(self, model:nn.Module)->bool:
-        """Return whether the model has the same modules, settings, hooks and weights as before
-
-        Args:
-            model: The same model, later
-
-        Returns:
-            True if keys and values would be the same
-        """
-        objects,settings,versions = _state_of(model)
-        return (versions == self._versions and len(objects) == len(self._objects)
-                and len(settings) == len(self._settings) and all(map(is_, settings, self._settings))
-                and all(ref() is x for ref,x in zip(self._objects, objects)))
-
-def _state_of(model:nn.Module)->tuple[list[Any],list[Any],list[Any]]:
-    "Return modules and tensors; settings of the modules; ids of hooks, and versions of tensors"
-    objects:list[Any] = [*model.modules()]
-    settings:list[Any] = []
-    versions:list[Any] = []
-    tensors:list[Tensor] = []
-    for m in objects:
-        settings += [x for name,x in m.__dict__.items() if name[0] != '_']    # `attend` is one
-        for hooks in ('_forward_pre_hooks','_forward_hooks','_attention_hooks'):
-            versions += m.__dict__.get(hooks, ())
-        tensors += [t for t in (*m._parameters.values(), *m._buffers.values()) if t is not None]
-    versions += [(t.data_ptr(), 0 if t.is_inference() else t._version) for t in tensors]
-    return objects + tensors, settings, versions

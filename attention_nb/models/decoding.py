@@ -35,14 +35,18 @@ def _in_training(model:nn.Module)->list[nn.Module]:
 
 @contextmanager
 def evaluation_mode(model:object)->Generator[None]:
-    "Put a model into evaluation mode while the block runs; then restore the mode of each module"
+    """Put a model into evaluation mode while the block runs; then restore the mode of each module
+
+    Threads that run one model at the same time must set `model.eval()` before: the first block to
+    end would restore training mode for all.
+    """
     modules = _in_training(model) if isinstance(model, nn.Module) else []
     for m in modules: m.training = False
     try: yield
     finally:
         for m in modules: m.training = True
 
-_prefill_chunk = 1024    # tokens that a model with a sliding cache reads at once
+_SLIDING_PREFILL_CHUNK = 1024    # tokens that a model with a sliding cache reads at once
 
 def uses_same_frequencies(model:object, length:int, other_length:int, *,
                           ignore_dynamic:bool=False)->bool:
@@ -78,11 +82,8 @@ class DecodingState:
             memory_len = None if source is None else source.shape[1]
             cache = model.new_cache(B, max(1, total-1), memory_len=memory_len)
         self.mask,self.cache = mask,cache
-        self._make_step:Callable[...,Any]|None = None
-        self._compiled_step:Any = None
-        if compiled:
-            self._make_step = make_step = cast(Any, model).compiled_step
-            self._compiled_step = make_step(cache, mask)    # raises if there is none
+        # compiled at its first call; raises if the model cannot have one
+        self._compiled_step = cast(Any, model).compiled_step(cache, mask) if compiled else None
         self.lengths = [*range(total+1)]
         if mask is not None and source is None:
             self.lengths[1:] = mask.long().cumsum(1).amax(0).tolist()
@@ -124,7 +125,7 @@ class DecodingState:
     def _read_in_chunks(self)->None:
         "Let the model read all but the last chunk of a long text, if a cache is sliding"
         if self.source is not None or not _has_sliding_cache(self.cache): return
-        while (end := len(self.cache)+_prefill_chunk) < self.n:
+        while (end := len(self.cache)+_SLIDING_PREFILL_CHUNK) < self.n:
             if not uses_same_frequencies(self.model, self.lengths[end], self.lengths[self.n]):
                 return
             self._read(end)
@@ -137,10 +138,9 @@ class DecodingState:
                 return self.model(self.source, mask=mask, cache=self.cache, decoder_ids=unread,
                                   last=last)
         if mask is not None: mask = mask[:,:end]
-        if self._make_step is not None and end > self.prompt_len and unread.shape[1] == 1:
-            if self._compiled_step is None or not self._compiled_step.is_current():
-                self._compiled_step = self._make_step(self.cache, self.mask)
-            if self._compiled_step is not None: return self._compiled_step(unread, mask)[:,None]
+        if self._compiled_step is not None and end > self.prompt_len and unread.shape[1] == 1:
+            logits:Tensor|None = self._compiled_step(unread, mask)
+            if logits is not None: return logits[:,None]
         with evaluation_mode(self.model):
             return self.model(unread, mask=mask, cache=self.cache, last=last)
 
@@ -260,7 +260,7 @@ class DecodingLoop:
             torch.distributed.broadcast(tokens, group=self._group, group_src=0)
         return tokens
 
-    def columns(self)->Iterator[Tensor]:
+    def new_tokens(self)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         o = self.options
         if not o.max_new_tokens: return

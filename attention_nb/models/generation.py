@@ -55,7 +55,7 @@ def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:T
     if options.keys() - StreamKwargs.__annotations__.keys():
         raise TypeError("an unknown option")    # `explained` names it
     o = validate_options(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
-    columns = _decoding_loop(o).columns()
+    columns = _decoding_loop(o).new_tokens()
     if tokenizer is None: return columns
     if len(o.ids) != 1:
         raise ValueError("stream with a tokenizer takes one prompt, got ids of shape "
@@ -87,7 +87,7 @@ def _run_loop(loop:DecodingLoop)->tuple[Tensor,Tensor]:
     "Return prompts and new tokens (B * k, L + new), and the log-probabilities (B * k, new)"
     o = loop.options
     columns = [o.prompt.repeat_interleave(o.num_return_sequences, 0)]
-    for column in with_progress(loop.columns(), o.max_new_tokens, o.progress):
+    for column in with_progress(loop.new_tokens(), o.max_new_tokens, o.progress):
         if o.stream is not None: o.stream(column.clone())    # a copy, which may be written into
         columns.append(column[:,None])
     scores = columns[0].new_zeros(len(columns[0]), 0, dtype=torch.float32)
@@ -155,7 +155,7 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
         compiled: Compile the decoding step once, and run it for every token; default False
         draft: A smaller model with the same vocabulary that proposes tokens: speculative decoding
             (arXiv:2211.17192)
-        draft_tokens: Number of tokens that are proposed at once; default 4
+        draft_tokens: Number of tokens that are proposed at once; None: 4
         draft_layers: Use this many first layers of the model itself as the draft
 
     Returns:

@@ -83,7 +83,7 @@ class StreamKwargs(RequestKwargs, total=False):
     cache:ModelCache|None
     compiled:bool
     draft:GenerativeModel|None
-    draft_tokens:int
+    draft_tokens:int|None
     draft_layers:int|None
 
 class GenerateKwargs(StreamKwargs, total=False):
@@ -370,10 +370,17 @@ def _check_beams(o:GenerateOptions)->None:
     for name,value in excluded.items():
         if value is not None: raise ValueError(f"{name} does not go with n_beams={n}")
 
+def _checked_draft_tokens(options:GenerateKwargs)->int:
+    "Return the number of tokens to propose; None: 4"
+    n = options.get('draft_tokens')
+    if n is None: return 4
+    if options.get('draft') is None and options.get('draft_layers') is None:
+        raise ValueError("draft_tokens needs draft or draft_layers")
+    return checked_integer('draft_tokens', n, min=1, max=_max_count)
+
 def _check_draft(o:GenerateOptions)->None:
     "Raise an error unless the draft can propose tokens to the model"
     if o.draft is None and o.draft_layers is None:
-        if o.draft_tokens != 4: raise ValueError("draft_tokens needs draft or draft_layers")
         return
     if o.draft is not None and o.draft_layers is not None:
         raise ValueError("give draft or draft_layers, not both")
@@ -440,9 +447,10 @@ def validate_options(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *,
         pad_id=pad or 0, stop=stop, generator=generator, **_checked_sampling(options),
         max_new_tokens=checked_integer('max_new_tokens', max_new_tokens, max=_max_count),
         decoder_ids=_checked_decoder_ids(cfg, ids, options.get('decoder_ids')),
+        draft_tokens=_checked_draft_tokens(options),
         logits_processor=checked_processors(options.get('logits_processor'))))
     o = replace(o, **{name: checked_integer(name, getattr(o, name), min=1, max=_max_count)
-                      for name in ('num_return_sequences','n_beams','draft_tokens')})
+                      for name in ('num_return_sequences','n_beams')})
     if o.repetition_penalty is not None:
         checked_positive('repetition_penalty', o.repetition_penalty)
     if o.stream is not None and not callable(o.stream):

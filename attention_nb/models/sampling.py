@@ -90,7 +90,7 @@ def filter_logits(logits:Tensor, *, temperature:float|None=None, top_k:int|None=
     check_logits(logits)
     if temperature is not None:
         T = checked_positive('temperature', temperature)
-        if T < 1e-3: logits = logits - logits.amax(-1, keepdim=True)    # avoids overflow
+        if T < 1: logits = logits - logits.amax(-1, keepdim=True)    # avoids overflow
         logits = logits/T
     if top_k is not None: logits = filter_top_k(logits, top_k)
     if top_p is not None: logits = filter_top_p(logits, top_p)

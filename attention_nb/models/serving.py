@@ -16,19 +16,22 @@ from itertools import chain
 from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
-from ..checks import checked_integer
+from ..checks import checked_integer, explained
 from ..layers.cache import KVCache, ModelCache
-from .batch_cache import ModelState, PrefixCache, SlotBuffer
+from .batch_cache import PrefixCache, SlotBuffer
 from .decoding import (DecodingLoop, StoppingCriteria, evaluation_mode,
                                           uses_same_frequencies)
-from .generation_options import GenerativeModel, RequestKwargs, validate_options
+from .generation_options import (GenerateOptions, GenerativeModel,
+                                                    RequestKwargs, validate_options)
+from .model_state import ModelState
 from ..text.vocabulary import Tokenizer
 
 # %% ../../nbs/models/serving.ipynb #36f6496a
 class Batcher:
     """Decode many requests together with one model: continuous batching (Yu et al. 2022)
 
-    Long prompts are read in chunks between the decoding steps (Agrawal et al. 2024).
+    Long prompts are read in chunks between the decoding steps (Agrawal et al. 2024). Threads may
+    share a batcher. A model that runs elsewhere at the same time must be in evaluation mode.
 
     Args:
         model: A `Transformer` that is a decoder with a head
@@ -67,6 +70,7 @@ class Batcher:
         layers = chain(self._buffer.layers, *self._prefixes.blocks.values())
         return sum(t.nbytes for t in chain(*layers))
 
+    @explained('generate')
     def submit(self, ids:Tensor, max_new_tokens:int, *, mask:Tensor|None=None, pad_id:int|None=None,
                tokenizer:Tokenizer|None=None, **options:Unpack[RequestKwargs])->'RequestTokens':
         """Add a request to the queue; it is processed while any request is asked for a token
@@ -82,9 +86,8 @@ class Batcher:
         Returns:
             New tokens one by one, an end token included
         """
-        if unknown := {*options} - {*RequestKwargs.__annotations__}:
-            names = sorted({*RequestKwargs.__annotations__, 'mask', 'pad_id', 'tokenizer'})
-            raise TypeError(f"submit takes {', '.join(names)}; got {', '.join(sorted(unknown))}")
+        if options.keys() - RequestKwargs.__annotations__.keys():
+            raise TypeError("an unknown option")    # `explained` names it
         checked = validate_options(self.model, ids, max_new_tokens, mask=mask, pad_id=pad_id,
                                   tokenizer=tokenizer, **options)
         if len(checked.prompt) != 1:
@@ -109,6 +112,9 @@ class Batcher:
         """Decode one token of every running request, then read the next chunk of prompts
 
         The model computes in its own dtype: autocast has no effect, because requests share steps.
+        What the model raises while it decodes is raised here and ends no request: the next step
+        tries again. What concerns one request alone, its prompt or the choice of its token, ends
+        that request, and its iterator raises it.
 
         Returns:
             Whether any request is left
@@ -125,7 +131,8 @@ class Batcher:
     def clear_prefix_cache(self)->None:
         """Forget all prefixes, as after changing weights through `.data`
 
-        Other changes of weights, modules, settings and hooks are noticed by themselves.
+        Call it also after changing weights in place that were made under `torch.inference_mode`:
+        these count no versions. Other changes of weights, modules, settings and hooks are noticed.
         """
         with self.lock:
             self._version += 1
@@ -136,8 +143,12 @@ class Batcher:
         cache,mask = self._buffer.next_step()
         ids = torch.cat([r.tokens[:,r.n-1:r.n] for r in self._running])    # (rows, 1)
         logits = self._logits(ids, cache, mask)
-        self._buffer.advance()
-        for row,request in enumerate(self._running): request.logits = logits[row:row+1]
+        try:
+            self._buffer.advance()
+            for row,request in enumerate(self._running): request.logits = logits[row:row+1]
+        except BaseException:    # KeyboardInterrupt: some rows would miss a token
+            for request in [*self._running]: self._finish(request, _interrupted())
+            raise
         self._choose_tokens()
 
     def _prefill(self)->None:
@@ -190,13 +201,16 @@ class Batcher:
     def _choose_tokens(self)->None:
         "Choose a token for each request whose scores are known; an error ends that request alone"
         for request in [*self._running]:
-            loop,logits = request.loop,request.logits
+            logits,n = request.logits,request.n
             if logits is None: continue
-            try: is_finished = loop.choose_tokens(request, request.criteria, logits)
-            except Exception as error: self._finish(request, error)
-            else:
+            try:
+                is_finished = request.loop.choose_tokens(request, request.criteria, logits)
                 request.logits = None
                 if is_finished or request.n == request.tokens.shape[1]: self._finish(request)
+            except Exception as error: self._finish(request, error)
+            except BaseException:    # before the token is appended, it can be chosen again
+                if request.n > n: self._finish(request, _interrupted())
+                raise
 
     def _finish(self, request:'_Request', error:Exception|None=None)->None:
         "Take a request out of the queue or its slot"
@@ -225,7 +239,7 @@ class Batcher:
     def _check_model(self)->None:
         "Drop prefixes if the model has changed, and make new slots for another dtype or device"
         model:Any = self.model
-        if self._model_state is not None and self._model_state.matches(model): return
+        if self._model_state is not None and self._model_state.matches(versions=True): return
         layers = _layer_caches(model)
         self._model_state = ModelState(model)
         self.clear_prefix_cache()
@@ -242,6 +256,9 @@ class Batcher:
         "Return the scores (B, N) of the tokens that follow `ids`"
         with evaluation_mode(self.model):
             return self.model(ids, mask=mask, cache=cache, last=1)[:,-1].float()
+
+def _interrupted()->RuntimeError:
+    return RuntimeError("the request was interrupted between two tokens: submit it again")
 
 def _layer_caches(model:GenerativeModel)->list[KVCache]:
     "Return an empty cache of each layer, for its widths, dtype and device; refuse other layers"
@@ -262,7 +279,7 @@ def _layer_caches(model:GenerativeModel)->list[KVCache]:
 class _Request:
     "Prompt and new tokens of one request, a `TokenState`, and what its decoding needs"
     padding_mask:Tensor|None = None    # no padding
-    def __init__(self, options:Any)->None:
+    def __init__(self, options:GenerateOptions)->None:
         prompt,new = options.prompt,options.max_new_tokens
         self.tokens:Tensor = torch.cat([prompt, prompt.new_zeros(1, new)], 1)    # (1, total)
         self.n = self.n_yielded = prompt.shape[1]
@@ -291,7 +308,7 @@ class RequestTokens(Iterator[int]):
         batcher: To which the request was submitted
         request: The request
     """
-    def __init__(self, batcher:Batcher, request:Any)->None:
+    def __init__(self, batcher:Batcher, request:'_Request')->None:
         self._batcher,self._request = batcher,request
         self._close = weakref.finalize(self, batcher._closed.append, request)
         self._close.atexit = False
@@ -299,6 +316,7 @@ class RequestTokens(Iterator[int]):
     def __next__(self)->int:
         request = self._request
         with self._batcher.lock:    # another thread may append the last token and finish
+            if not self._close.alive: raise StopIteration
             while request.n_yielded == request.n:
                 if request.error is not None: raise request.error
                 if request.is_finished: raise StopIteration
@@ -307,6 +325,5 @@ class RequestTokens(Iterator[int]):
             return int(request.tokens[0,request.n_yielded-1])
 
     def close(self)->None:
-        "End the request here; its slot is free from the next step on"
+        "End the request: no more tokens, and its slot is free from the next step on"
         self._close()
-        self._request.is_finished = True

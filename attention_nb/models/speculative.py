@@ -21,6 +21,7 @@ from .config import TransformerConfig
 from .decoding import (DecodingLoop, DecodingState, StoppingCriteria,
                                           uses_same_frequencies)
 from .generation_options import GenerateOptions
+from .model_state import derived_from
 
 # %% ../../nbs/models/speculative.ipynb #5bec0010
 def sample_verified(logits:Tensor, draft_logits:Tensor, candidates:Tensor, *,
@@ -95,11 +96,11 @@ class SpeculativeLoop(DecodingLoop):
         if draft is not None: _check_can_crop(draft.new_cache(1, 1), 1, "the draft's layer")
         return state
 
-    def columns(self)->Iterator[Tensor]:
+    def new_tokens(self)->Iterator[Tensor]:
         "Yield new tokens (B,); when closed early, crop the cache to what was yielded"
         n_yielded,cache = self.options.prompt.shape[1],self.options.cache
         try:
-            for column in super().columns():
+            for column in super().new_tokens():
                 n_yielded += 1
                 yield column
         except GeneratorExit:
@@ -186,6 +187,13 @@ def first_layers(model:nn.Module, n:int)->nn.Module:
     if cfg is None: raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     if cfg.kind != 'decoder': raise ValueError(f"model must be a decoder, got an {cfg.kind}")
     n = checked_integer('n', n, min=1, max=cfg.n_layers)
+    copies,key = derived_from(transformer)[1],('first layers', n)
+    # the same copy each time, so that it keeps its compiled steps
+    if key not in copies: copies[key] = _first_layers(transformer, n)
+    return copies[key]
+
+def _first_layers(transformer:Any, n:int)->nn.Module:
+    cfg = transformer.cfg
     per_layer = {name: getattr(cfg, name)[:n] for name in ('layer_types','rope_layers')
                  if getattr(cfg, name) is not None}
     cfg = replace(cfg, n_layers=n, **per_layer)

@@ -28,7 +28,7 @@ from .config import (ExpertsConfig as ExpertsConfig, max_positions,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
-from .compiled_step import CompiledStep, compiled_step
+from .compiled_step import CompiledStep
 from .generation_options import GenerateKwargs, caller_level
 from ..layers.base import AnyAttentionFunction, AttentionLayer, set_attention
 from ..layers.few_rows import multiply_rows
@@ -358,7 +358,7 @@ class Transformer(nn.Module):
                   documents=documents)
         if positions is None and documents is None:
             new = ids if decoder_ids is None else decoder_ids
-            self._check_length(max(ids.shape[1], (n_cached or 0) + new.shape[1]))
+            self.check_length(max(ids.shape[1], (n_cached or 0) + new.shape[1]))
         if last is not None: checked_integer('last', last, min=1)
         run = partial(self._run, ids.long(), mask=mask, cache=cache,
                       decoder_ids=None if decoder_ids is None else decoder_ids.long(),
@@ -399,8 +399,12 @@ class Transformer(nn.Module):
         table:Any = self.embed.token
         return self.head(x, table if isinstance(table, QuantizedEmbedding) else table.weight)
 
-    def _check_length(self, n:int)->None:
-        "Warn once if a model with RoPE reads more tokens than it was trained for"
+    def check_length(self, n:int)->None:
+        """Warn once if a model with RoPE reads more tokens than it was trained for
+
+        Args:
+            n: Number of tokens so far
+        """
         if self.cfg.positions != 'rope' or self.cfg.max_len is None or self._warned: return
         if torch.compiler.is_compiling() or n <= self.cfg.max_len: return
         self._warned = True
@@ -518,8 +522,8 @@ class Transformer(nn.Module):
             for b in blocks]
         return ModelCache(own, cross)
 
-    def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep|None:
-        """Compile a decoding step, or load it
+    def compiled_step(self, cache:ModelCache, mask:Tensor|None=None)->CompiledStep:
+        """Return a decoding step that is compiled, or loaded, at its first call
 
         Raises a `NotImplementedError` if the model cannot have one.
 
@@ -528,9 +532,9 @@ class Transformer(nn.Module):
             mask: Bool (B, prompt + max_new_tokens); True = a real token
 
         Returns:
-            None if hooks, autocast or a missing compiler require the model itself
+            Its calls return None if hooks, autocast or no compiler require the model
         """
-        return compiled_step(self, cache, mask)
+        return CompiledStep(self, cache, mask)
 
     @overload
     def generate(self, ids:Tensor, max_new_tokens:int, *, return_scores:Literal[False]=False,

@@ -40,7 +40,8 @@ def room(name):
 FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positions kernels/flex
     layers/rope_scaling layers/few_rows layers/quantized_cache
     models/generation_options models/decoding models/compiled_step models/speculative
-    models/beam_search models/batch_cache checkpoints/schema checkpoints/families/common
+    models/beam_search models/batch_cache models/model_state
+    checkpoints/schema checkpoints/families/common
     checkpoints/families/llama checkpoints/families/gpt checkpoints/families/bert
     checkpoints/families/t5 checkpoints/families/moe checkpoints/families/hybrid
     checkpoints/convert checkpoints/tensors checkpoints/gguf

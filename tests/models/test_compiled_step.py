@@ -1,13 +1,15 @@
 "A compiled step writes the text of the model, in every family that it knows"
-import copy, functools, itertools, pickle, warnings
+import copy, functools, gc, itertools, pickle, warnings, weakref
+from dataclasses import replace
 import pytest, torch
 from attention_nb.layers.base import use_attention
+from attention_nb.layers.cache import SlidingKVCache
 from attention_nb.layers.quantized import quantize
 from attention_nb.kernels.dispatch import scaled_dot_product_attention
 from attention_nb.models import compiled_step
-from attention_nb.models.compiled_step import StaticStep
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.generation import stream
+from attention_nb.models.model_state import derived_from
 from attention_nb.models.transformer import Transformer
 from attention_nb.training.lora import add_lora
 from helpers import short
@@ -38,16 +40,15 @@ def prompts(rows=1):
 @pytest.fixture
 def exported(monkeypatch):
     "Steps are exported and not compiled: seconds for a family, not half a minute"
+    loaded = []
     def load(model, cache):
-        step = StaticStep(model, compiled_step._slot_counts(cache))
-        inputs,lengths = compiled_step._example(model, cache)
-        with torch.no_grad():
-            graph = torch.export.export(step, inputs, dynamic_shapes=lengths, strict=False)
+        loaded.append(cache.self_attn[0].batch)
+        graph = compiled_step._export(model, cache)
         return graph.module(check_guards=False)     # compiled code has none
-    monkeypatch.setattr(compiled_step, 'load_graph', load)
+    monkeypatch.setattr(compiled_step, 'load_or_compile', load)
     with warnings.catch_warnings():
         warnings.filterwarnings('error', '.*cannot be compiled here')
-        yield
+        yield loaded    # the batch size of each
 
 unlike = [('llama',1), ('gemma3_text',3), ('deepseek_v3',3), ('llama of 4 bits',1)]
 
@@ -59,7 +60,7 @@ def test_exported_text_is_the_models(family, rows, exported):
     # another length of text and of cache, by the same graph
     wanted = model.generate(ids[:,3:], 17, eos_id=())
     assert torch.equal(model.generate(ids[:,3:], 17, eos_id=(), compiled=True), wanted)
-    assert len(model._compiled_steps) <= 2      # a short text needs no sliding cache
+    assert len(exported) <= 2      # a short text needs no sliding cache
 
 broken = dict(gpt_oss='of several rows some processors get masks that do not compile')
 
@@ -86,7 +87,7 @@ def test_compiled_text_is_the_models(family, tmp_path, monkeypatch, request):
     made = []
     monkeypatch.setattr(compiled_step, '_compile_to_file', lambda *a: made.append(a))
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert not twin._compiled_steps
+        assert not derived_from(twin)[1]
         assert torch.equal(twin.generate(ids, 9, mask=mask, eos_id=(), compiled=True), wanted)
     assert not made
 
@@ -102,15 +103,15 @@ def test_settings_hooks_and_forwards_that_change_count(exported):
     for name,p in model.named_parameters():
         if name.endswith('.lora_B'): torch.nn.init.normal_(p, std=2.)
     block,texts,names = model.decoder.blocks[0],[same_text(model, ids)],set()
-    names.add(compiled_step._file_key(model, model.new_cache(1, 20)))
+    names.add(compiled_step._disk_key(model, model.new_cache(1, 20)))
     again = copy.deepcopy(model)
-    assert names == {compiled_step._file_key(again, again.new_cache(1, 20))}
+    assert names == {compiled_step._disk_key(again, again.new_cache(1, 20))}
     for m,name,value in ((block.attn.q_proj,'scale',-2.), (block.attn,'softcap',.5),
                          (block.attn,'scale',3.), (block.ffn,'activation','relu'),
                          (block.attn_add.before,'eps',9.)):
         setattr(m, name, value)
         texts.append(same_text(model, ids))
-        names.add(compiled_step._file_key(model, model.new_cache(1, 20)))
+        names.add(compiled_step._disk_key(model, model.new_cache(1, 20)))
     assert len(names) == 6
     own = block.ffn.forward
     for change in (lambda: block.ffn.register_forward_hook(lambda m, args, out: 3*out),
@@ -122,12 +123,52 @@ def test_settings_hooks_and_forwards_that_change_count(exported):
         assert torch.equal(same_text(model, ids), texts[-1])
     class Sharper(Transformer):
         def forward(self, *args, **options): return -super().forward(*args, **options)
-    model.__class__ = Sharper
-    assert not torch.equal(same_text(model, ids), texts[-1])
+    class Other(Transformer):
+        def _run(self, *args, **options): return -super()._run(*args, **options)
+    for model.__class__ in (Sharper, Other):
+        assert not torch.equal(same_text(model, ids), texts[-1])
     model.__class__ = Transformer
+    register = torch.nn.modules.module.register_module_forward_hook
+    with register(lambda m, args, out: -out if m is model.head else None):
+        assert not torch.equal(same_text(model, ids), texts[-1])
     block.ffn.forward = lambda x: -own(x)
     assert not torch.equal(same_text(model, ids), texts[-1])
     assert sum(not torch.equal(a, b) for a,b in zip(texts, texts[1:])) >= 4
+
+def test_parameters_where_none_was_count(exported):
+    "The head of a tied model gets a table, a layer a bias; a shallow copy gets another head"
+    model,(ids,_) = small('llama'),prompts()
+    model.head.weight = None
+    text,old = same_text(model, ids),[weakref.ref(f) for f in derived_from(model)[1].values()]
+    same_text(model, ids.expand(2, -1))
+    torch.manual_seed(2)
+    model.head.weight = torch.nn.Parameter(torch.randn(50, model.cfg.d_model))
+    other = same_text(model, ids)
+    assert not torch.equal(other, text)
+    gc.collect()
+    # what was made before is dropped, of other batch sizes too
+    assert len(derived_from(model)[1]) == 1 and old[0]() is None
+    layer = model.decoder.blocks[1].ffn.down
+    layer.bias = torch.nn.Parameter(10*torch.randn(len(layer.weight)))
+    assert not torch.equal(same_text(model, ids), other)
+    twin = copy.copy(model)
+    twin._modules = {**model._modules, 'head': copy.deepcopy(model.head)}
+    with torch.no_grad(): twin.head.weight.neg_()
+    assert not torch.equal(same_text(twin, ids), same_text(model, ids))
+
+def test_compiled_when_needed(exported):
+    "For the batch that is decoded, not for a prompt; past max_len with the same warning"
+    model,(ids,_) = small('llama'),prompts()
+    model.generate(ids, 1, compiled=True, eos_id=())
+    assert not exported
+    model.generate(ids, 5, num_return_sequences=3, do_sample=True, compiled=True, eos_id=())
+    assert exported == [3]
+    model.cfg = replace(model.cfg, max_len=9)
+    with pytest.warns(UserWarning, match='10 tokens are more than max_len=9'):
+        model.generate(ids, 9, compiled=True, eos_id=())
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        model.generate(ids, 9, compiled=True, eos_id=())
 
 def test_code_of_other_modules_counts():
     "Functions with other names, nested code or defaults; constants of a class"
@@ -194,6 +235,16 @@ def test_beams_and_gaps_are_refused():
     with pytest.raises(NotImplementedError, match='there is padding between its tokens'):
         model.generate(ids, 4, mask=mask, cache=cache, compiled=True)
 
+def test_a_cache_that_keeps_more_than_the_window_is_refused():
+    "A compiled step would read keys that the window does not reach"
+    model,(ids,_) = small('one layer'),prompts()
+    for left,reason in ((4, None), (5, 'layer 0 keeps more than its window')):
+        cache = model.new_cache(1, 60)
+        cache.self_attn[0] = SlidingKVCache(1, 2, left, 8)
+        assert compiled_step.unsupported_reason(model, cache) == reason
+    with pytest.raises(NotImplementedError, match='keeps more than its window'):
+        model.generate(ids, 20, cache=cache, compiled=True, eos_id=())
+
 def test_without_a_compiler(tmp_path, monkeypatch):
     "One line of warning, once, at the caller's line; the text is the same"
     monkeypatch.setenv('TORCHINDUCTOR_CACHE_DIR', str(tmp_path))
@@ -209,3 +260,6 @@ def test_without_a_compiler(tmp_path, monkeypatch):
         warnings.simplefilter('error')
         assert torch.equal(model.generate(ids, 6, eos_id=(), compiled=True), out)
     assert torch.equal(model.generate(ids, 6, eos_id=()), out)
+    model.head.weight = torch.nn.Parameter(model.embed.token.weight.clone())    # another model
+    with pytest.warns(UserWarning, match='a step cannot be compiled here'):
+        model.generate(ids, 6, eos_id=(), compiled=True)

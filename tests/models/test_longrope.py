@@ -40,7 +40,7 @@ def without_cache(model, ids, mask):
 
 @pytest.mark.parametrize('length,window', spread([N-6, N-1, N, N+1, N+9], [None, 5]))
 def test_cached_texts_are_those_of_transformers_and_of_no_cache(length, window, monkeypatch):
-    monkeypatch.setattr(decoding, '_prefill_chunk', 4)    # a window's text comes in chunks
+    monkeypatch.setattr(decoding, '_SLIDING_PREFILL_CHUNK', 4)    # a window's text comes in chunks
     theirs,model = models(window)
     ids,mask = texts(length)
     want = theirs.generate(ids, attention_mask=mask.long(), max_new_tokens=new, do_sample=False)
@@ -76,7 +76,7 @@ def test_what_breaks_off_behind_the_border_is_read_anew_before_it():
 
 @pytest.mark.parametrize('length', [N-6, N+9])
 def test_dynamic_keeps_its_keys_as_transformers_does(length, monkeypatch):
-    monkeypatch.setattr(decoding, '_prefill_chunk', 4)
+    monkeypatch.setattr(decoding, '_SLIDING_PREFILL_CHUNK', 4)
     scaling = dict(rope_type='dynamic', rope_theta=100., factor=3.)
     for kind,more in (('Llama', {}), ('Mistral', dict(sliding_window=5))):
         more |= dict(rope_parameters=scaling, max_position_embeddings=N)

@@ -197,7 +197,6 @@ def test_a_border_of_frequencies_is_not_crossed():
 class Step:
     "As a compiled one"
     def __init__(self, model, cache): self.model,self.cache = model,cache
-    def is_current(self): return True
     def __call__(self, ids, mask): return self.model(ids, cache=self.cache, mask=mask)[:,-1]
 
 def test_the_drafts_steps_may_be_compiled(monkeypatch):
