@@ -35,6 +35,10 @@ def module_names(model:nn.Module)->dict[nn.Module,str]:
     whole = getattr(model, '_orig_mod', model)
     return {m: plain(n) or type(m).__name__ for n,m in whole.named_modules()}
 
+def mesh_of(module:nn.Module)->Any:
+    "Return the `DeviceMesh` that a module is split over, or None"
+    return vars(module).get('_mesh')
+
 # %% ../../nbs/recording/steps.ipynb #e4f387c3
 _rules = 'mask','causal','window','q_pos','k_pos'
 
