@@ -98,8 +98,8 @@ FAULTS = [
           'new[:,h] = _expand(z, out[:,h], where, absorbed)',
           'new[:,h-1] = _expand(z, out[:,h], where, absorbed)'),
     Fault('rows that are taken back off by one', 'recording/steps',
-          'self.steps = [s if s.end <= n else s.part(n-s.past, columns(s))',
-          'self.steps = [s if s.end <= n else s.part(n-s.past+1, columns(s))'),
+          'self.steps = [s if s.end <= n else s.crop(n-s.past, columns(s))',
+          'self.steps = [s if s.end <= n else s.crop(n-s.past+1, columns(s))'),
     # views
     Fault('text of a view is not escaped', 'views/page',
           "for c in '<>&': text = text.replace(c, f'\\\\u{ord(c):04x}')",
