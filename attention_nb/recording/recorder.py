@@ -22,8 +22,8 @@ from ..kernels.attention_mask import AttentionMask
 from ..kernels.reference import attention, attention_scores
 from ..layers.base import AttentionLayer, LayerCall
 from ..models.transformer import Transformer
-from .steps import (kept_options, LayerSteps, mesh_of, module_names, Recorded,
-                                          Step, to_bhld, to_cpu_float)
+from .steps import (kept_options, LayerSteps, mesh_of, module_names,
+                                          RecordedAttention, Step, to_bhld, to_cpu_float)
 from .third_party import (is_cross_attention, record_torch, recordable,
                                                 record_transformers, Shared, transformers_attention)
 
@@ -48,7 +48,7 @@ class Recording:
         return f"Recording: {len(self)} attentions{shape}"
 
     @property
-    def layers(self)->list[Recorded]:
+    def layers(self)->list[RecordedAttention]:
         """The attentions in the order they ran
 
         Returns:
@@ -86,7 +86,7 @@ class Recording:
         return [layer for layer in self._layers.values() if layer.kind == kind]
 
     def _select(self, batch:int, kind:str|None,
-                layers:Iterable[int]|None=None)->tuple[list[Recorded],int]:
+                layers:Iterable[int]|None=None)->tuple[list[RecordedAttention],int]:
         "Return the attentions of a kind, and the index of the sequence"
         selected = self._of_kind(kind)
         if layers is not None:

@@ -62,7 +62,7 @@ def to_bhld(layer:AttentionLayer, call:LayerCall)->tuple[Tensor,Tensor,Tensor,di
 
 # %% ../../nbs/recording/steps.ipynb #02072fdd
 @dataclass
-class Recorded:
+class RecordedAttention:
     """One attention of a model, with all its rows
 
     Attributes:
@@ -145,7 +145,7 @@ class LayerSteps:
         self.steps:list[Step] = [step]
         self.keys:list[Any] = [to_cpu_float(k)]
         self.start:int = 0 if is_cross else step.end-step.n_keys    # position of the first key
-        self._attention:Recorded|None = None
+        self._attention:RecordedAttention|None = None
 
     @property
     def shape(self)->tuple[int,int,int,int]:
@@ -213,7 +213,7 @@ class LayerSteps:
         outs = [s.out for s in self.steps if s.out is not None]
         return torch.cat(outs, 2) if len(outs) == len(self.steps) else None
 
-    def recorded(self)->Recorded:
+    def recorded(self)->RecordedAttention:
         "Return all rows as one attention"
         if self._attention is None:
             q,k = torch.cat([s.q for s in self.steps], 2),torch.cat(self.keys, 2)
@@ -223,5 +223,6 @@ class LayerSteps:
                 if any(s.options['bias'] is not None for s in self.steps):
                     options['bias'] = self._stack('bias', 0.)
             with torch.no_grad(): weights = attention(q, k, k, **options)[1]
-            self._attention = Recorded(self.name, self.kind, q, k, weights, options, self.out())
+            self._attention = RecordedAttention(self.name, self.kind, q, k, weights, options,
+                                                self.out())
         return self._attention
