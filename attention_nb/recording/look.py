@@ -81,6 +81,8 @@ def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
     return load_pretrained(source), load_tokenizer(source)
 
 # %% ../../nbs/recording/look.ipynb #989ea94d
+_TokenNames = tuple[list[str],list[str]]    # of queries and of keys
+
 @dataclass
 class Seen:
     """Inputs, recording and hidden states of one run
@@ -90,6 +92,7 @@ class Seen:
         split: For a pair, the index of the first token of the second text
         recording: All attentions
         hidden: (L, D) before the first layer and after each
+        token_names: Of each kind of attention
         written: Number of last tokens that the model generated
         image: The picture as the model saw it, (height, width, 3), bytes
         grid: Rows and columns of its patches
@@ -100,8 +103,7 @@ class Seen:
     split:int|None
     recording:Recording
     hidden:tuple[Tensor,...]
-    # Names of queries and of keys, by kind of attention
-    token_names:dict[str,tuple[list[str],list[str]]] = field(default_factory=dict)
+    token_names:dict[str,_TokenNames] = field(default_factory=dict)
     written:int = 0
     image:Tensor|None = None
     grid:tuple[int,int]|None = None
