@@ -1,4 +1,4 @@
-"""Say with a number what an eye believes to see
+"""Score attention heads, and remove them
 
 Docs: https://attention-nb.github.io/attention_nb/recording/head_scores.html.md"""
 
@@ -9,10 +9,10 @@ __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 's
            'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
 
 # %% ../../nbs/recording/head_scores.ipynb #fce69ae2
-import contextlib, csv, importlib.util, io, math
+import contextlib, csv, importlib.util, io, math, re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,7 @@ from .inputs import (checked_integers, readable_tokens, stacked_weights,
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from ..layers.multihead import MultiHeadAttention
+from .steps import mesh_of, module_names
 from ..text.vocabulary import save_whole
 
 # %% ../../nbs/recording/head_scores.ipynb #5722dad2
@@ -34,7 +35,7 @@ def _square(weights:Any)->Tensor:
         raise ValueError(f"weights must be (..., L, L), got {tuple(w.shape)}")
     return w.float()
 
-def _beside(weights:Any, offset:int)->Tensor:
+def _diagonal_mean(weights:Any, offset:int)->Tensor:
     w = _square(weights)
     if w.shape[-1] < 2: raise ValueError("weights must be of at least two tokens, got one")
     return w.diagonal(offset, -2, -1).mean(-1)
@@ -48,7 +49,7 @@ def previous_token(weights:Tensor|Sequence[Tensor])->Tensor:
     Returns:
         (...), from 0 to 1
     """
-    return _beside(weights, -1)
+    return _diagonal_mean(weights, -1)
 
 def next_token(weights:Tensor|Sequence[Tensor])->Tensor:
     """Return the mean weight that queries give to the token after them; the last does not count
@@ -59,7 +60,7 @@ def next_token(weights:Tensor|Sequence[Tensor])->Tensor:
     Returns:
         (...), from 0 to 1
     """
-    return _beside(weights, 1)
+    return _diagonal_mean(weights, 1)
 
 # %% ../../nbs/recording/head_scores.ipynb #7e0732a7
 def same_token(weights:Tensor|Sequence[Tensor], tokens:Sequence[str])->Tensor:
@@ -73,9 +74,9 @@ def same_token(weights:Tensor|Sequence[Tensor], tokens:Sequence[str])->Tensor:
         (...), from 0 to 1
     """
     w = _square(weights)
-    return (w*_same(tokens, w.shape[-1])).sum(-1).mean(-1)
+    return (w*_equal_tokens(tokens, w.shape[-1])).sum(-1).mean(-1)
 
-def _same(tokens:Any, L:int)->Tensor:
+def _equal_tokens(tokens:Any, L:int)->Tensor:
     "Return (L, L): is token i token j? A line feed and a written `\\n` look alike and are two"
     if isinstance(tokens, Iterable) and not isinstance(tokens, str): tokens = list(tokens)
     readable_tokens(tokens, L)
@@ -93,7 +94,7 @@ def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
         (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
     """
     w = stacked_weights(weights).float()
-    return -w.clamp_min(1e-38).log_().mul_(w).sum(-1).mean(-1)    # no weight adds nothing
+    return torch.special.entr(w).sum(-1).mean(-1)
 
 def separator_mass(
         weights:Tensor|Sequence[Tensor], k_tokens:Sequence[str],
@@ -110,6 +111,7 @@ def separator_mass(
     """
     w = stacked_weights(weights).float()
     keys = readable_tokens(k_tokens, w.shape[-1], 'k_tokens')
+    readable_tokens(separators, None, 'separators')
     return w[..., torch.tensor([t in separators for t in keys])].sum(-1).mean(-1)
 
 # %% ../../nbs/recording/head_scores.ipynb #c4830fb9
@@ -138,7 +140,8 @@ def induction(weights:Tensor|Sequence[Tensor], tokens:Sequence[str|int])->Tensor
         (...), from 0 to 1
     """
     w = _square(weights)
-    before = _same([str(t) for t in tokens], w.shape[-1]).tril(-1)    # [i, j]: j is i, and earlier
+    same = _equal_tokens([str(t) for t in tokens], w.shape[-1])
+    before = same.tril(-1)      # [i, j]: j is i, and earlier
     after = before.roll(1, 1)    # the places right after them; none of them wraps round
     repeated = before.any(1)
     if not repeated.any(): raise ValueError("tokens must hold one that stands twice, got none")
@@ -181,7 +184,7 @@ def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=N
     """
     import networkx as nx
     from networkx.algorithms.flow import build_residual_network, preflow_push
-    steps = [(A.double()*_whole).round().long().tolist() for A in _steps(weights, 'flow')]
+    steps = [(A.double()*_flow_unit).round().long().tolist() for A in _steps(weights, 'flow')]
     n,L = len(steps),len(steps[0])
     outputs = range(L) if outputs is None else checked_integers(outputs, 'outputs')
     for i in outputs:
@@ -193,9 +196,9 @@ def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=N
     rest = build_residual_network(pipes, 'capacity')
     def flow(j:int, i:int)->Any:
         return nx.maximum_flow_value(pipes, (0, j), (n, i), flow_func=preflow_push, residual=rest)
-    return torch.tensor([[flow(j, i)/_whole for j in range(L)] for i in outputs]).view(-1, L)
+    return torch.tensor([[flow(j, i)/_flow_unit for j in range(L)] for i in outputs]).view(-1, L)
 
-_whole = 2**40      # widths are whole numbers of this part: the library counts them without error
+_flow_unit = 2**40      # widths are integers in 1/2**40, which networkx adds without rounding
 
 # %% ../../nbs/recording/head_scores.ipynb #56452953
 def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
@@ -208,7 +211,7 @@ def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
         progress: Show a progress bar
 
     Returns:
-        Columns: text, kind, layer, head, tokens, and one for each score
+        Columns: text, kind, layer, module, head, tokens, and one for each score
     """
     from tqdm.auto import tqdm
     rows:list[dict[str,Any]] = []
@@ -222,17 +225,17 @@ def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
 # %% ../../nbs/recording/head_scores.ipynb #3394df25
 def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
     "Return columns for each layer of each kind of attention of one text"
-    shown = seen.shown()
-    if not isinstance(shown['weights'], dict): shown = {n: {'self': x} for n,x in shown.items()}
-    for kind,layers in shown['weights'].items():
-        q,k = shown['tokens'][kind],(shown['k_tokens'] or {}).get(kind)
-        for l,w in enumerate(weight_layers(layers)):
-            yield dict(kind=kind, layer=l, head=np.arange(len(w)), tokens=len(q),
-                       **_scored(w, q, q if k is None else k))
+    for kind in seen.recording.kinds():
+        shown = seen.shown(kind)
+        q,k = shown['tokens'],shown['k_tokens']
+        names = [layer.name for layer in seen.recording.layers if layer.kind == kind]
+        for l,(name,w) in enumerate(zip(names, weight_layers(shown['weights']), strict=True)):
+            yield dict(kind=kind, layer=l, module=name, head=np.arange(len(w)), tokens=len(q),
+                       **_scored(w, q, q if k is None else k, kind != 'cross'))
 
-def _scored(w:Tensor, q:list[str], k:list[str])->dict[str,_Array]:
+def _scored(w:Tensor, q:list[str], k:list[str], own:bool)->dict[str,_Array]:
     "Return each score of the heads of a layer, (H,); NaN for what this text cannot have"
-    own,several = list(q) == list(k),len(q) > 1
+    several = len(q) > 1
     none = torch.full((len(w),), math.nan)
     return {name: score.numpy() for name,score in dict(
         previous_token=previous_token(w) if own and several else none,
@@ -288,19 +291,18 @@ def _as_parquet(table:dict[str,_Array])->bytes:
 
 # %% ../../nbs/recording/head_scores.ipynb #b780f03e
 @contextlib.contextmanager
-def remove_heads(model:nn.Module, heads:Iterable[tuple[int,int]])->Generator[nn.Module]:
+def remove_heads(model:nn.Module, heads:Iterable[tuple[int|str,int]])->Generator[nn.Module]:
     """Run a model without some heads: `with remove_heads(model, [(18, 6)]): ...`
 
     Args:
         model: Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
-        heads: (layer, head), layers in the order of the model
+        heads: (layer, head): a number in the model's order, or a name
 
     Returns:
         The model, while its heads are removed
     """
-    layers = head_layers(model)
     gone:dict[AttentionLayer,list[int]] = {}
-    for layer,head in head_pairs(layers, heads): gone.setdefault(layers[layer], []).append(head)
+    for h in model_heads(model, heads): gone.setdefault(h.layer, []).append(h.head)
     def remove(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
         heads = torch.tensor(own_heads(layer, gone[layer]), dtype=torch.long)
@@ -309,40 +311,69 @@ def remove_heads(model:nn.Module, heads:Iterable[tuple[int,int]])->Generator[nn.
     with attention_hooks([*gone], remove): yield model
 
 # %% ../../nbs/recording/head_scores.ipynb #6a1f0c21
-def head_layers(model:nn.Module)->list[Any]:
-    "Return the layers whose heads can be told apart, in the order of the model"
+class ModelHead(NamedTuple):
+    """A head of a model
+
+    Attributes:
+        layer: Its `MultiHeadAttention` or `LatentAttention`
+        name: The layer's name in the model
+        head: Counted over all processes
+    """
+    layer:Any
+    name:str
+    head:int
+
+def model_heads(model:nn.Module, heads:Any)->list[ModelHead]:
+    "Return the heads that pairs (layer, head) or (module name, head) name"
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a module, got {type(model).__name__}")
-    layers = [m for m in model.modules() if isinstance(m, (MultiHeadAttention,LatentAttention))]
-    if layers: return layers
-    own = ": attention_nb.from_hf makes one of it" if hasattr(model, 'config') else ''
-    raise ValueError("model must hold MultiHeadAttention or LatentAttention layers, "
-                     f"{type(model).__name__} has none{own}")
-
-def head_pairs(layers:list[Any], heads:Any)->list[tuple[int,int]]:
-    "Return pairs (layer, head) that the model has"
+    layers = {name: m for m,name in module_names(model).items()
+              if isinstance(m, (MultiHeadAttention,LatentAttention))}
+    if not layers:
+        own = ": attention_nb.from_hf makes one of it" if hasattr(model, 'config') else ''
+        raise ValueError("model must hold MultiHeadAttention or LatentAttention layers, "
+                         f"{type(model).__name__} has none{own}")
     if not isinstance(heads, Iterable) or isinstance(heads, str):
         raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
-    pairs = list[tuple[int,int]]()
-    for pair in heads:
-        numbers = checked_integers(pair, 'heads') if isinstance(pair, Iterable) else []
-        if len(numbers) != 2: raise TypeError(f"heads must be pairs (layer, head), got {pair!r}")
-        layer,head = numbers
+    return [_model_head(layers, pair) for pair in heads]
+
+def _model_head(layers:dict[str,Any], pair:Any)->ModelHead:
+    "Return the head that a pair names"
+    if isinstance(pair, Tensor|np.ndarray): pair = pair.tolist()
+    if not isinstance(pair, tuple|list) or len(pair) != 2:
+        raise TypeError(f"heads must be pairs (layer, head), got {pair!r}")
+    layer,head = pair
+    if isinstance(layer, str): name,head = layer,*checked_integers([head], 'heads')
+    else:
+        layer,head = checked_integers(pair, 'heads')
+        _check_one_stack([*layers])
         if not 0 <= layer < len(layers):
             raise ValueError(f"heads must be (layer, head) of {len(layers)} layers, counted from 0,"
                              f" got {(layer, head)}")
-        n = _all_heads(layers[layer])
-        if not 0 <= head < n:
-            raise ValueError(f"heads must be (layer, head), layer {layer} has {n} heads, counted "
-                             f"from 0, got {(layer, head)}")
-        pairs.append((layer, head))
-    return pairs
+        name = [*layers][layer]
+    if name not in layers:
+        raise ValueError(f"heads must name attention layers, such as {next(iter(layers))!r}, "
+                         f"got {name!r}")
+    n = _all_heads(layers[name])
+    if not 0 <= head < n:
+        raise ValueError(f"heads must be (layer, head), layer {layer} has {n} heads, counted "
+                         f"from 0, got {(layer, head)}")
+    return ModelHead(layers[name], name, head)
+
+def _check_one_stack(names:list[str])->None:
+    "Raise a `ValueError` for layers of several stacks, whose numbers could be those of any"
+    stacks = {re.sub(r'\b\d+\b', '*', name) for name in names}
+    if len(stacks) > 1:
+        raise ValueError(f"the model has several stacks of attention layers, {sorted(stacks)}: "
+                         f"name the layer, as in ({names[0]!r}, 0)")
 
 def _all_heads(layer:Any)->int:
     "Return the number of heads of a layer, also of one that is split over processes"
-    return int(layer.n_heads*(layer._mesh.size() if '_mesh' in layer.__dict__ else 1))
+    mesh = mesh_of(layer)
+    return int(layer.n_heads*(1 if mesh is None else mesh.size()))
 
 def own_heads(layer:Any, heads:list[int])->list[int]:
     "Return those of the heads that this process has, counted as it counts them"
-    first = layer._mesh.get_local_rank()*layer.n_heads if '_mesh' in layer.__dict__ else 0
+    mesh = mesh_of(layer)
+    first = 0 if mesh is None else mesh.get_local_rank()*layer.n_heads
     return [h-first for h in heads if first <= h < first+layer.n_heads]

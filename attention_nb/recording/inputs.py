@@ -1,4 +1,4 @@
-"""What others hand in, as one form of it: weights, words, whole numbers
+"""Validate and convert arguments: weights, tokens, integers
 
 Docs: https://attention-nb.github.io/attention_nb/recording/inputs.html.md"""
 
@@ -35,10 +35,7 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
     elif not isinstance(weights, list|tuple):
         raise TypeError(f"{name} must be a tensor (H, L, S) or (layers, H, L, S), or a list of "
                         f"layers, got {type(weights).__name__}")
-    if not len(weights) or any(w is None for w in weights):
-        raise ValueError(f"{name} hold no attention. The default kernels of transformers give "
-                         "none: load the model with attn_implementation='eager' and call it with "
-                         "output_attentions=True, or use attention_nb.record(model)")
+    _check_some(weights, name)
     out,n = list[Tensor](),0
     for l,layer in enumerate(weights):
         w = _layer(cpu_tensor(layer), f"layer {l} of {name}")
@@ -57,6 +54,13 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
         out.append(w)
     return out
 
+def _check_some(weights:Any, name:str)->None:
+    "Raise a `ValueError` for layers that hold no weights"
+    if not len(weights) or any(w is None for w in weights):
+        raise ValueError(f"{name} hold no attention. The default kernels of transformers give "
+                         "none: load the model with attn_implementation='eager' and call it with "
+                         "output_attentions=True, or use attention_nb.record(model)")
+
 def _layer(w:Tensor, name:str)->Tensor:
     "Return one layer as (H, L, S), without a batch of one"
     if w.dim() == 4:
@@ -74,6 +78,7 @@ def _layer(w:Tensor, name:str)->Tensor:
 def stacked_weights(weights:Any)->Tensor:
     "Return a tensor (..., L, S) from a tensor, an array, or a list of layers"
     if not isinstance(weights, list|tuple): return cpu_tensor(weights)
+    _check_some(weights, 'weights')
     shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
     if len(set(shapes)) > 1:
         raise ValueError(f"layers must have one shape to be scored together, got {shapes}")
@@ -105,7 +110,8 @@ def readable_tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
 def checked_integers(values:Any, name:str)->list[int]:
     "Return the integers of a list, a tensor or an array, as Python's; True is none"
     if isinstance(values, Tensor|np.ndarray): values = values.tolist()
-    if not isinstance(values, Iterable): values = [None]
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list of integers, got {values!r}")
     integers:list[Any] = list(values)
     for i in integers:
         if not isinstance(i, numbers.Integral) or isinstance(i, bool):

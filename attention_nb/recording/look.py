@@ -9,7 +9,7 @@ __all__ = ['load_hf', 'Seen', 'look']
 
 # %% ../../nbs/recording/look.ipynb #ad4cedb6
 import contextlib, copy, functools, importlib, inspect, os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,8 @@ def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
     return load_pretrained(source), load_tokenizer(source)
 
 # %% ../../nbs/recording/look.ipynb #989ea94d
+_TokenNames = tuple[list[str],list[str]]    # of queries and of keys
+
 @dataclass
 class Seen:
     """Inputs, recording and hidden states of one run
@@ -90,7 +92,7 @@ class Seen:
         split: For a pair, the index of the first token of the second text
         recording: All attentions
         hidden: (L, D) before the first layer and after each
-        parts: Queries, keys by kind
+        token_names: Of each kind of attention
         written: Number of last tokens that the model generated
         image: The picture as the model saw it, (height, width, 3), bytes
         grid: Rows and columns of its patches
@@ -101,7 +103,7 @@ class Seen:
     split:int|None
     recording:Recording
     hidden:tuple[Tensor,...]
-    parts:dict[str,tuple[list[str],list[str]]] = field(default_factory=dict)
+    token_names:dict[str,_TokenNames] = field(default_factory=dict)
     written:int = 0
     image:Tensor|None = None
     grid:tuple[int,int]|None = None
@@ -115,7 +117,7 @@ class Seen:
                 f"{len(self.hidden)} hidden states{shape}")
 
     def _names(self, kind:str)->tuple[list[str],list[str]|None]:
-        return self.parts.get(kind, (self.tokens, None))
+        return self.token_names.get(kind, (self.tokens, None))
 
     def shown(self, kind:str|None=None)->dict[str,Any]:
         """Return the arguments of `head_view` and `model_view`
@@ -170,25 +172,60 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
         return look(text, loaded, processor if tokenizer is None else tokenizer, pair=pair,
                     image=image, target=target, write=write)
     _check_arguments(text, pair, image, target, write, model)
+    write = _n_to_write(model, target, write)
     with evaluation_mode(model):    # it may write before it is recorded
-        if isinstance(model, Transformer): read = _ours(text, pair, target, write, model, tokenizer)
-        else: read = _theirs(text, pair, image, target, write, model, tokenizer)
-    L,max_len = len(read.names.get('text', [''])),read.max_len
-    if not L: raise ValueError("the text has no tokens")
-    if max_len and L > max_len:
-        raise ValueError(f"the text has {L} tokens, the model reads at most {max_len}")
-    with torch.no_grad(), evaluation_mode(model), record(model) as r: hidden = read.run()
-    seen = Seen(read.names.get('text', []), None, r, hidden, written=read.written, image=read.image)
-    seen.split = next((n for n,s in enumerate(read.second) if s == 1), None)
+        if isinstance(model, Transformer):
+            prepared = _prepare_transformer(text, pair, target, write, model, tokenizer)
+        else: prepared = _prepare_hf(text, pair, image, target, write, model, tokenizer)
+    with torch.no_grad(), evaluation_mode(model), record(model) as r: hidden = prepared.run()
+    picture = prepared.picture
+    seen = Seen(prepared.names.get('text', []), prepared.split, r, hidden, written=prepared.written,
+                image=picture.image)
     for kind in r.kinds():
         shape = r.shape(kind)
         q_roles,k_roles = _roles(kind)
-        seen.parts[kind] = read.named(shape[2], q_roles),read.named(shape[3], k_roles)
-        if seen.image_kind is None and (patches := read.patches(shape[2])):
-            if q_roles[0] == 'image' or not read.names:
-                seen.image_kind,seen.grid,seen.n_special = kind,read.grid,patches.index('0,0')
-    if not seen.tokens: seen.tokens = seen.parts[r.kinds()[0]][0]
+        seen.token_names[kind] = (prepared.token_names(shape[2], q_roles),
+                                  prepared.token_names(shape[3], k_roles))
+        if seen.image_kind is None and (patches := picture.patches(shape[2])):
+            if q_roles[0] == 'image' or not prepared.names:
+                seen.image_kind,seen.grid = kind,picture.grid
+                seen.n_special = patches.index('0,0')
+    if not seen.tokens: seen.tokens = seen.token_names[r.kinds()[0]][0]
     return seen
+
+def _is_encoder_decoder(model:Any)->bool:
+    if isinstance(model, Transformer): return model.cfg.kind == 'encoder-decoder'
+    return bool(getattr(model.config, 'is_encoder_decoder', False))
+
+def _n_to_write(model:Any, target:str|None, write:int|None)->int:
+    "Return how many tokens to generate"
+    if write is not None or target is not None or not _is_encoder_decoder(model): return write or 0
+    has_head = model.cfg.head if isinstance(model, Transformer) else model.can_generate()
+    max_len = _max_lens(model)[1]
+    return min(32, 32 if max_len is None else max_len-1) if has_head else 0
+
+def _max_lens(model:Any)->tuple[int|None,int|None]:
+    "Return how many tokens a model reads of a text, and of a target; None: any number"
+    if isinstance(model, Transformer):
+        max_len = model.cfg.max_len if model.cfg.positions in ('learned','sinusoidal') else None
+        return max_len, max_len
+    max_len = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
+    target_config = model.config.get_text_config(decoder=True)
+    target_len = getattr(target_config, 'max_target_positions', None)
+    if target_len is None: target_len = getattr(target_config, 'max_position_embeddings', None)
+    for name,m in model.named_modules():
+        if max_len and name.endswith('position_embeddings') and isinstance(m, nn.Embedding):
+            # as in RoBERTa, whose positions begin behind that of padding
+            max_len -= 0 if m.padding_idx is None else m.padding_idx+1
+            break
+    return max_len, target_len
+
+def _check_length(what:str, n:int, max_len:int|None, write:int=0)->None:
+    "Raise a `ValueError` for no tokens, or for more than a model reads"
+    if not n: raise ValueError(f"the {what} has no tokens")
+    if max_len is not None and n+write > max_len:
+        more = f" and {write} to write" if write else ''
+        raise ValueError(f"the {what} has {n} tokens{more}, the model reads at most {max_len}")
 
 def _check_arguments(text:Any, pair:Any, image:Any, target:Any, write:Any, model:Any)->None:
     "Raise a `TypeError` or `ValueError` for what this model would not read"
@@ -199,10 +236,8 @@ def _check_arguments(text:Any, pair:Any, image:Any, target:Any, write:Any, model
     if not ours and config is None:
         raise TypeError("model must be a Transformer or a model of transformers, got "
                         f"{type(model).__name__}")
-    both = model.cfg.kind == 'encoder-decoder' if isinstance(model, Transformer) else \
-        getattr(config, 'is_encoder_decoder', False)
     kind,reads = type(model).__name__,ours or _is_text(text, model)
-    if target is not None and not both:
+    if target is not None and not _is_encoder_decoder(model):
         raise ValueError(f"target needs an encoder-decoder, got a {kind}: put it into the text")
     if target is not None and write:
         raise ValueError("target and write exclude each other: the decoder reads one of them")
@@ -214,33 +249,42 @@ def _check_arguments(text:Any, pair:Any, image:Any, target:Any, write:Any, model
         raise ValueError("pair is a second text beside a text, without a picture")
 
 @dataclass
-class _Read:
-    "Inputs prepared for one run of a model"
-    run:Any # Runs it, and gives its hidden states
-    names:dict[str,list[str]] # Of a text, a sound, a target
-    max_len:int|None = None
-    second:Any = ()
-    written:int = 0
-    image:Tensor|None = None
-    grid:tuple[int,int]|None = None
-    config:Any = None
+class _Picture:
+    "A picture as the model saw it"
+    image:Tensor|None = None # (height, width, 3), bytes
+    grid:tuple[int,int]|None = None # Rows and columns of its patches
+    n_registers:int = 0 # Register tokens before the patches
+    n_detections:int = 0 # Detection tokens behind them
 
     def patches(self, n:int)->list[str]|None:
-        "Return the names of n tokens of a picture, if they can be its patches and special tokens"
+        "Return the names of n tokens, if they can be the patches and their special tokens"
         if self.grid is None: return None
         rows,columns = self.grid
-        behind = getattr(self.config, 'num_detection_tokens', 0)
-        before = n - rows*columns - behind
-        registers = getattr(self.config, 'num_register_tokens', 0)
-        if not 0 <= before <= 2+registers: return None
-        first = ['[CLS]', *(f"[{'REG' if registers else 'EXTRA'} {n}]" for n in range(1, before))]
+        before = n - rows*columns - self.n_detections
+        if not 0 <= before <= 2+self.n_registers: return None
+        other = 'REG' if self.n_registers else 'EXTRA'
+        first = ['[CLS]', *(f"[{other} {n}]" for n in range(1, before))]
         patches = [f"{r},{c}" for r in range(rows) for c in range(columns)]
-        return first[:before] + patches + [f"[DET {n}]" for n in range(behind)]
+        return first[:before] + patches + [f"[DET {n}]" for n in range(self.n_detections)]
 
-    def named(self, n:int, roles:Sequence[str])->list[str]:
+@dataclass
+class _PreparedInput:
+    "Inputs prepared for one run of a model"
+    run:Callable[[],tuple[Tensor,...]] # Runs it, and returns its hidden states
+    names:dict[str,list[str]] # Tokens of a text, a target, a sound
+    sequence_ids:Sequence[int|None] = () # Of a pair: 0 or 1 for each token
+    written:int = 0
+    picture:_Picture = field(default_factory=_Picture)
+
+    @property
+    def split(self)->int|None:
+        "Index of the first token of the second text"
+        return next((n for n,s in enumerate(self.sequence_ids) if s == 1), None)
+
+    def token_names(self, n:int, roles:Sequence[str])->list[str]:
         "Return the names of n tokens that may be of one of the roles, or numbers"
         for role in roles:
-            names = self.patches(n) if role == 'image' else self.names.get(role)
+            names = self.picture.patches(n) if role == 'image' else self.names.get(role)
             if names and len(names) == n: return names
         return [str(i) for i in range(n)]
 
@@ -254,31 +298,36 @@ def _roles(kind:str)->tuple[list[str],list[str]]:
     return any_, any_
 
 # %% ../../nbs/recording/look.ipynb #8e0ac3a7
-def _theirs(x:Any, pair:str|None, image:Any, target:str|None, write:int|None, model:Any,
-            processor:Any)->_Read:
+def _prepare_hf(x:Any, pair:str|None, image:Any, target:str|None, write:int, model:Any,
+                processor:Any)->_PreparedInput:
     "Prepare what a model of `transformers` reads"
     tokenizer = getattr(processor, 'tokenizer', processor)
     _check_text(x, model, tokenizer)
-    names:dict[str,list[str]] = {}
-    read = _Read(None, names)
+    both,names,written = model.config.is_encoder_decoder,dict[str,list[str]](),0
+    sequence_ids:Sequence[int|None] = ()
     inputs:Any
     if _is_text(x, model):
         inputs = tokenizer(x, pair, return_tensors='pt') if image is None else \
             processor(text=x, images=_picture(image), return_tensors='pt')
-        if pair is not None: read.second = inputs.sequence_ids(0)
-        read.max_len = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
-    elif _takes(model, 'pixel_values'):
-        inputs = _pixels(x, processor)
+        if pair is not None: sequence_ids = inputs.sequence_ids(0)
+        n,max_len = inputs['input_ids'].shape[1],_max_lens(model)[0]
+        _check_length('text', n, max_len, 0 if both else write)
+    elif _takes(model, 'pixel_values'): inputs = _pixels(x, processor)
     else: inputs,names['sound'] = _sound(x, model, processor)
     inputs = {n: t.to(model.device) for n,t in inputs.items()}
-    if 'pixel_values' in inputs: _set_image(read, inputs['pixel_values'], model.config, processor)
-    if model.config.is_encoder_decoder:
-        _set_decoder_inputs(read, inputs, names, target, write, model, tokenizer)
-    elif write: _continue(read, inputs, write, model)
-    ids = inputs.get('input_ids')
-    if ids is not None: names['text'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
-    read.run = functools.partial(_run, model, inputs)
-    return read
+    pixels = inputs.get('pixel_values')
+    picture = _Picture() if pixels is None else _seen_picture(pixels, model.config, processor)
+    if both:
+        ids,written = _decoder_inputs(inputs, target, write, model, tokenizer)
+        inputs['decoder_input_ids'] = ids.to(model.device)
+        if tokenizer is not None: names['target'] = _token_texts(tokenizer, ids[0])
+    elif write:
+        before = inputs['input_ids'].shape[1]
+        inputs = _generate_decoder_only(inputs, write, model)
+        written = inputs['input_ids'].shape[1]-before
+    if 'input_ids' in inputs: names['text'] = _token_texts(tokenizer, inputs['input_ids'][0])
+    run = functools.partial(_run, model, inputs)
+    return _PreparedInput(run, names, sequence_ids, written, picture)
 
 def _run(model:Any, inputs:dict[str,Any])->tuple[Tensor,...]:
     "Call a model, or its part for the only input, and return its hidden states"
@@ -320,27 +369,30 @@ def _pixels(x:Any, processor:Any)->Any:
     if processor is None: raise TypeError("tokenizer must be the model's processor for a picture")
     return processor(images=_picture(x), return_tensors='pt')
 
-def _set_image(read:_Read, pixels:Tensor, config:Any, processor:Any)->None:
-    "Set the image as the model sees it, and its grid of patches"
-    parts = [config, *(getattr(config, n, None) for n in ('vision_config','image_config'))]
-    read.config = next((c for c in reversed(parts) if hasattr(c, 'patch_size')), config)
-    if pixels.dim() != 4 or len(pixels) != 1: return
+def _seen_picture(pixels:Tensor, config:Any, processor:Any)->_Picture:
+    "Return the picture as the model sees it, and its grid of patches"
+    if pixels.dim() != 4 or len(pixels) != 1: return _Picture()
     x,processor = pixels[0].detach().float().cpu(),getattr(processor, 'image_processor', processor)
     mean,std = (getattr(processor, n, None) for n in ('image_mean','image_std'))
     if mean is not None and getattr(processor, 'do_normalize', True):
         x = x*torch.tensor(std)[:,None,None] + torch.tensor(mean)[:,None,None]
     elif x.min() < 0 or x.max() > 1: x = (x-x.min())/(x.max()-x.min())
     x = (x.clamp(0, 1)*255).round().to(torch.uint8)
-    read.image = x.expand(3, -1, -1).permute(1, 2, 0) if len(x) in (1,3) else None
-    size = getattr(read.config, 'patch_size', None)
-    if size is None: return
+    image = x.expand(3, -1, -1).permute(1, 2, 0) if len(x) in (1,3) else None
+    parts = [config, *(getattr(config, n, None) for n in ('vision_config','image_config'))]
+    config = next((c for c in reversed(parts) if hasattr(c, 'patch_size')), config)
+    size = getattr(config, 'patch_size', None)
+    if size is None: return _Picture(image)
     size = (size,size) if isinstance(size, int) else tuple(size)[-2:]
-    read.grid = pixels.shape[2]//size[0],pixels.shape[3]//size[1]
+    return _Picture(image, (pixels.shape[2]//size[0], pixels.shape[3]//size[1]),
+                    n_registers=getattr(config, 'num_register_tokens', 0),
+                    n_detections=getattr(config, 'num_detection_tokens', 0))
 
 def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
     "Return what a model of sounds takes, and the moments it attends to, in seconds"
     if isinstance(x, Tensor) and x.dim() > 1:
-        return {model.main_input_name: x if x.dim() > 2 else x[None]}, []
+        is_batch = x.dim() > 2 or model.main_input_name == 'input_values' and len(x) == 1
+        return {model.main_input_name: x if is_batch else x[None]}, []
     if processor is None: raise TypeError("tokenizer must be the model's processor for a sound")
     extractor = getattr(processor, 'feature_extractor', processor)
     rate = getattr(extractor, 'sampling_rate', None)
@@ -355,22 +407,26 @@ def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
     if n is None: return inputs, []
     return inputs, [f"{seconds*i/n:.2f}s" for i in range(n)]
 
-def _set_decoder_inputs(read:_Read, inputs:dict[str,Any], names:dict[str,list[str]],
-                        target:str|None, write:int|None, model:Any, tokenizer:Any)->None:
-    "Add the decoder inputs: a target, or generated tokens"
-    start = _decoder_start_id(model)
+def _decoder_inputs(inputs:dict[str,Any], target:str|None, write:int, model:Any,
+                    tokenizer:Any)->tuple[Tensor,int]:
+    "Return what a decoder reads, a target or generated tokens, and how many tokens it wrote"
     if target is not None:
-        ids = tokenizer(text_target=target)['input_ids']
-        ids = ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
-        ids = torch.tensor([ids if ids[:1] == [start] else [start,*ids]])
-    elif write or write is None and model.can_generate():
-        _check_writes(model)
-        ids,read.written = _write(model, inputs, write or 32)
-    else: ids = torch.tensor([[start]])
-    inputs['decoder_input_ids'] = ids.to(model.device)
-    if tokenizer is not None: names['target'] = [_token_text(tokenizer, i) for i in ids[0].tolist()]
+        ids = _decoder_ids(tokenizer(text_target=target)['input_ids'], model, tokenizer)
+        return torch.tensor([ids]), 0
+    if not write: return torch.tensor([[_decoder_start_id(model)]]), 0
+    _check_writes(model)
+    return _generate_encoder_decoder(model, inputs, write)
 
-def _write(model:Any, inputs:dict[str,Any], max_len:int)->tuple[Tensor,int]:
+def _decoder_ids(ids:list[int], model:Any, tokenizer:Any)->list[int]:
+    "Return what a decoder reads of a target: from the start token on, without the end token"
+    start = _decoder_start_id(model)
+    end = getattr(tokenizer, 'eos_id' if isinstance(tokenizer, Tokenizer) else 'eos_token_id', None)
+    ids = ids[:-1] if ids and ids[-1] == end else ids
+    ids = ids if ids[:1] == [start] else [start, *ids]
+    _check_length('target', len(ids), _max_lens(model)[1])
+    return ids
+
+def _generate_encoder_decoder(model:Any, inputs:dict[str,Any], max_len:int)->tuple[Tensor,int]:
     "Return what a decoder reads and writes while it generates, and how many tokens it wrote"
     fed:list[Tensor] = []
     def note(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
@@ -387,8 +443,10 @@ def _write(model:Any, inputs:dict[str,Any], max_len:int)->tuple[Tensor,int]:
 
 def _decoder_start_id(model:Any)->int:
     "Return the id that a decoder reads first"
+    if isinstance(model, Transformer) and model.cfg.decoder_start_id is not None:
+        return model.cfg.decoder_start_id
     for n in ('decoder_start_token_id', 'pad_token_id', 'bos_token_id'):
-        for config in (getattr(model, 'generation_config', None), model.config):
+        for config in (getattr(model, 'generation_config', None), getattr(model, 'config', None)):
             start:int|None = getattr(config, n, None)
             if start is not None: return start
     raise ValueError(f"{type(model).__name__} does not say what its decoder reads first")
@@ -398,20 +456,21 @@ def _check_writes(model:Any)->None:
         raise ValueError(f"{type(model).__name__} cannot write: load it with its head, "
                          "load_hf(..., head=True)")
 
-def _continue(read:_Read, inputs:dict[str,Any], write:int, model:Any)->None:
-    "Generate, and append the new tokens to the inputs"
+def _generate_decoder_only(inputs:dict[str,Any], write:int, model:Any)->dict[str,Any]:
+    "Return the inputs with the generated tokens behind them"
     _check_writes(model)
-    before = inputs['input_ids'].shape[1]
+    before = inputs['input_ids']
     ids = model.generate(**inputs, max_new_tokens=write, do_sample=False, num_beams=1)
-    inputs['input_ids'],read.written = ids,ids.shape[1]-before
-    if (mask := inputs.get('attention_mask')) is not None:
-        inputs['attention_mask'] = torch.nn.functional.pad(mask, (0,read.written), value=1)
+    def extended(t:Tensor)->Tensor:
+        "Return a mask or type ids of the text with the last token's for the new ones"
+        if t.shape != before.shape: return t
+        return torch.cat([t, t[:,-1:].expand(-1, ids.shape[1]-before.shape[1])], 1)
+    return {n: extended(t) for n,t in inputs.items()} | dict(input_ids=ids)
 
 # %% ../../nbs/recording/look.ipynb #06015749
-def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transformer,
-          tokenizer:Any)->_Read:
+def _prepare_transformer(text:Any, pair:str|None, target:str|None, write:int, model:Transformer,
+                         tokenizer:Any)->_PreparedInput:
     "Prepare what a `Transformer` reads, with a tokenizer of ours or of `tokenizers`"
-    cfg = model.cfg
     if not isinstance(text, str):
         raise TypeError(f"text must be a string for a Transformer, got {type(text).__name__}")
     if not hasattr(tokenizer, 'encode'):
@@ -420,43 +479,51 @@ def _ours(text:Any, pair:str|None, target:str|None, write:int|None, model:Transf
     if isinstance(tokenizer, tokenizers.Tokenizer):
         tokenizer = PretrainedTokenizer(copy.copy(tokenizer))
     kw:dict[str,Any] = {}
-    second:Sequence[int|None] = ()
-    both,written = cfg.kind == 'encoder-decoder',0
+    sequence_ids:Sequence[int|None] = ()
     if pair is None: ids = tokenizer.encode(text)
     elif isinstance(tokenizer, PretrainedTokenizer):
         encoding = tokenizer.encoding(text, pair)
-        ids,second = encoding.ids,encoding.sequence_ids
-        if cfg.n_types: kw['type_ids'] = torch.tensor([encoding.type_ids])
+        ids,sequence_ids = encoding.ids,encoding.sequence_ids
+        if model.cfg.n_types: kw['type_ids'] = torch.tensor([encoding.type_ids])
     else:
         raise ValueError(f"pair needs a PretrainedTokenizer, got a {type(tokenizer).__name__}")
-    decoded:list[Any] = [cfg.decoder_start_id] if both else ids
-    if both and target is not None: decoded = [*decoded, *tokenizer.encode(target)]
-    elif write and ids:
+    both,written = _is_encoder_decoder(model),0
+    _check_length('text', len(ids), _max_lens(model)[0], 0 if both else write)
+    before = [_decoder_start_id(model)] if both else ids
+    if target is not None: after = _decoder_ids(tokenizer.encode(target), model, tokenizer)
+    elif write:
         from attention_nb.models.generation import generate
-        before,read = len(decoded),torch.tensor([ids], device=model.embed.token.weight.device)
-        decoded = generate(model, read, write)[0].tolist()
-        written = len(decoded)-before
-    if both: kw['decoder_ids'] = torch.tensor([decoded])
-    else: ids = decoded
-    max_len = cfg.max_len if cfg.positions in ('learned', 'sinusoidal') else None
+        read = torch.tensor([ids], device=model.embed.token.weight.device)
+        after = generate(model, read, write)[0].tolist()
+        written = len(after)-len(before)
+    else: after = before
+    if both: kw['decoder_ids'] = torch.tensor([after])
+    else: ids = after
+    names = dict(text=_token_texts(tokenizer, ids))
+    if both: names['target'] = _token_texts(tokenizer, after)
+    run = functools.partial(_run_transformer, model, torch.tensor([ids]), **kw)
+    return _PreparedInput(run, names, sequence_ids, written)
+
+def _run_transformer(model:Transformer, *args:Tensor, **kw:Tensor)->tuple[Tensor,...]:
+    "Call a model, and return the hidden states of its encoder, or of its only stack"
+    hidden:list[Tensor] = []
+    hooks:list[RemovableHandle] = []
+    stack = model.decoder if model.encoder is None else model.encoder
+    assert stack is not None    # every kind has one
     device = model.embed.token.weight.device
-    def run()->tuple[Tensor,...]:
-        hidden:list[Tensor] = []
-        hooks:list[RemovableHandle] = []
-        stack = model.decoder if model.encoder is None else model.encoder
-        assert stack is not None    # every kind has one
-        def keep(m:nn.Module, args:Any, out:Tensor)->None: hidden.append(out[0])
-        try:
-            for m in (model.embed, *stack.blocks, stack.norm):
-                hooks.append(m.register_forward_hook(keep))
-            model(torch.tensor([ids], device=device), **{n: t.to(device) for n,t in kw.items()})
-        finally:
-            for h in hooks: h.remove()
-        n = len(stack.blocks)
-        return (*hidden[:n], hidden[n+1])    # as in `transformers`, the last one is normalized
-    names = dict(text=[_token_text(tokenizer, i) for i in ids])
-    if both: names['target'] = [_token_text(tokenizer, i) for i in decoded]
-    return _Read(run, names, max_len, second, written)
+    def append(m:nn.Module, args:Any, out:Tensor)->None: hidden.append(out[0])
+    try:
+        for m in (model.embed, *stack.blocks, stack.norm):
+            hooks.append(m.register_forward_hook(append))
+        model(*(t.to(device) for t in args), **{n: t.to(device) for n,t in kw.items()})
+    finally:
+        for h in hooks: h.remove()
+    n = len(stack.blocks)
+    return (*hidden[:n], hidden[n+1])    # as in `transformers`, the last one is normalized
+
+def _token_texts(tokenizer:Any, ids:Sequence[int]|Tensor)->list[str]:
+    "Return tokens as a reader writes them"
+    return [_token_text(tokenizer, int(i)) for i in ids]
 
 def _token_text(tokenizer:Any, i:int)->str:
     "Return a token as a reader writes it; different tokens have different texts"

@@ -1,4 +1,4 @@
-"""Put something else in the place of a head's output, and divide a logit among the heads
+"""Activation patching of heads and direct logit attribution
 
 Docs: https://attention-nb.github.io/attention_nb/recording/patching.html.md"""
 
@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 from ..models.blocks import RMSNorm
 from ..checks import Attended, checked_integer
-from .head_scores import head_layers, head_pairs, own_heads
+from .head_scores import model_heads, ModelHead, own_heads
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
-from .steps import module_names
+from .steps import mesh_of
 from ..models.transformer import Transformer
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c07
@@ -31,18 +31,20 @@ class _Seen(Protocol):
     def recording(self)->_Recording: ...
 
 _Replacement = Tensor|str|_Recording|_Seen
+_Replacements = (Mapping[tuple[int,int],_Replacement] | Mapping[tuple[str,int],_Replacement] |
+                 Mapping[tuple[int|str,int],_Replacement])
 
-def _replacement(value:Any, name:str, layer:Any, pair:tuple[int,int])->Tensor|None:
+def _replacement(value:Any, head:ModelHead, where:str)->Tensor|None:
     "Return what replaces a head, broadcastable to (B, L, Ev); None: its mean"
-    where = f"heads[{pair}]"
+    layer,name,h = head
     if isinstance(value, str) and value == 'mean': return None
     recording:Any = getattr(value, 'recording', value)
     if callable(getattr(recording, 'outputs', None)):
         outs = recording.outputs()
-        if name not in outs or outs[name].shape[1] <= pair[1]:
-            raise ValueError(f"{where} is a recording without head {pair[1]} of {name}: "
+        if name not in outs or outs[name].shape[1] <= h:
+            raise ValueError(f"{where} is a recording without head {h} of {name}: "
                              f"it holds {list(outs)[:3]} and {max(0, len(outs)-3)} more")
-        value = outs[name][:,pair[1]]
+        value = outs[name][:,h]
     if not isinstance(value, Tensor):
         got = repr(value) if isinstance(value, str) else type(value).__name__
         raise TypeError(f"{where} must be a tensor, 'mean' or a recording, got {got}")
@@ -59,51 +61,55 @@ def _absorbed(layer:AttentionLayer, k:Tensor)->bool:
     own = layer.n_heads,layer.nope_dim+layer.rope_dim
     return (k.shape[1],k.shape[-1]) != own
 
-def _expand(z:Tensor|None, old:Tensor, pair:tuple[int,int], absorbed:bool)->Tensor:
+def _expand(z:Tensor|None, old:Tensor, where:str, absorbed:bool)->Tensor:
     "Return what replaces `old`, (B, L, Ev)"
-    if z is None: return old.mean((0, 1)).expand_as(old)
+    if z is None:
+        if old.shape[1] == 1:
+            raise ValueError(f"{where} must be a tensor in a call of one position, such as a step "
+                             "with a cache, got 'mean': give the mean of a recorded text")
+        return old.mean((0, 1)).expand_as(old)
     if absorbed:
-        raise NotImplementedError(f"head {pair} attends to latents in their absorbed form, as "
-                                  "LatentAttention does with a cache: set absorbed=False on it, "
-                                  "or patch it with 'mean'")
+        raise NotImplementedError(f"{where} attends to latents in their absorbed form, as "
+                                  "LatentAttention does with a cache: set absorbed=False on it")
     if any(n not in (1, m) for n,m in zip(z.shape[::-1], old.shape[::-1])):
-        raise ValueError(f"heads[{pair}] must broadcast to (B, L, Ev) = {tuple(old.shape)} "
+        raise ValueError(f"{where} must broadcast to (B, L, Ev) = {tuple(old.shape)} "
                          f"of this call, got {tuple(z.shape)}")
     return z.to(old).expand_as(old)
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c08
 @contextlib.contextmanager
-def patch_heads(model:nn.Module, heads:Mapping[tuple[int,int],_Replacement])->Generator[nn.Module]:
+def patch_heads(model:nn.Module, heads:_Replacements)->Generator[nn.Module]:
     """Replace the output of heads: `with patch_heads(model, {(10, 3): 'mean'}): ...`
+
+    A tensor must broadcast to (B, L, Ev). `'mean'` is the mean over all positions and sequences of
+    one call, padding included; a call of one position is refused. A recording gives what the same
+    head gave in another run.
 
     Args:
         model: Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
-        heads: (layer, head) -> (B, L, Ev), 'mean' or a recording
+        heads: (layer, head), as in `remove_heads` -> what takes its place
 
     Returns:
         The model, while its heads are patched
     """
-    layers = head_layers(model)
     if not isinstance(heads, Mapping):
         raise TypeError("heads must be a dict, (layer, head) -> what takes its place, got "
                         f"{type(heads).__name__}")
-    names = module_names(model)
-    put:dict[AttentionLayer,list[tuple[tuple[int,int],Tensor|None]]] = {}
-    for (l,h),value in zip(head_pairs(layers, heads), heads.values()):
-        z = _replacement(value, names[layers[l]], layers[l], (l, h))
-        put.setdefault(layers[l], []).append(((l, h), z))
+    put:dict[AttentionLayer,list[tuple[int,str,Tensor|None]]] = {}
+    for (key,value),head in zip(heads.items(), model_heads(model, heads), strict=True):
+        where = f"heads[{key}]"
+        put.setdefault(head.layer, []).append((head.head, where, _replacement(value, head, where)))
     def patch(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
         new,absorbed = out.clone(),_absorbed(layer, call.k)
-        for pair,z in put[layer]:
-            for h in own_heads(layer, [pair[1]]):
-                new[:,h] = _expand(z, out[:,h], pair, absorbed)
+        for head,where,z in put[layer]:
+            for h in own_heads(layer, [head]): new[:,h] = _expand(z, out[:,h], where, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new
     with attention_hooks([*put], patch): yield model
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0e
 def _frozen(norm:nn.Module|None, x:Tensor, part:Tensor)->Tensor:
-    "Apply the norm of `x` to a part of it, without the bias: divided by what x is divided by"
+    "Apply `norm` to `part` with the statistics of `x`, and without its bias"
     if norm is None or isinstance(norm, nn.Identity): return part
     weight:Tensor
     if isinstance(norm, nn.LayerNorm):
@@ -127,12 +133,13 @@ def _check_direct(model:Transformer)->None:
     if 'post' in (cfg.norm_style, cfg.mixer_norm_style):
         raise NotImplementedError("norm_style must not be 'post': a norm on the stream leaves no "
                                   "part of a head as it was")
-    if any('_mesh' in vars(m) for m in model.modules()):
+    if any(mesh_of(m) is not None for m in model.modules()):
         raise NotImplementedError("the model is split over processes: ask it before parallelize")
     if model.training and cfg.dropout:
         raise ValueError("the model is in training, with dropout: call model.eval()")
 
-def _inputs_of(modules:list[nn.Module], run:Callable[[],Any], position:int)->list[Tensor]:
+def _inputs_of(modules:list[nn.Module], run:Callable[[],Any],
+               position:int)->dict[nn.Module,Tensor]:
     "Return the input of each module at one position while the model runs"
     inputs,hooks = dict[nn.Module,Tensor](),[]
     def keep(m:nn.Module, args:tuple[Any,...])->None: inputs[m] = args[0][0,position]
@@ -141,13 +148,13 @@ def _inputs_of(modules:list[nn.Module], run:Callable[[],Any], position:int)->lis
         run()
     finally:
         for h in hooks: h.remove()
-    return [inputs[m] for m in modules]
+    return inputs
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0f
 @torch.no_grad()
 def attribute_logit(model:Transformer, ids:Tensor, token:int,
                     position:int=-1)->tuple[Tensor,Tensor]:
-    """Divide a logit, before a cap, among the heads: its direct parts, with frozen norms
+    """Attribute a logit to heads directly (before softcap), with frozen norm statistics
 
     Args:
         model: A decoder that writes, in evaluation mode
@@ -170,15 +177,15 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
         raise ValueError(f"position must be from {-L} to {L-1}, got {position}")
     stack,head = model.decoder,model.head
     assert stack is not None and head is not None
-    blocks:list[Any] = [b for b in stack.blocks if isinstance(b.attn, AttentionLayer)]
-    projs,inner = [b.attn.out_proj for b in blocks],[b.attn_add.post_norm for b in blocks]
-    normed = [norm for norm in inner if norm is not None]
-    inputs = _inputs_of([*projs, *normed, stack.norm], lambda: model(ids), position)
-    x,parts = inputs[-1].float(),list[Tensor]()
-    # without a norm a part stays as it is, whatever it stands in
-    norm_inputs = iter(inputs[len(projs):])
-    for proj,norm,z in zip(projs, inner, inputs):
-        y = z if norm is None else next(norm_inputs)
+    layers:dict[Any,Any] = {b.attn.out_proj: b.attn_add.post_norm for b in stack.blocks
+                            if isinstance(b.attn, AttentionLayer)}
+    if not layers: raise ValueError("model must have attention layers, got none: it has no heads")
+    norms = [norm for norm in layers.values() if norm is not None]
+    inputs = _inputs_of([*layers, *norms, stack.norm], lambda: model(ids), position)
+    x,parts = inputs[stack.norm].float(),list[Tensor]()
+    for proj,norm in layers.items():
+        z = inputs[proj]
+        y = z if norm is None else inputs[norm]     # without a norm, `_frozen` ignores it
         each = torch.diag_embed(z.view(cfg.n_heads, -1).T).permute(1, 2, 0).flatten(1)
         own = proj(each) - proj(torch.zeros_like(each[:1]))         # (H, D), each head alone
         parts.append(_frozen(norm, y.float(), own.float()))

@@ -11,19 +11,21 @@ __all__ = ['Recording', 'record']
 import contextlib, os
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..checks import checked_integer
+from .inputs import checked_integers
 from ..kernels.attention_mask import AttentionMask
-from ..kernels.reference import attention
+from ..kernels.reference import attention, attention_scores
 from ..layers.base import AttentionLayer, LayerCall
 from ..models.transformer import Transformer
-from .steps import (copied, four_dims, kept_options, LayerSteps,
-                                          module_names, Recorded, Step)
-from .third_party import (has_own_keys, record_torch, record_transformers,
-                                                recordable, transformers_attention)
+from .steps import (kept_options, LayerSteps, mesh_of, module_names,
+                                          RecordedAttention, Step, to_bhld, to_cpu_float)
+from .third_party import (is_cross_attention, record_torch, recordable,
+                                                record_transformers, Shared, transformers_attention)
 
 # %% ../../nbs/recording/recorder.ipynb #b5f2800d
 class Recording:
@@ -46,7 +48,7 @@ class Recording:
         return f"Recording: {len(self)} attentions{shape}"
 
     @property
-    def layers(self)->list[Recorded]:
+    def layers(self)->list[RecordedAttention]:
         """The attentions in the order they ran
 
         Returns:
@@ -55,7 +57,7 @@ class Recording:
         return [layer.recorded() for layer in self._layers.values()]
 
     def kinds(self)->list[str]:
-        """Return the kinds of attention that were recorded
+        """Return the kinds recorded: 'self', 'cross', or the name of a stack, such as 'encoder'
 
         Returns:
             In the order they ran
@@ -74,19 +76,24 @@ class Recording:
         Returns:
             Of its first attention, (B, H, L, S)
         """
-        return next(layer.shape for layer in self._layers.values() if layer.kind == kind)
+        return self._of_kind(kind)[0].shape
 
-    def _select(self, batch:int, kind:str|None,
-                layers:list[int]|None=None)->tuple[list[Recorded],int]:
-        "Return the attentions of a kind, and the index of the sequence"
+    def _of_kind(self, kind:str|None)->list[LayerSteps]:
+        "Return the attentions of a kind; None: of the only one"
         kinds = self.kinds()
         kind = kinds[0] if kind is None and len(kinds) == 1 else kind
         if kind not in kinds: raise ValueError(f"kind must be one of {kinds}, got {kind!r}")
-        selected = [layer for layer in self._layers.values() if layer.kind == kind]
-        if layers is not None: selected = [selected[_index('layer', l, len(selected))]
-                                           for l in layers]
+        return [layer for layer in self._layers.values() if layer.kind == kind]
+
+    def _select(self, batch:int, kind:str|None,
+                layers:Iterable[int]|None=None)->tuple[list[RecordedAttention],int]:
+        "Return the attentions of a kind, and the index of the sequence"
+        selected = self._of_kind(kind)
+        if layers is not None:
+            selected = [selected[_index('layer', l, len(selected))]
+                        for l in checked_integers(layers, 'layers')]
         B = min((layer.shape[0] for layer in selected), default=1)
-        return [layer.recorded() for layer in selected], _index('batch', batch, B, kinds)
+        return [layer.recorded() for layer in selected], _index('batch', batch, B, self.kinds())
 
     def weights(self, batch:int=0, kind:str|None=None)->list[Tensor]:
         """Return weights as `head_view` and `model_view` take them
@@ -103,6 +110,8 @@ class Recording:
 
     def outputs(self)->dict[str,Tensor]:
         """Return the output of each head before the output projection, in models of attention_nb
+
+        It is what the head itself gave, also inside `patch_heads` or `remove_heads`.
 
         Returns:
             Name of an attention -> (B, H, L, Ev)
@@ -165,6 +174,16 @@ def kind_of(kinds:Mapping[str,str], name:str)->str:
                 'self')
 
 # %% ../../nbs/recording/recorder.ipynb #5d50c373
+@dataclass
+class _Pass:
+    "An outermost call of the model or of a part of it"
+    number:int
+    module:nn.Module|None = None # Whose call it is; None: one attention, called past all hooks
+    n_calls:Counter[str] = field(default_factory=Counter[str]) # Of each attention
+    past:int = 0 # Cached tokens of the last self-attention
+    cache:Any = None # Its cache
+    continues:bool = False # Whether any attention continues a text
+
 class Recorder:
     """The calls that one recording keeps
 
@@ -176,94 +195,91 @@ class Recorder:
         self.names:dict[nn.Module,str] = names
         self.kinds:dict[str,str] = kinds
         self.layers:dict[tuple[str,int],LayerSteps] = {}
-        self.outermost:nn.Module|None = None                # the module whose call is the pass
+        self.last_calls:dict[tuple[str,int],tuple[int,Any]] = {}    # number of the pass, and cache
         self.n_passes:int = 0
-        self.pass_of:dict[tuple[str,int],int] = {}          # the last one in which a layer ran
-        self.last_pass:dict[nn.Module,int] = {}             # of a module that was outermost
+        self.current:_Pass|None = None
+        self.last_pass:dict[nn.Module,int] = {}             # number of a module's last own pass
         self.arguments:dict[nn.Module,tuple[Any,bool]] = {} # cache and is_cross of a layer's call
         self.checked:set[nn.Module] = set()
-        self._start_pass()
 
-    def _start_pass(self)->None:
+    def _new_pass(self, module:nn.Module|None=None)->_Pass:
         self.n_passes += 1
-        self.n_calls:Counter[str] = Counter()    # of each attention
-        self.past:int = 0                        # of the last self-attention
-        self.continues:bool = False              # of any
+        return _Pass(self.n_passes, module)
 
     def module_hooks(self)->Generator[RemovableHandle]:
         "Register the hooks that begin and end a pass on all modules with an attention in them"
         root = next(iter(self.names))
         def begin(module:nn.Module, args:Any)->None:
             if module not in self.names: return     # a copy of the model
-            if self.outermost in (None, module) or module is root:      # or an interrupted pass
-                self.outermost = module
-                self._start_pass()
+            # a pass of the same module, or one within the root, was interrupted
+            if self.current is None or module in (self.current.module, root):
+                self.current = self._new_pass(module)
         def end(module:nn.Module, args:Any, out:Any)->None:
-            if module is self.outermost: self._end_pass(module)
+            if self.current and module is self.current.module: self._end_pass(self.current, module)
         attentions = {m for m in self.names if is_attention(m)}
         for m in self.names:
             if attentions.isdisjoint(m.modules()): continue
             yield m.register_forward_pre_hook(begin)
             yield m.register_forward_hook(end, always_call=True)
 
-    def _end_pass(self, module:nn.Module)->None:
-        "Remove what is left of earlier passes of a module, unless this one continued them"
-        self.outermost = None
-        if not self.continues:
+    def _end_pass(self, ended:_Pass, module:nn.Module)->None:
+        "Unless the pass continued a text, remove what earlier passes left in the module's layers"
+        self.current = None
+        if not ended.continues:
             earlier,parts = self.last_pass.get(module, 0),{*map(self.names.get, module.modules())}
             for key in [*self.layers]:
-                if self.pass_of[key] <= earlier and key[0] in parts: del self.layers[key]
-        self.last_pass[module] = self.n_passes
+                if self.last_calls[key][0] <= earlier and key[0] in parts: del self.layers[key]
+        self.last_pass[module] = ended.number
 
     @torch.no_grad()
-    def keep(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any], *,
-             past:int=0, is_cross:bool=False, out:Tensor|None=None)->None:
-        "Keep a call: q (B, H, L, E), k (B, Hkv, S, E), after `past` tokens"
-        # autograd numbers its runs, and -1 is none; torch.utils.checkpoint asks in the same way
+    def record_call(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any], *,
+                    past:int=0, cache:Any=None, is_cross:bool=False, out:Tensor|None=None)->None:
+        "Record a call: q (B, H, L, E), k (B, Hkv, S, E), after `past` tokens in `cache`"
+        # inside a backward pass, where checkpointing runs a layer again
         if torch._C._current_graph_task_id() != -1: return
-        if self.outermost is None: self._start_pass()   # no module was called
-        name = self.names[module]
-        key = name,self.n_calls[name]
-        self.n_calls[name] += 1
-        if is_cross: past = self.past
-        self.past = past
-        step = Step(copied(q), {n: copied(options.get(n)) for n in kept_options}, past, k.shape[2],
-                    copied(out))
+        name,current = self.names[module],self.current or self._new_pass()
+        key = name,current.n_calls[name]
+        current.n_calls[name] += 1
+        if is_cross: past,cache = current.past,current.cache
+        current.past,current.cache = past,cache
+        step = Step(to_cpu_float(q), {n: to_cpu_float(options.get(n)) for n in kept_options}, past,
+                    k.shape[2], to_cpu_float(out))
         layer,kind = self.layers.get(key),'cross' if is_cross else kind_of(self.kinds, name)
-        if layer is not None and layer.kind == kind and layer.continues_at(past):
+        is_same_text = layer is not None and layer.kind == kind and self.last_calls[key][1] is cache
+        if layer is not None and is_same_text and layer.continues_at(past):
             layer.append(step, k)
-            self.continues = True
+            current.continues = True
         else:
             self.layers.pop(key, None)
             self.layers[key] = LayerSteps(name, kind, step, k, is_cross)
-        self.pass_of[key] = self.n_passes
+        self.last_calls[key] = current.number,cache
 
     def layer_hooks(self)->Generator[RemovableHandle]:
-        "Register the hooks that keep the calls of our layers"
+        "Register the hooks that record the calls of our layers"
         def note(layer:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
-            self.arguments[layer] = kw.get('cache'),has_own_keys(args, kw)
-        def keep(layer:Any, call:LayerCall, out:Any)->None:
+            self.arguments[layer] = kw.get('cache'),is_cross_attention(layer, args, kw)
+        def record_layer(layer:Any, call:LayerCall, out:Any)->None:
             if layer in self.names:     # and not in a copy of the model
-                self._keep_call(layer, call, out[0] if isinstance(out, tuple) else out)
+                self._record_layer(layer, call, out[0] if isinstance(out, tuple) else out)
         for m,name in self.names.items():
             if not isinstance(m, AttentionLayer): continue
             _check_not_sharded(name, m)
             yield m.register_forward_pre_hook(note, with_kwargs=True)
-            yield m.register_attention_hook(keep, prepend=True)
+            yield m.register_attention_hook(record_layer, prepend=True)
 
     @torch.no_grad()    # and what gradient checkpointing saves stays the same
-    def _keep_call(self, layer:AttentionLayer, call:LayerCall, out:Tensor)->None:
-        "Keep a call of one of our layers"
+    def _record_layer(self, layer:AttentionLayer, call:LayerCall, out:Tensor)->None:
+        "Record a call of one of our layers"
         _check_not_sharded(self.names[layer], layer)
         cache,is_cross = self.arguments.get(layer, (None,False))
-        q,k,v,options = four_dims(layer, call)
+        q,k,v,options = to_bhld(layer, call)
         out = out.reshape(*q.shape[:3], out.shape[-1])
         if layer not in self.checked and not options.get('dropout_p') and out.numel():
             self.checked.add(layer)
             _check_output(layer, q, k, v, options, out)
         if not is_cross: k,options = _in_order(cache, call, k, options)
         past = 0 if cache is None or is_cross else len(cache)-q.shape[2]
-        self.keep(layer, q, k, options, past=past, is_cross=is_cross, out=out)
+        self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross, out=out)
 
 def is_attention(module:nn.Module)->bool:
     "Return whether the attention of a module may be recorded"
@@ -272,7 +288,7 @@ def is_attention(module:nn.Module)->bool:
 
 def _check_not_sharded(name:str, layer:nn.Module)->None:
     "Raise a `NotImplementedError` for a layer that has only some of its heads"
-    if '_mesh' in vars(layer):
+    if mesh_of(layer) is not None:
         raise NotImplementedError(f"{name} ({type(layer).__name__}) is split over processes and "
                                   "has only some of its heads: record the model before parallelize")
 
@@ -292,25 +308,39 @@ def _in_order(cache:Any, call:LayerCall, k:Tensor,
 def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping[str,Any],
                   out:Tensor)->None:
     "Raise a `NotImplementedError` unless `attention` gives the layer's output"
-    rounding = _rounding(q, k, options.get('scale'))
-    q,k,v,out = (copied(t) for t in (q,k,v,out))
+    eps = _score_eps(q)
+    q,k,v,out = (to_cpu_float(t) for t in (q,k,v,out))
+    k,v = (t.repeat_interleave(q.shape[1]//t.shape[1], 1) for t in (k,v))   # of grouped heads
+    options = {n: to_cpu_float(options.get(n)) for n in kept_options}
     with torch.no_grad():
-        expected,weights = attention(q, k, v, **{n: copied(options.get(n)) for n in kept_options})
-    sees = (weights.sum(-1, keepdim=True) > 0) & out.isfinite() & expected.isfinite()
-    error,limit = (out-expected).masked_fill(~sees, 0.).abs().amax(),v.abs().amax()
-    if error > 0.02*limit and error > (0.02+rounding)*limit:
+        expected,weights = attention(q, k, v, **options)
+        allowed = (_weight_errors(q, k, weights, options, eps) + 0.02*weights) @ v.abs()
+    error = (out-expected).abs()
+    sees = (weights.sum(-1, keepdim=True) > 0) & error.isfinite()
+    if (sees & (error > allowed)).any():
         raise NotImplementedError(
             f"{type(layer).__name__} cannot be recorded: its output is not that of attention with "
-            f"its queries, keys and options (error {error:.2g})")
+            f"its queries, keys and options (error {error[sees.expand_as(error)].amax():.2g})")
 
-def _rounding(q:Tensor, k:Tensor, scale:Any)->float:
-    "Return how far weights may be off in a kernel that rounds to the type of q"
-    scale = q.shape[-1]**-0.5 if scale is None else abs(scale)
-    scores = (q.float().norm(dim=-1).amax()*k.float().norm(dim=-1).amax()*scale).item()
+def _score_eps(q:Tensor)->float:
+    "Return the relative error of a score in a kernel that computes scores in the type of q"
     device,dtype = q.device.type,q.dtype
     if torch.is_autocast_enabled(device): dtype = torch.get_autocast_dtype(device)
     tf32 = device == 'cuda' and dtype == torch.float32
-    return 4*scores*(1e-3 if tf32 else torch.finfo(dtype).eps)
+    return 2**-10 if tf32 else torch.finfo(dtype).eps
+
+def _weight_errors(q:Tensor, k:Tensor, weights:Tensor, options:Mapping[str,Any],
+                   eps:float)->Tensor:
+    "Return how far rounding of queries and scores may move each weight, (B, H, L, S)"
+    scale = q.shape[-1]**-0.5 if options['scale'] is None else options['scale']
+    size = attention_scores(q, k, scale=scale).abs()
+    size = size + attention_scores(q**2, k**2, scale=scale**2).sqrt()   # of the sum's terms
+    if options['softcap'] is not None: size = size.clamp(max=2*options['softcap'])
+    if options['bias'] is not None: size = size + options['bias'].abs()
+    error = eps*size.masked_fill(weights < 1e-6, 0.).amax(-1, keepdim=True)
+    # one score moves up by the error and all others down, or the other way
+    ratio = (2*error).clamp(max=50.).exp()
+    return weights*ratio/(weights*ratio+1-weights) - weights/(weights+ratio*(1-weights))
 
 # %% ../../nbs/recording/recorder.ipynb #4370a195
 @contextlib.contextmanager
@@ -332,10 +362,12 @@ def record(model:nn.Module)->Generator[Recording]:
             for handle in handles: stack.callback(handle.remove)
         register(recorder.module_hooks())
         register(recorder.layer_hooks())
-        stack.enter_context(record_torch(names, recorder.keep))
-        stack.enter_context(record_transformers(names, recorder.keep))
-        stack.enter_context(torch.compiler.set_stance('force_eager'))
+        stack.enter_context(record_torch(names, recorder.record_call))
+        stack.enter_context(record_transformers(names, recorder.record_call))
+        stack.enter_context(_run_eagerly())
         yield Recording(recorder.layers)
+
+_run_eagerly = Shared(lambda: torch.compiler.set_stance('force_eager'))
 
 _with_stacks = Transformer, nn.TransformerEncoder, nn.TransformerDecoder
 

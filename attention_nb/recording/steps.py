@@ -22,8 +22,8 @@ from ..layers.self_attention import SelfAttention
 # %% ../../nbs/recording/steps.ipynb #f755fce1
 kept_options:tuple[str,...] = 'mask','bias','scale','softcap','sinks'
 
-def copied(x:Any)->Any:
-    "Return a copy of a tensor on the CPU, numbers as float32; anything else as it is"
+def to_cpu_float(x:Any)->Any:
+    "Return a copy of a tensor on the CPU, floats as float32; anything else as it is"
     if not isinstance(x, Tensor): return x
     with torch.no_grad(), torch.inference_mode(False):
         dtype = torch.float32 if x.is_floating_point() else x.dtype
@@ -35,10 +35,14 @@ def module_names(model:nn.Module)->dict[nn.Module,str]:
     whole = getattr(model, '_orig_mod', model)
     return {m: plain(n) or type(m).__name__ for n,m in whole.named_modules()}
 
+def mesh_of(module:nn.Module)->Any:
+    "Return the `DeviceMesh` that a module is split over, or None"
+    return vars(module).get('_mesh')
+
 # %% ../../nbs/recording/steps.ipynb #e4f387c3
 _rules = 'mask','causal','window','q_pos','k_pos'
 
-def four_dims(layer:AttentionLayer, call:LayerCall)->tuple[Tensor,Tensor,Tensor,dict[str,Any]]:
+def to_bhld(layer:AttentionLayer, call:LayerCall)->tuple[Tensor,Tensor,Tensor,dict[str,Any]]:
     "Return q, k and v (B, H, L, E) and the options, with rules as a mask"
     q,k,v,options = call.q,call.k,call.v,dict(call.options)
     lead,L,S = q.shape[:-2],q.shape[-2],k.shape[-2]
@@ -58,12 +62,12 @@ def four_dims(layer:AttentionLayer, call:LayerCall)->tuple[Tensor,Tensor,Tensor,
 
 # %% ../../nbs/recording/steps.ipynb #02072fdd
 @dataclass
-class Recorded:
+class RecordedAttention:
     """One attention of a model, with all its rows
 
     Attributes:
         name: The module's name in the model
-        kind: 'self', 'cross', or the part of the model: 'encoder', 'decoder', 'text_model'
+        kind: As from `Recording.kinds`
         q: Queries (B, H, L, E), float32 on the CPU
         k: Keys (B, Hkv, S, E)
         weights: (B, H, L, S), before dropout
@@ -81,7 +85,7 @@ class Recorded:
 # %% ../../nbs/recording/steps.ipynb #bf426366
 @dataclass
 class Step:
-    """One call of an attention, copied
+    """One call of an attention, to_cpu_float
 
     Attributes:
         q: Queries, (B, H, L, E)
@@ -106,14 +110,14 @@ class Step:
         t = t.reshape((1,)*(4-t.dim()) + t.shape)
         return t.expand(*t.shape[:2], self.q.shape[2], self.n_keys)
 
-    def part(self, rows:int, columns:int)->'Step':
+    def crop(self, rows:int, columns:int)->'Step':
         "Return the step with its first rows and columns only"
         tables = {n: None if (t := self.table(n)) is None else t[:,:,:rows,:columns]
                   for n in ('mask','bias')}
         return replace(self, q=self.q[:,:,:rows], options=self.options | tables, n_keys=columns,
                        out=None if self.out is None else self.out[:,:,:rows])
 
-    def repeat(self, n:int)->'Step':
+    def repeat_interleave(self, n:int)->'Step':
         "Return the step with each sequence `n` times"
         def each(t:Tensor|None)->Tensor|None:
             return t if t is None or len(t) == 1 else t.repeat_interleave(n, 0)
@@ -121,8 +125,8 @@ class Step:
         return replace(self, q=self.q.repeat_interleave(n, 0), options=self.options | tables,
                        out=None if self.out is None else self.out.repeat_interleave(n, 0))
 
-_reordered = ("sequences were repeated or reordered between two steps, as by beam search: "
-              "record one text at a time")
+_reordered = ("sequences were repeated or reordered between two steps, as by beam search, or a "
+              "cross-attention was given other keys: record one text at a time")
 
 class LayerSteps:
     """The calls of one attention that belong to one text
@@ -139,9 +143,9 @@ class LayerSteps:
         self.kind:str = kind
         self.is_cross:bool = is_cross
         self.steps:list[Step] = [step]
-        self.keys:list[Any] = [copied(k)]
+        self.keys:list[Any] = [to_cpu_float(k)]
         self.start:int = 0 if is_cross else step.end-step.n_keys    # position of the first key
-        self._recorded:Recorded|None = None
+        self._attention:RecordedAttention|None = None
 
     @property
     def shape(self)->tuple[int,int,int,int]:
@@ -158,26 +162,38 @@ class LayerSteps:
         if step.past < self.steps[-1].end: self._crop(step.past)
         L,S = step.q.shape[2],step.n_keys
         past = S if self.is_cross else S-L
-        if past > 0: self._match(k[:,:,past-1])
+        if past > 0: self._match(k[:,:,:past])
         elif len(step.q) != len(self.steps[-1].q): raise NotImplementedError(_reordered)
-        if not self.is_cross: self.keys.append(copied(k[:,:,S-L:]))
+        if not self.is_cross: self.keys.append(to_cpu_float(k[:,:,S-L:]))
         self.steps.append(step)
-        self._recorded = None
+        self._attention = None
 
-    def _match(self, key:Tensor)->None:
-        "Compare the last key that is kept with the one in the cache, and repeat the sequences"
-        last = self.keys[-1][:,:,-1]
-        n = max(1, len(key)//len(last))
-        if not torch.equal(last.repeat_interleave(n, 0), copied(key)):
-            raise NotImplementedError(_reordered)
+    def _match(self, cached:Tensor)->None:
+        "Repeat the sequences as the cache did; raise an error if it changed their order"
+        B,n = len(self.keys[0]),len(cached)//len(self.keys[0])
+        if len(cached) != n*B: raise NotImplementedError(_reordered)
+        if B > 1 or self.is_cross:
+            cached = to_cpu_float(cached)
+            kept = torch.cat(self.keys, 2)[:,:,-cached.shape[2]:]
+            if not self._same_order(cached.flatten(1), kept.flatten(1), n):
+                raise NotImplementedError(_reordered)
         if n > 1:
             self.keys = [k.repeat_interleave(n, 0) for k in self.keys]
-            self.steps = [s.repeat(n) for s in self.steps]
+            self.steps = [s.repeat_interleave(n) for s in self.steps]
+
+    def _same_order(self, cached:Tensor, kept:Tensor, n:int)->bool:
+        "Return whether `n` rows of `cached` belong to each row of `kept`, in this order"
+        if self.is_cross:
+            return torch.allclose(cached, kept.repeat_interleave(n, 0), equal_nan=True)
+        # a quantized cache changes its keys a little; those of another sequence are further away
+        distance = torch.cdist(cached, kept, compute_mode='donot_use_mm_for_euclid_dist')
+        own = distance[torch.arange(len(cached)), torch.arange(len(cached))//n]
+        return not (own > 2*distance.amin(1)).any()
 
     def _crop(self, n:int)->None:
         "Remove the rows and keys of all tokens after the first `n`"
         def columns(s:Step)->int: return s.n_keys if self.is_cross else s.n_keys - (s.end-n)
-        self.steps = [s if s.end <= n else s.part(n-s.past, columns(s))
+        self.steps = [s if s.end <= n else s.crop(n-s.past, columns(s))
                       for s in self.steps if s.past < n]
         if not self.is_cross: self.keys = [torch.cat(self.keys, 2)[:,:,:n-self.start]]
 
@@ -197,9 +213,9 @@ class LayerSteps:
         outs = [s.out for s in self.steps if s.out is not None]
         return torch.cat(outs, 2) if len(outs) == len(self.steps) else None
 
-    def recorded(self)->Recorded:
+    def recorded(self)->RecordedAttention:
         "Return all rows as one attention"
-        if self._recorded is None:
+        if self._attention is None:
             q,k = torch.cat([s.q for s in self.steps], 2),torch.cat(self.keys, 2)
             options = dict(self.steps[-1].options)
             if len(self.steps) > 1:
@@ -207,5 +223,6 @@ class LayerSteps:
                 if any(s.options['bias'] is not None for s in self.steps):
                     options['bias'] = self._stack('bias', 0.)
             with torch.no_grad(): weights = attention(q, k, k, **options)[1]
-            self._recorded = Recorded(self.name, self.kind, q, k, weights, options, self.out())
-        return self._recorded
+            self._attention = RecordedAttention(self.name, self.kind, q, k, weights, options,
+                                                self.out())
+        return self._attention

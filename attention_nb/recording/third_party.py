@@ -9,35 +9,53 @@ __all__ = []
 
 # %% ../../nbs/recording/third_party.ipynb #b3ba0b6d
 import contextlib, inspect, sys, weakref
-from collections.abc import Generator, Iterable, Mapping
-from typing import Any, NoReturn, Protocol
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, Protocol
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..kernels.reference import attention
 from ..layers.base import LayerCall
 from ..layers.torch_interop import TorchInterface
-from .steps import four_dims
+from .steps import to_bhld
 
 # %% ../../nbs/recording/third_party.ipynb #18d6a155
-class Keep(Protocol):
-    "Keeps a call of a module's attention"
+class RecordCall(Protocol):
+    "Records a call of a module's attention"
     def __call__(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any], *,
-                 past:int=0, is_cross:bool=False)->None: ...
+                 past:int=0, cache:Any=None, is_cross:bool=False)->None: ...
 
-def has_own_keys(args:tuple[Any,...], kw:Mapping[str,Any])->bool:
-    "Return whether a layer called as `layer(query, key)` is given keys of another sequence"
-    query = args[0] if args else kw.get('query')
-    return _is_other(args[1] if len(args) > 1 else kw.get('key'), query)
+_key_names = {'key','keys','key_value_states','encoder_hidden_states','cross_attention_states',
+              'context'}
 
-def _is_other(key:Any, query:Any)->bool:
-    "Return whether keys are a tensor, and another one than the queries"
-    if not isinstance(key, Tensor) or key is query: return False
-    return not (isinstance(query, Tensor) and query.is_set_to(key))
+def is_cross_attention(module:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->bool:
+    "Return whether a call gives an attention keys of another sequence than its queries"
+    bound = inspect.signature(type(module).forward).bind_partial(module, *args, **kw)
+    tensors = {n: x for n,x in (bound.arguments | kw).items() if isinstance(x, Tensor)}
+    query = next((x for n,x in tensors.items() if n not in _key_names), None)
+    keys = [x for n,x in tensors.items() if n in _key_names]
+    return any(not (x is query or query is not None and query.is_set_to(x)) for x in keys)
+
+class Shared:
+    "A context of several recordings at once: entered by the first and left by the last"
+    def __init__(self, context:Callable[[],contextlib.AbstractContextManager[Any]])->None:
+        self.context,self.n_users,self.stack = context,0,contextlib.ExitStack()
+
+    @contextlib.contextmanager
+    def __call__(self)->Generator[None]:
+        if not self.n_users: self.stack.enter_context(self.context())
+        self.n_users += 1
+        try: yield
+        finally:
+            self.n_users -= 1
+            if not self.n_users: self.stack.close()
 
 # %% ../../nbs/recording/third_party.ipynb #18d6a156
-_implementation = 'attention_nb_recording'
-_recorded:weakref.WeakKeyDictionary[nn.Module,list['_Calls']] = weakref.WeakKeyDictionary()
+_recording_attention = 'attention_nb_recording'
+_implementations:weakref.WeakKeyDictionary[nn.Module,'_Implementation'] = (
+    weakref.WeakKeyDictionary())
+_active_calls:weakref.WeakKeyDictionary[nn.Module,list['_Calls']] = weakref.WeakKeyDictionary()
 
 recordable = ("record takes layers of attention_nb, torch's nn.MultiheadAttention and whole models "
               "of transformers that use its AttentionInterface")
@@ -48,16 +66,16 @@ def transformers_attention(module:nn.Module)->bool:
     theirs = any(c.__module__.startswith('transformers') for c in kind.__mro__)
     return theirs and kind.__name__.endswith('Attention')
 
-def _attend(module:nn.Module, query:Tensor, key:Tensor, value:Tensor, attention_mask:Any, *,
+def _hf_attention(module:nn.Module, query:Tensor, key:Tensor, value:Tensor, attention_mask:Any, *,
             dropout:float=0., **kw:Any)->tuple[Tensor,Tensor]:
-    "Compute an attention as `transformers` asks for it, and keep the call"
+    "Compute an attention as `transformers` asks for it, and record the call"
     if len(query) < len(key): query = query.expand(len(key), *query.shape[1:])
-    options = _their_options(module, query, key, attention_mask, kw)
-    for calls in _recorded.get(module, ()): calls.add(module, query, key, options)
+    options = _options_from_hf(module, query, key, attention_mask, kw)
+    for calls in _active_calls.get(module, ()): calls.add(module, query, key, options)
     out,weights = attention(query, key.to(query), value.to(query), **options, dropout_p=dropout)
     return out.to(value.dtype).transpose(1, 2).contiguous(), weights
 
-def _their_options(module:nn.Module, query:Tensor, key:Tensor, attention_mask:Any,
+def _options_from_hf(module:nn.Module, query:Tensor, key:Tensor, attention_mask:Any,
                    kw:Mapping[str,Any])->dict[str,Any]:
     "Return the options of our attention for a call of theirs"
     L,S,mask,bias = query.shape[2],key.shape[2],None,kw.get('position_bias')
@@ -82,98 +100,127 @@ def _their_options(module:nn.Module, query:Tensor, key:Tensor, attention_mask:An
                 sinks=kw.get('s_aux'))
 
 @contextlib.contextmanager
-def record_transformers(names:Mapping[nn.Module,str], keep:Keep)->Generator[None]:
+def record_transformers(names:Mapping[nn.Module,str], record_call:RecordCall)->Generator[None]:
     "Have the models of `transformers` among the modules compute attention by `attention`"
     library:Any = sys.modules.get('transformers.modeling_utils')
     models:list[Any] = [m for m in names if library and isinstance(m, library.PreTrainedModel)
                         and any(map(transformers_attention, m.modules()))]
-    calls = _Calls(names, keep)
+    parts = {part for model in models for part in model.modules()}
+    if any(transformers_attention(m) and m not in parts for m in names):
+        raise ValueError(f"{type(next(iter(names))).__name__} cannot be recorded: it has only a "
+                         f"part of a model of transformers; {recordable}")
+    calls = _Calls(names, record_call)
     with contextlib.ExitStack() as stack:
         if models: _register()
         # a model sets the name in its parts, too: the outer ones come first, now and at the end
         for m in reversed(models):
-            stack.callback(m.set_attn_implementation, m.config._attn_implementation)
-        for m in models: m.set_attn_implementation(_implementation)
-        if models and all(m.config._attn_implementation != _implementation for m in models):
+            name = m.config._attn_implementation
+            _implementations.setdefault(m, _Implementation(name)).n_recordings += 1
+            stack.callback(_restore, m)
+        for m in models: m.set_attn_implementation(_recording_attention)
+        if models and all(m.config._attn_implementation != _recording_attention for m in models):
             _refuse(models[0], next(filter(transformers_attention, models[0].modules())))
-        for m in {part for model in models for part in model.modules()}:
-            _recorded.setdefault(m, []).append(calls)
-            stack.callback(_recorded[m].remove, calls)
+        for m in parts:
+            _active_calls.setdefault(m, []).append(calls)
+            stack.callback(_active_calls[m].remove, calls)
             if transformers_attention(m):
                 for handle in calls.hooks(m): stack.callback(handle.remove)
         yield
+
+@dataclass
+class _Implementation:
+    "The name of a model's own attention, while it is recorded"
+    name:str
+    n_recordings:int = 0
+
+def _restore(model:Any)->None:
+    "Restore a model's own attention after its last recording"
+    own = _implementations[model]
+    own.n_recordings -= 1
+    # a larger model, which sets the name in its parts, may have been restored before
+    model.set_attn_implementation(_recording_attention if own.n_recordings else own.name)
+    if not own.n_recordings: del _implementations[model]
 
 def _register()->None:
     "Register our attention function, and one for its masks, which are never left out"
     library:Any = sys.modules['transformers']
     def complete_mask(**kw:Any)->Any:
         return library.masking_utils.sdpa_mask(**kw | dict(allow_is_causal_skip=False))
-    library.AttentionInterface.register(_implementation, _attend)
-    library.AttentionMaskInterface.register(_implementation, complete_mask)
+    library.AttentionInterface.register(_recording_attention, _hf_attention)
+    library.AttentionMaskInterface.register(_recording_attention, complete_mask)
 
 def _refuse(model:nn.Module, layer:nn.Module)->NoReturn:
     raise NotImplementedError(f"{type(model).__name__} cannot be recorded: {type(layer).__name__} "
                               f"computes attention in code of its own; {recordable}")
 
+class _Arguments(NamedTuple):
+    "What the arguments of an attention say about its keys"
+    past:int|None # Number of cached tokens; None without a cache
+    cache:Any # Of self-attention
+    is_cross:bool
+
 class _Calls:
     "The calls of one recording: what each attention module was given, and whether it attended"
-    def __init__(self, names:Mapping[nn.Module,str], keep:Keep)->None:
-        self.names,self.keep,self.n_kept = names,keep,0
-        self.arguments:dict[nn.Module,tuple[int|None,bool]] = {}    # past and is_cross
+    def __init__(self, names:Mapping[nn.Module,str], record_call:RecordCall)->None:
+        self.names,self.record_call,self.n_recorded = names,record_call,0
+        self.arguments:dict[nn.Module,_Arguments] = {}
         self.n_before:dict[nn.Module,int] = {}
 
     def add(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any])->None:
-        "Keep a call, without the free slots of a cache of fixed size"
-        self.n_kept += 1
-        past,is_cross = self.arguments.get(module, (None,False))
+        "Record a call, without the free slots of a cache of fixed size"
+        self.n_recorded += 1
+        past,cache,is_cross = self.arguments.get(module, (None,None,False))
         if past is not None and not is_cross and (end := past+q.shape[2]) < k.shape[2]:
             tables = {n: t[...,:end] for n in ('mask','bias') if (t := options[n]) is not None}
             k,options = k[:,:,:end],{**options, **tables}
-        self.keep(module, q, k, options, past=past or 0, is_cross=is_cross)
+        self.record_call(module, q, k, options, past=past or 0, cache=cache, is_cross=is_cross)
 
     def hooks(self, module:nn.Module)->tuple[RemovableHandle,RemovableHandle]:
         "Register the hooks that note the arguments, and that refuse a module which did not attend"
         def begin(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
-            self.arguments[m] = _past(m, (*args, *kw.values())),_is_cross(args, kw)
-            self.n_before[m] = self.n_kept
+            self.arguments[m] = _read_arguments(m, args, kw)
+            self.n_before[m] = self.n_recorded
         def end(m:nn.Module, args:tuple[Any,...], out:Any)->None:
-            if m in self.names and self.n_kept == self.n_before[m]: _refuse(m, m)
+            if m in self.names and self.n_recorded == self.n_before[m]: _refuse(m, m)
         return (module.register_forward_pre_hook(begin, with_kwargs=True),
                 module.register_forward_hook(end))
 
-def _past(module:Any, arguments:Iterable[Any])->int|None:
-    "Return how many tokens of a layer are cached; None without a cache"
-    index = getattr(module, 'layer_idx', None)
-    cache = next((x for x in arguments if hasattr(x, 'get_seq_length')), None)
-    return None if cache is None or index is None else int(cache.get_seq_length(index))
-
-def _is_cross(args:tuple[Any,...], kw:Mapping[str,Any])->bool:
-    "Return whether an attention of `transformers` is given keys of another sequence"
-    query = args[0] if args else kw.get('hidden_states')
-    names = 'key_value_states','encoder_hidden_states','cross_attention_states'
-    return any(_is_other(kw.get(n), query) for n in names)
+def _read_arguments(module:Any, args:tuple[Any,...], kw:dict[str,Any])->_Arguments:
+    "Return what the arguments of an attention say about its keys"
+    is_cross,index = is_cross_attention(module, args, kw),getattr(module, 'layer_idx', None)
+    cache = next((x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length')), None)
+    if cache is None or index is None: return _Arguments(None, None, is_cross)
+    past = int(cache.get_seq_length(index))
+    return _Arguments(past, getattr(cache, 'self_attention_cache', cache), is_cross)
 
 # %% ../../nbs/recording/third_party.ipynb #77a6a521
 @contextlib.contextmanager
-def record_torch(names:Mapping[nn.Module,str], keep:Keep)->Generator[None]:
+def record_torch(names:Mapping[nn.Module,str], record_call:RecordCall)->Generator[None]:
     "Have a converted layer run beside each `nn.MultiheadAttention`, without torch's fast path"
-    def keep_call(m:Any, args:tuple[Any,...], kw:dict[str,Any], out:Any)->None:
+    def convert(m:Any, args:tuple[Any,...], kw:dict[str,Any], out:Any)->None:
         if m not in names: return       # a copy of the model
         # converted at each call: its weights may have changed
         q,k,options,error = _Converted(m).call(args, kw, out[0])
         if error and not (m.training and m.dropout > 0):
             raise NotImplementedError(f"{type(m).__name__} cannot be recorded: is_causal is given, "
                                       f"and its attn_mask hides something else (error {error:.2g})")
-        keep(m, q, k, options, is_cross=has_own_keys(args, kw))
+        record_call(m, q, k, options, is_cross=is_cross_attention(m, args, kw))
     layers = [m for m in names if isinstance(m, nn.MultiheadAttention)]
-    is_fast = torch.backends.mha.get_fastpath_enabled()
-    handles = [m.register_forward_hook(keep_call, with_kwargs=True) for m in layers]
-    try:
-        if layers: torch.backends.mha.set_fastpath_enabled(False)
+    with contextlib.ExitStack() as stack:
+        if layers: stack.enter_context(_without_fast_path())
+        for m in layers:
+            stack.callback(m.register_forward_hook(convert, with_kwargs=True).remove)
         yield
-    finally:
-        if layers: torch.backends.mha.set_fastpath_enabled(is_fast)
-        for handle in handles: handle.remove()
+
+@contextlib.contextmanager
+def _fast_path_disabled()->Generator[None]:
+    "Disable torch's fast path, in which modules call no hooks"
+    is_enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try: yield
+    finally: torch.backends.mha.set_fastpath_enabled(is_enabled)
+
+_without_fast_path = Shared(_fast_path_disabled)
 
 class _Converted:
     "A converted `nn.MultiheadAttention` that keeps the call of its attention"
@@ -190,7 +237,7 @@ class _Converted:
         arguments:dict[str,Any] = inspect.signature(self.layer.forward).bind(*args, **kw).arguments
         with torch.no_grad():
             expected = self.layer(**arguments | dict[str,Any](need_weights=False))[0]
-        q,k,_,options = four_dims(self.layer.m, self.calls.pop())
+        q,k,_,options = to_bhld(self.layer.m, self.calls.pop())
         finite = expected.isfinite() & out.isfinite()
         if not finite.any(): return q, k, options, 0.
         error = (out.detach()-expected)[finite].abs().amax().item()

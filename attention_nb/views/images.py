@@ -143,7 +143,7 @@ def _unpacked(seen:Any, image:Any, grid:tuple[int,int]|None, n_special:int|None,
     if image is None: image = seen.image
     if grid is None or grid == seen.grid:
         grid,n_special = seen.grid,seen.n_special if n_special is None else n_special
-    names = seen.parts[seen.image_kind][1]
+    names = seen.token_names[seen.image_kind][1]
     if (grid, n_special) != (seen.grid, seen.n_special): names = None
     return seen.recording.weights(kind=seen.image_kind), image, grid, n_special, names
 

@@ -46,8 +46,10 @@ def test_flow_is_flatter_than_rollout_in_a_real_model():
     assert (flow > rollout).all(), flow-rollout
 
 def test_a_bar_and_no_bar(capsys):
-    seen = SimpleNamespace(shown=lambda: dict(weights=torch.eye(2)[None], tokens=['a','b'],
-                                              k_tokens=None, split=None))
+    recording = SimpleNamespace(kinds=lambda: ['self'],
+                                layers=[SimpleNamespace(name='attn', kind='self')])
+    seen = SimpleNamespace(recording=recording, shown=lambda kind: dict(
+        weights=[torch.eye(2)[None]], tokens=['a','b'], k_tokens=None))
     for progress in (True, False):
         score_heads(range(3), lambda _: seen, progress=progress)
         assert ('3/3' in capsys.readouterr().err) == progress

@@ -1,6 +1,8 @@
 """Models that are refused, torch's own modules, and `look` on pictures, sounds, targets and
 written text; see nbs/recording/third_party.ipynb and nbs/recording/recorder.ipynb"""
 import copy, os
+from dataclasses import replace
+from types import SimpleNamespace
 import numpy as np
 import pytest, torch
 from torch import nn
@@ -10,11 +12,12 @@ os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 transformers = pytest.importorskip('transformers')
 from PIL import Image
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
+from attention_nb.checkpoints.tokenizers import PretrainedTokenizer
 from attention_nb.layers.torch_interop import TorchInterface
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.generation import generate
 from attention_nb.models.transformer import Transformer
-from attention_nb.recording.look import load_hf, look
+from attention_nb.recording.look import _sound, load_hf, look
 from attention_nb.recording.recorder import record
 from attention_nb.text.tokenizer import WordTokenizer
 from attention_nb.views.attention_views import head_view, model_view
@@ -186,9 +189,9 @@ def all_shown(seen):
         groups = view(seen)._data['groups']
         assert [g['name'] for g in groups] == (seen.recording.kinds() if len(groups) > 1 else [''])
         kinds = seen.recording.kinds()
-        assert [(g['q'], g['k']) for g in groups] == [seen.parts[kind] for kind in kinds]
+        assert [(g['q'], g['k']) for g in groups] == [seen.token_names[kind] for kind in kinds]
         for kind in kinds:
-            assert view(**seen.shown(kind))._data['groups'][0]['q'] == seen.parts[kind][0]
+            assert view(**seen.shown(kind))._data['groups'][0]['q'] == seen.token_names[kind][0]
     for kind in seen.recording.kinds(): neuron_view(**seen.neurons(kind))
 
 @pytest.mark.parametrize('kind', ['bart', 't5'])
@@ -199,7 +202,7 @@ def test_a_text_and_its_answer(kind, tokenizer):
     seen = look('time flies', model, tokenizer, target='die zeit fliegt')
     assert seen.recording.kinds() == ['encoder', 'decoder', 'cross']
     assert seen.tokens == source and not seen.written
-    assert seen.parts == dict(encoder=(source, source), decoder=(answer, answer),
+    assert seen.token_names == dict(encoder=(source, source), decoder=(answer, answer),
                               cross=(answer, source))
     ids = tokenizer('time flies', return_tensors='pt').input_ids
     told = torch.tensor([[1, 9, 10, 11]])
@@ -207,17 +210,19 @@ def test_a_text_and_its_answer(kind, tokenizer):
     all_shown(seen)
     wrote = look('time flies', model, tokenizer, write=5)
     got = model.generate(ids, max_new_tokens=5, do_sample=False)[0]
-    assert wrote.written == len(got)-1 and len(wrote.parts['decoder'][0]) == len(got)
+    assert wrote.written == len(got)-1 and len(wrote.token_names['decoder'][0]) == len(got)
     long = look('time flies', model, tokenizer, write=32)
     assert look('time flies', model, tokenizer).written == min(32, long.written)
-    assert look('time flies', model, tokenizer, write=0).parts['decoder'][0] == ['<s>']
+    assert look('time flies', model, tokenizer, write=0).token_names['decoder'][0] == ['<s>']
     # the decoder reads everything again at each step
     model.generation_config.use_cache = False
-    assert look('time flies', model, tokenizer, write=5).parts == wrote.parts
-    same = look('time flies', model, tokenizer, target='die zeit').parts['cross']
+    assert look('time flies', model, tokenizer, write=5).token_names == wrote.token_names
+    same = look('time flies', model, tokenizer, target='die zeit').token_names['cross']
     assert same == (['<s>', 'die', 'zeit'], source)
+    with pytest.raises(ValueError, match='the target has 71 tokens, the model reads at most 64'):
+        look('time flies', made('bart', 'sdpa'), tokenizer, target='zeit '*70)
     bare = look('time flies', made(kind, 'sdpa'), tokenizer)
-    assert len(bare.parts['decoder'][0]) == 1
+    assert len(bare.token_names['decoder'][0]) == 1
 
 def test_a_text_that_is_written_on(tokenizer):
     "One look is the record of all steps of `generate`"
@@ -228,11 +233,22 @@ def test_a_text_that_is_written_on(tokenizer):
     assert seen.tokens == [words[i] for i in got[0]] and seen.written == len(seen.tokens)-3
     n = r.layers[0].weights.shape[2]
     assert_close([w[:,:n,:n] for w in seen.recording.weights()], r.weights(), **close)
+    typed = copy.deepcopy(tokenizer)    # types of the new tokens are those of the last one
+    typed.model_input_names = ['input_ids', 'token_type_ids', 'attention_mask']
+    assert look('time flies', model, typed, write=4).written == seen.written
+    with pytest.raises(ValueError, match='the text has 3 tokens and 62 to write, the model reads'):
+        look('time flies', model, tokenizer, write=62)
     model.train()    # dropout must not act while it writes
     assert look('time flies', model, tokenizer, write=4).tokens == seen.tokens and model.training
     said = r'GPT2Model cannot write: load it with its head, load_hf\(\.\.\., head=True\)'
     with pytest.raises(ValueError, match=said):
         look('time flies', model.transformer, tokenizer, write=4)
+
+def test_positions_of_roberta_begin_behind_padding(tokenizer):
+    model = made('roberta', 'sdpa')     # 64 positions, of which one is of padding
+    assert len(look('time '*62, model, tokenizer).tokens) == 63
+    with pytest.raises(ValueError, match='the text has 64 tokens, the model reads at most 63'):
+        look('time '*63, model, tokenizer)
 
 @pytest.mark.parametrize('both', [False, True])
 def test_our_own_transformer_writes_and_reads_targets(both):
@@ -244,12 +260,34 @@ def test_our_own_transformer_writes_and_reads_targets(both):
     seen = look('time flies', model, own, write=3)
     ids = torch.tensor([own.encode('time flies')])
     want = [own.decode([i], skip_special=False) for i in generate(model, ids, 3)[0].tolist()]
-    assert (seen.parts['decoder'][0] if both else seen.tokens) == want and seen.written == 3
+    assert (seen.token_names['decoder'][0] if both else seen.tokens) == want and seen.written == 3
     all_shown(seen)
     if not both: return
     seen = look('time flies', model, own, target='an arrow')
-    assert seen.parts['cross'] == ([own.decode([2], skip_special=False), 'an', 'arrow'],
-                                   ['time', 'flies'])
+    start = own.decode([2], skip_special=False)
+    assert seen.token_names['cross'] == ([start, 'an', 'arrow'], ['time', 'flies'])
+    assert look('time flies', model, own).written == 32
+    short = replace(model.cfg, positions='learned', max_len=8)
+    assert look('time flies', Transformer(short), own).written == 7
+    with pytest.raises(ValueError, match='the target has 9 tokens, the model reads at most 8'):
+        look('time flies', Transformer(short), own, target='an '*8)
+    headless = Transformer(replace(model.cfg, head=None))
+    assert look('time flies', headless, own).token_names['decoder'][0] == [start]
+
+def test_a_target_has_no_end_token(tokenizer):
+    ends = PretrainedTokenizer(tokenizer.backend_tokenizer,
+                               special_tokens_map=dict(eos_token='</s>'))
+    model = Transformer(TransformerConfig(len(words), d_model=12, n_layers=1, n_heads=3,
+                                          kind='encoder-decoder', decoder_start_id=1)).eval()
+    seen = look('time', model, ends, target='die zeit')
+    assert seen.token_names['cross'] == (['<s>', 'die', 'zeit'], ['time', '</s>'])
+
+def test_a_batch_of_one_sound_stays_one():
+    model = SimpleNamespace(main_input_name='input_values')
+    assert _sound(torch.rand(1, 99), model, None)[0]['input_values'].shape == (1, 99)
+    model.main_input_name = 'input_features'
+    for shape in ((8, 16), (1, 8, 16)):
+        assert _sound(torch.rand(shape), model, None)[0]['input_features'].shape == (1, 8, 16)
 
 picture = Image.fromarray((np.arange(20*30*3).reshape(20, 30, 3) % 251).astype('uint8'))
 
@@ -325,9 +363,9 @@ def test_a_text_with_a_picture(tokenizer, tmp_path):
     text = ['a', 'cat', '</s>']
     both = look('a cat', model, processor, image=picture)
     alone,seen = look('a cat', model, processor),look(picture, model, processor)
-    assert both.tokens == text and set(both.parts) == {'text_model', 'vision_model'}
-    assert both.image_kind == 'vision_model' and both.parts['text_model'] == (text, text)
-    assert both.parts['vision_model'][0] == ['[CLS]', '0,0', '0,1', '1,0', '1,1']
+    assert both.tokens == text and set(both.token_names) == {'text_model', 'vision_model'}
+    assert both.image_kind == 'vision_model' and both.token_names['text_model'] == (text, text)
+    assert both.token_names['vision_model'][0] == ['[CLS]', '0,0', '0,1', '1,0', '1,1']
     assert alone.recording.kinds() == ['text_model']
     assert alone.image is None and alone.tokens == text
     assert seen.recording.kinds() == ['vision_model']
@@ -352,17 +390,17 @@ def test_a_sound(tokenizer):
     model = whisper._from_config(config, attn_implementation='sdpa').eval()
     sound = np.sin(np.arange(12000)/20).astype('float32')
     seen = look(sound, model, processor, target='time flies')
-    moments,answer = seen.parts['encoder'][0],['<s>', 'time', 'flies']
+    moments,answer = seen.token_names['encoder'][0],['<s>', 'time', 'flies']
     # a second, cut in eight
     assert moments == [f'{n/8:.2f}s' for n in range(8)] == seen.tokens
     assert seen.recording.kinds() == ['encoder', 'decoder', 'cross']
-    assert seen.parts['cross'] == (answer, moments)
+    assert seen.token_names['cross'] == (answer, moments)
     features = processor(sound, sampling_rate=16000, return_tensors='pt')['input_features']
     are_of(seen.recording, given_by(eager(model), input_features=features,
                                     decoder_input_ids=torch.tensor([[1, 4, 5]])))
     all_shown(seen)
     wrote = look(sound, model, processor, write=4)
-    first,*rest = wrote.parts['decoder'][0]
+    first,*rest = wrote.token_names['decoder'][0]
     assert first == '<s>' and wrote.written == len(rest)
     generated = model.generate(features, max_new_tokens=4, do_sample=False)[0].tolist()
     assert [words.index(w) for w in rest] == generated[:wrote.written]

@@ -118,20 +118,20 @@ def test_encoder_and_decoder_of_two_kinds():
 
 def test_what_a_kernel_is_given():
     "Learned queries serve a whole batch; masks are booleans or numbers; others are refused"
-    from attention_nb.recording.third_party import _their_options
+    from attention_nb.recording.third_party import _options_from_hf
     m,q,k = torch.nn.Identity(),torch.randn(5, 2, 3, 8),torch.randn(5, 2, 4, 8)
     mask = torch.rand(5, 1, 3, 4) > 0.3
     least = torch.finfo(torch.float32).min
     for given in (mask, torch.zeros(mask.shape).masked_fill(~mask, least)):
-        options = _their_options(m, q, k, given, dict(scaling=2., position_bias=None))
+        options = _options_from_hf(m, q, k, given, dict(scaling=2., position_bias=None))
         assert torch.equal(options['mask'], mask) and options['bias'] is None
         assert options['scale'] == 2
     bias = torch.randn(5, 1, 3, 4)
-    assert torch.equal(_their_options(m, q, k, bias, dict(position_bias=bias))['bias'], 2*bias)
-    assert not _their_options(m, q, k, None, dict(is_causal=True))['mask'].triu(1).any()
-    assert _their_options(m, q, k, None, {})['mask'] is None
+    assert torch.equal(_options_from_hf(m, q, k, bias, dict(position_bias=bias))['bias'], 2*bias)
+    assert not _options_from_hf(m, q, k, None, dict(is_causal=True))['mask'].triu(1).any()
+    assert _options_from_hf(m, q, k, None, {})['mask'] is None
     with pytest.raises(NotImplementedError, match=r'its mask must be a tensor \(B, H, L, S\)'):
-        _their_options(m, q, k, torch.ones(5, 4), {})
+        _options_from_hf(m, q, k, torch.ones(5, 4), {})
 
 def test_half():
     "Halves are recorded in float32, and their rounding is no reason to refuse"

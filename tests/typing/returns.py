@@ -15,7 +15,7 @@ from attention_nb.layers.base import AttentionFunction, AttentionLayer, attentio
 from attention_nb.layers.cache import AttentionCache
 from attention_nb.models.blocks import Block
 from attention_nb.recording.look import Seen
-from attention_nb.recording.steps import Recorded
+from attention_nb.recording.steps import RecordedAttention
 from attention_nb.text.bpe import GPT2_PATTERN
 from attention_nb.text.vocabulary import Tokenizer
 
@@ -114,7 +114,7 @@ def files()->None:
 def recording()->None:
     layer = nb.MultiHeadAttention(8, 2)
     with nb.record(layer) as r: layer(x)
-    assert_type(r.layers[0], Recorded)
+    assert_type(r.layers[0], RecordedAttention)
     assert_type(r.layers[0].q, Tensor)
     assert_type(r.weights(batch=1), list[Tensor])
     seen = nb.look('ab', nb.Transformer(small), nb.WordTokenizer.train(texts, min_count=1))
