@@ -256,13 +256,16 @@ class QuantizedWeight(nn.Module):
 
     def _apply(self, fn:Callable[[Tensor],Tensor], recurse:bool=True)->Any:
         "Move codes and scales to another device; another dtype changes only `like`"
-        buffers = {name: cast(Tensor, self._buffers.pop(name)) for name in ('codes','scales')}
-        super()._apply(fn, recurse)
-        device = self.like.device
-        if device.type != 'cpu' and self.is_packed:
-            buffers['codes'] = _pair_nibbles(_unpack(buffers['codes'], *self.shape))
-            self.is_packed = False
-        self._buffers.update({name: t.to(device) for name,t in buffers.items()})
+        device = fn(self.like).device
+        is_packed = self.is_packed and device.type == 'cpu'
+        codes = self.codes if is_packed else self.unpacked_codes()
+        moved = dict(codes=_to_device(codes, device), scales=_to_device(self.scales, device))
+        kept = {name: self._buffers.pop(name) for name in moved}    # what an error leaves
+        try:
+            super()._apply(fn, recurse)
+            kept = moved
+            self.is_packed = is_packed
+        finally: self._buffers.update(kept)
         self.pack()
         return self
 
@@ -291,6 +294,10 @@ class QuantizedWeight(nn.Module):
     def extra_repr(self)->str:
         N,K = self.shape
         return f'{K}, {N}, bits={self.bits}' + (f', group={self.group}' if self.group else '')
+
+def _to_device(t:Tensor, device:torch.device)->Tensor:
+    "Move a tensor; one on meta has no numbers and becomes an empty one, as with `to_empty`"
+    return torch.empty_like(t, device=device) if t.is_meta else t.to(device)
 
 class _DequantizedProduct(torch.autograd.Function):
     "`x @ weight.T`; the backward pass dequantizes again instead of keeping the floats"
