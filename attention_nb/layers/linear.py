@@ -146,7 +146,6 @@ class StateCache:
         dtype: Of `conv_state`; the state: float32 or wider; None: default
         device: Where they are allocated
     """
-    can_crop:bool = False    # single tokens cannot be removed
     def __init__(self, batch:int, state:tuple[int,int,int], conv_state:tuple[int,int]=(0,0), *,
                  dtype:torch.dtype|None=None, device:torch.device|str|None=None):
         check_sizes(batch=batch)
@@ -199,10 +198,23 @@ class StateCache:
             n: Number of tokens that stay: all, or none
         """
         n = checked_integer('n', n, max=len(self))
-        if n == len(self): return
-        if not n: return self.reset()
-        raise NotImplementedError("a StateCache cannot be cropped: its state is one sum over all "
-                                  f"{len(self)} tokens; reset it and read the first {n} again")
+        if not self.can_crop(n):
+            raise NotImplementedError("a StateCache cannot be cropped: its state is one sum over "
+                                      f"all {len(self)} tokens; reset it and read the first {n} "
+                                      "again")
+        if n < len(self): self.reset()
+
+    def can_crop(self, n:int, length:int|None=None)->bool:
+        """Return whether `crop` can leave `n` tokens
+
+        Args:
+            n: Number of tokens that stay
+            length: Number of tokens before; None: those that are read
+
+        Returns:
+            True for all tokens and for none
+        """
+        return n in (0, len(self) if length is None else length)
 
     def select(self, rows:Tensor)->None:
         """Reorder the sequences, as beam search does

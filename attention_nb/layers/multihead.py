@@ -338,6 +338,8 @@ class MultiHeadAttention(AttentionLayer):
         else: q,k,v = self._project_inputs(*x, cache, positions, rotation)
         if cache is not None:
             options.pop('k_pos', None)    # the cache has those of all keys
+            if getattr(cache, 'left', None) is not None and (need_weights or self.is_customized):
+                options['in_order'] = True    # somebody sees the order of keys
             attend = partial(self.call_attention, need_weights=bool(need_weights))
             attended = cache.attend(attend, q, k, v, **options)
         else:
