@@ -309,7 +309,7 @@ class MultiHeadAttention(AttentionLayer):
 
         Args:
             query: (B, L, D), or (L, D) without a batch
-            key: (B, S, kdim); None means `query`
+            key: (B, S, kdim), not read again once cached; None means `query`
             value: (B, S, vdim); None means `key`
             mask: Bool (L, S) or (B, H, L, S), or an `AttentionMask`
             bias: Added to the scores; shapes as for `mask`
@@ -406,7 +406,7 @@ class MultiHeadAttention(AttentionLayer):
 
         Args:
             batch: Number of sequences B
-            max_len: Capacity in tokens
+            max_len: Capacity in tokens; a sliding cache takes any number
             dtype: Dtype of the cache; None means that of keys and values now
             device: None means that of the module
 
