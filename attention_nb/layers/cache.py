@@ -126,7 +126,9 @@ class KVCache:
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, *, q_pos:Tensor|None=None, in_order:bool=False,
                **options:Any)->Attended:
-        """Append the new keys and values, and attend to all that are cached; an error changes nothing
+        """Append the new keys and values, and attend to all that are cached
+
+        An error, also one of `attend`, changes nothing.
 
         Args:
             attend: The attention function to call
@@ -389,8 +391,9 @@ class SlidingKVCache(KVCache):
         first = max(0, start-self._n_slots+1)     # the oldest key within the window
         skip = max(0, L-self._n_slots)            # new tokens that are overwritten at once
         old = self._slots(first, start)
+        pairs = (self.keys,self._k,k),(self.values,self._v,v)
         keys,values = (torch.cat([cached[:,:,old].to(new.dtype), buffer.as_stored(new)], 2)
-                       for cached,buffer,new in ((self.keys, self._k, k), (self.values, self._v, v)))
+                       for cached,buffer,new in pairs)
         self._write(self._slots(start+skip, start+L), k[:,:,skip:], v[:,:,skip:])
         self._length = start+L
         return keys, values

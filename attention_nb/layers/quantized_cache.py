@@ -197,7 +197,7 @@ class GroupedBuffer(CacheBuffer):
     """A buffer of codes of 4 or 2 bits, each group of numbers with a minimum and a scale
 
     KIVI (Liu et al. 2024, arXiv:2402.02750). A group is 32 tokens of one channel, or one token of
-    a head. The newest 32 to 63 tokens are not quantized. A NaN spoils its whole group.
+    a head. The newest 32 to 63 tokens are not quantized. A NaN or an infinity spoils its group.
 
     Args:
         shape: Shape of the buffer, (B, H, S, E)
