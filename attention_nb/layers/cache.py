@@ -639,10 +639,15 @@ class ModelCache:
         self.rope_length = 0
         self._is_consistent = True
 
-    def crop(self, n:int)->None:
-        """Remove all tokens after the first `n`; after an error, `reset` the cache
+    def invalidate(self)->None:
+        "Refuse further calls until `reset`"
+        self._is_consistent = False
 
-        Raises a `ValueError` where a sliding cache has overwritten slots.
+    def crop(self, n:int)->None:
+        """Remove all tokens after the first `n`
+
+        Raises a `ValueError` where a sliding cache has overwritten slots, and a
+        `NotImplementedError` for the cache of a layer with a state; nothing is removed then.
 
         Args:
             n: Number of tokens that stay
