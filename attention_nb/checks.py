@@ -132,6 +132,25 @@ def check_float_tensor(name:str, t:object)->None:
     if not isinstance(t, Tensor) or not t.is_floating_point():
         raise TypeError(f"{name} must be a tensor of floats, got {dtype_or_type(t)}")
 
+# %% ../nbs/checks.ipynb #03404575
+def checked_rows(rows:Any, batch:int, device:torch.device)->Tensor:
+    """Return the rows that a cache selects; raise a `TypeError` or `ValueError` for others
+
+    Args:
+        rows: Index of the sequence that each row continues, integers (B,)
+        batch: Number of sequences to choose from
+        device: Where they are
+
+    Returns:
+        On this device
+    """
+    rows = torch.as_tensor(rows, device=device)
+    if rows.dtype not in (torch.int32,torch.int64) or rows.dim() != 1:
+        raise TypeError(f"rows must be integers (B,), got {rows.dtype} {tuple(rows.shape)}")
+    if not len(rows) or not 0 <= rows.min() <= rows.max() < batch:
+        raise ValueError(f"rows must be from 0 to {batch-1}, got {rows.tolist()}")
+    return rows
+
 # %% ../nbs/checks.ipynb #39c24c5c
 def check_broadcast(name:str, t:Tensor, shape:tuple[int,...], what:str='the scores')->None:
     """Raise a `ValueError` unless `t` broadcasts to the scores without enlarging them

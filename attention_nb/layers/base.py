@@ -148,7 +148,7 @@ def _call_flex(function:AnyAttentionFunction, q:Tensor, k:Tensor, v:Tensor, **op
 def _call_flash_attn(flash:AnyAttentionFunction, q:Tensor, k:Tensor, v:Tensor, *, causal:bool=False,
                      window:Window|None=None, scale:float|None=None, softcap:float|None=None,
                      dropout_p:float=0.)->Tensor:
-    "Call `flash_attn_func`, whose tensors are (B, L, H, E); its causal mask is aligned as ours"
+    "Call `flash_attn_func`, whose tensors are (B, L, H, E); its causal mask is bottom right"
     _check_four_dims('flash_attn_func', q)
     sides = tuple(-1 if side is None else side for side in checked_window(window))
     out:Tensor = flash(*(t.transpose(1, 2) for t in (q,k,v)), dropout_p=dropout_p,
@@ -328,16 +328,17 @@ def check_call(query:Tensor, n_new:int, *, heads:int, n_cached:int=0, dtype:torc
 
 # %% ../../nbs/layers/base.ipynb #54af608b
 def checked_output(name:str, out:Tensor|tuple[Tensor,...], q:Tensor, k:Tensor, v:Tensor,
-                   need_weights:bool)->Attended:
-    """Return what an attention function returned; raise a `ValueError` for wrong shapes
+                   need_weights:bool, what:str='attend')->Attended:
+    """Return what an attention function or a hook returned; raise a `ValueError` for wrong shapes
 
     Args:
-        name: Name of the attention function
+        name: Name of the function or hook
         out: Its result
         q: (B, H, L, E)
         k: (B, Hkv, S, E)
         v: (B, Hkv, S, Ev)
         need_weights: Whether weights are returned too
+        what: What has returned it
 
     Returns:
         The output, or output and weights
@@ -347,7 +348,7 @@ def checked_output(name:str, out:Tensor|tuple[Tensor,...], q:Tensor, k:Tensor, v
     got = [tuple(t.shape) if isinstance(t, Tensor) else type(t).__name__ for t in parts]
     if got[:len(shapes)] != shapes:
         wanted = f"(out {shapes[0]}, weights {shapes[1]})" if need_weights else f"out {shapes[0]}"
-        raise ValueError(f"attend must return {wanted}, got {', '.join(map(str, got))} from {name}")
+        raise ValueError(f"{what} must return {wanted}, got {', '.join(map(str, got))} from {name}")
     return (parts[0],parts[1]) if need_weights else parts[0]
 
 # %% ../../nbs/layers/base.ipynb #e7c1304e
@@ -503,7 +504,8 @@ class AttentionLayer(nn.Module):
             call = LayerCall(q, k, v, _without_defaults(options), need_weights)
             for hook in tuple(self._attention_hooks.values()):
                 changed = hook(self, call, out)
-                if changed is not None: out = changed
+                if changed is None: continue
+                out = checked_output(_name(hook), changed, q, k, v, need_weights, 'a hook')
         return out
 
 # %% ../../nbs/layers/base.ipynb #22295723

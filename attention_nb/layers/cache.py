@@ -8,16 +8,16 @@ Docs: https://attention-nb.github.io/attention_nb/layers/cache.html.md"""
 __all__ = ['AttentionCache', 'KVCache', 'SlidingKVCache', 'ModelCache']
 
 # %% ../../nbs/layers/cache.ipynb #f1a28ce4
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 import torch
 from torch import Tensor
-from ..checks import Attended, check_sizes, checked_integer, has_values
+from ..checks import Attended, check_sizes, checked_integer, checked_rows, has_values
 from ..kernels.positions import Window
 from ..kernels.attention_mask import AttentionMask, named_tensors
-from .quantized_cache import (GroupedBuffer, Int8Buffer, QuantizedBuffer,
-                                                  low_bit_dtypes)
+from .quantized_cache import (CacheBuffer, GroupedBuffer, Int8Buffer,
+                                                  low_bit_dtypes, select_sequences)
 
 # %% ../../nbs/layers/cache.ipynb #d78d52c1
 class _CachedLayer(Protocol):
@@ -43,6 +43,17 @@ class LayerCache(Protocol):
             n: Number of tokens that stay
         """
         ...
+    def can_crop(self, n:int, length:int|None=None)->bool:
+        """Return whether `crop` can leave `n` tokens
+
+        Args:
+            n: Number of tokens that stay
+            length: Number of tokens before; None: those that are cached
+
+        Returns:
+            A cache without this method can
+        """
+        ...
     def select(self, rows:Tensor)->None:
         """Reorder the sequences, as beam search does; may raise `NotImplementedError`
 
@@ -53,7 +64,11 @@ class LayerCache(Protocol):
 
 # %% ../../nbs/layers/cache.ipynb #95b4bcfa
 class AttentionCache(LayerCache, Protocol):
-    "Interface of the cache of an attention layer"
+    """Interface of the cache of an attention layer
+
+    Layers and models also read the attributes `batch`, `dtype`, `max_len` and `nbytes` where a
+    cache has them, and `left` of a sliding cache, whose `attend` takes `in_order`.
+    """
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, **options:Any)->Attended:
         """Append the new keys and values, and attend to all that are cached
@@ -90,16 +105,17 @@ class KVCache:
         widths = head_dim, head_dim if v_head_dim is None else v_head_dim
         check_sizes(batch=batch, n_kv_heads=n_kv_heads, max_len=max_len, head_dim=widths[0],
                     v_head_dim=widths[1] or 1)    # 0 is allowed
-        self._k,self._v = _allocate(batch, n_kv_heads, max_len, widths=widths, dtype=dtype,
-                                    device=device)
+        self._k,self._v = (_new_buffer(batch, n_kv_heads, max_len, width, dtype=dtype,
+                                       by_channel=is_key, device=device)
+                           for width,is_key in zip(widths, (True,False)))
         self.max_len:int|None = max_len
-        self._seen = 0
+        self._length = 0
         self._position_ids:Tensor|None = None    # None: 0, 1, 2, ...
 
     @property
     def batch(self)->int:
         "Number of sequences B"
-        return len(self._k)
+        return self._k.shape[0]
     @property
     def widths(self)->tuple[int,int,int]:
         "Number of heads, head dimension of keys, head dimension of values"
@@ -108,8 +124,11 @@ class KVCache:
     def dtype(self)->torch.dtype: return self._k.dtype
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
-               v:Tensor|None=None, *, q_pos:Tensor|None=None, **options:Any)->Attended:
+               v:Tensor|None=None, *, q_pos:Tensor|None=None, in_order:bool=False,
+               **options:Any)->Attended:
         """Append the new keys and values, and attend to all that are cached
+
+        An error, also one of `attend`, changes nothing.
 
         Args:
             attend: The attention function to call
@@ -117,6 +136,7 @@ class KVCache:
             k: Their keys, (B, Hkv, L, E); None: attend to the cached keys only
             v: Their values, (B, Hkv, L, Ev)
             q_pos: Position ids of the new tokens, (L,) or (B, L); None: the next
+            in_order: Call `attend` with keys in their order, also of a sliding cache
             options: Of the attention, about all tokens so far
 
         Returns:
@@ -125,22 +145,31 @@ class KVCache:
         if (k is None) != (v is None):
             raise ValueError("k and v must be given together, or neither")
         if k is None or v is None: return attend(q, self.keys, self.values, **options)
-        L = q.shape[2]
+        past,L = self._length,q.shape[2]
         if q_pos is not None or self._position_ids is not None:
-            past = self._seen
             k_pos = _append_position_ids(self._position_ids, q_pos, past, L, q.device)
             options |= dict(q_pos=k_pos[...,past:], k_pos=k_pos)
         self._check_dropped(L, options)
         keys,values = self.update(k, v)
-        self._position_ids = options.get('k_pos', self._position_ids)
-        keys,values,options = self._select_cached(keys, values, L, options)
-        return attend(q, keys, values, **options)
+        position_ids = options.get('k_pos', self._position_ids)
+        try:
+            selected = self._select_cached(keys, values, L, in_order, options)
+            out = attend(q, *selected[:2], **selected[2])
+        except BaseException:    # KeyboardInterrupt too
+            self._undo_update(past, keys, values)
+            raise
+        self._position_ids = position_ids
+        return out
+
+    def _undo_update(self, past:int, keys:Tensor, values:Tensor)->None:
+        "Return to `past` tokens after an `update` that has returned keys and values"
+        self.crop(past)
 
     def _check_dropped(self, L:int, options:dict[str,Any])->None:
         "Raise a `ValueError` if a query may attend to a dropped key; a `KVCache` drops none"
 
-    def _select_cached(self, keys:Tensor, values:Tensor, L:int,
-                     options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
+    def _select_cached(self, keys:Tensor, values:Tensor, L:int, in_order:bool,
+                       options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
         "Return keys, values and the options for these keys; a `KVCache` holds all"
         return keys, values, options
 
@@ -157,65 +186,83 @@ class KVCache:
         Returns:
             All keys (B, Hkv, S, E) and values (B, Hkv, S, Ev), not copied
         """
-        start = self._seen
+        start = self._length
         end = start + _check_new(k, v, (self._k,self._v))
         if end > self._k.shape[2]:
             raise ValueError(f"{start} of at most {self.max_len} tokens are cached: "
                              f"no room for {end-start} more")
         self._write(slice(start, end), k, v)
-        self._seen = end
-        return self._k[:,:,:end], self._v[:,:,:end]
+        self._length = end
+        return self.keys, self.values
 
     def _write(self, slots:slice|Tensor, k:Tensor, v:Tensor)->None:
         "Write keys and values into slots of the buffers"
         self._copy_for_backward(torch.clone)
-        self._k[:,:,slots] = k
-        self._v[:,:,slots] = v
+        self._k.write(slots, k)
+        self._v.write(slots, v)
 
     def _copy_for_backward(self, copy:Callable[[Tensor],Tensor])->None:
         "In training, leave the old buffers to the backward pass and continue with copies"
-        if self._k.requires_grad or self._v.requires_grad:
+        k,v = self.buffers
+        if k.requires_grad or v.requires_grad:
             grad = torch.is_grad_enabled()
             with torch.inference_mode(False), torch.set_grad_enabled(grad):
-                self._k,self._v = copy(self._k),copy(self._v)
+                self._k.data,self._v.data = copy(k),copy(v)
 
     @property
     def buffers(self)->tuple[Tensor,Tensor]:
-        "All slots of keys and of values, also the free ones"
-        return self._k, self._v
+        "All slots of keys and of values, also the free ones; codes if the cache is quantized"
+        return self._k.data, self._v.data
 
     def count_token(self)->None:
         "Count a token that a compiled step has written into `buffers`"
-        self._seen += 1
+        self._length += 1
 
     @property
-    def _n_cached(self)->int: return min(self._seen, self._k.shape[2])
+    def _n_filled_slots(self)->int: return min(self._length, self._k.shape[2])
     @property
-    def keys(self)->Tensor: return self._k[:,:,:self._n_cached]
+    def keys(self)->Tensor: return self._k.read(self._n_filled_slots)
     @property
-    def values(self)->Tensor: return self._v[:,:,:self._n_cached]
+    def values(self)->Tensor: return self._v.read(self._n_filled_slots)
     @property
     def positions(self)->Tensor:
-        "Index in the sequence of each cached key, (S,); not its position id"
-        return torch.arange(self._seen, device=self._k.device)
+        "Index in the sequence of each of `keys`, (S,); not its position id"
+        return torch.arange(self._length, device=self._k.device)
     @property
     def nbytes(self)->int: return self._k.nbytes + self._v.nbytes
-    def __len__(self)->int: return self._seen
+    def __len__(self)->int: return self._length
 
     def reset(self)->None:
         "Remove all tokens"
         self._copy_for_backward(torch.zeros_like)
-        self._seen = 0
+        self._length = 0
+        for buffer in (self._k,self._v): buffer.crop(0)
         self._position_ids = None
 
     def crop(self, n:int)->None:
         """Remove all tokens after the first `n`
 
+        Of int4 and int2 what stays is unchanged if at most 32 tokens go, or those of the last
+        call, or if `n` is a multiple of 32. Else up to 31 tokens are quantized once more.
+
         Args:
             n: Number of tokens that stay
         """
-        self._seen = checked_integer('n', n, max=self._seen)
+        self._length = checked_integer('n', n, max=self._length)
+        for buffer in (self._k,self._v): buffer.crop(self._length)
         if self._position_ids is not None: self._position_ids = self._position_ids[...,:n]
+
+    def can_crop(self, n:int, length:int|None=None)->bool:
+        """Return whether `crop` can leave `n` tokens
+
+        Args:
+            n: Number of tokens that stay
+            length: Number of tokens before; None: those that are cached
+
+        Returns:
+            A `KVCache` always can
+        """
+        return True
 
     def select(self, rows:Tensor)->None:
         """Reorder the sequences, as beam search does
@@ -223,18 +270,9 @@ class KVCache:
         Args:
             rows: Index of the sequence that each row continues, integers (B,); B may change
         """
-        old = len(self._k)
-        rows = torch.as_tensor(rows, device=self._k.device)
-        if rows.dtype not in (torch.int32,torch.int64) or rows.dim() != 1:
-            raise TypeError(f"rows must be integers (B,), got {rows.dtype} {tuple(rows.shape)}")
-        if not len(rows) or not 0 <= rows.min() <= rows.max() < old:
-            raise ValueError(f"rows must be from 0 to {old-1}, got {rows.tolist()}")
-        k,v = (_select(t, rows, self._n_cached) for t in (self._k, self._v))
-        if len(rows) != old:
-            widths = k.shape[3],v.shape[3]
-            self._k,self._v = _allocate(len(rows), *self._k.shape[1:3], widths=widths,
-                                        dtype=k.dtype, device=k.device)
-        self._write(slice(self._n_cached), k, v)
+        rows = checked_rows(rows, self.batch, self._k.device)
+        self._copy_for_backward(torch.clone)
+        for buffer in (self._k,self._v): buffer.select(rows, self._n_filled_slots)
         ids = self._position_ids
         if ids is not None and ids.dim() > 1: self._position_ids = ids.index_select(0, rows)
 
@@ -242,7 +280,7 @@ class KVCache:
         B,H,_,E = self._k.shape
         limit = f"max_len={self.max_len}" if self.left is None else f"left={self.left}"
         return (f"{type(self).__name__}(batch={B}, n_kv_heads={H}, {limit}, head_dim={E}, "
-                f"v_head_dim={self._v.shape[3]}): {self._seen} tokens, {self.nbytes:,} bytes")
+                f"v_head_dim={self._v.shape[3]}): {self._length} tokens, {self.nbytes:,} bytes")
 
 # %% ../../nbs/layers/cache.ipynb #cfd51938
 def _append_position_ids(old:Tensor|None, new:Tensor|None, past:int, L:int,
@@ -255,15 +293,13 @@ def _append_position_ids(old:Tensor|None, new:Tensor|None, past:int, L:int,
         old,new = (t.expand(B, -1) for t in (old,new))
     return torch.cat([old, new], -1)
 
-def _check_new(k:Tensor, v:Tensor, buffers:tuple[Any,Any])->int:
+def _check_new(k:Tensor, v:Tensor, buffers:tuple[CacheBuffer,CacheBuffer])->int:
     "Return the number of new tokens; raise an error unless they fit the buffers"
     L:Any = k.shape[2] if isinstance(k, Tensor) and k.dim() == 4 else 'L'
     for name,t,buffer in zip('kv', (k,v), buffers):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(t).__name__}")
-        if isinstance(buffer, QuantizedBuffer): buffer.check_rows(name, t)
-        elif t.dtype != buffer.dtype:
-            raise TypeError(f"{name} must be {buffer.dtype} like the cache, got {t.dtype}")
+        buffer.check_dtype(name, t)
         if t.device != buffer.device:
             raise ValueError(f"{name} must be on {buffer.device} like the cache, got {t.device}")
         B,H,_,E = buffer.shape
@@ -271,24 +307,27 @@ def _check_new(k:Tensor, v:Tensor, buffers:tuple[Any,Any])->int:
             raise ValueError(f"{name} must be ({B}, {H}, {L}, {E}), got {tuple(t.shape)}")
     return k.shape[2]
 
-def _allocate(*shape:int, widths:Sequence[int], dtype:torch.dtype|None,
-              device:torch.device|str|None)->list[Any]:
-    "Return a buffer of zeros for each width, which may be written to in any mode"
+def _new_buffer(*shape:int, dtype:torch.dtype|None, by_channel:bool,
+                device:torch.device|str|None)->CacheBuffer:
+    "Return a buffer of zeros, (B, H, S, E), which may be written to in any mode"
     with torch.inference_mode(False):
-        if dtype is torch.int8: return [Int8Buffer(*shape, E, device=device) for E in widths]
+        if dtype is torch.int8: return Int8Buffer(*shape, device=device)
         if dtype in low_bit_dtypes:
-            return [GroupedBuffer(*shape, E, dtype=dtype, by_channel=is_key, device=device)
-                    for E,is_key in zip(widths, (True,False))]
-        return [torch.zeros(*shape, E, dtype=dtype, device=device) for E in widths]
+            return GroupedBuffer(*shape, dtype=dtype, by_channel=by_channel, device=device)
+        return _FloatBuffer(torch.zeros(*shape, dtype=dtype, device=device))
 
-def _select(buffer:Any, rows:Tensor, n:int)->Any:
-    "Return a copy of the first `n` slots of the chosen sequences"
-    if isinstance(buffer, QuantizedBuffer): return buffer.select(rows, n)
-    return buffer[:,:,:n].index_select(0, rows)
-
-def _as_stored(buffer:Any, new:Tensor)->Tensor:
-    "Return new rows as they will be read from the buffer"
-    return Int8Buffer.quantize(new)[...] if isinstance(buffer, Int8Buffer) else new
+class _FloatBuffer(CacheBuffer):
+    "A buffer of numbers as they are"
+    def __init__(self, data:Tensor)->None: self.data,self.dtype = data,data.dtype
+    @property
+    def nbytes(self)->int: return self.data.nbytes
+    def read(self, n:int)->Tensor: return self.data[:,:,:n]
+    def write(self, slots:slice|Tensor, tokens:Tensor)->None: self.data[:,:,slots] = tokens
+    def as_stored(self, tokens:Tensor)->Tensor: return tokens
+    def select(self, rows:Tensor, n:int)->None: self.data = select_sequences(self.data, rows, n)
+    def check_dtype(self, name:str, tokens:Tensor)->None:
+        if tokens.dtype != self.dtype:
+            raise TypeError(f"{name} must be {self.dtype} like the cache, got {tokens.dtype}")
 
 # %% ../../nbs/layers/cache.ipynb #c3b86b8c
 def _select_key_columns(options:dict[str,Any], columns:Tensor|slice)->dict[str,Any]:
@@ -297,8 +336,8 @@ def _select_key_columns(options:dict[str,Any], columns:Tensor|slice)->dict[str,A
         if isinstance(x, AttentionMask):
             # in the order of slots an index says nothing of a position: causal and window go, which
             # hide nothing there, see `_sees_all_slots`
-            in_order = isinstance(columns, slice) or x.q_pos is not None or x.k_pos is not None
-            return (x if in_order else replace(x, causal=False, window=None)).part(k=columns)
+            is_kept = isinstance(columns, slice) or x.q_pos is not None or x.k_pos is not None
+            return (x if is_kept else replace(x, causal=False, window=None)).part(k=columns)
         if name not in ('mask','bias','k_pos') or x is None: return x
         return x[...,columns] if x.dim() and (x.shape[-1] > 1 or name == 'k_pos') else x
     return {name: select(name, x) for name,x in options.items()}
@@ -312,7 +351,7 @@ class SlidingKVCache(KVCache):
         left: Number of keys before its own position that a query may attend to
         head_dim: Head dimension E of keys
         v_head_dim: Head dimension Ev of values; None: E, 0: no values are cached
-        dtype: None: torch's default; int8, int4, int2: int8
+        dtype: None: torch's default; int4 and int2 are stored as int8
         device: Where they are allocated
     """
     def __init__(self, batch:int, n_kv_heads:int, left:int, head_dim:int, *,
@@ -324,12 +363,6 @@ class SlidingKVCache(KVCache):
         super().__init__(batch, n_kv_heads, self._n_slots, head_dim, v_head_dim=v_head_dim,
                          dtype=dtype, device=device)
         self.max_len:int|None = None
-        self._first:int|None = None    # position of the first key that `update` returned in order
-
-    def count_token(self)->None:
-        "Count a token that a compiled step has written into `buffers`"
-        self._seen += 1
-        self._first = None
 
     def _slots(self, start:int, end:int)->Tensor:
         "Return the slots of the tokens from `start` to `end`"
@@ -338,33 +371,44 @@ class SlidingKVCache(KVCache):
     def update(self, k:Tensor, v:Tensor)->tuple[Tensor,Tensor]:
         """Overwrite the oldest slots, and return what the window reaches; an error changes nothing
 
+        A single token gets `keys` and `values`, in the order of their slots; more tokens get copies
+        in the order of the sequence.
+
         Args:
             k: Keys of L new tokens, (B, Hkv, L, E)
             v: Their values, (B, Hkv, L, Ev)
 
         Returns:
-            Keys and values that the new tokens may attend to, at `positions`
+            Keys and values that the new tokens may attend to
         """
-        start = self._seen
+        start = self._length
         L = _check_new(k, v, (self._k,self._v))
         if L == 1:
             slot = start % self._n_slots
             self._write(slice(slot, slot+1), k, v)
-            self.count_token()
+            self._length += 1
             return self.keys, self.values
         first = max(0, start-self._n_slots+1)     # the oldest key within the window
         skip = max(0, L-self._n_slots)            # new tokens that are overwritten at once
         old = self._slots(first, start)
-        keys,values = (torch.cat([buffer[:,:,old].to(new.dtype), _as_stored(buffer, new)], 2)
-                       for buffer,new in ((self._k, k), (self._v, v)))
+        pairs = (self.keys,self._k,k),(self.values,self._v,v)
+        keys,values = (torch.cat([cached[:,:,old].to(new.dtype), buffer.as_stored(new)], 2)
+                       for cached,buffer,new in pairs)
         self._write(self._slots(start+skip, start+L), k[:,:,skip:], v[:,:,skip:])
-        self._seen = start+L
-        self._first = first
+        self._length = start+L
         return keys, values
+
+    def _undo_update(self, past:int, keys:Tensor, values:Tensor)->None:
+        "Return to `past` tokens; a single token has overwritten a key that no later query reaches"
+        first = max(0, past-self._n_slots+1)
+        if self._length != past+1:
+            slots,n = self._slots(first, past),past-first
+            self._write(slots, keys[:,:,:n], values[:,:,:n])
+        self._length = past
 
     def _check_dropped(self, L:int, options:dict[str,Any])->None:
         "Raise a `ValueError` if a query may attend, by position ids, to a key that was dropped"
-        n_dropped = self._seen-self._n_slots+1
+        n_dropped = self._length-self._n_slots+1
         if n_dropped <= 0: return
         mask = options.get('mask')
         masking = {name: options[name] for name in ('causal','window','q_pos','k_pos')
@@ -372,7 +416,7 @@ class SlidingKVCache(KVCache):
         names = {*masking}
         if isinstance(mask, AttentionMask): names.update(name for name,_ in named_tensors(mask))
         if not names & {'q_pos','k_pos'}: return    # by index a window reaches no dropped key
-        combined = AttentionMask(L, self._seen+L, **masking)
+        combined = AttentionMask(L, self._length+L, **masking)
         if mask is not None: combined = combined & mask
         if not has_values(*(t for _,t in named_tensors(combined))): return
         dropped = combined.part(k=slice(0, n_dropped))
@@ -384,18 +428,19 @@ class SlidingKVCache(KVCache):
                                  f"of {self._n_slots} slots has dropped: pad on the left, or use "
                                  "a KVCache")
 
-    def _select_cached(self, keys:Tensor, values:Tensor, L:int,
-                     options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
+    def _select_cached(self, keys:Tensor, values:Tensor, L:int, in_order:bool,
+                       options:dict[str,Any])->tuple[Tensor,Tensor,dict[str,Any]]:
         "Return keys, values and the options without the columns of dropped keys"
         S = keys.shape[2]
-        if S == self._seen: return keys, values, options    # no key was dropped
-        if L > 1: return keys, values, _select_key_columns(options, slice(self._seen-S, self._seen))
-        if self._sees_all_slots(options):
+        if S == self._length: return keys, values, options    # no key was dropped
+        if L == 1 and not in_order and self._sees_all_slots(options):
             options = {name: x for name,x in options.items() if name not in ('causal','window')}
             return keys, values, _select_key_columns(options, self.positions)
-        order = self.positions.argsort()
-        options = _select_key_columns(options, slice(self._seen-S, self._seen))
-        return keys[:,:,order], values[:,:,order], options
+        if L == 1:
+            order = self.positions.argsort()
+            keys,values = keys[:,:,order],values[:,:,order]
+        columns = slice(self._length-S, self._length)
+        return keys, values, _select_key_columns(options, columns)
 
     def _sees_all_slots(self, options:dict[str,Any])->bool:
         "Return whether causal and window let the newest token attend to all slots"
@@ -409,14 +454,9 @@ class SlidingKVCache(KVCache):
 
     @property
     def positions(self)->Tensor:
-        """Index in the sequence of each key that `update` returned last, or that `crop` left
-
-        Not its position id.
-        """
-        if self._first is not None:
-            return torch.arange(self._first, self._seen, device=self._k.device)
-        newest = self._seen-1
-        slot = torch.arange(self._n_cached, device=self._k.device)
+        "Index in the sequence of each of `keys`, (S,), in the order of slots; not its position id"
+        newest = self._length-1
+        slot = torch.arange(self._n_filled_slots, device=self._k.device)
         return newest - (newest-slot) % self._n_slots
 
     def crop(self, n:int)->None:
@@ -425,16 +465,23 @@ class SlidingKVCache(KVCache):
         Args:
             n: Number of tokens that stay
         """
-        n = checked_integer('n', n, max=self._seen)
-        if n != self._seen and self._seen > self._n_slots:
-            raise ValueError(f"n must be {self._seen}: what came before is overwritten, got {n}")
+        n = checked_integer('n', n, max=self._length)
+        if not self.can_crop(n):
+            raise ValueError(f"n must be {self._length}: what came before is overwritten, got {n}")
         super().crop(n)
-        self._first = None
 
-    def reset(self)->None:
-        "Remove all tokens"
-        super().reset()
-        self._first = None
+    def can_crop(self, n:int, length:int|None=None)->bool:
+        """Return whether `crop` can leave `n` tokens
+
+        Args:
+            n: Number of tokens that stay
+            length: Number of tokens before; None: those that are cached
+
+        Returns:
+            True for all tokens, or while no slot was overwritten
+        """
+        length = self._length if length is None else length
+        return n == length or length <= self._n_slots
 
 # %% ../../nbs/layers/cache.ipynb #68e4cf46
 def _check_window(layer:_CachedLayer, is_self:bool, left:int)->None:
@@ -480,6 +527,20 @@ def check_cache(layer:_CachedLayer, query:Tensor, is_self:bool, cache:AttentionC
         raise ValueError(f"cache must be for a batch of {B}, got one for {getattr(cache, 'batch')}")
     left = getattr(cache, 'left', None)
     if left is not None: _check_window(layer, is_self, left)
+
+# %% ../../nbs/layers/cache.ipynb #9c6e28e8
+def can_crop(cache:LayerCache, n:int, length:int|None=None)->bool:
+    """Return whether a cache can be cropped to `n` tokens
+
+    Args:
+        cache: Any; one without the method `can_crop` can
+        n: Number of tokens that stay
+        length: Number of tokens before; None: those that are cached
+
+    Returns:
+        Whether it can leave them
+    """
+    return not hasattr(cache, 'can_crop') or cache.can_crop(n, length)
 
 # %% ../../nbs/layers/cache.ipynb #001dd413
 class ModelCache:
@@ -578,17 +639,22 @@ class ModelCache:
         self.rope_length = 0
         self._is_consistent = True
 
-    def crop(self, n:int)->None:
-        """Remove all tokens after the first `n`; after an error, `reset` the cache
+    def invalidate(self)->None:
+        "Refuse further calls until `reset`"
+        self._is_consistent = False
 
-        Raises a `ValueError` where a sliding cache has overwritten slots.
+    def crop(self, n:int)->None:
+        """Remove all tokens after the first `n`
+
+        Raises a `ValueError` where a sliding cache has overwritten slots, and a
+        `NotImplementedError` for the cache of a layer with a state; nothing is removed then.
 
         Args:
             n: Number of tokens that stay
         """
         checked_integer('n', n, max=len(self))
         for c in self.self_attn:    # what cannot be cropped raises before another layer is
-            if not getattr(c, 'can_crop', True): c.crop(n)
+            if not can_crop(c, n): c.crop(n)
         self._is_consistent = False
         for c in self.self_attn: c.crop(n)
         if self.position_ids is not None: self.position_ids = self.position_ids[...,:n]

@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import (check_float_tensor, check_integer_tensor, check_number,
-                                 check_sizes, checked_integer, explained, has_values, wide_dtype)
+                                 check_sizes, checked_integer, checked_rows, explained, has_values,
+                                 wide_dtype)
 from .few_rows import Linear
 from .multihead import computed_dtype, merge_heads, split_heads, weight_like
 
@@ -131,8 +132,8 @@ def gated_delta_rule(q:Tensor, k:Tensor, v:Tensor, beta:Tensor, log_decay:Tensor
     return _by_chunks(q, k, v, beta, log_decay, state)
 
 # %% ../../nbs/layers/linear.ipynb #0c76f4e1
-def _own(t:Tensor)->Tensor:
-    "Return a tensor that later calls may use in any mode"
+def _normal_tensor(t:Tensor)->Tensor:
+    "Return a tensor that is no inference tensor, for later calls in any mode"
     return t.clone() if t.is_inference() else t
 
 class StateCache:
@@ -141,18 +142,17 @@ class StateCache:
     Args:
         batch: Number of sequences B
         state: Shape of the state: heads, E, Ev
-        recent: Tokens and width of the inputs that a convolution reads again
-        dtype: Of `recent`; the state: float32 or wider. None: the default
+        conv_state: Number and width of the inputs that a convolution reads
+        dtype: Of `conv_state`; the state: float32 or wider; None: default
         device: Where they are allocated
     """
-    can_crop:bool = False    # single tokens cannot be removed
-    def __init__(self, batch:int, state:tuple[int,int,int], recent:tuple[int,int]=(0,0), *,
+    def __init__(self, batch:int, state:tuple[int,int,int], conv_state:tuple[int,int]=(0,0), *,
                  dtype:torch.dtype|None=None, device:torch.device|str|None=None):
         check_sizes(batch=batch)
         dtype = torch.get_default_dtype() if dtype is None else dtype
         with torch.inference_mode(False):
             self.state:Tensor = torch.zeros(batch, *state, dtype=wide_dtype(dtype), device=device)
-            self.recent:Tensor = torch.zeros(batch, *recent, dtype=dtype, device=device)
+            self.conv_state:Tensor = torch.zeros(batch, *conv_state, dtype=dtype, device=device)
         self._length = 0
 
     @property
@@ -168,25 +168,27 @@ class StateCache:
         shape = 'x'.join(map(str, self.widths))
         return f"StateCache({len(self)} tokens, batch {self.batch}, state {shape})"
     @property
-    def nbytes(self)->int: return self.state.nbytes + self.recent.nbytes
+    def nbytes(self)->int: return self.state.nbytes + self.conv_state.nbytes
 
-    def advance(self, L:int, state:Tensor, recent:Tensor|None=None)->None:
+    def advance(self, L:int, state:Tensor, conv_state:Tensor|None=None)->None:
         """Replace what is kept by what it is after new tokens
 
         Args:
             L: Number of new tokens
             state: State after them, (B, H, E, Ev)
-            recent: Inputs that the convolution reads again; None: there is none
+            conv_state: Inputs that the convolution reads again; None: there is none
         """
         with torch.inference_mode(False):
-            self.state = _own(state)
-            if recent is not None: self.recent = _own(recent).to(self.recent.dtype)
+            self.state = _normal_tensor(state)
+            if conv_state is not None:
+                self.conv_state = _normal_tensor(conv_state).to(self.conv_state.dtype)
         self._length += L
 
     def reset(self)->None:
         "Remove all tokens"
         with torch.inference_mode(False):
-            self.state,self.recent = torch.zeros_like(self.state),torch.zeros_like(self.recent)
+            self.state = torch.zeros_like(self.state)
+            self.conv_state = torch.zeros_like(self.conv_state)
         self._length = 0
 
     def crop(self, n:int)->None:
@@ -196,10 +198,23 @@ class StateCache:
             n: Number of tokens that stay: all, or none
         """
         n = checked_integer('n', n, max=len(self))
-        if n == len(self): return
-        if not n: return self.reset()
-        raise NotImplementedError("a StateCache cannot be cropped: its state is one sum over all "
-                                  f"{len(self)} tokens; reset it and read the first {n} again")
+        if not self.can_crop(n):
+            raise NotImplementedError("a StateCache cannot be cropped: its state is one sum over "
+                                      f"all {len(self)} tokens; reset it and read the first {n} "
+                                      "again")
+        if n < len(self): self.reset()
+
+    def can_crop(self, n:int, length:int|None=None)->bool:
+        """Return whether `crop` can leave `n` tokens
+
+        Args:
+            n: Number of tokens that stay
+            length: Number of tokens before; None: those that are read
+
+        Returns:
+            True for all tokens and for none
+        """
+        return n in (0, len(self) if length is None else length)
 
     def select(self, rows:Tensor)->None:
         """Reorder the sequences, as beam search does
@@ -207,12 +222,8 @@ class StateCache:
         Args:
             rows: Index of the sequence that each row continues, integers (B,)
         """
-        rows = torch.as_tensor(rows, device=self.state.device)
-        if rows.dtype not in (torch.int32,torch.int64) or rows.dim() != 1:
-            raise TypeError(f"rows must be integers (B,), got {rows.dtype} {tuple(rows.shape)}")
-        if not len(rows) or not 0 <= rows.min() <= rows.max() < self.batch:
-            raise ValueError(f"rows must be from 0 to {self.batch-1}, got {rows.tolist()}")
-        self.advance(0, self.state[rows], self.recent[rows])
+        rows = checked_rows(rows, self.batch, self.state.device)
+        self.advance(0, self.state[rows], self.conv_state[rows])
 
 # %% ../../nbs/layers/linear.ipynb #06d68be3
 class _StateLayer(nn.Module):
@@ -225,7 +236,7 @@ class _StateLayer(nn.Module):
         raise NotImplementedError
 
     @property
-    def _recent_widths(self)->tuple[int,int]:
+    def _conv_state_shape(self)->tuple[int,int]:
         "Number and width of the inputs that are read again"
         return 0, 0
 
@@ -240,7 +251,7 @@ class _StateLayer(nn.Module):
         like = weight_like(self.k_proj)
         # integers, to which keys would be rounded, are for other layers
         if dtype is None or not dtype.is_floating_point: dtype = computed_dtype(like)
-        return StateCache(batch, self.cache_widths, self._recent_widths, dtype=dtype,
+        return StateCache(batch, self.cache_widths, self._conv_state_shape, dtype=dtype,
                           device=device or like.device)
 
     if TYPE_CHECKING:    # a call is its `forward`
@@ -303,6 +314,10 @@ def _reset_matrices(layer:nn.Module)->None:
         nn.init.normal_(m.weight, std=.02)
         if m.bias is not None: nn.init.zeros_(m.bias)
 
+def _elu_plus_one(x:Tensor)->Tensor:
+    "Return elu(x) + 1, without a difference that is 0 in low precision"
+    return torch.where(x > 0, x+1, x.clamp(max=0).exp())
+
 class LinearAttention(_StateLayer):
     """Causal attention without a softmax (Katharopoulos et al. 2020, arXiv:2006.16236)
 
@@ -358,7 +373,7 @@ class LinearAttention(_StateLayer):
         Args:
             x: (B, L, D)
             mask: Bool (B, S), all tokens so far; True = a real token
-            positions: Must not decrease; the layer knows no others
+            positions: Must not decrease within a call; the layer knows no others
             documents: Integers (B, L), each document in one piece
             cache: State after the tokens so far
 
@@ -369,7 +384,7 @@ class LinearAttention(_StateLayer):
                                         self.cache_widths)
         q,k,v = (split_heads(proj(x), self.n_heads)
                  for proj in (self.q_proj, self.k_proj, self.v_proj))
-        q,k = F.elu(q)+1,F.elu(k)+1
+        q,k = _elu_plus_one(q),_elu_plus_one(k)
         if mask is not None: k = k*mask[:,None,:,None]
         v_and_one = F.pad(v, (0, 1), value=1.)    # the sum of the ones is the denominator
         log_decay = None
@@ -395,7 +410,7 @@ class DeltaConfig:
         v_head_dim: Width Ev of a value; None means `head_dim`
         conv_size: Tokens that the convolution reads, the present one among them
         channel_decay: A decay for each number of a key (Kimi Linear), or one for each head
-        max_beta: Largest share of a difference that is written; 2 in OLMo Hybrid
+        max_beta: Upper limit of beta; 2 in OLMo Hybrid
         gate: Activation of the output gate: 'silu' or 'sigmoid'
         gate_rank: Width that decay and gate pass through; None: one matrix each
         norm_eps: Added to the mean square of what is read
@@ -430,29 +445,29 @@ class DeltaConfig:
         object.__setattr__(self, 'v_head_dim', Ev)
 
 # %% ../../nbs/layers/linear.ipynb #96a3b5dc
-def _short_convolution(x:Tensor, weight:Tensor, recent:Tensor, mask:Tensor|None,
+def _short_convolution(x:Tensor, weight:Tensor, conv_state:Tensor, mask:Tensor|None,
                        starts:Tensor|None)->tuple[Tensor,Tensor]:
     """Mix each column of x (B, L, C) with those of real tokens before, and apply SiLU
 
-    `weight` is (C, 1, K), `recent` (B, K-1, C) the tokens before. Returns the result and the new
-    `recent`.
+    `weight` is (C, 1, K), `conv_state` (B, K-1, C) the tokens before. Returns the result and the
+    new `conv_state`.
     """
-    n_recent,(_,L,C) = recent.shape[1],x.shape
-    x = torch.cat([recent.to(x.dtype), x], 1)
-    if not L: return x[:,n_recent:], x
+    n_past,(_,L,C) = conv_state.shape[1],x.shape
+    x = torch.cat([conv_state.to(x.dtype), x], 1)
+    if not L: return x[:,n_past:], x
     order = None
     if mask is not None:    # padding first, then the real tokens in their order
-        order = F.pad(mask, (n_recent, 0), value=True).long().argsort(dim=1, stable=True)
+        order = F.pad(mask, (n_past, 0), value=True).long().argsort(dim=1, stable=True)
         x = x.gather(1, order[...,None].expand(-1, -1, C))
     if starts is None: out = F.silu(F.conv1d(x.mT, weight, groups=C)).mT
     else:    # no token reads those of the document before
-        document = F.pad(starts.long().cumsum(1), (n_recent, 0))
+        document = F.pad(starts.long().cumsum(1), (n_past, 0))
         if order is not None: document = document.gather(1, order)
-        taps = (weight[:,0,j]*x[:,j:j+L]*(document[:,j:j+L] == document[:,n_recent:])[...,None]
-                for j in range(n_recent+1))
+        taps = (weight[:,0,j]*x[:,j:j+L]*(document[:,j:j+L] == document[:,n_past:])[...,None]
+                for j in range(n_past+1))
         out = F.silu(sum(taps, torch.zeros_like(x[:,:L])))
     if order is None: return out, x[:,L:]
-    index = (order.argsort(dim=1)[:,n_recent:] - n_recent).clamp(min=0)    # of each token in `out`
+    index = (order.argsort(dim=1)[:,n_past:] - n_past).clamp(min=0)    # of each token in `out`
     return out.gather(1, index[...,None].expand(-1, -1, C)), x[:,L:]
 
 def _unit_length(x:Tensor)->Tensor: return x*torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6)
@@ -472,7 +487,7 @@ class GatedDeltaNet(_StateLayer):
         v_head_dim: Width Ev of a value; None means `head_dim`
         conv_size: Tokens that the convolution reads, the present one among them
         channel_decay: A decay for each number of a key, or one for each head
-        max_beta: Largest share of a difference that is written
+        max_beta: Upper limit of beta
         gate: Activation of the output gate: 'silu' or 'sigmoid'
         gate_rank: Width that decay and gate pass through; None: one matrix each
         norm_eps: Added to the mean square of what is read
@@ -551,7 +566,7 @@ class GatedDeltaNet(_StateLayer):
         return self.n_v_heads, self.head_dim, self.v_head_dim
 
     @property
-    def _recent_widths(self)->tuple[int,int]:
+    def _conv_state_shape(self)->tuple[int,int]:
         width = 2*self.n_k_heads*self.head_dim + self.n_v_heads*self.v_head_dim
         return self.conv_size-1, width
 
@@ -562,7 +577,7 @@ class GatedDeltaNet(_StateLayer):
         Args:
             x: (B, L, D)
             mask: Bool (B, S), all tokens so far; True = a real token
-            positions: Must not decrease; the layer knows no others
+            positions: Must not decrease within a call; the layer knows no others
             documents: Integers (B, L), each document in one piece
             cache: State after the tokens so far
 
@@ -571,12 +586,12 @@ class GatedDeltaNet(_StateLayer):
         """
         mask,starts = _check_mixer_call(x, self.d_model, mask, positions, documents, cache,
                                         self.cache_widths)
-        recent = (x.new_zeros(x.shape[0], *self._recent_widths) if cache is None
-                  else cache.recent)
+        conv_state = (x.new_zeros(x.shape[0], *self._conv_state_shape) if cache is None
+                      else cache.conv_state)
         projected = torch.cat([self.q_proj(x), self.k_proj(x), self.v_proj(x)], -1)
         weight = torch.cat([self.q_conv.weight, self.k_conv.weight, self.v_conv.weight])
-        mixed,recent = _short_convolution(projected, weight.to(projected.dtype), recent, mask,
-                                          starts)
+        mixed,conv_state = _short_convolution(projected, weight.to(projected.dtype), conv_state,
+                                              mask, starts)
         q,k,v = self._heads(mixed)
         beta,log_decay = self._strength_and_decay(x)
         if mask is not None:    # padding writes nothing and lets nothing fade
@@ -587,7 +602,7 @@ class GatedDeltaNet(_StateLayer):
             begins = starts[:,None] if log_decay.dim() == 3 else starts[:,None,:,None]
             log_decay = log_decay.masked_fill(begins, -math.inf)
         out,state = _by_chunks(q, k, v, beta, log_decay, None if cache is None else cache.state)
-        if cache is not None: cache.advance(x.shape[1], state, recent)
+        if cache is not None: cache.advance(x.shape[1], state, conv_state)
         normed = F.rms_norm(out, (self.v_head_dim,), self.norm.weight.to(out.dtype), self.norm.eps)
         gate = _gates[self.gate](split_heads(self.gate_proj(x), self.n_v_heads).to(out.dtype))
         return self.out_proj(merge_heads(normed*gate).to(projected.dtype))

@@ -309,7 +309,7 @@ class MultiHeadAttention(AttentionLayer):
 
         Args:
             query: (B, L, D), or (L, D) without a batch
-            key: (B, S, kdim); None means `query`
+            key: (B, S, kdim), not read again once cached; None means `query`
             value: (B, S, vdim); None means `key`
             mask: Bool (L, S) or (B, H, L, S), or an `AttentionMask`
             bias: Added to the scores; shapes as for `mask`
@@ -338,6 +338,8 @@ class MultiHeadAttention(AttentionLayer):
         else: q,k,v = self._project_inputs(*x, cache, positions, rotation)
         if cache is not None:
             options.pop('k_pos', None)    # the cache has those of all keys
+            if getattr(cache, 'left', None) is not None and (need_weights or self.is_customized):
+                options['in_order'] = True    # somebody sees the order of keys
             attend = partial(self.call_attention, need_weights=bool(need_weights))
             attended = cache.attend(attend, q, k, v, **options)
         else:
@@ -404,7 +406,7 @@ class MultiHeadAttention(AttentionLayer):
 
         Args:
             batch: Number of sequences B
-            max_len: Capacity in tokens
+            max_len: Capacity in tokens; a sliding cache takes any number
             dtype: Dtype of the cache; None means that of keys and values now
             device: None means that of the module
 

@@ -81,7 +81,8 @@ def _aligned_position_ids(L:int, S:int|None, q_pos:Tensor|None, k_pos:Tensor|Non
         if device is None and isinstance(ids, Tensor): device = ids.device
     if q_pos is None: q_pos = torch.arange(L, device=device) + (S-L)
     if k_pos is None: k_pos = torch.arange(S, device=device)
-    return _checked_position_ids('q_pos', q_pos, L), _checked_position_ids('k_pos', k_pos, S)
+    q_pos,k_pos = _checked_position_ids('q_pos', q_pos, L),_checked_position_ids('k_pos', k_pos, S)
+    return q_pos.to(device), k_pos.to(device)
 
 # %% ../../nbs/layers/position.ipynb #31a5f926
 class Rope(RopeFrequencies):

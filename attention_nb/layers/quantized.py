@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import autocast_dtype, checked_integer
+from ..checks import autocast_dtype, check_float_tensor, checked_integer
 from .few_rows import Linear, processor_kind
 
 # %% ../../nbs/layers/quantized.ipynb #14104492
@@ -74,13 +74,9 @@ def _row_order(rows:int)->Tensor:
 
 def _unpack(packed:Tensor, N:int, K:int)->Tensor:
     "Return codes (N, K) from the kernel's layout"
-    flat = packed.flatten()
-    out = packed.new_empty(N, K)
-    for first,last,rows in _blocks(N):
-        part = flat[first*K//2:last*K//2].view(-1, K, rows//2)
-        codes = torch.cat([part & 15, part >> 4], -1)[...,_row_order(rows).argsort()]
-        out[first:last] = codes.transpose(1, 2).reshape(-1, K)    # from (blocks, K, rows)
-    return out
+    # code - 8 times a scale of 1, plus a zero of 8; bfloat16 is exact for such numbers
+    scales = torch.tensor([1., 8.]).expand(1, N, 2)
+    return _dequantize_packed(packed, scales, N, K, torch.bfloat16).to(torch.uint8).T.contiguous()
 
 def _blocks(N:int)->list[tuple[int,int,int]]:
     "Return (first row, end, rows of a block): the whole blocks, and the last one if it is smaller"
@@ -219,6 +215,7 @@ class QuantizedWeight(nn.Module):
             (..., N), in the dtype of `x`, or of autocast where it is on
         """
         N,K = self.shape
+        check_float_tensor('x', x)
         if x.shape[-1] != K: raise ValueError(f"x must be (..., {K}), got {tuple(x.shape)}")
         x = x.to(autocast_dtype(x.device) or x.dtype)
         if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
@@ -256,13 +253,16 @@ class QuantizedWeight(nn.Module):
 
     def _apply(self, fn:Callable[[Tensor],Tensor], recurse:bool=True)->Any:
         "Move codes and scales to another device; another dtype changes only `like`"
-        buffers = {name: cast(Tensor, self._buffers.pop(name)) for name in ('codes','scales')}
-        super()._apply(fn, recurse)
-        device = self.like.device
-        if device.type != 'cpu' and self.is_packed:
-            buffers['codes'] = _pair_nibbles(_unpack(buffers['codes'], *self.shape))
-            self.is_packed = False
-        self._buffers.update({name: t.to(device) for name,t in buffers.items()})
+        device = fn(self.like).device
+        is_packed = self.is_packed and device.type == 'cpu'
+        codes = self.codes if is_packed else self.unpacked_codes()
+        moved = dict(codes=_to_device(codes, device), scales=_to_device(self.scales, device))
+        kept = {name: self._buffers.pop(name) for name in moved}    # what an error leaves
+        try:
+            super()._apply(fn, recurse)
+            kept = moved
+            self.is_packed = is_packed
+        finally: self._buffers.update(kept)
         self.pack()
         return self
 
@@ -292,6 +292,10 @@ class QuantizedWeight(nn.Module):
         N,K = self.shape
         return f'{K}, {N}, bits={self.bits}' + (f', group={self.group}' if self.group else '')
 
+def _to_device(t:Tensor, device:torch.device)->Tensor:
+    "Move a tensor; one on meta has no numbers and becomes an empty one, as with `to_empty`"
+    return torch.empty_like(t, device=device) if t.is_meta else t.to(device)
+
 class _DequantizedProduct(torch.autograd.Function):
     "`x @ weight.T`; the backward pass dequantizes again instead of keeping the floats"
     @staticmethod
@@ -307,7 +311,7 @@ class _DequantizedProduct(torch.autograd.Function):
 min_rows_dequantized:dict[int,int] = {8: 32, 4: 128}
 
 def check_bits(bits:int, group:int|None)->tuple[int,int|None]:
-    """Return bits and group size; raise a `ValueError` unless `quantize` takes them
+    """Return bits and group size; raise a `TypeError` or `ValueError` unless `quantize` takes them
 
     Args:
         bits: 8 or 4
@@ -316,7 +320,8 @@ def check_bits(bits:int, group:int|None)->tuple[int,int|None]:
     Returns:
         Bits, and group size or None for 8 bits
     """
-    if bits not in (4, 8): raise ValueError(f"bits must be 8 or 4, got {bits!r}")
+    if checked_integer('bits', bits) not in (4, 8):
+        raise ValueError(f"bits must be 8 or 4, got {bits}")
     if bits == 8:
         if group is None: return 8, None
         raise ValueError(f"group needs bits=4, 8 bits have a scale for each row; got {group!r}")
@@ -401,8 +406,9 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
 
     `nn.Linear` and `nn.Embedding` are quantized, subclasses and other matrices are not. With 4
     bits, embeddings and layers whose width is no multiple of the group get 8. Layers may have
-    LoRA: their frozen matrices are quantized, and training goes on. Raises a `ValueError` for a
-    model that is quantized already.
+    LoRA: their frozen matrices are quantized, and training goes on. Layers that share a parameter
+    get codes of their own. Raises a `ValueError` for a model that is quantized already, or a layer
+    with hooks.
 
     Args:
         model: Changed in place and returned; a single layer is returned as a new module
@@ -421,11 +427,14 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
             raise ValueError(f"keep must name modules of the model, found none for {p!r}")
     if any(isinstance(m, QuantizedWeight) for m in model.modules()):
         raise ValueError("model is quantized already")
-    if _is_matrix('', model): return cast(_M, quantize_module(cast(Any, model), bits, group))
+    if _is_matrix('', model):
+        _check_no_hooks('model', model)
+        return cast(_M, quantize_module(cast(Any, model), bits, group))
+    matrices = [(parent,name,matrix) for parent,name,matrix in _matrices(model)
+                if not _is_kept(f'{parent}.{name}'.strip('.'), patterns)]
+    for parent,name,matrix in matrices: _check_no_hooks(f'{parent}.{name}'.strip('.'), matrix)
     replacements:dict[Any,nn.Module] = {}    # by old module, so that tied matrices stay tied
-    for parent,name,matrix in [*_matrices(model)]:
-        path = f'{parent}.{name}'.strip('.')
-        if any(fnmatchcase(path, p) or fnmatchcase(path, f'{p}.*') for p in patterns): continue
+    for parent,name,matrix in matrices:
         if matrix not in replacements: replacements[matrix] = quantize_module(matrix, bits, group)
         _replace(model.get_submodule(parent), name, replacements[matrix])
     if not replacements: raise ValueError(f"{type(model).__name__} holds no matrix to quantize")
@@ -435,10 +444,20 @@ def quantize(model:_M, bits:int=8, *, group:int|None=None, keep:Iterable[str]=()
 def _matrices(model:nn.Module)->Iterator[tuple[str,str,Any]]:
     "Yield (path of the parent module, name, layer or parameter) of each matrix"
     for parent,m in model.named_modules(remove_duplicate=False):
-        for name in getattr(m, 'row_tables', ()):
+        for name in getattr(m, 'quantizable_parameters', ()):
             if m._parameters.get(name) is not None: yield parent, name, m._parameters[name]
         for name,child in m._modules.items():
             if _is_matrix(name, child): yield parent, name, child
+
+def _is_kept(path:str, patterns:Sequence[str])->bool:
+    "Return whether a matrix, or a module that holds it, has a name to keep"
+    return any(fnmatchcase(path, p) or fnmatchcase(path, f'{p}.*') for p in patterns)
+
+def _check_no_hooks(path:str, matrix:nn.Module|nn.Parameter)->None:
+    "Raise a `ValueError` for a layer with hooks, which would vanish with it"
+    kinds = '_forward_hooks','_forward_pre_hooks','_backward_hooks','_backward_pre_hooks'
+    if any(getattr(matrix, kind, None) for kind in kinds):
+        raise ValueError(f"{path} has hooks, and its quantized layer would not: remove them first")
 
 def _is_matrix(name:str, m:nn.Module|None)->bool:
     "Return whether a module is a layer to quantize; the router of experts is not"
@@ -485,7 +504,7 @@ def quantize_parameter(model:nn.Module, path:str, bits:int, group:int|None)->Non
     module_path,_,name = path.rpartition('.')
     parent_path,_,module_name = module_path.rpartition('.')
     m = model.get_submodule(module_path)
-    if name in getattr(m, 'row_tables', ()):
+    if name in getattr(m, 'quantizable_parameters', ()):
         _replace(m, name, quantize_module(cast(Any, m._parameters[name]), bits, group))
     elif _is_matrix(module_name, m):
         if any(p.is_meta for p in m.parameters()): return

@@ -8,132 +8,184 @@ Docs: https://attention-nb.github.io/attention_nb/layers/quantized_cache.html.md
 __all__ = []
 
 # %% ../../nbs/layers/quantized_cache.ipynb #fba8fa07
-from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 # %% ../../nbs/layers/quantized_cache.ipynb #c6b53ac1
-class QuantizedBuffer:
-    "A quantized buffer that `KVCache` uses like a tensor, without gradients"
-    codes:Tensor
+class CacheBuffer:
+    """Slots for the keys or the values of tokens, (B, H, S, E), which `KVCache` reads and writes
+
+    Attributes:
+        data: Numbers or codes
+    """
+    data:Tensor
     dtype:torch.dtype
-    requires_grad:bool = False
 
     @property
     def shape(self)->torch.Size:
         "Shape of the buffer, (B, H, S, E)"
-        raise NotImplementedError
+        return self.data.shape
     @property
     def device(self)->torch.device:
         "Device of the buffer"
-        return self.codes.device
-    def __len__(self)->int: return len(self.codes)
+        return self.data.device
+    @property
+    def nbytes(self)->int:
+        "Bytes of all that is stored"
+        raise NotImplementedError
 
-    def select(self, rows:Tensor, n:int)->'QuantizedBuffer':
-        """Return the first tokens of the chosen sequences
+    def read(self, n:int)->Tensor:
+        """Return the first slots
 
         Args:
-            rows: Indices of sequences, integers (B,)
-            n: Number of tokens
+            n: Number of slots
 
         Returns:
-            A copy; nothing is quantized again
+            (B, H, n, E)
         """
         raise NotImplementedError
 
-    def check_rows(self, name:str, rows:Tensor)->None:
-        """Raise a `TypeError` unless rows are floating point and do not require grad
+    def write(self, slots:slice|Tensor, tokens:Tensor)->None:
+        """Store tokens
 
         Args:
-            name: Name of the rows in error messages
-            rows: The rows to store next
+            slots: The slots of L tokens
+            tokens: (B, H, L, E)
         """
-        if not rows.is_floating_point():
+        raise NotImplementedError
+
+    def as_stored(self, tokens:Tensor)->Tensor:
+        """Return tokens as they will be read once they are written
+
+        Args:
+            tokens: (B, H, L, E)
+
+        Returns:
+            (B, H, L, E)
+        """
+        raise NotImplementedError
+
+    def crop(self, n:int)->None:
+        """Remove all tokens after the first `n`; slots that are overwritten need nothing
+
+        Args:
+            n: Number of tokens that stay
+        """
+
+    def select(self, rows:Tensor, n:int)->None:
+        """Continue with copies of the chosen sequences; nothing is quantized again
+
+        Args:
+            rows: Indices of sequences, integers (B,); B may change
+            n: Number of slots that are in use
+        """
+        raise NotImplementedError
+
+    def check_dtype(self, name:str, tokens:Tensor)->None:
+        """Raise a `TypeError` unless they are floating point and do not require grad
+
+        Args:
+            name: Name of the tokens in error messages
+            tokens: The tokens to store next
+        """
+        if not tokens.is_floating_point():
             raise TypeError(f"{name} must be floating point for a cache of {self.dtype}, "
-                            f"got {rows.dtype}")
-        if rows.requires_grad and torch.is_grad_enabled():
+                            f"got {tokens.dtype}")
+        if tokens.requires_grad and torch.is_grad_enabled():
             raise TypeError(f"a cache of {self.dtype} has no gradients: call under "
                             "torch.no_grad()")
 
-class Int8Buffer(QuantizedBuffer):
-    """A buffer of rows, stored as int8 codes and one float32 scale for each row
+class Int8Buffer(CacheBuffer):
+    """A buffer of int8 codes, with one float32 scale for each token and head
 
     number = code*scale, symmetric.
 
     Args:
-        shape: Shape of the buffer, (..., E)
+        shape: Shape of the buffer, (B, H, S, E)
         device: Where it is allocated
     """
     dtype:torch.dtype = torch.int8
     def __init__(self, *shape:int, device:torch.device|str|None=None)->None:
-        self.codes:Tensor = torch.zeros(*shape, dtype=torch.int8, device=device)
+        self.data:Tensor = torch.zeros(*shape, dtype=torch.int8, device=device)
         self.scales:Tensor = torch.zeros(*shape[:-1], 1, dtype=torch.float32, device=device)
-        self.out_dtype:torch.dtype = torch.get_default_dtype()    # of dequantized rows
+        self.out_dtype:torch.dtype = torch.get_default_dtype()    # of dequantized tokens
 
-    @property
-    def shape(self)->torch.Size:
-        "Shape of the buffer, (..., E)"
-        return self.codes.shape
     @property
     def nbytes(self)->int:
         "Bytes of codes and scales"
-        return self.codes.nbytes + self.scales.nbytes
+        return self.data.nbytes + self.scales.nbytes
 
-    def __getitem__(self,
-        index:Any # Index of leading dimensions, all but the last
-    )->Tensor: # (..., E), in the dtype of the rows that were written last
-        "Dequantize rows"
-        return (self.codes[index]*self.scales[index]).to(self.out_dtype)
-
-    def __setitem__(self,
-        index:Any, # Index of leading dimensions, all but the last
-        rows:'Tensor|Int8Buffer' # (..., E)
-    )->None:
-        "Quantize and store rows; copy them if they are quantized already"
-        new = Int8Buffer.quantize(rows) if isinstance(rows, Tensor) else rows
-        self.codes[index] = new.codes
-        self.scales[index] = new.scales
-        self.out_dtype = new.out_dtype
-
-    def select(self, rows:Tensor, n:int)->'Int8Buffer':
-        """Return the first `n` positions of the chosen sequences
+    def read(self, n:int)->Tensor:
+        """Dequantize the first slots
 
         Args:
-            rows: Indices of sequences, integers (B,)
-            n: Number of positions
+            n: Number of slots
 
         Returns:
-            A copy, (B, Hkv, n, E); nothing is quantized again
+            (B, H, n, E), in the dtype of the tokens that were written last
         """
-        codes,scales = (t[:,:,:n].index_select(0, rows) for t in (self.codes, self.scales))
-        return Int8Buffer._from_parts(codes, scales, self.out_dtype)
+        return (self.data[:,:,:n]*self.scales[:,:,:n]).to(self.out_dtype)
 
-    @classmethod
-    def quantize(cls, rows:Tensor)->'Int8Buffer':
-        """Quantize rows symmetrically
+    def write(self, slots:slice|Tensor, tokens:Tensor)->None:
+        """Quantize and store tokens
 
         Args:
-            rows: (..., E); E may be 0
+            slots: The slots of L tokens
+            tokens: (B, H, L, E)
+        """
+        self.data[:,:,slots],self.scales[:,:,slots] = _quantize_int8(tokens)
+        self.out_dtype = tokens.dtype
+
+    def as_stored(self, tokens:Tensor)->Tensor:
+        """Return tokens as they will be read once they are written
+
+        Args:
+            tokens: (B, H, L, E)
 
         Returns:
-            Codes from -127 to 127, and a scale for each row
+            (B, H, L, E)
         """
-        wide = rows.float()
-        # a column of zeros, as the maximum of E = 0 numbers is an error: latents have no values
-        largest = F.pad(wide.abs(), (0, 1)).amax(-1, keepdim=True)
-        scales = largest/127
-        codes = (wide/scales.clamp(min=torch.finfo(torch.float32).tiny)).round()
-        return cls._from_parts(codes.to(torch.int8), scales, rows.dtype)
+        codes,scales = _quantize_int8(tokens)
+        return (codes*scales).to(tokens.dtype)
 
-    @classmethod
-    def _from_parts(cls, codes:Tensor, scales:Tensor, out_dtype:torch.dtype)->'Int8Buffer':
-        "Return a buffer of these codes and scales, not copied"
-        buffer = cls.__new__(cls)
-        buffer.codes = codes
-        buffer.scales = scales
-        buffer.out_dtype = out_dtype
-        return buffer
+    def select(self, rows:Tensor, n:int)->None:
+        """Continue with copies of the chosen sequences; nothing is quantized again
+
+        Args:
+            rows: Indices of sequences, integers (B,); B may change
+            n: Number of slots that are in use
+        """
+        self.data,self.scales = (select_sequences(t, rows, n) for t in (self.data, self.scales))
+
+def _quantize_int8(
+    tokens:Tensor # (..., E); E may be 0
+)->tuple[Tensor,Tensor]: # Codes from -127 to 127 (..., E), and a scale for each row (..., 1)
+    "Quantize rows symmetrically"
+    wide = tokens.float()
+    # a column of zeros, as the maximum of E = 0 numbers is an error: latents have no values
+    scales = F.pad(wide.abs(), (0, 1)).amax(-1, keepdim=True)/127
+    codes = (wide/scales.clamp(min=torch.finfo(torch.float32).tiny)).round()
+    return codes.to(torch.int8), scales
+
+def select_sequences(buffer:Tensor, rows:Tensor, n:int)->Tensor:
+    """Copy the chosen sequences to the rows of a buffer
+
+    Args:
+        buffer: (B, H, S, E)
+        rows: Indices of sequences, integers (B,); B may change
+        n: Number of slots that are in use
+
+    Returns:
+        (B, H, S, E); the same buffer unless B changes
+    """
+    chosen = buffer[:,:,:n].index_select(0, rows)
+    if len(rows) != len(buffer):
+        with torch.inference_mode(False):
+            buffer = torch.zeros(len(rows), *buffer.shape[1:], dtype=buffer.dtype,
+                                 device=buffer.device)
+    buffer[:,:,:n] = chosen
+    return buffer
 
 # %% ../../nbs/layers/quantized_cache.ipynb #9a15f78a
 # torch's type stubs leave these dtypes out
@@ -141,11 +193,11 @@ _int4,_int2 = (getattr(torch, name) for name in ('int4','int2'))
 low_bit_dtypes:tuple[torch.dtype,...] = (_int4, _int2)
 _GROUP = 32    # tokens
 
-class GroupedBuffer(QuantizedBuffer):
-    """A buffer of tokens, stored as codes of 4 or 2 bits, each group with a minimum and a step
+class GroupedBuffer(CacheBuffer):
+    """A buffer of codes of 4 or 2 bits, each group of numbers with a minimum and a scale
 
     KIVI (Liu et al. 2024, arXiv:2402.02750). A group is 32 tokens of one channel, or one token of
-    a head. An incomplete last group stays unquantized.
+    a head. The newest 32 to 63 tokens are not quantized. A NaN or an infinity spoils its group.
 
     Args:
         shape: Shape of the buffer, (B, H, S, E)
@@ -160,89 +212,107 @@ class GroupedBuffer(QuantizedBuffer):
         self.dtype:torch.dtype = dtype
         self.bits:int = {_int4: 4, _int2: 2}[dtype]
         self.by_channel:bool = by_channel
-        n = S//_GROUP
-        steps = (B,H,n,1,E) if by_channel else (B,H,n,_GROUP,1)
-        self.codes:Tensor = torch.zeros(B, H, n, _GROUP*E*self.bits//8, dtype=torch.uint8,
-                                        device=device)
-        self.low,self.step = (torch.zeros(steps, dtype=torch.float16, device=device)
-                              for _ in range(2))
-        self.residual:Tensor = torch.zeros(B, H, 0, E, device=device)    # not yet a whole group
-        self._n = 0    # tokens written
+        n = max(0, S//_GROUP - 1)    # the last whole group is never quantized
+        scales = (B,H,n,1,E) if by_channel else (B,H,n,_GROUP,1)
+        self.data:Tensor = torch.zeros(B, H, n, _GROUP*E*self.bits//8, dtype=torch.uint8,
+                                       device=device)
+        self.minimum,self.scale = (torch.zeros(scales, dtype=torch.float16, device=device)
+                                   for _ in range(2))
+        self._n_groups = 0    # groups that are quantized; the tokens after them:
+        self.residual:Tensor = torch.zeros(B, H, 0, E, device=device)
+        # groups and residual before the last `write`, if it has quantized any
+        self._before:tuple[int,Tensor]|None = None
 
     @property
     def shape(self)->torch.Size:
         "Shape of the buffer, (B, H, S, E)"
         return self._shape
-
     @property
     def nbytes(self)->int:
-        "Bytes of codes, minima, steps and the unquantized last tokens"
-        return sum(t.nbytes for t in (self.codes, self.low, self.step, self.residual))
+        "Bytes of codes, minima, scales and unquantized tokens"
+        before = () if self._before is None else self._before[1:]
+        tensors = self.data,self.minimum,self.scale,self.residual,*before
+        return sum(t.nbytes for t in tensors)
 
-    def __getitem__(self,
-        index:tuple[slice,slice,slice] # All sequences and heads, the first tokens
-    )->Tensor: # (B, H, n, E), in the dtype of the tokens that were written last
-        "Dequantize tokens"
-        n = len(range(*index[2].indices(self.shape[2])))
-        done = self._n//_GROUP
-        if n <= done*_GROUP: return self._dequantized(0, -(-n//_GROUP))[:,:,:n]
-        return torch.cat([self._dequantized(0, done), self.residual[:,:,:n-done*_GROUP]], 2)
-
-    def __setitem__(self,
-        index:tuple[slice,slice,slice], # All sequences and heads, tokens after the first `start`
-        tokens:'Tensor|GroupedBuffer' # (B, H, L, E)
-    )->None:
-        "Quantize and store tokens, complete groups of them; copy a buffer of another batch"
-        if isinstance(tokens, GroupedBuffer):
-            vars(self).update(vars(tokens))
-            return
-        start,end,_ = index[2].indices(self.shape[2])
-        first = start//_GROUP
-        if start%_GROUP and first < self._n//_GROUP:
-            self.residual = self._dequantized(first, first+1)
-        waiting = torch.cat([self.residual[:,:,:start%_GROUP].to(tokens.dtype), tokens], 2)
-        n_new = waiting.shape[2]//_GROUP
-        self._quantize(first, waiting[:,:,:n_new*_GROUP])
-        with torch.inference_mode(False): self.residual = waiting[:,:,n_new*_GROUP:].clone()
-        self._n = end
-
-    def _quantize(self, first:int, tokens:Tensor)->None:
-        "Store complete groups from the group `first` on"
-        x = tokens.unflatten(2, (-1, _GROUP)).float()    # (B, H, groups, 32, E)
-        groups,dim = slice(first, first+x.shape[2]),3 if self.by_channel else 4
-        if not x.numel(): return
-        low = x.amin(dim, keepdim=True).clamp(-65504, 65504).half()    # the range of 16 bits
-        step = (x.amax(dim, keepdim=True) - low.float())/(2**self.bits-1)
-        step = step.clamp(max=65504).half()
-        self.low[:,:,groups],self.step[:,:,groups] = low,step
-        wide = torch.where(step == 0, 1., step.float())
-        codes = ((x - low.float())/wide).round().clamp(0, 2**self.bits-1).to(torch.uint8)
-        packed = codes.flatten(3).unflatten(-1, (-1, 8//self.bits))
-        shifts = self.bits*torch.arange(8//self.bits, device=x.device, dtype=torch.uint8)
-        self.codes[:,:,groups] = (packed << shifts).sum(-1, dtype=torch.uint8)
-
-    def _dequantized(self, first:int, end:int)->Tensor:
-        "Return the tokens of some groups, (B, H, n, E)"
-        shifts = self.bits*torch.arange(8//self.bits, device=self.device, dtype=torch.uint8)
-        codes = (self.codes[:,:,first:end,:,None] >> shifts) & (2**self.bits-1)
-        codes = codes.flatten(3).unflatten(-1, (_GROUP, self.shape[3]))
-        low,step = self.low[:,:,first:end].float(),self.step[:,:,first:end].float()
-        return (low + codes*step).flatten(2, 3).to(self.residual.dtype)
-
-    def select(self, rows:Tensor, n:int)->'GroupedBuffer':
-        """Return a copy of the chosen sequences
+    def read(self, n:int)->Tensor:
+        """Dequantize the first tokens
 
         Args:
-            rows: Indices of sequences, integers (B,)
-            n: Has no effect: all tokens that were written
+            n: Number of tokens
 
         Returns:
-            A copy, (B, Hkv, n, E); nothing is quantized again
+            (B, H, n, E), in the dtype of the tokens that were written last
         """
-        chosen = GroupedBuffer.__new__(GroupedBuffer)
+        groups = min(-(-n//_GROUP), self._n_groups)
+        return torch.cat([self._dequantize(0, groups), self.residual], 2)[:,:,:n]
+
+    def write(self, slots:slice|Tensor, tokens:Tensor)->None:
+        """Append tokens; quantize a group once the next one is complete
+
+        Args:
+            slots: Slice that begins at the number of tokens that are stored
+            tokens: (B, H, L, E)
+        """
+        unquantized = torch.cat([self.residual.to(tokens.dtype), tokens], 2)
+        n_new = max(0, unquantized.shape[2]//_GROUP - 1)
+        self._before = (self._n_groups,self.residual) if n_new else None
+        self._quantize(unquantized[:,:,:n_new*_GROUP])
+        with torch.inference_mode(False): self.residual = unquantized[:,:,n_new*_GROUP:].clone()
+        self._n_groups += n_new
+
+    def crop(self, n:int)->None:
+        """Remove all tokens after the first `n`
+
+        What stays is unchanged if at most 32 tokens go, or if `n` is a multiple of 32. If the last
+        `write` goes, tokens that it has quantized come back. Else the last tokens of a quantized
+        group stay as rounded, and will be rounded again with those that follow.
+
+        Args:
+            n: Number of tokens that stay
+        """
+        if self._before is not None:
+            group,residual = self._before
+            if 0 <= n-group*_GROUP <= residual.shape[2]: self._n_groups,self.residual = self._before
+        if n < self._n_groups*_GROUP:
+            self._n_groups = n//_GROUP
+            self.residual = self._dequantize(self._n_groups, self._n_groups+1)
+        self.residual = self.residual[:,:,:n-self._n_groups*_GROUP]
+
+    def _quantize(self, tokens:Tensor)->None:
+        "Store complete groups after those that are stored"
+        x = tokens.unflatten(2, (-1, _GROUP)).float()    # (B, H, groups, 32, E)
+        dim = 3 if self.by_channel else 4
+        groups = slice(self._n_groups, self._n_groups+x.shape[2])
+        if not x.numel(): return
+        minimum = x.amin(dim, keepdim=True).clamp(-65504, 65504).half()    # the range of 16 bits
+        scale = (x.amax(dim, keepdim=True) - minimum.float())/(2**self.bits-1)
+        scale = scale.clamp(max=65504).half()
+        self.minimum[:,:,groups],self.scale[:,:,groups] = minimum,scale
+        step = torch.where(scale == 0, 1., scale.float())
+        codes = ((x - minimum.float())/step).round().clamp(0, 2**self.bits-1).to(torch.uint8)
+        packed = codes.flatten(3).unflatten(-1, (-1, 8//self.bits))
+        shifts = self.bits*torch.arange(8//self.bits, device=x.device, dtype=torch.uint8)
+        self.data[:,:,groups] = (packed << shifts).sum(-1, dtype=torch.uint8)
+
+    def _dequantize(self, first:int, end:int)->Tensor:
+        "Return the tokens of some groups, (B, H, n, E)"
+        shifts = self.bits*torch.arange(8//self.bits, device=self.device, dtype=torch.uint8)
+        codes = (self.data[:,:,first:end,:,None] >> shifts) & (2**self.bits-1)
+        codes = codes.flatten(3).unflatten(-1, (_GROUP, self.shape[3]))
+        minimum,scale = (t[:,:,first:end].float() for t in (self.minimum, self.scale))
+        return (minimum + codes*scale).flatten(2, 3).to(self.residual.dtype)
+
+    def select(self, rows:Tensor, n:int)->None:
+        """Continue with copies of the chosen sequences; nothing is quantized again
+
+        Args:
+            rows: Indices of sequences, integers (B,); B may change
+            n: Number of tokens, all that are stored
+        """
         with torch.inference_mode(False), torch.no_grad():
             rows = rows.clone() if rows.is_inference() else rows
-            parts = {name: getattr(self, name).index_select(0, rows)
-                     for name in ('codes','low','step','residual')}
-        vars(chosen).update(vars(self), _shape=torch.Size((len(rows), *self.shape[1:])), **parts)
-        return chosen
+            self.data,self.minimum,self.scale,self.residual = (
+                t.index_select(0, rows)
+                for t in (self.data, self.minimum, self.scale, self.residual))
+        self._shape = torch.Size((len(rows), *self.shape[1:]))
+        self._before = None

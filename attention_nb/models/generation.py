@@ -9,7 +9,7 @@ __all__ = ['stream', 'generate']
 
 # %% ../../nbs/models/generation.ipynb #dbcb13ab
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import Literal, Unpack, overload
 import torch
 from torch import Tensor
@@ -79,8 +79,8 @@ def _crop_on_error(cache:ModelCache)->Generator[None]:
     n = len(cache)
     try: yield
     except BaseException:
-        # a cache that is cropped in part is refused until it is reset
-        with suppress(NotImplementedError, ValueError): cache.crop(n) if n else cache.reset()
+        try: cache.crop(n) if n else cache.reset()
+        except (NotImplementedError,ValueError): cache.invalidate()
         raise
 
 def _run_loop(loop:DecodingLoop)->tuple[Tensor,Tensor]:

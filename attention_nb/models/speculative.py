@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
-from ..layers.cache import KVCache, ModelCache, SlidingKVCache
+from ..layers.cache import KVCache, ModelCache, SlidingKVCache, can_crop
 from .config import TransformerConfig
 from .decoding import (DecodingLoop, DecodingState, StoppingCriteria,
                                           uses_same_frequencies)
@@ -62,16 +62,11 @@ def replace_sliding_caches(cache:ModelCache, max_len:int)->None:
 def _check_can_crop(cache:ModelCache, max_len:int, name:str='layer')->None:
     "Raise a `NotImplementedError` if a layer's cache of `max_len` tokens cannot be cropped"
     for i,c in enumerate(cache.self_attn):
-        if isinstance(c, SlidingKVCache) and c.left is not None and c.left+1 < max_len:
+        if not can_crop(c, max_len-1, max_len):
             raise NotImplementedError(
-                f"draft needs a cache that can be cropped; layer {i} has a sliding cache of "
-                f"{c.left+1} tokens and {max_len} will be read: leave cache out")
-        words = f"draft needs caches that can be cropped; that of {name} {i} cannot"
-        if not getattr(c, 'can_crop', True):
-            raise NotImplementedError(f"{words}, a {type(c).__name__}")
-        try: c.crop(len(c))
-        except NotImplementedError as error:
-            raise NotImplementedError(f"{words}: {error}") from None
+                f"draft needs caches that can be cropped; that of {name} {i}, a "
+                f"{type(c).__name__}, cannot after {max_len} tokens (without cache=, layers with "
+                "a window get full ones)")
 
 # %% ../../nbs/models/speculative.ipynb #5bec0040
 class _Proposal(NamedTuple):
@@ -89,11 +84,14 @@ class SpeculativeLoop(DecodingLoop):
     def new_state(self)->DecodingState:
         "Return the state of the decoding, with a cache that can be cropped"
         state = super().new_state()
-        max_len = max(1, state.tokens.shape[1]-1)
+        max_len = max(2, state.tokens.shape[1]-1)
         if self.options.cache is None: replace_sliding_caches(state.cache, max_len)
         _check_can_crop(state.cache, max_len)
         draft:Any = self.options.draft
-        if draft is not None: _check_can_crop(draft.new_cache(1, 1), 1, "the draft's layer")
+        if draft is not None:
+            cache = draft.new_cache(1, 1)
+            replace_sliding_caches(cache, 1)
+            _check_can_crop(cache, 2, "the draft's layer")
         return state
 
     def new_tokens(self)->Iterator[Tensor]:

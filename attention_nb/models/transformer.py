@@ -123,7 +123,7 @@ class LMHead(nn.Module):
     dense:nn.Linear|None
     weight:nn.Parameter|QuantizedEmbedding|None
     bias:nn.Parameter|None
-    row_tables:tuple[str,...] = ('weight',)    # parameters that `quantize` treats as a table
+    quantizable_parameters:tuple[str,...] = ('weight',)    # `quantize` treats them as tables
 
     def __init__(self, cfg:TransformerConfig):
         super().__init__()

@@ -47,3 +47,20 @@ def test_scales_are_not_rounded_to_half_precision():
     cache = KVCache(1, 2, 5, 16, dtype=torch.int8)
     cache.update(keys, keys)
     assert (cache.keys-keys).float().norm() < .02*keys.float().norm()
+
+@pytest.mark.parametrize('dtype', [torch.int4, torch.int2])
+@pytest.mark.parametrize('n_new', [1, 20, 90])
+def test_a_call_that_breaks_off_quantizes_nothing(dtype, n_new):
+    "The newest tokens are in full again in all layers, and the same call gives the same"
+    model = decoder('llama')
+    torch.manual_seed(0)
+    ids = torch.randint(3, 50, (2, 95+n_new))
+    cache,other = (model.new_cache(2, 200, dtype=dtype) for _ in range(2))
+    def interrupt(*_): raise KeyboardInterrupt
+    with torch.no_grad():
+        for c in (cache, other): model(ids[:,:95], cache=c)
+        with model.decoder.blocks[-1].ffn.register_forward_hook(interrupt):
+            with pytest.raises(KeyboardInterrupt): model(ids[:,95:], cache=cache)
+        for a,b in zip(cache.self_attn, other.self_attn):
+            assert torch.equal(a.keys, b.keys) and torch.equal(a.values, b.values)
+        assert torch.equal(model(ids[:,95:], cache=cache), model(ids[:,95:], cache=other))

@@ -267,6 +267,7 @@ class Kept:
     def __len__(self): return 0
     def reset(self): pass
     def crop(self, n): raise NotImplementedError("a state cannot go back")
+    def can_crop(self, n, length=None): return n == length
 class Plain:
     "What `generate` needs of a model, and nothing else"
     def __init__(self, model): self.model,self.cfg = model,model.cfg
@@ -295,6 +296,6 @@ def test_what_a_draft_cannot_do_is_refused():
              dict(draft_layers=1)),
             (NotImplementedError, 'compiled needs a Transformer', model,
              dict(draft=Plain(model), compiled=True)),
-            (NotImplementedError, 'layer 1 cannot: a state cannot go back', state,
+            (NotImplementedError, 'that of layer 1, a Kept, cannot after 9 tokens', state,
              dict(draft=model))):
         with pytest.raises(error, match=match): generate(who, ids, 4, **options)
