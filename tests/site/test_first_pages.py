@@ -26,10 +26,16 @@ def grid(text, kind):
 
 # ---- the front page
 
+def test_a_wrong_number_of_lessons_fails_the_build():
+    page = [dict(cell_type='markdown', source='# Learn\n\n> 22 lessons, from text')]
+    assert [*rules.fold_problems(page, 'learn')] == [
+        ('counts', f'learn.ipynb: it says 22 lessons, there are {len(lessons)}')]
+
 def test_the_front_page_says_what_the_book_is_and_counts_what_is_there(parts):
     from attention_nb import FAMILIES
     lead = promise('index')
-    assert lead in plain(parts['index'].split('</p>')[0] + '</p>') and str(len(lessons)) in lead
+    assert lead in plain(parts['index'].split('</p>')[0] + '</p>')
+    assert all(f'{len(lessons)} lessons' in promise(name) for name in ('index', 'learn'))
     evidence = next(t for t in re.findall(r'<p>.*?</p>', parts['index']) if 'No sign-up' in t)
     words = dict(zip('twenty-four twenty-five twenty-six twenty-seven'.split(), range(24, 28)))
     said = re.search(r'More than ([\d,]+) checks .* weights of ([\w-]+) model', plain(evidence))
