@@ -103,6 +103,19 @@ def test_a_question_is_asked_before_its_result(browser, address):
     expect(page.locator('[hidden=until-found], .predict')).to_have_count(0)
     context.close()
 
+def test_a_figure_that_tells_the_answer_is_shut_with_it_and_has_its_height_when_it_opens(
+        browser, address):
+    context = browser.new_context(viewport=dict(width=1400, height=900))
+    page = context.new_page()
+    page.goto(f'{address}/03_attention.html')
+    figure = page.locator('.cell_output:has(iframe)').first
+    expect(figure).to_have_attribute('hidden', 'until-found')
+    page.locator('.predict').first.get_by_role('button').click()
+    frame = page.locator('.text_html iframe').first
+    expect(frame.content_frame.locator('[data-ready=yes]')).to_be_visible()
+    assert frame.bounding_box()['height'] > 300
+    context.close()
+
 def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson):
     "Figures, by what is drawn on the screen; symbols in formulas by what the browser says"
     from attention_nb.views.plots import colors

@@ -83,14 +83,15 @@ addEventListener('DOMContentLoaded', () => {
   }
   const asks = e => [...e.querySelectorAll(':scope > strong')]
     .some(s => s.textContent.startsWith('Predict'))
-  // The outputs of the cells behind a question, the text that tells them, and what the cells behind
-  // this text draw; where a figure to move is to give the answer, nothing is shut
+  // The outputs of the cells behind a question, the text that tells them, and figures behind this
+  // text whose code is not shown; where a figure to move is to give the answer, nothing is shut
   const results = e => {
     const outs = []
     let told
     for (e = e.nextElementSibling; e && !e.matches('section') && !asks(e);
          e = e.nextElementSibling) {
-      if (e.matches('.cell')) outs.push(...e.querySelectorAll(':scope > .cell_output'))
+      if (e.matches(told ? '.cell:not(:has(.cell_input))' : '.cell'))
+        outs.push(...e.querySelectorAll(':scope > .cell_output'))
       if (!told && outs.some(out => out.querySelector('iframe'))) return []
       if (!e.matches('p') || !outs.length) continue
       if (told) break
