@@ -49,9 +49,11 @@ on_a_phone = dict(
     a_caption_is_indented="""[...document.querySelectorAll('figcaption')].map(e =>
         e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft))
         .filter(x => Math.abs(x - 16) >= 1)""",
-    an_output_does_not_wrap="""[...document.querySelectorAll('.output .highlight > pre')].filter(
+    code_or_an_output_does_not_wrap="""[...document.querySelectorAll('.highlight > pre')].filter(
         e => e.clientWidth && e.scrollWidth > e.clientWidth + 1
-            && !e.closest('.output').matches('.columns')).map(e => e.innerText.slice(0, 80))""")
+            && !e.closest('.columns')).map(e => e.innerText.slice(0, 80))""",
+    a_comment_is_torn_from_its_code="""[...document.querySelectorAll('.gap')].filter(
+        e => e.getBoundingClientRect().width > 20).map(e => e.parentNode.innerText.slice(0, 80))""")
 
 violations = """async () => (await axe.run(document, {resultTypes: ['violations'], preload: false,
     rules: {'label-content-name-mismatch': {enabled: true}}})).violations.map(
