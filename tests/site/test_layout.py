@@ -170,6 +170,14 @@ def test_pointing_at_a_symbol_lights_it_in_formulas_and_in_code(page, address):
             expect(two).to_have_css('background-color', clear)
     page.locator('h1').hover()
     expect(article).to_have_attribute('data-lit', '')
+    drawing = page.locator('svg.scheme')
+    def clear(role): return drawing.locator(f'[data-role="{role}"]').first
+    for do in ('focus', 'click'):                       # by keyboard, and with a finger
+        getattr(page.locator('.roles').get_by_role('button', name='keys'), do)()
+        expect(clear('k')).to_have_css('opacity', '1')
+        expect(clear('v')).to_have_css('opacity', '0.2')
+        page.locator('h1').hover()
+        expect(clear('v')).to_have_css('opacity', '1')
 
 def test_the_keyboard_skips_to_the_text_and_shows_where_it_is(page, address):
     ready(page, f'{address}/mask.html')
