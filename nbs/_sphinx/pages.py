@@ -46,7 +46,8 @@ def inlined(svg):
 
 def title_cell(cell, mark, number):
     fm = front_matter(cell)
-    lead = f"{{.lead}}\n{fm['description']}" if 'description' in fm else ''
+    lead = re.sub(r'^(.+?\.) ', r'[\1]{.claim} ', fm.get('description', ''))    # the first sentence
+    if lead: lead = f'{{.lead}}\n{lead}'
     title = '\u2002'.join([*number, fm.get('title', '')])
     return [markdown(myst(f'# {title}\n\n{mark}{lead}'))] if 'title' in fm else []
 

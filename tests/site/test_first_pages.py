@@ -77,7 +77,8 @@ def test_the_doors_are_near_the_top_and_the_picture_is_as_wide_as_the_page(page,
     page.emulate_media(color_scheme='dark')
     page.goto(f'{address}/index.html')
     expect(page.locator('.secondary-toggle:visible, .bd-sidebar-primary:visible')).to_have_count(0)
-    expect(page.locator('.live textarea').first).to_be_visible()
+    picture = page.frame_locator('.text_html iframe').first
+    expect(picture.get_by_role('button', name='change the sentence')).to_be_visible()
     wide = page.locator('.text_html iframe').first.evaluate('e => e.offsetWidth')
     assert wide > (1000 if width > 1000 else 340), f'the figure is {wide} pixels wide'
     doors = page.locator('.doors .sd-card')
