@@ -62,7 +62,7 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
         tokens: L tokens; None takes those of `look`
         kind: Of what `look` gives, one of its `kinds()`; None: the only one
         heads: (layer, head), at most eight, in the order of turns
-        queries: A token for each head to begin with; None: what takes most
+        queries: Where each head begins, a token; None: what takes most
         names: What each head is called; None: its layer and number
         text: The text as it was typed, for a page on which it can be changed
         more: Other sentences, as views of the same heads, that take turns with it
