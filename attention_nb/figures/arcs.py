@@ -21,7 +21,8 @@ from ..views.plots import colors
 from ..views.attention_views import view_arguments, max_weights
 
 # %% ../../nbs/figures/arcs.ipynb #b89ba2f1
-register_kind('arcs', 'figures.arcs.draw_arcs', 'figures_js/arcs')
+register_kind('arcs', 'figures.arcs.draw_arcs', 'figures_js/arc_paths',
+              'figures_js/sentence_field', 'figures_js/arcs')
 
 # %% ../../nbs/figures/arcs.ipynb #524c3afe
 def _asks(
