@@ -130,6 +130,8 @@ def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson)
     style = figure.evaluate(
         'e => { const s = getComputedStyle(e); return [s.padding, s.background] }')
     assert style[0] == '0px' and 'rgba(0, 0, 0, 0)' in style[1], 'a frame on dark paper'
+    drawing = page.locator('.text_html:has(.scheme)').first
+    expect(drawing).to_have_css('background-color', 'rgba(0, 0, 0, 0)')
     figure.evaluate("""(img, svg) => {
         img.style.cssText = 'width: 72px; min-width: 0'
         img.src = 'data:image/svg+xml,' + encodeURIComponent(svg) }""", svg)
