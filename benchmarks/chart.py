@@ -65,12 +65,6 @@ def kind(ratio):
     "Where a task stands: 0 ours is faster, 1 about equal, 2 slower"
     return 0 if ratio > 1+EQUAL else 1 if ratio >= 1-EQUAL else 2
 
-def group(found):
-    "As `kind`, of all processors; 3 if ours is faster on one and slower on another"
-    ratios = [ratio for *_,ratio in found.values()]
-    if {0, 2} <= {kind(r) for r in ratios}: return 3
-    return kind(statistics.geometric_mean(ratios))
-
 def factor(x): return f'{x:.0f}' if x >= 10 else f'{x:.1f}' if x >= 1.95 else f'{x:.2f}'
 
 def verdict(ratio):
@@ -93,32 +87,39 @@ def at(ratio):
     low,high = (math.log(x) for x in (1/2, 4))
     return f'{100*(min(max(math.log(ratio), low), high)-low)/(high-low):.1f}%'
 
-def told(found, several):
-    "What the dots of a task say, in words"
-    peers = [name_of_peer(by) for _,by,_ in found.values()]
-    def small(text): return f'<small>{html.escape(text)}</small>'
-    said = [f'{small(short_name(m)) + " " if several else ""}<b>{verdict(ratio)}</b>'
-            + ('' if len({*peers}) == 1 else ' ' + small(f'({peer})'))
-            for (m,(*_,ratio)),peer in zip(found.items(), peers)]
-    return ', '.join(said) + (' ' + small(f'({peers[0]})') if len({*peers}) == 1 else '')
+def text(said): return html.escape(said, quote=False).replace('-', '\N{NON-BREAKING HYPHEN}')
+
+def beside(found):
+    "Whose time it is, where it is the same on all machines"
+    peers = {name_of_peer(by) for _,by,_ in found.values()}
+    return f' <small>{text(peers.pop())}</small>' if len(peers) == 1 else ''
+
+def told(found, machine, several):
+    "What the dot of a machine says, in words"
+    if machine not in found: return '<span></span>'
+    _,by,ratio = found[machine]
+    name = f'<small>{text(short_name(machine))}</small> ' if several else ''
+    peer = '' if beside(found) else f' <small>{text(name_of_peer(by))}</small>'
+    return f'<span>{name}<b>{verdict(ratio)}</b>{peer}</span>'
 
 def chart(record):
     "A list of the tasks as HTML, the largest gain first: on an axis a dot for each processor"
     tasks,machines = ordered(record),[*dict.fromkeys(each['machine'] for each in record)]
     names = [m for m in machines if any(m in found for _,found,_ in tasks)]
     def dot(machine): return f'm{names.index(machine) % 3}'
-    key = ' '.join(f'<i class="{dot(m)}"></i> {html.escape(short_name(m))}' for m in names)
+    key = ' '.join(f'<i class="{dot(m)}"></i> {text(short_name(m))}' for m in names)
     ticks = ''.join(f'<b style="left:{at(x)}">{name}</b>' for x,name in TICKS.items())
     parts = [f'<div class="race" style="--one:{at(1)}">',
              f'<p class="race-key">{key}<span>The time of the fastest other, as a multiple of '
              'ours: right of 1 ours is faster.</span></p>',
              f'<ul><li aria-hidden="true"><span></span><span class="axis">{ticks}</span></li>']
     for name,found,_ in tasks:
-        said = re.sub(r'\*(.+?)\*', r'<em>\1</em>', html.escape(name, quote=False))
+        said = re.sub(r'\*(.+?)\*', r'<em>\1</em>', text(name)) + beside(found)
         dots = ''.join(f'<i class="{dot(m)}" style="left:{at(ratio)}"></i>'
                        for m,(*_,ratio) in found.items())
+        numbers = ''.join(told(found, m, len(names) > 1) for m in names)
         parts.append(f'<li><span>{said}</span><span class="axis" aria-hidden="true">{dots}</span>'
-                     f'<span>{told(found, len(names) > 1)}</span></li>')
+                     f'<span class="told">{numbers}</span></li>')
     return '\n'.join([*parts, '</ul>', '</div>'])
 
 def listed(names):
@@ -133,15 +134,12 @@ def counted(machine, tasks):
             f'equal in {equal} and slower in {slower}')
 
 def worst(tasks, most=3):
-    "Where ours loses most, on one machine and on another"
-    slower = [task for task in tasks[::-1] if group(task[1]) == 2][:most]
-    if not slower: return ''
-    def by(found):
-        least,most = (factor(1/f(ratio for *_,ratio in found.values())) for f in (max, min))
-        return least if least == most else f'{least} to {most}'
-    said = (f'{words[0].lower()}{words[1:]} ({by(found)}× slower than '
-            f'{name_of_peer(next(iter(found.values()))[1])})' for words,found,_ in slower)
-    return f' It loses most at {listed([*said])}.'
+    "Where ours loses most: for each task the machine on which it does worst"
+    found = sorted((min((ratio, m, by) for m,(_,by,ratio) in found.items()), words)
+                   for words,found,_ in tasks)
+    said = [f'{words[0].lower()}{words[1:]} ({factor(1/ratio)}× slower than {name_of_peer(by)} on '
+            f'{short_name(m)})' for (ratio,m,by),words in found[:most] if kind(ratio) == 2]
+    return f' It loses most at {listed(said)}.' if said else ''
 
 def summary(record):
     "What is compared, the result in short, and where we lose"

@@ -21,7 +21,8 @@ from ..views.plots import colors
 from ..views.attention_views import view_arguments, max_weights
 
 # %% ../../nbs/figures/arcs.ipynb #b89ba2f1
-register_kind('arcs', 'figures.arcs.draw_arcs', 'figures_js/type_over', 'figures_js/arcs')
+register_kind('arcs', 'figures.arcs.draw_arcs', 'figures_js/arc_paths',
+              'figures_js/sentence_field', 'figures_js/arcs')
 
 # %% ../../nbs/figures/arcs.ipynb #524c3afe
 def _asks(
@@ -52,7 +53,8 @@ def _sentence(
 
 # %% ../../nbs/figures/arcs.ipynb #1a7b6075
 def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
-             heads:Sequence[tuple[int,int]]=((0,0),), queries:Sequence[int]|None=None,
+             heads:Sequence[tuple[int,int]]=((0,0),), queries:Sequence[int|None]|None=None,
+             names:Sequence[str]|None=None, text:str='', more:Sequence[View]=(),
              title:str='')->View:
     """Draw a sentence on a line, with arcs from one word to those that it takes from
 
@@ -61,7 +63,10 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
         tokens: L tokens; None takes those of `look`
         kind: Of what `look` gives, one of its `kinds()`; None: the only one
         heads: (layer, head), at most eight, in the order of turns
-        queries: A token for each head to begin with; None: what takes most
+        queries: Where each head begins, a token; None: what takes most
+        names: What each head is called; None: its layer and number
+        text: The text as it was typed, for a page on which it can be changed
+        more: Other sentences, as views of the same heads, that take turns with it
         title: Heading
     """
     layers,words,shown = _sentence(weights, tokens, kind)
@@ -72,8 +77,10 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
     asks = [None]*len(heads) if queries is None else list(queries)
     if len(asks) != len(heads):
         raise ValueError(f"queries must be one for each of {len(heads)} heads, got {len(asks)}")
-    shown_heads,kept = list[dict[str,int]](),list[Tensor]()
-    for (layer,head),query in zip(heads, asks):
+    if names is not None and len(names) != len(heads):
+        raise ValueError(f"names must be one for each of {len(heads)} heads, got {len(names)}")
+    shown_heads,kept = list[dict[str,Any]](),list[Tensor]()
+    for (layer,head),query,name in zip(heads, asks, names or ['']*len(heads)):
         layer = checked_integer('layer', layer, max=len(layers)-1)
         head = checked_integer('head', head, max=len(layers[layer])-1)
         w = layers[layer][head][shown][:,shown]
@@ -81,12 +88,13 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
         elif checked_integer('query', query, max=len(words)-1) in shown:
             first = shown.index(query)
         else: raise ValueError(f"query {query} is {words[query]!r}, a mark")
-        shown_heads.append(dict(layer=layer, head=head, query=first))
+        shown_heads.append(dict(layer=layer, head=head, query=first, name=name))
         kept.append(w)
     marks = [t for n,t in enumerate(words) if n not in shown]
     return view_of('arcs', title, f"Arcs: {len(shown)} words, {len(heads)} heads", size=len(shown),
                    marks=marks, tokens=[words[n] for n in shown], heads=shown_heads,
-                   weights=pack_weights(torch.stack(kept)))
+                   weights=pack_weights(torch.stack(kept)), text=text,
+                   more=[view._data for view in more])
 
 # %% ../../nbs/figures/arcs.ipynb #62fdde70
 def draw_arcs(fig:Any, data:dict[str,Any])->None:

@@ -76,7 +76,8 @@ def _plan_of_bert(opened:Source)->Plan:
 
 # %% ../../nbs/figures/browser_model.ipynb #2884a77f
 _scripts = (*head_scripts, 'views_js/model', *neuron_scripts, 'views_js/tokens',
-            'figures_js/type_over', 'figures_js/arcs', 'figures_js/live')
+            'figures_js/arc_paths', 'figures_js/sentence_field', 'figures_js/arcs',
+            'figures_js/live')
 
 def write_live(folder:str|Path, source:str|Path='minilm')->dict[str,Any]:
     """Write the files of a page that runs a model: weights in int8, worker, views

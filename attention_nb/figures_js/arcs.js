@@ -1,89 +1,96 @@
-// Arcs over a sentence: from the word that is pointed at to the words that it takes from. Heads
-// take turns until somebody touches the page; where there is no room for one line, the sentence
-// has several. Data of a host that computes (live.js) also has `at`, for any head, what is `hidden`
-// or `out`, and `before`, the state from which the arcs move; if the host sets `onword`, a word can
-// be typed over.
-views.arcs = async (root, d) => {
-  const group = {q: d.tokens, k: d.tokens, layers: [{heads: d.heads.length, data: d.weights}]};
-  const stored = d.at ? null : await unpack(group, 0), {tokens, heads, before} = d;
-  const share = (h, i, j) => d.at ? d.at(heads[h].layer, heads[h].head, i, j) : stored.at(h, i, j);
-  const rows = tokens.map((_, i) => i), clip = i => tokens[i].slice(0, 40);
-  const sharesOf = (h, i) => rows.map(j => share(h, i, j));
+// Arcs: words on a line, arcs above them; where they have no room, on several lines; weight that is
+// parked on the marks around the sentence leads straight up. Stored sentences, else heads, take
+// turns until somebody touches the page. A host that computes (live.js) gives `at`, for any head,
+// `old`, the weights before a change, and what is `hidden` or `out`, and hands over what it finds
+// next by `state.take`. If it sets `onsentence`, the sentence is edited where it stands.
+views.arcs = async (root, first) => {
+  let d, tokens, heads, rows, words = [], buttons = [], share, scene = 0;
+  const clip = i => tokens[i].slice(0, 40);
   const others = (h, i) => rows.map(j => j === i ? 0 : share(h, i, j));
   const goes = (h, i) => largest(others(h, i));        // the word that a query takes most from
   const asks = h => heads[h].query ?? largest(rows.map(i => Math.max(...others(h, i))));
-  const state = {tokens, head: d.head ?? 0, pinned: null, touched: false, shown: null};
-  const again = before ? tokens.indexOf(before.tokens[before.query]) : -1;   // the same word
-  state.query = d.query ?? (again < 0 ? asks(state.head) : again);
-  if (String(before?.tokens) === String(tokens)) {
-    state.shown = before.shown;
-    if (before.pinned === state.query) state.pinned = state.query;
-  }
+  const state = {head: 0, query: 0, pinned: null, touched: false, off: false, shown: null, take};
   state.picked = () => ({layer: heads[state.head].layer, heads: [heads[state.head].head],
                          token: d.words?.[state.query] ?? state.query});
-  globalThis.state = state;                            // for a host that computes
   const still = matchMedia("(prefers-reduced-motion)");
+  const stored = [first, ...first.more ?? []];         // sentences that take turns
 
   // ---- the parts of the page
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("aria-hidden", "true");
+  const svg = svgElement("svg", {"aria-hidden": "true"});
   const row = make("div.words", {role: "listbox", ariaLabel: "words; arrow keys move"});
-  const words = tokens.map((token, i) => make("button.word", {
-    role: "option",
-    // a page that scrolls below a resting mouse does not point
-    onpointermove: e => e.pointerType === "mouse" && point(i),
-    onfocus: () => point(i),
-    onclick: () => state.pinned === i && globalThis.onword ? write(i) : pin(i)},
-    make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
-  const buttons = heads.map(({layer, head}, n) => make("button", {
-    onclick: () => { touch(); choose(n); }}, make("span", {}, `layer ${layer}, head ${head}`),
-    make("span.of")));
   const status = make("p.says", {role: "status", ariaLive: "polite"});
-  row.append(...words);
-  const line = make("div.sentence", {}, svg, row), hint = make("span.hint");
-  const turns = make("div.turns", {role: "group", ariaLabel: "heads"}, ...buttons, hint);
+  const editor = sentenceField({tokens: () => tokens, text: () => d.text, point,
+    leave: () => words[state.query].focus(),
+    change: () => { touch(); row.hidden = editor.isOpen(); fit(); draw(); }});
+  const line = make("div.sentence", {}, svg, row, editor.field), hint = make("span.hint");
+  const change = make("button", {onclick: () => editor.open()}, "change the sentence");
+  const turns = make("div.turns", {role: "group", ariaLabel: "heads"},
+    make("div.below", {}, change, hint));
   root.append(line, status, turns);
-  for (const i of d.hidden ?? []) words[i].classList.add("hidden");
-  for (const [n, {layer, head}] of heads.entries())
-    buttons[n].classList.toggle("out", !!d.out?.some(([l, h]) => l === layer && h === head));
+
+  // What is shown from now on; words that are the same stay chosen
+  async function take(next) {
+    const same = String(next.tokens) === String(tokens);
+    const layers = [{heads: next.heads.length, data: next.weights}];
+    share = next.at ? (h, i, j) => d.at(heads[h].layer, heads[h].head, i, j)
+                    : (await unpack({q: next.tokens, k: next.tokens, layers}, 0)).at;
+    d = next;
+    ({tokens, heads} = d);
+    if (d.at) touch();
+    globalThis.state = Object.assign(state, {tokens, text: d.text});     // for a host that computes
+    rows = tokens.map((_, i) => i);
+    if (!same) { state.shown = state.pinned = null; makeWords(); }
+    state.head = d.head ?? Math.min(state.head, heads.length - 1);
+    const at = editor.atCaret();
+    state.query = at >= 0 ? at : d.query ?? asks(state.head);
+    if (state.pinned !== state.query) state.pinned = null;
+    makeButtons();
+    for (const i of rows) words[i].classList.toggle("hidden", !!d.hidden?.includes(i));
+    if (editor.isDone()) editor.shut();
+    else { fit(); draw(); }
+  }
+  function makeWords() {
+    words = tokens.map((token, i) => make("button.word", {
+      role: "option",
+      // a page that scrolls below a resting mouse does not point
+      onpointermove: e => e.pointerType === "mouse" && point(i),
+      onfocus: () => point(i),
+      onclick: () => state.pinned === i && globalThis.onsentence ? editor.open(i) : pin(i)},
+      make("span.t", {}, token), make("span.n", {ariaHidden: "true"})));
+    row.replaceChildren(...words);
+  }
+  function makeButtons() {
+    for (const button of buttons) button.remove();
+    buttons = heads.map(({layer, head, name}, n) => make("button", {
+      className: d.out?.some(([l, h]) => l === layer && h === head) ? "out" : "",
+      title: name ? `layer ${layer}, head ${head}` : "",
+      onclick: () => { touch(); choose(n, n === state.head && !state.off); }},
+      make("span", {}, name || `layer ${layer}, head ${head}`), make("span.of")));
+    turns.prepend(...buttons);
+  }
 
   // ---- what is chosen
-  function choose(n) {
-    state.head = n;
+  function choose(n, off = false) {
+    Object.assign(state, {head: n, off});
     if (!state.touched) state.query = asks(n);
     draw();
   }
   function point(i) {
     touch();
-    if (state.query === i) return;
-    state.query = i;
-    draw();
+    if (state.query !== i) { state.query = i; draw(); }
   }
   function pin(i) {
-    touch();
     state.pinned = state.pinned === i ? null : i;
-    state.query = i;
-    draw();
+    point(i);
   }
   row.addEventListener("pointerleave", () => {
     if (state.pinned !== null) { state.query = state.pinned; draw(); }
   });
-  // A word is typed over where it stands; the host hears of it
-  function write(i, key) {
-    typeOver(words[i], line, {key, was: clip(i), most: 0.6 * row.clientWidth, draw, done: typed => {
-      if (!globalThis.onword(i, typed)) return;        // the host does not find the word
-      words[i].firstChild.textContent = typed;         // until the host has read it
-      status.replaceChildren("reading ...");
-    }});
-  }
   row.addEventListener("keydown", e => {
     const letter = e.key.length === 1 && e.key.trim() && !e.ctrlKey && !e.metaKey && !e.altKey;
-    if (letter && globalThis.onword) {
-      e.preventDefault();
-      return write(words.indexOf(e.target.closest(".word")), e.key);
-    }
-    const by = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
     const at = words.indexOf(e.target.closest(".word"));
+    if (letter && globalThis.onsentence) return editor.open(at);    // the letter lands in it
+    const by = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
     if (e.key === "Escape") { state.pinned = null; draw(); }
     if (!by || !words[at + by]) return;
     e.preventDefault();
@@ -95,37 +102,33 @@ views.arcs = async (root, d) => {
   // Large words on one line if there is room for them, else on several
   let wrapped = false;
   function fit() {
-    const size = root.clientWidth / (0.52 * sum(rows.map(i => clip(i).length + 1.3)));
+    const words = editor.isOpen() ? [editor.typed()] : rows.map(clip);
+    const size = root.clientWidth / (0.52 * sum(words.map(word => word.length + 1.3)));
     wrapped = root.clientWidth <= 640 || size < 13;
     root.classList.toggle("wrapped", wrapped);
-    row.style.fontSize = wrapped ? "" : Math.min(26, size) + "px";
+    line.style.fontSize = wrapped ? "" : Math.min(26, size) + "px";
   }
   // Where a word meets its arcs: in its middle, above and, from another line, below
   function place(i) {
-    const box = words[i].getBoundingClientRect(), outer = svg.getBoundingClientRect();
-    return [(box.left + box.right) / 2 - outer.left, box.top - outer.top + (wrapped ? 12 : -2),
-            box.bottom - outer.top + 2];
+    const outer = svg.getBoundingClientRect(), open = editor.isOpen();
+    const box = (open ? editor.part(i) : words[i]).getBoundingClientRect();
+    return [(box.left + box.right) / 2 - outer.left,
+            box.top - outer.top + (wrapped && !open ? 12 : -2), box.bottom - outer.top + 2];
   }
-  // From a place to a word: on a line an arc, the farther, the higher, and the farthest two use all
-  // room; between lines a curve through the room between them
-  function arc([x, top, foot], to, w) {
-    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    const [u, above, below] = place(to), beside = Math.abs(above - top) < 5;
-    const high = ((wrapped ? 38 : top) - 8) / 0.75;                        // it rises 3/4 as far
-    const bow = beside ? high * Math.min(1, Math.sqrt(Math.abs(u - x) / row.clientWidth)) : 16;
-    const [y, v, turn] = beside ? [top, above, -bow] : above < top ? [top, below, bow]
-                                                                   : [foot, above, -bow];
-    const first = beside ? turn : -turn;
-    path.setAttribute("d", `M${x} ${y} C${x} ${y + first} ${u} ${v + turn} ${u} ${v}`);
-    path.setAttribute("stroke-width", 1.5 + 8.5 * w);
-    path.setAttribute("stroke-opacity", 0.35 + 0.65 * Math.sqrt(w));
-    return path;
-  }
+  const wasShare = j => state.off ? null
+    : d.old?.(heads[state.head].layer, heads[state.head].head, state.query, j) ?? null;
   function paint(from, shares) {
-    if (!row.clientWidth) return;                        // nobody sees the frame
+    if (!line.clientWidth) return;                       // nobody sees the frame
+    if (!editor.isRead()) return svg.replaceChildren();
     const order = rows.filter(j => shares[j] >= 0.03 && j !== state.query)
       .sort((a, b) => shares[a] - shares[b]);
-    svg.replaceChildren(...order.map(j => arc(from, j, shares[j])));
+    const moved = rows.filter(j => j !== state.query && wasShare(j) >= 0.03
+      && Math.abs(wasShare(j) - share(state.head, state.query, j)) >= 0.01);
+    const rest = 1 - sum(shares), up = rest >= 0.5 && d.marks?.length && !wrapped && !state.off;
+    const width = line.clientWidth, room = wrapped ? 30 : undefined;
+    const arc = (j, w, old) => arcPath(from, place(j), w, {room, width, old});
+    svg.replaceChildren(...up ? parkedPath(from, rest, d.marks, width) : [],
+      ...order.map(j => arc(j, shares[j])), ...moved.map(j => arc(j, wasShare(j), true)));
     state.shown = {query: state.query, shares};
   }
   // Arcs move from what was shown to what is to be shown, in a third of a second
@@ -145,17 +148,18 @@ views.arcs = async (root, d) => {
     step(still.matches || document.hidden || !was ? start + 350 : start);
   }
   function draw() {
-    const {head, query} = state, shares = sharesOf(head, query);
+    const {head, query, off} = state, shares = rows.map(j => off ? 0 : share(head, query, j));
     state.shown ??= {query, shares};
     move(shares);
     for (const [n, button] of buttons.entries()) {
       const i = state.touched ? query : asks(n);
-      button.ariaPressed = String(n === head);
+      button.ariaPressed = String(n === head && !state.off);
       button.lastChild.textContent = `${clip(i)} ← ${clip(goes(n, i))}`;
     }
     const point = matchMedia("(hover: none)").matches ? "Tap any word" : "Point at any word";
-    hint.textContent = globalThis.onword ? `${point}. Choose one, and type another in its place.`
-                                         : point + ".";
+    change.hidden = !globalThis.onsentence || editor.isOpen();
+    hint.textContent = editor.isOpen() ? "Type; Enter is done." : point
+      + (globalThis.onsentence ? ", or choose one and type." : ".");
     root.classList.toggle("gone", buttons[head].classList.contains("out"));
     mark(shares);
     root.dataset.ready = "yes";
@@ -167,25 +171,29 @@ views.arcs = async (root, d) => {
       word.ariaSelected = String(j === query);
       word.tabIndex = j === query ? 0 : -1;
       word.classList.toggle("asks", j === query);
-      word.classList.toggle("gives", j === best);
+      word.classList.toggle("gives", j === best && !state.off);
       word.style.setProperty("--share", Math.sqrt(shares[j]));
       word.lastChild.textContent = shares[j] >= 0.03 ? percent(shares[j]) : "";
     }
-    const bold = i => make("b", {}, clip(i));
+    if (state.off) return status.replaceChildren("This head is switched off: its arcs are gone.");
+    const bold = i => make("b", {}, clip(i)), was = wasShare(best) ?? shares[best];
     status.replaceChildren(bold(query), ` takes ${percent(shares[best])} from `, bold(best),
+      Math.abs(was - shares[best]) >= 0.01 ? `, before ${percent(was)}` : "",
       shares[query] >= 0.03 ? `, ${percent(shares[query])} from itself` : "",
       rest >= 0.03 && d.marks?.length ? `, ${percent(rest)} from ${d.marks.join(" and ")}` : "",
       root.classList.contains("gone") ? "; this head is switched off" : "");
   }
 
   const turn = setInterval(() => {
-    if (!root.isConnected) clearInterval(turn);
-    else if (!still.matches && !document.hidden) choose((state.head + 1) % heads.length);
+    if (!root.isConnected) return clearInterval(turn);
+    if (still.matches || document.hidden) return;
+    if (stored.length < 2) return choose((state.head + 1) % heads.length);
+    line.style.minHeight = line.offsetHeight + "px";             // what stands below does not move
+    take(stored[scene = (scene + 1) % stored.length]);
   }, 4000);
   function touch() { state.touched = true; clearInterval(turn); }
-  if (d.at) touch();
-  fit();
-  draw();
+  for (const e of ["pointerdown", "pointermove", "keydown"]) root.addEventListener(e, touch);
+  await take(first);
   new ResizeObserver(() => { fit(); draw(); }).observe(root);
   lasting(window, "redraw", draw);
 };

@@ -2,7 +2,8 @@
 
 The proofs of a section become one quiet line at its end, `11 checks`, which opens in place: the
 claims below one another, each with its code. An answer says only "Answer" until it is opened, then
-its sentence. An output whose columns stand below one another scrolls; others wrap.
+its sentence. An output whose columns stand below one another scrolls; others wrap, as code does,
+where a comment behind a line stays in one piece.
 """
 import html, re
 from docutils import nodes
@@ -73,8 +74,18 @@ def visit_fold(self, node):
     self.body.append(f'<details class="hide{" answer" if answer else ""}"><summary>'
                      f'{"Answer" if answer else text(node["prompt_show"])}</summary>\n')
 
+def mark_asides(app, pagename, templatename, context, doctree):
+    "Mark comments that stand behind code, and the spaces before them, for the style sheet"
+    def mark(m):
+        before,spaces = m.groups()
+        if not re.sub('<[^>]*>', '', before).strip(): return m[0]
+        return f'{before}<span class="gap">{spaces}</span><span class="c1 aside">'
+    if '<span class="c1">' in (body := context.get('body') or ''):
+        context['body'] = re.sub('^(.*?)( +)<span class="c1">', mark, body, flags=re.M)
+
 def setup(app):
     app.setup_extension('myst_nb')
+    app.connect('html-page-context', mark_asides)
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
     app.add_node(Proofs, html=(visit_proofs, depart_HideCellInput))
     app.add_post_transform(Gather)

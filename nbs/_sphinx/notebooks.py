@@ -43,8 +43,8 @@ def show_source(cell):
     cell.source = re.sub(r'^#\|\s*exporti?\s*$', '#| exports', cell.source, flags=re.M)
 
 def add_imports(cells):
-    """A fold with what a chapter imports and prepares out of sight before its first open code: so
-    what it shows runs as it stands"""
+    """A fold with what a chapter imports and prepares out of sight, above the first code that it
+    shows, which so runs as it stands"""
     texts,after = [],None
     for c in cells:
         if c.cell_type != 'code' or '%pip install' in c.source: continue
@@ -57,7 +57,10 @@ def add_imports(cells):
     fold = f'#| code-fold: true\n#| code-summary: "{IMPORTS}"\n'
     made = copy.deepcopy(after)
     made.source,made.id,made.outputs = fold + '\n\n'.join(texts),'imports',[]
-    cells.insert(next(i for i,c in enumerate(cells) if c is after)+1, made)
+    behind = next(i for i,c in enumerate(cells) if c is after)+1
+    first = next((i for i,c in enumerate(cells[behind:], behind) if c.cell_type == 'code'
+                  and not c_.hidden(c_.split_options(c.source)[0])), behind)
+    cells.insert(first, made)
 
 def process(text, path):
     "The notebook `text` after nbdev's documentation processors and `Explain`"

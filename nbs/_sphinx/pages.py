@@ -39,9 +39,15 @@ def live_view(data, frame):
         text = text.replace('height:480px;', heights, 1)
     return {'text/html': text}
 
+def inlined(svg):
+    "A drawing whose parts symbols.js lights: it stands in the page, its styles hold for it alone"
+    own = re.sub('<style>(.*?)</style>', r'<style>.scheme { \1 }</style>', svg, flags=re.S)
+    return {'text/html': own.replace('<svg ', '<svg class="scheme" ', 1)}
+
 def title_cell(cell, mark, number):
     fm = front_matter(cell)
-    lead = f"{{.lead}}\n{fm['description']}" if 'description' in fm else ''
+    lead = re.sub(r'^(.+?\.) ', r'[\1]{.claim} ', fm.get('description', ''))    # the first sentence
+    if lead: lead = f'{{.lead}}\n{lead}'
     title = '\u2002'.join([*number, fm.get('title', '')])
     return [markdown(myst(f'# {title}\n\n{mark}{lead}'))] if 'title' in fm else []
 
@@ -58,6 +64,9 @@ def code_cell(cell, module):
     if fold: meta |= dict(code_prompt_show=label, code_prompt_hide=label)
     if 'fig-cap' in o: meta['figure'] = dict(caption=myst(o['fig-cap']))
     if alt := described(cell.outputs): meta['image'] = dict(alt=alt, classes='scheme')
+    for out in cell.outputs:
+        svg = ''.join(out.get('data', {}).get('image/svg+xml', ''))
+        if 'data-role=' in svg: out['data'] = inlined(svg)
     if 'fig-alt' in o: meta['image'] = meta.get('image', {}) | dict(alt=o['fig-alt'])
     made = api.places(text, module) if 'exports' in o else ''
     return [*map(markdown, filter(None, [myst(made)])),

@@ -54,8 +54,11 @@ def cell_problems(c, options, lesson):
                '#| code-summary: "the claim"), or move what is not a check')
 
 def fold_problems(cells, name):
-    "What is wrong with the folds and notes of the notebook `name`"
+    "What is wrong with the folds and notes of the notebook `name`, or with a number of lessons"
     yield from explain_problems(cells, name)
+    n = sum(kind(name_of(path)) == 'lesson' for path in nbs.glob('*.ipynb'))
+    for said in re.findall(r'\b(\d+) lessons\b', '\n'.join(map(source, cells))):
+        if int(said) != n: yield 'counts',f'{name}.ipynb: it says {said} lessons, there are {n}'
     for i,heading,c in places(cells):
         first = (code_lines(c) or [''])[0].strip()[:40]
         where = f'{name}.ipynb, under {heading!r}, cell {i} ({c.get("id", "no id")}: {first!r})'

@@ -9,7 +9,6 @@ to `sections.js`; `_static/search.js` looks through them with MiniSearch.
 import json, re
 from pathlib import Path
 from docutils import nodes
-from myst_nb.sphinx_ import HideCodeCellNode
 from pylatexenc.latex2text import LatexNodes2Text
 from sphinx import addnodes
 import cells
@@ -41,15 +40,16 @@ def prose(node):
 def parents(node):
     while node := node.parent: yield node
 
-def is_imports(node):
-    "Is it in the fold of imports? Its names stand again where they are used"
-    return any(isinstance(p, HideCodeCellNode) and p['prompt_show'] == cells.IMPORTS
-               for p in parents(node))
+def home_of(block):
+    "The section that a block of code belongs to: what a page imports is the page's"
+    above = [p for p in parents(block) if isinstance(p, nodes.section)]
+    options = (p.get('cell_metadata', {}).get('mystnb', {}) for p in parents(block)
+               if isinstance(p, nodes.container))
+    imports = any(o.get('code_prompt_show') == cells.IMPORTS for o in options)
+    return above[-1 if imports else 0]
 
 def names_in_code(section):
-    blocks = (b for b in section.findall(nodes.literal_block)
-              if next(p for p in parents(b) if isinstance(p, nodes.section)) is section
-              and not is_imports(b))
+    blocks = (b for b in section.findall(nodes.literal_block) if home_of(b) is section)
     return ' '.join(sorted({w for b in blocks for w in re.findall(r'[A-Za-z_]\w{2,}', b.astext())}))
 
 def badge(doc):

@@ -44,6 +44,20 @@ def test_arcs_are_weights(open_view):
         assert drawn(page) == pytest.approx(should(view, 1, query)), query
     assert page.locator('.says').inner_text().startswith('it takes ')
 
+def test_a_head_is_switched_off_and_parked_weight_is_said(open_view):
+    "Its arcs go; a view names its heads, their numbers are titles"
+    w = torch.tensor([[.2,.1,.6,.1], [.8,.05,.1,.05], [.1,.5,.2,.2], [.25]*4])[None,None]
+    view = arc_view(w, ['[CLS]','a','b','[SEP]'], queries=[1], names=['parking place'])
+    page = open_view(view, motion='reduce')
+    head = page.get_by_role('button', name='parking place')
+    expect(head).to_have_attribute('title', 'layer 0, head 0')
+    expect(page.locator('.sentence text')).to_have_text('85\u00a0% on [CLS] and [SEP]')
+    head.click()
+    expect(head).to_have_attribute('aria-pressed', 'false')
+    expect(page.locator('.sentence path')).to_have_count(0)
+    head.click()
+    expect(page.locator('.sentence path')).to_have_count(2)
+
 def test_tab_begins_at_the_chosen_word(open_view):
     page = open_view(arc_view(weights, words, heads=[(0,1)], queries=[6]))
     walk(page, ('Tab', ':focus .t', 'it'), ('ArrowLeft', ':focus .t', 'because'),

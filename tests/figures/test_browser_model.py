@@ -3,7 +3,7 @@ import base64, json, os, re, time
 from types import SimpleNamespace
 import pytest, torch
 from helpers import root, serve
-from helpers.looks import contrast, expect, until, walk
+from helpers.looks import contrast, expect, hostile, until, walk
 
 sentences = [
     'The animal was too tired to cross the street.', 'Time flies like an arrow.', 'a', '',
@@ -191,96 +191,130 @@ def test_nothing_is_fetched_before_the_reader_asks_and_once_if_all_is_well(brows
     assert not weights()
     context.close()
 
-def test_the_picture_of_the_front_page_becomes_the_readers(context, address):
-    """The frame takes the picture's place; arcs follow what is hidden or taken out; a link gives
-    all of it back, also without a network"""
+@pytest.fixture
+def front(context, address):
+    "The front page and its picture, in which a sentence is written"
     page = context.new_page()
     page.emulate_media(color_scheme='dark')
     page.goto(f'{address}/index.html')
-    own,picture = live(page),page.locator('.cell_output iframe[title^=Arcs]')
-    said,hidden = own.frame.locator('.says'),own.box.locator('.live-tokens [aria-pressed=true]')
-    expect(picture).to_be_visible()
-    own.text.fill("The animal didn't cross the street because it was too tired.")
-    walk(page, (lambda: own.text.press('Enter'), own.status, '16 tokens, read in'),
-         (own.frame.get_by_role('option', name='it', exact=True), said,
+    picture = page.locator('.cell_output iframe[title^=Arcs]').content_frame
+    field = picture.get_by_role('textbox', name='the sentence')
+    def write(text):
+        picture.get_by_role('button', name='change the sentence').click()
+        page.keyboard.press('ControlOrMeta+a')
+        page.keyboard.type(text)
+    yield SimpleNamespace(page=page, own=live(page), picture=picture, field=field, write=write,
+                          says=picture.locator('.says'), words=picture.locator('.word .t'))
+    page.close()
+
+def test_the_picture_of_the_front_page_becomes_the_readers(front, context):
+    """The model reads what is typed into it; arcs follow what is hidden or taken out; a link gives
+    all of it back, also without a network"""
+    page,own,picture,said = front.page,front.own,front.picture,front.says
+    tops = """[...document.querySelectorAll('.doors .sd-card')].map(
+        e => Math.round(e.getBoundingClientRect().top + scrollY))"""
+    hidden,before = own.box.locator('.live-tokens [aria-pressed=true]'),page.evaluate(tops)
+    front.write("The animal didn't cross the street because it was too tired.")
+    walk(page, ('Enter', own.status, '16 tokens, read in'),
+         (picture.get_by_role('option', name='it', exact=True), said,
           'it takes 67\u00a0% from animal'))
-    expect(picture).to_have_count(0)
+    assert page.evaluate(tops) == pytest.approx(before, abs=2)
     own.button('hide a word').click()
-    walk(page, (own.button('tired', exact=True), said, 'it takes 46\u00a0% from animal'))
+    walk(page, (own.button('tired', exact=True), said,
+                'it takes 46\u00a0% from animal, before 67\u00a0%'))
     expect(hidden).to_be_focused()
-    expect(own.frame.locator('.word.hidden')).to_have_text('tired')
+    expect(picture.locator('.word.hidden')).to_have_text('tired')
+    expect(picture.locator('path.old').first).to_be_attached()
     expect(own.result).to_contain_text(re.compile(
-        r"^Without “tired” the sentence's vector changes \w+( little)?: cosine 0\.9\d\. Most of "))
-    out = own.button('remove head 3.1')
+        r"^Without “tired”, “\w+” takes \d+\s% from “\w+” in head \d\.\d+, before \d+\s%\. The "
+        r"sentence's vector changes \w+( little)?: cosine 0\.9\d\."))
+    out,turns = own.button('remove head 3.1'),picture.locator('.turns [aria-pressed=true]')
     assert contrast(*out.evaluate("""e => [getComputedStyle(e).color,
         getComputedStyle(document.body).backgroundColor]""")) > 7
-    walk(page, (out, own.frame.locator('.turns .out'), 'layer 3, head 1'))
-    for where,text in (
-            (said, 'it takes 46\u00a0% from animal'),   # what it adds is gone, no more
-            (said, 'this head is switched off'),
-            (own.result, 'Hidden: “tired”. Switched off: head 3.1.'),
-            (own.result, "Without head 3.1 the sentence's vector barely changes: cosine")):
-        expect(where).to_contain_text(text)
-    moved = own.result.get_by_role('button', name='show head')
-    layer,head = re.search(r'([45])\.(\d+)$', moved.inner_text()).groups()
-    moved.click()
-    shown,turns = f'layer {layer}, head {head}','.turns [aria-pressed=true]'
-    expect(own.frame.locator('.turns button')).to_have_count(4)      # the one that moved, too
-    expect(own.frame.locator(turns)).to_contain_text(shown)
+    walk(page, (out, own.result, 'Hidden: “tired”. Switched off: head 3.1.'))
+    expect(own.result).to_contain_text(re.compile(
+        r"^Without head 3\.1, .* The sentence's vector barely changes"))
+    layer,head = re.search(r'in head ([45])\.(\d+)', own.result.inner_text()).groups()
+    shown = f'layer {layer}, head {head}'
+    expect(turns).to_contain_text(shown)                # the one that moved most, before and after
+    expect(picture.locator('.turns button:not([hidden])')).to_have_count(5)
+    expect(said).to_contain_text('before')
+    expect(picture.locator('path.old').first).to_be_attached()
     expect(own.button(f'remove head {layer}.{head}')).to_be_visible()
     own.button('copy link').click()
     for part in (f'head={layer}.{head}', 'hide=13', 'out=3.1'): assert part in page.url
+    own.result.get_by_role('button', name='show head 3.1').click()
+    expect(turns).to_contain_text('who is it')
+    expect(said).to_contain_text('it takes 46\u00a0% from animal')      # what it adds is gone
+    expect(said).to_contain_text('this head is switched off')
     other = context.new_page()
     other.goto(page.url)                                # read at once: the weights are here
-    again = live(other)
+    again,theirs = live(other),other.locator('.cell_output iframe[title^=Arcs]').content_frame
     expect(again.result).to_have_text('Hidden: “tired”. Switched off: head 3.1.')
-    expect(again.frame.locator(turns)).to_contain_text(shown)
+    expect(theirs.locator('.turns [aria-pressed=true]')).to_contain_text(shown)
     other.evaluate('navigator.serviceWorker.ready.then(() => null)')
     until(lambda: other.evaluate("caches.open('attention_nb pages').then(c => c.keys()).then("
                                  "keys => keys.some(k => k.url.endsWith('view.html')))"))
     context.set_offline(True)
     other.reload()
     expect(again.result).to_contain_text('Hidden: “tired”.')
-    expect(again.frame.locator('.word.hidden')).to_have_text('tired')
+    expect(theirs.locator('.word.hidden')).to_have_text('tired')
     context.set_offline(False)
-    for p in (page, other): p.close()
+    other.close()
 
-def test_a_word_of_the_picture_is_typed_over(context, address):
-    """Of the stored picture, then of the reader's own: the sentence changes and the model reads
-    it; Escape, or a sentence that is another one by now, changes nothing"""
-    page = context.new_page()
-    page.goto(f'{address}/index.html')
-    own,picture = live(page),page.frame_locator('.cell_output iframe[title^=Arcs]')
-    expect(picture.locator('.hint')).to_contain_text('type another in its place')
-    word = picture.get_by_role('option', name='chicken')
-    word.click()
-    page.keyboard.type('Xy')
+def test_a_sentence_is_edited_where_it_stands(front):
+    """By mouse and keyboard, in one paragraph of text: a paste brings no markup, Enter ends it,
+    Escape brings back what stood there; arcs follow while one types"""
+    page,own,picture,field,words = front.page,front.own,front.picture,front.field,front.words
+    chicken = picture.get_by_role('option', name='chicken')
+    expect(picture.get_by_text('or choose one and type')).to_be_visible()
+    expect(field).to_be_hidden()
+    chicken.click()
+    page.keyboard.type('Xy')                            # in place of the word
+    expect(field).to_have_text(re.compile('^The Xy crossed the road'))
     page.keyboard.press('Escape')
-    expect(picture.locator('.over')).to_have_count(0)
-    expect(own.text).to_have_value(re.compile('^The chicken crossed'))
-    word.click()
+    expect(field).to_be_hidden()
+    expect(chicken).to_be_focused()
+    chicken.click()                                     # the second time its word is selected
+    expect(field).to_be_focused()
     page.keyboard.type('dog')
+    expect(own.status).to_contain_text('tokens, read in')
+    expect(picture.locator('.says b').first).to_have_text('dog')        # where the cursor is
+    expect(field).to_be_focused()
     page.keyboard.press('Enter')
-    expect(own.text).to_have_value(re.compile('^The dog crossed the road because it wanted'))
-    expect(own.frame.locator('.word .t')).to_have_text(words_of(own.text.input_value()))
-    expect(own.frame.locator('.word.asks .t')).to_have_text('dog')
-    expect(own.frame.get_by_role('option', name='dog')).to_be_focused()
-    its = own.frame.get_by_role('option', name='other', exact=True)
-    its.click()
-    its.click()                                         # the second time its field opens
-    field = own.frame.get_by_role('textbox', name='instead of other')
-    expect(field).to_have_value('other')
-    field.fill('')
-    field.press('Enter')
-    expect(own.text).to_have_value(re.compile('to the side.$'))
-    expect(own.frame.locator('.word .t')).to_have_text(words_of(own.text.input_value()))
-    own.text.evaluate('e => { e.value = "Rain fell." }')
-    own.frame.get_by_role('option', name='dog').click()
-    page.keyboard.type('cat')
+    expect(words).to_have_text(words_of('The dog crossed the road because it wanted to get to the '
+                                        'other side.'))
+    expect(picture.get_by_role('option', name='dog')).to_be_focused()
+    front.write('')
+    for html in hostile[2:4]:
+        field.evaluate("""(e, html) => {
+            const clipboardData = new DataTransfer()
+            clipboardData.setData('text/html', `<b>${html}</b>`)
+            clipboardData.setData('text/plain', html + '\\n')
+            const paste = new InputEvent('beforeinput', {inputType: 'insertFromPaste',
+                dataTransfer: clipboardData, cancelable: true, bubbles: true})
+            if (e.dispatchEvent(paste)) throw Error('the browser would paste it')}""", html)
+    assert field.evaluate('e => [e.children.length, e.textContent.includes("<img")]') == [0, True]
     page.keyboard.press('Enter')
-    expect(own.status).to_contain_text('the sentence there is another one')
-    expect(own.frame.locator('.word .t').nth(1)).to_have_text('dog')    # it was not taken
-    page.close()
+    expect(field).to_be_hidden()
+    expect(words.nth(2)).to_have_text('##g')             # of <img
+    assert not page.evaluate('window.hacked') and not words.first.evaluate('() => window.hacked')
+
+def test_sentences_take_turns_until_the_first_pointer_or_key(context, address):
+    for motion,stop,moves in (('no-preference', None, True), ('reduce', None, False),
+                              ('no-preference', 'key', False), ('no-preference', 'pointer', False)):
+        page = context.new_page()
+        page.clock.install()
+        page.emulate_media(reduced_motion=motion)
+        page.goto(f'{address}/index.html')
+        picture = page.locator('.cell_output iframe[title^=Arcs]').content_frame
+        words = picture.locator('.word .t').nth(1)
+        expect(words).to_have_text('chicken')
+        if stop == 'key': picture.get_by_role('button', name='next word').press('Shift')
+        if stop == 'pointer': picture.locator('.says').hover()
+        page.clock.fast_forward(4100)
+        expect(words).to_have_text('trophy' if moves else 'chicken')
+        page.close()
 
 def words_of(text): return re.findall(r'\w+|[^\w\s]', text.lower())
 
@@ -333,8 +367,8 @@ def test_the_toolbar_stands_under_the_picture_and_does_not_move_it(page, own):
     until(below)
     page.evaluate('tops.clear()')
     walk(page, *((own.button(name, exact=True), own.result, said) for name,said in (
-        ('remove head 3.1', 'Without head 3.1'), ('hide a word', 'Without head 3.1'),
-        ('cats', 'Hidden: “cats”.'), ('put head 3.1 back', 'With head 3.1 back the sentence'))))
+        ('remove head 3.1', 'Without head 3.1, '), ('hide a word', 'Without head 3.1'),
+        ('cats', 'Hidden: “cats”.'))))
     expect(own.frame.locator('[data-moving=no]')).to_be_attached()
     assert page.evaluate('tops.size') == 1
     assert '%' in own.result.inner_text()

@@ -20,11 +20,15 @@ def test_contestants_take_turns(bench):
     rows = measure.interleave({'ours': call('a'), 'theirs': call('b')}, 3, 'ours')
     assert order == ['a', 'b']*4 and [r[0] for r in rows] == ['ours', 'theirs']
 
-@pytest.mark.parametrize('ratios,part', [((1.3, 1.2), 0), ((1.3, 1.), 0), ((1.01, .99), 1),
-                                         ((1.28, .8), 3), ((.9, .7), 2)])
-def test_what_wins_here_and_loses_there_is_a_part_of_its_own(bench, ratios, part):
+def test_the_worst_are_named_wherever_ours_loses(bench):
+    "A task that wins on one machine and loses on another too, with the machine"
     import chart
-    assert chart.group({name: (1., 'peer', r) for name,r in zip('ab', ratios)}) == part
+    found = {'A task': dict(a=(1., 'peer, fast', 1.3), b=(1., 'peer', .8)),
+             'Worse': dict(a=(1., 'other', .7)), 'Equal': dict(a=(1., 'other', .99))}
+    said = chart.worst([(words, {f'May: {m}': row for m,row in by.items()}, 1)
+                        for words,by in found.items()])
+    assert said == (' It loses most at worse (1.43× slower than other on a) and a task (1.25× '
+                    'slower than peer on b).')
 
 def test_a_dot_stands_right_of_1_where_ours_is_faster(bench):
     "On a logarithmic axis from a half to four; farther ones stand at its ends"
@@ -36,7 +40,7 @@ def test_a_dot_stands_right_of_1_where_ours_is_faster(bench):
     table = dict(title=task[2], headers=[], rows=rows)
     shown = chart.chart([dict(topic=task[1], machine='May: A chip, 2 threads', tables=[table])])
     assert f'style="left:{chart.at(1.5)}"' in shown and '<b>1.50× faster</b>' in shown
-    assert '(b)' in shown and '(a)' not in shown
+    assert '<small>b</small>' in shown and '<small>a</small>' not in shown
 
 def test_the_chart_and_the_page_show_the_record(bench):
     "Every topic stands on the page once, each task of the chart in its table, no number by hand"

@@ -26,10 +26,16 @@ def grid(text, kind):
 
 # ---- the front page
 
+def test_a_wrong_number_of_lessons_fails_the_build():
+    page = [dict(cell_type='markdown', source='# Learn\n\n> 22 lessons, from text')]
+    assert [*rules.fold_problems(page, 'learn')] == [
+        ('counts', f'learn.ipynb: it says 22 lessons, there are {len(lessons)}')]
+
 def test_the_front_page_says_what_the_book_is_and_counts_what_is_there(parts):
     from attention_nb import FAMILIES
     lead = promise('index')
-    assert lead in plain(parts['index'].split('</p>')[0] + '</p>') and str(len(lessons)) in lead
+    assert lead in plain(parts['index'].split('</p>')[0] + '</p>')
+    assert all(f'{len(lessons)} lessons' in promise(name) for name in ('index', 'learn'))
     evidence = next(t for t in re.findall(r'<p>.*?</p>', parts['index']) if 'No sign-up' in t)
     words = dict(zip('twenty-four twenty-five twenty-six twenty-seven'.split(), range(24, 28)))
     said = re.search(r'More than ([\d,]+) checks .* weights of ([\w-]+) model', plain(evidence))
@@ -71,7 +77,8 @@ def test_the_doors_are_near_the_top_and_the_picture_is_as_wide_as_the_page(page,
     page.emulate_media(color_scheme='dark')
     page.goto(f'{address}/index.html')
     expect(page.locator('.secondary-toggle:visible, .bd-sidebar-primary:visible')).to_have_count(0)
-    expect(page.locator('.live textarea').first).to_be_visible()
+    picture = page.frame_locator('.text_html iframe').first
+    expect(picture.get_by_role('button', name='change the sentence')).to_be_visible()
     wide = page.locator('.text_html iframe').first.evaluate('e => e.offsetWidth')
     assert wide > (1000 if width > 1000 else 340), f'the figure is {wide} pixels wide'
     doors = page.locator('.doors .sd-card')

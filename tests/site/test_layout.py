@@ -103,6 +103,19 @@ def test_a_question_is_asked_before_its_result(browser, address):
     expect(page.locator('[hidden=until-found], .predict')).to_have_count(0)
     context.close()
 
+def test_a_figure_that_tells_the_answer_is_shut_with_it_and_has_its_height_when_it_opens(
+        browser, address):
+    context = browser.new_context(viewport=dict(width=1400, height=900))
+    page = context.new_page()
+    page.goto(f'{address}/03_attention.html')
+    figure = page.locator('.cell_output:has(iframe)').first
+    expect(figure).to_have_attribute('hidden', 'until-found')
+    page.locator('.predict').first.get_by_role('button').click()
+    frame = page.locator('.text_html iframe').first
+    expect(frame.content_frame.locator('[data-ready=yes]')).to_be_visible()
+    assert frame.bounding_box()['height'] > 300
+    context.close()
+
 def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson):
     "Figures, by what is drawn on the screen; symbols in formulas by what the browser says"
     from attention_nb.views.plots import colors
@@ -117,6 +130,8 @@ def test_on_a_dark_page_ink_is_light_and_keeps_its_colour(page, address, lesson)
     style = figure.evaluate(
         'e => { const s = getComputedStyle(e); return [s.padding, s.background] }')
     assert style[0] == '0px' and 'rgba(0, 0, 0, 0)' in style[1], 'a frame on dark paper'
+    drawing = page.locator('.text_html:has(.scheme)').first
+    expect(drawing).to_have_css('background-color', 'rgba(0, 0, 0, 0)')
     figure.evaluate("""(img, svg) => {
         img.style.cssText = 'width: 72px; min-width: 0'
         img.src = 'data:image/svg+xml,' + encodeURIComponent(svg) }""", svg)
@@ -157,6 +172,14 @@ def test_pointing_at_a_symbol_lights_it_in_formulas_and_in_code(page, address):
             expect(two).to_have_css('background-color', clear)
     page.locator('h1').hover()
     expect(article).to_have_attribute('data-lit', '')
+    drawing = page.locator('svg.scheme')
+    def clear(role): return drawing.locator(f'[data-role="{role}"]').first
+    for do in ('focus', 'click'):                       # by keyboard, and with a finger
+        getattr(page.locator('.roles').get_by_role('button', name='keys'), do)()
+        expect(clear('k')).to_have_css('opacity', '1')
+        expect(clear('v')).to_have_css('opacity', '0.2')
+        page.locator('h1').hover()
+        expect(clear('v')).to_have_css('opacity', '1')
 
 def test_the_keyboard_skips_to_the_text_and_shows_where_it_is(page, address):
     ready(page, f'{address}/mask.html')

@@ -1,7 +1,8 @@
 // The box in which a sentence meets the model: type, and the views follow. What is typed stays in
-// the page. Views are drawn in a frame, view.html, by the same scripts as stored ones. The markup
-// says which views it has (data-views: arcs alone, or all) and which sentences are to be pressed
-// (data-examples, one a line).
+// the page. Arcs are drawn by the stored picture above the box, if there is one, in which the
+// sentence is edited; other views in a frame, view.html, by the same scripts as stored ones. The
+// markup says which views it has (data-views: arcs alone, or all, with a field for the sentence)
+// and which sentences are to be pressed (data-examples, one a line).
 (() => {
 const box = document.querySelector('.live')
 if (!box) return
@@ -13,7 +14,8 @@ const kinds = {arcs: 'arcs', head: 'lines', model: 'all heads', neuron: 'arithme
 const pronouns = new Set(('it its itself he him his himself she her hers herself they them their '
   + 'theirs themselves').split(' '))
 const example = 'The chicken crossed the road because it wanted to get to the other side.'
-const three = [[3, 1], [3, 8], [0, 2]]                   // heads of MiniLM that the arcs begin with
+// heads of MiniLM that the arcs begin with
+const three = [[3, 1, 'who is it'], [1, 8, 'next word'], [4, 5, 'parking place']]
 
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag)
@@ -30,26 +32,28 @@ const text = make('textarea', {rows: 1, value: example})
 const read = make('button', {type: 'submit', className: 'btn btn-primary'}, 'Show attention')
 const progress = make('progress', {max: +bytes, value: 0, hidden: true, ariaLabel: 'fetched'})
 const status = make('p', {className: 'live-status', role: 'status'}, 'MiniLM runs in your browser: '
-  + `${Math.round(bytes/1e6)} MB, fetched once. What you type stays here.`)
+  + `${Math.round(bytes/1e6)} MB, fetched when you change something. What you type stays here.`)
 const form = make('form', {}, make('label', {}, 'Change the sentence, or write your own', text),
                   read, progress)
 const presses = make('div', {className: 'live-examples', role: 'group', ariaLabel: 'examples'},
   ...examples.split('\n').filter(Boolean).map(sentence => button(sentence, () => {
     text.value = sentence
     state.hidden.clear()
-    form.requestSubmit()
+    attempt(readNow)
   })))
 const frame = make('iframe', {title: 'attention of your sentence', hidden: true})
 const view = make('select', {ariaLabel: 'view'}, ...Object.entries(kinds).map(([value, name]) =>
   make('option', {value}, name)))
-const out = button('', takeOut, {className: 'live-out'})
-const hide = button('hide a word', () => openWords(words.hidden), {ariaExpanded: 'false'})
+const out = button('', () => afterReading(takeOut), {className: 'live-out'})
+const hide = button('hide a word', () => afterReading(() => openWords(words.hidden)),
+                    {ariaExpanded: 'false'})
 const link = button('copy link', copyLink)
 const tools = make('div', {className: 'live-tools', role: 'group', ariaLabel: 'what to change'},
   ...views === 'all' ? [make('label', {}, 'view ', view)] : [], out, hide, link)
 const words = make('div', {className: 'live-tokens', role: 'group', ariaLabel: 'hide a word',
                            hidden: true})
-const result = make('p', {className: 'live-result', role: 'status'})
+const invitation = 'Remove a head or hide a word: here stands what that changes most.'
+const result = make('p', {className: 'live-result', role: 'status'}, invitation)
 const under = make('div', {hidden: true}, tools, words, result)
 const second = make('textarea', {rows: 1})
 const similar = make('p', {className: 'live-similar', role: 'status'})
@@ -59,20 +63,16 @@ const more = make('details', {className: 'live-more'},
   make('label', {}, 'How similar is another sentence?', second), similar,
   make('p', {}, 'A BERT of your own: choose config.json, vocab.txt and model.safetensors, at most '
     + '200 MB, or drop them here, or the folder that holds them. They stay in this page.'), own)
-// A picture of arcs right above the box gives its place to the reader's own
 const picture = box.closest('section').querySelector('.cell_output iframe[title^="Arcs"]')
-if (picture) {
-  takeWords(picture)                                      // it may be there already, or come
-  picture.addEventListener('load', () => takeWords(picture))
-}
-const above = picture && picture.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING
-box.classList.toggle('under-picture', !!above)
-const typing = [form, presses, status]
-box.replaceChildren(...above ? [frame, under, ...typing] : [...typing, frame, under], more)
+const above = picture?.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING
+const stage = above ? picture : null
+under.hidden = !stage
+box.replaceChildren(...views === 'all' ? stage ? [frame, under, form, presses, status, more]
+  : [form, presses, status, frame, under, more] : [frame, under, status, progress])
 
 const state = {hidden: new Set(), without: new Map(), ready: false, turn: 0, shown: null,
-               tokens: '', before: null, given: null, framed: null, did: '', typed: false,
-               chosen: {layer: 3, heads: [1], token: null, dim: true}}
+               tokens: '', was: null, given: null, framed: null, did: '', jump: false,
+               linked: false, chosen: {layer: 3, heads: [1], token: null, dim: true}}
 const say = text => { status.textContent = text }
 const name = ([layer, head]) => `head ${layer}.${head}`
 const cent = w => `${Math.round(100*w)}\u00a0%`
@@ -92,20 +92,20 @@ async function show() {
   const taken = (performance.now() - start)/1000
   const other = second.value.trim() && (await ask('run', second.value)).vector
   if (turn !== state.turn) return                                  // more was typed meanwhile
-  keepChosen()
+  if (!state.linked) keepChosen()
+  state.linked = false
   keepWhatIs(found)
   const tokens = String(found.tokens), before = state.tokens === tokens ? state.shown : null
-  state.shown = found
+  Object.assign(state, {shown: {...found, text: sentence}, was: state.did ? before : null})
   say(`${found.tokens.length} tokens, read in ${taken.toFixed(2)} s`
     + (found.cut ? `; the text is cut after ${found.tokens.length} tokens` : ''))
   if (!before) state.chosen.token = state.given ?? opening()
   sayChange(before)
   saySimilar(other)
-  Object.assign(state, {tokens, given: null, did: ''})
-  under.hidden = frame.hidden = false
+  Object.assign(state, {tokens, given: null, did: '', jump: false})
+  under.hidden = false
   showTokens(found.tokens)
   await showView()
-  if (above) picture.closest('.cell').remove()
 }
 
 // What a sentence opens with: a pronoun, best one that has words before it; of several, and where
@@ -132,23 +132,32 @@ function keepWhatIs({tokens, layers, heads}) {
   if (!chosen.heads.length) chosen.heads = [0]
 }
 
-// What the last change did, in words: to the sentence's vector, and to which weight between words
-// most, hidden ones left out; a press shows its head
+// What the last change did, in words: which weight between words it moved most, hidden ones left
+// out, and how far the sentence's vector. A head that was removed gives its place to the one that
+// moved; a press shows that head, or leads back
 function sayChange(was) {
-  const {tokens, vector} = state.shown, {hidden, without, did} = state
+  const {tokens, vector} = state.shown, {hidden, without, did, chosen} = state
   const gone = [hidden.size && `Hidden: ${[...hidden].map(i => quoted(tokens[i])).join(', ')}.`,
                 without.size && `Switched off: ${[...without.values()].map(name).join(', ')}.`]
   const list = !was || !did || hidden.size + without.size > 1 ? gone.filter(Boolean) : []
-  if (!was || !did) return result.replaceChildren(list.join(' '))
+  if (!was || !did) return result.replaceChildren(list.join(' ') || invitation)
   const c = cosine(vector, was.vector), much = inWords(c, [0.995, 'barely changes'],
     [0.95, 'changes a little'], [0.8, 'changes clearly'], [-2, 'changes much'])
-  list.unshift(`${did} the sentence's vector ${much}: cosine ${c.toFixed(2)}.`)
-  const {by, layer, head, i, j, from, to} = mostMoved(was), at = [layer, head]
-  if (by < 0.005) return result.replaceChildren(list.join(' '))
-  list.push(`Most of all, in ${name(at)}, ${quoted(tokens[i])} takes ${cent(to)} from `
-    + `${quoted(tokens[j])}, before ${cent(from)}. `)
-  result.replaceChildren(list.join(' '), button(`show ${name(at)}`, () => {
-    Object.assign(state.chosen, {layer, heads: [head], token: i})
+  const {by, layer, head, i, j, from, to} = mostMoved(was), clear = by >= 0.005
+  if (clear) list.unshift(`${did}, ${quoted(tokens[i])} takes ${cent(to)} from `
+    + `${quoted(tokens[j])} in ${name([layer, head])}, before ${cent(from)}.`)
+  const shortly = c.toFixed(2) === '1.00' ? '' : `: cosine ${c.toFixed(2)}`
+  list.splice(clear, 0, `${clear ? 'The' : `${did} the`} sentence's vector ${much}${shortly}.`)
+  result.replaceChildren(list.join(' '), ' ')
+  if (!clear) return
+  let shows = {layer, heads: [head], token: i}
+  if (state.jump && view.value === 'arcs') {
+    const back = {...chosen}
+    Object.assign(chosen, shows)
+    shows = back
+  }
+  result.append(button(`show ${name([shows.layer, shows.heads[0]])}`, () => {
+    Object.assign(chosen, shows)
     if (!['arcs', 'head', 'neuron'].includes(view.value)) view.value = 'head'
     attempt(showView)
   }))
@@ -191,39 +200,25 @@ function showTokens(tokens) {
 
 // ---- the views
 
-// In a picture of arcs a word can be typed over: the sentence changes, and the model reads it
+// In a picture of arcs the sentence is edited, and the model reads what is typed, after a pause;
+// with null it reads nothing
 function takeWords({contentWindow}) {
   if (!contentWindow) return
-  contentWindow.onword = (n, word) => {
-    const [from, to] = placeOf(contentWindow.state.tokens, n)
-    if (from < 0) return say('Type it into the box below: the sentence there is another one.')
-    text.value = (text.value.slice(0, from) + word + text.value.slice(to)).replace(/ {2,}/g, ' ')
+  contentWindow.onsentence = (sentence, wait) => {
+    text.value = sentence
+    clearTimeout(pause)
+    if (wait === null) return void state.turn++           // what is being read is wanted no more
     state.hidden.clear()
-    state.given = word ? n + 1 : null                     // a mark stands before the first word
-    state.typed = true
-    form.requestSubmit()
-    return true
+    pause = setTimeout(() => attempt(readNow), wait)
   }
+  contentWindow.onchosen = label
   contentWindow.dispatchEvent(new Event('redraw'))
 }
-// Where token `n` begins and ends in the box: each is looked for behind the one before
-function placeOf(tokens, n) {
-  const plain = text.value.toLowerCase()
-  let at = 0
-  for (const [m, token] of tokens.entries()) {
-    const piece = token.replace(/^##/, '').toLowerCase(), from = plain.indexOf(piece, at)
-    if (from < 0 || plain.length !== text.value.length) return [-1]
-    at = from + piece.length
-    if (m === n) return [from, at]
-  }
-}
-
-const inside = () => frame.contentWindow
+const inside = () => (stage && view.value === 'arcs' ? stage : frame).contentWindow
 // What the reader has chosen in the frame stays chosen
 function keepChosen() {
   const now = inside()?.state
   if (now) Object.assign(state.chosen, now.picked())
-  if (now?.tokens) state.before = now
 }
 function framed() {
   return state.framed ??= new Promise(done => {
@@ -232,15 +227,20 @@ function framed() {
   })
 }
 async function showView() {
-  await framed()
   const inner = innerTokens(state.shown.tokens)
   const few = inner.length > 1 && inner.length <= 40
   view.options[0].disabled = !few
-  if (view.value === 'arcs' && !few) view.value = 'head'
-  inside().show(shown(view.value))
-  if (view.value === 'arcs') takeWords(frame)
-  if (state.typed) inside().document.querySelector('.word[tabindex="0"]')?.focus()
-  state.typed = false
+  if (view.value === 'arcs' && !few) {
+    if (stage) return say('Arcs join 2 to 40 words.')
+    view.value = 'head'
+  }
+  const arcs = view.value === 'arcs', staged = arcs && stage
+  if (stage) stage.closest('.cell').hidden = !staged
+  frame.hidden = !!staged
+  if (!staged) await framed()
+  const found = shown(view.value), now = inside()
+  arcs && now.state?.take ? await now.state.take(found) : now.show(found)
+  if (arcs) takeWords(staged || frame)
   label()
 }
 // All tokens but the first and last, [CLS] and [SEP]
@@ -279,19 +279,18 @@ function shown(kind) {
 }
 // Three heads, and the one that was chosen elsewhere
 function arcs() {
-  const {tokens, layers, heads} = state.shown, n = tokens.length, places = innerTokens(tokens)
-  const {layer, heads: [head], token} = state.chosen
+  const {tokens, layers, heads, text} = state.shown, n = tokens.length, {was} = state
+  const {layer, heads: [head], token} = state.chosen, places = innerTokens(tokens)
   const all = three.filter(([l, h]) => l < layers.length && h < heads)
   if (!all.some(([l, h]) => l === layer && h === head)) all.push([layer, head])
-  const weight = (l, h, i, j) => layers[l].weights[(h*n + i)*n + j]
-  const before = state.before ?? (above ? picture.contentWindow?.state : null)
-  return {kind: 'arcs', tokens: places.map(n => tokens[n]), words: places,
-          heads: all.map(([layer, head]) => ({layer, head})),
+  const weight = of => (l, h, i, j) => of.layers[l].weights[(h*n + places[i])*n + places[j]]
+  return {kind: 'arcs', text, tokens: places.map(n => tokens[n]), words: places,
+          heads: all.map(([layer, head, name]) => ({layer, head, name})),
           head: all.findIndex(([l, h]) => l === layer && h === head),
-          query: Math.max(places.indexOf(token), 0),
-          at: (l, h, i, j) => weight(l, h, places[i], places[j]),
+          query: Math.max(places.indexOf(token), 0), at: weight(state.shown),
+          old: was && weight(was),
           hidden: places.flatMap((n, at) => state.hidden.has(n) ? [at] : []),
-          out: [...state.without.values()], marks: [tokens[0], tokens.at(-1)], before}
+          out: [...state.without.values()], marks: [tokens[0], tokens.at(-1)]}
 }
 
 // ---- a head is removed, or put back
@@ -309,7 +308,7 @@ function label() {
 function takeOut() {
   const {all, gone, which} = label()
   for (const at of all) gone ? state.without.delete(String(at)) : state.without.set(String(at), at)
-  state.did = gone ? `With ${which} back` : `Without ${which}`
+  Object.assign(state, {did: gone ? `With ${which} back` : `Without ${which}`, jump: !gone})
   attempt(show)
 }
 
@@ -333,6 +332,7 @@ async function copyLink() {
 function openLink() {
   const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)))
   if (said.text === undefined) return
+  state.linked = true                                     // its choice stays, not the picture's
   const numbers = name => (said[name] ?? '').match(/\d+/g)?.map(Number) ?? []
   text.value = said.text
   second.value = said.second ?? ''
@@ -345,7 +345,7 @@ function openLink() {
   for (let at = 1; at < gone.length; at += 2)
     state.without.set(`${gone[at - 1]},${gone[at]}`, [gone[at - 1], gone[at]])
   box.scrollIntoView({block: 'center'})
-  kept().then(here => here && form.requestSubmit())              // fetched before: read at once
+  kept().then(here => here && attempt(readNow))                  // fetched before: read at once
 }
 
 // ---- what the reader does
@@ -354,25 +354,32 @@ async function attempt(what) {
   try { await what() }
   catch (error) { state.did = ''; say(`That did not work: ${error.message}`) }
 }
+async function readNow() {
+  read.disabled = true
+  progress.hidden = state.ready
+  if (!state.ready) say(`MiniLM is fetched, ${Math.round(bytes/1e6)} MB, and then it reads.`)
+  try { await load(got => { progress.value = got }) }
+  finally { read.disabled = false; progress.hidden = true }
+  state.ready = true
+  await show()
+}
+const afterReading = act => attempt(async () => {
+  if (!state.shown) {
+    text.value = stage?.contentWindow.state?.text || text.value
+    await readNow()
+  }
+  act()
+})
 form.onsubmit = event => {
   event.preventDefault()
-  attempt(async () => {
-    read.disabled = true
-    progress.hidden = state.ready
-    if (!state.ready) say(`MiniLM is fetched, ${Math.round(bytes/1e6)} MB, and then it reads.`)
-    try { await load(got => { progress.value = got }) }
-    finally { read.disabled = false; progress.hidden = true }
-    state.ready = true
-    await show()
-    bringIn()
-  })
+  attempt(async () => { await readNow(); bringIn() })
 }
 // Whoever asks for the picture sees it, once the frame has its height
 function bringIn() {
   requestAnimationFrame(() => requestAnimationFrame(() => {
-    const {top, bottom} = frame.getBoundingClientRect()
+    const seen = frame.hidden ? stage : frame, {top, bottom} = seen.getBoundingClientRect()
     const behavior = matchMedia('(prefers-reduced-motion)').matches ? 'auto' : 'smooth'
-    if (top < 80 || bottom > innerHeight) frame.scrollIntoView({behavior})
+    if (top < 80 || bottom > innerHeight) seen.scrollIntoView({behavior})
   }))
 }
 let pause = 0
@@ -426,6 +433,10 @@ box.ondrop = event => {
   event.preventDefault()
   const entries = Array.from(event.dataTransfer.items, item => item.webkitGetAsEntry())
   attempt(async () => openOwn(await dropped(entries.filter(Boolean))))
+}
+if (stage) {
+  takeWords(stage)                                        // it may be there already, or come
+  stage.addEventListener('load', () => takeWords(stage))
 }
 try { openLink() } catch { /* not an address of ours */ }
 })()

@@ -83,15 +83,21 @@ addEventListener('DOMContentLoaded', () => {
   }
   const asks = e => [...e.querySelectorAll(':scope > strong')]
     .some(s => s.textContent.startsWith('Predict'))
-  // The outputs of the cells behind a question and the text behind these; a figure to move stays
+  // The outputs of the cells behind a question, the text that tells them, and figures behind this
+  // text whose code is not shown; where a figure to move is to give the answer, nothing is shut
   const results = e => {
     const outs = []
+    let told
     for (e = e.nextElementSibling; e && !e.matches('section') && !asks(e);
          e = e.nextElementSibling) {
-      if (e.matches('.cell')) outs.push(...e.querySelectorAll(':scope > .cell_output'))
-      if (e.matches('p') && outs.length) { outs.push(e); break }
+      if (e.matches(told ? '.cell:not(:has(.cell_input))' : '.cell'))
+        outs.push(...e.querySelectorAll(':scope > .cell_output'))
+      if (!told && outs.some(out => out.querySelector('iframe'))) return []
+      if (!e.matches('p') || !outs.length) continue
+      if (told) break
+      outs.push(told = e)
     }
-    return outs.some(out => out.querySelector('iframe')) ? [] : outs
+    return outs
   }
   const shut = [], texts = lesson(location) ? [...document.querySelectorAll('.bd-article p')] : []
   for (const [n, question] of texts.filter(asks).entries()) {
