@@ -8,11 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/expert_parallel.ht
 __all__ = ['expert_parallel']
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #930187b8
-from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
+from .ring import all_to_all
 from ..models.blocks import MixtureOfExperts
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #8182d446
@@ -49,7 +49,7 @@ class _SplitExperts(MixtureOfExperts):
         received = torch.empty_like(sent)    # from each process, by each expert here
         dist.all_to_all_single(received, sent, group=group)
         in_sizes,out_sizes = (t.view(n_processes, -1).sum(1).tolist() for t in (sent,received))
-        tokens = _exchange(rows[token], in_sizes, out_sizes, group)
+        tokens = all_to_all(rows[token], in_sizes, out_sizes, group)
         # they are in the order of processes, then of experts
         first,n = self._own_experts()
         expert_ids = torch.arange(n, device=rows.device).repeat(n_processes)
@@ -58,29 +58,9 @@ class _SplitExperts(MixtureOfExperts):
         # an expert without tokens gets no gradient; `tokens[:0]` keeps the graph if none has any
         outputs = [self.experts[first+e](t) for e,t in enumerate(parts) if len(t)]
         out = torch.cat([tokens[:0], *outputs])[by_expert.argsort()]
-        returned = _exchange(out, out_sizes, in_sizes, group)
+        returned = all_to_all(out, out_sizes, in_sizes, group)
         return torch.zeros_like(rows).index_add(
             0, token, returned * weights.flatten()[order,None])
-
-class _Exchange(torch.autograd.Function):
-    "Send rows to each process and receive rows from each; gradients go back"
-    @staticmethod
-    def forward(ctx:Any, rows:Tensor, in_sizes:list[int], out_sizes:list[int],
-                group:Any)->Tensor:
-        ctx.in_sizes,ctx.out_sizes,ctx.group = in_sizes,out_sizes,group
-        out = rows.new_empty(sum(out_sizes), rows.shape[1])
-        dist.all_to_all_single(out, rows.contiguous(), out_sizes, in_sizes, group=group)
-        return out
-
-    @staticmethod
-    def backward(ctx:Any, *grad_outputs:Any)->Any:
-        return _exchange(grad_outputs[0], ctx.out_sizes, ctx.in_sizes, ctx.group), None, None, None
-
-def _exchange(rows:Tensor, in_sizes:list[int], out_sizes:list[int], group:Any)->Tensor:
-    "Return the rows (sum of `out_sizes`, D) that all processes sent to this one"
-    exchange:Any = _Exchange.apply
-    out:Tensor = exchange(rows, in_sizes, out_sizes, group)
-    return out
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #9fc3f667
 def expert_parallel(model:nn.Module, mesh:DeviceMesh)->nn.Module:
