@@ -90,6 +90,7 @@ class _Sums:
     @torch.no_grad()
     def end(self)->None:
         "Add up; an expert that no token of this process chose has a gradient elsewhere"
+        if not self.params: return    # divided experts alone are trained
         has_grad = [p.grad is not None for p in self.params]
         count = torch.tensor(has_grad, dtype=torch.int32, device=self.params[0].device)
         for group in self.groups: dist.all_reduce(count, group=group)

@@ -50,6 +50,8 @@ class _SplitExperts(MixtureOfExperts):
         dist.all_to_all_single(received, sent, group=group)
         in_sizes,out_sizes = (t.view(n_processes, -1).sum(1).tolist() for t in (sent,received))
         tokens = all_to_all(rows[token], in_sizes, out_sizes, group)
+        # every process takes part in the backward pass, even if only others got tokens to train on
+        if torch.is_grad_enabled() and not tokens.requires_grad: tokens.requires_grad_()
         # they are in the order of processes, then of experts
         first,n = self._own_experts()
         expert_ids = torch.arange(n, device=rows.device).repeat(n_processes)
