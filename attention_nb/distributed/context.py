@@ -71,6 +71,7 @@ class _Sums:
     "Adds up over a mesh what a backward pass finds for parameters, when it is over"
     def __init__(self, model:nn.Module, mesh:DeviceMesh):
         self.model,self.groups = model,[mesh.get_group(i) for i in range(mesh.ndim)]
+        self.ranks = {*mesh.mesh.flatten().tolist()}
         self.params = list[nn.Parameter]()
         self.task,self.before = -1,list[Tensor|None]()
 
@@ -78,14 +79,24 @@ class _Sums:
         "Begin when a backward pass reaches what the model gave"
         task = torch._C._current_graph_task_id()
         if task == self.task: return    # another text of the same loss
-        # experts that one process alone keeps have all of their gradients
-        own = {p for m in self.model.modules() if getattr(m, 'of_one_process', False)
-               for p in m.parameters()}
-        self.params = [p for p in self.model.parameters() if p.requires_grad and p not in own]
+        experts = self._divided_experts()
+        self.params = [p for p in self.model.parameters() if p.requires_grad and p not in experts]
         self.task,self.before = task,[p.grad for p in self.params]
         for p in self.params: p.grad = None
         engine:Any = torch.autograd.Variable._execution_engine
         engine.queue_callback(self.end)
+
+    def _divided_experts(self)->set[nn.Parameter]:
+        "Return parameters of experts, which have the gradients of all processes already"
+        experts = set[nn.Parameter]()
+        for m in self.model.modules():
+            if (ranks := getattr(m, 'expert_ranks', None)) is None: continue
+            if not self.ranks <= ranks:
+                raise NotImplementedError(
+                    "experts must be divided among all processes of context_parallel, "
+                    f"{sorted(self.ranks)}, got {sorted(ranks)}: the others' gradients are missing")
+            experts.update(m.parameters())
+        return experts
 
     @torch.no_grad()
     def end(self)->None:

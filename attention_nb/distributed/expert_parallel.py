@@ -30,9 +30,11 @@ class _SplitExperts(MixtureOfExperts):
         self.experts = whole.experts
         self.shared,self.shared_gate = whole.shared,whole.shared_gate
         first,n = self._own_experts()
+        ranks = {*dist.get_process_group_ranks(mesh.get_group())}
         for e in range(self.cfg.n):
             if not first <= e < first+n: self.experts[e] = _Elsewhere()
-            else: setattr(self.experts[e], 'of_one_process', True)    # its gradients are whole
+            # its gradient is that of the tokens of all these processes
+            else: setattr(self.experts[e], 'expert_ranks', ranks)
         self.train(whole.training)
 
     def _own_experts(self)->tuple[int,int]:

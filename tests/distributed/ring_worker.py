@@ -270,6 +270,10 @@ def refused_models(folder):
         gemma(ids, mask=torch.tensor([[True, False, True, True]]))
     model = context_parallel(made('llama'), mesh(), gather=False)
     with pytest.raises(NotImplementedError, match='last does not go'): model(ids, last=1)
+    alone = init_device_mesh('cpu', (dist.get_world_size(), 1), mesh_dim_names=('all','one'))['one']
+    model = expert_parallel(context_parallel(made('gpt_oss'), mesh()), alone)
+    loss = model(ids).sum()
+    with pytest.raises(NotImplementedError, match='among all processes'): loss.backward()
     drops = context_parallel(Transformer(TransformerConfig(**small, attn_dropout=.1)), mesh())
     drops.eval()(ids)
     with pytest.raises(NotImplementedError, match='dropout'): drops.train()(ids)
