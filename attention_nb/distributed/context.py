@@ -70,7 +70,7 @@ def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
 class _Sums:
     "Adds up over a mesh what a backward pass finds for parameters, when it is over"
     def __init__(self, model:nn.Module, mesh:DeviceMesh):
-        self.model,self.groups = model,[mesh.get_group(i) for i in range(mesh.ndim)]
+        self.model,self.groups = model,mesh.get_all_groups()
         self.ranks = {*mesh.mesh.flatten().tolist()}
         self.params = list[nn.Parameter]()
         self.task,self.before = -1,list[Tensor|None]()
@@ -122,7 +122,7 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
         model: A decoder or an encoder, the same on all
         mesh: One dimension of processes; or two with names, a ring and heads
         gather: Give whole logits on every process; False: those of its own tokens
-        attend: Attention to use; None: by the mesh
+        attend: Attention over the same mesh; None: by it
 
     Returns:
         The same, changed in place; it takes whole ids on every process
@@ -132,8 +132,13 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
     if model.split_tokens is not None: raise ValueError("model divides its texts already")
     cfg = model.cfg
     check_divisible(cfg)
-    if attend is None:
-        attend = ring_attention(mesh) if getattr(mesh, 'ndim', 1) == 1 else ulysses_attention(mesh)
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
+    if attend is None: attend = ring_attention(mesh) if mesh.ndim == 1 else ulysses_attention(mesh)
+    groups = [group.group for group,_ in attend.levels],mesh.get_all_groups()
+    used,given = ([dist.get_process_group_ranks(group) for group in each] for each in groups)
+    if used != given:
+        raise ValueError(f"attend must be of the processes of mesh, {given}, got {used}")
     for layer in attention_layers(model): layer.attend = attend
     model.split_tokens = partial(attend.split, dim=-1)
     setattr(model, 'forward', _DividedForward(model, mesh, attend, gather))

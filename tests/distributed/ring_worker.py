@@ -271,6 +271,8 @@ def refused_models(folder):
     model = context_parallel(made('llama'), mesh(), gather=False)
     with pytest.raises(NotImplementedError, match='last does not go'): model(ids, last=1)
     alone = init_device_mesh('cpu', (dist.get_world_size(), 1), mesh_dim_names=('all','one'))['one']
+    with pytest.raises(ValueError, match='attend must be of the processes'):
+        context_parallel(made('llama'), mesh(), attend=ring_attention(alone))
     model = expert_parallel(context_parallel(made('gpt_oss'), mesh()), alone)
     loss = model(ids).sum()
     with pytest.raises(NotImplementedError, match='among all processes'): loss.backward()
