@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
+from ..checks import checked_integer
 from .ring import (RingAttention, UlyssesAttention, ring_attention,
                                            ulysses_attention)
 from ..layers.base import attention_layers
@@ -39,6 +40,7 @@ class _DividedForward:
                 raise NotImplementedError(f"{name} does not go with a divided text: a divided "
                                           "model reads whole texts")
         if model.training: check_divisible(model.cfg, train=True)
+        if last is not None: last = checked_integer('last', last, min=1)
         if last is not None and not self.gather:
             raise NotImplementedError("last does not go with gather=False: the last tokens are "
                                       "not on every process")

@@ -265,6 +265,7 @@ def refused_models(folder):
     with pytest.raises(NotImplementedError, match='cache does not go'):
         model(ids, cache=model.new_cache(1, 8))
     with pytest.raises(ValueError, match='already'): context_parallel(model, mesh())
+    with pytest.raises(ValueError, match='last must be at least 1'): model(ids, last=0)
     gemma = context_parallel(made('gemma2'), mesh())
     with pytest.raises(NotImplementedError, match='padding between'):
         gemma(ids, mask=torch.tensor([[True, False, True, True]]))
