@@ -245,6 +245,7 @@ def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim
     batches = [data(step*o.accumulate + i) for i in range(o.accumulate)]
     n = sum(shift_targets(b).n for b in batches)
     if not n: raise ValueError(f"step {step+1} has no target: its texts have one token each")
+    model.zero_grad()    # what an earlier backward pass has left
     local_loss = 0.
     for batch in batches:
         with torch.autocast(device, o.autocast, enabled=o.autocast is not None):
@@ -257,7 +258,7 @@ def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim
         raise FloatingPointError(f"the gradient of step {step+1} is not finite (loss "
                                  f"{mean_loss:.4g}): try a lower lr, or a longer warmup")
     optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
+    model.zero_grad()
     balance_experts(loads, o.balance, o.strategy)
     return TrainStep(step+1, mean_loss, optimizer.param_groups[0]['lr'], grad_norm, n,
                      time.perf_counter()-start)
