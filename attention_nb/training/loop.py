@@ -96,12 +96,12 @@ def shift_targets(batch:Batch)->Targets:
     return Targets(inputs, targets.masked_fill(~same, -100), documents[:,:-1], n)
 
 # %% ../../nbs/training/loop.ipynb #a879bd31
-def summed_loss(model:nn.Module, inputs:Tensor, targets:Tensor, documents:Tensor|None)->Tensor:
+def summed_loss(model:nn.Module, t:Targets)->Tensor:
     "Return the sum of -ln p of the targets (B, L) that are not -100"
     device = next(model.parameters()).device
-    options = {} if documents is None else dict(documents=documents.to(device))
-    logits = model(inputs.to(device), **options).flatten(0, -2)
-    return F.cross_entropy(logits.to(wide_dtype(logits.dtype)), targets.flatten().to(device),
+    options = {} if t.documents is None else dict(documents=t.documents.to(device))
+    logits = model(t.inputs.to(device), **options).flatten(0, -2)
+    return F.cross_entropy(logits.to(wide_dtype(logits.dtype)), t.targets.flatten().to(device),
                            reduction='sum')
 
 # %% ../../nbs/training/loop.ipynb #72a55cf9
@@ -115,22 +115,22 @@ def next_token_loss(model:nn.Module, batch:Batch)->tuple[Tensor,int]:
     Returns:
         Sum of -ln p of the targets, and how many they are
     """
-    inputs,targets,documents,n = shift_targets(batch)
-    return summed_loss(model, inputs, targets, documents),n
+    targets = shift_targets(batch)
+    return summed_loss(model, targets),targets.n
 
 class Strategy:
     "Say how processes share a training step; this one is for a single process"
-    def loss(self, model:nn.Module, batch:Batch)->tuple[Tensor,int]:
+    def loss(self, model:nn.Module, targets:Targets)->Tensor:
         """Compute this process's part of a loss
 
         Args:
             model: As `next_token_loss` takes it
-            batch: The same on all processes
+            targets: Of the whole batch, the same on all processes
 
         Returns:
-            Sum of -ln p of this process's targets, and the number of all targets
+            Sum of -ln p of this process's targets
         """
-        return next_token_loss(model, batch)
+        return summed_loss(model, targets)
 
     def all_reduce(self, x:Tensor)->Tensor:
         """Return the sum over all processes
@@ -169,7 +169,7 @@ def held_out_loss(model:nn.Module, batches:Iterable[Batch], strategy:Strategy|No
     """
     strategy = strategy or Strategy()
     with evaluation_mode(model):
-        parts = [(float(loss), n) for loss,n in (strategy.loss(model, b) for b in batches)]
+        parts = [(float(strategy.loss(model, t)), t.n) for t in map(shift_targets, batches)]
     if not (n := sum(n for _,n in parts)): raise ValueError("batches must have targets, got none")
     total = torch.tensor(sum(loss for loss,_ in parts), dtype=torch.float64)
     return float(strategy.all_reduce(total))/n
@@ -242,14 +242,14 @@ def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim
     # as torch's schedulers keep it, so that a run that is resumed knows it
     for g in optimizer.param_groups: g['lr'] = g.setdefault('initial_lr', g['lr'])*factor
     for _,load in loads: load.zero_()
-    batches = [data(step*o.accumulate + i) for i in range(o.accumulate)]
-    n = sum(shift_targets(b).n for b in batches)
+    batches = [shift_targets(data(step*o.accumulate + i)) for i in range(o.accumulate)]
+    n = sum(b.n for b in batches)
     if not n: raise ValueError(f"step {step+1} has no target: its texts have one token each")
     model.zero_grad()    # what an earlier backward pass has left
     local_loss = 0.
     for batch in batches:
         with torch.autocast(device, o.autocast, enabled=o.autocast is not None):
-            loss = o.strategy.loss(model, batch)[0]/n
+            loss = o.strategy.loss(model, batch)/n
         loss.backward()
         local_loss += float(loss.detach())
     mean_loss = float(o.strategy.all_reduce(torch.tensor(local_loss, dtype=torch.float64)))

@@ -32,7 +32,7 @@ from ..distributed.ring import RingAttention, ring_attention
 from ..distributed.tensor_parallel import check_parts, parallelize
 from .checkpoint import (begin_checkpoint, end_checkpoint, live_state,
                                               set_rng_state)
-from .loop import Batch, shift_targets, summed_loss
+from .loop import Targets, summed_loss
 from .strategy import RunStrategy
 
 # %% ../../nbs/training/mesh.ipynb #6c6e66cd
@@ -107,18 +107,18 @@ class MeshStrategy(RunStrategy):
         dist.all_reduce(total, group=self.data_context.get_group())
         return total
 
-    def loss(self, model:nn.Module, batch:Batch)->tuple[Tensor,int]:
-        inputs,targets,documents,n = shift_targets(batch)
+    def loss(self, model:nn.Module, targets:Targets)->Tensor:
+        inputs,ids,documents,n = targets
         B,D = len(inputs),self.data.size()
         # each process must take as many rows; one too many has no targets
         rows = torch.arange(self.data.get_local_rank(), -(-B//D)*D, D)
         is_extra,rows = rows >= B,rows.clamp(max=B-1)
-        targets = targets[rows].masked_fill(is_extra[:,None], -100)
-        if self.context_attention is not None: targets = self.context_attention.split(targets, -1)
-        loss = summed_loss(model, inputs[rows], targets,
-                           None if documents is None else documents[rows])
+        ids = ids[rows].masked_fill(is_extra[:,None], -100)
+        if self.context_attention is not None: ids = self.context_attention.split(ids, -1)
+        own = Targets(inputs[rows], ids, None if documents is None else documents[rows], n)
+        loss = summed_loss(model, own)
         # FSDP2 takes the mean of gradients, and this is a part of a sum
-        return loss + (self.data_context.size()-1)*(loss - loss.detach()), n
+        return loss + (self.data_context.size()-1)*(loss - loss.detach())
 
     def clip_grad_norm(self, model:nn.Module, max_norm:float)->float:
         norm:Any = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
