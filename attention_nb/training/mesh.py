@@ -116,9 +116,7 @@ class MeshStrategy(RunStrategy):
         ids = ids[rows].masked_fill(is_extra[:,None], -100)
         if self.context_attention is not None: ids = self.context_attention.split(ids, -1)
         own = Targets(inputs[rows], ids, None if documents is None else documents[rows], n)
-        loss = summed_loss(model, own)
-        # FSDP2 takes the mean of gradients, and this is a part of a sum
-        return loss + (self.data_context.size()-1)*(loss - loss.detach())
+        return summed_loss(model, own)
 
     def clip_grad_norm(self, model:nn.Module, max_norm:float)->float:
         norm:Any = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -144,7 +142,11 @@ class MeshStrategy(RunStrategy):
             context_parallel(model, self.context, gather=False, attend=self.context_attention)
         if self.data_context.size() > 1:
             assert model.decoder is not None    # the command trains decoders only
-            for m in (*model.decoder.blocks, model): fully_shard(m, mesh=self.data_context)
+            for m in (*model.decoder.blocks, model):
+                sharded = fully_shard(m, mesh=self.data_context)
+                # the loss of a process is a part of a sum, of which FSDP2 would take the mean
+                sharded.set_gradient_divide_factor(1.)
+                sharded.set_force_sum_reduction_for_comms(True)    # without it, only by NCCL
         return model
 
     @torch.no_grad()
