@@ -133,6 +133,12 @@ class MeshStrategy(RunStrategy):
             raise ValueError("a model with experts can have a --mesh of heads alone, as 1x2x1; "
                              "expert_parallel of attention_nb.distributed divides it by rows "
                              "and tokens, in a program of your own")
+        # all processes have the same random state, so they would drop in the same pattern
+        for divided,what,names in ((self.data, 'rows', ('dropout','attn_dropout')),
+                                   (self.tensor, 'heads', ('attn_dropout',))):
+            for name in names:
+                if divided.size() > 1 and (p := getattr(model.cfg, name)):
+                    raise ValueError(f"{name} must be 0 with a --mesh that divides {what}, got {p}")
         if self.tensor.size() > 1: check_parts(model, self.tensor)
         if self.context_attention is not None: check_divisible(model.cfg, train=True)
 
