@@ -30,8 +30,8 @@ from ..models.transformer import Transformer
 from ..distributed.context import check_divisible, context_parallel
 from ..distributed.ring import RingAttention, ring_attention
 from ..distributed.tensor_parallel import check_parts, parallelize
-from .checkpoint import (begin_checkpoint, end_checkpoint, live_state,
-                                              set_rng_state)
+from .checkpoint import (live_state, publish_checkpoint, set_rng_state,
+                                              stage_checkpoint)
 from .loop import Targets, summed_loss
 from .strategy import RunStrategy
 
@@ -169,12 +169,13 @@ class MeshStrategy(RunStrategy):
 
     def save(self, folder:Path, step:int, model:Transformer,
              optimizer:torch.optim.Optimizer)->None:
-        staged = self.broadcast(lambda: begin_checkpoint(folder))
-        writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
-        try: save(live_state(model, optimizer), storage_writer=writer)
-        except CheckpointException as e:
-            raise OSError('; '.join(str(error[0]) for error in e.failures.values())) from None
-        self.run_main(lambda: end_checkpoint(staged, step, keep=2))
+        with contextlib.ExitStack() as stack:    # the main process removes what is not published
+            staged = self.broadcast(lambda: stack.enter_context(stage_checkpoint(folder, step)))
+            writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
+            try: save(live_state(model, optimizer), storage_writer=writer)
+            except CheckpointException as e:
+                raise OSError('; '.join(str(error[0]) for error in e.failures.values())) from None
+            self.run_main(lambda: publish_checkpoint(staged, step, keep=2))
 
     def restore(self, path:Path, model:Transformer, optimizer:torch.optim.Optimizer)->None:
         reader = HuggingFaceStorageReader(str(path))
