@@ -15,22 +15,29 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
+from ..models.blocks import MixtureOfExperts
 from ..checkpoints.save import flush, locked, write_safetensors
 
 # %% ../../nbs/training/checkpoint.ipynb #879c32a5
-def is_saved(name:str, p:nn.Parameter)->bool:
-    "Return whether training changes a parameter: by its gradient, or to balance experts"
-    return p.requires_grad or name.rpartition('.')[2] == 'correction'
+def _trained(model:nn.Module)->dict[str,nn.Parameter]:
+    "Return the parameters that training changes: by their gradient, or to balance experts"
+    balanced = {m.correction for m in model.modules() if isinstance(m, MixtureOfExperts)}
+    return {n: p for n,p in model.named_parameters() if p.requires_grad or p in balanced}
+
+def _name_of(optimizer:torch.optim.Optimizer)->Tensor:
+    "Return the name of an optimizer's class, as bytes that a file of tensors can hold"
+    return torch.tensor([*type(optimizer).__name__.encode()], dtype=torch.uint8)
 
 def live_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
     "Return what `run_state` does, not copied"
     held = model.state_dict()    # first: a sharded model then has its own parts in place
     params,buffers = dict(model.named_parameters()),dict(model.named_buffers())
-    tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in params.items() if is_saved(n, p)}
+    tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in _trained(model).items()}
     tensors |= {f'model.{n}': t for n,t in held.items() if n in buffers}
     for n,p in params.items():
         tensors |= {f'optimizer.{kind}.{n}': t for kind,t in optimizer.state.get(p, {}).items()
                     if isinstance(t, Tensor)}
+    tensors['optimizer'] = _name_of(optimizer)
     tensors['rng_state'] = torch.get_rng_state()
     if torch.cuda.is_available(): tensors['rng_state.cuda'] = torch.cuda.get_rng_state()
     return {n: t.detach() for n,t in tensors.items()}
@@ -75,6 +82,9 @@ def restore(model:nn.Module, optimizer:torch.optim.Optimizer, tensors:Mapping[st
         if own[n].shape != t.shape:
             raise ValueError(f"the checkpoint is of another model: {n} must be "
                              f"{tuple(own[n].shape)}, got {tuple(t.shape)}")
+    if not torch.equal(tensors['optimizer'], _name_of(optimizer)):
+        raise ValueError(f"the checkpoint is of {bytes(tensors['optimizer'].tolist()).decode()}, "
+                         f"the optimizer is {type(optimizer).__name__}")
     set_rng_state(tensors)
     for n,t in saved.items(): own[n].copy_(t)
     for key,t in tensors.items():
