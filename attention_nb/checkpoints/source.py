@@ -236,7 +236,8 @@ def fetched(source:str|os.PathLike[str], patterns:list[str])->Path:
     "Return the folder or file that `source` means; fetch these files from the hub"
     located = locate(source)
     if isinstance(located, str): return _from_hub(located, patterns)
-    return located if patterns is _of_models else files_folder(located)
+    if patterns is _of_models or not located.is_dir(): return located
+    return files_folder(located)
 
 def _from_hub(name:str, patterns:list[str])->Path:
     "Return the folder of a model of the hub: the local copy, or else a download"

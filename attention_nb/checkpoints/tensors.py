@@ -232,7 +232,7 @@ staging:re.Pattern[str] = re.compile(r'\.saving-[0-9a-f]{16}')
 def staged_weights(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
     "Return the file in a staging folder that config.json points to, if a save was stopped"
     try: settings = read_object(folder/'config.json') if config is None else config
-    except (OSError, ValueError): return None
+    except FileNotFoundError: return None
     named = settings.get('transformers_weights')
     plain = rf'{staging.pattern}/[\w-][\w.-]*'
     return folder/named if isinstance(named, str) and re.fullmatch(plain, named) else None
