@@ -141,7 +141,10 @@ def load_tokenizer(source:str|Path|Source)->Tokenizer:
     Returns:
         A `PretrainedTokenizer`; a `WordTokenizer` or `BPETokenizer` if our `save` wrote it
     """
-    if isinstance(source, Source): path = source.tokenizer_file or source.folder
+    if isinstance(source, Source):
+        path = source.tokenizer_file or source.folder
+        # a save that was running when the source was opened has moved its files
+        if not path.exists(): path = source.folder/path.name
     else: path = fetched(source, tokenizer_patterns)
     if path.is_dir():
         files = [path/name for name in tokenizer_names if (path/name).is_file()]

@@ -310,6 +310,13 @@ def beside_of(folder):
     return (source.generation_config.get('n'), len(tokenizer),
             (source.chat_template or '').count('a'))
 
+def test_a_source_that_was_opened_during_a_save_finds_its_tokenizer_afterwards(tmp_path):
+    folder,extra_files = tmp_path/'model',{'tokenizer.json': tokenizer_json(1).encode()}
+    saved_until_the_switch(both(1), dict(n=1), folder, extra_files=extra_files)
+    source = open_source(folder)
+    save_tensors(both(1), dict(n=1), folder)
+    assert not source.tokenizer_file.exists() and len(load_tokenizer(source)) == 1
+
 def tokenizer_json(n):
     words = {str(i): i for i in range(int(n))}
     return tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token='0')).to_str()
