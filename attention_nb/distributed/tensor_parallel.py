@@ -20,6 +20,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, RowwiseParallel,
                                                parallelize_module)
+from ..checkpoints.tensors import files_folder
 from ..models.blocks import Block, FeedForward, MixtureOfExperts
 from ..layers.base import AttentionLayer
 from ..layers.latent import LatentAttention
@@ -263,13 +264,20 @@ def load_shard(model:_Model, source:str|Path)->_Model:
         Filled
     """
     from safetensors import safe_open
-    source = Path(source)
-    files = sorted(source.glob('*.safetensors')) if source.is_dir() else [source]
+    source,state = Path(source),model.state_dict()
+    if any(t.device.type == 'meta' for t in state.values()):
+        raise ValueError("model is on the device meta: give its parameters memory first, by "
+                         "model.to_empty(device=...)")
+    # a save that was stopped has left its files in a folder inside
+    files = sorted(files_folder(source).glob('*.safetensors')) if source.is_dir() else [source]
     if not files: raise FileNotFoundError(f"no safetensors file in {source}")
     with ExitStack() as stack:
-        opened = [stack.enter_context(safe_open(f, 'pt')) for f in files]
-        kept = {name: f.get_slice(name) for f in opened for name in f.keys()}
-        state = model.state_dict()
+        kept = dict[str,Any]()
+        for f in files:
+            opened = stack.enter_context(safe_open(f, 'pt'))
+            if twice := sorted(kept.keys() & {*opened.keys()}):
+                raise ValueError(f"{twice[0]} of {f} is in another file of the folder too")
+            kept |= {name: opened.get_slice(name) for name in opened.keys()}
         if kept.keys() != state.keys():
             missing,unknown = sorted(state.keys()-kept.keys()),sorted(kept.keys()-state.keys())
             raise ValueError(f"{source} must hold the model's tensors; "
