@@ -162,8 +162,8 @@ class MeshStrategy(RunStrategy):
             full = t.full_tensor() if isinstance(t, DTensor) else t
             if self.is_main: state[name] = full.to('cpu', copy=True)
         if not self.is_main: return None
-        with torch.random.fork_rng(): whole = Transformer(model.cfg)
-        whole.load_state_dict(state)
+        with torch.device('meta'): whole = Transformer(model.cfg)    # draws no random numbers
+        whole.load_state_dict(state, assign=True)
         whole.published,whole.origin = model.published,model.origin
         return whole
 
