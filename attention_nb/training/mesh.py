@@ -37,6 +37,7 @@ from .strategy import RunStrategy
 
 # %% ../../nbs/training/mesh.ipynb #6c6e66cd
 _T = TypeVar('_T')
+_gloo_error = re.compile(r'\[\S*gloo/')    # its errors are of no class of their own
 
 class MeshStrategy(RunStrategy):
     """Share a run among the processes of a mesh
@@ -198,8 +199,7 @@ class MeshStrategy(RunStrategy):
 
     def describe(self, error:BaseException)->str:
         message = super().describe(error)
-        if not (isinstance(error, dist.DistError) or re.search('gloo|NCCL', message)):
-            return message
+        if not (isinstance(error, dist.DistError) or _gloo_error.match(message)): return message
         # torchrun ends all processes when one has ended, but first the lost one is named
         with contextlib.suppress(ValueError): signal.signal(signal.SIGTERM, signal.SIG_IGN)
         lost = self._lost_processes()
@@ -221,7 +221,7 @@ class MeshStrategy(RunStrategy):
             before = [self.store.get(f'heartbeat {r}') for r in range(self.n)]
             time.sleep(wait)
             return [r for r,n in enumerate(before) if self.store.get(f'heartbeat {r}') == n]
-        except RuntimeError: return [0]    # which keeps the store
+        except dist.DistNetworkError: return [0]    # which keeps the store
 
     def close(self)->None:
         self.closed.set()
