@@ -25,19 +25,19 @@ from ..models.config import TransformerConfig
 from ..models.transformer import Transformer
 
 # %% ../../nbs/distributed/context.ipynb #bb0cd6a6
-class _DividedForward:
+class _ContextParallelForward:
     "The forward of a model that computes with the tokens of this process"
     def __init__(self, model:Transformer, mesh:DeviceMesh,
                  attend:RingAttention|UlyssesAttention, gather:bool)->None:
         self.model,self.attend,self.gather = model,attend,gather
         self.forward = model.forward    # its own
-        self.sums = _Sums(model, mesh)
+        self.sums = _GradientAllReduce(model, mesh)
 
     def __call__(self, *args:Any, last:int|None=None, **kw:Any)->Tensor:
         model = self.model
         for name in ('cache','decoder_ids','decoder_mask'):
             if kw.get(name) is not None:
-                raise NotImplementedError(f"{name} does not go with a divided text: a divided "
+                raise NotImplementedError(f"{name} does not go with context parallelism: such a "
                                           "model reads whole texts")
         if model.training: check_divisible(model.cfg, train=True)
         if last is not None: last = checked_integer('last', last, min=1)
@@ -46,8 +46,8 @@ class _DividedForward:
                                       "not on every process")
         mask = kw.get('mask')
         if isinstance(mask, Tensor) and model.cfg.window is not None and has_inner_padding(mask):
-            raise NotImplementedError("mask has padding between real tokens, which a window of a "
-                                      "divided text cannot leave out: put it at the ends")
+            raise NotImplementedError("mask has padding between real tokens, which a window with "
+                                      "context parallelism cannot leave out: put it at the ends")
         out = self.forward(*args, **kw)
         # FSDP2 adds gradients up itself
         if out.requires_grad and not isinstance(model, FSDPModule):
@@ -59,8 +59,8 @@ class _DividedForward:
 def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
     "Raise an error that says why texts cannot be divided"
     if train and (cfg.dropout or cfg.attn_dropout):
-        raise NotImplementedError("dropout of a divided text would differ from that of a whole "
-                                  "one: train with dropout=0 and attn_dropout=0")
+        raise NotImplementedError("dropout with context parallelism would differ from that of "
+                                  "one process: train with dropout=0 and attn_dropout=0")
     if cfg.kind == 'encoder-decoder':
         raise NotImplementedError("an encoder-decoder has two texts, and neither is divided")
     if cfg.positions in ('alibi','relative'):
@@ -69,8 +69,8 @@ def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
     if odd := {*cfg.block_types} - {'full','window'}:
         raise NotImplementedError(f"layers of kind {sorted(odd)[0]!r} need the text in one piece")
 
-class _Sums:
-    "Adds up over a mesh what a backward pass finds for parameters, when it is over"
+class _GradientAllReduce:
+    "Sum the gradients of a backward pass over a mesh, when it is over"
     def __init__(self, model:nn.Module, mesh:DeviceMesh):
         self.model,self.groups = model,mesh.get_all_groups()
         self.ranks = {*mesh.mesh.flatten().tolist()}
@@ -123,7 +123,7 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
     Args:
         model: A decoder or an encoder, the same on all
         mesh: One dimension of processes; or two with names, a ring and heads
-        gather: Give whole logits on every process; False: those of its own tokens
+        gather: Return all logits on every process; False: those of its own tokens
         attend: Attention over the same mesh; None: by it
 
     Returns:
@@ -143,5 +143,5 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
         raise ValueError(f"attend must be of the processes of mesh, {given}, got {used}")
     for layer in attention_layers(model): layer.attend = attend
     model.split_tokens = partial(attend.split, dim=-1)
-    setattr(model, 'forward', _DividedForward(model, mesh, attend, gather))
+    setattr(model, 'forward', _ContextParallelForward(model, mesh, attend, gather))
     return model

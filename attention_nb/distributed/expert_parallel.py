@@ -16,8 +16,8 @@ from .ring import all_to_all
 from ..models.blocks import MixtureOfExperts
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #8182d446
-class _Elsewhere(nn.Module):
-    "In the place of an expert that another process keeps"
+class _RemoteExpert(nn.Module):
+    "Stand in for an expert of another process"
 
 class _SplitExperts(MixtureOfExperts):
     "A mixture with the parts of another one, of whose experts this process keeps some"
@@ -32,7 +32,7 @@ class _SplitExperts(MixtureOfExperts):
         first,n = self._own_experts()
         ranks = {*dist.get_process_group_ranks(mesh.get_group())}
         for e in range(self.cfg.n):
-            if not first <= e < first+n: self.experts[e] = _Elsewhere()
+            if not first <= e < first+n: self.experts[e] = _RemoteExpert()
             # its gradient is that of the tokens of all these processes
             else: setattr(self.experts[e], 'expert_ranks', ranks)
         self.train(whole.training)

@@ -148,7 +148,7 @@ class _RingCall:
         rank,n = self.group.rank,self.group.size
         return (rank+step) % n, (rank-step) % n
 
-    def send_keys(self, step:int, k:Tensor, v:Tensor)->tuple[Callable[[],None],list[Tensor]]:
+    def exchange_keys(self, step:int, k:Tensor, v:Tensor)->tuple[Callable[[],None],list[Tensor]]:
         "Start to exchange keys and values; return a function that waits, and those received"
         target,source = self.peers(step)
         to_send,to_receive = (self.slices(target, self.group.rank),
@@ -159,7 +159,7 @@ class _RingCall:
             for t in (k,v)]
         return self.group.exchange({target: sent}, {source: received}), received
 
-    def send_gradients(self, step:int, gradients:Sequence[Tensor],
+    def exchange_gradients(self, step:int, gradients:Sequence[Tensor],
                        templates:Sequence[Tensor])->_Pending:
         "Start to send the gradients of received keys and values back to their process"
         target,source = self.peers(step)
@@ -176,7 +176,7 @@ class _RingCall:
         for step in range(self.group.size):
             if wait is not None: wait()
             keys_values,wait = received,None
-            if step+1 < self.group.size: wait,received = self.send_keys(step+1, k, v)
+            if step+1 < self.group.size: wait,received = self.exchange_keys(step+1, k, v)
             block = self.block(self.peers(step)[1])
             if not step and block is not None:    # own keys, of which not all may be visible
                 keys_values = [t[...,block.slices.k,:] for t in keys_values]
@@ -224,7 +224,7 @@ def _ring_backward(ctx:Any, grad:Tensor)->Any:
                                                   lse[...,rows].contiguous())
             dq[...,rows,:] += d_queries
         add_pending()
-        if step: pending.append(ring.send_gradients(step, gradients, (k,v)))
+        if step: pending.append(ring.exchange_gradients(step, gradients, (k,v)))
         elif block is not None: add(block.slices.k, gradients)
     add_pending()
     d_sinks = None
@@ -414,7 +414,7 @@ def _gathered_mask(group:MeshGroup, mask:AttentionMask, L:list[int], S:list[int]
                    q_doc=gather(mask.q_doc, L), k_doc=gather(mask.k_doc, S))
 
 def ulysses_attention(mesh:DeviceMesh)->UlyssesAttention:
-    """Attention over a divided text; tokens and heads are traded (Jacobs et al. 2023, 2309.14509)
+    """Attention over a divided text; heads are exchanged for tokens (Jacobs et al. 2023, 2309.14509)
 
     Args:
         mesh: One dimension of processes; or two with names, a ring and heads
