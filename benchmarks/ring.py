@@ -88,11 +88,14 @@ def sent(rank, n, way, folder, queue):
     "Bytes that a process sends, forward and with the way back"
     import torch, torch.distributed as dist
     attend = attention_of(joined(rank, n, Path(folder)/f'sent_{n}_{way}'), way)
-    count,real = [0],dist.batch_isend_irecv
+    count,send,exchange = [0],dist.batch_isend_irecv,dist.all_to_all_single
     def counted(ops):
         count[0] += sum(op.tensor.nbytes for op in ops if op.op is dist.isend)
-        return real(ops)
-    dist.batch_isend_irecv = counted
+        return send(ops)
+    def counted_rows(out, rows, out_sizes, in_sizes, **kw):
+        count[0] += rows.nbytes - rows.split(in_sizes)[rank].nbytes
+        return exchange(out, rows, out_sizes, in_sizes, **kw)
+    dist.batch_isend_irecv,dist.all_to_all_single = counted,counted_rows
     size = len(attend.split(torch.arange(8192), -1))
     q,k,v = (torch.randn(1, 8, size, 64, requires_grad=True) for _ in range(3))
     found = []

@@ -122,7 +122,7 @@ FAULTS = [
     Fault('two processes keep the same tokens', 'distributed/shards',
           '(rank,2*n-1-rank)', '(rank,2*n-1-(rank+1) % n)'),
     Fault('each process has the bias of the first head', 'distributed/tensor_parallel',
-          'if t.dim() == 4 and t.shape[1] > 1: return _part(t, mesh, 1)',
+          'if t.dim() == 4 and t.shape[1] > 1: return _local_shard(t, mesh, 1)',
           'if t.dim() == 4 and t.shape[1] > 1: return t[:,:1]',
           'tests/distributed/test_tensor_parallel.py'),
     # training

@@ -9,7 +9,7 @@ __all__ = ['Source', 'open_source']
 
 # %% ../../nbs/checkpoints/source.ipynb #383532f4
 import contextlib, difflib, importlib.util, os, re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,26 +226,33 @@ def _on_the_hub(name:str)->Generator[Any,None,None]:
         raise FileNotFoundError(f"{what} ({why})") from e
 
 # %% ../../nbs/checkpoints/source.ipynb #00ef14d9
-tokenizer_patterns:list[str] = [
+_tokenizer_patterns = [
     'tokenizer*.json', 'special_tokens_map.json', 'added_tokens.json', 'vocab.json', 'merges.txt',
     'chat_template.jinja', 'additional_chat_templates/*.jinja', 'config.json']
-_of_models = [*tokenizer_patterns, 'generation_config.json', 'model*.safetensors',
-              'model.safetensors.index.json']
+_model_patterns = [*_tokenizer_patterns, 'generation_config.json', 'model*.safetensors',
+                   'model.safetensors.index.json']
 
-def fetched(source:str|os.PathLike[str], patterns:list[str])->Path:
-    "Return the folder or file that `source` means; fetch these files from the hub"
-    located = locate(source)
-    if isinstance(located, str): return _from_hub(located, patterns)
-    return located if patterns is _of_models else files_folder(located)
+def _fetch_model(source:str|os.PathLike[str])->Path:
+    "Return the folder or file of a model; fetch it if it is on the hub"
+    def is_whole(folder:Path)->bool:
+        read_weights(folder)
+        return (folder/'config.json').is_file()
+    path = locate(source)
+    return _from_hub(path, _model_patterns, is_whole) if isinstance(path, str) else path
 
-def _from_hub(name:str, patterns:list[str])->Path:
+def fetch_tokenizer(source:str|os.PathLike[str])->Path:
+    "Return the folder or file of a tokenizer; fetch it if it is on the hub"
+    def is_whole(folder:Path)->bool: return any((folder/n).is_file() for n in tokenizer_names)
+    path = locate(source)
+    if isinstance(path, str): return _from_hub(path, _tokenizer_patterns, is_whole)
+    return files_folder(path) if path.is_dir() else path
+
+def _from_hub(name:str, patterns:list[str], is_whole:Callable[[Path],bool])->Path:
     "Return the folder of a model of the hub: the local copy, or else a download"
     hub = need('huggingface_hub')
     with contextlib.suppress(OSError, ValueError):
         folder = Path(hub.snapshot_download(name, allow_patterns=patterns, local_files_only=True))
-        if patterns is _of_models: read_weights(folder)
-        names = ['config.json'] if patterns is _of_models else tokenizer_names
-        if any((folder/n).is_file() for n in names): return folder
+        if is_whole(folder): return folder
     with _on_the_hub(name): return Path(hub.snapshot_download(name, allow_patterns=patterns))
 
 # %% ../../nbs/checkpoints/source.ipynb #f9b32960
@@ -258,7 +265,7 @@ def open_source(source:str|Path)->Source:
     Returns:
         Its config and tensors; no tensor is read yet
     """
-    path = fetched(source, _of_models)
+    path = _fetch_model(source)
     if path.is_dir(): return _open_folder(path)
     if path.suffix == '.safetensors':
         raise ValueError(f"{path} is one file of a model; give its folder, {path.parent}")

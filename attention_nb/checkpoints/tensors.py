@@ -123,14 +123,13 @@ def read_text(path:Path, max_bytes:int=2**26)->str:
     except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
     except (OSError, ValueError) as e: raise ValueError(f"{path} is not a text: {e}") from None
 
-class _TooLong:
-    "An integer of too many digits"
+def _integer(digits:str)->int:
+    "Return an integer of JSON of at most 100 digits"
+    if len(digits) <= 100: return int(digits)
+    raise ValueError(f"{digits[:20]}... has more than 100 digits")
 
 def _unique_keys(pairs:list[tuple[str,Any]])->dict[str,Any]:
-    "Return an object of JSON; refuse two values for a name, and integers of too many digits"
-    def has(x:Any)->bool: return isinstance(x, _TooLong) or isinstance(x, list) and any(map(has, x))
-    for name,value in pairs:
-        if has(value): raise ValueError(f"{name} has more than 100 digits")
+    "Return an object of JSON; refuse two values for a name"
     values = dict(pairs)
     if len(values) == len(pairs): return values
     for name,value in pairs:
@@ -140,9 +139,8 @@ def _unique_keys(pairs:list[tuple[str,Any]])->dict[str,Any]:
 
 def read_object(path:Path)->dict[str,Any]:
     "Return the JSON object in a file"
-    def integer(digits:str)->Any: return int(digits) if len(digits) <= 100 else _TooLong()
     text = read_text(path)
-    try: value = json.loads(text, parse_int=integer, object_pairs_hook=_unique_keys)
+    try: value = json.loads(text, parse_int=_integer, object_pairs_hook=_unique_keys)
     except RecursionError: raise ValueError(f"{path} is nested too deep") from None
     except json.JSONDecodeError as e: raise ValueError(f"{path} is not a JSON file: {e}") from None
     except ValueError as e: raise ValueError(f"{path}: {e}") from None
@@ -232,7 +230,7 @@ staging:re.Pattern[str] = re.compile(r'\.saving-[0-9a-f]{16}')
 def staged_weights(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
     "Return the file in a staging folder that config.json points to, if a save was stopped"
     try: settings = read_object(folder/'config.json') if config is None else config
-    except (OSError, ValueError): return None
+    except FileNotFoundError: return None
     named = settings.get('transformers_weights')
     plain = rf'{staging.pattern}/[\w-][\w.-]*'
     return folder/named if isinstance(named, str) and re.fullmatch(plain, named) else None

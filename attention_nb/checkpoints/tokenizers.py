@@ -18,9 +18,9 @@ import tokenizers
 from tokenizers import AddedToken, pre_tokenizers, processors
 from torch import Tensor
 from ..text.bpe import BPETokenizer, byte_level_bpe, read_gpt2_files, split_by
-from .source import (Source, chat_templates, fetched, more_templates,
-                                             open_source, special_tokens, tokenizer_names,
-                                             tokenizer_patterns)
+from .source import (Source, chat_templates, fetch_tokenizer,
+                                             more_templates, open_source, special_tokens,
+                                             tokenizer_names)
 from .gguf import header_and_packed, special_ids
 from .tensors import read_object, read_text
 from ..text.tokenizer import WordTokenizer
@@ -141,8 +141,11 @@ def load_tokenizer(source:str|Path|Source)->Tokenizer:
     Returns:
         A `PretrainedTokenizer`; a `WordTokenizer` or `BPETokenizer` if our `save` wrote it
     """
-    if isinstance(source, Source): path = source.tokenizer_file or source.folder
-    else: path = fetched(source, tokenizer_patterns)
+    if isinstance(source, Source):
+        path = source.tokenizer_file or source.folder
+        # a save that was running when the source was opened has moved its files
+        if not path.exists(): path = source.folder/path.name
+    else: path = fetch_tokenizer(source)
     if path.is_dir():
         files = [path/name for name in tokenizer_names if (path/name).is_file()]
         if not files:
@@ -307,7 +310,7 @@ def files_of(tokenizer:Any, settings:Mapping[str,Any]|None=None)->dict[str,bytes
     """
     settings = dict(settings or {})
     if isinstance(tokenizer, (str,Path)):
-        path = fetched(tokenizer, tokenizer_patterns)
+        path = fetch_tokenizer(tokenizer)
         file = path/'tokenizer.json' if path.is_dir() else path
         if not _is_ours(file):
             if path.is_dir():

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
+from ..checks import checked_integer
 from .ring import (RingAttention, UlyssesAttention, ring_attention,
                                            ulysses_attention)
 from ..layers.base import attention_layers
@@ -24,28 +25,29 @@ from ..models.config import TransformerConfig
 from ..models.transformer import Transformer
 
 # %% ../../nbs/distributed/context.ipynb #bb0cd6a6
-class _DividedForward:
+class _ContextParallelForward:
     "The forward of a model that computes with the tokens of this process"
     def __init__(self, model:Transformer, mesh:DeviceMesh,
                  attend:RingAttention|UlyssesAttention, gather:bool)->None:
         self.model,self.attend,self.gather = model,attend,gather
         self.forward = model.forward    # its own
-        self.sums = _Sums(model, mesh)
+        self.sums = _GradientAllReduce(model, mesh)
 
     def __call__(self, *args:Any, last:int|None=None, **kw:Any)->Tensor:
         model = self.model
         for name in ('cache','decoder_ids','decoder_mask'):
             if kw.get(name) is not None:
-                raise NotImplementedError(f"{name} does not go with a divided text: a divided "
+                raise NotImplementedError(f"{name} does not go with context parallelism: such a "
                                           "model reads whole texts")
         if model.training: check_divisible(model.cfg, train=True)
+        if last is not None: last = checked_integer('last', last, min=1)
         if last is not None and not self.gather:
             raise NotImplementedError("last does not go with gather=False: the last tokens are "
                                       "not on every process")
         mask = kw.get('mask')
         if isinstance(mask, Tensor) and model.cfg.window is not None and has_inner_padding(mask):
-            raise NotImplementedError("mask has padding between real tokens, which a window of a "
-                                      "divided text cannot leave out: put it at the ends")
+            raise NotImplementedError("mask has padding between real tokens, which a window with "
+                                      "context parallelism cannot leave out: put it at the ends")
         out = self.forward(*args, **kw)
         # FSDP2 adds gradients up itself
         if out.requires_grad and not isinstance(model, FSDPModule):
@@ -57,8 +59,8 @@ class _DividedForward:
 def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
     "Raise an error that says why texts cannot be divided"
     if train and (cfg.dropout or cfg.attn_dropout):
-        raise NotImplementedError("dropout of a divided text would differ from that of a whole "
-                                  "one: train with dropout=0 and attn_dropout=0")
+        raise NotImplementedError("dropout with context parallelism would differ from that of "
+                                  "one process: train with dropout=0 and attn_dropout=0")
     if cfg.kind == 'encoder-decoder':
         raise NotImplementedError("an encoder-decoder has two texts, and neither is divided")
     if cfg.positions in ('alibi','relative'):
@@ -67,10 +69,11 @@ def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
     if odd := {*cfg.block_types} - {'full','window'}:
         raise NotImplementedError(f"layers of kind {sorted(odd)[0]!r} need the text in one piece")
 
-class _Sums:
-    "Adds up over a mesh what a backward pass finds for parameters, when it is over"
+class _GradientAllReduce:
+    "Sum the gradients of a backward pass over a mesh, when it is over"
     def __init__(self, model:nn.Module, mesh:DeviceMesh):
-        self.model,self.groups = model,[mesh.get_group(i) for i in range(mesh.ndim)]
+        self.model,self.groups = model,mesh.get_all_groups()
+        self.ranks = {*mesh.mesh.flatten().tolist()}
         self.params = list[nn.Parameter]()
         self.task,self.before = -1,list[Tensor|None]()
 
@@ -78,18 +81,29 @@ class _Sums:
         "Begin when a backward pass reaches what the model gave"
         task = torch._C._current_graph_task_id()
         if task == self.task: return    # another text of the same loss
-        # experts that one process alone keeps have all of their gradients
-        own = {p for m in self.model.modules() if getattr(m, 'of_one_process', False)
-               for p in m.parameters()}
-        self.params = [p for p in self.model.parameters() if p.requires_grad and p not in own]
+        experts = self._divided_experts()
+        self.params = [p for p in self.model.parameters() if p.requires_grad and p not in experts]
         self.task,self.before = task,[p.grad for p in self.params]
         for p in self.params: p.grad = None
         engine:Any = torch.autograd.Variable._execution_engine
         engine.queue_callback(self.end)
 
+    def _divided_experts(self)->set[nn.Parameter]:
+        "Return parameters of experts, which have the gradients of all processes already"
+        experts = set[nn.Parameter]()
+        for m in self.model.modules():
+            if (ranks := getattr(m, 'expert_ranks', None)) is None: continue
+            if not self.ranks <= ranks:
+                raise NotImplementedError(
+                    "experts must be divided among all processes of context_parallel, "
+                    f"{sorted(self.ranks)}, got {sorted(ranks)}: the others' gradients are missing")
+            experts.update(m.parameters())
+        return experts
+
     @torch.no_grad()
     def end(self)->None:
         "Add up; an expert that no token of this process chose has a gradient elsewhere"
+        if not self.params: return    # divided experts alone are trained
         has_grad = [p.grad is not None for p in self.params]
         count = torch.tensor(has_grad, dtype=torch.int32, device=self.params[0].device)
         for group in self.groups: dist.all_reduce(count, group=group)
@@ -109,8 +123,8 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
     Args:
         model: A decoder or an encoder, the same on all
         mesh: One dimension of processes; or two with names, a ring and heads
-        gather: Give whole logits on every process; False: those of its own tokens
-        attend: Attention to use; None: by the mesh
+        gather: Return all logits on every process; False: those of its own tokens
+        attend: Attention over the same mesh; None: by it
 
     Returns:
         The same, changed in place; it takes whole ids on every process
@@ -120,9 +134,14 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
     if model.split_tokens is not None: raise ValueError("model divides its texts already")
     cfg = model.cfg
     check_divisible(cfg)
-    if attend is None:
-        attend = ring_attention(mesh) if getattr(mesh, 'ndim', 1) == 1 else ulysses_attention(mesh)
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
+    if attend is None: attend = ring_attention(mesh) if mesh.ndim == 1 else ulysses_attention(mesh)
+    groups = [group.group for group,_ in attend.levels],mesh.get_all_groups()
+    used,given = ([dist.get_process_group_ranks(group) for group in each] for each in groups)
+    if used != given:
+        raise ValueError(f"attend must be of the processes of mesh, {given}, got {used}")
     for layer in attention_layers(model): layer.attend = attend
     model.split_tokens = partial(attend.split, dim=-1)
-    setattr(model, 'forward', _DividedForward(model, mesh, attend, gather))
+    setattr(model, 'forward', _ContextParallelForward(model, mesh, attend, gather))
     return model

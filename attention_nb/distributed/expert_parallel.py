@@ -8,16 +8,16 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/expert_parallel.ht
 __all__ = ['expert_parallel']
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #930187b8
-from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
+from .ring import all_to_all
 from ..models.blocks import MixtureOfExperts
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #8182d446
-class _Elsewhere(nn.Module):
-    "In the place of an expert that another process keeps"
+class _RemoteExpert(nn.Module):
+    "Stand in for an expert of another process"
 
 class _SplitExperts(MixtureOfExperts):
     "A mixture with the parts of another one, of whose experts this process keeps some"
@@ -30,9 +30,11 @@ class _SplitExperts(MixtureOfExperts):
         self.experts = whole.experts
         self.shared,self.shared_gate = whole.shared,whole.shared_gate
         first,n = self._own_experts()
+        ranks = {*dist.get_process_group_ranks(mesh.get_group())}
         for e in range(self.cfg.n):
-            if not first <= e < first+n: self.experts[e] = _Elsewhere()
-            else: setattr(self.experts[e], 'of_one_process', True)    # its gradients are whole
+            if not first <= e < first+n: self.experts[e] = _RemoteExpert()
+            # its gradient is that of the tokens of all these processes
+            else: setattr(self.experts[e], 'expert_ranks', ranks)
         self.train(whole.training)
 
     def _own_experts(self)->tuple[int,int]:
@@ -49,7 +51,9 @@ class _SplitExperts(MixtureOfExperts):
         received = torch.empty_like(sent)    # from each process, by each expert here
         dist.all_to_all_single(received, sent, group=group)
         in_sizes,out_sizes = (t.view(n_processes, -1).sum(1).tolist() for t in (sent,received))
-        tokens = _exchange(rows[token], in_sizes, out_sizes, group)
+        tokens = all_to_all(rows[token], in_sizes, out_sizes, group)
+        # every process takes part in the backward pass, even if only others got tokens to train on
+        if torch.is_grad_enabled() and not tokens.requires_grad: tokens.requires_grad_()
         # they are in the order of processes, then of experts
         first,n = self._own_experts()
         expert_ids = torch.arange(n, device=rows.device).repeat(n_processes)
@@ -58,29 +62,9 @@ class _SplitExperts(MixtureOfExperts):
         # an expert without tokens gets no gradient; `tokens[:0]` keeps the graph if none has any
         outputs = [self.experts[first+e](t) for e,t in enumerate(parts) if len(t)]
         out = torch.cat([tokens[:0], *outputs])[by_expert.argsort()]
-        returned = _exchange(out, out_sizes, in_sizes, group)
+        returned = all_to_all(out, out_sizes, in_sizes, group)
         return torch.zeros_like(rows).index_add(
             0, token, returned * weights.flatten()[order,None])
-
-class _Exchange(torch.autograd.Function):
-    "Send rows to each process and receive rows from each; gradients go back"
-    @staticmethod
-    def forward(ctx:Any, rows:Tensor, in_sizes:list[int], out_sizes:list[int],
-                group:Any)->Tensor:
-        ctx.in_sizes,ctx.out_sizes,ctx.group = in_sizes,out_sizes,group
-        out = rows.new_empty(sum(out_sizes), rows.shape[1])
-        dist.all_to_all_single(out, rows.contiguous(), out_sizes, in_sizes, group=group)
-        return out
-
-    @staticmethod
-    def backward(ctx:Any, *grad_outputs:Any)->Any:
-        return _exchange(grad_outputs[0], ctx.out_sizes, ctx.in_sizes, ctx.group), None, None, None
-
-def _exchange(rows:Tensor, in_sizes:list[int], out_sizes:list[int], group:Any)->Tensor:
-    "Return the rows (sum of `out_sizes`, D) that all processes sent to this one"
-    exchange:Any = _Exchange.apply
-    out:Tensor = exchange(rows, in_sizes, out_sizes, group)
-    return out
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #9fc3f667
 def expert_parallel(model:nn.Module, mesh:DeviceMesh)->nn.Module:

@@ -148,7 +148,7 @@ class _RingCall:
         rank,n = self.group.rank,self.group.size
         return (rank+step) % n, (rank-step) % n
 
-    def send_keys(self, step:int, k:Tensor, v:Tensor)->tuple[Callable[[],None],list[Tensor]]:
+    def exchange_keys(self, step:int, k:Tensor, v:Tensor)->tuple[Callable[[],None],list[Tensor]]:
         "Start to exchange keys and values; return a function that waits, and those received"
         target,source = self.peers(step)
         to_send,to_receive = (self.slices(target, self.group.rank),
@@ -159,7 +159,7 @@ class _RingCall:
             for t in (k,v)]
         return self.group.exchange({target: sent}, {source: received}), received
 
-    def send_gradients(self, step:int, gradients:Sequence[Tensor],
+    def exchange_gradients(self, step:int, gradients:Sequence[Tensor],
                        templates:Sequence[Tensor])->_Pending:
         "Start to send the gradients of received keys and values back to their process"
         target,source = self.peers(step)
@@ -176,7 +176,7 @@ class _RingCall:
         for step in range(self.group.size):
             if wait is not None: wait()
             keys_values,wait = received,None
-            if step+1 < self.group.size: wait,received = self.send_keys(step+1, k, v)
+            if step+1 < self.group.size: wait,received = self.exchange_keys(step+1, k, v)
             block = self.block(self.peers(step)[1])
             if not step and block is not None:    # own keys, of which not all may be visible
                 keys_values = [t[...,block.slices.k,:] for t in keys_values]
@@ -224,7 +224,7 @@ def _ring_backward(ctx:Any, grad:Tensor)->Any:
                                                   lse[...,rows].contiguous())
             dq[...,rows,:] += d_queries
         add_pending()
-        if step: pending.append(ring.send_gradients(step, gradients, (k,v)))
+        if step: pending.append(ring.exchange_gradients(step, gradients, (k,v)))
         elif block is not None: add(block.slices.k, gradients)
     add_pending()
     d_sinks = None
@@ -346,35 +346,45 @@ def ring_attention(mesh:DeviceMesh, *, order:TokenOrder='zigzag')->RingAttention
         raise ValueError(f"order must be 'zigzag' or 'contiguous', got {order!r}")
     return RingAttention([(MeshGroup(mesh), order)])
 
-# %% ../../nbs/distributed/ring.ipynb #4b9902c7
+# %% ../../nbs/distributed/ring.ipynb #30bcb442
 class _AllToAll(torch.autograd.Function):
-    "Exchange some tokens of all heads for all tokens of some heads, or back"
     @staticmethod
-    def forward(ctx:Any, t:Tensor, group:MeshGroup, sizes:list[int], to_heads:bool)->Tensor:
-        ctx.group,ctx.sizes,ctx.to_heads = group,sizes,to_heads
-        n,rank,shape = group.size,group.rank,[*t.shape]
-        sent = [*(t.chunk(n, -3) if to_heads else t.split(sizes, -2))]
-        if to_heads:
-            received = [t.new_empty(*shape[:-3], shape[-3]//n, L, shape[-1]) for L in sizes]
-        else: received = [t.new_empty(*shape[:-2], sizes[rank], shape[-1]) for _ in sizes]
-        others = [r for r in range(n) if r != rank]
-        wait = group.exchange({r: [sent[r].contiguous()] for r in others},
-                              {r: [received[r]] for r in others})
-        wait()
-        received[rank] = sent[rank]
-        return torch.cat(received, -2 if to_heads else -3)
+    def forward(ctx:Any, rows:Tensor, in_sizes:list[int], out_sizes:list[int],
+                group:Any)->Tensor:
+        ctx.in_sizes,ctx.out_sizes,ctx.group = in_sizes,out_sizes,group
+        out = rows.new_empty(sum(out_sizes), *rows.shape[1:])
+        dist.all_to_all_single(out, rows.contiguous(), out_sizes, in_sizes, group=group)
+        return out
 
     @staticmethod
     def backward(ctx:Any, *grad_outputs:Any)->Any:
-        trade_back:Any = _AllToAll.apply
-        return trade_back(grad_outputs[0], ctx.group, ctx.sizes, not ctx.to_heads), None, None, None
+        grad = all_to_all(grad_outputs[0], ctx.out_sizes, ctx.in_sizes, ctx.group)
+        return grad, None, None, None
 
-def _all_to_all(t:Tensor, group:MeshGroup, sizes:list[int], to_heads:bool)->Tensor:
-    "Return `t`, (..., H, L, E), after a trade; `sizes` are the tokens of each process"
-    if group.size == 1: return t
-    trade:Any = _AllToAll.apply
-    out:Tensor = trade(t, group, sizes, to_heads)
+def all_to_all(rows:Tensor, in_sizes:list[int], out_sizes:list[int], group:Any)->Tensor:
+    """Send rows to each process and receive rows from each; gradients go back
+
+    `rows` is (sum of `in_sizes`, ...), the result (sum of `out_sizes`, ...). PyTorch's own with
+    gradients is deprecated in `torch.distributed.nn`, and private elsewhere.
+    """
+    exchange:Any = _AllToAll.apply
+    out:Tensor = exchange(rows, in_sizes, out_sizes, group)
     return out
+
+# %% ../../nbs/distributed/ring.ipynb #4b9902c7
+def _tokens_to_heads(t:Tensor, group:MeshGroup, sizes:list[int])->Tensor:
+    "Exchange tokens of all heads (..., H, L, E) for all tokens of H/n heads; `sizes` has each L"
+    if group.size == 1: return t
+    rows = torch.cat(t.movedim(-2, 0).chunk(group.size, -2))    # (n L, ..., H/n, E)
+    own = [t.shape[-2]]*group.size
+    return all_to_all(rows, own, sizes, group.group).movedim(0, -2)
+
+def _heads_to_tokens(t:Tensor, group:MeshGroup, sizes:list[int])->Tensor:
+    "Undo `_tokens_to_heads`"
+    if group.size == 1: return t
+    own = [sizes[group.rank]]*group.size
+    rows = all_to_all(t.movedim(-2, 0), sizes, own, group.group)
+    return torch.cat(rows.chunk(group.size), -2).movedim(0, -2)
 
 class UlyssesAttention(SequenceParallelAttention):
     "An attention function for the tokens that a process keeps (Jacobs et al. 2023, 2309.14509)"
@@ -383,12 +393,12 @@ class UlyssesAttention(SequenceParallelAttention):
         (call,mask),sizes = group.checked_call(q, k, v, options, n_parts=group.size)
         if q.dim() > 3 and k.shape[-3] % group.size: k,v = group_heads(q, k, v)
         L,S = ([*ns] for ns in zip(*sizes))
-        traded = [_all_to_all(t, group, ns, True) for t,ns in ((q,L), (k,S), (v,S))]
+        by_head = [_tokens_to_heads(t, group, ns) for t,ns in ((q,L), (k,S), (v,S))]
         inner = AttentionOptions(mask=_gathered_mask(group, mask, L, S), scale=call.scale,
                                  softcap=call.softcap)
         if call.sinks is not None: inner['sinks'] = call.sinks.chunk(group.size)[group.rank]
         attend = RingAttention(outer) if outer else scaled_dot_product_attention
-        return _all_to_all(attend(*traded, **inner), group, L, False)
+        return _heads_to_tokens(attend(*by_head, **inner), group, L)
 
 def _gathered_mask(group:MeshGroup, mask:AttentionMask, L:list[int], S:list[int])->AttentionMask:
     "Return the mask of all tokens of the group, for the heads of this process"
@@ -404,7 +414,7 @@ def _gathered_mask(group:MeshGroup, mask:AttentionMask, L:list[int], S:list[int]
                    q_doc=gather(mask.q_doc, L), k_doc=gather(mask.k_doc, S))
 
 def ulysses_attention(mesh:DeviceMesh)->UlyssesAttention:
-    """Attention over a divided text; tokens and heads are traded (Jacobs et al. 2023, 2309.14509)
+    """Attention over a divided text; heads are exchanged for tokens (Jacobs et al. 2023, 2309.14509)
 
     Args:
         mesh: One dimension of processes; or two with names, a ring and heads

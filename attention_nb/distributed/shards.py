@@ -171,8 +171,8 @@ def local_mask(call:AttentionCall, options:AttentionOptions)->AttentionMask:
         raise NotImplementedError("bias is a table of queries and keys, and a process has no "
                                   "columns for the keys of others")
     if options.get('dropout_p'):
-        raise NotImplementedError("dropout_p must be 0 for a divided text: each process would "
-                                  "drop other weights than one process does")
+        raise NotImplementedError("dropout_p must be 0 with context parallelism: each process "
+                                  "would drop other weights than one process does")
     return _expand_key_masks(mask)
 
 # %% ../../nbs/distributed/shards.ipynb #d77b0d20

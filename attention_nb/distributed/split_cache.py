@@ -21,6 +21,7 @@ from .shards import sink_part
 from ..kernels.dispatch import merge_attention
 from ..kernels.blocks import flash_attention
 from ..kernels.attention_mask import AttentionMask
+from ..kernels.options import check_mask_and_bias
 from ..layers.cache import KVCache, ModelCache
 from ..layers.multihead import MultiHeadAttention, computed_dtype, weight_like
 from ..models.transformer import Transformer
@@ -82,10 +83,8 @@ class SplitCache:
         if n > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: no room for "
                              f"{n-start} more")
-        for name in ('mask','bias'):
-            t = options.get(name)
-            if isinstance(t, Tensor) and t.dim() and t.shape[-1] not in (1,n):
-                raise ValueError(f"{name} must be for {n} tokens, got {tuple(t.shape)}")
+        check_mask_and_bias((*q.shape[:-1],n), q.dtype, q.device, mask=options.get('mask'),
+                            bias=options.get('bias'))
         new = self._own_tokens(n, start)
         keys,values = self.own.update(*(t[:,:,new-start] for t in (k,v)))
         self._seen = n

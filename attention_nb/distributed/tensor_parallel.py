@@ -20,6 +20,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, RowwiseParallel,
                                                parallelize_module)
+from ..checkpoints.tensors import files_folder
 from ..models.blocks import Block, FeedForward, MixtureOfExperts
 from ..layers.base import AttentionLayer
 from ..layers.latent import LatentAttention
@@ -28,28 +29,29 @@ from ..models.transformer import LMHead, TokenEmbeddings, Transformer
 from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #e885eba1
-def _whole(x:Tensor, mesh:DeviceMesh)->DTensor:
+def _replicated(x:Tensor, mesh:DeviceMesh)->DTensor:
     "Return `x`, the same on all processes, as a `DTensor`; gradients of all are added up"
     return DTensor.from_local(x, mesh, [Replicate()])
 
-def _added(x:Tensor, mesh:DeviceMesh)->Tensor:
-    "Return the same as a plain tensor"
-    return _whole(x, mesh).to_local(grad_placements=[Partial()])
+def _copy_with_summed_grad(x:Tensor, mesh:DeviceMesh)->Tensor:
+    "Return `x` unchanged; its gradients of all processes are summed"
+    return _replicated(x, mesh).to_local(grad_placements=[Partial()])
 
-def _joined(x:Tensor, mesh:DeviceMesh, dim:int, n:int)->Tensor:
+def _all_gathered(x:Tensor, mesh:DeviceMesh, dim:int, n:int)->Tensor:
     "Return the parts of all processes side by side, `n` long in dimension `dim`"
     shape = torch.Size([*x.shape[:dim], n, *x.shape[dim+1:]])
     stride = torch.empty(shape, device='meta').stride()
     parts = DTensor.from_local(x.contiguous(), mesh, [Shard(dim)], shape=shape, stride=stride)
     return parts.full_tensor()
 
-def _part(x:Tensor, mesh:DeviceMesh, dim:int)->Tensor:
+def _local_shard(x:Tensor, mesh:DeviceMesh, dim:int)->Tensor:
     "Return what this process has of `x`, which is the same on all"
-    return _whole(x, mesh).redistribute(placements=[Shard(dim)]).to_local()
+    return _replicated(x, mesh).redistribute(placements=[Shard(dim)]).to_local()
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #477e5463
 @contextmanager
-def _local_parameters(modules:list[nn.Module], mesh:DeviceMesh, shared:bool)->Generator[None]:
+def _local_parameters(modules:list[nn.Module], mesh:DeviceMesh,
+                      sum_grads:bool)->Generator[None]:
     "Let modules hold this process's part of their parameters while the block runs"
     replaced = list[tuple[dict[str,Any],str,DTensor]]()
     for m in modules:
@@ -58,8 +60,8 @@ def _local_parameters(modules:list[nn.Module], mesh:DeviceMesh, shared:bool)->Ge
             # FSDP2's own parts lie on a mesh of two dimensions
             if not isinstance(p, DTensor) or p.device_mesh != mesh: continue
             replaced.append((parameters, name, p))
-            # shared: used by the heads of this process only, so gradients are added up
-            parameters[name] = p.to_local() if not shared else p.redistribute(
+            # what each process uses for its own heads has gradients that are added up
+            parameters[name] = p.to_local() if not sum_grads else p.redistribute(
                 placements=p.placements).to_local(grad_placements=[Partial()])
     try: yield
     finally:
@@ -80,17 +82,18 @@ def _own_part(mask:AttentionMask, mesh:DeviceMesh)->AttentionMask:
 def _own_heads(t:Tensor|None, mesh:DeviceMesh)->Tensor|None:
     "Return the heads of this process, of a mask or bias with all heads"
     if t is None: return t
-    if t.dim() == 4 and t.shape[1] > 1: return _part(t, mesh, 1)
-    return _added(t, mesh) if t.requires_grad else t
+    if t.dim() == 4 and t.shape[1] > 1: return _local_shard(t, mesh, 1)
+    return _copy_with_summed_grad(t, mesh) if t.requires_grad else t
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #a972dab9
 class _Local(ParallelStyle):
     """Split a module's own parameters along `dims`, or copy them; it computes with its part
 
+    `sum_grads`: gradients are summed over the processes, each of which has those of its own heads.
     `reads` names the modules in it whose parameters its own code reads.
     """
-    def __init__(self, *, shared:bool=False, reads:Iterable[str]=(), **dims:int)->None:
-        self.shared,self.reads,self.dims = shared,reads,dims
+    def __init__(self, *, sum_grads:bool=False, reads:Iterable[str]=(), **dims:int)->None:
+        self.sum_grads,self.reads,self.dims = sum_grads,reads,dims
 
     def _apply(self, module:nn.Module, device_mesh:DeviceMesh)->nn.Module:
         for name,p in [*module.named_parameters(recurse=False)]:
@@ -106,7 +109,7 @@ class _Local(ParallelStyle):
                 *args:Any, **kw:Any)->Any:
         "Call the module's own `forward` with this process's parameters"
         modules = [module, *map(module.get_submodule, self.reads)]
-        with _local_parameters(modules, mesh, self.shared): return forward(*args, **kw)
+        with _local_parameters(modules, mesh, self.sum_grads): return forward(*args, **kw)
 
 class _LocalHeads(_Local):
     "An attention with the heads of this process"
@@ -120,41 +123,42 @@ class _LocalHeads(_Local):
         out,w = out
         if need_weights == 'mean':
             return out, DTensor.from_local(w/mesh.size(), mesh, [Partial()]).full_tensor()
-        return out, _joined(w, mesh, w.dim()-3, w.shape[-3]*mesh.size())
+        return out, _all_gathered(w, mesh, w.dim()-3, w.shape[-3]*mesh.size())
 
 class _LocalAttention(_LocalHeads):
     "The projections share one distributed input: its gradients are added up once, not three times"
     def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
                 *args:Any, **kw:Any)->Any:
         inputs = [*args, *(kw.pop(n, None) for n in ('query','key','value')[len(args):])]
-        whole = {id(t): _whole(t, mesh) for t in inputs if isinstance(t, Tensor)}
+        whole = {id(t): _replicated(t, mesh) for t in inputs if isinstance(t, Tensor)}
         return super().forward(module, forward, mesh, *(whole.get(id(t)) for t in inputs), **kw)
 
 class _LocalFeedForward(_Local):
     "Likewise, for the input of `gate` and `up`"
     def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
                 x:Tensor)->Any:
-        return super().forward(module, forward, mesh, _whole(x, mesh))
+        return super().forward(module, forward, mesh, _replicated(x, mesh))
 
-class _WholeNorm(_Local):
-    "A norm over all heads: for its sake they meet"
+class _GatheredNorm(_Local):
+    "Gather all heads, normalize, keep the local shard"
     def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
                 x:Tensor)->Tensor:
-        whole = _joined(x, mesh, x.dim()-1, x.shape[-1]*mesh.size())
-        return _part(super().forward(module, forward, mesh, whole), mesh, x.dim()-1)
+        whole = _all_gathered(x, mesh, x.dim()-1, x.shape[-1]*mesh.size())
+        return _local_shard(super().forward(module, forward, mesh, whole), mesh, x.dim()-1)
 
-class _ForAllHeads(_Local):
-    "A layer whose result the heads of all processes read"
+class _ReplicatedInput(_Local):
+    "A layer whose output is the input of the heads of all processes"
     def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
                 x:Tensor)->Tensor:
-        return _added(super().forward(module, forward, mesh, x), mesh)
+        return _copy_with_summed_grad(super().forward(module, forward, mesh, x), mesh)
 
-class _LocalWords(_Local):
-    "A head that scores the words of this process; the logits are joined"
+class _VocabParallelHead(_Local):
+    "A head with the words of this process; the logits are gathered"
     def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
                 x:Tensor, table:DTensor)->Tensor:
-        logits = super().forward(module, forward, mesh, _added(x, mesh), table.to_local())
-        return _joined(logits, mesh, x.dim()-1, table.shape[0])
+        x = _copy_with_summed_grad(x, mesh)
+        logits = super().forward(module, forward, mesh, x, table.to_local())
+        return _all_gathered(logits, mesh, x.dim()-1, table.shape[0])
 
 class _Copied(ParallelStyle):
     "Let a module have the parameters of the first process, as plain tensors; they are not trained"
@@ -175,12 +179,12 @@ def _rules(m:nn.Module)->dict[str,ParallelStyle]:
         table = RowwiseParallel(input_layouts=Replicate())
         return dict(token=table, position=table)
     if isinstance(m, MixtureOfExperts): return {'': _Copied()}    # `correction`
-    shared = _Local(shared=True)
+    summed = _Local(sum_grads=True)
     if isinstance(m, LMHead):
-        return {'': _LocalWords(weight=0, bias=0), 'dense': shared, 'norm': shared}
+        return {'': _VocabParallelHead(weight=0, bias=0), 'dense': summed, 'norm': summed}
     if isinstance(m, LatentAttention):
         return {'': _LocalHeads(reads=['kv_up']), 'q_proj': column, 'q_up': column,
-                'out_proj': row, 'kv_down': _ForAllHeads(), 'kv_norm': shared,
+                'out_proj': row, 'kv_down': _ReplicatedInput(), 'kv_norm': summed,
                 'kv_up': _Local(weight=0)}
     if isinstance(m, Transformer) and m.cfg.positions == 'relative':
         # it asks its stacks for the bias before it calls them
@@ -196,7 +200,7 @@ def _rules(m:nn.Module)->dict[str,ParallelStyle]:
         norm = getattr(m, f'{role}_norm', None)
         if norm is None: continue
         whole = heads > 1 and norm_width(norm) == heads*m.head_dim
-        rules[f'{role}_norm'] = _WholeNorm() if whole else shared
+        rules[f'{role}_norm'] = _GatheredNorm() if whole else summed
     return rules
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #6b6088a5
@@ -263,13 +267,20 @@ def load_shard(model:_Model, source:str|Path)->_Model:
         Filled
     """
     from safetensors import safe_open
-    source = Path(source)
-    files = sorted(source.glob('*.safetensors')) if source.is_dir() else [source]
+    source,state = Path(source),model.state_dict()
+    if any(t.device.type == 'meta' for t in state.values()):
+        raise ValueError("model is on the device meta: give its parameters memory first, by "
+                         "model.to_empty(device=...)")
+    # a save that was stopped has left its files in a folder inside
+    files = sorted(files_folder(source).glob('*.safetensors')) if source.is_dir() else [source]
     if not files: raise FileNotFoundError(f"no safetensors file in {source}")
     with ExitStack() as stack:
-        opened = [stack.enter_context(safe_open(f, 'pt')) for f in files]
-        kept = {name: f.get_slice(name) for f in opened for name in f.keys()}
-        state = model.state_dict()
+        kept = dict[str,Any]()
+        for f in files:
+            opened = stack.enter_context(safe_open(f, 'pt'))
+            if twice := sorted(kept.keys() & {*opened.keys()}):
+                raise ValueError(f"{twice[0]} of {f} is in another file of the folder too")
+            kept |= {name: opened.get_slice(name) for name in opened.keys()}
         if kept.keys() != state.keys():
             missing,unknown = sorted(state.keys()-kept.keys()),sorted(kept.keys()-state.keys())
             raise ValueError(f"{source} must hold the model's tensors; "

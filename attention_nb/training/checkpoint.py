@@ -15,22 +15,29 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer
+from ..models.blocks import MixtureOfExperts
 from ..checkpoints.save import flush, locked, write_safetensors
 
 # %% ../../nbs/training/checkpoint.ipynb #879c32a5
-def is_saved(name:str, p:nn.Parameter)->bool:
-    "Return whether training changes a parameter: by its gradient, or to balance experts"
-    return p.requires_grad or name.rpartition('.')[2] == 'correction'
+def _trained(model:nn.Module)->dict[str,nn.Parameter]:
+    "Return the parameters that training changes: by their gradient, or to balance experts"
+    balanced = {m.correction for m in model.modules() if isinstance(m, MixtureOfExperts)}
+    return {n: p for n,p in model.named_parameters() if p.requires_grad or p in balanced}
+
+def _name_of(optimizer:torch.optim.Optimizer)->Tensor:
+    "Return the name of an optimizer's class, as bytes that a file of tensors can hold"
+    return torch.tensor([*type(optimizer).__name__.encode()], dtype=torch.uint8)
 
 def live_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
     "Return what `run_state` does, not copied"
     held = model.state_dict()    # first: a sharded model then has its own parts in place
     params,buffers = dict(model.named_parameters()),dict(model.named_buffers())
-    tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in params.items() if is_saved(n, p)}
+    tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in _trained(model).items()}
     tensors |= {f'model.{n}': t for n,t in held.items() if n in buffers}
     for n,p in params.items():
         tensors |= {f'optimizer.{kind}.{n}': t for kind,t in optimizer.state.get(p, {}).items()
                     if isinstance(t, Tensor)}
+    tensors['optimizer'] = _name_of(optimizer)
     tensors['rng_state'] = torch.get_rng_state()
     if torch.cuda.is_available(): tensors['rng_state.cuda'] = torch.cuda.get_rng_state()
     return {n: t.detach() for n,t in tensors.items()}
@@ -75,6 +82,9 @@ def restore(model:nn.Module, optimizer:torch.optim.Optimizer, tensors:Mapping[st
         if own[n].shape != t.shape:
             raise ValueError(f"the checkpoint is of another model: {n} must be "
                              f"{tuple(own[n].shape)}, got {tuple(t.shape)}")
+    if not torch.equal(tensors['optimizer'], _name_of(optimizer)):
+        raise ValueError(f"the checkpoint is of {bytes(tensors['optimizer'].tolist()).decode()}, "
+                         f"the optimizer is {type(optimizer).__name__}")
     set_rng_state(tensors)
     for n,t in saved.items(): own[n].copy_(t)
     for key,t in tensors.items():
@@ -98,27 +108,40 @@ class CheckpointInfo(NamedTuple):
     path:Path
     damaged:list[Path]
 
-def begin_checkpoint(folder:str|Path)->Path:
-    "Make the folder into which the tensors of a checkpoint are to be written"
+@contextlib.contextmanager
+def stage_checkpoint(folder:str|Path, step:int)->Generator[Path]:
+    """Make the folder into which the tensors of a checkpoint are to be written
+
+    It is removed at the end, unless `publish_checkpoint` has given it its name.
+    """
     folder = Path(folder)
+    for later,path in _by_step(folder).items():
+        if later > step and _is_intact(path, later):
+            raise ValueError(f"{folder} has a checkpoint of step {later} already: one of step "
+                             f"{step} would not be the last")
     folder.mkdir(parents=True, exist_ok=True)
     for unfinished in folder.glob('.new-*'): shutil.rmtree(unfinished, ignore_errors=True)
     staged = folder/f'.new-{secrets.token_hex(8)}'
     staged.mkdir()
-    return staged
+    try: yield staged
+    finally: shutil.rmtree(staged, ignore_errors=True)
 
-def end_checkpoint(staged:Path, step:int, keep:int)->Path:
-    "Write the digests of a checkpoint, give it its name, and remove old ones"
+def publish_checkpoint(staged:Path, step:int, keep:int)->Path:
+    "Write the digests of a checkpoint, give it its name, and remove old and damaged ones"
     files = sorted(staged.glob('*.safetensors'))
     digests = {f.name: [f.stat().st_size, _digest(f)] for f in files}
-    (staged/'whole.json').write_text(json.dumps(dict(step=step, files=digests)))
-    for path in (*files, staged/'whole.json', staged): flush(path)
+    (staged/'manifest.json').write_text(json.dumps(dict(step=step, files=digests)))
+    for path in (*files, staged/'manifest.json', staged): flush(path)
     folder,final = staged.parent,staged.parent/f'step-{step:08}'
     if final.exists(): os.replace(final, folder/f'.new-{secrets.token_hex(8)}')
     os.replace(staged, final)
     flush(folder)
-    others = [p for p in _by_step(folder).values() if p != final]
-    for old in (*folder.glob('.new-*'), *others[keep-1:]): shutil.rmtree(old, ignore_errors=True)
+    kept = 1
+    for n,path in _by_step(folder).items():
+        if path == final: continue
+        if kept < keep and _is_intact(path, n): kept += 1
+        else: shutil.rmtree(path, ignore_errors=True)
+    for replaced in folder.glob('.new-*'): shutil.rmtree(replaced, ignore_errors=True)
     return final
 
 # %% ../../nbs/training/checkpoint.ipynb #be83032b
@@ -139,27 +162,23 @@ def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, k
         folder: Holds all checkpoints of a run; made if it does not exist
         step: Steps taken
         tensors: As `run_state` gives them
-        keep: The last checkpoints, that many; older ones are removed
+        keep: The last intact checkpoints, that many; others are removed
 
     Returns:
         Its folder
     """
     from safetensors import SafetensorError
     keep = checked_integer('keep', keep, min=1)
-    staged = begin_checkpoint(folder)
-    try:
+    with stage_checkpoint(folder, step) as staged:
         try: write_safetensors(dict(tensors), staged/'state.safetensors')
         except SafetensorError as e: raise OSError(f"{folder}, step {step}: {e}") from None
-        return end_checkpoint(staged, step, keep)
-    except BaseException:
-        shutil.rmtree(staged, ignore_errors=True)
-        raise
+        return publish_checkpoint(staged, step, keep)
 
-def _is_whole(path:Path, step:int)->bool:
+def _is_intact(path:Path, step:int)->bool:
     try:
-        whole = json.loads((path/'whole.json').read_text())
+        manifest = json.loads((path/'manifest.json').read_text())
         files = {f.name: [f.stat().st_size, _digest(f)] for f in path.glob('*.safetensors')}
-        return bool(whole['step'] == step and files and files == whole['files'])
+        return bool(manifest['step'] == step and files and files == manifest['files'])
     except (OSError, ValueError, KeyError, TypeError): return False
 
 def find_checkpoint(folder:str|Path)->CheckpointInfo|None:
@@ -173,7 +192,7 @@ def find_checkpoint(folder:str|Path)->CheckpointInfo|None:
     """
     damaged = list[Path]()
     for step,path in _by_step(Path(folder)).items():
-        if _is_whole(path, step): return CheckpointInfo(step, path, damaged)
+        if _is_intact(path, step): return CheckpointInfo(step, path, damaged)
         damaged.append(path)
     if not damaged: return None
     raise ValueError(f"{folder}: all checkpoints are damaged: {', '.join(p.name for p in damaged)}")

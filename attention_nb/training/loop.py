@@ -96,12 +96,12 @@ def shift_targets(batch:Batch)->Targets:
     return Targets(inputs, targets.masked_fill(~same, -100), documents[:,:-1], n)
 
 # %% ../../nbs/training/loop.ipynb #a879bd31
-def summed_loss(model:nn.Module, inputs:Tensor, targets:Tensor, documents:Tensor|None)->Tensor:
+def summed_loss(model:nn.Module, t:Targets)->Tensor:
     "Return the sum of -ln p of the targets (B, L) that are not -100"
     device = next(model.parameters()).device
-    options = {} if documents is None else dict(documents=documents.to(device))
-    logits = model(inputs.to(device), **options).flatten(0, -2)
-    return F.cross_entropy(logits.to(wide_dtype(logits.dtype)), targets.flatten().to(device),
+    options = {} if t.documents is None else dict(documents=t.documents.to(device))
+    logits = model(t.inputs.to(device), **options).flatten(0, -2)
+    return F.cross_entropy(logits.to(wide_dtype(logits.dtype)), t.targets.flatten().to(device),
                            reduction='sum')
 
 # %% ../../nbs/training/loop.ipynb #72a55cf9
@@ -115,22 +115,22 @@ def next_token_loss(model:nn.Module, batch:Batch)->tuple[Tensor,int]:
     Returns:
         Sum of -ln p of the targets, and how many they are
     """
-    inputs,targets,documents,n = shift_targets(batch)
-    return summed_loss(model, inputs, targets, documents),n
+    targets = shift_targets(batch)
+    return summed_loss(model, targets),targets.n
 
 class Strategy:
     "Say how processes share a training step; this one is for a single process"
-    def loss(self, model:nn.Module, batch:Batch)->tuple[Tensor,int]:
+    def loss(self, model:nn.Module, targets:Targets)->Tensor:
         """Compute this process's part of a loss
 
         Args:
             model: As `next_token_loss` takes it
-            batch: The same on all processes
+            targets: Of the whole batch, the same on all processes
 
         Returns:
-            Sum of -ln p of this process's targets, and the number of all targets
+            Sum of -ln p of this process's targets
         """
-        return next_token_loss(model, batch)
+        return summed_loss(model, targets)
 
     def all_reduce(self, x:Tensor)->Tensor:
         """Return the sum over all processes
@@ -169,36 +169,37 @@ def held_out_loss(model:nn.Module, batches:Iterable[Batch], strategy:Strategy|No
     """
     strategy = strategy or Strategy()
     with evaluation_mode(model):
-        parts = [(float(loss), n) for loss,n in (strategy.loss(model, b) for b in batches)]
+        parts = [(float(strategy.loss(model, t)), t.n) for t in map(shift_targets, batches)]
     if not (n := sum(n for _,n in parts)): raise ValueError("batches must have targets, got none")
     total = torch.tensor(sum(loss for loss,_ in parts), dtype=torch.float64)
     return float(strategy.all_reduce(total))/n
 
 # %% ../../nbs/training/loop.ipynb #ba1a4c02
-def _count_choices(load:Tensor, experts:MixtureOfExperts, inputs:tuple[Tensor], _:Tensor)->None:
-    "Add the number of tokens of each expert to `load` (n,)"
+def _count_choices(count:Tensor, experts:MixtureOfExperts, inputs:tuple[Tensor], _:Tensor)->None:
+    "Add the number of tokens of each expert to `count` (n,)"
     with torch.no_grad(): chosen = experts.route(inputs[0].flatten(0, -2))[1].flatten()
-    load.scatter_add_(0, chosen, torch.ones_like(chosen, dtype=load.dtype))
+    count.scatter_add_(0, chosen, torch.ones_like(chosen, dtype=count.dtype))
 
 @contextlib.contextmanager
-def expert_loads(model:nn.Module)->Generator[list[tuple[Tensor,Tensor]]]:
-    "While the block runs, count the tokens of each expert: pairs of correction and load (n,)"
+def count_expert_tokens(model:nn.Module)->Generator[list[tuple[Tensor,Tensor]]]:
+    "While the block runs, count the tokens of each expert: pairs of correction and count (n,)"
     pairs,handles = list[tuple[Tensor,Tensor]](),list[Any]()
     for m in model.modules():
         if not isinstance(m, MixtureOfExperts) or m.correction is None: continue
         if not m.router.weight.requires_grad: continue    # nothing is to change its choice
-        load = torch.zeros_like(m.correction, dtype=torch.float32)
-        pairs.append((m.correction, load))
-        handles.append(m.register_forward_hook(partial(_count_choices, load)))
+        count = torch.zeros_like(m.correction, dtype=torch.float32)
+        pairs.append((m.correction, count))
+        handles.append(m.register_forward_hook(partial(_count_choices, count)))
     try: yield pairs
     finally:
         for handle in handles: handle.remove()
 
 @torch.no_grad()
-def balance_experts(loads:Iterable[tuple[Tensor,Tensor]], rate:float, strategy:Strategy)->None:
+def balance_experts(tokens_per_expert:Iterable[tuple[Tensor,Tensor]], rate:float,
+                    strategy:Strategy)->None:
     "Raise the correction of experts with few tokens, and lower that of others (Wang et al. 2024)"
-    for correction,load in loads:
-        total = strategy.all_reduce(load)
+    for correction,count in tokens_per_expert:
+        total = strategy.all_reduce(count)
         correction += rate*torch.sign(total.mean() - total)
 
 # %% ../../nbs/training/loop.ipynb #55ae566e
@@ -231,24 +232,25 @@ class _StepOptions:
     max_norm:float
     accumulate:int
     autocast:torch.dtype|None
-    balance:float
+    expert_bias_rate:float
     strategy:Strategy
 
 def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim.Optimizer,
-              loads:list[tuple[Tensor,Tensor]], step:int, o:_StepOptions)->TrainStep:
+              tokens_per_expert:list[tuple[Tensor,Tensor]], step:int, o:_StepOptions)->TrainStep:
     "Take a step: read batches, accumulate gradients, update parameters and the balance of experts"
     start,device = time.perf_counter(),next(model.parameters()).device.type
     factor = learning_rate(step, o.steps, lr=1., warmup=o.warmup, final=o.final)
     # as torch's schedulers keep it, so that a run that is resumed knows it
     for g in optimizer.param_groups: g['lr'] = g.setdefault('initial_lr', g['lr'])*factor
-    for _,load in loads: load.zero_()
-    batches = [data(step*o.accumulate + i) for i in range(o.accumulate)]
-    n = sum(shift_targets(b).n for b in batches)
+    for _,count in tokens_per_expert: count.zero_()
+    batches = [shift_targets(data(step*o.accumulate + i)) for i in range(o.accumulate)]
+    n = sum(b.n for b in batches)
     if not n: raise ValueError(f"step {step+1} has no target: its texts have one token each")
+    model.zero_grad()    # what an earlier backward pass has left
     local_loss = 0.
     for batch in batches:
         with torch.autocast(device, o.autocast, enabled=o.autocast is not None):
-            loss = o.strategy.loss(model, batch)[0]/n
+            loss = o.strategy.loss(model, batch)/n
         loss.backward()
         local_loss += float(loss.detach())
     mean_loss = float(o.strategy.all_reduce(torch.tensor(local_loss, dtype=torch.float64)))
@@ -257,15 +259,15 @@ def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim
         raise FloatingPointError(f"the gradient of step {step+1} is not finite (loss "
                                  f"{mean_loss:.4g}): try a lower lr, or a longer warmup")
     optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    balance_experts(loads, o.balance, o.strategy)
+    model.zero_grad()
+    balance_experts(tokens_per_expert, o.expert_bias_rate, o.strategy)
     return TrainStep(step+1, mean_loss, optimizer.param_groups[0]['lr'], grad_norm, n,
                      time.perf_counter()-start)
 
 def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0,
           lr:float|None=None, warmup:int|None=None, final:float=.1, weight_decay:float|None=None,
           betas:tuple[float,float]|None=None, clip:float|None=1., accumulate:int=1,
-          autocast:torch.dtype|None=None, balance:float=1e-3,
+          autocast:torch.dtype|None=None, expert_bias_rate:float=1e-3,
           optimizer:torch.optim.Optimizer|None=None,
           strategy:Strategy|None=None)->Iterator[TrainStep]:
     """Train on next tokens, and yield after every step
@@ -283,7 +285,7 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
         clip: Longest gradient; a longer one is scaled to it; None: none is
         accumulate: Batches a step
         autocast: As torch.bfloat16; None: computes as the parameters are
-        balance: Change of the experts' correction in a step; 0: none
+        expert_bias_rate: Change of the experts' correction in a step; 0: none
         optimizer: Groups keep their rates, scaled; None: `adamw`
         strategy: How processes share each step; None: a single process
 
@@ -293,7 +295,7 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     steps,start = checked_integer('steps', steps, min=1),checked_integer('start', start)
     settings:dict[str,Any] = dict(lr=lr, weight_decay=weight_decay, betas=betas)
     settings = {name: x for name,x in settings.items() if x is not None}
-    for name,x in dict(settings, final=final, balance=balance).items():
+    for name,x in dict(settings, final=final, expert_bias_rate=expert_bias_rate).items():
         if name != 'betas' and not 0 <= x < math.inf:
             raise ValueError(f"{name} must be at least 0, got {x}")
     if clip is not None and not clip > 0: raise ValueError(f"clip must be positive, got {clip}")
@@ -307,17 +309,17 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
                          "own are used, lr times the schedule")
     o = _StepOptions(steps, checked_integer('warmup', steps//20 if warmup is None else warmup),
                      final, math.inf if clip is None else clip,
-                     checked_integer('accumulate', accumulate, min=1), autocast, balance,
-                     strategy or Strategy())
+                     checked_integer('accumulate', accumulate, min=1), autocast,
+                     expert_bias_rate, strategy or Strategy())
     return _steps(model, data, optimizer, start, o)
 
 def _steps(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim.Optimizer,
            start:int, o:_StepOptions)->Iterator[TrainStep]:
-    with expert_loads(model) as loads:
+    with count_expert_tokens(model) as tokens_per_expert:
         try:
             for step in range(start, o.steps):
                 model.train()
-                yield _one_step(model, data, optimizer, loads, step, o)
+                yield _one_step(model, data, optimizer, tokens_per_expert, step, o)
         finally:    # groups have their own rates again, which may be changed before the next call
             for g in optimizer.param_groups: g['lr'] = g.pop('initial_lr', g['lr'])
 

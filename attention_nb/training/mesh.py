@@ -30,13 +30,14 @@ from ..models.transformer import Transformer
 from ..distributed.context import check_divisible, context_parallel
 from ..distributed.ring import RingAttention, ring_attention
 from ..distributed.tensor_parallel import check_parts, parallelize
-from .checkpoint import (begin_checkpoint, end_checkpoint, live_state,
-                                              set_rng_state)
-from .loop import Batch, shift_targets, summed_loss
+from .checkpoint import (live_state, publish_checkpoint, set_rng_state,
+                                              stage_checkpoint)
+from .loop import Targets, summed_loss
 from .strategy import RunStrategy
 
 # %% ../../nbs/training/mesh.ipynb #6c6e66cd
 _T = TypeVar('_T')
+_gloo_error = re.compile(r'\[\S*gloo/')    # its errors are of no class of their own
 
 class MeshStrategy(RunStrategy):
     """Share a run among the processes of a mesh
@@ -107,18 +108,16 @@ class MeshStrategy(RunStrategy):
         dist.all_reduce(total, group=self.data_context.get_group())
         return total
 
-    def loss(self, model:nn.Module, batch:Batch)->tuple[Tensor,int]:
-        inputs,targets,documents,n = shift_targets(batch)
+    def loss(self, model:nn.Module, targets:Targets)->Tensor:
+        inputs,ids,documents,n = targets
         B,D = len(inputs),self.data.size()
         # each process must take as many rows; one too many has no targets
         rows = torch.arange(self.data.get_local_rank(), -(-B//D)*D, D)
         is_extra,rows = rows >= B,rows.clamp(max=B-1)
-        targets = targets[rows].masked_fill(is_extra[:,None], -100)
-        if self.context_attention is not None: targets = self.context_attention.split(targets, -1)
-        loss = summed_loss(model, inputs[rows], targets,
-                           None if documents is None else documents[rows])
-        # FSDP2 takes the mean of gradients, and this is a part of a sum
-        return loss + (self.data_context.size()-1)*(loss - loss.detach()), n
+        ids = ids[rows].masked_fill(is_extra[:,None], -100)
+        if self.context_attention is not None: ids = self.context_attention.split(ids, -1)
+        own = Targets(inputs[rows], ids, None if documents is None else documents[rows], n)
+        return summed_loss(model, own)
 
     def clip_grad_norm(self, model:nn.Module, max_norm:float)->float:
         norm:Any = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -135,6 +134,12 @@ class MeshStrategy(RunStrategy):
             raise ValueError("a model with experts can have a --mesh of heads alone, as 1x2x1; "
                              "expert_parallel of attention_nb.distributed divides it by rows "
                              "and tokens, in a program of your own")
+        # all processes have the same random state, so they would drop in the same pattern
+        for divided,what,names in ((self.data, 'rows', ('dropout','attn_dropout')),
+                                   (self.tensor, 'heads', ('attn_dropout',))):
+            for name in names:
+                if divided.size() > 1 and (p := getattr(model.cfg, name)):
+                    raise ValueError(f"{name} must be 0 with a --mesh that divides {what}, got {p}")
         if self.tensor.size() > 1: check_parts(model, self.tensor)
         if self.context_attention is not None: check_divisible(model.cfg, train=True)
 
@@ -144,7 +149,11 @@ class MeshStrategy(RunStrategy):
             context_parallel(model, self.context, gather=False, attend=self.context_attention)
         if self.data_context.size() > 1:
             assert model.decoder is not None    # the command trains decoders only
-            for m in (*model.decoder.blocks, model): fully_shard(m, mesh=self.data_context)
+            for m in (*model.decoder.blocks, model):
+                sharded = fully_shard(m, mesh=self.data_context)
+                # the loss of a process is a part of a sum, of which FSDP2 would take the mean
+                sharded.set_gradient_divide_factor(1.)
+                sharded.set_force_sum_reduction_for_comms(True)    # without it, only by NCCL
         return model
 
     @torch.no_grad()
@@ -154,19 +163,20 @@ class MeshStrategy(RunStrategy):
             full = t.full_tensor() if isinstance(t, DTensor) else t
             if self.is_main: state[name] = full.to('cpu', copy=True)
         if not self.is_main: return None
-        with torch.random.fork_rng(): whole = Transformer(model.cfg)
-        whole.load_state_dict(state)
+        with torch.device('meta'): whole = Transformer(model.cfg)    # draws no random numbers
+        whole.load_state_dict(state, assign=True)
         whole.published,whole.origin = model.published,model.origin
         return whole
 
     def save(self, folder:Path, step:int, model:Transformer,
              optimizer:torch.optim.Optimizer)->None:
-        staged = self.broadcast(lambda: begin_checkpoint(folder))
-        writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
-        try: save(live_state(model, optimizer), storage_writer=writer)
-        except CheckpointException as e:
-            raise OSError('; '.join(str(error[0]) for error in e.failures.values())) from None
-        self.run_main(lambda: end_checkpoint(staged, step, keep=2))
+        with contextlib.ExitStack() as stack:    # the main process removes what is not published
+            staged = self.broadcast(lambda: stack.enter_context(stage_checkpoint(folder, step)))
+            writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
+            try: save(live_state(model, optimizer), storage_writer=writer)
+            except CheckpointException as e:
+                raise OSError('; '.join(str(error[0]) for error in e.failures.values())) from None
+            self.run_main(lambda: publish_checkpoint(staged, step, keep=2))
 
     def restore(self, path:Path, model:Transformer, optimizer:torch.optim.Optimizer)->None:
         reader = HuggingFaceStorageReader(str(path))
@@ -189,8 +199,7 @@ class MeshStrategy(RunStrategy):
 
     def describe(self, error:BaseException)->str:
         message = super().describe(error)
-        if not (isinstance(error, dist.DistError) or re.search('gloo|NCCL', message)):
-            return message
+        if not (isinstance(error, dist.DistError) or _gloo_error.match(message)): return message
         # torchrun ends all processes when one has ended, but first the lost one is named
         with contextlib.suppress(ValueError): signal.signal(signal.SIGTERM, signal.SIG_IGN)
         lost = self._lost_processes()
@@ -212,7 +221,7 @@ class MeshStrategy(RunStrategy):
             before = [self.store.get(f'heartbeat {r}') for r in range(self.n)]
             time.sleep(wait)
             return [r for r,n in enumerate(before) if self.store.get(f'heartbeat {r}') == n]
-        except RuntimeError: return [0]    # which keeps the store
+        except dist.DistNetworkError: return [0]    # which keeps the store
 
     def close(self)->None:
         self.closed.set()

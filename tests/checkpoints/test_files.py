@@ -1,11 +1,11 @@
 "Damaged, cut, foreign and hostile model files: beside the proofs in nbs/checkpoints"
-import contextlib, dataclasses, json, os, pickle, re, shutil, socket, struct, threading
+import contextlib, dataclasses, errno, json, os, pickle, re, shutil, socket, struct, threading
 from types import SimpleNamespace
 import numpy as np, pytest, torch
 from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
-from attention_nb.checkpoints import gguf as gguf_files
+from attention_nb.checkpoints import gguf as gguf_files, tensors as tensor_files
 from attention_nb.checkpoints.source import open_source
 from attention_nb.checkpoints.gguf import read_gguf
 from attention_nb.checkpoints.pretrained import from_hf, load_pretrained
@@ -263,6 +263,24 @@ def test_a_save_that_stops_anywhere_leaves_the_old_model_or_the_new(tmp_path, er
         assert names(folder) == {'config.json', 'model.safetensors', 'notes.txt'}
     assert at > 30 and len(found) > 8 and found == sorted(found) and {*found} == {1, 2}
 
+def saved_until_the_switch(tensors, config, folder, **more):
+    "Save, and be stopped when config.json points to the staged files"
+    def stops(a, b, replace=os.replace):
+        replace(a, b)
+        raise Stop
+    with pytest.MonkeyPatch.context() as m, contextlib.suppress(Stop):
+        m.setattr(os, 'replace', stops)
+        save_tensors(tensors, config, folder, **more)
+
+def test_an_error_in_reading_config_json_deletes_no_staged_weights(tmp_path, monkeypatch):
+    folder = tmp_path/'model'
+    saved_until_the_switch(both(1), dict(n=1), folder)
+    def fails(path): raise OSError(errno.EMFILE, 'too many open files')
+    with monkeypatch.context() as m, pytest.raises(ValueError, match='too many open files'):
+        m.setattr(tensor_files, 'open_file', fails)
+        save_tensors(both(2), dict(n=2), folder)
+    assert which(folder) == 1
+
 def test_a_save_deletes_only_what_is_its_own(folder, shards, tensors):
     "Files that others named nearly like it, and shards that no index names, stay"
     others = ['model.safetensors.bak', 'model-best-of-run.safetensors', 'tokenizer.json',
@@ -292,6 +310,13 @@ def beside_of(folder):
     return (source.generation_config.get('n'), len(tokenizer),
             (source.chat_template or '').count('a'))
 
+def test_a_source_that_was_opened_during_a_save_finds_its_tokenizer_afterwards(tmp_path):
+    folder,extra_files = tmp_path/'model',{'tokenizer.json': tokenizer_json(1).encode()}
+    saved_until_the_switch(both(1), dict(n=1), folder, extra_files=extra_files)
+    source = open_source(folder)
+    save_tensors(both(1), dict(n=1), folder)
+    assert not source.tokenizer_file.exists() and len(load_tokenizer(source)) == 1
+
 def tokenizer_json(n):
     words = {str(i): i for i in range(int(n))}
     return tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token='0')).to_str()
@@ -309,14 +334,9 @@ def test_what_stands_beside_is_of_the_same_model_at_every_step(tmp_path, settled
         folder = tmp_path/f'{at}'
         save_tensors(both(5), dict(n=5), folder, extra_files=extra_files(5))
         (folder/'README.md').write_text('mine')
-        with contextlib.nullcontext() if settled else pytest.MonkeyPatch.context() as m:
-            if not settled:    # the model before this one was stopped behind its switch
-                def stops(a, b, replace=os.replace):
-                    replace(a, b)
-                    raise Stop
-                m.setattr(os, 'replace', stops)
-            with contextlib.suppress(Stop):
-                save_tensors(both(1), dict(n=1), folder, extra_files=extra_files(1))
+        # or the model before this one was stopped behind its switch
+        save = save_tensors if settled else saved_until_the_switch
+        save(both(1), dict(n=1), folder, extra_files=extra_files(1))
         assert beside_of(folder) == wants[1]
         with stopping(at, Stop()):
             try: save_tensors(both(2), dict(n=2), folder, extra_files=extra_files(2))

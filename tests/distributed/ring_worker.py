@@ -245,17 +245,38 @@ def experts(folder):
         small_ = init_device_mesh('cpu', (dist.get_world_size(),))
         with mock.patch.object(type(small_), 'size', lambda m: 3): expert_parallel(one, small_)
 
+def only_experts(folder):
+    "Experts alone are trained, and all tokens choose those of the first process"
+    one = made('gpt_oss')
+    for n,p in one.named_parameters(): p.requires_grad_('.experts.' in n)
+    with torch.no_grad():
+        for block in one.decoder.blocks: block.ffn.router.bias.copy_(torch.tensor([99., 98, 0, 0]))
+    many = expert_parallel(context_parallel(copy.deepcopy(one), mesh()), mesh())
+    inputs = inputs_of(one, 'plain')
+    for model in (one, many): loss_of(model(**inputs), inputs['ids']).backward()
+    want = dict(one.named_parameters())
+    found = {n: p for n,p in many.named_parameters() if p.grad is not None}
+    assert len(found) == (0 if rank() else sum(p.grad is not None for p in want.values()))
+    for n,p in found.items(): same(p.grad, want[n].grad, f'gradient of {n}')
+
 def refused_models(folder):
     model = context_parallel(made('llama'), mesh())
     ids = torch.zeros(1, 4, dtype=torch.long)
     with pytest.raises(NotImplementedError, match='cache does not go'):
         model(ids, cache=model.new_cache(1, 8))
     with pytest.raises(ValueError, match='already'): context_parallel(model, mesh())
+    with pytest.raises(ValueError, match='last must be at least 1'): model(ids, last=0)
     gemma = context_parallel(made('gemma2'), mesh())
     with pytest.raises(NotImplementedError, match='padding between'):
         gemma(ids, mask=torch.tensor([[True, False, True, True]]))
     model = context_parallel(made('llama'), mesh(), gather=False)
     with pytest.raises(NotImplementedError, match='last does not go'): model(ids, last=1)
+    alone = init_device_mesh('cpu', (dist.get_world_size(), 1), mesh_dim_names=('all','one'))['one']
+    with pytest.raises(ValueError, match='attend must be of the processes'):
+        context_parallel(made('llama'), mesh(), attend=ring_attention(alone))
+    model = expert_parallel(context_parallel(made('gpt_oss'), mesh()), alone)
+    loss = model(ids).sum()
+    with pytest.raises(NotImplementedError, match='among all processes'): loss.backward()
     drops = context_parallel(Transformer(TransformerConfig(**small, attn_dropout=.1)), mesh())
     drops.eval()(ids)
     with pytest.raises(NotImplementedError, match='dropout'): drops.train()(ids)
@@ -313,7 +334,8 @@ checks = {f'way_{name}': way(name) for name in ways} | {
     f'all_{name}': model_check(name) for name in some} | {
     f'model_{a}': model_check('gpt_oss4', a, ('mask',)) for a in ('heads','both')} | {
     f.__name__: f for f in (nothing_outside_a_window, odd_inputs, refusals, own_part, experts,
-                            refused_models, split_text, with_tensor_parallel, with_fsdp)}
+                            only_experts, refused_models, split_text, with_tensor_parallel,
+                            with_fsdp)}
 
 if __name__ == '__main__':
     parallel_worker.checks = checks

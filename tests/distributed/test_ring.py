@@ -10,8 +10,8 @@ if not torch.distributed.is_gloo_available():
     pytest.skip('torch has no gloo here', allow_module_level=True)
 
 two = '''way_zigzag way_contiguous way_heads model_gpt2 model_llama model_gpt_oss model_gemma2
-    model_deepseek model_bert model_heads odd_inputs refusals own_part experts refused_models
-    split_text'''.split()
+    model_deepseek model_bert model_heads odd_inputs refusals own_part experts
+    only_experts refused_models split_text'''.split()
 four = '''few_zigzag few_both model_both nothing_outside_a_window with_tensor_parallel
     with_fsdp'''.split()
 two_more = 'way_both all_gpt2 all_llama all_gemma2 all_deepseek all_bert'.split()
