@@ -95,6 +95,7 @@ def test_shares_and_marks_are_said(open_view):
     page.set_viewport_size(dict(width=390, height=700))               # several lines, with numbers
     expect(page.locator('.word .n')).to_have_text(['15\u00a0%', '50\u00a0%'])
     expect(page.locator('.word .n').first).to_be_visible()
+    expect(page.locator('.word .n').first).to_have_css('background-color', 'rgb(255, 255, 255)')
 
 def test_on_a_narrow_screen_arcs_join_words_of_several_lines(open_view):
     "They begin and end at their words; at one of a line above, below it"
