@@ -123,10 +123,9 @@ def read_text(path:Path, max_bytes:int=2**26)->str:
     except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
     except (OSError, ValueError) as e: raise ValueError(f"{path} is not a text: {e}") from None
 
-def _integer(digits:str)->int:
-    "Return an integer of JSON of at most 100 digits"
-    if len(digits) <= 100: return int(digits)
-    raise ValueError(f"{digits[:20]}... has more than 100 digits")
+def _integer(digits:str)->int|float:
+    "Return an integer of JSON; one of more than 100 digits as a float, which an error can show"
+    return int(digits) if len(digits) <= 100 else float(digits)
 
 def _unique_keys(pairs:list[tuple[str,Any]])->dict[str,Any]:
     "Return an object of JSON; refuse two values for a name"
