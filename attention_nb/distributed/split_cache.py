@@ -38,7 +38,7 @@ class SplitCache:
         head_dim: Width E of a key
         v_head_dim: Width Ev of a value; None means E
         chunk: Contiguous tokens that one process keeps
-        dtype: Of keys and values; None: torch's default; int8 rounds them
+        dtype: None: torch's default; int8, int4, int2 quantize
         device: Where they are kept
     """
     left:int|None = None    # no window: no token is dropped
@@ -64,7 +64,7 @@ class SplitCache:
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, *, q_pos:Tensor|None=None, **options:Any)->Attended:
-        """Store the new tokens of this process, and attend to those of all processes
+        """Store the new tokens of this process, and attend to all; an error changes nothing
 
         Args:
             attend: The layer's own attention function
@@ -88,6 +88,15 @@ class SplitCache:
         new = self._own_tokens(n, start)
         keys,values = self.own.update(*(t[:,:,new-start] for t in (k,v)))
         self._seen = n
+        try: return self._attend(q, keys, values, start, options)
+        except BaseException:    # KeyboardInterrupt too
+            self.crop(start)
+            raise
+
+    def _attend(self, q:Tensor, keys:Tensor, values:Tensor, start:int,
+                options:dict[str,Any])->Attended:
+        "Attend to the keys of this process, and merge with what the others find"
+        n = self._seen
         own = self._own_tokens(n).to(q.device)
         sinks = options.pop('sinks', None)
         passed = {name: _of_keys(option, own) if name in ('mask','bias') else option
@@ -177,7 +186,7 @@ def split_cache(model:Transformer, batch:int, max_len:int, mesh:DeviceMesh, *, c
         max_len: Most tokens of a sequence, over all processes
         mesh: One dimension of processes
         chunk: Contiguous tokens that one process keeps
-        dtype: Of keys and values; None: the model's own; int8 rounds them
+        dtype: None: the model's own; int8, int4, int2 quantize
 
     Returns:
         To be given to the model on all processes alike

@@ -260,7 +260,7 @@ def load_shard(model:_Model, source:str|Path)->_Model:
     """Fill a model, reading of each matrix only what this process keeps
 
     Args:
-        model: Split or not; its parameters may be without values
+        model: Split or not, with allocated parameters; their values are overwritten
         source: A safetensors file, or a folder of them, with the model's own names
 
     Returns:

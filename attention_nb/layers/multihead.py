@@ -328,7 +328,9 @@ class MultiHeadAttention(AttentionLayer):
         self._check(query, key, value, mask, bias, cache, positions, rotation, need_weights)
         x = (query,key,value) if query.dim() == 3 else (query[None],key[None],value[None])
         options = self._options(mask, bias, causal)
-        if positions is not None: options |= dict(q_pos=positions, k_pos=positions)
+        if positions is not None:
+            options |= dict(q_pos=positions)
+            if cache is None: options |= dict(k_pos=positions)    # a cache has those of all keys
         past = len(cache) if cache is not None and is_self else 0
         self.check_options(x[0].shape[1], past+x[1].shape[1], **options)
         if cache is not None and len(cache) and not is_self:    # cross-attention to cached keys
@@ -337,7 +339,6 @@ class MultiHeadAttention(AttentionLayer):
             k = v = None
         else: q,k,v = self._project_inputs(*x, cache, positions, rotation)
         if cache is not None:
-            options.pop('k_pos', None)    # the cache has those of all keys
             if getattr(cache, 'left', None) is not None and (need_weights or self.is_customized):
                 options['in_order'] = True    # somebody sees the order of keys
             attend = partial(self.call_attention, need_weights=bool(need_weights))

@@ -221,7 +221,7 @@ class QuantizedWeight(nn.Module):
         if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         rows = x.reshape(-1, K)
         if not self._has_kernel(rows): return x @ self._floats(x.dtype)
-        low = rows.to(torch.bfloat16)
+        low = rows.to(torch.bfloat16).contiguous()    # the kernels require it
         if len(rows) >= min_rows_dequantized[self.bits]: out = self._multiply_many(low)
         elif self.group is None:
             out = torch.ops.aten._weight_int8pack_mm(low, self.codes, self.scales)

@@ -255,6 +255,7 @@ def _source()->str:
     "Return a hash of the package's source: another version compiles anew"
     folder = Path(attention_nb.__file__).parent
     files = [p for package in ('kernels','layers','models') for p in (folder/package).glob('*.py')]
+    files.append(folder/'checks.py')
     return hashlib.sha256(b''.join(p.read_bytes() for p in sorted(files))).hexdigest()
 
 def _tensors(model:nn.Module)->dict[str,Tensor]:
@@ -382,7 +383,7 @@ class CompiledStep:
         if self._state.has_hooks_or_overrides or is_subclass: return
         if key not in graphs: graphs[key] = _load_or_warn(model, cache)
         self._graph = graphs[key]
-        # empty slots get weight 0, and 0 times uninitialized memory could be NaN
+        # empty slots get weight 0, and 0 times a NaN that was cropped is NaN
         for t in (*self._keys, *self._values): t[:,:,len(cache):].zero_()
 
 def _check_supported(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->None:

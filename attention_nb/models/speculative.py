@@ -95,13 +95,13 @@ class SpeculativeLoop(DecodingLoop):
         return state
 
     def new_tokens(self)->Iterator[Tensor]:
-        "Yield new tokens (B,); when closed early, crop the cache to what was yielded"
+        "Yield new tokens (B,); when closed or interrupted, crop the cache to what was yielded"
         n_yielded,cache = self.options.prompt.shape[1],self.options.cache
         try:
             for column in super().new_tokens():
                 n_yielded += 1
                 yield column
-        except GeneratorExit:
+        except BaseException:    # KeyboardInterrupt too
             if cache is not None and len(cache) >= n_yielded: cache.crop(n_yielded-1)
             raise
 
@@ -194,8 +194,11 @@ def _first_layers(transformer:Any, n:int)->nn.Module:
     cfg = transformer.cfg
     per_layer = {name: getattr(cfg, name)[:n] for name in ('layer_types','rope_layers')
                  if getattr(cfg, name) is not None}
-    cfg = replace(cfg, n_layers=n, **per_layer)
     stack = transformer.decoder
+    kept:dict[str,Any] = dict(n_layers=n, **per_layer)
+    if 'delta' not in stack.layer_types[:n]: kept['delta'] = None
+    if {*stack.layer_types[:n]} <= {'full','window'}: kept['mixer_norm_style'] = None
+    cfg = replace(cfg, **kept)
     stack = _shallow_copy(stack, dict(blocks=stack.blocks[:n]), cfg=cfg,
                           layer_types=stack.layer_types[:n], rope_types=stack.rope_types[:n])
     return _shallow_copy(transformer, dict(decoder=stack), cfg=cfg)

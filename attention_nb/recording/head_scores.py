@@ -110,9 +110,9 @@ def separator_mass(
         (...), from 0 to 1
     """
     w = stacked_weights(weights).float()
-    keys = readable_tokens(k_tokens, w.shape[-1], 'k_tokens')
+    readable_tokens(k_tokens, w.shape[-1], 'k_tokens')    # checks them
     readable_tokens(separators, None, 'separators')
-    return w[..., torch.tensor([t in separators for t in keys])].sum(-1).mean(-1)
+    return w[..., torch.tensor([t in separators for t in k_tokens])].sum(-1).mean(-1)
 
 # %% ../../nbs/recording/head_scores.ipynb #c4830fb9
 def first_token(weights:Tensor|Sequence[Tensor])->Tensor:

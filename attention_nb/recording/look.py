@@ -241,6 +241,8 @@ def _check_arguments(text:Any, pair:Any, image:Any, target:Any, write:Any, model
         raise ValueError(f"target needs an encoder-decoder, got a {kind}: put it into the text")
     if target is not None and write:
         raise ValueError("target and write exclude each other: the decoder reads one of them")
+    if write and not reads and not _is_encoder_decoder(model):
+        raise ValueError(f"write needs a text to continue, and this {kind} was given none")
     if image is not None and (ours or not _takes(model, 'pixel_values')):
         raise ValueError(f"image needs a model that reads pictures, got a {kind}")
     if image is not None and not reads:
@@ -492,9 +494,8 @@ def _prepare_transformer(text:Any, pair:str|None, target:str|None, write:int, mo
     before = [_decoder_start_id(model)] if both else ids
     if target is not None: after = _decoder_ids(tokenizer.encode(target), model, tokenizer)
     elif write:
-        from attention_nb.models.generation import generate
         read = torch.tensor([ids], device=model.embed.token.weight.device)
-        after = generate(model, read, write)[0].tolist()
+        after = model.generate(read, write)[0].tolist()
         written = len(after)-len(before)
     else: after = before
     if both: kw['decoder_ids'] = torch.tensor([after])

@@ -85,7 +85,7 @@ class RecordedAttention:
 # %% ../../nbs/recording/steps.ipynb #bf426366
 @dataclass
 class Step:
-    """One call of an attention, to_cpu_float
+    """One call of an attention; its tensors are float32 copies on the CPU
 
     Attributes:
         q: Queries, (B, H, L, E)

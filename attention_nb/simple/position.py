@@ -57,7 +57,7 @@ def speeds(E:int, base:float=10_000.)->Tensor:
     """Angle of one step for each pair of numbers, the first pair the fastest
 
     Args:
-        E: Width of a head
+        E: Width of queries and keys, even
         base: The larger, the slower the last pair turns
 
     Returns:

@@ -82,7 +82,7 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
         Output, (..., L, Ev)
     """
     r,n = dist.get_rank(),dist.get_world_size()
-    parts,pending,incoming = [],[],[k,v]
+    kept,pending,incoming = [],[],[k,v]
     for step in range(n):
         for message in pending: message.wait()
         k,v = incoming
@@ -91,5 +91,5 @@ def ring_process(q:Tensor, k:Tensor, v:Tensor, at:list[Tensor])->Tensor:
             sends = [dist.P2POp(dist.isend, t, (r+1) % n) for t in (k,v)]
             receives = [dist.P2POp(dist.irecv, t, (r-1) % n) for t in incoming]
             pending = dist.batch_isend_irecv(sends + receives)
-        parts.append(block(q, k, v, at[r], at[(r-step) % n]))
-    return merge(*parts)[0]
+        kept = [merge(*kept, block(q, k, v, at[r], at[(r-step) % n]))]
+    return kept[0][0]

@@ -29,7 +29,7 @@ def _name_of(optimizer:torch.optim.Optimizer)->Tensor:
     return torch.tensor([*type(optimizer).__name__.encode()], dtype=torch.uint8)
 
 def live_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
-    "Return what `run_state` does, not copied"
+    "Return model, optimizer and RNG tensors by name, sharing memory"
     held = model.state_dict()    # first: a sharded model then has its own parts in place
     params,buffers = dict(model.named_parameters()),dict(model.named_buffers())
     tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in _trained(model).items()}
