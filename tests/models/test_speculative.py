@@ -127,6 +127,25 @@ def test_a_chat_goes_on_and_who_leaves_early_keeps_his_cache():
             assert torch.equal(model.generate(said, 9-left, cache=cache, eos_id=()),
                                model.generate(ids, 9, eos_id=()))
 
+def test_a_stream_that_fails_keeps_what_it_yielded():
+    model,(ids,_) = small('llama'),prompts()
+    for how in (dict(draft=noisy(model)), dict(draft_layers=1)):
+        cache,said,calls = model.new_cache(3, 40),[ids],[]
+        def no_padding(_, logits): return logits.index_fill(1, torch.tensor([0]), -torch.inf)
+        def processor(_, logits):
+            calls.append(logits)
+            if len(calls) == 5: raise RuntimeError('stop')
+            return no_padding(_, logits)
+        with pytest.raises(RuntimeError, match='stop'):
+            for column in stream(model, ids, 9, cache=cache, eos_id=(),
+                                 logits_processor=processor, **how): said.append(column[:,None])
+        text = torch.cat(said, 1)
+        assert len(cache) < text.shape[1]
+        options = dict(eos_id=(), logits_processor=no_padding)
+        rest = ids.shape[1] + 9 - text.shape[1]
+        assert torch.equal(model.generate(text, rest, cache=cache, **options),
+                           model.generate(ids, 9, **options))
+
 def test_interrupted_the_cache_knows_what_it_knew():
     model,(ids,_) = small('llama'),prompts()
     cache = model.new_cache(3, 40)
