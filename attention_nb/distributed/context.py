@@ -138,9 +138,11 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
         raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
     if attend is None: attend = ring_attention(mesh) if mesh.ndim == 1 else ulysses_attention(mesh)
     groups = [group.group for group,_ in attend.levels],mesh.get_all_groups()
-    used,given = ([dist.get_process_group_ranks(group) for group in each] for each in groups)
-    if used != given:
-        raise ValueError(f"attend must be of the processes of mesh, {given}, got {used}")
+    attend_ranks,mesh_ranks = ([dist.get_process_group_ranks(group) for group in each]
+                               for each in groups)
+    if attend_ranks != mesh_ranks:
+        raise ValueError(f"attend must be of the processes of mesh, {mesh_ranks}, got "
+                         f"{attend_ranks}")
     for layer in attention_layers(model): layer.attend = attend
     model.split_tokens = partial(attend.split, dim=-1)
     setattr(model, 'forward', _ContextParallelForward(model, mesh, attend, gather))

@@ -160,7 +160,7 @@ class _RingCall:
         return self.group.exchange({target: sent}, {source: received}), received
 
     def exchange_gradients(self, step:int, gradients:Sequence[Tensor],
-                       templates:Sequence[Tensor])->_Pending:
+                           templates:Sequence[Tensor])->_Pending:
         "Start to send the gradients of received keys and values back to their process"
         target,source = self.peers(step)
         slices = self.slices(target, self.group.rank)

@@ -219,11 +219,11 @@ class KVCache:
         self._length += 1
 
     @property
-    def _n_filled_slots(self)->int: return min(self._length, self._k.shape[2])
+    def _n_slots_in_use(self)->int: return min(self._length, self._k.shape[2])
     @property
-    def keys(self)->Tensor: return self._k.read(self._n_filled_slots)
+    def keys(self)->Tensor: return self._k.read(self._n_slots_in_use)
     @property
-    def values(self)->Tensor: return self._v.read(self._n_filled_slots)
+    def values(self)->Tensor: return self._v.read(self._n_slots_in_use)
     @property
     def positions(self)->Tensor:
         "Index in the sequence of each of `keys`, (S,); not its position id"
@@ -272,7 +272,7 @@ class KVCache:
         """
         rows = checked_rows(rows, self.batch, self._k.device)
         self._copy_for_backward(torch.clone)
-        for buffer in (self._k,self._v): buffer.select(rows, self._n_filled_slots)
+        for buffer in (self._k,self._v): buffer.select(rows, self._n_slots_in_use)
         ids = self._position_ids
         if ids is not None and ids.dim() > 1: self._position_ids = ids.index_select(0, rows)
 
@@ -456,7 +456,7 @@ class SlidingKVCache(KVCache):
     def positions(self)->Tensor:
         "Index in the sequence of each of `keys`, (S,), in the order of slots; not its position id"
         newest = self._length-1
-        slot = torch.arange(self._n_filled_slots, device=self._k.device)
+        slot = torch.arange(self._n_slots_in_use, device=self._k.device)
         return newest - (newest-slot) % self._n_slots
 
     def crop(self, n:int)->None:

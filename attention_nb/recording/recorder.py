@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..checks import checked_integer
 from .inputs import checked_integers
-from ..kernels.attention_mask import AttentionMask
 from ..kernels.reference import attention, attention_scores
 from ..layers.base import AttentionLayer, LayerCall
 from ..models.transformer import Transformer
@@ -277,7 +276,6 @@ class Recorder:
         if layer not in self.checked and not options.get('dropout_p') and out.numel():
             self.checked.add(layer)
             _check_output(layer, q, k, v, options, out)
-        if not is_cross: k,options = _in_order(cache, call, k, options)
         past = 0 if cache is None or is_cross else len(cache)-q.shape[2]
         self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross, out=out)
 
@@ -293,18 +291,6 @@ def _check_not_sharded(name:str, layer:nn.Module)->None:
                                   "has only some of its heads: record the model before parallelize")
 
 # %% ../../nbs/recording/recorder.ipynb #e4f387c2
-def _in_order(cache:Any, call:LayerCall, k:Tensor,
-              options:dict[str,Any])->tuple[Tensor,dict[str,Any]]:
-    "Sort a sliding cache's keys by position, where a token attends to its slots unordered"
-    rules,mask = {'causal','window','q_pos'} & {*call.options},call.options.get('mask')
-    hides = isinstance(mask, AttentionMask) and mask.window_bounds() != (None,None)
-    is_sliding = getattr(cache, 'left', None) is not None
-    if not is_sliding or len(cache) == k.shape[2] or call.q.shape[2] > 1 or rules or hides:
-        return k, options
-    order = cache.positions.argsort()
-    def sort(t:Any)->Any: return t[...,order] if t is not None and t.shape[-1] > 1 else t
-    return k[:,:,order], options | {n: sort(options.get(n)) for n in ('mask','bias')}
-
 def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping[str,Any],
                   out:Tensor)->None:
     "Raise a `NotImplementedError` unless `attention` gives the layer's output"

@@ -67,7 +67,7 @@ def transformers_attention(module:nn.Module)->bool:
     return theirs and kind.__name__.endswith('Attention')
 
 def _hf_attention(module:nn.Module, query:Tensor, key:Tensor, value:Tensor, attention_mask:Any, *,
-            dropout:float=0., **kw:Any)->tuple[Tensor,Tensor]:
+                  dropout:float=0., **kw:Any)->tuple[Tensor,Tensor]:
     "Compute an attention as `transformers` asks for it, and record the call"
     if len(query) < len(key): query = query.expand(len(key), *query.shape[1:])
     options = _options_from_hf(module, query, key, attention_mask, kw)
@@ -76,7 +76,7 @@ def _hf_attention(module:nn.Module, query:Tensor, key:Tensor, value:Tensor, atte
     return out.to(value.dtype).transpose(1, 2).contiguous(), weights
 
 def _options_from_hf(module:nn.Module, query:Tensor, key:Tensor, attention_mask:Any,
-                   kw:Mapping[str,Any])->dict[str,Any]:
+                     kw:Mapping[str,Any])->dict[str,Any]:
     "Return the options of our attention for a call of theirs"
     L,S,mask,bias = query.shape[2],key.shape[2],None,kw.get('position_bias')
     if bias is not None: bias = bias[...,:S].to(query)
