@@ -3,7 +3,7 @@ import base64, re
 import pytest, torch
 from helpers.looks import until
 
-texts = ['the ship', 'a', '', "o, what a rogue and peasant slave am i! is it not monstrous that this",
+texts = ['the ship', 'a', '', 'o, what a rogue and peasant slave am i! is it not monstrous that',
          'first line\nsecond', 'to be, or not to be: that is the question\nwhether ' * 2]
 
 @pytest.fixture(scope='module')
