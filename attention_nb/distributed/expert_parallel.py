@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from .ring import all_to_all
+from .ring import all_to_all, check_mesh
 from ..models.blocks import MixtureOfExperts
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #8182d446
@@ -77,10 +77,7 @@ def expert_parallel(model:nn.Module, mesh:DeviceMesh)->nn.Module:
     Returns:
         The same, with other mixtures, which keep this process's experts only
     """
-    if not isinstance(mesh, DeviceMesh):
-        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
-    if mesh.ndim != 1:
-        raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
+    check_mesh(mesh)
     mixtures = [m for m in model.modules() if isinstance(m, MixtureOfExperts)]
     if not mixtures: raise ValueError(f"{type(model).__name__} has no mixture of experts")
     for m in mixtures:

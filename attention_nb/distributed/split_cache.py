@@ -9,7 +9,6 @@ __all__ = ['split_cache']
 
 # %% ../../nbs/distributed/split_cache.ipynb #ab586b9f
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 import torch
 import torch.distributed as dist
@@ -42,6 +41,7 @@ class SplitCache:
         device: Where they are kept
     """
     left:int|None = None    # no window: no token is dropped
+    computes_attention:bool = True    # by itself: `attend` of the layer is not called
     group:MeshGroup
     chunk:int
     own:KVCache
@@ -67,7 +67,7 @@ class SplitCache:
         """Store the new tokens of this process, and attend to all; an error changes nothing
 
         Args:
-            attend: The layer's own attention function
+            attend: Not called: the processes attend together
             q: Queries of the new tokens, (B, H, L, E), the same on all processes
             k: Their keys, (B, Hkv, L, E)
             v: Their values, (B, Hkv, L, Ev)
@@ -77,8 +77,9 @@ class SplitCache:
         Returns:
             The output (B, H, L, Ev), the same on all
         """
-        _check_call(attend, q, k, v, options, q_pos)
-        assert k is not None and v is not None    # just checked
+        if k is None or v is None:
+            raise ValueError("a split cache is for a text that attends to itself")
+        _check_call(q, k, v, q_pos, options)
         start,n = self._seen,self._seen+q.shape[2]
         if n > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: no room for "
@@ -156,17 +157,8 @@ def _of_keys(option:Any, keys:Tensor)->Any:
     has_keys = isinstance(option, Tensor) and option.dim() and option.shape[-1] > 1
     return option[...,keys] if has_keys else option
 
-def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict[str,Any],
-                q_pos:Tensor|None)->None:
-    if k is None or v is None:
-        raise ValueError("a split cache is for a text that attends to itself")
-    layer = getattr(getattr(attend, 'func', None), '__self__', None)
-    if getattr(layer, 'is_customized', False):
-        raise NotImplementedError("a split cache computes attention itself: an attention "
-                                  "function, hooks and recording have no effect beside it")
-    if isinstance(attend, partial) and attend.keywords.get('need_weights'):
-        raise NotImplementedError("a split cache gives no weights: each process has only some "
-                                  "keys")
+def _check_call(q:Tensor, k:Tensor, v:Tensor, q_pos:Tensor|None, options:dict[str,Any])->None:
+    "Raise a `NotImplementedError` for what a split cache cannot do"
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q,k,v)):
         raise NotImplementedError("a split cache has no gradients: use torch.no_grad()")
     if options.get('dropout_p'):
