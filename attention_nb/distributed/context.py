@@ -19,6 +19,7 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 from torch.func import functional_call
 from ..checks import checked_integer
+from .expert_parallel import SplitExperts
 from .ring import (RingAttention, UlyssesAttention, check_mesh,
                                            ring_attention, ulysses_attention)
 from ..layers.base import attention_layers
@@ -75,12 +76,12 @@ def _divided_experts(model:nn.Module, ranks:set[int])->set[nn.Parameter]:
     "Return the parameters of experts, which have the gradients of all processes already"
     experts = set[nn.Parameter]()
     for m in model.modules():
-        if (expert_ranks := getattr(m, 'expert_ranks', None)) is None: continue
-        if not ranks <= expert_ranks:
+        if not isinstance(m, SplitExperts): continue
+        if not ranks <= m.ranks:
             raise NotImplementedError(
                 "experts must be divided among all processes of context_parallel, "
-                f"{sorted(ranks)}, got {sorted(expert_ranks)}: the others' gradients are missing")
-        experts.update(m.parameters())
+                f"{sorted(ranks)}, got {sorted(m.ranks)}: the others' gradients are missing")
+        experts.update(m.experts.parameters())
     return experts
 
 # %% ../../nbs/distributed/context.ipynb #7d7c858c

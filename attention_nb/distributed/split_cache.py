@@ -26,6 +26,11 @@ from ..layers.multihead import MultiHeadAttention, computed_dtype, weight_like
 from ..models.transformer import Transformer
 
 # %% ../../nbs/distributed/split_cache.ipynb #9bcadfc6
+def own_tokens(start:int, stop:int, chunk:int, rank:int, n:int)->Tensor:
+    "Return the tokens that process `rank` of `n` keeps of those from `start` to `stop`"
+    positions = torch.arange(start, stop)
+    return positions[positions//chunk % n == rank]
+
 class SplitCache:
     """Keys and values of one layer, of which each process keeps every n-th chunk of tokens
 
@@ -52,15 +57,13 @@ class SplitCache:
                  device:torch.device|str|None=None):
         self.group,self.chunk = group,checked_integer('chunk', chunk, min=1)
         checked_integer('max_len', max_len, min=1)
-        own_len = max(1, len(self._own_tokens(max_len)))
+        own_len = max(1, len(self._own_tokens(0, max_len)))
         self.own = KVCache(batch, n_kv_heads, own_len, head_dim, v_head_dim=v_head_dim, dtype=dtype,
                            device=device)
         self.max_len,self._seen = max_len,0
 
-    def _own_tokens(self, n:int, start:int=0)->Tensor:
-        "Return the tokens that this process keeps of those from `start` to `n`"
-        positions = torch.arange(start, n)
-        return positions[positions//self.chunk % self.group.size == self.group.rank]
+    def _own_tokens(self, start:int, stop:int)->Tensor:
+        return own_tokens(start, stop, self.chunk, self.group.rank, self.group.size)
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, *, q_pos:Tensor|None=None, **options:Any)->Attended:
@@ -86,7 +89,7 @@ class SplitCache:
                              f"{n-start} more")
         check_mask_and_bias((*q.shape[:-1],n), q.dtype, q.device, mask=options.get('mask'),
                             bias=options.get('bias'))
-        new = self._own_tokens(n, start)
+        new = self._own_tokens(start, n)
         keys,values = self.own.update(*(t[:,:,new-start] for t in (k,v)))
         self._seen = n
         try: return self._attend(q, keys, values, start, options)
@@ -98,9 +101,9 @@ class SplitCache:
                 options:dict[str,Any])->Attended:
         "Attend to the keys of this process, and merge with what the others find"
         n = self._seen
-        own = self._own_tokens(n).to(q.device)
+        own = self._own_tokens(0, n).to(q.device)
         sinks = options.pop('sinks', None)
-        passed = {name: _of_keys(option, own) if name in ('mask','bias') else option
+        passed = {name: _select_keys(option, own) if name in ('mask','bias') else option
                   for name,option in options.items()}
         if options.get('causal') or options.get('window') is not None:
             passed |= dict(q_pos=torch.arange(start, n, device=q.device), k_pos=own)
@@ -138,7 +141,7 @@ class SplitCache:
             n: Number of tokens that stay
         """
         n = checked_integer('n', n, max=self._seen)
-        self.own.crop(len(self._own_tokens(n)))
+        self.own.crop(len(self._own_tokens(0, n)))
         self._seen = n
 
     def select(self, rows:Tensor)->None:
@@ -150,7 +153,7 @@ class SplitCache:
         self.own.select(rows)
 
 # %% ../../nbs/distributed/split_cache.ipynb #33333dac
-def _of_keys(option:Any, keys:Tensor)->Any:
+def _select_keys(option:Any, keys:Tensor)->Any:
     "Return a mask or a bias over all keys as one over some of them"
     if isinstance(option, AttentionMask):
         return None if option.hides_nothing() else option.part(k=keys)

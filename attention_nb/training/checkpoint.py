@@ -29,10 +29,10 @@ def training_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,T
     Returns:
         By name; they share memory with the model and the optimizer
     """
-    held = model.state_dict()    # first: a sharded model then has its own parts in place
+    state = model.state_dict()    # first: a sharded model then has its own parts in place
     params,buffers = dict(model.named_parameters()),dict(model.named_buffers())
     tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in _trained(model).items()}
-    tensors |= {f'model.{n}': t for n,t in held.items() if n in buffers}
+    tensors |= {f'model.{n}': t for n,t in state.items() if n in buffers}
     for n,p in params.items():
         tensors |= {f'optimizer.{kind}.{n}': t for kind,t in optimizer.state.get(p, {}).items()
                     if isinstance(t, Tensor)}
@@ -87,11 +87,11 @@ def publish_checkpoint(staged:Path, step:int, keep:int)->Path:
     for replaced in folder.glob('.new-*'): shutil.rmtree(replaced, ignore_errors=True)
     return final
 
-_name = re.compile(r'step-(\d+)')
+_step_folder = re.compile(r'step-(\d+)')
 
 def _by_step(folder:Path)->dict[int,Path]:
     "Return checkpoints by step, the last one first, whether they are whole or not"
-    paths = {int(m[1]): p for p in folder.glob('step-*') if (m := _name.fullmatch(p.name))}
+    paths = {int(m[1]): p for p in folder.glob('step-*') if (m := _step_folder.fullmatch(p.name))}
     return dict(sorted(paths.items(), reverse=True))
 
 def _is_intact(path:Path, step:int, *, sizes_only:bool=False)->bool:

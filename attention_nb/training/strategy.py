@@ -21,7 +21,7 @@ from .loop import Strategy
 _T = TypeVar('_T')
 
 class RunStrategy(Strategy):
-    """Base of what divides a run among processes; by itself, a run of a single process
+    """A run of a single process, and the interface of a run of several
 
     Attributes:
         is_main: whether this process writes the files
