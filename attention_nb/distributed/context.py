@@ -53,24 +53,23 @@ class _SumGradients(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx:Any, *grad_outputs:Any)->Any:
-        return None, *_summed(ctx, *grad_outputs)
+        return None, *_all_reduced(ctx, *grad_outputs)
 
 @once_differentiable
-def _summed(ctx:Any, *grads:Tensor|None)->list[Tensor|None]:
+def _all_reduced(ctx:Any, *grads:Tensor|None)->list[Tensor|None]:
     "Return the sums of gradients over all processes; None where no process has one"
-    params,sums = ctx.saved_tensors,list[Tensor|None]()
+    params = ctx.saved_tensors
     def all_reduce(t:Tensor)->None:
         for group in ctx.groups: dist.all_reduce(t, group=group)
     has_grad = [g is not None for g in grads]
     counts = torch.tensor(has_grad, dtype=torch.int32, device=params[0].device)
     all_reduce(counts)
-    for p,g,n in zip(params, grads, counts.tolist()):
-        total = torch.zeros_like(p) if n else None
-        if total is not None:
-            if g is not None: total += g
-            all_reduce(total.to_local() if isinstance(total, DTensor) else total)
-        sums.append(total)
-    return sums
+    def total(p:Tensor, g:Tensor|None)->Tensor:
+        out = torch.zeros_like(p)
+        if g is not None: out += g
+        all_reduce(out.to_local() if isinstance(out, DTensor) else out)
+        return out
+    return [total(p, g) if n else None for p,g,n in zip(params, grads, counts.tolist())]
 
 def _divided_experts(model:nn.Module, ranks:set[int])->set[nn.Parameter]:
     "Return the parameters of experts, which have the gradients of all processes already"
