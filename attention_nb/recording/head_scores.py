@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from ..checks import Attended
-from .inputs import (checked_integers, readable_tokens, stacked_weights,
-                                           weight_layers)
+from ..checks import Attended, checked_integer, checked_integers
+from .inputs import readable_tokens, stacked_weights, weight_layers
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from ..layers.multihead import MultiHeadAttention
@@ -186,9 +185,8 @@ def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=N
     from networkx.algorithms.flow import build_residual_network, preflow_push
     steps = [(A.double()*_flow_unit).round().long().tolist() for A in _steps(weights, 'flow')]
     n,L = len(steps),len(steps[0])
-    outputs = range(L) if outputs is None else checked_integers(outputs, 'outputs')
-    for i in outputs:
-        if not 0 <= i < L: raise ValueError(f"outputs must be from 0 to {L-1}, got {i}")
+    outputs = (range(L) if outputs is None
+               else checked_integers('outputs', outputs, min=0, max=L-1))
     pipes:nx.DiGraph[Any] = nx.DiGraph()
     pipes.add_nodes_from((l, i) for l in (0, n) for i in range(L))
     pipes.add_edges_from(((l, j), (l+1, i), dict(capacity=a)) for l,A in enumerate(steps)
@@ -342,10 +340,10 @@ def _model_head(layers:dict[str,Any], pair:Any)->ModelHead:
     if isinstance(pair, Tensor|np.ndarray): pair = pair.tolist()
     if not isinstance(pair, tuple|list) or len(pair) != 2:
         raise TypeError(f"heads must be pairs (layer, head), got {pair!r}")
-    layer,head = pair
-    if isinstance(layer, str): name,head = layer,*checked_integers([head], 'heads')
+    layer,head = pair[0],checked_integer('head', pair[1], min=None)
+    if isinstance(layer, str): name = layer
     else:
-        layer,head = checked_integers(pair, 'heads')
+        layer = checked_integer('layer', layer, min=None)
         _check_one_stack([*layers])
         if not 0 <= layer < len(layers):
             raise ValueError(f"heads must be (layer, head) of {len(layers)} layers, counted from 0,"

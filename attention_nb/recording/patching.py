@@ -173,8 +173,7 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
         raise ValueError(f"ids must be a tensor (L,) or (1, L), one text, got {got}")
     ids,cfg,L = ids.view(1, -1),model.cfg,ids.shape[-1]
     token = checked_integer('token', token, max=cfg.vocab_size-1)
-    if not -L <= checked_integer('position', position, min=None) < L:
-        raise ValueError(f"position must be from {-L} to {L-1}, got {position}")
+    position = checked_integer('position', position, min=-L, max=L-1)
     stack,head = model.decoder,model.head
     assert stack is not None and head is not None
     layers:dict[Any,Any] = {b.attn.out_proj: b.attn_add.post_norm for b in stack.blocks
