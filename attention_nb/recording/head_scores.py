@@ -80,8 +80,8 @@ def _equal_tokens(tokens:Any, L:int)->Tensor:
     if isinstance(tokens, Iterable) and not isinstance(tokens, str): tokens = list(tokens)
     readable_tokens(tokens, L)
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
-    at = torch.tensor([number[t] for t in tokens])
-    return at[:,None] == at
+    numbers = torch.tensor([number[t] for t in tokens])
+    return numbers[:,None] == numbers
 
 def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
     """Return the mean entropy of a query's weights
@@ -187,13 +187,14 @@ def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=N
     n,L = len(steps),len(steps[0])
     outputs = (range(L) if outputs is None
                else checked_integers('outputs', outputs, min=0, max=L-1))
-    pipes:nx.DiGraph[Any] = nx.DiGraph()
-    pipes.add_nodes_from((l, i) for l in (0, n) for i in range(L))
-    pipes.add_edges_from(((l, j), (l+1, i), dict(capacity=a)) for l,A in enumerate(steps)
-                         for i,row in enumerate(A) for j,a in enumerate(row) if a)
-    rest = build_residual_network(pipes, 'capacity')
+    network:nx.DiGraph[Any] = nx.DiGraph()
+    network.add_nodes_from((l, i) for l in (0, n) for i in range(L))
+    network.add_edges_from(((l, j), (l+1, i), dict(capacity=a)) for l,A in enumerate(steps)
+                           for i,row in enumerate(A) for j,a in enumerate(row) if a)
+    residual = build_residual_network(network, 'capacity')
     def flow(j:int, i:int)->Any:
-        return nx.maximum_flow_value(pipes, (0, j), (n, i), flow_func=preflow_push, residual=rest)
+        return nx.maximum_flow_value(network, (0, j), (n, i), flow_func=preflow_push,
+                                     residual=residual)
     return torch.tensor([[flow(j, i)/_flow_unit for j in range(L)] for i in outputs]).view(-1, L)
 
 _flow_unit = 2**40      # widths are integers in 1/2**40, which networkx adds without rounding
@@ -299,14 +300,14 @@ def remove_heads(model:nn.Module, heads:Iterable[tuple[int|str,int]])->Generator
     Returns:
         The model, while its heads are removed
     """
-    gone:dict[AttentionLayer,list[int]] = {}
-    for h in model_heads(model, heads): gone.setdefault(h.layer, []).append(h.head)
+    removed:dict[AttentionLayer,list[int]] = {}
+    for h in model_heads(model, heads): removed.setdefault(h.layer, []).append(h.head)
     def remove(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
-        heads = torch.tensor(own_heads(layer, gone[layer]), dtype=torch.long)
+        heads = torch.tensor(own_heads(layer, removed[layer]), dtype=torch.long)
         out = out.index_fill(1, heads.to(out.device), 0.)
         return (out,attended[1]) if isinstance(attended, tuple) else out
-    with attention_hooks([*gone], remove): yield model
+    with attention_hooks([*removed], remove): yield model
 
 # %% ../../nbs/recording/head_scores.ipynb #6a1f0c21
 class ModelHead(NamedTuple):

@@ -49,9 +49,9 @@ def _load(source:str|Path, head:bool|None, **options:Any)->tuple[Any,Any]:
     "Load a model, of the class it was published as if `head`, and its tokenizer or processor"
     transformers = need('transformers')
     config = transformers.AutoConfig.from_pretrained(source, **options)
-    published = [getattr(transformers, n, None) for n in config.architectures or ()]
+    published = getattr(transformers, next(iter(config.architectures or ()), ''), None)
     with_head = config.is_encoder_decoder if head is None else head
-    kind = (with_head and published and published[0]) or transformers.AutoModel
+    kind = published if with_head and published else transformers.AutoModel
     model = kind.from_pretrained(source, **options).eval()
     only_text = takes(model, 'input_ids') and not takes(model, 'pixel_values')
     processor = transformers.AutoTokenizer if only_text else transformers.AutoProcessor
@@ -164,8 +164,8 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
     if isinstance(model, str|Path):
         model,processor = open_model(model, head=True if write else None)
         tokenizer = processor if tokenizer is None else tokenizer
-    is_hf = isinstance(model, nn.Module) and hasattr(model, 'config')
-    if not is_hf and not isinstance(model, Transformer):
+    if not (isinstance(model, Transformer)
+            or isinstance(model, nn.Module) and hasattr(model, 'config')):
         raise TypeError("model must be a Transformer or a model of transformers, as in "
                         f"look(text, model, tokenizer), got {type(model).__name__}")
     request = Request(text, pair, image, target, write)

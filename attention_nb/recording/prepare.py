@@ -78,6 +78,7 @@ class PreparedInput:
         names: Role, 'text', 'target' or 'sound' -> names of its tokens
         sequence_ids: Of a pair: 0 or 1 for each token
         written: Number of last tokens that the model generated
+        picture: As the model saw it, if it read one
     """
     run:Callable[[],tuple[Tensor,...]]
     names:dict[str,list[str]]
@@ -140,8 +141,10 @@ class Capabilities:
     """What a model can read and write
 
     Attributes:
-        name: Of its class
+        name: Name of its class
+        is_encoder_decoder: Whether a decoder reads a target beside the text
         can_write: Whether it has a head that gives logits of tokens
+        reads_pictures: Whether it takes pixel values
         max_len: Tokens of a text; None: any number
         max_target_len: Tokens of a target; None: any number
         start_id: What a decoder reads first; None: not known
@@ -202,22 +205,26 @@ def prepare_transformer(request:Request, model:Transformer, tokenizer:Any)->Prep
     "Prepare what a `Transformer` reads; generate what it is to write"
     abilities = _capabilities(model)
     check_request(request, abilities)
-    decodes,write = abilities.is_encoder_decoder,n_to_write(request, abilities)
     tokenizer = _checked_tokenizer(request.text, tokenizer)
     ids,sequence_ids,kw = _encode(request, model, tokenizer)
+    decodes,write = abilities.is_encoder_decoder,n_to_write(request, abilities)
     check_length('text', len(ids), abilities.max_len, 0 if decodes else write)
-    read = [abilities.decoder_start_id()] if decodes else ids
+    before = [abilities.decoder_start_id()] if decodes else ids    # the new tokens follow it
     if request.target is not None:
-        read = target_ids(tokenizer.encode(request.target), tokenizer, abilities)
-    elif write:
-        prompt = torch.tensor([ids], device=model.embed.token.weight.device)
-        read = model.generate(prompt, write)[0].tolist()
-    written = len(read) - (1 if decodes else len(ids)) if write else 0
-    names = dict(text=token_texts(tokenizer, ids if decodes else read))
+        before = target_ids(tokenizer.encode(request.target), tokenizer, abilities)
+    read = _generate(model, ids, write) if write else before
+    names = dict[str,list[str]]()
     if decodes:
         names['target'],kw['decoder_ids'] = token_texts(tokenizer, read),torch.tensor([read])
-    run = functools.partial(_run, model, torch.tensor([ids if decodes else read]), **kw)
-    return PreparedInput(run, names, sequence_ids, written)
+    else: ids = read
+    names['text'] = token_texts(tokenizer, ids)
+    run = functools.partial(_run, model, torch.tensor([ids]), **kw)
+    return PreparedInput(run, names, sequence_ids, written=len(read)-len(before))
+
+def _generate(model:Transformer, ids:list[int], write:int)->list[int]:
+    "Return a text with the tokens that follow it, or the answer of an encoder-decoder"
+    prompt = torch.tensor([ids], device=model.embed.token.weight.device)
+    return model.generate(prompt, write)[0].tolist()
 
 def _capabilities(model:Transformer)->Capabilities:
     "Return what a `Transformer` can read and write"

@@ -134,12 +134,12 @@ def _continue_text(model:Any, inputs:dict[str,Any], write:int)->tuple[dict[str,A
 def _write_answer(model:Any, inputs:dict[str,Any], write:int)->tuple[Tensor,int]:
     "Return what a decoder reads and writes while it generates, (1, T), and how many it wrote"
     read:list[Tensor] = []
-    def note(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
+    def note_input(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
         if kw.get('decoder_input_ids') is None: return
         cache = kw.get('past_key_values')
         if cache is None or not cache.get_seq_length(): read.clear()    # it begins, or begins again
         read.append(kw['decoder_input_ids'])
-    hook = model.register_forward_pre_hook(note, with_kwargs=True)
+    hook = model.register_forward_pre_hook(note_input, with_kwargs=True)
     try: out = _generate(model, inputs, write)
     finally: hook.remove()
     ids,n_prompt = torch.cat(read, 1),read[0].shape[1]
@@ -193,9 +193,10 @@ def _text(request:Request, processor:Any, tokenizer:Any)->Any:
 
 def _run(model:Any, inputs:dict[str,Any])->tuple[Tensor,...]:
     "Call a model, or its part for the only input; return its hidden states (L, D)"
-    call,both = model,takes(model, 'input_ids') and takes(model, 'pixel_values')
-    for name,part in (('input_ids','get_image_features'), ('pixel_values','get_text_features')):
-        if both and name not in inputs and hasattr(model, part): call = getattr(model, part)
+    call = model
+    if takes(model, 'input_ids') and takes(model, 'pixel_values'):
+        if 'input_ids' not in inputs: call = getattr(model, 'get_image_features', model)
+        if 'pixel_values' not in inputs: call = getattr(model, 'get_text_features', model)
     out = call(**inputs, output_hidden_states=True)
     out = getattr(out, 'text_model_output', out)
     hidden = getattr(out, 'hidden_states', None) or getattr(out, 'encoder_hidden_states', None)

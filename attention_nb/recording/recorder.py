@@ -138,9 +138,10 @@ class Recording:
             Arguments of `neuron_view`, but the tokens
         """
         selected,batch = self._select(batch, kind, layers)
-        def one(x:Any)->Any:
-            return x[batch if len(x) > 1 else 0] if isinstance(x, Tensor) and x.dim() > 3 else x
-        options = {n: [one(layer.options[n]) for layer in selected] for n in kept_options}
+        def of_sequence(option:Any)->Any:
+            if not isinstance(option, Tensor) or option.dim() < 4: return option
+            return option[batch if len(option) > 1 else 0]
+        options = {n: [of_sequence(layer.options[n]) for layer in selected] for n in kept_options}
         return dict(q=[layer.q[batch] for layer in selected],
                     k=[layer.k[batch] for layer in selected], **options)
 
@@ -148,19 +149,22 @@ class Recording:
 def stack_kinds(names:Iterable[str])->dict[str,str]:
     "Return the kind of each stack of layers, by the beginning of its modules' names"
     names = [*names]
-    def stack(name:str)->tuple[str,...]:
-        parts = name.split('.')
-        layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
-        return tuple(parts[:layer])
-    tops = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
-    stacks = sorted({stack(n) for n in tops})
-    stacks = [s for s in stacks if not any(s != o and s[:len(o)] == o for o in stacks)]
+    outermost = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
+    every = sorted({_stack_of(n) for n in outermost})
+    stacks = [s for s in every if not any(s != o and s[:len(o)] == o for o in every)]
     if len(stacks) < 2: return {}
-    common = len(os.path.commonprefix(stacks))
-    def label(s:tuple[str,...])->str:
-        return next('.'.join(s[common:n]) for n in range(common+1, len(s)+1)
-                    if sum(o[:n] == s[:n] for o in stacks) == 1)
-    return {'.'.join(s): label(s) for s in stacks}
+    n_common = len(os.path.commonprefix(stacks))
+    def shortest_name(stack:tuple[str,...])->str:
+        "Return the fewest parts of a stack's name that no other stack begins with"
+        return next('.'.join(stack[n_common:n]) for n in range(n_common+1, len(stack)+1)
+                    if sum(other[:n] == stack[:n] for other in stacks) == 1)
+    return {'.'.join(s): shortest_name(s) for s in stacks}
+
+def _stack_of(name:str)->tuple[str,...]:
+    "Return the parts of an attention's name before the number of its layer"
+    parts = name.split('.')
+    layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
+    return tuple(parts[:layer])
 
 def kind_of(kinds:Mapping[str,str], name:str)->str:
     "Return the kind of the stack that a module belongs to"
@@ -203,10 +207,11 @@ class Recorder:
         self.checked:set[nn.Module] = set()                 # layers whose output was compared
 
     def _new_pass(self, module:nn.Module|None=None)->_Pass:
+        "Return a pass with the next number"
         self.n_passes += 1
         return _Pass(self.n_passes, module)
 
-    def module_hooks(self)->Generator[RemovableHandle]:
+    def register_module_hooks(self)->Generator[RemovableHandle]:
         "Register the hooks that begin and end a pass on all modules with an attention in them"
         root = next(iter(self.names))
         def begin(module:nn.Module, args:Any)->None:
@@ -226,10 +231,11 @@ class Recorder:
         "Unless the pass continued a text, remove what earlier passes left in the module's layers"
         self.current = None
         if not ended.continues:
-            earlier,parts = self.last_pass.get(module, 0),{*map(self.names.get, module.modules())}
+            earlier = self.last_pass.get(module, 0)
+            names = {self.names.get(m) for m in module.modules()}
             for key in [*self.layers]:
                 is_left = self.last_calls[key].pass_number <= earlier
-                if is_left and key[0] in parts: del self.layers[key]
+                if is_left and key[0] in names: del self.layers[key]
         self.last_pass[module] = ended.number
 
     @torch.no_grad()
@@ -241,8 +247,8 @@ class Recorder:
         name,current = self.names[module],self.current or self._new_pass()
         key = name,current.n_calls[name]
         current.n_calls[name] += 1
-        if is_cross: past,cache = current.past,current.cache
-        current.past,current.cache = past,cache
+        if is_cross: past,cache = current.past,current.cache    # it continues with its decoder
+        else: current.past,current.cache = past,cache
         step = Step(to_cpu_float(q), {n: to_cpu_float(options.get(n)) for n in kept_options}, past,
                     k.shape[2], to_cpu_float(out))
         kind = 'cross' if is_cross else kind_of(self.kinds, name)
@@ -256,7 +262,7 @@ class Recorder:
             self.layers[key] = LayerSteps(name, kind, step, k, is_cross)
         self.last_calls[key] = _LastCall(current.number, cache)
 
-    def layer_hooks(self)->Generator[RemovableHandle]:
+    def register_layer_hooks(self)->Generator[RemovableHandle]:
         "Register the hooks that record the calls of our layers"
         def note_arguments(layer:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
             self.arguments[layer] = kw.get('cache'),is_cross_attention(layer, args, kw)
@@ -348,8 +354,8 @@ def record(model:nn.Module)->Generator[Recording]:
     with contextlib.ExitStack() as stack:
         def register(handles:Iterable[RemovableHandle])->None:
             for handle in handles: stack.callback(handle.remove)
-        register(recorder.module_hooks())
-        register(recorder.layer_hooks())
+        register(recorder.register_module_hooks())
+        register(recorder.register_layer_hooks())
         stack.enter_context(record_torch(names, recorder.record_call))
         stack.enter_context(record_transformers(names, recorder.record_call))
         stack.enter_context(_run_eagerly())
