@@ -69,9 +69,9 @@ def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
         The model, and its tokenizer or processor
     """
     config = Path(source)/'config.json'
-    own = source == 'smollm2' or Path(source).suffix == '.gguf' or (
+    is_ours = source == 'smollm2' or Path(source).suffix == '.gguf' or (
         config.is_file() and read_object(config).get('model_type') == own_family.model_type)
-    if not own: return load_hf(source, head=head)
+    if not is_ours: return load_hf(source, head=head)
     return load_pretrained(source), load_tokenizer(source)
 
 # %% ../../nbs/recording/look.ipynb #989ea94d

@@ -79,26 +79,29 @@ def _recorded_attention(module:nn.Module, query:Tensor, key:Tensor, value:Tensor
 def _options_from_hf(module:nn.Module, query:Tensor, key:Tensor, attention_mask:Any,
                      kw:Mapping[str,Any])->dict[str,Any]:
     "Return the options with which our `attention` computes a call of theirs"
-    L,S,mask,bias = query.shape[2],key.shape[2],None,kw.get('position_bias')
-    if bias is not None: bias = bias[...,:S].to(query)
-    if attention_mask is None:
-        causal = kw.get('is_causal')
-        if causal is None: causal = getattr(module, 'is_causal', False)
-        if causal and L > 1:    # as torch's kernel: aligned at the top left
-            mask = torch.ones(L, S, dtype=torch.bool, device=query.device).tril()
-    elif not isinstance(attention_mask, Tensor) or attention_mask.dim() != 4:
-        got = type(attention_mask).__name__
-        if isinstance(attention_mask, Tensor): got = str(tuple(attention_mask.shape))
-        raise NotImplementedError(f"{type(module).__name__} cannot be recorded: its mask must be "
-                                  f"a tensor (B, H, L, S), got {got}")
-    elif attention_mask.dtype == torch.bool: mask = attention_mask[...,:S]
-    else:
-        added = attention_mask[...,:S]
-        mask = added > torch.finfo(added.dtype).min/2
-        added = added.masked_fill(~mask, 0.).to(query)
-        if added.any(): bias = added if bias is None else bias+added
-    return dict(mask=mask, bias=bias, scale=kw.get('scaling'), softcap=kw.get('softcap'),
-                sinks=kw.get('s_aux'))
+    L,S,mask = query.shape[2],key.shape[2],None
+    biases = [] if kw.get('position_bias') is None else [kw['position_bias'][...,:S].to(query)]
+    is_causal = kw.get('is_causal')
+    if is_causal is None: is_causal = getattr(module, 'is_causal', False)
+    if attention_mask is not None:
+        if not isinstance(attention_mask, Tensor) or attention_mask.dim() != 4:
+            got = type(attention_mask).__name__
+            if isinstance(attention_mask, Tensor): got = str(tuple(attention_mask.shape))
+            raise NotImplementedError(f"{type(module).__name__} cannot be recorded: its mask must "
+                                      f"be a tensor (B, H, L, S), got {got}")
+        mask,added = _mask_and_bias(attention_mask[...,:S])
+        if added is not None: biases.append(added.to(query))
+    elif is_causal and L > 1:   # as torch's kernel: aligned at the top left
+        mask = torch.ones(L, S, dtype=torch.bool, device=query.device).tril()
+    return dict(mask=mask, bias=sum(biases) if biases else None, scale=kw.get('scaling'),
+                softcap=kw.get('softcap'), sinks=kw.get('s_aux'))
+
+def _mask_and_bias(table:Tensor)->tuple[Tensor,Tensor|None]:
+    "Return what is visible, bool (B, H, L, S), and what is added to the scores, if anything"
+    if table.dtype == torch.bool: return table, None
+    mask = table > torch.finfo(table.dtype).min/2
+    bias = table.masked_fill(~mask, 0.)
+    return mask, bias if bias.any() else None
 
 # %% ../../nbs/recording/third_party.ipynb #df6adb98
 class _CallArguments(NamedTuple):
