@@ -46,7 +46,8 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     checkpoints/families/t5 checkpoints/families/moe checkpoints/families/hybrid
     checkpoints/convert checkpoints/tensors checkpoints/gguf
     checkpoints/save checkpoints/chat_template recording/inputs
-    recording/third_party recording/steps views/page figures/word_senses figures/mixing figures/arcs
+    recording/prepare recording/prepare_hf recording/third_party recording/steps views/page
+    figures/inputs figures/word_senses figures/mixing figures/arcs
     figures/rope_turns figures/cache_steps figures/model_shapes figures/flash_tiles figures/forming
     figures/ring_steps figures/row_steps figures/merge_steps figures/near_words figures/two_words
     figures/mask_rows figures/state_steps figures/browser_model figures/next_letter
