@@ -220,7 +220,7 @@ class QuantizedWeight(nn.Module):
         x = x.to(autocast_dtype(x.device) or x.dtype)
         if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         rows = x.reshape(-1, K)
-        if not self._has_kernel(rows): return x @ self._floats(x.dtype)
+        if not self._has_kernel(rows): return x @ self._dequantize_transposed(x.dtype)
         low = rows.to(torch.bfloat16).contiguous()    # the kernels require it
         if len(rows) >= min_rows_dequantized[self.bits]: out = self._multiply_many(low)
         elif self.group is None:
@@ -239,12 +239,12 @@ class QuantizedWeight(nn.Module):
 
     def _multiply_many(self, low:Tensor)->Tensor:
         "Return the product with many bfloat16 rows; 8-bit codes are exact in bfloat16"
-        if self.group is not None: return low @ self._floats(low.dtype)
+        if self.group is not None: return low @ self._dequantize_transposed(low.dtype)
         codes = self.codes.to(low.dtype)
         if len(low) > self.shape[1]: return F.linear(low, codes.mul_(self.scales[:,None]))
         return F.linear(low, codes).mul_(self.scales)    # fewer outputs than weights to scale
 
-    def _floats(self, dtype:torch.dtype)->Tensor:
+    def _dequantize_transposed(self, dtype:torch.dtype)->Tensor:
         "Return the matrix transposed, (K, N)"
         if not self.is_packed: return self.dequantize().to(dtype).T
         # scales may be too small for float16
@@ -301,11 +301,11 @@ class _DequantizedProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx:Any, x:Tensor, layer:QuantizedWeight)->Tensor:
         ctx.layer = layer
-        return x @ layer._floats(x.dtype)
+        return x @ layer._dequantize_transposed(x.dtype)
 
     @staticmethod
     def backward(ctx:Any, *grads:Any)->Any:
-        return grads[0] @ ctx.layer._floats(grads[0].dtype).mT, None
+        return grads[0] @ ctx.layer._dequantize_transposed(grads[0].dtype).mT, None
 
 # number of rows, for 8 and 4 bits, from which on a dequantized matrix is faster than the kernel
 min_rows_dequantized:dict[int,int] = {8: 32, 4: 128}
