@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -239,15 +239,18 @@ def _function_hash(f:FunctionType)->str:
     return hashlib.sha256(json.dumps(parts, default=_describe).encode()).hexdigest()
 
 def _code_parts(code:CodeType)->list[Any]:
+    "Return what two pieces of code have in common if they do the same"
     # `repr` of nested code holds its address
     constants = [_code_parts(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts]
     return [code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, constants]
 
 def _processor()->list[str]:
+    "Return the capabilities of the CPU, for which code is compiled"
     get_capabilities:Any = getattr(torch.cpu, 'get_capabilities', dict)
     return [torch.backends.cpu.get_cpu_capability(), *map(str, sorted(get_capabilities().items()))]
 
 def _gpus(model:nn.Module)->list[str]:
+    "Return the names of the GPUs that a model is on"
     devices = {t.device for t in _tensors(model).values() if t.device.type == 'cuda'}
     return sorted(torch.cuda.get_device_name(device) for device in devices)
 
@@ -301,18 +304,25 @@ def load_or_compile(model:StepModel, cache:ModelCache)->CompiledGraph:
     path = Path(cache_dir())/'attention_nb'/f'{_disk_key(model, cache)}.pt2'
     if not path.exists(): _compile_to_file(model, cache, path)
     graph:Any = torch._inductor.aoti_load_package(str(path))
-    tensors,needed = _tensors(model),graph.get_constant_fqns()
-    # the compiler passes the group size of each 4-bit product as a tensor of its own
-    layers = [m for m in model.modules() if isinstance(m, QuantizedWeight) and m.group is not None]
-    group_sizes = {m.group for m in layers}
-    unknown = [name for name in needed if name not in tensors]
-    if unknown and (len(unknown) != len(layers) or len(group_sizes) != 1):
+    graph.load_constants(_graph_constants(model, graph.get_constant_fqns()),
+                         check_full_update=True, user_managed=True)
+    return graph
+
+def _graph_constants(model:nn.Module, names:Iterable[str])->dict[str,Tensor]:
+    """Return the constants of a compiled graph: tensors of the model, and group sizes
+
+    The compiler turns the group size of each product by torch's 4-bit kernel into a constant with
+    a name of its own. Which layer it is of is unknown, so all must have the same group size.
+    """
+    constants = _tensors(model)
+    group_sizes = [m.group for m in model.modules() if isinstance(m, QuantizedWeight)
+                   if m.is_packed]
+    unknown = [name for name in names if name not in constants]
+    if unknown and (len(unknown) != len(group_sizes) or len({*group_sizes}) != 1):
         raise RuntimeError("the compiled graph expects constants that the model does not have: "
                            + ', '.join(unknown))
-    tensors |= {name: torch.tensor(layers[0].group) for name in unknown}
-    graph.load_constants({name: tensors[name] for name in needed}, check_full_update=True,
-                         user_managed=True)
-    return graph
+    constants |= {name: torch.tensor(size) for name,size in zip(unknown, group_sizes)}
+    return {name: constants[name] for name in names}
 
 # %% ../../nbs/models/compiled_step.ipynb #cdd8aba9
 class CompiledStep:
@@ -387,10 +397,12 @@ class CompiledStep:
         for t in (*self._keys, *self._values): t[:,:,len(cache):].zero_()
 
 def _check_supported(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->None:
+    "Raise a `NotImplementedError` if a model with this cache has no compiled step"
     if reason := unsupported_reason(model, cache, mask):
         raise NotImplementedError(f"compiled=True does not support this model: {reason}")
 
 def _graph_key(cache:ModelCache)->tuple[Any,...]:
+    "Return the key of a graph among what is derived from the model"
     return 'compiled step',str(_cache_signature(cache)),torch.get_num_threads()
 
 def _load_or_warn(model:StepModel, cache:ModelCache)->CompiledGraph|None:

@@ -261,10 +261,16 @@ class DecodingLoop:
         return tokens
 
     def new_tokens(self)->Iterator[Tensor]:
+        """Return an iterator over new tokens, (B,) each
+
+        The cache is allocated now, so that what cannot run is refused at the call.
+        """
+        with self.precision(): state = self.new_state()    # makes a cache of this precision
+        return self._run(state)
+
+    def _run(self, state:DecodingState)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         o = self.options
-        if not o.max_new_tokens: return
-        with self.precision(): state = self.new_state()    # makes a cache of this precision
         prompts,mask = list(state.so_far),state.padding_mask
         if mask is not None: prompts = [row[is_real] for row,is_real in zip(prompts, mask)]
         prompts = [row for row in prompts for _ in range(o.num_return_sequences)]
