@@ -8,7 +8,15 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/save.html.md"""
 __all__ = []
 
 # %% ../../nbs/checkpoints/save.ipynb #6ad2c8a0
-import contextlib, errno, json, os, re, secrets, shutil, sys
+import contextlib
+import errno
+import json
+import math
+import os
+import re
+import secrets
+import shutil
+import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,8 +33,8 @@ _index = 'model.safetensors.index.json'
 
 def _nbytes(tensors:Mapping[str,Tensor], name:str)->int:
     "Return the bytes of a tensor without reading it"
-    if isinstance(tensors, Tensors): return tensors._find(name).nbytes
-    return tensors[name].numel() * tensors[name].element_size()
+    if not isinstance(tensors, Tensors): return tensors[name].nbytes
+    return math.prod(tensors.shape(name)) * tensors.dtype(name).itemsize
 
 def _unique_tensors(tensors:Mapping[str,Tensor])->tuple[list[str],dict[str,str]]:
     "Return the names to write, and for each tied name the one that is written"
